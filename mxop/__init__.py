@@ -1,0 +1,53 @@
+"""mxop: MXNet's operator framework made new.
+
+An operator is defined once, as one short Python function; from it follow ``mx.nd.f``, ``mx.sym.f``, inference, gradients
+of every order, CPU and GPU kernels, documentation and tests.  ``import mxop as mx``.
+"""
+
+import sys as _sys
+
+from . import errors, op
+from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
+from .errors import MXNetError
+
+__version__ = "0.1.0"
+
+from . import autograd, context  # noqa: E402
+from . import ndarray as nd  # noqa: E402
+from . import ndarray  # noqa: E402
+
+#: Modules that few programs need at once: imported when they are first used.
+_LATER = {
+    "sym": "mxop.symbol", "symbol": "mxop.symbol", "graph": "mxop.graph", "executor": "mxop.executor",
+    "test_utils": "mxop.test_utils", "attribute": "mxop.attribute", "name": "mxop.name", "records": "mxop.records",
+    "util": "mxop.util", "random": "mxop.random", "library": "mxop.library", "operator": "mxop.operator",
+    "viz": "mxop.visualization", "visualization": "mxop.visualization",
+}  # fmt: skip
+_NAMES = {"AttrScope": ("mxop.attribute", "AttrScope"), "Symbol": ("mxop.symbol", "Symbol"),
+          "Executor": ("mxop.graph.executor", "Executor")}  # fmt: skip
+
+
+def __getattr__(name: str):
+    from importlib import import_module
+
+    if name in _LATER:
+        try:
+            return import_module(_LATER[name])
+        except ModuleNotFoundError as missing:
+            if missing.name != _LATER[name]:
+                raise
+    if name in _NAMES:
+        module, attribute = _NAMES[name]
+        return getattr(import_module(module), attribute)
+    raise AttributeError(f"module 'mxop' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER, *_NAMES})
+
+
+__all__ = [
+    "Context", "MXNetError", "autograd", "context", "cpu", "cpu_pinned", "current_context", "errors", "gpu",
+    "gpu_memory_info", "nd", "ndarray", "num_gpus", "op",
+]  # fmt: skip
+_sys.modules.setdefault(__name__ + ".nd", nd)

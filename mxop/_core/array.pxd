@@ -1,0 +1,62 @@
+from mxop._kernels.interp cimport MAX_DIMS, Operand, Value
+from mxop._kernels.memory cimport Block
+
+cdef enum:
+    INLINE_DIMS = 6
+    MAX_VALUES = 8          # numeric parameters of one operator
+
+cdef class Node
+cdef class Array
+
+# One recorded call, or a variable (a leaf) when `op` is None.
+cdef class Node:
+    cdef object op                  # the Operator
+    cdef object call                # how to run its backward: an ElementwiseCall, or the parsed Attrs
+    cdef list parents               # Node or None for each input
+    cdef list parent_outputs        # which output of the parent each input was
+    cdef list inputs                # arrays kept for backward, None where not needed
+    cdef list outputs               # detached arrays kept for backward, None where not needed
+    cdef list output_specs          # (shape, dtype, device) of each output, for missing head gradients
+    cdef int n_outputs
+    cdef unsigned long long serial  # creation order: a topological order
+    cdef bint freed
+    cdef Value values[MAX_VALUES]
+    cdef Array grad                 # leaves only
+    cdef int grad_req
+    cdef object user                # autograd.Function instances
+    # scratch of one backward pass
+    cdef list pending
+    cdef unsigned long long visit
+
+cdef class Array:
+    cdef Block* block
+    cdef char* data
+    cdef int dtype
+    cdef int ndim
+    cdef int device_id
+    cdef bint contiguous
+    cdef bint readonly_
+    cdef Py_ssize_t size
+    cdef Py_ssize_t* shape_
+    cdef Py_ssize_t* strides_       # in bytes
+    cdef Py_ssize_t dims[2 * INLINE_DIMS]
+    cdef object gpu                 # the CuPy array of a GPU array
+    cdef Node node                  # where it came from, while recording
+    cdef int output
+    cdef object __weakref__
+
+    cdef tuple shape_tuple(self)
+    cdef int set_dims(self, int ndim) except -1
+
+cdef Array new_array()
+cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype)
+cdef Array alloc_like(Array like)
+cdef Array alloc_tuple(tuple shape, int dtype)
+cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset)
+cdef Array detached(Array base)
+cdef void fill_operand(Operand* operand, Array a) noexcept
+cdef int broadcast_operand(Operand* operand, Array a, int ndim, const Py_ssize_t* shape) except -1
+cdef char* read_pointer(Array a) noexcept
+cdef char* write_pointer(Array a) except NULL
+cdef type ARRAY_TYPE
+cpdef Array empty(shape, int dtype)

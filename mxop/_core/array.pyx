@@ -1,0 +1,322 @@
+"""Arrays: memory, shape, strides and type, and nothing that computes.
+
+``Array`` is the base of :class:`mxop.nd.NDArray`; ``Node`` is where an array came from while autograd records.
+Memory is reached through :func:`read_pointer` and :func:`write_pointer` only.
+May import :mod:`mxop._kernels.memory` and :mod:`mxop.dtypes`.
+"""
+cimport cython
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo
+from cpython.object cimport PyObject, PyTypeObject
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from mxop._kernels.interp cimport MAX_DIMS, Operand, collapse, itemsize_of
+from mxop._kernels.memory cimport Block, block_new, block_release, block_retain, block_wrap
+
+import numpy as np
+
+from mxop import dtypes
+from mxop.errors import DeviceError, OpTypeError, OpValueError
+
+ARRAY_TYPE = Array
+cdef tuple _no_args = ()
+# buffer protocol formats by type code
+cdef dict _formats = {0: b"f", 1: b"d", 2: b"e", 3: b"B", 4: b"i", 5: b"b", 6: b"q", 7: b"?", 12: b"H"}
+
+
+@cython.freelist(64)
+cdef class Node:
+    """A recorded call (or, with no operator, a variable)."""
+
+    def __cinit__(self):
+        self.grad_req = 1
+        self.freed = False
+
+
+@cython.freelist(64)
+cdef class Array:
+    """An array on the CPU (a pooled block and strides) or on a GPU (a CuPy array)."""
+
+    def __cinit__(self):
+        self.block = NULL
+        self.shape_ = self.dims
+        self.strides_ = self.dims + INLINE_DIMS
+        self.ndim = 0
+
+    def __dealloc__(self):
+        if self.block != NULL:
+            block_release(self.block)
+            self.block = NULL
+        if self.shape_ != self.dims:
+            free(self.shape_)
+
+    cdef int set_dims(self, int ndim) except -1:
+        """Make room for `ndim` dimensions."""
+        if ndim > INLINE_DIMS:
+            if ndim > MAX_DIMS:
+                raise OpValueError(f"an array of {ndim} dimensions; at most {MAX_DIMS} are supported")
+            self.shape_ = <Py_ssize_t*>malloc(2 * ndim * sizeof(Py_ssize_t))
+            if self.shape_ == NULL:
+                self.shape_ = self.dims
+                raise MemoryError()
+            self.strides_ = self.shape_ + ndim
+        self.ndim = ndim
+        return 0
+
+    cdef tuple shape_tuple(self):
+        if self.ndim == 1:
+            return (self.shape_[0],)
+        if self.ndim == 2:
+            return (self.shape_[0], self.shape_[1])
+        return tuple([self.shape_[i] for i in range(self.ndim)])
+
+    @property
+    def dtype_code(self):
+        """MXNet's code of the element type."""
+        return self.dtype
+
+    @property
+    def _strides(self):
+        """Strides in elements."""
+        cdef Py_ssize_t size = itemsize_of(self.dtype)
+        return tuple([self.strides_[i] // size for i in range(self.ndim)])
+
+    @property
+    def _contiguous(self):
+        """Whether elements lie in C order without gaps."""
+        return self.contiguous
+
+    @property
+    def _gpu(self):
+        """The CuPy array of a GPU array, or None."""
+        return self.gpu
+
+    def _view(self, tuple shape, tuple strides, Py_ssize_t offset=0):
+        """Return an array of other shape and strides (in elements) over the same memory."""
+        return view_of(self, shape, strides, offset)
+
+    def _shares_memory(self, Array other):
+        """Tell whether both arrays are views of one block."""
+        return self.block == other.block and self.block != NULL
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        cdef int i
+        if self.gpu is not None:
+            raise DeviceError("a GPU array has no buffer on the host: use asnumpy() to copy it")
+        if self.dtype not in _formats:
+            raise OpTypeError(f"no buffer format for {dtypes.NAMES[self.dtype]}")
+        if flags & PyBUF_WRITABLE and self.readonly_:
+            raise BufferError("the array's memory is read-only")
+        buffer.buf = self.data
+        buffer.obj = self
+        buffer.itemsize = itemsize_of(self.dtype)
+        buffer.len = self.size * buffer.itemsize
+        buffer.readonly = self.readonly_
+        buffer.ndim = self.ndim
+        buffer.format = <char*><bytes>_formats[self.dtype]
+        buffer.shape = self.shape_
+        buffer.strides = self.strides_
+        buffer.suboffsets = NULL
+        buffer.internal = NULL
+
+    def __releasebuffer__(self, Py_buffer* buffer):
+        pass
+
+
+cdef Array new_array():
+    """Return an array object without memory, of the class that users see."""
+    return <Array>(<PyTypeObject*>ARRAY_TYPE).tp_new(ARRAY_TYPE, <PyObject*>_no_args, NULL)
+
+
+def set_array_type(type cls):
+    """Tell which class (a subclass of Array) new arrays have."""
+    global ARRAY_TYPE
+    ARRAY_TYPE = cls
+
+
+cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype):
+    """Return a new C-order array; its elements are whatever was there before."""
+    cdef Array a = new_array()
+    cdef Py_ssize_t step = itemsize_of(dtype), size = 1
+    cdef int i
+    a.set_dims(ndim)
+    for i in range(ndim - 1, -1, -1):
+        a.shape_[i] = shape[i]
+        a.strides_[i] = step
+        if shape[i] > 0:
+            if step > (<Py_ssize_t>1 << 56) // shape[i]:
+                raise OpValueError(f"shape {tuple([shape[k] for k in range(ndim)])} is too large")
+            step *= shape[i]
+        size *= shape[i]
+    a.dtype = dtype
+    a.size = size
+    a.contiguous = True
+    a.block = block_new(size * itemsize_of(dtype))
+    a.data = a.block.data
+    return a
+
+
+cdef Array alloc_like(Array like):
+    """Return a new C-order array of the shape and type of another."""
+    return alloc(like.ndim, like.shape_, like.dtype)
+
+
+cdef Array alloc_tuple(tuple shape, int dtype):
+    """Return a new C-order array of a shape given as a tuple."""
+    cdef Py_ssize_t dims[MAX_DIMS]
+    cdef int i, ndim = len(shape)
+    if ndim > MAX_DIMS:
+        raise OpValueError(f"shape {shape} has {ndim} dimensions; at most {MAX_DIMS} are supported")
+    for i in range(ndim):
+        dims[i] = shape[i]
+        if dims[i] < 0:
+            raise OpValueError(f"shape {shape} has a negative dimension")
+    return alloc(ndim, dims, dtype)
+
+
+cpdef Array empty(shape, int dtype):
+    """Return an array of this shape and type code whose elements are not set."""
+    return alloc_tuple(tuple(shape), dtype)
+
+
+cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset):
+    """Return a view; strides and offset count elements of `base`."""
+    cdef Array a = new_array()
+    cdef Py_ssize_t size = itemsize_of(base.dtype), dense = itemsize_of(base.dtype)
+    cdef int i
+    a.set_dims(len(shape))
+    a.size = 1
+    for i in range(a.ndim):
+        a.shape_[i] = shape[i]
+        a.strides_[i] = <Py_ssize_t>strides[i] * size
+        a.size *= a.shape_[i]
+    a.contiguous = True
+    for i in range(a.ndim - 1, -1, -1):
+        if a.shape_[i] != 1:
+            if a.strides_[i] != dense:
+                a.contiguous = False
+                break
+            dense *= a.shape_[i]
+    if a.size <= 1:
+        a.contiguous = True
+    a.dtype = base.dtype
+    a.device_id = base.device_id
+    a.readonly_ = base.readonly_
+    if base.gpu is not None:
+        from mxop._gpu import device
+
+        a.gpu = device.view(base.gpu, shape, strides, offset)
+        return a
+    a.block = block_retain(base.block)
+    a.data = base.data + offset * size
+    return a
+
+
+cdef Array detached(Array base):
+    """Return another array object over the same memory, without history."""
+    cdef Array a = new_array()
+    a.set_dims(base.ndim)
+    memcpy(a.shape_, base.shape_, base.ndim * sizeof(Py_ssize_t))
+    memcpy(a.strides_, base.strides_, base.ndim * sizeof(Py_ssize_t))
+    a.size, a.dtype, a.contiguous, a.device_id = base.size, base.dtype, base.contiguous, base.device_id
+    a.readonly_ = base.readonly_
+    a.gpu = base.gpu
+    if base.block != NULL:
+        a.block = block_retain(base.block)
+    a.data = base.data
+    return a
+
+
+def from_numpy(source, bint copy=True):
+    """Return an array over (or with a copy of) a NumPy array of a supported type."""
+    cdef Array a
+    cdef Py_ssize_t address
+    cdef int i, code = dtypes.code_of(source.dtype)
+    if not copy:
+        interface = source.__array_interface__
+        address = interface["data"][0]
+        a = new_array()
+        a.set_dims(source.ndim)
+        a.dtype, a.size = code, source.size
+        for i in range(a.ndim):
+            a.shape_[i] = source.shape[i]
+            a.strides_[i] = source.strides[i]
+        a.contiguous = source.flags.c_contiguous
+        a.readonly_ = not source.flags.writeable
+        a.block = block_wrap(<char*>address, source.nbytes, source)
+        a.data = <char*>address
+        return a
+    a = alloc_tuple(source.shape, code)
+    if a.size:
+        as_numpy(a)[...] = source
+    return a
+
+
+def from_gpu(source, int device_id):
+    """Return an array over a CuPy array."""
+    cdef Array a = new_array()
+    cdef int i
+    a.set_dims(source.ndim)
+    a.dtype, a.size = dtypes.code_of(source.dtype), source.size
+    for i in range(a.ndim):
+        a.shape_[i] = source.shape[i]
+        a.strides_[i] = source.strides[i]
+    a.contiguous = source.flags.c_contiguous
+    a.device_id = device_id
+    a.gpu = source
+    return a
+
+
+def as_numpy(Array a):
+    """Return a NumPy view of a CPU array's memory."""
+    if a.gpu is not None:
+        raise DeviceError("a GPU array has no memory on the host: use asnumpy() to copy it")
+    if a.dtype == 12:
+        return np.asarray(memoryview(a)).view(dtypes.numpy_dtype(12))
+    return np.asarray(memoryview(a))
+
+
+def set_device(Array a, int device_id):
+    """Mark a CPU array as belonging to ``cpu(device_id)``."""
+    a.device_id = device_id
+
+
+cdef char* read_pointer(Array a) noexcept:
+    """The one way to an array's memory for reading."""
+    return a.data
+
+
+cdef char* write_pointer(Array a) except NULL:
+    """The one way to an array's memory for writing."""
+    if a.readonly_:
+        raise OpValueError("the array's memory is read-only (it was made from a read-only buffer)")
+    return a.data
+
+
+cdef void fill_operand(Operand* operand, Array a) noexcept:
+    """Describe an array in its own order of elements."""
+    operand.data = a.data
+    operand.dtype = a.dtype
+    operand.staged = False
+    if a.contiguous:
+        operand.contiguous = True
+        operand.ndim = 0
+    else:
+        collapse(operand, a.ndim, a.shape_, a.strides_)
+
+
+cdef int broadcast_operand(Operand* operand, Array a, int ndim, const Py_ssize_t* shape) except -1:
+    """Describe an array as broadcast to a larger shape."""
+    cdef Py_ssize_t strides[MAX_DIMS]
+    cdef int i, at
+    operand.data = a.data
+    operand.dtype = a.dtype
+    operand.staged = False
+    for i in range(ndim):
+        at = i - (ndim - a.ndim)
+        if at < 0 or a.shape_[at] == 1:
+            strides[i] = 0
+        else:
+            strides[i] = a.strides_[at]
+    collapse(operand, ndim, shape, strides)
+    return 0

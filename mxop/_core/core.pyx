@@ -1,0 +1,373 @@
+"""``NDArray``: the array that users hold.
+
+Arithmetic is here, because its cost is what people feel; what is not hot lives in :mod:`mxop.ndarray` and is attached to
+the class there.  May import :mod:`.array`, :mod:`.dispatch`, :mod:`.tape`.
+"""
+from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyTypeObject
+
+from mxop._core.array cimport Array, Node, alloc_like, detached, view_of
+from mxop._core.dispatch cimport (
+    OpFunction, call_scalar, call_two, contiguous_copy, copy_into, function_of, invoke, is_recording,
+)
+from mxop._kernels.interp cimport REQ_WRITE
+
+import numpy as np
+
+from mxop import dtypes
+from mxop._core import array as _array, tape
+from mxop._core.array import as_numpy, empty, from_gpu, from_numpy
+from mxop._core.dispatch import (
+    Call, OpFunction, Schedule, contiguous, copy, invoke_req, op_function, prepare, prepare_formula,
+)
+from mxop.errors import DeviceError, MXNetError, OpTypeError, OpValueError
+from mxop.opdef import registry
+
+cdef extern from "Python.h":
+    void PyType_Modified(PyTypeObject* cls)
+
+cdef list _two = [None] * 16, _scalar = [None] * 16, _reflected = [None] * 16
+cdef object _context_of = None
+cdef object _foreign = None      # mxop.ndarray's conversion of other operands
+
+cdef enum:
+    ADD = 0
+    SUB = 1
+    MUL = 2
+    DIV = 3
+    MOD = 4
+    POW = 5
+    LT = 6
+    LE = 7
+    GT = 8
+    GE = 9
+    EQ = 10
+    NE = 11
+
+_TABLE = (
+    (ADD, "broadcast_add", "_plus_scalar", "_plus_scalar"),
+    (SUB, "broadcast_sub", "_minus_scalar", "_rminus_scalar"),
+    (MUL, "broadcast_mul", "_mul_scalar", "_mul_scalar"),
+    (DIV, "broadcast_div", "_div_scalar", "_rdiv_scalar"),
+    (MOD, "broadcast_mod", "_mod_scalar", "_rmod_scalar"),
+    (POW, "broadcast_power", "_power_scalar", "_rpower_scalar"),
+    (LT, "broadcast_lesser", "_lesser_scalar", "_greater_scalar"),
+    (LE, "broadcast_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar"),
+    (GT, "broadcast_greater", "_greater_scalar", "_lesser_scalar"),
+    (GE, "broadcast_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar"),
+    (EQ, "broadcast_equal", "_equal_scalar", "_equal_scalar"),
+    (NE, "broadcast_not_equal", "_not_equal_scalar", "_not_equal_scalar"),
+)
+
+
+def start(context_of, foreign):
+    """Connect the class to the registry and to what lies above; called once at import."""
+    global _context_of, _foreign
+    _context_of, _foreign = context_of, foreign
+    for at, two, scalar, reflected in _TABLE:
+        _two[at] = function_of(registry.get(two))
+        _scalar[at] = function_of(registry.get(scalar))
+        _reflected[at] = function_of(registry.get(reflected))
+
+
+def attach(str name, function):
+    """Add a method or property written in Python to the class."""
+    (<dict>(<PyTypeObject*>NDArray).tp_dict)[name] = function
+    PyType_Modified(<PyTypeObject*>NDArray)
+
+
+cdef object binary(int at, object a, object b, object out):
+    """Apply an arithmetic operator; `a` is an NDArray."""
+    cdef double d
+    cdef long long i
+    cdef object converted
+    if isinstance(b, Array):
+        return call_two(<OpFunction>_two[at], <Array>a, <Array>b, out)
+    if type(b) is float:
+        d = <double>b
+        return call_scalar(<OpFunction>_scalar[at], <Array>a, d, <long long>d if -9.2e18 < d < 9.2e18 else 0, out)
+    if type(b) is int:
+        try:
+            i = b
+            return call_scalar(<OpFunction>_scalar[at], <Array>a, <double>i, i, out)
+        except OverflowError:
+            return call_scalar(<OpFunction>_scalar[at], <Array>a, float(b), 0, out)
+    converted = _foreign(a, b)
+    if converted is NotImplemented:
+        return NotImplemented
+    return binary(at, a, converted, out)
+
+
+cdef object reflected(int at, object a, object b):
+    """Apply an operator whose left operand `a` is not an NDArray."""
+    cdef object converted
+    if type(a) is float or type(a) is int:
+        return call_scalar(<OpFunction>_reflected[at], <Array>b, <double>a, <long long>a if -9.2e18 < a < 9.2e18 else 0, None)
+    converted = _foreign(b, a)
+    if converted is NotImplemented:
+        return NotImplemented
+    if isinstance(converted, Array):
+        return call_two(<OpFunction>_two[at], <Array>converted, <Array>b, None)
+    return reflected(at, converted, b)
+
+
+cdef object inplace(int at, object a, object b):
+    """Apply an operator and write the result into `a`."""
+    cdef object result = binary(at, a, b, a)
+    return a if result is not NotImplemented else result
+
+
+cdef class NDArray(Array):
+    """A multi-dimensional array on one device, as MXNet's ``mx.nd.NDArray``.
+
+    Make one with :func:`mxop.nd.array`, :func:`mxop.nd.zeros` and the like.
+    """
+
+    __array_priority__ = 1000.0
+
+    # ---- description --------------------------------------------------------------------------------------------------
+    @property
+    def shape(self):
+        """Shape, a tuple of integers."""
+        return self.shape_tuple()
+
+    @property
+    def ndim(self):
+        """Number of dimensions."""
+        return (<Array>self).ndim
+
+    @property
+    def size(self):
+        """Number of elements."""
+        return (<Array>self).size
+
+    @property
+    def dtype(self):
+        """Element type, a NumPy scalar type."""
+        return dtypes.type_of((<Array>self).dtype)
+
+    @property
+    def itemsize(self):
+        """Bytes of one element."""
+        return dtypes.SIZES[(<Array>self).dtype]
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements."""
+        return (<Array>self).size * dtypes.SIZES[(<Array>self).dtype]
+
+    @property
+    def stype(self):
+        """Storage type; always ``'default'`` (dense)."""
+        return "default"
+
+    @property
+    def context(self):
+        """Device that the array lies on."""
+        return _context_of(self.gpu is not None, self.device_id)
+
+
+    @property
+    def grad(self):
+        """Gradient array of a variable (see :meth:`attach_grad`), or None."""
+        return tape.gradient_of(self)
+
+    @property
+    def T(self):
+        """The array with its axes reversed."""
+        return invoke(_op("transpose"), [self], _op("transpose").parse({}))
+
+    def __len__(self):
+        if (<Array>self).ndim == 0:
+            raise TypeError("len() of a 0-d array")
+        return self.shape_[0]
+
+    def __bool__(self):
+        if (<Array>self).size == 0:
+            return False
+        if (<Array>self).size == 1:
+            return bool(self.item())
+        raise ValueError("the truth value of an NDArray with more than one element is ambiguous; "
+                         "use (x != 0).sum() or compare element by element")
+
+    __hash__ = object.__hash__
+
+    # ---- values -------------------------------------------------------------------------------------------------------
+    def asnumpy(self):
+        """Return a copy as a NumPy array."""
+        if self.gpu is not None:
+            from mxop._gpu import device
+            return device.to_numpy(self.gpu)
+        return as_numpy(self).copy()
+
+    def item(self):
+        """Return the only element as a Python number."""
+        if (<Array>self).size != 1:
+            raise OpValueError(f"only an array of one element is a scalar; this one has shape {self.shape_tuple()}")
+        return self.asnumpy().reshape(()).item()
+
+    def asscalar(self):
+        """Return the only element as a NumPy scalar."""
+        if (<Array>self).size != 1:
+            raise OpValueError(f"only an array of one element is a scalar; this one has shape {self.shape_tuple()}")
+        return self.asnumpy().reshape(-1)[0]
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __index__(self):
+        if (<Array>self).size == 1 and (<Array>self).dtype in (3, 4, 5, 6):
+            return int(self.item())
+        raise TypeError("only an integer array of one element can be an index")
+
+    def __array__(self, dtype=None, copy=None):
+        if self.gpu is not None:
+            raise DeviceError("a GPU array is not copied to the host implicitly: call asnumpy()")
+        view = as_numpy(self)
+        if dtype is not None and np.dtype(dtype) != view.dtype:
+            if copy is False:
+                raise ValueError(f"a {view.dtype} array cannot be seen as {np.dtype(dtype)} without a copy")
+            return view.astype(dtype)
+        return view.copy() if copy else view
+
+    # ---- history ------------------------------------------------------------------------------------------------------
+    def attach_grad(self, grad_req="write", stype=None):
+        """Make the array a variable: allocate its gradient, which ``backward`` fills.
+
+        Parameters
+        ----------
+        grad_req : {'write', 'add', 'null'}
+            What backward does with a new gradient.
+        """
+        if stype not in (None, "default"):
+            raise OpTypeError(f"attach_grad: stype={stype!r} is not supported; gradients are dense")
+        cdef Array grad = alloc_like(self)
+        grad.device_id = self.device_id
+        if self.gpu is not None:
+            from mxop._gpu import device
+            grad = device.zeros_like(self)
+        elif grad.size:
+            as_numpy(grad)[...] = 0
+        tape.mark_variable(self, grad, grad_req)
+
+    def backward(self, out_grad=None, retain_graph=False, train_mode=True):
+        """Compute the gradient of this array and store it in the variables that it was computed from.
+
+        Parameters
+        ----------
+        out_grad : NDArray, optional
+            Gradient with respect to this array; ones by default.
+        retain_graph : bool, default False
+            Keep what is needed to do it again.
+        train_mode : bool, default True
+        """
+        tape.run([self], None if out_grad is None else [out_grad], None, retain_graph, False, train_mode)
+
+    def detach(self):
+        """Return an array over the same memory, without history."""
+        return detached(self)
+
+    @property
+    def _fresh_grad(self):
+        return False
+
+    # ---- arithmetic ---------------------------------------------------------------------------------------------------
+    def __add__(self, other):
+        return binary(ADD, self, other, None)
+
+    def __radd__(self, other):
+        return reflected(ADD, other, self)
+
+    def __iadd__(self, other):
+        return inplace(ADD, self, other)
+
+    def __sub__(self, other):
+        return binary(SUB, self, other, None)
+
+    def __rsub__(self, other):
+        return reflected(SUB, other, self)
+
+    def __isub__(self, other):
+        return inplace(SUB, self, other)
+
+    def __mul__(self, other):
+        return binary(MUL, self, other, None)
+
+    def __rmul__(self, other):
+        return reflected(MUL, other, self)
+
+    def __imul__(self, other):
+        return inplace(MUL, self, other)
+
+    def __truediv__(self, other):
+        return binary(DIV, self, other, None)
+
+    def __rtruediv__(self, other):
+        return reflected(DIV, other, self)
+
+    def __itruediv__(self, other):
+        return inplace(DIV, self, other)
+
+    def __mod__(self, other):
+        return binary(MOD, self, other, None)
+
+    def __rmod__(self, other):
+        return reflected(MOD, other, self)
+
+    def __imod__(self, other):
+        return inplace(MOD, self, other)
+
+    def __pow__(self, other, modulus):
+        if modulus is not None:
+            return NotImplemented
+        return binary(POW, self, other, None)
+
+    def __rpow__(self, other, modulus):
+        return reflected(POW, other, self)
+
+    def __ipow__(self, other):
+        return inplace(POW, self, other)
+
+    def __floordiv__(self, other):
+        result = binary(DIV, self, other, None)
+        return result if result is NotImplemented else invoke(_op("floor"), [result], _op("floor").parse({}))
+
+    def __rfloordiv__(self, other):
+        result = reflected(DIV, other, self)
+        return result if result is NotImplemented else invoke(_op("floor"), [result], _op("floor").parse({}))
+
+    def __matmul__(self, other):
+        if not isinstance(other, Array):
+            return NotImplemented
+        return invoke(_op("dot"), [self, other], _op("dot").parse({}))
+
+    def __neg__(self):
+        return call_scalar(<OpFunction>_scalar[MUL], self, -1.0, -1, None)
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return invoke(_op("abs"), [self], _op("abs").parse({}))
+
+    def __richcmp__(self, other, int op):
+        cdef int at = LT if op == Py_LT else LE if op == Py_LE else GT if op == Py_GT else GE if op == Py_GE else (
+            EQ if op == Py_EQ else NE)
+        if other is None:
+            return op == Py_NE if op == Py_EQ or op == Py_NE else NotImplemented
+        return binary(at, self, other, None)
+
+
+cdef dict _ops = {}
+
+
+cdef object _op(str name):
+    found = _ops.get(name)
+    if found is None:
+        found = _ops[name] = registry.get(name)
+    return found
+
+
+_array.set_array_type(NDArray)

@@ -1,0 +1,415 @@
+"""The tape: walks recorded calls backwards.
+
+Calls are visited from the latest to the earliest (their serial numbers are a topological order), each when all gradients
+of its outputs have been added up.  Elementwise calls run their backward program directly; others ask their operator for
+its rule.  With ``create_graph`` the gradient's own calls are recorded, which gives every higher order.
+May import :mod:`.array`, :mod:`.dispatch`.
+"""
+from cpython.object cimport PyObject
+from libc.string cimport memcpy
+
+from mxop._core.array cimport MAX_VALUES, Array, Node, Value, alloc_tuple, detached, new_array
+from mxop._core.dispatch cimport (
+    BackwardPlan, ElementwiseCall, OpFunction, call_two, copy_into, function_of, invoke, is_recording, is_training,
+    run_elementwise, set_recording, set_training,
+)
+from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
+
+from mxop import dtypes
+from mxop.errors import MXNetError, OpTypeError, OpValueError
+from mxop.opdef import registry
+
+cdef unsigned long long _visit = 0
+cdef OpFunction _add = None, _unbroadcast = None, _ones_like = None, _zeros_like = None
+cdef object _F = None
+
+
+def start(F):
+    """Give the tape the namespace that gradient rules see."""
+    global _add, _unbroadcast, _ones_like, _zeros_like, _F
+    _F = F
+    _add = function_of(registry.get("elemwise_add"))
+    _unbroadcast = function_of(registry.get("_unbroadcast"))
+    _ones_like = function_of(registry.get("ones_like"))
+    _zeros_like = function_of(registry.get("zeros_like"))
+
+
+_REQ = {"null": REQ_NULL, "write": REQ_WRITE, "add": REQ_ADD}
+
+
+def mark_variable(Array x, Array grad, grad_req="write"):
+    """Make an array a variable: a leaf whose gradient backward stores in `grad`."""
+    cdef Node node
+    req = _REQ.get(grad_req)
+    if req is None:
+        raise OpValueError(f"grad_req={grad_req!r} is not allowed; expected 'write', 'add' or 'null'")
+    if grad is not None and grad.shape_tuple() != x.shape_tuple():
+        raise OpValueError(f"the gradient array has shape {grad.shape_tuple()}, the variable {x.shape_tuple()}")
+    if grad is not None and grad.dtype != x.dtype:
+        raise OpTypeError(f"the gradient array has dtype {dtypes.NAMES[grad.dtype]}, the variable {dtypes.NAMES[x.dtype]}")
+    node = Node.__new__(Node)
+    node.op = None
+    node.n_outputs = 1
+    node.grad = grad
+    node.grad_req = req
+    x.node = node if req != REQ_NULL or grad is not None else None
+    x.output = 0
+
+
+def gradient_of(Array x):
+    """Return the gradient array of a variable, or None."""
+    if x.node is None or x.node.op is not None:
+        return None
+    return x.node.grad
+
+
+def drop_history(Array x):
+    """Cut an array off from what made it."""
+    x.node = None
+    x.output = 0
+
+
+def node_of(Array x):
+    """Return (operator, attributes or call, parents) of where an array came from, for tools; None for a leaf."""
+    cdef Node n = x.node
+    if n is None or n.op is None:
+        return None
+    call = n.call
+    if isinstance(call, ElementwiseCall):
+        attrs = dict((<ElementwiseCall>call).attrs)
+        for k, name in enumerate((<ElementwiseCall>call).formula.params):
+            attrs[name] = n.values[k].d
+    else:
+        attrs = dict(call) if call is not None else {}
+    return n.op, attrs, n, list(n.parents), list(n.parent_outputs), x.output
+
+
+def node_parts(Node n):
+    """Return (operator, attributes, parents, parent outputs) of a node, for tools."""
+    if n.op is None:
+        return None
+    call = n.call
+    if isinstance(call, ElementwiseCall):
+        attrs = dict((<ElementwiseCall>call).attrs)
+        for k, name in enumerate((<ElementwiseCall>call).formula.params):
+            attrs[name] = n.values[k].d
+    else:
+        attrs = dict(call) if call is not None else {}
+    return n.op, attrs, list(n.parents), list(n.parent_outputs)
+
+
+def record_user(function, list inputs, list outputs):
+    """Record a call of an autograd.Function."""
+    from mxop._core import dispatch
+    cdef Node node
+    cdef Array a
+    if not any([(<Array>a).node is not None for a in inputs]):
+        return
+    node = dispatch.make_node(inputs, len(outputs))
+    node.user = function
+    node.inputs = inputs
+    node.outputs = [detached(<Array>a) for a in outputs]
+    for k, a in enumerate(outputs):
+        a.node, a.output = node, k
+
+
+cdef list ordered(list heads, bint retain):
+    """Return the recorded calls below `heads`, latest first."""
+    global _visit
+    cdef Node node, parent
+    cdef list stack = [], found = []
+    _visit += 1
+    for node in heads:
+        if node.visit != _visit:
+            node.visit = _visit
+            stack.append(node)
+    while stack:
+        node = <Node>stack.pop()
+        if node.op is None and node.user is None:
+            continue
+        found.append(node)
+        for parent in node.parents:
+            if parent is not None and parent.visit != _visit:
+                parent.visit = _visit
+                stack.append(parent)
+    if len(found) > 1:
+        found.sort(key=_serial_of, reverse=True)
+    return found
+
+
+def _serial_of(Node node):
+    return node.serial
+
+
+cdef Array plus(Array a, Array b):
+    if a.shape_tuple() != b.shape_tuple():
+        raise OpValueError(f"gradients of shapes {a.shape_tuple()} and {b.shape_tuple()} meet; a gradient rule returned "
+                           "an array of the wrong shape")
+    return <Array>call_two(_add, a, b, None)
+
+
+cdef int push(Node node, int output, Array grad) except -1:
+    """Add a gradient to those that a node's output has received."""
+    cdef list pending = node.pending
+    if pending is None:
+        pending = node.pending = [None] * node.n_outputs
+    if pending[output] is None:
+        pending[output] = grad
+    else:
+        pending[output] = plus(<Array>pending[output], grad)
+    return 0
+
+
+cdef Array reattached(Node node, int k):
+    """Return an output that was kept, as the output of its node."""
+    cdef Array a = detached(<Array>node.outputs[k])
+    a.node = node
+    a.output = k
+    return a
+
+
+cdef int back_elementwise(Node node, bint create) except -1:
+    """Run the backward program of an elementwise call."""
+    cdef ElementwiseCall call = <ElementwiseCall>node.call
+    cdef BackwardPlan plan
+    cdef list operands = [], pending = node.pending
+    cdef int k, i, n = call.n_in
+    cdef Array g
+    cdef object found
+    cdef tuple wanted
+    if n == 1:
+        wanted = (0,)
+    else:
+        wanted = tuple([k for k in range(n) if node.parents[k] is not None])
+    plan = call.backward(wanted)
+    if not plan.wanted:
+        return 0
+    for k in plan.heads:
+        if pending[k] is None:
+            pending[k] = call_one(_zeros_like, reattached(node, k))
+        operands.append(pending[k])
+    for k in plan.inputs:
+        operands.append(node.inputs[k])
+    for k in plan.outputs:
+        operands.append(reattached(node, k) if create else node.outputs[k])
+    found = run_elementwise(plan.call, operands, node.values, None, REQ_WRITE)
+    for i in range(len(plan.wanted)):
+        k = plan.wanted[i]
+        g = <Array>(found if plan.call.n_out == 1 else found[i])
+        if call.broadcast and g.shape_tuple() != (<Array>node.inputs[k]).shape_tuple():
+            g = <Array>invoke(_unbroadcast.op, [g, node.inputs[k]], _unbroadcast.op.parse({}), None)
+        push(<Node>node.parents[k], node.parent_outputs[k], g)
+    return 0
+
+
+cdef Array call_one(OpFunction f, Array a):
+    return <Array>f(a)
+
+
+cdef list rule_of(Node node, bint create):
+    """Ask the operator (or the user's Function) for the gradients of its inputs."""
+    cdef list heads = [], outputs, inputs = node.inputs
+    cdef int k
+    for k in range(node.n_outputs):
+        if node.pending[k] is None:
+            node.pending[k] = call_one(_zeros_like, reattached(node, k))
+        heads.append(node.pending[k])
+    if node.user is not None:
+        return node.user._backward(heads)
+    outputs = [reattached(node, k) for k in range(node.n_outputs)]
+    call = node.call
+    if isinstance(call, ElementwiseCall):
+        call = attrs_of(node)
+    return node.op.grad(_F, call, heads, inputs, outputs, [p is not None for p in node.parents])
+
+
+cdef object attrs_of(Node node):
+    cdef ElementwiseCall call = <ElementwiseCall>node.call
+    cdef int k = 0
+    changes = {}
+    for name in call.formula.params:
+        changes[name] = node.values[k].d
+        k += 1
+    return call.attrs.replaced(**changes)
+
+
+cdef str path_to(Node node, list heads):
+    """Describe how a head depends on a node, for messages."""
+    cdef list queue = list(heads), names
+    cdef dict came = {id(h): None for h in heads}
+    cdef Node at, parent
+    while queue:
+        at = <Node>queue.pop(0)
+        if at is node:
+            names = []
+            while at is not None:
+                names.append(at.op.name if at.op is not None else "variable")
+                at = came[id(at)]
+            return " <- ".join(reversed(names))
+        for parent in at.parents or []:
+            if parent is not None and id(parent) not in came and parent.op is not None:
+                came[id(parent)] = at
+                queue.append(parent)
+    return node.op.name
+
+
+cdef int back_general(Node node, bint create, list heads) except -1:
+    cdef list grads = rule_of(node, create)
+    cdef int k
+    cdef Array g, x
+    if grads is None:
+        order = node.op.name.count("_backward_") + 1
+        raise MXNetError(
+            f"operator {node.op.name} has no gradient rule, so order {order} of the gradient is not defined "
+            f"(path from the head: {path_to(node, heads)}); give it one with @{node.op.name.lstrip('_')}.gradient, a function "
+            f"rule(F, heads, inputs, outputs, **params) that returns one gradient per input")
+    if len(grads) != len(node.parents):
+        raise MXNetError(f"the gradient rule of {node.op.name if node.op is not None else type(node.user).__name__} returned "
+                         f"{len(grads)} gradients for {len(node.parents)} inputs")
+    for k in range(len(grads)):
+        if grads[k] is None or node.parents[k] is None:
+            continue
+        g = <Array?>grads[k]
+        x = <Array>node.inputs[k]
+        if g.shape_tuple() != x.shape_tuple():
+            raise OpValueError(f"the gradient rule of {node.op.name if node.op is not None else type(node.user).__name__} "
+                               f"returned shape {g.shape_tuple()} for input {k} of shape {x.shape_tuple()}")
+        push(<Node>node.parents[k], node.parent_outputs[k], g)
+    return 0
+
+
+cdef int store(Node leaf, Array g) except -1:
+    """Store a gradient in a variable, as its request says."""
+    if leaf.grad is None or leaf.grad_req == REQ_NULL:
+        return 0
+    copy_into(g, leaf.grad, leaf.grad_req)
+    return 0
+
+
+def run(list heads, head_grads, variables=None, bint retain_graph=False, bint create_graph=False, bint train_mode=True):
+    """Compute gradients of `heads`.
+
+    Parameters
+    ----------
+    heads : list of NDArray
+    head_grads : list of (NDArray or None), or None for ones
+    variables : list of NDArray, optional
+        Return gradients with respect to these instead of storing them in the variables found.
+    """
+    cdef Array h, g, x
+    cdef Node node, leaf, parent
+    cdef list nodes = [], order = [], found = [], leaves = []
+    cdef bint was_recording, was_training
+    cdef int k = 0
+    global _visit
+    if head_grads is not None and len(head_grads) != len(heads):
+        raise OpValueError(f"{len(heads)} heads but {len(head_grads)} head gradients")
+    for h in heads:
+        if h.node is None:
+            raise MXNetError("cannot differentiate: the array was not computed from variables inside autograd.record(); "
+                             "call attach_grad() on an input and compute inside 'with autograd.record():'")
+        nodes.append(h.node)
+    was_recording = set_recording(create_graph)
+    was_training = set_training(train_mode)
+    try:
+        order = ordered(nodes, retain_graph)
+        for node in order:
+            if node.freed:
+                raise MXNetError(f"cannot differentiate {name_of(node)} again: its saved arrays were freed by an earlier "
+                                 "backward; pass retain_graph=True to that one")
+        for h in heads:
+            if head_grads is None or head_grads[k] is None:
+                g = call_one(_ones_like, h)
+            else:
+                g = <Array?>head_grads[k]
+                if g.shape_tuple() != h.shape_tuple() or g.dtype != h.dtype:
+                    raise OpValueError(f"head gradient {k} has shape {g.shape_tuple()} and dtype {dtypes.NAMES[g.dtype]}; "
+                                       f"the head has shape {h.shape_tuple()} and dtype {dtypes.NAMES[h.dtype]}")
+            push(h.node, h.output, g)
+            k += 1
+        if variables is not None:
+            for x in variables:
+                if x.node is None:
+                    raise MXNetError("autograd.grad: a variable is not part of the graph; call attach_grad() on it, or "
+                                     "compute the heads from it inside autograd.record()")
+                found.append(None)
+        for node in order:
+            if node.pending is None:
+                continue
+            if variables is not None:
+                k = 0
+                for x in variables:
+                    if x.node is node and node.pending[x.output] is not None:
+                        found[k] = node.pending[x.output]
+                    k += 1
+            if node.user is None and isinstance(node.call, ElementwiseCall) and node.op._gradient is None:
+                back_elementwise(node, create_graph)
+            else:
+                back_general(node, create_graph, nodes)
+            for parent in node.parents:
+                if parent is not None and parent.op is None and parent.user is None and parent.visit != 0:
+                    parent.visit = 0
+                    leaves.append(parent)
+            node.pending = None
+        for node in nodes:
+            if node.op is None and node.user is None:
+                leaves.append(node)
+        if variables is not None:
+            k = 0
+            for x in variables:
+                if x.node.op is None and x.node.user is None and x.node.pending is not None:
+                    found[k] = x.node.pending[0]
+                k += 1
+        else:
+            set_recording(False)
+            for leaf in leaves:
+                if leaf.pending is not None and leaf.pending[0] is not None:
+                    store(leaf, <Array>leaf.pending[0])
+                leaf.pending = None
+    finally:
+        set_recording(was_recording)
+        set_training(was_training)
+        for node in leaves:
+            node.pending = None
+        for node in nodes:
+            node.pending = None
+        for node in order:
+            node.pending = None
+    if not retain_graph and not create_graph:
+        for node in order:
+            release(node)
+    if variables is None:
+        return None
+    return [f if f is not None else call_one(_zeros_like, <Array>x) for f, x in zip(found, variables)]
+
+
+cdef str name_of(Node node):
+    return f"operator {node.op.name}" if node.op is not None else type(node.user).__name__
+
+
+cdef int release(Node node) except -1:
+    """Free what a node kept; its place in the graph stays, so that a second backward can say what happened."""
+    node.inputs = None
+    node.outputs = None
+    node.freed = True
+    return 0
+
+
+def recording():
+    """Tell whether this thread records."""
+    return bool(is_recording())
+
+
+def training():
+    """Tell whether this thread is in training mode."""
+    return bool(is_training())
+
+
+def switch_recording(bint value):
+    """Set recording; return what it was."""
+    return bool(set_recording(value))
+
+
+def switch_training(bint value):
+    """Set training mode; return what it was."""
+    return bool(set_training(value))

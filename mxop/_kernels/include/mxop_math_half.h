@@ -1,0 +1,68 @@
+/* mxop_math_half.h - float16 and bfloat16 <-> float32, in integer code that vectorises. */
+#ifndef MXOP_MATH_HALF_H
+#define MXOP_MATH_HALF_H
+
+/* float16 -> float32, exact.  Shifting the 15 magnitude bits into a float32
+ * leaves an exponent too small by 112; a multiplication by 2^112 repairs it and
+ * normalises denormal halves on the way.  All-ones exponents are set apart. */
+MX_INLINE float mx_f16_to_f32(uint16_t h)
+{
+    uint32_t mag = (uint32_t)(h & 0x7fffu) << 13;
+    uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
+    uint32_t fin = mx_f32_bits(mx_bits_f32(mag) * 0x1p112f);
+    uint32_t spec = mag | 0x7f800000u;
+    return mx_bits_f32((mag >= 0x0f800000u ? spec : fin) | sign);
+}
+
+/* float32 -> float16, round to nearest even; NaN stays NaN (quiet, top payload kept). */
+MX_INLINE uint16_t mx_f32_to_f16(float x)
+{
+    uint32_t u = mx_f32_bits(x);
+    uint32_t sign = (u >> 16) & 0x8000u;
+    uint32_t a = u & 0x7fffffffu;
+    /* Normal results: rebias, then add half a unit less one, plus the odd bit. */
+    uint32_t normal = (a - 0x38000000u + 0x0fffu + ((a >> 13) & 1u)) >> 13;
+    /* Denormal results: adding 0.5 puts the units of 2^-24 in the low mantissa bits. */
+    uint32_t sub = mx_f32_bits(mx_bits_f32(a) + 0.5f) - 0x3f000000u;
+    uint32_t nan = 0x7e00u | (a >> 13 & 0x3ffu);
+    uint32_t r = a < 0x38800000u ? sub : normal;
+    r = a >= 0x47800000u ? 0x7c00u : r;
+    r = a > 0x7f800000u ? nan : r;
+    return (uint16_t)(r | sign);
+}
+
+MX_INLINE float mx_bf16_to_f32(uint16_t h) { return mx_bits_f32((uint32_t)h << 16); }
+
+/* float32 -> bfloat16, round to nearest even; NaN stays NaN. */
+MX_INLINE uint16_t mx_f32_to_bf16(float x)
+{
+    uint32_t u = mx_f32_bits(x);
+    uint32_t rne = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+    uint32_t nan = (u >> 16) | 0x0040u;
+    return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : rne);
+}
+
+static inline void mx_f16_to_f32_array(const uint16_t *src, float *dst, ptrdiff_t n)
+{
+    ptrdiff_t i = 0;
+#if defined(__F16C__)
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(dst + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + i))));
+#endif
+    for (; i < n; i++)
+        dst[i] = mx_f16_to_f32(src[i]);
+}
+
+static inline void mx_f32_to_f16_array(const float *src, uint16_t *dst, ptrdiff_t n)
+{
+    ptrdiff_t i = 0;
+#if defined(__F16C__)
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(dst + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(src + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
+    for (; i < n; i++)
+        dst[i] = mx_f32_to_f16(src[i]);
+}
+
+#endif

@@ -1,0 +1,54 @@
+cdef extern from "mxop_block.h" nogil:
+    ctypedef void (*mx_loop)(Py_ssize_t n, void* o, const void* a, const void* b, const void* c, const void* s) noexcept
+    ctypedef void (*mx_load)(Py_ssize_t n, const char* p, Py_ssize_t stride, void* d) noexcept
+    ctypedef void (*mx_store)(Py_ssize_t n, const void* s, char* p, Py_ssize_t stride, int add) noexcept
+
+cdef enum:
+    MAX_DIMS = 32
+    REQ_NULL = 0
+    REQ_WRITE = 1
+    REQ_INPLACE = 2
+    REQ_ADD = 3
+
+# A parameter of a call, both as a real number and as an integer (for integer data).
+cdef struct Value:
+    double d
+    long long i
+
+# One array as a program sees it: `n` elements in the order of the iteration.
+cdef struct Operand:
+    char* data
+    int dtype
+    bint contiguous             # element k lies at data + k * itemsize
+    bint staged                 # outputs: write through a scratch block (aliases an input)
+    int req                     # outputs only
+    int ndim                    # the collapsed iteration, when not contiguous
+    Py_ssize_t shape[MAX_DIMS]
+    Py_ssize_t strides[MAX_DIMS]  # in bytes
+
+cdef struct StepC:
+    mx_loop loop
+    int dst, a, b, c, n_srcs
+    int scalars                 # offset of its scalars in the scalar buffer
+
+cdef struct ScalarC:
+    int param                   # index of a parameter, or -1
+    Value value
+
+cdef class Program:
+    cdef readonly int n_inputs, n_outputs, n_registers, n_steps, ctype, itemsize, n_scalars, max_param
+    cdef StepC* steps
+    cdef ScalarC* scalars
+    cdef readonly str listing
+    cdef void fill_scalars(self, const Value* params, char* buffer) noexcept nogil
+    cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
+                     const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil
+    cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1
+    cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
+                           char* scratch, Py_ssize_t stride) noexcept nogil
+
+cdef void collapse(Operand* operand, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil
+cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil
+cdef int threads_for(Py_ssize_t nbytes) noexcept nogil
+cdef Py_ssize_t itemsize_of(int dtype) noexcept nogil
+cdef int BLOCK_BYTES

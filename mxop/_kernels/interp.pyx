@@ -1,0 +1,471 @@
+"""The blocked interpreter: runs a program on blocks that stay in the first-level cache.
+
+Threads take runs of blocks.  For each block, inputs that are not plain arrays of the compute type are loaded into
+registers (strides, broadcasting and casts happen there and nowhere else), each instruction is one vectorised loop, and
+outputs that cannot be written in place are stored from registers (casts, ``req='add'``, strides).  May import nothing of
+mxop except the instruction modules built beside it, and the pool.
+"""
+import os
+import sys
+
+from cython.parallel cimport prange
+from libc.stdlib cimport calloc, free, malloc
+from cpython.pycapsule cimport PyCapsule_GetPointer
+
+from .memory cimport Block, block_new, block_release
+
+cdef extern from "mxop_block.h" nogil:
+    ctypedef struct mx_instruction:
+        const char* name
+        mx_loop loops[7]
+    ctypedef struct mx_isa_table:
+        const char* isa
+        const mx_instruction* instructions
+        const mx_load (*loads)[7]
+        const mx_store (*stores)[7]
+    void mx_stream_copy(char* d, const char* s, Py_ssize_t nbytes)
+    void mx_stream_fence()
+
+cdef extern from *:
+    """
+    #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
+    static int mx_cpu_level(void)
+    {
+        __builtin_cpu_init();
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
+            && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd")) return 4;
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return 3;
+        if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt")) return 2;
+        return 1;
+    }
+    #else
+    static int mx_cpu_level(void) { return 0; }
+    #endif
+    #ifdef _OPENMP
+    #include <omp.h>
+    static int mx_max_threads(void) { return omp_get_max_threads(); }
+    static int mx_openmp(void) { return 1; }
+    #else
+    static int mx_max_threads(void) { return 1; }
+    static int mx_openmp(void) { return 0; }
+    #endif
+    """
+    int mx_cpu_level() nogil
+    int mx_max_threads() nogil
+    int mx_openmp() nogil
+
+BLOCK_BYTES = 8192
+cdef const mx_isa_table* ISA = NULL
+cdef dict _index = {}
+cdef int _threads = 1
+cdef Py_ssize_t _parallel_bytes = 128 * 1024   # below this, waking the threads costs more than they save
+cdef Py_ssize_t _stream_bytes = 16 << 20       # results from this size on do not go through the caches
+
+cdef int ITEMSIZE[13]
+ITEMSIZE[:] = [4, 8, 2, 1, 4, 1, 8, 1, 0, 0, 0, 0, 2]
+
+
+cdef Py_ssize_t itemsize_of(int dtype) noexcept nogil:
+    return ITEMSIZE[dtype]
+
+
+# ---- instruction sets -----------------------------------------------------------------------------------------------------
+
+def _available():
+    """Return the instruction sets that were built and that this machine has, best first."""
+    from importlib.util import find_spec
+
+    level = mx_cpu_level()
+    names = [f"v{k}" for k in (4, 3, 2) if k <= level] + ["base"]
+    return [n for n in names if find_spec(f"mxop._kernels._isa_{n}") is not None]
+
+
+def use_instruction_set(str name=None):
+    """Load the instructions of one set (``v4``, ``v3``, ``v2``, ``base``), or the best.
+
+    Raises
+    ------
+    RuntimeError
+        When the set was not built or the machine does not have it.
+    """
+    global ISA
+    from importlib import import_module
+
+    if name is None:
+        known = [f"v{k}" for k in (4, 3, 2) if k <= mx_cpu_level()] + ["base"]
+    else:
+        if name not in _available():
+            raise RuntimeError(f"instruction set {name!r} is not available here; expected one of {_available()}")
+        known = [name]
+    for candidate in known:
+        try:
+            module = import_module(f"mxop._kernels._isa_{candidate}")
+        except ImportError:
+            continue
+        ISA = <const mx_isa_table*>PyCapsule_GetPointer(module.TABLE, "mxop.isa")
+        break
+    else:
+        raise ImportError("mxop was installed without its instruction modules; reinstall it")
+    _index.clear()
+    cdef int i = 0
+    while ISA.instructions[i].name != NULL:
+        _index[(<bytes>ISA.instructions[i].name).decode()] = i
+        i += 1
+
+
+def instruction_set():
+    """Return the name of the instruction set in use."""
+    return (<bytes>ISA.isa).decode()
+
+
+def available_instruction_sets():
+    """Return the names of the instruction sets that can be used on this machine, best first."""
+    return _available()
+
+
+def has_instruction(str name, int ctype):
+    """Tell whether there is an instruction of this name for a compute type."""
+    cdef object at = _index.get(name)
+    return at is not None and ISA.instructions[<int>at].loops[ctype] != NULL
+
+
+# ---- threads --------------------------------------------------------------------------------------------------------------
+
+def set_num_threads(int n):
+    """Set the number of threads of every kernel; it is the only such setting."""
+    global _threads
+    if n < 1:
+        raise ValueError(f"the number of threads must be at least 1, got {n}")
+    _threads = n if mx_openmp() else 1
+
+
+def get_num_threads():
+    """Return the number of threads that kernels use."""
+    return _threads
+
+
+def has_openmp():
+    """Tell whether the package was built with OpenMP."""
+    return bool(mx_openmp())
+
+
+def tune(parallel_bytes=None, stream_bytes=None):
+    """Set the sizes from which threads, and stores past the caches, are used; return the settings."""
+    global _parallel_bytes, _stream_bytes
+    if parallel_bytes is not None:
+        _parallel_bytes = parallel_bytes
+    if stream_bytes is not None:
+        _stream_bytes = stream_bytes
+    return {"parallel_bytes": _parallel_bytes, "stream_bytes": _stream_bytes}
+
+
+cdef int threads_for(Py_ssize_t nbytes) noexcept nogil:
+    """Return how many threads work of this size is worth."""
+    cdef Py_ssize_t n
+    if nbytes < _parallel_bytes or _threads == 1:
+        return 1
+    n = nbytes // (_parallel_bytes // 2)
+    return <int>n if n < _threads else _threads
+
+
+def _after_fork():
+    # The threads of the parent do not exist in the child, and the OpenMP runtime cannot start new ones there.
+    global _threads
+    _threads = 1
+
+
+def _start():
+    use_instruction_set(os.environ.get("MXOP_CPU") or None)
+    given = os.environ.get("MXOP_NUM_THREADS")
+    try:
+        set_num_threads(int(given) if given else max(mx_max_threads(), 1))
+    except ValueError:
+        raise ValueError(f"MXOP_NUM_THREADS={given!r} is not a positive number") from None
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+
+
+# ---- operands -------------------------------------------------------------------------------------------------------------
+
+cdef void collapse(Operand* operand, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil:
+    """Describe an array by as few dimensions as its strides allow; one dense dimension makes it contiguous."""
+    cdef int i, top = -1
+    cdef Py_ssize_t size = ITEMSIZE[operand.dtype]
+    for i in range(ndim):
+        if shape[i] == 1:
+            continue
+        if top >= 0 and operand.strides[top] == strides[i] * shape[i]:
+            operand.shape[top] *= shape[i]
+            operand.strides[top] = strides[i]
+        else:
+            top += 1
+            operand.shape[top] = shape[i]
+            operand.strides[top] = strides[i]
+    operand.ndim = top + 1
+    operand.contiguous = top < 0 or (top == 0 and operand.strides[0] == size)
+
+
+cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil:
+    """Load elements ``start`` to ``start + length`` into a register."""
+    cdef mx_load load = ISA.loads[operand.dtype][ctype]
+    cdef Py_ssize_t size = ITEMSIZE[ctype], run, inner, at, rest
+    cdef Py_ssize_t index[MAX_DIMS]
+    cdef int last = operand.ndim - 1, d
+    cdef const char* p
+    if operand.contiguous:
+        load(length, operand.data + start * ITEMSIZE[operand.dtype], ITEMSIZE[operand.dtype], dst)
+        return
+    p = operand.data
+    rest = start
+    for d in range(last, -1, -1):
+        index[d] = rest % operand.shape[d]
+        rest = rest // operand.shape[d]
+        p = p + index[d] * operand.strides[d]
+    inner = operand.shape[last]
+    at = 0
+    while at < length:
+        run = inner - index[last]
+        if run > length - at:
+            run = length - at
+        load(run, p, operand.strides[last], dst + at * size)
+        at += run
+        index[last] += run
+        p = p + run * operand.strides[last]
+        d = last
+        while d > 0 and index[d] == operand.shape[d]:
+            p = p + operand.strides[d - 1] - operand.shape[d] * operand.strides[d]
+            index[d] = 0
+            index[d - 1] += 1
+            d -= 1
+
+
+cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, const char* src) noexcept nogil:
+    """Store a register to elements ``start`` to ``start + length``, adding when the request says so."""
+    cdef mx_store store = ISA.stores[operand.dtype][ctype]
+    cdef Py_ssize_t size = ITEMSIZE[ctype], run, inner, at, rest
+    cdef Py_ssize_t index[MAX_DIMS]
+    cdef int last = operand.ndim - 1, d, add = operand.req == REQ_ADD
+    cdef char* p
+    if operand.contiguous:
+        store(length, src, operand.data + start * ITEMSIZE[operand.dtype], ITEMSIZE[operand.dtype], add)
+        return
+    p = operand.data
+    rest = start
+    for d in range(last, -1, -1):
+        index[d] = rest % operand.shape[d]
+        rest = rest // operand.shape[d]
+        p = p + index[d] * operand.strides[d]
+    inner = operand.shape[last]
+    at = 0
+    while at < length:
+        run = inner - index[last]
+        if run > length - at:
+            run = length - at
+        store(run, src + at * size, p, operand.strides[last], add)
+        at += run
+        index[last] += run
+        p = p + run * operand.strides[last]
+        d = last
+        while d > 0 and index[d] == operand.shape[d]:
+            p = p + operand.strides[d - 1] - operand.shape[d] * operand.strides[d]
+            index[d] = 0
+            index[d - 1] += 1
+            d -= 1
+
+
+# ---- programs -------------------------------------------------------------------------------------------------------------
+
+cdef class Program:
+    """A compiled formula for one compute type.
+
+    Parameters
+    ----------
+    program : mxop.formula.Program
+    params : sequence of str
+        Names of the parameters, in the order in which a call gives their values.
+    ctype : int
+        Code of the compute type.
+    """
+
+    def __cinit__(self, program, params, int ctype):
+        cdef int i, j, offset = 0
+        cdef list steps = program.steps, names = list(params)
+        self.n_inputs, self.n_outputs, self.n_registers = program.n_inputs, program.n_outputs, program.n_registers
+        self.n_steps, self.ctype, self.itemsize = len(steps), ctype, ITEMSIZE[ctype]
+        self.n_scalars = sum([len(s.scalars) for s in steps])
+        self.listing = str(program)
+        self.steps = <StepC*>calloc(self.n_steps + 1, sizeof(StepC))
+        self.scalars = <ScalarC*>calloc(self.n_scalars + 1, sizeof(ScalarC))
+        if self.steps == NULL or self.scalars == NULL:
+            raise MemoryError()
+        for i, step in enumerate(steps):
+            at = _index.get(step.name)
+            if at is None or ISA.instructions[<int>at].loops[ctype] == NULL:
+                raise KeyError(f"no instruction {step.name!r} for compute type {ctype}")
+            srcs = list(step.srcs) + [0, 0, 0]
+            self.steps[i].loop = ISA.instructions[<int>at].loops[ctype]
+            self.steps[i].dst = step.dst
+            self.steps[i].n_srcs = len(step.srcs)
+            self.steps[i].a, self.steps[i].b, self.steps[i].c = srcs[0], srcs[1], srcs[2]
+            self.steps[i].scalars = offset
+            for value in step.scalars:
+                if isinstance(value, str):
+                    self.scalars[offset].param = names.index(value)
+                else:
+                    self.scalars[offset].param = -1
+                    self.scalars[offset].value.d = value
+                    self.scalars[offset].value.i = <long long>value if abs(value) < 9.2e18 else 0
+                offset += 1
+
+    def __dealloc__(self):
+        free(self.steps)
+        free(self.scalars)
+
+    def __str__(self):
+        return self.listing
+
+    cdef void fill_scalars(self, const Value* params, char* buffer) noexcept nogil:
+        """Write all scalars in the compute type."""
+        cdef int i
+        cdef Value v
+        for i in range(self.n_scalars):
+            v = params[self.scalars[i].param] if self.scalars[i].param >= 0 else self.scalars[i].value
+            if self.ctype == 0:
+                (<float*>buffer)[i] = <float>v.d
+            elif self.ctype == 1:
+                (<double*>buffer)[i] = v.d
+            elif self.ctype == 3:
+                (<unsigned char*>buffer)[i] = <unsigned char>v.i
+            elif self.ctype == 4:
+                (<int*>buffer)[i] = <int>v.i
+            elif self.ctype == 5:
+                (<signed char*>buffer)[i] = <signed char>v.i
+            else:
+                (<long long*>buffer)[i] = v.i
+
+    cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
+                     const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil:
+        """Run the program on elements ``start`` to ``stop``, block by block."""
+        cdef char* registers[256]
+        cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
+        cdef int k, s, n_in = self.n_inputs, n_out = self.n_outputs
+        cdef char* free_room = scratch
+        cdef StepC* step
+        cdef bint direct_in[256]
+        cdef bint direct_out[256]
+        for k in range(n_in):
+            direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype
+            if not direct_in[k]:
+                registers[k] = free_room
+                free_room += room
+                if inputs[k].ndim == 1 and inputs[k].strides[0] == 0 and not inputs[k].contiguous:
+                    load_block(&inputs[k], self.ctype, 0, min(block, stop - start), registers[k])
+        for k in range(n_out):
+            direct_out[k] = (outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD
+                             and outputs[k].req != REQ_NULL and not outputs[k].staged and not stream)
+            if not direct_out[k]:
+                registers[n_in + k] = free_room
+                free_room += room
+        for k in range(n_in + n_out, self.n_registers):
+            registers[k] = free_room
+            free_room += room
+        while at < stop:
+            length = min(block, stop - at)
+            for k in range(n_in):
+                if direct_in[k]:
+                    registers[k] = inputs[k].data + at * size
+                elif not (inputs[k].ndim == 1 and inputs[k].strides[0] == 0 and not inputs[k].contiguous):
+                    load_block(&inputs[k], self.ctype, at, length, registers[k])
+            for k in range(n_out):
+                if direct_out[k]:
+                    registers[n_in + k] = outputs[k].data + at * size
+            for s in range(self.n_steps):
+                step = &self.steps[s]
+                step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
+                          scalars + step.scalars * size)
+            for k in range(n_out):
+                if not direct_out[k] and outputs[k].req != REQ_NULL:
+                    if stream and outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD:
+                        mx_stream_copy(outputs[k].data + at * size, registers[n_in + k], length * size)
+                    else:
+                        store_block(&outputs[k], self.ctype, at, length, registers[n_in + k])
+            at += length
+        if stream:
+            mx_stream_fence()
+
+    cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
+                           char* scratch, Py_ssize_t stride) noexcept nogil:
+        """Compute one block of the (only) output and return where it lies; for kernels that go on from there."""
+        cdef char* registers[256]
+        cdef int k, s
+        cdef StepC* step
+        if self.n_steps == 1 and self.n_inputs == 1 and self.steps[0].loop == ISA.instructions[_copy_at].loops[self.ctype]:
+            if inputs[0].contiguous and inputs[0].dtype == self.ctype:
+                return inputs[0].data + start * self.itemsize
+            load_block(&inputs[0], self.ctype, start, length, scratch)
+            return scratch
+        for k in range(self.n_registers):
+            registers[k] = scratch + k * stride
+        for k in range(self.n_inputs):
+            if inputs[k].contiguous and inputs[k].dtype == self.ctype:
+                registers[k] = inputs[k].data + start * self.itemsize
+            else:
+                load_block(&inputs[k], self.ctype, start, length, registers[k])
+        for s in range(self.n_steps):
+            step = &self.steps[s]
+            step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
+                      scalars + step.scalars * self.itemsize)
+        return registers[self.n_inputs]
+
+    cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1:
+        """Run the program on `n` elements."""
+        cdef char small[12288 + 64]
+        cdef char scalar_room[1024]
+        cdef char* scalars = scalar_room
+        cdef char* scratch
+        cdef Py_ssize_t block = BLOCK_BYTES // self.itemsize, room, need, chunk, start
+        cdef int threads, t, k
+        cdef Block* memory = NULL
+        cdef Block* scalar_memory = NULL
+        cdef bint stream = False
+        if n == 0:
+            return 0
+        if self.n_registers > 256:
+            raise MemoryError(f"a program of {self.n_registers} registers is too large")
+        if self.n_scalars > 128:
+            scalar_memory = block_new(self.n_scalars * 8)
+            scalars = scalar_memory.data
+        self.fill_scalars(params, scalars)
+        if self.n_registers - self.n_inputs > 6:
+            block = block // 2  # many temporaries: keep them all in the first-level cache
+        if n < block:
+            block = n
+        room = (block * self.itemsize + 63) & ~63
+        need = room * self.n_registers
+        for k in range(self.n_outputs):
+            if n * ITEMSIZE[outputs[k].dtype] >= _stream_bytes and not (<Py_ssize_t>outputs[k].data & 15):
+                stream = True
+        threads = threads_for(n * self.itemsize * (1 + self.n_steps // 2)) if n > block else 1
+        if threads == 1 and need <= 12288:
+            scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
+            self._range(0, n, inputs, outputs, scalars, scratch, block, stream)
+        else:
+            memory = block_new(need * threads)
+            scratch = memory.data
+            if threads == 1:
+                with nogil:
+                    self._range(0, n, inputs, outputs, scalars, scratch, block, stream)
+            else:
+                chunk = ((n + threads - 1) // threads + block - 1) // block * block
+                for t in prange(threads, nogil=True, schedule="static", num_threads=threads):
+                    if t * chunk < n:
+                        self._range(t * chunk, min(n, (t + 1) * chunk), inputs, outputs, scalars, scratch + t * need, block,
+                                    stream)
+            block_release(memory)
+        if scalar_memory != NULL:
+            block_release(scalar_memory)
+        return 0
+
+
+_start()
+cdef int _copy_at = _index["x0"]

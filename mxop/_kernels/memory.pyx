@@ -1,0 +1,220 @@
+"""The pool that array memory comes from.
+
+Blocks are 64-byte aligned and come in size classes, four to each power of two; a freed block waits in its class for the
+next array of that size, because fresh memory costs a page fault per 4 KiB, more than most operators cost themselves.
+The bytes that wait are bounded.  Called with the GIL held, which makes it thread-safe.  May import nothing.
+"""
+import os
+
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_DECREF
+
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #if defined(_WIN32)
+    #include <malloc.h>
+    static void *mx_aligned(size_t alignment, size_t bytes) { return _aligned_malloc(bytes, alignment); }
+    #define mx_aligned_free _aligned_free
+    static void mx_huge(void *p, size_t bytes) { (void)p; (void)bytes; }
+    #else
+    #include <sys/mman.h>
+    static void *mx_aligned(size_t alignment, size_t bytes)
+    { void *p = NULL; return posix_memalign(&p, alignment, bytes) == 0 ? p : NULL; }
+    #define mx_aligned_free free
+    static void mx_huge(void *p, size_t bytes)
+    {
+    #ifdef MADV_HUGEPAGE
+        madvise(p, bytes, MADV_HUGEPAGE);
+    #else
+        (void)p; (void)bytes;
+    #endif
+    }
+    #endif
+    """
+    void* mx_aligned(size_t alignment, size_t nbytes) nogil
+    void mx_aligned_free(void* p) nogil
+    void mx_huge(void* p, size_t nbytes) nogil
+
+cdef enum:
+    HEADER = 64
+    N_CLASSES = 240
+    HUGE = 4194304          # from here on, ask the system for huge pages
+    HUGE_ALIGN = 2097152
+
+cdef Block* _free_lists[N_CLASSES]
+cdef Py_ssize_t _in_use = 0, _cached = 0, _peak = 0, _limit = 0, _hits = 0, _misses = 0
+memset(_free_lists, 0, sizeof(_free_lists))
+
+
+cdef Py_ssize_t _class_of(Py_ssize_t nbytes, Py_ssize_t* rounded) noexcept:
+    """Return the size class that holds `nbytes`, and its size."""
+    cdef Py_ssize_t base, step, k, log2
+    if nbytes <= 1024:
+        k = (nbytes + 63) // 64
+        if k == 0:
+            k = 1
+        rounded[0] = 64 * k
+        return k - 1
+    log2 = 10
+    base = 1024
+    while base * 2 < nbytes:
+        base *= 2
+        log2 += 1
+    step = base // 4
+    k = (nbytes - base + step - 1) // step
+    rounded[0] = base + k * step
+    return 16 + (log2 - 10) * 4 + k - 1
+
+
+cdef Block* block_new(Py_ssize_t nbytes) except NULL:
+    """Return a block of at least `nbytes` bytes, from the pool when one waits there."""
+    global _in_use, _cached, _peak, _hits, _misses
+    cdef Py_ssize_t rounded, size_class
+    cdef Block* block
+    cdef char* raw
+    if nbytes < 0 or nbytes > (<Py_ssize_t>1 << 56):
+        raise MemoryError(f"an array of {nbytes} bytes cannot be allocated")
+    size_class = _class_of(nbytes, &rounded)
+    block = _free_lists[size_class]
+    if block != NULL:
+        _free_lists[size_class] = block.next
+        _cached -= rounded
+        _hits += 1
+    else:
+        _misses += 1
+        block = _from_system(rounded, size_class)
+        if block == NULL and _cached:
+            _empty()
+            block = _from_system(rounded, size_class)
+        if block == NULL:
+            raise MemoryError(f"the system has no memory for an array of {nbytes} bytes "
+                              f"({_in_use} bytes of arrays are in use)")
+    block.refs = 1
+    block.next = NULL
+    _in_use += rounded
+    if _in_use > _peak:
+        _peak = _in_use
+    return block
+
+
+cdef Block* _from_system(Py_ssize_t rounded, Py_ssize_t size_class) noexcept:
+    cdef Block* block
+    cdef char* raw
+    if rounded >= HUGE:  # the header apart, so that the data start at a huge page
+        block = <Block*>malloc(sizeof(Block))
+        if block == NULL:
+            return NULL
+        raw = <char*>mx_aligned(HUGE_ALIGN, rounded)
+        if raw == NULL:
+            free(block)
+            return NULL
+        mx_huge(raw, rounded)
+        block.data = raw
+    else:
+        raw = <char*>mx_aligned(64, HEADER + rounded)
+        if raw == NULL:
+            return NULL
+        block = <Block*>raw
+        block.data = raw + HEADER
+    block.nbytes = rounded
+    block.size_class = size_class
+    block.owner = NULL
+    return block
+
+
+cdef Block* block_wrap(char* data, Py_ssize_t nbytes, object owner) except NULL:
+    """Return a block over memory that `owner` keeps alive."""
+    cdef Block* block = <Block*>malloc(sizeof(Block))
+    if block == NULL:
+        raise MemoryError()
+    Py_INCREF(owner)
+    block.refs = 1
+    block.nbytes = nbytes
+    block.size_class = -1
+    block.next = NULL
+    block.owner = <PyObject*>owner
+    block.data = data
+    return block
+
+
+cdef void block_free(Block* block) noexcept:
+    """Put a block that nobody uses back into the pool, or give it back to its owner."""
+    global _in_use, _cached
+    if block.size_class < 0:
+        Py_DECREF(<object>block.owner)
+        free(block)
+        return
+    _in_use -= block.nbytes
+    if _cached + block.nbytes > _limit:
+        _to_system(block)
+        return
+    _cached += block.nbytes
+    block.next = _free_lists[block.size_class]
+    _free_lists[block.size_class] = block
+
+
+cdef void _to_system(Block* block) noexcept:
+    if block.nbytes >= HUGE:
+        mx_aligned_free(block.data)
+        free(block)
+    else:
+        mx_aligned_free(block)
+
+
+cdef void _empty() noexcept:
+    global _cached
+    cdef Block* block
+    cdef Block* following
+    cdef Py_ssize_t i
+    for i in range(N_CLASSES):
+        block = _free_lists[i]
+        _free_lists[i] = NULL
+        while block != NULL:
+            following = block.next
+            _cached -= block.nbytes
+            _to_system(block)
+            block = following
+
+
+def empty_cache():
+    """Give all waiting memory back to the system."""
+    _empty()
+
+
+def set_limit(Py_ssize_t nbytes):
+    """Bound the bytes that may wait in the pool; 0 switches the pool off."""
+    global _limit
+    _limit = max(nbytes, 0)
+    if _cached > _limit:
+        _empty()
+
+
+def stats():
+    """Return the pool's figures in bytes and counts."""
+    return {"in_use": _in_use, "cached": _cached, "peak": _peak, "limit": _limit, "hits": _hits, "misses": _misses}
+
+
+def reset_peak():
+    """Start a new measurement of the peak."""
+    global _peak
+    _peak = _in_use
+
+
+def _default_limit():
+    """A quarter of the machine's memory, or what MXOP_POOL_BYTES says."""
+    given = os.environ.get("MXOP_POOL_BYTES")
+    if given is not None:
+        try:
+            return max(int(given), 0)
+        except ValueError:
+            raise ValueError(f"MXOP_POOL_BYTES={given!r} is not a number of bytes") from None
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    except (AttributeError, ValueError, OSError):
+        return 1 << 30
+
+
+set_limit(_default_limit())

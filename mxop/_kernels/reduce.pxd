@@ -1,0 +1,20 @@
+from mxop._kernels.interp cimport MAX_DIMS, Operand, Program, Value
+
+cdef enum:
+    COMBINE_ADD = 0
+    COMBINE_MUL = 1
+    COMBINE_MAX = 2
+    COMBINE_MIN = 3
+
+# The array to reduce: its dimensions sorted into kept and reduced ones.
+cdef struct Reduced:
+    char* data
+    int dtype
+    int n_kept
+    int n_reduced
+    Py_ssize_t kept_shape[MAX_DIMS]
+    Py_ssize_t kept_strides[MAX_DIMS]
+    Py_ssize_t reduced_shape[MAX_DIMS]
+    Py_ssize_t reduced_strides[MAX_DIMS]
+
+cdef int reduce(Program map_, int combine, Reduced* source, const Value* params, char* results) except -1

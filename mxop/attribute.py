@@ -1,0 +1,58 @@
+"""Attributes that symbols made inside a ``with`` block get.  Imports :mod:`mxop.errors` only."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from .errors import OpTypeError, OpValueError
+
+_scopes = threading.local()
+
+
+class AttrScope:
+    """Give every symbol made inside a ``with`` block the same attributes.
+
+    Parameters
+    ----------
+    **kwargs
+        Attributes; the values are strings.  Inner scopes override outer ones.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> with mx.AttrScope(ctx_group='dev1'):
+    ...     x = mx.sym.Variable('x')
+    >>> x.attr('ctx_group')
+    'dev1'
+    """
+
+    def __init__(self, **kwargs: str):
+        for key, value in kwargs.items():
+            if not isinstance(value, str):
+                raise OpValueError(f"AttrScope: {key}={value!r} is not a string; attributes are strings")
+        self._attr = kwargs
+        self._before: list[Any] = []
+
+    def get(self, attr: dict[str, str] | None = None) -> dict[str, str]:
+        """Return the scope's attributes, with `attr` (which wins) added."""
+        if attr is not None and not isinstance(attr, dict):
+            raise OpTypeError(f"attr={attr!r} is not a dict of strings")
+        return {**self._attr, **(attr or {})} if self._attr else dict(attr or {})
+
+    def __enter__(self) -> AttrScope:
+        self._before.append((current(), self._attr))
+        self._attr = {**current()._attr, **self._attr}
+        _scopes.value = self
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        _scopes.value, self._attr = self._before.pop()
+
+
+_outermost = AttrScope()
+
+
+def current() -> AttrScope:
+    """Return the innermost scope of this thread."""
+    return getattr(_scopes, "value", _outermost)

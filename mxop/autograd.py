@@ -1,0 +1,267 @@
+"""Automatic differentiation of imperative code, of any order.
+
+Recording belongs to a thread.  ``with autograd.record():`` notes calls on arrays that descend from variables (see
+``attach_grad``); ``backward`` stores gradients in the variables, ``grad`` returns them, and with ``create_graph=True``
+their own calls are noted too.  May import :mod:`mxop._core`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ._core import core, tape
+from .errors import OpTypeError, OpValueError
+
+NDArray = core.NDArray
+
+
+def is_recording() -> bool:
+    """Tell whether calls are being recorded in this thread."""
+    return tape.recording()
+
+
+def is_training() -> bool:
+    """Tell whether operators behave as in training in this thread."""
+    return tape.training()
+
+
+def set_recording(is_record: bool) -> bool:
+    """Switch recording; return what it was."""
+    return tape.switch_recording(bool(is_record))
+
+
+def set_training(train_mode: bool) -> bool:
+    """Switch training mode; return what it was."""
+    return tape.switch_training(bool(train_mode))
+
+
+class _Scope:
+    """Sets recording and training mode for a while; None leaves one alone."""
+
+    __slots__ = ("_before", "_record", "_train")
+
+    def __init__(self, record: bool | None, train: bool | None):
+        self._record, self._train = record, train
+
+    def __enter__(self) -> None:
+        self._before = (
+            None if self._record is None else tape.switch_recording(self._record),
+            None if self._train is None else tape.switch_training(self._train),
+        )
+
+    def __exit__(self, *exception: object) -> None:
+        recording, training = self._before
+        if recording is not None:
+            tape.switch_recording(recording)
+        if training is not None:
+            tape.switch_training(training)
+
+
+def record(train_mode: bool = True) -> _Scope:
+    """Return a scope in which calls are recorded for differentiation.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> x = mx.nd.array([1, 2, 3])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad.asnumpy().tolist()
+    [2.0, 4.0, 6.0]
+    """
+    return _Scope(True, train_mode)
+
+
+def pause(train_mode: bool = False) -> _Scope:
+    """Return a scope in which nothing is recorded."""
+    return _Scope(False, train_mode)
+
+
+def train_mode() -> _Scope:
+    """Return a scope in which operators behave as in training."""
+    return _Scope(None, True)
+
+
+def predict_mode() -> _Scope:
+    """Return a scope in which operators behave as in prediction."""
+    return _Scope(None, False)
+
+
+def mark_variables(
+    variables: NDArray | Sequence[NDArray], gradients: NDArray | Sequence[NDArray], grad_reqs: str | Sequence[str] = "write"
+) -> None:
+    """Make arrays variables, with the arrays that take their gradients.
+
+    Parameters
+    ----------
+    variables, gradients : NDArray or list of NDArray
+    grad_reqs : str or list of str
+        ``'write'``, ``'add'`` or ``'null'``.
+    """
+    variables, gradients = _listed(variables, "variables"), _listed(gradients, "gradients")
+    if isinstance(grad_reqs, str):
+        grad_reqs = [grad_reqs] * len(variables)
+    if not len(variables) == len(gradients) == len(grad_reqs):
+        raise OpValueError(
+            f"mark_variables: {len(variables)} variables, {len(gradients)} gradients, {len(grad_reqs)} requests"
+        )
+    for x, g, req in zip(variables, gradients, grad_reqs, strict=True):
+        tape.mark_variable(x, g, req)
+
+
+def backward(
+    heads: NDArray | Sequence[NDArray],
+    head_grads: NDArray | Sequence[NDArray | None] | None = None,
+    retain_graph: bool = False,
+    train_mode: bool = True,
+) -> None:
+    """Compute the gradients of `heads` and store them in the variables that they were computed from.
+
+    Parameters
+    ----------
+    heads : NDArray or list of NDArray
+    head_grads : NDArray, list of (NDArray or None), or None
+        Gradients with respect to the heads; ones by default.
+    retain_graph : bool, default False
+        Keep what is needed for another backward.
+    train_mode : bool, default True
+    """
+    heads, head_grads = _heads(heads, head_grads)
+    tape.run(heads, head_grads, None, retain_graph, False, train_mode)
+
+
+def grad(
+    heads: NDArray | Sequence[NDArray],
+    variables: NDArray | Sequence[NDArray],
+    head_grads: NDArray | Sequence[NDArray | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    train_mode: bool = True,
+) -> list[NDArray]:
+    """Return the gradients of `heads` with respect to `variables`.
+
+    Parameters
+    ----------
+    heads, variables : NDArray or list of NDArray
+    head_grads : NDArray, list of (NDArray or None), or None
+        Gradients with respect to the heads; ones by default.
+    retain_graph : bool, optional
+        Keep what is needed for another backward; `create_graph` by default.
+    create_graph : bool, default False
+        Record the computation of the gradients, so that they can be differentiated again.
+    train_mode : bool, default True
+
+    Returns
+    -------
+    list of NDArray
+        One for each variable; zeros for a variable that the heads do not depend on.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> x = mx.nd.array([1, 2, 3])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = x * x * x
+    ...     dx = mx.autograd.grad(y, [x], create_graph=True)[0]
+    >>> dx.backward()
+    >>> x.grad.asnumpy().tolist()
+    [6.0, 12.0, 18.0]
+    """
+    heads, head_grads = _heads(heads, head_grads)
+    variables = _listed(variables, "variables")
+    if not variables:
+        raise OpValueError("autograd.grad needs at least one variable")
+    retain = create_graph if retain_graph is None else retain_graph
+    return tape.run(heads, head_grads, variables, retain, create_graph, train_mode)
+
+
+def get_symbol(x: NDArray) -> Any:
+    """Return the recorded computation of an array as a Symbol."""
+    from .graph import recorded
+
+    return recorded.to_symbol(x)
+
+
+def _listed(arrays: Any, what: str) -> list:
+    arrays = [arrays] if isinstance(arrays, NDArray) else list(arrays)
+    for a in arrays:
+        if not isinstance(a, NDArray):
+            raise OpTypeError(f"autograd: {what} must be NDArrays, got {type(a).__name__}")
+    return arrays
+
+
+def _heads(heads: Any, head_grads: Any) -> tuple[list, list | None]:
+    heads = _listed(heads, "heads")
+    if head_grads is None:
+        return heads, None
+    head_grads = [head_grads] if isinstance(head_grads, NDArray) else list(head_grads)
+    if len(head_grads) != len(heads):
+        raise OpValueError(f"autograd: {len(heads)} heads but {len(head_grads)} head gradients")
+    return heads, head_grads
+
+
+class Function:
+    """A function with a gradient of its own: derive, and define ``forward`` and ``backward``.
+
+    ``backward`` gets one gradient per output and returns one per input (None for zero).  When it calls operators inside a
+    recording scope (``create_graph=True``), it can be differentiated again.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> class Square(mx.autograd.Function):
+    ...     def forward(self, x):
+    ...         self.save_for_backward(x)
+    ...         return x * x
+    ...     def backward(self, dy):
+    ...         x, = self.saved_tensors
+    ...         return 2 * x * dy
+    >>> x = mx.nd.array([3.0])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = Square()(x)
+    >>> y.backward()
+    >>> x.grad.asscalar().item()
+    6.0
+    """
+
+    def __init__(self) -> None:
+        self._saved: tuple = ()
+        self._used = False
+
+    def save_for_backward(self, *args: Any) -> None:
+        """Keep arrays for ``backward``, which finds them in ``saved_tensors``."""
+        self._saved = args
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """What ``save_for_backward`` kept."""
+        return self._saved
+
+    def __call__(self, *inputs: NDArray) -> Any:
+        if self._used:
+            raise OpValueError(f"a {type(self).__name__} instance can be called once; make another for each call")
+        self._used = True
+        with pause(train_mode=is_training()):
+            found = self.forward(*inputs)
+        outputs = list(found) if isinstance(found, (list, tuple)) else [found]
+        outputs = [o.detach() if any(o is i for i in inputs) else o for o in outputs]
+        if is_recording():
+            tape.record_user(self, list(inputs), outputs)
+        return outputs if isinstance(found, (list, tuple)) else outputs[0]
+
+    def _backward(self, heads: list) -> list:
+        found = self.backward(*heads)
+        return list(found) if isinstance(found, (list, tuple)) else [found]
+
+    def forward(self, *inputs: Any) -> Any:
+        """Compute the outputs."""
+        raise NotImplementedError
+
+    def backward(self, *output_grads: Any) -> Any:
+        """Compute the gradients of the inputs."""
+        raise NotImplementedError

@@ -1,0 +1,191 @@
+"""Devices: where arrays live and operators run; memory statistics and threads.
+
+May import :mod:`mxop._kernels` and :mod:`mxop.errors`.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from ._kernels import interp, memory
+from .errors import DeviceError, OpTypeError, OpValueError
+
+_TYPES = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
+_NAMES = {code: name for name, code in _TYPES.items()}
+
+
+class Context:
+    """A device, such as ``cpu(0)`` or ``gpu(1)``; as a context manager it becomes the default.
+
+    Parameters
+    ----------
+    device_type : {'cpu', 'gpu', 'cpu_pinned', 'cpu_shared'} or Context
+    device_id : int, default 0
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> with mx.cpu(1):
+    ...     print(mx.current_context())
+    cpu(1)
+    """
+
+    devtype2str = _NAMES
+    devstr2type = _TYPES
+    __slots__ = ("_before", "device_id", "device_typeid")
+
+    def __init__(self, device_type: str | Context, device_id: int = 0):
+        if isinstance(device_type, Context):
+            self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
+        else:
+            if device_type not in _TYPES:
+                raise OpValueError(f"device type {device_type!r} is not one of {', '.join(_TYPES)}")
+            self.device_typeid, self.device_id = _TYPES[device_type], int(device_id)
+        self._before: list[Context] = []
+
+    @property
+    def device_type(self) -> str:
+        """``'cpu'`` or ``'gpu'``."""
+        return _NAMES[self.device_typeid]
+
+    def __hash__(self) -> int:
+        return hash((self.device_typeid, self.device_id))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Context)
+            and self.device_typeid == other.device_typeid
+            and self.device_id == other.device_id
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.device_type}({self.device_id})"
+
+    def __enter__(self) -> Context:
+        self._before.append(current_context())
+        _local.context = self
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _local.context = self._before.pop()
+
+    def __reduce__(self):
+        return Context, (self.device_type, self.device_id)
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether arrays of this device live on a GPU."""
+        return self.device_typeid == 2
+
+    def empty_cache(self) -> None:
+        """Give the memory that waits for reuse on this device back to the system."""
+        if self.is_gpu:
+            from ._gpu import device
+
+            device.empty_cache()
+        else:
+            memory.empty_cache()
+
+
+_local = threading.local()
+_CPU0 = Context("cpu", 0)
+_contexts: dict[tuple[bool, int], Context] = {(False, 0): _CPU0}
+
+
+def of_array(on_gpu: bool, device_id: int) -> Context:
+    """Return the context of an array, the same object each time."""
+    key = (on_gpu, device_id)
+    if key not in _contexts:
+        _contexts[key] = Context("gpu" if on_gpu else "cpu", device_id)
+    return _contexts[key]
+
+
+def cpu(device_id: int = 0) -> Context:
+    """Return the CPU; all CPU contexts share memory and threads."""
+    return Context("cpu", device_id)
+
+
+def cpu_pinned(device_id: int = 0) -> Context:
+    """Return the CPU, as the place for buffers exchanged with a GPU."""
+    return Context("cpu_pinned", device_id)
+
+
+def gpu(device_id: int = 0) -> Context:
+    """Return a GPU; arrays on it need CuPy and a CUDA device."""
+    return Context("gpu", device_id)
+
+
+def current_context() -> Context:
+    """Return the default device of this thread."""
+    return getattr(_local, "context", _CPU0)
+
+
+def num_gpus() -> int:
+    """Return the number of usable GPUs (0 without CuPy)."""
+    from ._gpu import device
+
+    return device.count()
+
+
+def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
+    """Return (free, total) bytes of a GPU."""
+    from ._gpu import device
+
+    return device.memory_info(device_id)
+
+
+def memory_stats(ctx: Context | None = None) -> dict[str, int]:
+    """Return the figures of the memory pool.
+
+    Returns
+    -------
+    dict
+        Bytes ``in_use`` by arrays, ``cached`` (waiting for reuse), ``peak`` and ``limit`` (of the cached ones), and the
+        counts ``hits`` and ``misses`` of requests that the pool could and could not serve.
+    """
+    if ctx is not None and ctx.is_gpu:
+        from ._gpu import device
+
+        return device.memory_stats()
+    return memory.stats()
+
+
+def empty_cache(ctx: Context | None = None) -> None:
+    """Give the memory that waits for reuse back to the system."""
+    (ctx or _CPU0).empty_cache()
+
+
+def set_memory_limit(nbytes: int) -> None:
+    """Bound the bytes that wait for reuse on the CPU (also by the environment variable ``MXOP_POOL_BYTES``)."""
+    memory.set_limit(nbytes)
+
+
+def set_num_threads(n: int) -> int:
+    """Set the number of CPU threads of all operators (also by ``MXOP_NUM_THREADS``); return what it was."""
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise OpTypeError(f"set_num_threads: n={n!r} must be an integer")
+    before = interp.get_num_threads()
+    try:
+        interp.set_num_threads(n)
+    except ValueError as problem:
+        raise OpValueError(str(problem)) from None
+    return before
+
+
+def get_num_threads() -> int:
+    """Return the number of CPU threads that operators use."""
+    return interp.get_num_threads()
+
+
+def check_available(ctx: Context) -> None:
+    """Raise DeviceError, saying what to install, when arrays cannot be made on a device."""
+    if ctx.is_gpu:
+        from ._gpu import device
+
+        device.require(ctx.device_id)
+
+
+__all__ = [
+    "Context", "DeviceError", "cpu", "cpu_pinned", "current_context", "empty_cache", "get_num_threads", "gpu",
+    "gpu_memory_info", "memory_stats", "num_gpus", "set_memory_limit", "set_num_threads",
+]  # fmt: skip

@@ -1,0 +1,111 @@
+"""Element types: MXNet's type codes, NumPy's dtypes, and the type in which formulas are computed.
+
+Imports NumPy only (and ml_dtypes, when it is there, for bfloat16).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from .errors import OpTypeError, closest
+
+FLOAT32, FLOAT64, FLOAT16, UINT8, INT32, INT8, INT64, BOOL = range(8)
+BFLOAT16 = 12
+UNKNOWN = -1
+
+NAMES = {
+    FLOAT32: "float32", FLOAT64: "float64", FLOAT16: "float16", UINT8: "uint8", INT32: "int32",
+    INT8: "int8", INT64: "int64", BOOL: "bool", BFLOAT16: "bfloat16",
+}  # fmt: skip
+CODES = {name: code for code, name in NAMES.items()}
+SIZES = {FLOAT32: 4, FLOAT64: 8, FLOAT16: 2, UINT8: 1, INT32: 4, INT8: 1, INT64: 8, BOOL: 1, BFLOAT16: 2}
+FLOATS = frozenset({FLOAT16, FLOAT32, FLOAT64, BFLOAT16})
+
+#: Codes whose elements are computed in another type inside a formula.
+COMPUTED_AS = {FLOAT16: FLOAT32, BFLOAT16: FLOAT32, BOOL: UINT8}
+
+_numpy: dict[int, np.dtype] = {code: np.dtype(name) for code, name in NAMES.items() if code != BFLOAT16}
+_known: dict[Any, int] = {}
+
+
+def _remember() -> None:
+    for code, dtype in _numpy.items():
+        for spelling in (dtype, dtype.type, NAMES[code]):
+            _known[spelling] = code
+    _known[float] = FLOAT32  # MXNet's reading of Python's types
+    _known[int] = INT32
+    _known[bool] = BOOL
+    _known["bfloat16"] = BFLOAT16
+    for code in NAMES:
+        _known[code] = code
+
+
+_remember()
+
+
+def code_of(dtype: Any) -> int:
+    """Return the type code of anything that names a supported element type.
+
+    Parameters
+    ----------
+    dtype : str, numpy.dtype, type or int
+        A name (``'float32'``), NumPy's or Python's type, or MXNet's code.
+
+    Raises
+    ------
+    OpTypeError
+        When mxop has no arrays of this type.
+
+    Examples
+    --------
+    >>> code_of('float16')
+    2
+    """
+    try:
+        return _known[dtype]
+    except (KeyError, TypeError):
+        pass
+    try:
+        found = np.dtype(dtype)
+        if found.name == "bfloat16":
+            _known[dtype] = BFLOAT16
+            return BFLOAT16
+        code = _known.get(found.newbyteorder("="))
+    except TypeError:
+        code = None
+    if code is None:
+        raise OpTypeError(f"dtype {dtype!r} is not supported; expected one of {', '.join(CODES)}{closest(dtype, CODES)}")
+    return code
+
+
+def numpy_dtype(code: int) -> np.dtype:
+    """Return the NumPy dtype of a type code (bfloat16 needs ``pip install ml_dtypes``)."""
+    try:
+        return _numpy[code]
+    except KeyError:
+        pass
+    if code == BFLOAT16:
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise OpTypeError('bfloat16 arrays need ml_dtypes: pip install "mxop[bfloat16]"') from None
+        _numpy[BFLOAT16] = np.dtype(ml_dtypes.bfloat16)
+        return _numpy[BFLOAT16]
+    raise OpTypeError(f"unknown type code {code}")
+
+
+def type_of(code: int) -> Any:
+    """Return what ``NDArray.dtype`` shows: the NumPy scalar type, as MXNet does."""
+    return numpy_dtype(code).type
+
+
+def has_bfloat16() -> bool:
+    """Tell whether bfloat16 arrays can be made on this machine."""
+    if "ml_dtypes" in sys.modules:
+        return True
+    import importlib.util
+
+    return importlib.util.find_spec("ml_dtypes") is not None

@@ -1,0 +1,47 @@
+"""Every error that mxop raises on purpose.  Imports nothing.
+
+``MXNetError`` is what MXNet 1.x code catches.  The subclasses are also the Python error that fits, so that
+``except TypeError`` works as well as ``except mx.MXNetError``.
+"""
+
+from __future__ import annotations
+
+
+class MXNetError(RuntimeError):
+    """Base class of all errors raised by mxop."""
+
+
+class OpTypeError(MXNetError, TypeError):
+    """A wrong Python type, dtype or number of arguments."""
+
+
+class OpValueError(MXNetError, ValueError):
+    """A value, shape or parameter that the operator does not allow."""
+
+
+class OpIndexError(MXNetError, IndexError):
+    """An index or axis out of range."""
+
+
+class OpLookupError(MXNetError, AttributeError, KeyError):
+    """An operator, parameter or symbol name that does not exist."""
+
+    __str__ = Exception.__str__  # KeyError would print the repr of the message
+
+
+class DeviceError(MXNetError, NotImplementedError):
+    """A device or optional package that this machine does not have."""
+
+
+def closest(name: str, known) -> str:
+    """Return ``"; did you mean 'x'?"`` for the known name nearest to `name`, or an empty string.
+
+    Examples
+    --------
+    >>> closest("sigmod", ["sigmoid", "tanh"])
+    "; did you mean 'sigmoid'?"
+    """
+    import difflib
+
+    match = difflib.get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=0.6)
+    return f"; did you mean {match[0]!r}?" if match else ""

@@ -1,0 +1,15 @@
+"""The heart: scalar formulas, traced, differentiated, simplified, compiled to CPU programs, printed as C and CUDA.
+
+Imports the standard library only, so that the build can run it before anything is compiled.
+"""
+
+from .derive import Backward, backward, vjp
+from .expr import Expr, NeedsValue, TraceError, const, input_, leaves, output, param, substitute, walk
+from .primitives import TABLE
+from .program import Program, Step, compile_program
+from .text import statements
+
+__all__ = [
+    "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward", "compile_program", "const",
+    "input_", "leaves", "output", "param", "statements", "substitute", "vjp", "walk",
+]  # fmt: skip

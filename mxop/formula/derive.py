@@ -1,0 +1,105 @@
+"""Symbolic differentiation: from an operator's formula to its backward formula.
+
+The backward formula is an ordinary formula, so its operator has a backward formula in turn: that is how every order
+follows from one definition.  Imports :mod:`.expr` and the rules in :mod:`.primitives`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .expr import CALL, INPUT, OUTPUT, PARAM, Expr, call, input_, output, substitute, walk
+from .primitives import TABLE
+
+
+@dataclass(frozen=True)
+class Backward:
+    """The backward formula of an operator.
+
+    Attributes
+    ----------
+    roots : tuple of (Expr or None)
+        Gradient with respect to each input; None where it is zero everywhere.  Their input leaves count the operands
+        below: head gradients first, then the inputs and outputs that the formula mentions.
+    heads, inputs, outputs : tuple of int
+        Positions of the head gradients, forward inputs and forward outputs that it takes, in this order.
+    """
+
+    roots: tuple[Expr | None, ...]
+    heads: tuple[int, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def backward(roots: tuple[Expr, ...], n_inputs: int, rule=None) -> Backward:
+    """Differentiate a formula.
+
+    Parameters
+    ----------
+    roots : tuple of Expr
+        The formula of each output, over ``input_(0)`` to ``input_(n_inputs - 1)``.
+    n_inputs : int
+        Number of inputs.
+    rule : callable, optional
+        ``rule(heads, inputs, outputs)`` returns the gradients itself, for operators whose gradient is not the derivative
+        (straight-through estimators).
+    """
+    heads = [input_(n_inputs + k) for k in range(len(roots))]
+    if rule is None:
+        grads = vjp(roots, heads, [input_(i) for i in range(n_inputs)])
+        grads = _reuse_outputs(grads, roots)
+    else:
+        grads = rule(heads, [input_(i) for i in range(n_inputs)], [output(k) for k in range(len(roots))])
+    return _renumbered(grads, n_inputs)
+
+
+def vjp(roots, heads, variables) -> list[Expr | None]:
+    """Return ``sum_k heads[k] * d roots[k] / d v`` for each of the `variables`, or None where it is zero."""
+    order = list(walk(roots))
+    active = {v.uid for v in variables}
+    for node in order:  # only what leads to a variable needs a gradient
+        if any(a.uid in active for a in node.args):
+            active.add(node.uid)
+    grads: dict[int, Expr] = {}
+    for root, head in zip(roots, heads, strict=True):
+        grads[root.uid] = grads[root.uid] + head if root.uid in grads else head
+    for node in reversed(order):
+        g = grads.get(node.uid)
+        if g is None or node.kind != CALL or node.uid not in active:
+            continue
+        for arg, part in zip(node.args, TABLE[node.label].rule(g, *node.args, node), strict=True):
+            if part is not None and arg.uid in active:
+                grads[arg.uid] = grads[arg.uid] + part if arg.uid in grads else part
+    return [grads.get(v.uid) for v in variables]
+
+
+def _reuse_outputs(grads, roots):
+    """Read an output that was costly to compute instead of computing it again."""
+    replace = {
+        root: output(k)
+        for k, root in enumerate(roots)
+        if root.kind == CALL and any(n.kind == CALL and TABLE[n.label].costly for n in walk([root]))
+    }
+    present = [g for g in grads if g is not None]
+    rebuilt = iter(substitute(present, replace) if replace else present)
+    return [None if g is None else next(rebuilt) for g in grads]
+
+
+def _renumbered(grads, n_inputs: int) -> Backward:
+    used = [leaf for leaf in walk([g for g in grads if g is not None]) if leaf.kind in (INPUT, OUTPUT)]
+    heads = sorted(leaf.label - n_inputs for leaf in used if leaf.kind == INPUT and leaf.label >= n_inputs)
+    inputs = sorted(leaf.label for leaf in used if leaf.kind == INPUT and leaf.label < n_inputs)
+    outputs = sorted(leaf.label for leaf in used if leaf.kind == OUTPUT)
+    old = [input_(n_inputs + h) for h in heads] + [input_(i) for i in inputs] + [output(k) for k in outputs]
+    replace = {leaf: input_(position) for position, leaf in enumerate(old)}
+    present = iter(substitute([g for g in grads if g is not None], replace))
+    roots = tuple(None if g is None else next(present) for g in grads)
+    return Backward(roots, tuple(heads), tuple(inputs), tuple(outputs))
+
+
+def mentions_parameter(roots, name: str) -> bool:
+    """Tell whether a formula reads the parameter `name`."""
+    return any(n.kind == PARAM and n.label == name for n in walk(roots))
+
+
+__all__ = ["Backward", "backward", "call", "mentions_parameter", "vjp"]

@@ -1,0 +1,177 @@
+"""The scalar primitives: one row each, holding the C text, the CUDA text and the gradient rule.
+
+This table is the instruction set of the CPU interpreter, the vocabulary of the CUDA printer and the rule book of the
+differentiator; nothing else in mxop knows what ``sin`` is.  Imports :mod:`.expr` only.
+
+A gradient rule gets the head gradient ``g``, the operands and the result ``y``, and returns one expression per operand;
+``None`` says that the gradient is zero everywhere.  Rules choose these subgradients: a tie of ``maximum``/``minimum``
+goes to the first operand, ``abs`` and ``sign`` have slope 0 at 0, ``hypot`` at the origin and ``pow`` at ``0**0`` give 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .expr import Expr, call, const
+
+Rule = Callable[..., "tuple[Expr | None, ...]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """One scalar function.
+
+    Attributes
+    ----------
+    name : str
+        Name in formulas and in the instruction table.
+    arity : int
+        Number of operands.
+    c : str
+        C text with ``{0}``, ``{1}``... for the operands, ``{T}`` for the element type and ``{s}`` for the suffix of the
+        functions in ``mxop_math.h`` (``f32`` or ``f64``).
+    cuda : str
+        CUDA text, with the same fields.
+    rule : callable
+        The gradient rule, ``rule(g, *operands, y)``.
+    integer : str or None
+        C text for integer types; None when the function only exists for floating point.
+    guard : bool
+        The fast C function is right for a bounded argument only; ``<name>_slow`` serves the rest of a block.
+    costly : bool
+        Worth reusing from the forward pass instead of computing again.
+    """
+
+    name: str
+    arity: int
+    c: str
+    cuda: str
+    rule: Rule
+    integer: str | None = None
+    guard: bool = False
+    costly: bool = True
+
+
+TABLE: dict[str, Primitive] = {}
+
+
+def _infix(name: str, text: str, rule: Rule, integer: str | None = "same") -> None:
+    """Add a row for an operator of the C language: the text serves every type and device."""
+    arity = 1 + ("{1}" in text) + ("{2}" in text)
+    TABLE[name] = Primitive(name, arity, text, text, rule, text if integer == "same" else integer, costly=False)
+
+
+def _function(name: str, cuda: str, rule: Rule, *, integer: str | None = None, guard: bool = False, cheap: bool = False):
+    """Add a row for a function of ``mxop_math.h``, named ``mx_<name>_<suffix>`` there."""
+    arity = 1 + ("{1}" in cuda) + ("{2}" in cuda)
+    text = f"mx_{name}_{{s}}({', '.join('{%d}' % i for i in range(arity))})"
+    TABLE[name] = Primitive(name, arity, text, cuda, rule, integer, guard, costly=not cheap)
+
+
+def _zero(g, *operands_and_result):
+    return (None,) * (len(operands_and_result) - 1)
+
+
+def _where(condition, a, b):
+    return call("where", condition, a, b)
+
+
+# ---- arithmetic -----------------------------------------------------------------------------------------------------
+_infix("add", "({0} + {1})", lambda g, a, b, y: (g, g), "({T})({0} + {1})")
+_infix("sub", "({0} - {1})", lambda g, a, b, y: (g, -g), "({T})({0} - {1})")
+_infix("mul", "({0} * {1})", lambda g, a, b, y: (g * b, g * a), "({T})({0} * {1})")
+_infix("div", "({0} / {1})", lambda g, a, b, y: (g / b, -(g * y / b)), "mx_idiv({T}, {0}, {1})")
+_infix("neg", "(-{0})", lambda g, a, y: (-g,), "({T})(-{0})")
+_infix("square", "({0} * {0})", lambda g, a, y: (g * (const(2) * a),), "({T})({0} * {0})")
+_infix("reciprocal", "(({T})1 / {0})", lambda g, a, y: (-(g * (y * y)),), None)
+_function("abs", "fabs({0})", lambda g, a, y: (g * call("sign", a),), integer="(({T})({0} < 0 ? -{0} : {0}))", cheap=True)
+_function("sign", "mx_sign({0})", _zero, integer="(({T})(({0} > 0) - ({0} < 0)))", cheap=True)
+_function(
+    "mod", "mx_mod({0}, {1})",
+    lambda g, a, b, y: (g, _where(call("eq", b, const(0)), const(0), -(g * call("floor", a / b)))),
+    integer="mx_imod({T}, {0}, {1})",
+)  # fmt: skip
+_function(
+    "pow", "pow({0}, {1})",
+    lambda g, a, b, y: (
+        _where(call("eq", b, const(0)), const(0), g * (b * call("pow", a, b - const(1)))),
+        _where(call("land", call("eq", a, const(0)), call("ge", b, const(0))), const(0), g * (y * call("log", a))),
+    ),
+)  # fmt: skip
+_function(
+    "hypot", "hypot({0}, {1})",
+    lambda g, a, b, y: tuple(_where(call("eq", y, const(0)), const(0), g * (v / y)) for v in (a, b)),
+)  # fmt: skip
+
+# ---- comparison and selection: results are 1 or 0 in the operands' type -----------------------------------------------
+for _name, _c in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
+    _infix(_name, f"(({{T}})({{0}} {_c} {{1}}))", _zero)
+_infix("land", "(({T})(({0} != 0) & ({1} != 0)))", _zero)
+_infix("lor", "(({T})(({0} != 0) | ({1} != 0)))", _zero)
+_infix("lxor", "(({T})(({0} != 0) ^ ({1} != 0)))", _zero)
+_infix("lnot", "(({T})({0} == 0))", _zero)
+_infix("isnan", "(({T})({0} != {0}))", _zero)
+_infix(
+    "where", "({0} != 0 ? {1} : {2})",
+    lambda g, c, a, b, y: (None, _where(c, g, const(0)), _where(c, const(0), g)),
+)  # fmt: skip
+_function(
+    "maximum", "mx_maximum({0}, {1})",
+    lambda g, a, b, y: (_where(call("ge", a, b), g, const(0)), _where(call("lt", a, b), g, const(0))),
+    integer="({0} >= {1} ? {0} : {1})", cheap=True,
+)  # fmt: skip
+_function(
+    "minimum", "mx_minimum({0}, {1})",
+    lambda g, a, b, y: (_where(call("le", a, b), g, const(0)), _where(call("gt", a, b), g, const(0))),
+    integer="({0} <= {1} ? {0} : {1})", cheap=True,
+)  # fmt: skip
+
+# ---- rounding ---------------------------------------------------------------------------------------------------------
+_function("floor", "floor({0})", _zero, integer="({0})", cheap=True)
+_function("ceil", "ceil({0})", _zero, integer="({0})", cheap=True)
+_function("trunc", "trunc({0})", _zero, integer="({0})", cheap=True)
+_function("round", "round({0})", _zero, integer="({0})", cheap=True)
+_function("rint", "mx_rint({0})", _zero, integer="({0})", cheap=True)
+
+# ---- powers, exponentials, logarithms ---------------------------------------------------------------------------------
+_LN2, _LN10, _SQRTPI = math.log(2), math.log(10), math.sqrt(math.pi)
+_function("sqrt", "sqrt({0})", lambda g, a, y: (g * (const(0.5) / y),))
+_function("rsqrt", "mx_rsqrt({0})", lambda g, a, y: (g * (const(-0.5) * (y * (y * y))),))
+_function("cbrt", "cbrt({0})", lambda g, a, y: (g / (const(3) * (y * y)),))
+_function("rcbrt", "rcbrt({0})", lambda g, a, y: (-(g * (y / (const(3) * a))),))
+_function("exp", "exp({0})", lambda g, a, y: (g * y,))
+_function("expm1", "expm1({0})", lambda g, a, y: (g * (y + const(1)),))
+_function("log", "log({0})", lambda g, a, y: (g / a,))
+_function("log2", "log2({0})", lambda g, a, y: (g * const(1 / _LN2) / a,))
+_function("log10", "log10({0})", lambda g, a, y: (g * const(1 / _LN10) / a,))
+_function("log1p", "log1p({0})", lambda g, a, y: (g / (const(1) + a),))
+_function("sigmoid", "mx_sigmoid({0})", lambda g, a, y: (g * (y * (const(1) - y)),))
+_function("softplus", "mx_softplus({0})", lambda g, a, y: (g * call("sigmoid", a),))
+_function("log_sigmoid", "(-mx_softplus(-({0})))", lambda g, a, y: (g * call("sigmoid", -a),))
+
+# ---- trigonometric and hyperbolic -------------------------------------------------------------------------------------
+_function("sin", "sin({0})", lambda g, a, y: (g * call("cos", a),), guard=True)
+_function("cos", "cos({0})", lambda g, a, y: (-(g * call("sin", a)),), guard=True)
+_function("tan", "tan({0})", lambda g, a, y: (g * (const(1) + y * y),), guard=True)
+_function("arcsin", "asin({0})", lambda g, a, y: (g / call("sqrt", (const(1) - a) * (const(1) + a)),))
+_function("arccos", "acos({0})", lambda g, a, y: (-(g / call("sqrt", (const(1) - a) * (const(1) + a))),))
+_function("arctan", "atan({0})", lambda g, a, y: (g / (const(1) + a * a),))
+_function("sinh", "sinh({0})", lambda g, a, y: (g * call("cosh", a),))
+_function("cosh", "cosh({0})", lambda g, a, y: (g * call("sinh", a),))
+_function("tanh", "tanh({0})", lambda g, a, y: (g * (const(1) - y * y),))
+_function("arcsinh", "asinh({0})", lambda g, a, y: (g / call("hypot", a, const(1)),))
+_function("arccosh", "acosh({0})", lambda g, a, y: (g / call("sqrt", (a - const(1)) * (a + const(1))),))
+_function("arctanh", "atanh({0})", lambda g, a, y: (g / ((const(1) - a) * (const(1) + a)),))
+
+# ---- special ----------------------------------------------------------------------------------------------------------
+_function("erf", "erf({0})", lambda g, a, y: (g * (const(2 / _SQRTPI) * call("exp", -(a * a))),))
+_function("erfinv", "erfinv({0})", lambda g, a, y: (g * (const(_SQRTPI / 2) * call("exp", y * y)),))
+_function("gamma", "tgamma({0})", lambda g, a, y: (g * (y * call("digamma", a)),))
+_function("gammaln", "lgamma({0})", lambda g, a, y: (g * call("digamma", a),))
+_function("digamma", "mx_polygamma(0, {0})", lambda g, a, y: (g * call("polygamma", const(1), a),))
+_function(
+    "polygamma", "mx_polygamma((int)({0}), {1})",
+    lambda g, n, a, y: (None, g * call("polygamma", n + const(1), a)),
+)  # fmt: skip

@@ -1,0 +1,198 @@
+"""Compile a formula to a short program over registers, for the CPU interpreter.
+
+An *instruction* is a loop that was generated at build time for a small formula; its name is that formula written with
+``x0, x1...`` for array operands and ``s0, s1...`` for scalars, such as ``mul(s0,x0)`` or ``add(mul(x0,x1),x2)``.
+A formula is covered with the largest instructions that exist for it.  Imports :mod:`.expr` only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from .expr import CALL, CONST, INPUT, PARAM, Expr, walk
+
+MAX_OPERANDS = 3
+MAX_SCALARS = 4
+
+
+@dataclass(frozen=True)
+class Step:
+    """One instruction: its name, the register that it writes, those that it reads, and its scalars."""
+
+    name: str
+    dst: int
+    srcs: tuple[int, ...]
+    scalars: tuple[str | float, ...]  # a parameter's name, or a number
+
+
+@dataclass
+class Program:
+    """Steps over registers: inputs come first, then outputs, then temporaries."""
+
+    n_inputs: int
+    n_outputs: int
+    n_registers: int = 0
+    steps: list[Step] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        def register(r: int) -> str:
+            if r < self.n_inputs:
+                return f"in{r}"
+            r -= self.n_inputs
+            return f"out{r}" if r < self.n_outputs else f"r{r - self.n_outputs}"
+
+        lines = []
+        for s in self.steps:
+            operands = [register(r) for r in s.srcs] + [str(v) for v in s.scalars]
+            lines.append(f"{register(s.dst):>5} = {s.name:<32} {', '.join(operands)}")
+        return "\n".join(lines)
+
+
+def instruction_name(node: Expr, inside: Callable[[Expr], bool], merge: bool) -> tuple[str, list[Expr], list[Expr]]:
+    """Write the tile rooted at `node` as an instruction name.
+
+    Parameters
+    ----------
+    inside : callable
+        Tells which nodes below `node` belong to the tile; others become operands.
+    merge : bool
+        Whether one operand read twice gets one number.
+
+    Returns
+    -------
+    name : str
+    operands, scalars : list of Expr
+        What ``x0, x1...`` and ``s0, s1...`` stand for.
+    """
+    operands: list[Expr] = []
+    scalars: list[Expr] = []
+
+    def text(n: Expr) -> str:
+        if n.kind in (PARAM, CONST):
+            scalars.append(n)
+            return f"s{len(scalars) - 1}"
+        if n.kind == CALL and inside(n):
+            return f"{n.label}({','.join(text(a) for a in n.args)})"
+        if merge:
+            for i, known in enumerate(operands):
+                if known is n:
+                    return f"x{i}"
+        operands.append(n)
+        return f"x{len(operands) - 1}"
+
+    return text(node), operands, scalars
+
+
+def compile_program(roots: Sequence[Expr], n_inputs: int, available: Callable[[str], bool]) -> Program:
+    """Cover `roots` with instructions and give each value a register.
+
+    Parameters
+    ----------
+    roots : sequence of Expr
+        One formula per output; input leaves are numbered below `n_inputs`.
+    available : callable
+        Tells whether the instruction of a name exists for the compute type.
+
+    Raises
+    ------
+    KeyError
+        When a primitive does not exist for the compute type.
+    """
+    uses = Counter(a.uid for n in walk(roots) for a in n.args)
+    uses.update(r.uid for r in roots)
+    tiles = _tiles(roots, uses, available)
+    return _allocated(roots, tiles, n_inputs)
+
+
+def _tiles(roots, uses: Counter, available) -> list[tuple[Expr, str, list[Expr], list[Expr]]]:
+    """Choose instructions from the roots down; return them in the order of execution."""
+    chosen: dict[int, tuple[Expr, str, list[Expr], list[Expr]]] = {}
+    stack = [r for r in roots if r.kind == CALL]
+    while stack:
+        node = stack.pop()
+        if node.uid in chosen:
+            continue
+        name, operands, scalars = _largest(node, uses, available)
+        chosen[node.uid] = (node, name, operands, scalars)
+        stack.extend(o for o in operands if o.kind == CALL)
+    return [chosen[n.uid] for n in walk(roots) if n.uid in chosen]
+
+
+def _largest(node: Expr, uses: Counter, available) -> tuple[str, list[Expr], list[Expr]]:
+    """Return the largest instruction rooted at `node` whose inner values nobody else needs."""
+    below = {n.uid for n in walk([node]) if n.kind == CALL}
+    private = all(uses[u] == 1 for u in below if u != node.uid)
+    candidates: list[Callable[[Expr], bool]] = []
+    if private:
+        candidates.append(lambda n: True)
+    for child in node.args:
+        if child.kind == CALL and uses[child.uid] == 1:
+            candidates.append(lambda n, child=child: n is node or n is child)
+    candidates.append(lambda n: n is node)
+    for inside in candidates:
+        for merge in (True, False):
+            name, operands, scalars = instruction_name(node, inside, merge)
+            if len(operands) <= MAX_OPERANDS and len(scalars) <= MAX_SCALARS and available(name):
+                return name, operands, scalars
+    # the scalars of this node become registers of their own
+    name = f"{node.label}({','.join(f'x{i}' for i in range(len(node.args)))})"
+    if available(name):
+        return name, list(node.args), []
+    raise KeyError(node.label)
+
+
+def _allocated(roots, tiles, n_inputs: int) -> Program:
+    program = Program(n_inputs, len(roots))
+    where: dict[int, int] = {}
+    last_use: dict[int, int] = {}
+    for at, (_, _, operands, _) in enumerate(tiles):
+        for o in operands:
+            last_use[o.uid] = at
+    home: dict[int, int] = {}
+    for k, root in enumerate(roots):
+        home.setdefault(root.uid, n_inputs + k)
+    free: list[int] = []
+    program.n_registers = n_inputs + len(roots)
+
+    def new_register() -> int:
+        if free:
+            return free.pop()
+        program.n_registers += 1
+        return program.n_registers - 1
+
+    def register(o: Expr) -> int:
+        if o.kind == INPUT:
+            return o.label
+        if o.uid not in where:  # a scalar that an instruction wants as an array
+            where[o.uid] = new_register()
+            program.steps.append(Step("s0", where[o.uid], (), (_scalar(o),)))
+        return where[o.uid]
+
+    for at, (node, name, operands, scalars) in enumerate(tiles):
+        srcs = tuple(register(o) for o in operands)
+        # An output register may not hold a value that is needed later as an operand of another output's block when the
+        # output is stored through a conversion; outputs are written once, by their own step, so reading them is safe.
+        dst = home.get(node.uid)
+        if dst is None:
+            dst = new_register()
+        where[node.uid] = dst
+        program.steps.append(Step(name, dst, srcs, tuple(_scalar(s) for s in scalars)))
+        for o in {o.uid: o for o in operands}.values():
+            reg = where.get(o.uid)
+            if reg is not None and last_use[o.uid] == at and reg >= n_inputs + len(roots):
+                free.append(reg)
+    for k, root in enumerate(roots):
+        dst = n_inputs + k
+        if root.kind in (PARAM, CONST):
+            program.steps.append(Step("s0", dst, (), (_scalar(root),)))
+        elif root.kind == INPUT:
+            program.steps.append(Step("x0", dst, (root.label,), ()))
+        elif where[root.uid] != dst:
+            program.steps.append(Step("x0", dst, (where[root.uid],), ()))
+    return program
+
+
+def _scalar(node: Expr) -> str | float:
+    return node.label if node.kind == PARAM else float(node.label)

@@ -1,0 +1,112 @@
+"""Python's arithmetic on what stands for an array: symbols, and the values that gradient rules see.
+
+Imports :mod:`mxop.errors` only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any
+
+from ..errors import OpTypeError
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The operators behind one of Python's.
+
+    Attributes
+    ----------
+    symbols : str
+        Of two symbols, which have one shape as in MXNet.
+    arrays : str
+        Of two arrays, which broadcast.
+    scalar, reflected : str
+        Of an array and a number; of a number and an array.
+    hints : tuple of str
+        How MXNet names the three kinds of nodes.
+    """
+
+    symbols: str
+    arrays: str
+    scalar: str
+    reflected: str
+    hints: tuple[str, str, str]
+
+
+def _arithmetic(symbols: str, arrays: str, name: str, commutes: bool = False) -> Row:
+    reflected = name if commutes else "r" + name
+    return Row(symbols, f"broadcast_{arrays}", f"_{name}_scalar", f"_{reflected}_scalar",
+               (f"_{name}", f"_{name}scalar", f"_{reflected}scalar"))  # fmt: skip
+
+
+def _comparison(name: str, mirror: str) -> Row:
+    return Row(f"_{name}", f"broadcast_{name}", f"_{name}_scalar", f"_{mirror}_scalar",
+               (f"_{name}", f"_{name}_scalar", f"_{mirror}_scalar"))  # fmt: skip
+
+
+ADD = _arithmetic("elemwise_add", "add", "plus", commutes=True)
+SUB = _arithmetic("elemwise_sub", "sub", "minus")
+MUL = _arithmetic("elemwise_mul", "mul", "mul", commutes=True)
+DIV = _arithmetic("elemwise_div", "div", "div")
+MOD = _arithmetic("_mod", "mod", "mod")
+POW = Row("_power", "broadcast_power", "_power_scalar", "_rpower_scalar", ("_power", "_powerscalar", "_rpower_scalar"))
+EQ, NE = _comparison("equal", "equal"), _comparison("not_equal", "not_equal")
+LT, GT = _comparison("lesser", "greater"), _comparison("greater", "lesser")
+LE, GE = _comparison("lesser_equal", "greater_equal"), _comparison("greater_equal", "lesser_equal")
+
+
+class Arithmetic:
+    """Mixin: arithmetic and comparison by calling operators."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+    __array_ufunc__ = None  # NumPy's scalars leave the operation to us
+
+    def _operate(self, op_name: str, hint: str, inputs: list, params: dict[str, Any]) -> Any:
+        """Call an operator; the class that mixes this in says how."""
+        raise NotImplementedError
+
+    def _two_op(self, row: Row) -> str:
+        """Return which operator of a row takes two of this class."""
+        return row.arrays
+
+    def _binary(self, row: Row, other: Any) -> Any:
+        if isinstance(other, Arithmetic):
+            return self._operate(self._two_op(row), row.hints[0], [self, other], {})
+        if isinstance(other, Number):
+            return self._operate(row.scalar, row.hints[1], [self], {"scalar": other})
+        raise OpTypeError(f"type {type(other)} is not supported: expected {type(self).__name__} or a number")
+
+    def _reflected(self, row: Row, other: Any) -> Any:
+        if isinstance(other, Number):
+            return self._operate(row.reflected, row.hints[2], [self], {"scalar": other})
+        raise OpTypeError(f"type {type(other)} is not supported: expected {type(self).__name__} or a number")
+
+    def __add__(self, other): return self._binary(ADD, other)
+    def __radd__(self, other): return self._reflected(ADD, other)
+    def __sub__(self, other): return self._binary(SUB, other)
+    def __rsub__(self, other): return self._reflected(SUB, other)
+    def __mul__(self, other): return self._binary(MUL, other)
+    def __rmul__(self, other): return self._reflected(MUL, other)
+    def __truediv__(self, other): return self._binary(DIV, other)
+    def __rtruediv__(self, other): return self._reflected(DIV, other)
+    def __mod__(self, other): return self._binary(MOD, other)
+    def __rmod__(self, other): return self._reflected(MOD, other)
+    def __pow__(self, other): return self._binary(POW, other)
+    def __rpow__(self, other): return self._reflected(POW, other)
+    def __floordiv__(self, other): return self._operate("floor", "floor", [self / other], {})
+    def __rfloordiv__(self, other): return self._operate("floor", "floor", [other / self], {})
+    def __matmul__(self, other): return self._operate("dot", "dot", [self, other], {})
+    def __neg__(self): return self._operate("_mul_scalar", "_mulscalar", [self], {"scalar": -1.0})
+    def __pos__(self): return self
+    def __abs__(self): return self._operate("abs", "abs", [self], {})
+    def __eq__(self, other): return self._binary(EQ, other)  # type: ignore[override]
+    def __ne__(self, other): return self._binary(NE, other)  # type: ignore[override]
+    def __lt__(self, other): return self._binary(LT, other)
+    def __gt__(self, other): return self._binary(GT, other)
+    def __le__(self, other): return self._binary(LE, other)
+    def __ge__(self, other): return self._binary(GE, other)
+
+    __hash__ = None  # type: ignore[assignment]  # == builds a comparison

@@ -1,0 +1,132 @@
+"""``F`` inside the graph layer: what composites and gradient rules call to add nodes.
+
+Imports :mod:`.ir`, :mod:`.arithmetic`, :mod:`.calls` and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ..errors import OpLookupError, OpTypeError, closest
+from ..opdef import Attrs, Operator, registry
+from .arithmetic import Arithmetic
+from .calls import active_inputs, by_kind, parse_with_count, split_call
+from .ir import Entry, Node
+
+_SPACES = {space: prefix for prefix, space in registry.PREFIXES.items()}
+
+
+class Value(Arithmetic):
+    """An entry of a graph that is being built; it behaves as an array in a rule.  Arithmetic broadcasts, as arrays do."""
+
+    __slots__ = ("builder", "entry")
+
+    def __init__(self, builder: Builder, entry: Entry):
+        self.builder, self.entry = builder, entry
+
+    def __repr__(self) -> str:
+        return f"<value {self.entry[0].output_name(self.entry[1])}>"
+
+    def _operate(self, op_name: str, hint: str, inputs: list, params: dict[str, Any]) -> Any:
+        return self.builder._call(op_name, inputs, params)
+
+    def __bool__(self) -> bool:
+        raise OpTypeError("a value has no truth inside a composite or gradient rule: use F.where")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in ("shape", "dtype", "size", "ndim"):
+            raise AttributeError(f"a composite or gradient rule cannot read .{name}: a symbol has none yet")
+        return partial(getattr(self.builder, name), self)
+
+
+class Builder:
+    """The namespace ``F`` of a rule: every registered name is a function that adds a node.
+
+    New nodes take their name and source from the node that they are made for; see :meth:`work_for`.
+    """
+
+    def __init__(self) -> None:
+        self._prefix, self._source, self._order, self._count = "", None, 0, 0
+
+    def work_for(self, node: Node, suffix: str, order: int) -> None:
+        """From now on make nodes for `node`: called after it, and pointing at its source."""
+        self._prefix, self._source, self._order, self._count = node.name + suffix, node.source, order, 0
+
+    def value(self, entry: Entry) -> Value:
+        """Return an entry as what rules work with."""
+        return Value(self, entry)
+
+    def add(self, op: Operator, inputs: Sequence[Entry], attrs: Attrs) -> Node:
+        """Add a node."""
+        op.check_arity(attrs, len(inputs))
+        name = f"{self._prefix}{self._count}" if self._count else self._prefix
+        self._count += 1
+        return Node(op, attrs, tuple(inputs), name, None, self._source, self._order)
+
+    def _invoke(self, op: Operator, inputs: Sequence[Value], attrs: Attrs) -> Any:
+        """Add a call; return its output, or the list of its outputs."""
+        for value in inputs:
+            if not isinstance(value, Value):
+                raise OpTypeError(f"operator {op.name}: a rule gave {value!r} as an input; expected an array")
+        node = self.add(op, [v.entry for v in inputs], attrs)
+        n = node.visible_outputs
+        return Value(self, (node, 0)) if n == 1 else [Value(self, (node, k)) for k in range(n)]
+
+    def _call(self, op_name: str, inputs: list, params: dict[str, Any]) -> Any:
+        op = registry.get(op_name)
+        return self._invoke(op, inputs, op.parse(params))
+
+    def _function(self, op: Operator) -> Callable:
+        def function(*args: Any, **kwargs: Any) -> Any:
+            kwargs.pop("name", None)
+            inputs, params = split_call(op, args, kwargs, Value)
+            attrs = parse_with_count(op, params, len(inputs))
+            names, inputs = active_inputs(op, attrs, inputs)
+            for name, value in zip(names, inputs, strict=True):
+                if value is None:
+                    raise OpTypeError(f"operator {op.name}: input {name!r} is missing in a rule")
+            return self._invoke(op, inputs, attrs)
+
+        return function
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in _SPACES:
+            return _Space(self, _SPACES[name])
+        if name in ("op", "_internal"):
+            return self
+        op = registry.find(name)
+        if op is not None:
+            return self._function(op)
+        from ..ops.binary import PYTHON_NAMES
+
+        choice = PYTHON_NAMES.get(name)
+        if choice is not None:
+            return by_kind(choice, choice.arrays, lambda op, hint, inputs, params: self._call(op, inputs, params), Value)
+        op = registry.find("_" + name) or registry.find("_contrib_" + name)  # zeros, arange...: functions of mx.nd
+        if op is None:
+            raise OpLookupError(f"F has no operator {name!r}{closest(name, registry.names())}")
+        return self._function(op)
+
+
+class _Space:
+    """A sub-namespace of F, such as ``F.linalg``."""
+
+    def __init__(self, builder: Builder, prefix: str):
+        self._builder, self._prefix = builder, prefix
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._builder, self._prefix + name)
+
+
+def entries_of(result: Any, count: int, what: str) -> list[Entry]:
+    """Return the entries of what a composite returned."""
+    values = list(result) if isinstance(result, (list, tuple)) else [result]
+    if len(values) != count or not all(isinstance(v, Value) for v in values):
+        raise OpTypeError(f"{what} returned {result!r}; expected {count} output{'s' if count != 1 else ''}")
+    return [v.entry for v in values]

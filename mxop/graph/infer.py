@@ -1,0 +1,307 @@
+"""Shapes and types of a whole graph, completed in both directions until nothing changes.
+
+A node is visited again only when something next to it became known, so the work grows with the graph and not with the
+number of sweeps.  Imports :mod:`.ir`, :mod:`.builder` and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from .. import dtypes
+from ..errors import MXNetError, OpTypeError, OpValueError
+from ..opdef import Operator, composite, infer
+from ..opdef.reduction import numpy_shape
+from .builder import Builder, entries_of
+from .ir import Entry, Graph, Node, describe, variable
+
+
+class Solver:
+    """The shapes (or types) of a graph's entries, as far as they are known.
+
+    Parameters
+    ----------
+    graph : Graph
+    """
+
+    unknown: Any = None
+
+    def __init__(self, graph: Graph):
+        self.nodes = graph.nodes
+        self._at = {node: i for i, node in enumerate(self.nodes)}
+        self._values: list[list] = [[self.unknown] * node.n_outputs for node in self.nodes]
+        self._feeds = [[(self._at[n], k) for n, k in node.inputs] for node in self.nodes]
+        self._readers: list[list[int]] = [[] for _ in self.nodes]
+        for i, feeds in enumerate(self._feeds):
+            for j, _ in feeds:
+                self._readers[j].append(i)
+        self._results: dict[tuple, tuple[list, list]] = {}  # calls that look alike have one answer
+        self._waiting = deque(i for i, node in enumerate(self.nodes) if node.op is not None)
+        self._queued = bytearray(node.op is not None for node in self.nodes)
+
+    # what the two kinds differ in
+    def rule(self, node: Node, ins: list, outs: list) -> tuple[list, list]:
+        raise NotImplementedError
+
+    def join(self, a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def show(self, value: Any) -> str:
+        raise NotImplementedError
+
+    error: type[MXNetError] = OpValueError
+
+    def get(self, entry: Entry) -> Any:
+        """Return what is known of an entry."""
+        return self._values[self._at[entry[0]]][entry[1]]
+
+    def all_of(self, node: Node) -> list:
+        """Return what is known of all outputs of a node."""
+        return self._values[self._at[node]]
+
+    def set(self, entry: Entry, value: Any) -> None:
+        """Add what is known of an entry from outside."""
+        self._learn(self._at[entry[0]], entry[1], value, None)
+
+    def run(self) -> None:
+        """Follow every rule until nothing changes."""
+        while self._waiting:
+            i = self._waiting.popleft()
+            self._queued[i] = 0
+            self._visit(i)
+
+    def _visit(self, i: int) -> None:
+        feeds, outs = self._feeds[i], self._values[i]
+        ins = [self._values[j][k] for j, k in feeds]
+        new_ins, new_outs = self._answer(self.nodes[i], ins, outs)
+        for k, value in enumerate(new_outs):
+            if value is not outs[k]:
+                self._learn(i, k, value, i, output=True)
+        for at, ((j, k), value) in enumerate(zip(feeds, new_ins, strict=True)):
+            if value is not ins[at]:
+                self._learn(j, k, value, i, at)
+
+    def _answer(self, node: Node, ins: list, outs: list) -> tuple[list, list]:
+        key = (node.op, node.attrs, tuple(ins), tuple(outs))
+        found = self._results.get(key)
+        if found is None:
+            try:
+                found = self.rule(node, ins, list(outs))
+            except MXNetError as problem:
+                raise located(problem, node, zip(self._argument_names(node), ins)) from None
+            self._results[key] = found
+        return found
+
+    def _argument_names(self, node: Node) -> Iterable[str]:
+        for name, (source, k) in zip(node.input_names(), node.inputs):
+            yield f"{name}={source.output_name(k)!r}"
+
+    def _learn(self, i: int, k: int, value: Any, by: int | None, at: int = 0, output: bool = False) -> None:
+        """Add a value; `by` is the node whose rule said so, about its input `at` or its output."""
+        old = self._values[i][k]
+        try:
+            joined = self.join(old, value)
+        except infer.Conflict:
+            raise self._conflict(i, k, value, by, at, output) from None
+        if joined == old:
+            return
+        self._values[i][k] = joined
+        for reader in self._readers[i]:
+            self._wake(reader)
+        if by != i:
+            self._wake(i)
+
+    def _wake(self, i: int) -> None:
+        if not self._queued[i] and self.nodes[i].op is not None:
+            self._queued[i] = 1
+            self._waiting.append(i)
+
+    def _conflict(self, i, k, value, by, at, output) -> MXNetError:
+        old = self._values[i][k]
+        node = self.nodes[i if by is None else by]
+        if by is None:
+            text = f"{node.output_name(k)!r} is {self.show(old)}; expected {self.show(value)}"
+        elif output:
+            text = f"its output {node.output_name(k)!r} is {self.show(old)}; its inputs give {self.show(value)}"
+        else:
+            text = (f"argument {node.input_names()[at]} ({self.nodes[i].output_name(k)!r}) has {self.show(old)}; "
+                    f"expected {self.show(value)}")  # fmt: skip
+        ins = [self._values[j][n] for j, n in self._feeds[self._at[node]]]
+        return located(self.error(text), node, zip(self._argument_names(node), ins) if node.op else ())
+
+
+class Shapes(Solver):
+    """Shapes; unknown ranks and dimensions are None."""
+
+    unknown = None
+
+    def rule(self, node: Node, ins: list, outs: list) -> tuple[list, list]:
+        ins, outs = node.op.infer_shape(node.attrs, ins, outs)
+        return list(ins), list(outs)
+
+    def join(self, a: Any, b: Any) -> Any:
+        return infer.unify(a, b)
+
+    def show(self, value: Any) -> str:
+        return infer.show(value) if value is None or isinstance(value, tuple) else str(value)
+
+
+class Types(Solver):
+    """Element types."""
+
+    unknown = dtypes.UNKNOWN
+    error = OpTypeError
+
+    def rule(self, node: Node, ins: list, outs: list) -> tuple[list, list]:
+        ins, outs = node.op.infer_type(node.attrs, ins, outs)
+        return list(ins), list(outs)
+
+    def join(self, a: int, b: int) -> int:
+        if a in (b, dtypes.UNKNOWN):
+            return b
+        if b == dtypes.UNKNOWN:
+            return a
+        raise infer.Conflict
+
+    def show(self, value: Any) -> str:
+        return "an unknown dtype" if value == dtypes.UNKNOWN else f"dtype {dtypes.NAMES[value]}"
+
+    def default(self, code: int = dtypes.FLOAT32) -> None:
+        """Give variables whose type does not follow from anything a type."""
+        self.run()
+        for node in self.nodes:
+            if node.op is None and self.get((node, 0)) == dtypes.UNKNOWN:
+                self.set((node, 0), code)
+                self.run()
+
+
+def located(problem: MXNetError, node: Node, inputs: Iterable[tuple[str, Any]] = ()) -> MXNetError:
+    """Return an error of the same class that also says where in the graph it happened, as MXNet begins it."""
+    inputs = list(inputs)
+    shown = ", ".join(f"{name} {_show(value)}" for name, value in inputs)
+    text = f"Error in operator {node.name}: {problem}; in {describe(node)}{f' with inputs {shown}' if shown else ''}"
+    return type(problem)(text)
+
+
+def _show(value: Any) -> str:
+    return dtypes.NAMES.get(value, "of unknown dtype") if isinstance(value, int) else infer.show(value)
+
+
+def declared_shape(node: Node) -> Any:
+    """Return the shape that a variable was declared with (``__shape__``)."""
+    text = (node.strings or {}).get("__shape__")
+    if text is None:
+        return None
+    from ..opdef.params import Bad, _parse_shape
+
+    try:
+        return infer.from_legacy(_parse_shape(text), numpy_shape())
+    except Bad:
+        raise OpValueError(f"{describe(node)} has __shape__={text!r}; expected a tuple of integers") from None
+
+
+def declared_type(node: Node) -> int:
+    """Return the type that a variable was declared with (``__dtype__``)."""
+    text = (node.strings or {}).get("__dtype__")
+    if text is None:
+        return dtypes.UNKNOWN
+    try:
+        return dtypes.code_of(int(text)) if text.lstrip("-").isdigit() and text != "-1" else dtypes.UNKNOWN
+    except MXNetError:
+        raise OpTypeError(f"{describe(node)} has __dtype__={text!r}; expected MXNet's number of a type") from None
+
+
+class Known:
+    """Shapes and types of every entry of a graph, carried along while passes rebuild it."""
+
+    def __init__(self) -> None:
+        self._of: dict[Node, tuple[list, list]] = {}
+
+    @classmethod
+    def solve(cls, graph: Graph, given: dict[Node, tuple[tuple, int]]) -> Known:
+        """Infer everything from the shapes and types of the variables."""
+        shapes, types = Shapes(graph), Types(graph)
+        for node, (shape, code) in given.items():
+            if node in shapes._at:
+                shapes.set((node, 0), shape)
+                types.set((node, 0), code)
+        shapes.run()
+        types.default()
+        found = cls()
+        for node in graph.nodes:
+            found._of[node] = (shapes.all_of(node), types.all_of(node))
+            for k, shape in enumerate(shapes.all_of(node)):
+                if not infer.known(shape):
+                    raise OpValueError(f"the shape of {node.output_name(k)!r} does not follow from the arguments' shapes; "
+                                       f"found {infer.show(shape)}, in {describe(node)}")  # fmt: skip
+                if types.all_of(node)[k] == dtypes.UNKNOWN:
+                    types.all_of(node)[k] = dtypes.FLOAT32
+        return found
+
+    def shape(self, entry: Entry) -> tuple[int, ...]:
+        return self._of[entry[0]][0][entry[1]]
+
+    def dtype(self, entry: Entry) -> int:
+        return self._of[entry[0]][1][entry[1]]
+
+    def same(self, a: Entry, b: Entry) -> bool:
+        """Tell whether two entries have one shape and type."""
+        return self.shape(a) == self.shape(b) and self.dtype(a) == self.dtype(b)
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self._of
+
+    def copy(self, old: Node, new: Node) -> None:
+        """Say that a rebuilt node has what the old one had."""
+        self._of[new] = self._of[old]
+
+    def put(self, node: Node, shapes: list, types: list[int]) -> None:
+        self._of[node] = (shapes, types)
+
+    def add(self, node: Node) -> None:
+        """Infer the outputs of a new node whose inputs are known."""
+        shapes = [self.shape(e) for e in node.inputs]
+        types = [self.dtype(e) for e in node.inputs]
+        self._of[node] = node.op.infer_outputs(node.attrs, shapes, types)
+
+
+# ---- composites ---------------------------------------------------------------------------------------------------------
+_insides: dict[tuple[Operator, Any, int], tuple[Graph, list[Node]]] = {}
+_MANY = 256
+
+
+def inside(op: Operator, attrs: Any, n_inputs: int) -> tuple[Graph, list[Node]]:
+    """Return the graph that a composite stands for, and the variables that are its inputs."""
+    key = (op, attrs, n_inputs)
+    found = _insides.get(key)
+    if found is None:
+        if len(_insides) >= _MANY:
+            _insides.clear()
+        inputs = [variable(name) for name in op.input_names(attrs, n_inputs)]
+        builder = Builder()
+        builder.work_for(variable(op.name.lstrip("_")), "_", 0)
+        result = op.function(builder, *(builder.value((v, 0)) for v in inputs), **attrs)
+        count = op.num_outputs(attrs, n_inputs)
+        found = _insides[key] = Graph(entries_of(result, count, f"composite operator {op.name}")), inputs
+    return found
+
+
+def expand_infer(op: Operator, attrs: Any, ins: list, outs: list, what: str) -> tuple[list, list]:
+    """Infer a composite's shapes or types through the operators inside."""
+    graph, inputs = inside(op, attrs, len(ins))
+    solver: Solver = Shapes(graph) if what == "shape" else Types(graph)
+    present = solver._at
+    for node, value in zip(inputs, ins, strict=True):
+        if node in present and value != solver.unknown:
+            solver.set((node, 0), value)
+    for entry, value in zip(graph.outputs, outs, strict=True):
+        if value != solver.unknown:
+            solver.set(entry, value)
+    solver.run()
+    found = [solver.get((n, 0)) if n in present else value for n, value in zip(inputs, ins, strict=True)]
+    return found, [solver.get(e) for e in graph.outputs]
+
+
+composite.expand_infer = expand_infer

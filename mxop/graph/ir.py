@@ -1,0 +1,227 @@
+"""The one representation of a graph: symbols, executors and passes all use it.
+
+A :class:`Node` is a call of an operator, or a variable.  It does not change once it is made, so graphs share nodes and a
+pass builds new ones beside the old.  An *entry* ``(node, k)`` is output `k` of a node; a :class:`Graph` is a tuple of
+entries and all that they need.  Nothing here recurses: graphs of any depth work.  Imports :mod:`mxop.opdef` only.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from ..errors import OpTypeError
+from ..opdef import Attrs, Operator
+
+Entry = tuple["Node", int]
+
+#: Attributes for the framework rather than an operator.  A symbol has ``__lr_mult__``, which is listed as ``lr_mult`` too.
+HIDDEN_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
+
+NO_ATTRS = Attrs((), ())
+
+
+class Node:
+    """A call of an operator, or a variable.
+
+    Attributes
+    ----------
+    op : Operator or None
+        None for a variable.
+    attrs : Attrs
+        Parsed parameters.
+    inputs : tuple of (Node, int)
+    name : str
+    strings : dict of str to str, or None
+        What the user gave, as MXNet's JSON holds it: parameters and attributes.  None for a node that the framework made.
+    control : tuple of Node
+        Nodes that run before this one without being inputs.
+    source : tuple or None
+        Where the user made it; :func:`location` writes it as ``file:line``.
+    order : int
+        How many times the gradient was taken to come to this node.
+    """
+
+    __slots__ = ("__weakref__", "_n_outputs", "attrs", "control", "inputs", "name", "op", "order", "source", "strings")
+
+    def __init__(
+        self,
+        op: Operator | None,
+        attrs: Attrs,
+        inputs: tuple[Entry, ...],
+        name: str,
+        strings: dict[str, str] | None = None,
+        source: Any = None,
+        order: int = 0,
+        control: tuple[Node, ...] = (),
+    ):
+        self.op, self.attrs, self.inputs, self.name = op, attrs, inputs, name
+        self.strings, self.source, self.order, self.control = strings, source, order, control
+        self._n_outputs = 1 if op is None else 0
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs, hidden ones included."""
+        if not self._n_outputs:
+            self._n_outputs = self.op.num_outputs(self.attrs, len(self.inputs))
+        return self._n_outputs
+
+    @property
+    def visible_outputs(self) -> int:
+        """Number of outputs that a user sees."""
+        return 1 if self.op is None else self.op.num_visible_outputs(self.attrs, len(self.inputs))
+
+    def __repr__(self) -> str:
+        return f"<{'variable' if self.op is None else self.op.name} node {self.name!r}>"
+
+    def replaced(self, inputs: tuple[Entry, ...] | None = None, **changes: Any) -> Node:
+        """Return a copy with other inputs (or other attributes)."""
+        new = Node(
+            changes.get("op", self.op),
+            changes.get("attrs", self.attrs),
+            self.inputs if inputs is None else inputs,
+            changes.get("name", self.name),
+            changes.get("strings", self.strings),
+            self.source,
+            self.order,
+            changes.get("control", self.control),
+        )
+        new._n_outputs = self._n_outputs
+        return new
+
+    def before(self) -> tuple[Entry, ...]:
+        """Return what must run before this node: inputs, then control dependencies."""
+        return self.inputs + tuple((n, 0) for n in self.control) if self.control else self.inputs
+
+    def input_names(self) -> tuple[str, ...]:
+        """Return the operator's names of the inputs."""
+        return self.op.input_names(self.attrs, len(self.inputs))
+
+    def output_name(self, k: int) -> str:
+        """Return the name of an output as MXNet lists it: ``fc1_output``; a variable's is its own."""
+        if self.op is None:
+            return self.name
+        return f"{self.name}_{self.op.output_names(self.attrs, len(self.inputs))[k]}"
+
+    def text(self) -> dict[str, str]:
+        """Return parameters and attributes as strings, for ``symbol.json``."""
+        if self.strings is not None or self.op is None:
+            return self.strings or {}
+        defaults = {p.name: p.default for p in self.op.spec.params}
+        given = {n: v for n, v in self.attrs.items() if n not in defaults or defaults[n] != v}
+        return self.op.spec.to_strings(self.attrs, given)
+
+    def mutated_inputs(self) -> list[int]:
+        """Return the positions of the inputs that the operator writes (auxiliary states)."""
+        if self.op is None or not self.op.aux:
+            return []
+        return [i for i, name in enumerate(self.input_names()) if name in self.op.aux]
+
+
+def variable(name: str, strings: Mapping[str, str] | None = None, source: Any = None) -> Node:
+    """Return a new variable."""
+    return Node(None, NO_ATTRS, (), name, dict(strings or {}), source)
+
+
+class Graph:
+    """A tuple of entries with everything that they need.
+
+    Attributes
+    ----------
+    outputs : tuple of (Node, int)
+    """
+
+    __slots__ = ("_nodes", "_uses", "outputs")
+
+    def __init__(self, outputs: Iterable[Entry]):
+        self.outputs = tuple(outputs)
+        self._nodes: list[Node] | None = None
+        self._uses: dict[Entry, list[Node]] | None = None
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes, each after what it needs; MXNet's order, depth first."""
+        if self._nodes is None:
+            self._nodes = topological(node for node, _ in self.outputs)
+        return self._nodes
+
+    @property
+    def variables(self) -> list[Node]:
+        return [n for n in self.nodes if n.op is None]
+
+    @property
+    def uses(self) -> dict[Entry, list[Node]]:
+        """The nodes that read each entry (a node twice, if it reads it twice)."""
+        if self._uses is None:
+            self._uses = {}
+            for node in self.nodes:
+                for entry in node.inputs:
+                    self._uses.setdefault(entry, []).append(node)
+        return self._uses
+
+    def arguments(self) -> tuple[list[Node], list[Node]]:
+        """Return the variables that are arguments and those that are auxiliary states."""
+        states = {node.inputs[i][0] for node in self.nodes for i in node.mutated_inputs()}
+        found = self.variables
+        return [n for n in found if n not in states], [n for n in found if n in states]
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+def topological(heads: Iterable[Node]) -> list[Node]:
+    """Return the heads and all that they need, each node after its inputs."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    for head in heads:
+        if head in seen:
+            continue
+        seen.add(head)
+        stack: list[tuple[Node, Iterator[Entry]]] = [(head, iter(head.before()))]
+        while stack:
+            node, pending = stack[-1]
+            for below, _ in pending:
+                if below not in seen:
+                    seen.add(below)
+                    stack.append((below, iter(below.before())))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+    return order
+
+
+def caller() -> tuple[Any, int] | None:
+    """Return where the user's code is now: the code object and instruction, which cost nothing to take down."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not (name.startswith("mxop.") or name == "mxop"):
+            return frame.f_code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def location(node: Node) -> str | None:
+    """Return ``file:line`` of the user's code that made a node."""
+    if node.source is None:
+        return None
+    code, at = node.source
+    line = next(islice(code.co_positions(), at // 2, None), (None,))[0]
+    return f"{code.co_filename}:{line or code.co_firstlineno}"
+
+
+def describe(node: Node) -> str:
+    """Return how a message names a node: its name, operator, and where it was made."""
+    place = location(node)
+    kind = "variable" if node.op is None else f"operator {node.op.name}"
+    return f"node {node.name!r} ({kind}{f', made at {place}' if place else ''})"
+
+
+def single(entries: tuple[Entry, ...], what: str) -> Entry:
+    """Return the only entry of a symbol that stands for one input."""
+    if len(entries) != 1:
+        raise OpTypeError(f"{what} is a group of {len(entries)} outputs; expected one (index it, as in group[0])")
+    return entries[0]

@@ -1,0 +1,40 @@
+"""MXNet's functions that choose an operator by whether an operand is an array or a number: ``nd.add``, ``nd.maximum``...
+
+The table is :data:`mxop.ops.binary.PYTHON_NAMES`.  May import :mod:`mxop._core` and :mod:`mxop.ops`.
+"""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import Any
+
+from .._core import core
+from ..errors import OpTypeError
+from ..opdef import registry
+from ..ops import binary
+
+__all__ = list(binary.PYTHON_NAMES)
+
+
+def _two(name: str, choice: binary.Choice):
+    def function(lhs: Any, rhs: Any) -> Any:
+        left, right = isinstance(lhs, core.NDArray), isinstance(rhs, core.NDArray)
+        if left and right:
+            return core.op_function(registry.get(choice.arrays))(lhs, rhs)
+        if left and isinstance(rhs, Number):
+            return core.op_function(registry.get(choice.scalar))(lhs, scalar=rhs)
+        if right and isinstance(lhs, Number):
+            return core.op_function(registry.get(choice.rscalar))(rhs, scalar=lhs)
+        raise OpTypeError(
+            f"nd.{name} takes two NDArrays, or an NDArray and a number; got {type(lhs).__name__} and {type(rhs).__name__}"
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"Apply ``{choice.arrays}`` to two arrays, or ``{choice.scalar}`` to an array and a number."
+    )
+    return function
+
+
+for _name, _row in binary.PYTHON_NAMES.items():
+    globals()[_name] = _two(_name, _row)

@@ -1,0 +1,97 @@
+"""Fill ``mx.nd`` and its sub-namespaces with a function for every registered operator, at import and ever after.
+
+May import :mod:`mxop._core` and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+from .._core import core, dispatch
+from ..errors import OpLookupError, closest
+from ..opdef import registry
+
+SPACES = ("contrib", "linalg", "random", "image", "sparse", "_internal", "op")
+
+
+def make_spaces(parent: types.ModuleType) -> dict[str, types.ModuleType]:
+    """Make the sub-namespaces, importable as modules."""
+    spaces = {}
+    for name in SPACES:
+        full = f"{parent.__name__}.{name}"
+        module = types.ModuleType(full, f"Operators of the namespace {name!r}; filled from the registry.")
+        module.__getattr__ = _lookup(module.__name__, registry_prefix(name))  # type: ignore[method-assign]
+        sys.modules[full] = module
+        setattr(parent, name, module)
+        spaces[name] = module
+    return spaces
+
+
+def registry_prefix(space: str) -> str:
+    """Return the prefix of registered names in a sub-namespace."""
+    return next((p for p, s in registry.PREFIXES.items() if s == space), "")
+
+
+def _lookup(module: str, prefix: str):
+    """Return a module-level ``__getattr__`` that finds hidden and late operators."""
+
+    def __getattr__(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        op = registry.find(prefix + name) or (registry.find(name) if prefix == "" else None)
+        if op is None:
+            registry.load_entry_points()
+            op = registry.find(prefix + name)
+        if op is None:
+            known = [n for n in registry.names(hidden=False)]
+            raise OpLookupError(f"module {module!r} has no operator {name!r}{closest(prefix + name, known)}")
+        return core.op_function(op)
+
+    return __getattr__
+
+
+def fill(parent: types.ModuleType, keep: set[str]) -> None:
+    """Put every operator's function where its name says; names in `keep` are written by hand and stay."""
+    spaces = make_spaces(parent)
+    parent.__getattr__ = _lookup(parent.__name__, "")  # type: ignore[method-assign]
+
+    def place(name: str, op: Any) -> None:
+        space, short = registry.namespace_of(name)
+        targets = [vars(spaces[space])] if space else [vars(parent), vars(spaces["op"])]
+        for target in targets:
+            if op is None:
+                target.pop(short, None)
+            elif not (target is vars(parent) and short in keep):
+                target[short] = core.op_function(op)
+
+    registry.on_register(place)
+
+
+class Namespace:
+    """``F`` for gradient rules and composites on arrays: every operator, hidden ones too, by its registered name."""
+
+    def __getattr__(self, name: str) -> Any:
+        op = registry.find(name)
+        if op is None:
+            for space in registry.PREFIXES.values():
+                if name == space:
+                    return sys.modules[f"mxop.ndarray.{space}"]
+            if name == "_internal":
+                return self
+            raise OpLookupError(f"operator {name!r} is not registered{closest(name, registry.names())}")
+        function = core.op_function(op)
+        setattr(self, name, function)
+        return function
+
+    def _invoke(self, op: Any, inputs: list, attrs: Any) -> Any:
+        """Call an operator with parsed parameters."""
+        return dispatch.invoke(op, inputs, attrs)
+
+    def forget(self, name: str, op: Any) -> None:
+        """Drop a cached function when its operator is replaced."""
+        self.__dict__.pop(name, None)
+
+
+F = Namespace()

@@ -1,0 +1,20 @@
+"""What an operator is: the four kinds, the registry, parameters, inference.  Users import it as ``mxop.op``.
+
+May import :mod:`mxop.formula`, :mod:`mxop.dtypes` and :mod:`mxop.errors`; nothing above.
+"""
+
+from ..formula import functions as F
+from .composite import Composite, composite
+from .docs import describe, info
+from .elementwise import Elementwise, Formula, elementwise
+from .kernel import Kernel, contiguous_strides, kernel
+from .operator import Operator
+from .params import AnyValue, Attrs, DType, Range, Scalar, Shape
+from .reduction import Reduction, reduction
+from .registry import alias, find, get, load_entry_points, names, namespace_of, operators, register, unregister
+
+__all__ = [
+    "AnyValue", "Attrs", "Composite", "DType", "Elementwise", "F", "Formula", "Kernel", "Operator", "Range", "Reduction",
+    "Scalar", "Shape", "alias", "composite", "contiguous_strides", "describe", "elementwise", "find", "get", "info", "kernel",
+    "load_entry_points", "names", "namespace_of", "operators", "reduction", "register", "unregister",
+]  # fmt: skip

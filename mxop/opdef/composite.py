@@ -1,0 +1,83 @@
+"""The kind *composite*: a function of ``F`` that calls other operators.
+
+Gradient, devices and inference follow from the operators that it calls.  Imports :mod:`.operator` and :mod:`.registry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import infer, registry
+from .operator import Operator
+from .params import Attrs
+
+#: ``expand_infer(op, attrs, ins, outs, what)``: inference through the operators inside; set by :mod:`mxop.graph`.
+expand_infer: Callable | None = None
+
+
+class Composite(Operator):
+    """An operator made of other operators.
+
+    ``function(F, *inputs, **params)`` gets ``mx.nd`` or ``mx.sym`` as `F`.
+    """
+
+    kind = "composite"
+
+    def __init__(self, function: Callable, **options: Any):
+        super().__init__(function, **options)
+        if not self.variadic:
+            self.arguments = self.arguments[1:]
+        self._infer: Callable | None = None
+
+    def infer(self, rule: Callable) -> Callable:
+        """Decorate a two-way rule ``rule(ins, outs, **params) -> (ins, outs)``, run before looking inside."""
+        self._infer = rule
+        return rule
+
+    def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
+        if self._infer is not None:
+            ins, outs = self._infer(list(ins), list(outs), **attrs)
+            if all(infer.known(s) for s in (*ins, *outs)):
+                return ins, outs
+        return self._inside(attrs, ins, outs, "shape")
+
+    def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
+        return self._inside(attrs, ins, outs, "type")
+
+    def _inside(self, attrs: Attrs, ins: list, outs: list, what: str) -> tuple[list, list]:
+        if expand_infer is None:
+            from .. import graph  # noqa: F401  the graph layer provides expand_infer
+        assert expand_infer is not None
+        return expand_infer(self, attrs, ins, outs, what)
+
+    def grad(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> list | None:
+        """Composites are differentiated through what they call, unless a rule was given."""
+        return super().grad(F, attrs, heads, inputs, outputs, needed)
+
+    @property
+    def differentiable(self) -> bool:
+        return True
+
+
+def composite(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
+    """Make an operator of a function of ``F`` and inputs.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> from mxop.op import composite
+    >>> @composite
+    ... def squared_distance(F, lhs, rhs):
+    ...     \"\"\"Sum of squared differences.\"\"\"
+    ...     return F.sum(F.square(lhs - rhs))
+    >>> mx.nd.squared_distance(mx.nd.array([1, 2]), mx.nd.array([3, 5])).asscalar()
+    13.0
+    """
+
+    def make(function: Callable) -> Composite:
+        op = Composite(function, **options)
+        registry.register(op, override=override)
+        return op
+
+    return make if function is None else make(function)

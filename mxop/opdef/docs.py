@@ -1,0 +1,131 @@
+"""Signatures and documentation of operators, made from their definitions when somebody asks.
+
+May import :mod:`.operator`, :mod:`.registry`, :mod:`.params`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from . import registry
+from .operator import Operator
+from .params import DType
+
+
+def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
+    """Return the signature of an operator's function: inputs, then parameters, then ``out`` and ``name``."""
+    P = inspect.Parameter
+    if op.variadic:
+        found = [P(op.arguments[0], P.VAR_POSITIONAL)]
+        kind = P.KEYWORD_ONLY
+    else:
+        optional = op._active_inputs is not None or symbol
+        found = [P(n, P.POSITIONAL_OR_KEYWORD, default=None if optional else P.empty) for n in op.arguments]
+        kind = P.POSITIONAL_OR_KEYWORD
+        if not optional and any(not p.required for p in op.spec.params):
+            kind = P.POSITIONAL_OR_KEYWORD
+    names = set(op.arguments)
+    rows = [p for p in op.spec.params if p.name not in names]
+    # a required parameter after an optional one can only be a keyword
+    seen_default = any(p.default is not P.empty for p in found)
+    for row in rows:
+        default = P.empty if row.required else row.shown_default()
+        if default is P.empty and seen_default and kind is P.POSITIONAL_OR_KEYWORD:
+            kind = P.KEYWORD_ONLY
+        seen_default = seen_default or default is not P.empty
+        found.append(P(row.name, kind, default=default))
+    found += [P(n, P.KEYWORD_ONLY, default=None) for n in (("name", "attr") if symbol else ("out", "name"))]
+    return inspect.Signature(found)
+
+
+def info(name: str) -> dict[str, Any]:
+    """Return everything that is registered about an operator, under the names that MXNet's registry gives them.
+
+    Examples
+    --------
+    >>> from mxop import op
+    >>> op.info("quadratic")["FGradient"]["uses"]
+    'in'
+    """
+    op = registry.get(name)
+    space, short = registry.namespace_of(op.name)
+    found: dict[str, Any] = {
+        "name": op.name,
+        "aliases": list(op.aliases),
+        "kind": op.kind,
+        "module": op.module,
+        "functions": [f"mx.{api}.{space + '.' if space else ''}{short}" for api in ("nd", "sym")],
+        "parameters": {p.name: p.describe() for p in op.spec.params},
+        "FListInputNames": list(op.arguments) if not op.variadic else [f"*{op.arguments[0]}"],
+        "FListOutputNames": "output, or output0... of several",
+        "FInferShape": _shape_rule(op),
+        "FInferType": "all inputs and outputs have one type" if type(op).infer_type is Operator.infer_type else "own rule",
+        "FCompute": _forward(op),
+        "FGradient": _gradient(op),
+        "FInplaceOption": [tuple(pair) for pair in op.inplace],
+        "FMutateInputs": list(op.aux),
+        "TIsBackward": op.is_backward,
+        "arguments": {n: "NDArray-or-Symbol" for n in op.arguments},
+        "doc": inspect.cleandoc(op.doc),
+    }
+    return found
+
+
+def _shape_rule(op: Operator) -> str:
+    if op.kind == "elementwise":
+        return "inputs broadcast" if op.broadcast else "one shape for all, inferred in both directions"  # type: ignore[attr-defined]
+    if op.kind == "reduction":
+        return "axes are removed, or kept with size 1"
+    return "inferred through the operators inside" if op.kind == "composite" else "own rule"
+
+
+def _forward(op: Operator) -> Any:
+    if op.kind == "elementwise":
+        attrs = op.parse({p.name: _example(p) for p in op.spec.params if p.required})
+        n = 2 if op.variadic else None
+        roots = op.formula(attrs, n or len(op.input_names(attrs))).roots  # type: ignore[attr-defined]
+        return {"formula": [repr(r) for r in roots], "devices": ["cpu", "gpu"]}
+    if op.kind == "kernel":
+        if op.make_view is not None:  # type: ignore[attr-defined]
+            return {"view": True, "devices": ["cpu", "gpu"]}
+        devices = [d for d, run in (("cpu", op.run_cpu), ("gpu", op.run_gpu)) if run is not None]  # type: ignore[attr-defined]
+        return {"devices": devices}
+    return {"devices": ["cpu", "gpu"]}
+
+
+def _example(p: Any) -> Any:
+    return p.choices[0] if p.choices else "float32" if p.kind is DType else 1
+
+
+def _gradient(op: Operator) -> dict[str, Any]:
+    if not op.differentiable:
+        return {"defined": False}
+    found: dict[str, Any] = {"defined": True}
+    if op.kind == "elementwise" and op.has_backward_operator:
+        try:
+            found["operator"] = registry.BACKWARD + op.name
+            found["uses"] = op.dependencies(n_inputs=2 if op.variadic else None)  # type: ignore[attr-defined]
+        except Exception as problem:  # a formula that needs particular parameters
+            found["uses"] = f"depends on the parameters ({problem})"
+    else:
+        found["rule"] = "own rule" if op._gradient is not None else "through the operators inside"
+    return found
+
+
+def describe(name: str) -> str:
+    """Return the reference page of an operator as text."""
+    found = info(name)
+    lines = [f"{found['name']}  ({found['kind']})", ""]
+    if found["aliases"]:
+        lines.append("Aliases: " + ", ".join(found["aliases"]))
+    lines += ["Functions: " + ", ".join(found["functions"]), "", found["doc"], ""]
+    for key in ("FListInputNames", "parameters", "FInferShape", "FInferType", "FCompute", "FGradient", "FInplaceOption",
+                "TIsBackward"):  # fmt: skip
+        value = found[key]
+        if isinstance(value, dict):
+            lines.append(f"{key}:")
+            lines += [f"    {k}: {v}" for k, v in value.items()] or ["    none"]
+        else:
+            lines.append(f"{key}: {value}")
+    return "\n".join(lines)

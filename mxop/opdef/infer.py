@@ -1,0 +1,157 @@
+"""Shapes and types that may be unknown, and the rules by which operators complete them in both directions.
+
+A shape is a tuple whose unknown dimensions are ``None``; an unknown rank is ``None`` itself; an unknown type is
+``dtypes.UNKNOWN``.  MXNet's spellings (0, -1, ``()``) are translated at the boundary by :func:`from_legacy`.
+Imports :mod:`mxop.errors` and :mod:`mxop.dtypes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import dtypes
+from ..errors import OpTypeError, OpValueError
+
+Shape = tuple[int | None, ...] | None
+
+
+class Conflict(ValueError):
+    """Two shapes or types that cannot both hold."""
+
+
+def known(shape: Shape) -> bool:
+    """Tell whether rank and all dimensions are known."""
+    return shape is not None and None not in shape
+
+
+def from_legacy(shape: Sequence[int] | None, np_shape: bool = False) -> Shape:
+    """Translate MXNet's spelling: ``()`` or None is unknown and so is a dimension 0 (or -1 with `np_shape`)."""
+    if shape is None or (len(shape) == 0 and not np_shape):
+        return None
+    unknown = (-1, None) if np_shape else (0, -1, None)
+    return tuple(None if d in unknown else int(d) for d in shape)
+
+
+def to_legacy(shape: Shape, np_shape: bool = False) -> tuple[int, ...] | None:
+    """Translate back: an unknown rank becomes ``()`` (None with `np_shape`), an unknown dimension 0 (-1)."""
+    if shape is None:
+        return None if np_shape else ()
+    return tuple((-1 if np_shape else 0) if d is None else d for d in shape)
+
+
+def unify(a: Shape, b: Shape) -> Shape:
+    """Return what two descriptions of one shape say together.
+
+    Raises
+    ------
+    Conflict
+        When they disagree.
+    """
+    if a is None or a is b:
+        return b
+    if b is None:
+        return a
+    if a == b:
+        return a
+    if len(a) != len(b):
+        raise Conflict
+    result = []
+    for x, y in zip(a, b, strict=True):
+        if x is not None and y is not None and x != y:
+            raise Conflict
+        result.append(y if x is None else x)
+    return tuple(result)
+
+
+def show(shape: Shape) -> str:
+    """Write a shape for a message; ``?`` is an unknown dimension."""
+    if shape is None:
+        return "(unknown)"
+    inner = ", ".join("?" if d is None else str(d) for d in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def same_shape(op_name: str, names: Sequence[str], shapes: list[Shape]) -> list[Shape]:
+    """All shapes are one: complete each from the others."""
+    result: Shape = None
+    for i, shape in enumerate(shapes):
+        try:
+            result = unify(result, shape)
+        except Conflict:
+            j = next(j for j in range(i) if not compatible(shapes[j], shape))
+            raise OpValueError(
+                f"operator {op_name}: {names[j]} has shape {show(shapes[j])} but {names[i]} has shape {show(shape)}; "
+                f"expected equal shapes"
+            ) from None
+    return [result] * len(shapes)
+
+
+def compatible(a: Shape, b: Shape) -> bool:
+    """Tell whether two descriptions may be of one shape."""
+    try:
+        unify(a, b)
+    except Conflict:
+        return False
+    return True
+
+
+def broadcast_shape(op_name: str, names: Sequence[str], shapes: Sequence[Shape]) -> Shape:
+    """Return the shape that `shapes` broadcast to, NumPy's rule, as far as it is known."""
+    if any(s is None for s in shapes):
+        return None
+    rank = max((len(s) for s in shapes), default=0)
+    result: list[int | None] = []
+    for axis in range(-rank, 0):
+        sizes = [s[axis] for s in shapes if len(s) >= -axis]
+        fixed = {d for d in sizes if d is not None and d != 1}
+        if len(fixed) > 1:
+            listed = ", ".join(f"{n} {show(s)}" for n, s in zip(names, shapes, strict=True))
+            raise OpValueError(
+                f"operator {op_name}: shapes do not broadcast: {listed}; axis {axis} has sizes "
+                f"{sorted(fixed)}, expected equal sizes or 1"
+            )
+        if fixed:
+            result.append(fixed.pop())
+        else:
+            result.append(None if None in sizes else 1)
+    return tuple(result)
+
+
+def same_type(op_name: str, names: Sequence[str], types: list[int]) -> list[int]:
+    """All element types are one: complete each from the others."""
+    result = dtypes.UNKNOWN
+    first = 0
+    for i, t in enumerate(types):
+        if t == dtypes.UNKNOWN:
+            continue
+        if result == dtypes.UNKNOWN:
+            result, first = t, i
+        elif t != result:
+            raise OpTypeError(
+                f"operator {op_name}: {names[first]} has dtype {dtypes.NAMES[result]} but {names[i]} has dtype "
+                f"{dtypes.NAMES[t]}; expected equal dtypes (use astype or Cast)"
+            )
+    return [result] * len(types)
+
+
+def normal_axis(op_name: str, axis: int, rank: int, what: str = "axis") -> int:
+    """Return `axis` counted from the front."""
+    from ..errors import OpIndexError
+
+    if not -rank <= axis < rank:
+        raise OpIndexError(
+            f"operator {op_name}: {what}={axis} is out of range for an array of {rank} dimensions; "
+            f"expected a value from {-rank} to {rank - 1}"
+        )
+    return axis + rank if axis < 0 else axis
+
+
+def reduced_axes(op_name: str, axis: tuple[int, ...] | None, exclude: bool, rank: int) -> tuple[int, ...]:
+    """Return the sorted axes that a reduction runs over; none given means all, `exclude` inverts."""
+    if axis is None or axis == ():
+        return () if exclude and axis == () and rank == 0 else tuple(range(rank))
+    axes = [normal_axis(op_name, a, rank) for a in axis]
+    if len(set(axes)) != len(axes):
+        raise OpValueError(f"operator {op_name}: axis={axis} names an axis twice")
+    chosen = set(range(rank)) - set(axes) if exclude else set(axes)
+    return tuple(sorted(chosen))

@@ -1,0 +1,389 @@
+"""Parameters of an operator: declared by the signature, parsed once, from Python values or from MXNet's strings.
+
+Imports :mod:`mxop.errors` and :mod:`mxop.dtypes`.
+
+=====================================  =========================================================================
+annotation                             meaning
+=====================================  =========================================================================
+``float``                              a real number; integer data are computed in floating point
+``Scalar``                             a number that is cast to the data's type first, as in ``x * 2.5``
+``int``, ``bool``, ``str``             as they say
+``Literal['a', 'b']``                  one of the given strings
+``Shape`` (or ``tuple[int, ...]``)     a tuple of integers; one integer stands for a tuple of one
+``DType``                              an element type
+``X | None``                           may also be None
+``Annotated[int, Range(1, 8)]``        with bounds, both included
+=====================================  =========================================================================
+
+No default means that the parameter is required.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .. import dtypes
+from ..errors import OpLookupError, OpTypeError, OpValueError, closest
+
+
+class Scalar(float):
+    """Annotation: a number that is cast to the type of the data before it is used."""
+
+
+class Shape(tuple):
+    """Annotation: a tuple of integers."""
+
+
+class DType(int):
+    """Annotation: an element type, given by name, NumPy type or MXNet code; held as the code."""
+
+
+class AnyValue:
+    """Annotation: a Python object that is handed over as it is and cannot be written to JSON."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bounds of a numeric parameter, both included."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = _Required()
+
+
+class Bad(ValueError):
+    """Raised by parsers; the spec adds the operator's and the parameter's name."""
+
+
+def _number(value: Any) -> float | int:
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            return int(text)
+        except ValueError:
+            return float(text.rstrip("fL"))
+    if isinstance(value, (int, float)):
+        return value
+    if hasattr(value, "item"):  # NumPy scalars and arrays of one element
+        return value.item()
+    return float(value)
+
+
+def _parse_float(value: Any) -> float | int:
+    try:
+        return _number(value)
+    except (TypeError, ValueError):
+        raise Bad("a number") from None
+
+
+def _parse_real(value: Any) -> float:
+    return float(_parse_float(value))
+
+
+def _parse_int(value: Any) -> int:
+    try:
+        number = _number(value)
+        if number != int(number):
+            raise Bad("an integer")
+        return int(number)
+    except (TypeError, ValueError, OverflowError):
+        raise Bad("an integer") from None
+
+
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def _parse_bool(value: Any) -> bool:
+    if isinstance(value, str):
+        found = _TRUTHS.get(value.strip().lower())
+        if found is None:
+            raise Bad("True or False")
+        return found
+    if isinstance(value, (bool, int)) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise Bad("True or False")
+
+
+def _parse_str(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Bad("a string")
+    return value
+
+
+def _parse_shape(value: Any) -> tuple:
+    if isinstance(value, str):
+        try:
+            value = ast.literal_eval(value.strip().replace("L", "")) if value.strip() else ()
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            raise Bad("a tuple of integers") from None
+    if isinstance(value, (bool, float)):
+        raise Bad("a tuple of integers")
+    try:
+        if hasattr(value, "__iter__"):
+            return tuple(None if v is None else _parse_int(v) for v in value)
+        return (_parse_int(value),)
+    except (TypeError, Bad):
+        raise Bad("a tuple of integers") from None
+
+
+def _parse_dtype(value: Any) -> int:
+    try:
+        return dtypes.code_of(value.strip() if isinstance(value, str) else value)
+    except OpTypeError:
+        raise Bad("one of " + ", ".join(dtypes.CODES)) from None
+
+
+def _parse_choice(choices: tuple) -> Callable[[Any], Any]:
+    def parse(value: Any) -> Any:
+        for choice in choices:
+            if value == choice or (isinstance(value, str) and value.strip() == str(choice)):
+                return choice
+        raise Bad("one of " + ", ".join(repr(c) for c in choices) + closest(value, choices)) from None
+
+    return parse
+
+
+_PARSERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
+    float: ("float", _parse_real),
+    Scalar: ("double", _parse_float),
+    int: ("int", _parse_int),
+    bool: ("boolean", _parse_bool),
+    str: ("string", _parse_str),
+    Shape: ("Shape(tuple)", _parse_shape),
+    tuple: ("Shape(tuple)", _parse_shape),
+    DType: ("dtype", _parse_dtype),
+    AnyValue: ("object", lambda value: value),
+}
+
+
+@dataclass(frozen=True)
+class Param:
+    """One declared parameter.
+
+    Attributes
+    ----------
+    name : str
+    kind : type
+        The annotation without ``| None`` and bounds.
+    default : object
+        The default, or :data:`REQUIRED`.
+    """
+
+    name: str
+    kind: Any
+    default: Any
+    optional: bool
+    choices: tuple
+    bounds: Range | None
+    type_name: str
+    parse_value: Callable[[Any], Any]
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the value may vary from call to call without a new program."""
+        return self.kind in (float, Scalar) and not self.optional
+
+    def describe(self) -> str:
+        """Return the type as MXNet's documentation writes it."""
+        text = self.type_name
+        if self.choices:
+            text = "{" + ", ".join(repr(c) for c in self.choices) + "}"
+        if self.optional:
+            text += " or None"
+        return text + (", required" if self.required else f", optional, default={self.shown_default()!r}")
+
+    def shown_default(self) -> Any:
+        if self.kind is DType and isinstance(self.default, int):
+            return dtypes.NAMES[self.default]
+        return self.default
+
+    def parse(self, value: Any) -> Any:
+        """Return `value` in the declared type, or raise :class:`Bad`."""
+        if self.optional and (value is None or (isinstance(value, str) and value.strip() in ("None", ""))):
+            return None
+        if value is None:
+            raise Bad(self.type_name)
+        found = self.parse_value(value)
+        if self.bounds is not None and not self.bounds.low <= found <= self.bounds.high:
+            raise Bad(f"a value from {self.bounds.low} to {self.bounds.high}")
+        return found
+
+
+def _resolve(annotation: Any, function: Callable) -> Any:
+    if isinstance(annotation, str):  # the module postpones its annotations
+        scope = dict(vars(builtins))
+        scope.update(typing=typing, Literal=typing.Literal, Annotated=typing.Annotated, Scalar=Scalar, Shape=Shape)
+        scope.update(DType=DType, Range=Range)
+        scope.update(function.__globals__)
+        annotation = eval(annotation, scope)  # the operator author's own source text
+    return annotation
+
+
+def param_from(name: str, annotation: Any, default: Any, function: Callable) -> Param:
+    """Read one keyword-only argument of an operator's function."""
+    annotation = _resolve(annotation, function)
+    bounds, optional = None, False
+    if typing.get_origin(annotation) is typing.Annotated:
+        annotation, *extra = typing.get_args(annotation)
+        bounds = next((e for e in extra if isinstance(e, Range)), None)
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        members = typing.get_args(annotation)
+        optional = type(None) in members
+        members = tuple(m for m in members if m is not type(None))
+        if len(members) != 1:
+            raise OpTypeError(f"parameter {name!r} of {function.__name__}: only 'X | None' unions are understood")
+        annotation = members[0]
+    choices: tuple = ()
+    if typing.get_origin(annotation) is typing.Literal:
+        choices = typing.get_args(annotation)
+        if None in choices:
+            optional, choices = True, tuple(c for c in choices if c is not None)
+        type_name, parse = "enum", _parse_choice(choices)
+        annotation = str
+    else:
+        kind = typing.get_origin(annotation) or annotation
+        if kind not in _PARSERS:
+            raise OpTypeError(
+                f"parameter {name!r} of operator function {function.__name__} needs a type; got {annotation!r}, "
+                "expected float, int, bool, str, Scalar, Shape, DType, Literal[...] or one of these with '| None'"
+            )
+        annotation = kind
+        type_name, parse = _PARSERS[kind]
+    result = Param(name, annotation, default, optional or default is None, choices, bounds, type_name, parse)
+    if default is not REQUIRED:
+        object.__setattr__(result, "default", result.parse(default))
+    return result
+
+
+class Attrs(Mapping):
+    """Parsed parameters of one call: a frozen mapping whose items are attributes too."""
+
+    __slots__ = ("_hash", "names", "values_")
+
+    def __init__(self, names: tuple[str, ...], values: tuple):
+        self.names, self.values_ = names, values
+        self._hash = hash((names, values))
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.values_[self.names.index(name)]
+        except ValueError:
+            raise AttributeError(name) from None
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self.values_[self.names.index(name)]
+        except ValueError:
+            raise KeyError(name) from None
+
+    def __iter__(self):
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Attrs) and self.names == other.names and self.values_ == other.values_
+
+    def __repr__(self) -> str:
+        return f"Attrs({', '.join(f'{k}={v!r}' for k, v in self.items())})"
+
+    def replaced(self, **changes: Any) -> Attrs:
+        """Return a copy with some values exchanged."""
+        return Attrs(self.names, tuple(changes.get(n, v) for n, v in zip(self.names, self.values_, strict=True)))
+
+
+class Spec:
+    """All parameters of one operator."""
+
+    def __init__(self, op_name: str, params: tuple[Param, ...]):
+        self.op_name = op_name
+        self.params = params
+        self.names = tuple(p.name for p in params)
+        self.by_name = {p.name: p for p in params}
+        self._required = tuple(p for p in params if p.required)
+        self._defaults = tuple(p.default for p in params)
+        self._at = {n: i for i, n in enumerate(self.names)}
+
+    @classmethod
+    def of(cls, op_name: str, function: Callable, extra: tuple[Param, ...] = ()) -> Spec:
+        """Read the keyword-only arguments of an operator's function."""
+        code = function.__code__
+        first = code.co_argcount
+        names = code.co_varnames[first : first + code.co_kwonlyargcount]
+        defaults = function.__kwdefaults__ or {}
+        annotations = function.__annotations__
+        missing = [n for n in names if n not in annotations]
+        if missing:
+            raise OpTypeError(f"operator {op_name}: parameter {missing[0]!r} needs a type annotation")
+        own = tuple(param_from(n, annotations[n], defaults.get(n, REQUIRED), function) for n in names)
+        return cls(op_name, own + tuple(p for p in extra if p.name not in names))
+
+    def parse(self, given: Mapping[str, Any]) -> Attrs:
+        """Return the parameters of a call, parsed, with defaults for the rest.
+
+        Raises
+        ------
+        OpLookupError
+            For a name that the operator does not have.
+        OpTypeError, OpValueError
+            For a required parameter that is missing, or a value that does not fit.
+        """
+        values = list(self._defaults)
+        for name, value in given.items():
+            at = self._at.get(name)
+            if at is None:
+                known = ", ".join(self.names) or "none"
+                raise OpLookupError(
+                    f"operator {self.op_name} has no parameter {name!r} (given {value!r}); "
+                    f"its parameters are: {known}{closest(name, self.names)}"
+                )
+            try:
+                values[at] = self.params[at].parse(value)
+            except Bad as problem:
+                error = OpTypeError if not isinstance(value, (str, int, float, tuple, list)) else OpValueError
+                raise error(
+                    f"operator {self.op_name}: parameter {name}={value!r} is not allowed; expected {problem}"
+                    f"{' or None' if self.params[at].optional else ''}"
+                ) from None
+        for p in self._required:
+            if values[self._at[p.name]] is REQUIRED:
+                raise OpTypeError(f"operator {self.op_name}: required parameter {p.name!r} ({p.type_name}) is missing")
+        return Attrs(self.names, tuple(values))
+
+    def to_strings(self, attrs: Attrs, given: Mapping[str, Any] | None = None) -> dict[str, str]:
+        """Return parameters as MXNet's JSON holds them; `given` limits them to those that the user named."""
+        result = {}
+        for p, value in zip(self.params, attrs.values_, strict=True):
+            if given is not None and p.name not in given:
+                continue
+            result[p.name] = to_string(p, value)
+        return result
+
+
+def to_string(p: Param, value: Any) -> str:
+    """Write one parsed value as MXNet's JSON does."""
+    if value is not None and p.kind is DType:
+        return dtypes.NAMES[value]
+    return str(value)

@@ -1,0 +1,193 @@
+"""The kind *reduction*: a formula on each element, an associative combination along axes, a formula at the end.
+
+The parameters ``axis``, ``keepdims`` and ``exclude`` belong to the kind.  Imports :mod:`mxop.formula`, :mod:`.operator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import dtypes
+from ..errors import OpTypeError
+from ..formula import Expr, const, input_
+from . import infer, registry
+from .elementwise import Elementwise, Formula
+from .operator import Operator
+from .params import Attrs, Param, _parse_bool, _parse_shape
+
+
+@dataclass(frozen=True)
+class Combine:
+    """An associative combination of two values.
+
+    Attributes
+    ----------
+    name : str
+        What the CPU kernel calls it.
+    identity : float
+        Value of an empty reduction.
+    cuda : str
+        CUDA text of ``a`` combined with ``b``.
+    """
+
+    name: str
+    identity: float
+    cuda: str
+
+
+COMBINES = {
+    "add": Combine("add", 0.0, "a + b"),
+    "mul": Combine("mul", 1.0, "a * b"),
+    "max": Combine("max", float("-inf"), "mx_maximum(a, b)"),
+    "min": Combine("min", float("inf"), "mx_minimum(a, b)"),
+}
+
+_AXIS = Param("axis", tuple, None, True, (), None, "Shape", _parse_shape)
+_KEEPDIMS = Param("keepdims", bool, False, False, (), None, "boolean", _parse_bool)
+_EXCLUDE = Param("exclude", bool, False, False, (), None, "boolean", _parse_bool)
+
+
+class Reduction(Operator):
+    """An operator that combines elements along axes.
+
+    Parameters
+    ----------
+    function : callable
+        The formula of one element, ``function(data, **params)``.
+    combine : {'add', 'mul', 'max', 'min'}
+    final : callable, optional
+        ``final(value, count, **params)``, the formula applied to each combined value.
+    axis_name : str
+        Name of the axis parameter (MXNet's ``moments`` says ``axes``).
+    """
+
+    kind = "reduction"
+
+    def __init__(self, function: Callable, combine: str, *, final: Callable | None = None, exclude: bool = True,
+                 float_only: bool = False, **options: Any):  # fmt: skip
+        extra = [_AXIS, _KEEPDIMS] + ([_EXCLUDE] if exclude else [])
+        super().__init__(function, extra_params=extra, **options)
+        self.combine = COMBINES[combine]
+        self.final = final
+        self.float_only = float_only
+        self._formulas: dict[Any, tuple[Formula, Formula | None]] = {}
+
+    def axes(self, attrs: Attrs, rank: int) -> tuple[int, ...]:
+        """Return the axes that a call reduces, sorted."""
+        return infer.reduced_axes(self.name, attrs["axis"], attrs.get("exclude", False), rank)
+
+    def formulas(self, attrs: Attrs) -> tuple[Formula, Formula | None]:
+        """Trace the element's formula and the final one (over the combined value and the count)."""
+        key = attrs.values_
+        found = self._formulas.get(key)
+        if found is None:
+            values = {n: attrs[n] for n in attrs if n not in ("axis", "keepdims", "exclude")}
+            map_ = self.function(input_(0), **values)
+            last = self.final(input_(0), input_(1), **values) if self.final is not None else None
+            found = (_formula(map_), None if last is None else _formula(last))
+            if len(self._formulas) > 256:  # axes vary freely; the formulas behind them do not
+                self._formulas.clear()
+            self._formulas[key] = found
+        return found
+
+    def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
+        shape = ins[0]
+        if shape is None:
+            return ins, outs
+        axes = self.axes(attrs, len(shape))
+        if attrs["keepdims"]:
+            result = tuple(1 if i in axes else d for i, d in enumerate(shape))
+        else:
+            result = tuple(d for i, d in enumerate(shape) if i not in axes)
+            if not result and not numpy_shape():
+                result = (1,)  # MXNet's full reduction
+        done = infer.same_shape(self.name, ["the input reduced", "output"], [result, outs[0]])
+        if attrs["keepdims"] and None in shape and done[0] is not None:
+            shape = tuple(d if i in axes or d is not None else o for i, (d, o) in enumerate(zip(shape, done[0], strict=True)))
+        return [shape], [done[0]]
+
+    def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
+        chosen = attrs.get("out_dtype")
+        if chosen is not None:
+            return ins, [chosen]
+        return super().infer_type(attrs, ins, outs)
+
+    @property
+    def differentiable(self) -> bool:
+        return self._gradient is not None or self.combine.name == "add"
+
+    def grad(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> list | None:
+        """Sums are differentiated through the element's formula; others by their rule."""
+        if self._gradient is not None:
+            return list(self._gradient(F, heads, inputs, outputs, **attrs))
+        if self.combine.name != "add" or self.final is not None:
+            return None
+        g = F._broadcast_reduced(heads[0], inputs[0], axis=attrs["axis"], keepdims=attrs["keepdims"],
+                                 exclude=attrs.get("exclude", False))  # fmt: skip
+        if self.formulas(attrs)[0].roots[0] is input_(0):
+            return [g]
+        op = self._map_operator()
+        return op.grad(F, op.parse({n: attrs[n] for n in op.spec.names}), [g], inputs, [None], [True])
+
+    def _map_operator(self) -> Elementwise:
+        """Return the element's formula as a hidden operator, so that its derivative has every order."""
+        name = f"_map_{self.name.lstrip('_')}"
+        found = registry.find(name)
+        if found is None:
+            found = Elementwise(self.function, name=name, module=self.module)
+            registry.register(found)
+        return found  # type: ignore[return-value]
+
+
+def _formula(result: Any) -> Formula:
+    root = result if isinstance(result, Expr) else const(float(result))
+    return Formula((root,), ())
+
+
+#: Set by mxop.util: whether ``()`` is a shape of its own (MXNet's np_shape).
+_numpy_shape = [False]
+
+
+def numpy_shape() -> bool:
+    """Tell whether full reductions give shape ``()`` (under ``mx.util.np_shape``) instead of ``(1,)``."""
+    return _numpy_shape[0]
+
+
+def reduction(combine: str, *, override: bool = False, **options: Any) -> Callable[[Callable], Reduction]:
+    """Make an operator that combines ``function(element)`` along axes.
+
+    Parameters
+    ----------
+    combine : {'add', 'mul', 'max', 'min'}
+    final : callable, optional
+        ``final(value, count, **params)``, a formula for each result.
+    name, aliases, override
+        As for :func:`~mxop.op.elementwise`.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> from mxop.op import reduction
+    >>> @reduction("add")
+    ... def sum_of_cubes(data):
+    ...     \"\"\"Sum of ``data**3`` along axes.\"\"\"
+    ...     return data**3
+    >>> mx.nd.sum_of_cubes(mx.nd.array([[1, 2], [3, 4]]), axis=1).asnumpy().tolist()
+    [9.0, 91.0]
+    """
+    if combine not in COMBINES:
+        raise OpTypeError(f"reduction: combine={combine!r} is not one of {', '.join(COMBINES)}")
+
+    def make(function: Callable) -> Reduction:
+        op = Reduction(function, combine, **options)
+        registry.register(op, override=override)
+        return op
+
+    return make
+
+
+def type_of_accumulator(dtype: int) -> int:
+    """Return the type in which the CPU combines values: float16 in float32, bool as integers."""
+    return dtypes.COMPUTED_AS.get(dtype, dtype)

@@ -1,0 +1,161 @@
+"""The registry: every operator under its name and aliases, found from either, with a hint when there is none.
+
+Names follow MXNet: a prefix puts an operator in a sub-namespace (``_contrib_quadratic`` is ``nd.contrib.quadratic``), any
+other leading underscore hides it in ``nd._internal``.  Imports :mod:`mxop.errors` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..errors import OpLookupError, OpValueError, closest
+
+if TYPE_CHECKING:
+    from .operator import Operator
+
+#: Name prefix and the namespace that it stands for.
+PREFIXES = {
+    "_contrib_": "contrib", "_linalg_": "linalg", "_random_": "random", "_image_": "image", "_sparse_": "sparse",
+}  # fmt: skip
+BACKWARD = "_backward_"
+
+_operators: dict[str, Operator] = {}  # canonical names
+_names: dict[str, Operator] = {}  # canonical names and aliases
+_listeners: list[Callable[[str, Any], None]] = []
+_entry_points_loaded = False
+
+
+def namespace_of(name: str) -> tuple[str, str]:
+    """Return the namespace of a registered name and the name within it.
+
+    Examples
+    --------
+    >>> namespace_of("_contrib_quadratic"), namespace_of("exp"), namespace_of("_plus_scalar")
+    (('contrib', 'quadratic'), ('', 'exp'), ('_internal', '_plus_scalar'))
+    """
+    for prefix, space in PREFIXES.items():
+        if name.startswith(prefix):
+            return space, name[len(prefix) :]
+    return ("_internal", name) if name.startswith("_") else ("", name)
+
+
+def register(op: Operator, *, override: bool = False) -> None:
+    """Add an operator under its name and aliases.
+
+    A name that is taken may be registered again by the same module (a reload) or with an equal definition; the new
+    operator then takes over all names of the old one.  Anything else needs ``override=True``.
+
+    Raises
+    ------
+    OpValueError
+        When a name is taken by another operator.
+    """
+    for name in (op.name, *op.aliases):
+        old = _names.get(name)
+        if old is None or old is op:
+            continue
+        if not (override or old.module == op.module or old.same_as(op)):
+            raise OpValueError(
+                f"operator name {name!r} is taken by {old.name!r} of {old.module}; choose another name, "
+                f"or pass override=True to replace it"
+            )
+        if old.name == name or old.same_as(op):
+            op.aliases = tuple(dict.fromkeys((*op.aliases, *(n for n in (old.name, *old.aliases) if n != op.name))))
+            _operators.pop(old.name, None)
+    for name in [n for n in _names if n.startswith(BACKWARD) and n.endswith(op.name)]:
+        _operators.pop(name, None)
+        _names.pop(name, None)
+    _operators[op.name] = op
+    for name in (op.name, *op.aliases):
+        _names[name] = op
+        for listener in _listeners:
+            listener(name, op)
+
+
+def unregister(name: str) -> None:
+    """Remove an operator and its aliases (tests and libraries that failed to load need this)."""
+    op = get(name)
+    _operators.pop(op.name, None)
+    for n in (op.name, *op.aliases):
+        _names.pop(n, None)
+        for listener in _listeners:
+            listener(n, None)
+
+
+def alias(op: Operator | str, *names: str) -> None:
+    """Give a registered operator further names."""
+    target = get(op) if isinstance(op, str) else op
+    for name in names:
+        taken = _names.get(name)
+        if taken is not None and taken is not target:
+            raise OpValueError(f"alias {name!r} is taken by operator {taken.name!r}")
+    target.aliases = tuple(dict.fromkeys((*target.aliases, *names)))
+    register(target)
+
+
+def find(name: str) -> Operator | None:
+    """Return the operator of a name or alias, or None."""
+    op = _names.get(name)
+    if op is None and name.startswith(BACKWARD):
+        forward = find(name[len(BACKWARD) :])
+        op = forward.backward_operator() if forward is not None else None
+        if op is not None:
+            _operators[name] = _names[name] = op
+    return op
+
+
+def get(name: str) -> Operator:
+    """Return the operator of a name or alias.
+
+    Raises
+    ------
+    OpLookupError
+        With the closest known name.
+    """
+    op = find(name)
+    if op is None:
+        load_entry_points()
+        op = find(name)
+    if op is None:
+        raise OpLookupError(f"operator {name!r} is not registered{closest(name, _names)}")
+    return op
+
+
+def operators(hidden: bool = True) -> Iterator[Operator]:
+    """Yield every registered operator once, by canonical name, without those derived for backward."""
+    for name in sorted(_operators):
+        op = _operators[name]
+        if not op.is_backward and (hidden or not name.startswith("_") or namespace_of(name)[0] != "_internal"):
+            yield op
+
+
+def names(hidden: bool = True) -> list[str]:
+    """Return all names and aliases; hidden ones include the backward operators."""
+    found = [n for n in _names if hidden or namespace_of(n)[0] != "_internal"]
+    if hidden:
+        found += [
+            BACKWARD + op.name
+            for op in _operators.values()
+            if op.has_backward_operator and not op.is_backward and BACKWARD + op.name not in _names
+        ]
+    return sorted(found)
+
+
+def on_register(listener: Callable[[str, Any], None]) -> None:
+    """Call ``listener(name, operator)`` for every name, known or to come; operator is None when one goes away."""
+    _listeners.append(listener)
+    for name, op in list(_names.items()):
+        listener(name, op)
+
+
+def load_entry_points() -> None:
+    """Import packages that announce operators under the entry point group ``mxop.operators`` (once)."""
+    global _entry_points_loaded
+    if _entry_points_loaded:
+        return
+    _entry_points_loaded = True
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group="mxop.operators"):
+        point.load()

@@ -1,0 +1,6 @@
+"""Every operator, one declarative entry each, one file a family.  May import :mod:`mxop.opdef` only.
+
+The import order is the order of the documentation; entries find each other through the registry.
+"""
+
+from . import binary, convert, create, math, matrix, nn, reduce, shape  # noqa: F401

@@ -1,0 +1,94 @@
+"""What kernels of several families share: inference in both directions, and array code that serves both devices.
+
+May import :mod:`mxop.opdef` only.
+"""
+
+from ..opdef import infer
+from ..opdef.kernel import contiguous_strides
+
+
+def both_ways(op, forward, backward=None):
+    """Let a kernel of one output complete shapes in both directions.
+
+    Parameters
+    ----------
+    op : Kernel
+        It still needs a shape or view rule for calls whose inputs are known.
+    forward : callable
+        ``forward(*input_shapes, **params)`` returns the output's shape as far as it follows; dimensions may be None.
+    backward : callable, optional
+        ``backward(output_shape, *input_shapes, **params)`` returns the first input's shape as far as it follows.
+    """
+
+    @op.infer
+    def _(ins, outs, **params):
+        if outs[0] is None and all(infer.known(s) for s in ins):
+            return ins, outs  # a call on arrays: the shape rule says it all
+        names = ["output", "the shape that its inputs give"]
+        outs = infer.same_shape(op.name, names, [outs[0], forward(*ins, **params)])[:1]
+        if backward is not None and outs[0] is not None:
+            names = [op.arguments[0], "the shape that its output gives"]
+            ins[0] = infer.same_shape(op.name, names, [ins[0], backward(outs[0], *ins, **params)])[0]
+            again = forward(*ins, **params)
+            outs = infer.same_shape(op.name, ["output", "the shape that its inputs give"], [outs[0], again])[:1]
+        return ins, outs
+
+
+def equal_shapes(op):
+    """Let a kernel's first input and its output have one shape, known in both directions."""
+    op.shape(lambda shape, *others, **params: shape)
+    both_ways(op, lambda shape, *others, **params: shape, lambda out, *ins, **params: out)
+
+
+def typed_by_first(op):
+    """Let the outputs have the first input's type; the other inputs may have any."""
+
+    def infer_type(attrs, ins, outs):
+        names = [op.arguments[0], *op.output_names(attrs, len(ins))]
+        done = infer.same_type(op.name, names, [ins[0], *outs])
+        return [done[0], *ins[1:]], done[1:]
+
+    op.infer_type = infer_type
+
+
+def on_both(op):
+    """Decorate ``run(xp, inputs, outputs, **params)``, written for NumPy's and CuPy's arrays alike."""
+
+    def decorate(run):
+        def run_cpu(inputs, outputs, **params):
+            import numpy as np
+
+            run(np, [np.asarray(a) for a in inputs], [np.asarray(a) for a in outputs], **params)
+
+        op.cpu(run_cpu)
+        op.gpu(run)
+        return run
+
+    return decorate
+
+
+def run_op(name, params, inputs, outputs):
+    """Run another operator inside a CPU function, into arrays that exist: nothing is recorded."""
+    from .._core import core
+    from ..opdef import get
+
+    op = get(name)
+    core.prepare(op, op.parse(params), list(inputs), list(outputs), [1] * len(outputs)).run()
+
+
+def reviewed(array, shape):
+    """Return the contiguous `array` seen in another shape."""
+    return array._view(tuple(shape), contiguous_strides(tuple(shape)), 0)
+
+
+def size_of(shape):
+    """Return the number of elements."""
+    size = 1
+    for d in shape:
+        size *= d
+    return size
+
+
+def zero_gradient(op):
+    """State that the gradient is zero everywhere."""
+    op.gradient(lambda F, heads, inputs, outputs, **params: [None] * len(inputs))

@@ -1,0 +1,231 @@
+"""Arrays made from nothing but parameters, and arrays made like another.
+
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+"""
+
+from .. import dtypes
+from ..errors import OpValueError
+from ..opdef import DType, Shape, elementwise, infer, kernel
+from ..opdef.reduction import numpy_shape
+from ._shared import on_both, zero_gradient
+
+
+# ---- filled arrays --------------------------------------------------------------------------------------------------------------
+def _filled(op, value=None):
+    """Give `op` its inference and the function that fills its output; its parameter ``value`` says with what otherwise."""
+
+    @op.infer
+    def _(ins, outs, *, shape, **params):
+        asked = infer.from_legacy(shape, numpy_shape())  # 0 is unknown: the operator's user says what it is
+        return ins, infer.same_shape(op.name, ("the shape asked for", "output"), [asked, outs[0]])[1:]
+
+    def infer_type(attrs, ins, outs):
+        asked = dtypes.UNKNOWN if attrs["dtype"] < 0 else attrs["dtype"]
+        return ins, infer.same_type(op.name, ("the dtype asked for", "output"), [asked, outs[0]])[1:]
+
+    op.infer_type = infer_type
+
+    @on_both(op)
+    def _(xp, inputs, outputs, **params):
+        number = params["value"] if value is None else value
+        outputs[0][...] = xp.asarray(number).astype(outputs[0].dtype)
+
+    zero_gradient(op)
+
+
+@kernel(name="_zeros")
+def zeros(*, shape: Shape = (), ctx: str = "", dtype: DType = dtypes.FLOAT32):
+    """Make an array of zeros; ``mx.nd.zeros`` calls it.
+
+    >>> mx.nd._internal._zeros(shape=(2,)).asnumpy().tolist()
+    [0.0, 0.0]
+    """
+
+
+@kernel(name="_zeros_without_dtype")
+def zeros_without_dtype(*, shape: Shape = (), ctx: str = "", dtype: int = -1):
+    """Make an array of zeros whose type follows from its use (float32 otherwise)."""
+
+
+@kernel(name="_ones")
+def ones(*, shape: Shape = (), ctx: str = "", dtype: DType = dtypes.FLOAT32):
+    """Make an array of ones; ``mx.nd.ones`` calls it.
+
+    >>> mx.nd._internal._ones(shape=(2,)).asnumpy().tolist()
+    [1.0, 1.0]
+    """
+
+
+@kernel(name="_full", aliases=("_npi_full",))
+def full(*, shape: Shape = (), ctx: str = "", dtype: DType = dtypes.FLOAT32, value: float):
+    """Make an array filled with one number; ``mx.nd.full`` calls it.
+
+    >>> mx.nd._internal._full(shape=(2,), value=7).asnumpy().tolist()
+    [7.0, 7.0]
+    """
+
+
+_filled(zeros, 0)
+_filled(zeros_without_dtype, 0)
+_filled(ones, 1)
+_filled(full)
+
+
+@elementwise(aliases=("_sparse_zeros_like",))
+def zeros_like(data):
+    """Zeros of the shape and type of the data.
+
+    >>> mx.nd.zeros_like(mx.nd.array([1, 2])).asnumpy().tolist()
+    [0.0, 0.0]
+    """
+    return 0
+
+
+@elementwise
+def ones_like(data):
+    """Ones of the shape and type of the data.
+
+    >>> mx.nd.ones_like(mx.nd.array([1, 2])).asnumpy().tolist()
+    [1.0, 1.0]
+    """
+    return 1
+
+
+# ---- ranges -----------------------------------------------------------------------------------------------------------------------
+@kernel(name="_arange")
+def arange(
+    *,
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool = False,
+    ctx: str = "",
+    dtype: DType = dtypes.FLOAT32,
+):
+    """Make evenly spaced numbers; ``mx.nd.arange`` calls it.
+
+    Parameters
+    ----------
+    start, stop : float
+        The interval, without its end; ``0, start`` when `stop` is not given.
+    step : float
+    repeat : int
+        How often each number stands in the result.
+    infer_range : bool
+        Without `stop`: count from `start` and take the length from the use of the result.
+    ctx, dtype
+        Device and element type.
+
+    >>> mx.nd._internal._arange(start=1, stop=3, repeat=2).asnumpy().tolist()
+    [1.0, 1.0, 2.0, 2.0]
+    """
+
+
+def _length(start, stop, step, repeat):
+    """Return the number of elements of a range."""
+    import math
+
+    if step == 0 or repeat < 1:
+        raise OpValueError(f"operator _arange: step={step} and repeat={repeat}; expected a step other than 0 and repeat >= 1")
+    return max(math.ceil((stop - start) / step), 0) * repeat
+
+
+@arange.infer
+def _(ins, outs, *, start, stop, step, repeat, infer_range, **params):
+    if stop is None and infer_range:
+        return ins, outs
+    first, last = (0.0, start) if stop is None else (start, stop)
+    shape = (_length(first, last, step, repeat),)
+    return ins, infer.same_shape("_arange", ("the range", "output"), [shape, outs[0]])[1:]
+
+
+def _count_up(xp, out, start, step, repeat):
+    """Write ``start, start + step, ...``, each `repeat` times, computed in float64 (integers exactly)."""
+    n = -(-out.size // repeat)
+    whole = out.dtype.kind in "iu" and float(start).is_integer() and float(step).is_integer()
+    values = (xp.arange(n) * int(step) + int(start)) if whole else xp.arange(n) * float(step) + float(start)
+    out.reshape(-1)[...] = (xp.repeat(values, repeat)[: out.size] if repeat > 1 else values).astype(out.dtype)
+
+
+@on_both(arange)
+def _(xp, inputs, outputs, *, start, stop, step, repeat, infer_range, **params):
+    _count_up(xp, outputs[0], 0.0 if stop is None and not infer_range else start, step, repeat)
+
+
+@kernel(name="_contrib_arange_like", aliases=("_npx_arange_like",))
+def arange_like(
+    data, *, start: float = 0.0, step: float = 1.0, repeat: int = 1, ctx: str = "", axis: int | None = None
+):
+    """Evenly spaced numbers: as many as the data have elements, in their shape, or as many as one axis is long.
+
+    >>> mx.nd.contrib.arange_like(mx.nd.zeros((2, 3)), axis=1).asnumpy().tolist()
+    [0.0, 1.0, 2.0]
+    """
+
+
+@arange_like.shape
+def _(data, *, axis, repeat, **params):
+    if repeat < 1:
+        raise OpValueError(f"operator _contrib_arange_like: repeat={repeat}; expected at least 1")
+    return data if axis is None else (data[infer.normal_axis("_contrib_arange_like", axis, len(data))],)
+
+
+@on_both(arange_like)
+def _(xp, inputs, outputs, *, start, step, repeat, **params):
+    _count_up(xp, outputs[0], start, step, repeat)
+
+
+@kernel(name="_linspace", aliases=("_npi_linspace",))
+def linspace(
+    *,
+    start: float,
+    stop: float | None = None,
+    num: int = 50,
+    endpoint: bool = True,
+    ctx: str = "",
+    dtype: DType = dtypes.FLOAT32,
+):
+    """Make `num` numbers from `start` to `stop`, with or without the end; ``mx.nd.linspace`` calls it.
+
+    >>> mx.nd._internal._linspace(start=0, stop=1, num=3).asnumpy().tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+
+@linspace.infer
+def _(ins, outs, *, num, **params):
+    if num < 0:
+        raise OpValueError(f"operator _linspace: num={num} is negative")
+    return ins, infer.same_shape("_linspace", ("the numbers", "output"), [(num,), outs[0]])[1:]
+
+
+@on_both(linspace)
+def _(xp, inputs, outputs, *, start, stop, num, endpoint, **params):
+    values = xp.linspace(0.0 if stop is None else start, start if stop is None else stop, num, endpoint)
+    outputs[0][...] = values.astype(outputs[0].dtype)
+
+
+@kernel(name="_eye")
+def eye(*, N: int, M: int = 0, k: int = 0, ctx: str = "", dtype: DType = dtypes.FLOAT32):
+    """Make a matrix of `N` rows and `M` columns (0: `N`) with ones on its diagonal number `k`; ``mx.nd.eye`` calls it.
+
+    >>> mx.nd._internal._eye(N=2, M=3, k=1).asnumpy().tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+
+
+@eye.infer
+def _(ins, outs, *, N, M, **params):
+    return ins, infer.same_shape("_eye", ("the matrix", "output"), [(N, M or N), outs[0]])[1:]
+
+
+@on_both(eye)
+def _(xp, inputs, outputs, *, N, M, k, **params):
+    outputs[0][...] = xp.eye(N, M or N, k, dtype=outputs[0].dtype)
+
+
+for _op in (arange, linspace, eye):
+    _op.dtype(lambda *, dtype, **params: dtype)
+for _op in (arange, arange_like, linspace, eye):
+    zero_gradient(_op)

@@ -1,0 +1,476 @@
+"""Joining, splitting, repeating and choosing: concat, stack, split, tile, repeat, where.
+
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+"""
+
+from ..errors import OpValueError
+from ..opdef import Shape, infer, kernel
+from ._shared import on_both, reviewed, run_op, size_of, typed_by_first
+
+
+def _listed(result):
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+# ---- concat -------------------------------------------------------------------------------------------------------------------
+@kernel(name="Concat", aliases=("_sparse_concat", "concat"), num_args_param="num_args")
+def concat(*data, num_args: int = 0, dim: int = 1):
+    """Join arrays along a dimension that they have.
+
+    Parameters
+    ----------
+    *data : NDArray or Symbol
+        Their shapes are equal but for the dimension `dim`.
+    dim : int
+    num_args : int
+        Number of arrays; a call need not give it.
+
+    >>> mx.nd.concat(mx.nd.array([[1, 2]]), mx.nd.array([[3, 4]]), dim=0).asnumpy().tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+
+
+@concat.shape
+def _(*shapes, num_args, dim):
+    at = infer.normal_axis("Concat", dim, len(shapes[0]), "dim")
+    wanted = (*shapes[0][:at], *shapes[0][at + 1 :])
+    for i, s in enumerate(shapes):
+        if len(s) != len(shapes[0]) or (*s[:at], *s[at + 1 :]) != wanted:
+            raise OpValueError(f"operator Concat: arg0 has shape {shapes[0]} but arg{i} has shape {s}; "
+                               f"expected equal sizes except along dim={dim}")  # fmt: skip
+    return (*shapes[0][:at], sum(s[at] for s in shapes), *shapes[0][at + 1 :])
+
+
+@concat.infer
+def _(ins, outs, *, num_args, dim):
+    if outs[0] is None and all(infer.known(s) for s in ins):
+        return ins, outs
+    rank = next((len(s) for s in (*ins, *outs) if s is not None), None)
+    if rank is None:
+        return ins, outs
+    at = infer.normal_axis("Concat", dim, rank, "dim")
+    names = [*(f"arg{i}" for i in range(len(ins))), "output"]
+    blank = [None if s is None or at >= len(s) else (*s[:at], None, *s[at + 1 :]) for s in (*ins, *outs)]
+    common = infer.same_shape("Concat", names, blank)[0]
+    sizes = [None if s is None else s[at] for s in (*ins, *outs)]
+    missing = [i for i, d in enumerate(sizes) if d is None]
+    if missing == [len(ins)]:
+        sizes[-1] = sum(sizes[:-1])
+    elif len(missing) == 1:
+        sizes[missing[0]] = sizes[-1] - sum(d for d in sizes[:-1] if d is not None)
+        if sizes[missing[0]] < 0:
+            raise OpValueError(f"operator Concat: output has size {sizes[-1]} along dim={dim}, less than the inputs together")
+    done = [(*common[:at], d, *common[at + 1 :]) for d in sizes]
+    return done[:-1], done[-1:]
+
+
+@on_both(concat)
+def _(xp, inputs, outputs, *, num_args, dim):
+    at, dim = 0, dim % outputs[0].ndim
+    for a in inputs:
+        outputs[0][(slice(None),) * dim + (slice(at, at + a.shape[dim]),)] = a
+        at += a.shape[dim]
+
+
+@concat.gradient
+def _(F, heads, inputs, outputs, *, num_args, dim):
+    return _listed(F._concat_grad(heads[0], *inputs, parts=len(inputs), dim=dim))
+
+
+@kernel(name="_concat_grad", num_outputs=lambda *, parts, dim: parts)
+def concat_grad(*data, parts: int, dim: int = 1):
+    """Split the first input into parts of the shapes of the others: the gradient of ``Concat``."""
+
+
+@concat_grad.shape
+def _(head, *likes, parts, dim):
+    return list(likes)
+
+
+@on_both(concat_grad)
+def _(xp, inputs, outputs, *, parts, dim):
+    at, dim = 0, dim % inputs[0].ndim
+    for a in outputs:
+        a[...] = inputs[0][(slice(None),) * dim + (slice(at, at + a.shape[dim]),)]
+        at += a.shape[dim]
+
+
+@concat_grad.gradient
+def _(F, heads, inputs, outputs, *, parts, dim):
+    return [F.Concat(*heads, dim=dim)] + [None] * parts
+
+
+# ---- stack --------------------------------------------------------------------------------------------------------------------
+@kernel(num_args_param="num_args")
+def stack(*data, axis: int = 0, num_args: int = 0):
+    """Join arrays of one shape along a new dimension.
+
+    Parameters
+    ----------
+    *data : NDArray or Symbol
+    axis : int
+        Place of the new dimension in the result.
+    num_args : int
+        Number of arrays; a call need not give it.
+
+    >>> mx.nd.stack(mx.nd.array([1, 2]), mx.nd.array([3, 4]), axis=1).asnumpy().tolist()
+    [[1.0, 3.0], [2.0, 4.0]]
+    """
+
+
+@stack.infer
+def _(ins, outs, *, axis, num_args):
+    back = None
+    if outs[0] is not None:
+        at = infer.normal_axis("stack", axis, len(outs[0]))
+        back = (*outs[0][:at], *outs[0][at + 1 :])
+    names = [*(f"arg{i}" for i in range(len(ins))), "a slice of the output"]
+    one = infer.same_shape("stack", names, [*ins, back])[0]
+    if one is None:
+        return ins, outs
+    at = infer.normal_axis("stack", axis, len(one) + 1)
+    whole = (*one[:at], len(ins), *one[at:])
+    return [one] * len(ins), infer.same_shape("stack", ["the inputs together", "output"], [whole, outs[0]])[:1]
+
+
+@on_both(stack)
+def _(xp, inputs, outputs, *, axis, num_args):
+    before = (slice(None),) * (axis % outputs[0].ndim)
+    for i, a in enumerate(inputs):
+        outputs[0][(*before, i)] = a
+
+
+@stack.gradient
+def _(F, heads, inputs, outputs, *, axis, num_args):
+    return _listed(F.SliceChannel(heads[0], num_outputs=len(inputs), axis=axis, squeeze_axis=True))
+
+
+# ---- split --------------------------------------------------------------------------------------------------------------------
+@kernel(name="SliceChannel", aliases=("split",), num_outputs=lambda *, num_outputs, axis, squeeze_axis: num_outputs)
+def slice_channel(data, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False):
+    """Split the data into equal parts along an axis.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    num_outputs : int
+        Number of parts; the size of the axis is a multiple of it.
+    axis : int
+    squeeze_axis : bool
+        Remove the axis; each part has size 1 along it then.
+
+    >>> [a.asnumpy().tolist() for a in mx.nd.split(mx.nd.array([[1, 2], [3, 4]]), num_outputs=2, axis=0)]
+    [[[1.0, 2.0]], [[3.0, 4.0]]]
+    """
+
+
+@slice_channel.infer
+def _(ins, outs, *, num_outputs, axis, squeeze_axis):
+    data = ins[0]
+    names = [f"output{i}" for i in range(num_outputs)]
+    part = infer.same_shape("SliceChannel", names, outs)[0]
+    if part is not None:
+        at = infer.normal_axis("SliceChannel", axis, len(part) + squeeze_axis)
+        size = 1 if squeeze_axis else part[at]
+        whole = (*part[:at], None if size is None else size * num_outputs, *part[at + (not squeeze_axis) :])
+        data = infer.same_shape("SliceChannel", ["data", "the outputs together"], [data, whole])[0]
+    if data is None:
+        return ins, outs
+    at = infer.normal_axis("SliceChannel", axis, len(data))
+    size = data[at]
+    if size is not None and (size % num_outputs or (squeeze_axis and size != num_outputs)):
+        raise OpValueError(
+            f"operator SliceChannel: axis {axis} of shape {infer.show(data)} cannot be split into {num_outputs} equal parts"
+            + (" of size 1 (squeeze_axis)" if squeeze_axis else "")
+        )
+    middle = () if squeeze_axis else (None if size is None else size // num_outputs,)
+    part = infer.same_shape("SliceChannel", ["a part of the data", "output0"], [(*data[:at], *middle, *data[at + 1 :]), part])[0]
+    return [data], [part] * num_outputs
+
+
+@on_both(slice_channel)
+def _(xp, inputs, outputs, *, num_outputs, axis, squeeze_axis):
+    axis %= inputs[0].ndim
+    step = inputs[0].shape[axis] // num_outputs
+    before = (slice(None),) * axis
+    for i, a in enumerate(outputs):
+        a[...] = inputs[0][(*before, i if squeeze_axis else slice(i * step, i * step + step))]
+
+
+@slice_channel.gradient
+def _(F, heads, inputs, outputs, *, num_outputs, axis, squeeze_axis):
+    return [F.stack(*heads, axis=axis) if squeeze_axis else F.Concat(*heads, dim=axis)]
+
+
+@kernel(
+    name="_split_v2",
+    aliases=("_npi_split",),
+    num_outputs=lambda *, indices, axis, squeeze_axis, sections: sections if sections > 0 else len(indices),
+)
+def split_v2(data, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0):
+    """Split the data along an axis, into equal `sections` or at the given positions.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    indices : tuple of int
+        Where the parts begin (the first at 0).
+    axis : int
+    squeeze_axis : bool
+        Remove the axis; each part has size 1 along it then.
+    sections : int
+        Number of equal parts, used instead of `indices` when it is not 0.
+
+    >>> x = mx.nd.array([1, 2, 3])
+    >>> [a.asnumpy().tolist() for a in mx.nd._internal._split_v2(x, indices=(0, 1), axis=0)]
+    [[1.0], [2.0, 3.0]]
+    """
+
+
+def _parts(size, indices, sections):
+    """Return the bounds of the parts of an axis."""
+    if sections > 0:
+        if size % sections:
+            raise OpValueError(f"operator _split_v2: an axis of size {size} cannot be split into {sections} equal parts")
+        step = size // sections
+        return [(i * step, i * step + step) for i in range(sections)]
+    starts = [slice(i, None).indices(size)[0] for i in indices]
+    return [(b, max(b, e)) for b, e in zip(starts, [*starts[1:], size], strict=True)]
+
+
+@split_v2.shape
+def _(data, *, indices, axis, squeeze_axis, sections):
+    at = infer.normal_axis("_split_v2", axis, len(data))
+    parts = _parts(data[at], indices, sections)
+    if squeeze_axis and any(e - b != 1 for b, e in parts):
+        raise OpValueError(f"operator _split_v2: squeeze_axis needs parts of size 1 along axis {axis} of shape {data}")
+    return [(*data[:at], *(() if squeeze_axis else (e - b,)), *data[at + 1 :]) for b, e in parts]
+
+
+@on_both(split_v2)
+def _(xp, inputs, outputs, *, indices, axis, squeeze_axis, sections):
+    axis %= inputs[0].ndim
+    before = (slice(None),) * axis
+    for a, (b, e) in zip(outputs, _parts(inputs[0].shape[axis], indices, sections), strict=True):
+        a[...] = inputs[0][(*before, b if squeeze_axis else slice(b, e))]
+
+
+@split_v2.gradient
+def _(F, heads, inputs, outputs, *, indices, axis, squeeze_axis, sections):
+    if sections > 0 or not indices or indices[0] == 0:
+        return [F.stack(*heads, axis=axis) if squeeze_axis else F.Concat(*heads, dim=axis)]
+    raise OpValueError(f"operator _split_v2: the gradient needs indices that begin with 0, not {indices}")
+
+
+# ---- repetition -------------------------------------------------------------------------------------------------------------
+@kernel(aliases=("_npi_tile",))
+def tile(data, *, reps: Shape):
+    """Repeat the whole data along each axis.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    reps : tuple of int
+        Repetitions of each axis, aligned at the last one; missing ones are 1, on both sides.
+
+    >>> mx.nd.tile(mx.nd.array([1, 2]), reps=(2, 2)).asnumpy().tolist()
+    [[1.0, 2.0, 1.0, 2.0], [1.0, 2.0, 1.0, 2.0]]
+    """
+
+
+def _aligned(shape, reps):
+    rank = max(len(shape), len(reps))
+    return (1,) * (rank - len(shape)) + tuple(shape), (1,) * (rank - len(reps)) + tuple(reps)
+
+
+def _interleaved(a, b):
+    return tuple(d for pair in zip(a, b, strict=True) for d in pair)
+
+
+@tile.shape
+def _(data, *, reps):
+    if any(r < 0 for r in reps):
+        raise OpValueError(f"operator tile: reps={reps} holds a negative number")
+    return tuple(d * r for d, r in zip(*_aligned(data, reps), strict=True))
+
+
+@on_both(tile)
+def _(xp, inputs, outputs, *, reps):
+    shape, reps = _aligned(inputs[0].shape, reps)
+    blocks = outputs[0].reshape(_interleaved(reps, shape))
+    blocks[...] = inputs[0].reshape(_interleaved((1,) * len(shape), shape))
+
+
+@tile.gradient
+def _(F, heads, inputs, outputs, *, reps):
+    return [F._tile_grad(heads[0], inputs[0], reps=reps)]
+
+
+@kernel(name="_tile_grad")
+def tile_grad(head, like, *, reps: Shape):
+    """Sum the repetitions of ``tile``: its gradient."""
+
+
+@tile_grad.shape
+def _(head, like, *, reps):
+    return like
+
+
+typed_by_first(tile_grad)
+
+
+@tile_grad.cpu
+def _(inputs, outputs, *, reps):
+    shape, reps = _aligned(inputs[1].shape, reps)
+    blocks = reviewed(inputs[0], _interleaved(reps, shape))
+    target = reviewed(outputs[0], _interleaved((1,) * len(shape), shape))
+    run_op("sum", {"axis": tuple(range(0, 2 * len(shape), 2)), "keepdims": True}, [blocks], [target])
+
+
+@tile_grad.gpu
+def _(xp, inputs, outputs, *, reps):
+    shape, reps = _aligned(inputs[1].shape, reps)
+    blocks = inputs[0].reshape(_interleaved(reps, shape))
+    outputs[0][...] = blocks.sum(tuple(range(0, blocks.ndim, 2))).reshape(outputs[0].shape)
+
+
+@tile_grad.gradient
+def _(F, heads, inputs, outputs, *, reps):
+    return [F.tile(heads[0], reps=reps), None]
+
+
+@kernel(aliases=("_np_repeat",))
+def repeat(data, *, repeats: int, axis: int | None = None):
+    """Repeat each element along an axis; of the flattened data when there is none.
+
+    >>> mx.nd.repeat(mx.nd.array([[1, 2]]), repeats=2, axis=1).asnumpy().tolist()
+    [[1.0, 1.0, 2.0, 2.0]]
+    """
+
+
+def _repeat_parts(shape, axis):
+    """Return the sizes before and after the place where each element is repeated."""
+    if axis is None:
+        return size_of(shape), 1
+    at = infer.normal_axis("repeat", axis, len(shape))
+    return size_of(shape[: at + 1]), size_of(shape[at + 1 :])
+
+
+@repeat.shape
+def _(data, *, repeats, axis):
+    if repeats < 0:
+        raise OpValueError(f"operator repeat: repeats={repeats} is negative")
+    if axis is None:
+        return (size_of(data) * repeats,)
+    at = infer.normal_axis("repeat", axis, len(data))
+    return (*data[:at], data[at] * repeats, *data[at + 1 :])
+
+
+@on_both(repeat)
+def _(xp, inputs, outputs, *, repeats, axis):
+    before, after = _repeat_parts(inputs[0].shape, axis)
+    outputs[0].reshape(before, repeats, after)[...] = inputs[0].reshape(before, 1, after)
+
+
+@repeat.gradient
+def _(F, heads, inputs, outputs, *, repeats, axis):
+    return [F._repeat_grad(heads[0], inputs[0], repeats=repeats, axis=axis)]
+
+
+@kernel(name="_repeat_grad")
+def repeat_grad(head, like, *, repeats: int, axis: int | None = None):
+    """Sum the repetitions of ``repeat``: its gradient."""
+
+
+@repeat_grad.shape
+def _(head, like, *, repeats, axis):
+    return like
+
+
+typed_by_first(repeat_grad)
+
+
+@repeat_grad.cpu
+def _(inputs, outputs, *, repeats, axis):
+    before, after = _repeat_parts(inputs[1].shape, axis)
+    source, target = reviewed(inputs[0], (before, repeats, after)), reviewed(outputs[0], (before, 1, after))
+    run_op("sum", {"axis": 1, "keepdims": True}, [source], [target])
+
+
+@repeat_grad.gpu
+def _(xp, inputs, outputs, *, repeats, axis):
+    before, after = _repeat_parts(inputs[1].shape, axis)
+    outputs[0][...] = inputs[0].reshape(before, repeats, after).sum(1).reshape(outputs[0].shape)
+
+
+@repeat_grad.gradient
+def _(F, heads, inputs, outputs, *, repeats, axis):
+    return [F.repeat(heads[0], repeats=repeats, axis=axis), None]
+
+
+# ---- where --------------------------------------------------------------------------------------------------------------------
+@kernel(aliases=("_sparse_where",))
+def where(condition, x, y):
+    """Choose elements of `x` where the condition is not 0, and of `y` elsewhere.
+
+    Parameters
+    ----------
+    condition : NDArray or Symbol
+        Of the shape of `x`, or one-dimensional, choosing rows.  Any element type.
+    x, y : NDArray or Symbol
+        Of equal shapes and types.
+
+    >>> mx.nd.where(mx.nd.array([1, 0]), mx.nd.array([1, 2]), mx.nd.array([3, 4])).asnumpy().tolist()
+    [1.0, 4.0]
+    """
+
+
+@where.infer
+def _(ins, outs):
+    condition, x, y = ins
+    data = infer.same_shape("where", ("x", "y", "output"), [x, y, outs[0]])[0]
+    if condition is not None and data is not None and not (len(condition) == 1 and infer.compatible(condition, data[:1])):
+        condition = data = infer.same_shape("where", ("condition", "x"), [condition, data])[0]
+    return [condition, data, data], [data]
+
+
+def _where_types(attrs, ins, outs):
+    done = infer.same_type("where", ("x", "y", "output"), [*ins[1:], *outs])
+    return [ins[0], *done[:2]], done[2:]
+
+
+where.infer_type = _where_types
+
+
+def _rows(condition_shape, shape):
+    """Return the condition's shape as it broadcasts to the data's."""
+    return condition_shape + (1,) * (len(shape) - len(condition_shape))
+
+
+@where.cpu
+def _(inputs, outputs):
+    import numpy as np
+
+    from .._core import core
+    from ..formula import call, input_
+
+    condition, x, y = inputs
+    if condition.dtype_code != x.dtype_code:  # a conversion could turn 0.5 into 0
+        chosen = core.empty(condition.shape, x.dtype_code)
+        np.not_equal(np.asarray(condition), 0, out=np.asarray(chosen), casting="unsafe")
+        condition = chosen
+    condition = reviewed(condition, _rows(condition.shape, x.shape))
+    formula = call("where", input_(0), input_(1), input_(2))
+    core.prepare_formula((formula,), [condition, x, y], list(outputs), [1]).run()
+
+
+@where.gpu
+def _(xp, inputs, outputs):
+    condition, x, y = inputs
+    outputs[0][...] = xp.where(condition.reshape(_rows(condition.shape, x.shape)) != 0, x, y)
+
+
+@where.gradient
+def _(F, heads, inputs, outputs):
+    zero = F.zeros_like(heads[0])
+    return [None, F.where(inputs[0], heads[0], zero), F.where(inputs[0], zero, heads[0])]

@@ -1,0 +1,265 @@
+"""Products of matrices.
+
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+"""
+
+from typing import Literal
+
+from .. import dtypes
+from ..errors import OpTypeError, OpValueError
+from ..opdef import infer, kernel
+from ..opdef.reduction import numpy_shape
+from ._shared import size_of
+
+
+def real_types(op):
+    """Let a kernel take floating-point data only, of one type, as MXNet does."""
+    infer_type = op.infer_type
+
+    def check(attrs, ins, outs):
+        ins, outs = infer_type(attrs, ins, outs)
+        wrong = next((t for t in (*ins, *outs) if t not in dtypes.FLOATS and t != dtypes.UNKNOWN), None)
+        if wrong is not None:
+            raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[wrong]}")
+        return ins, outs
+
+    op.infer_type = check
+
+
+def product(a, b, out, transpose_a, transpose_b, beta=0.0):
+    """Write ``op(a) @ op(b) + beta * out`` into `out`; NumPy arrays of two dimensions, or three for a batch.
+
+    float16 and bfloat16 are multiplied in float32.
+    """
+    import numpy as np
+
+    from .._kernels import gemm
+
+    if out.dtype in (np.float32, np.float64):
+        gemm.gemm(a, b, out, transpose_a, transpose_b, beta)
+        return
+    wide = out.astype(np.float32) if beta else np.empty(out.shape, np.float32)
+    gemm.gemm(a.astype(np.float32), b.astype(np.float32), wide, transpose_a, transpose_b, beta)
+    out[...] = wide
+
+
+def product_gpu(xp, a, b, transpose_a, transpose_b):
+    """Return ``op(a) @ op(b)`` of CuPy arrays."""
+    return xp.matmul(a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b)
+
+
+# ---- dot ----------------------------------------------------------------------------------------------------------------------
+@kernel(aliases=("_sparse_dot",))
+def dot(
+    lhs,
+    rhs,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    forward_stype: Literal[None, "csr", "default", "row_sparse"] = None,
+):
+    """Multiply vectors, matrices, or arrays of more dimensions, of which the last of `lhs` meets the first of `rhs`.
+
+    Parameters
+    ----------
+    lhs, rhs : NDArray or Symbol
+        Floating-point arrays of at least one dimension.
+    transpose_a : bool
+        Contract the first dimension of `lhs` instead of its last one.
+    transpose_b : bool
+        Contract the last dimension of `rhs` instead of its first one.
+    forward_stype : optional
+        Accepted for MXNet's sake; results are dense.
+
+    Returns
+    -------
+    NDArray or Symbol
+        The remaining dimensions of `lhs`, then those of `rhs`; ``(1,)`` for two vectors.
+
+    >>> mx.nd.dot(mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([1, 1])).asnumpy().tolist()
+    [3.0, 7.0]
+    """
+
+
+def _parts(lhs, rhs, transpose_a, transpose_b):
+    """Return the contracted size of both sides, and the dimensions that remain of each."""
+    if not lhs or not rhs:
+        raise OpValueError(f"operator dot: shapes {lhs} and {rhs}; expected at least one dimension each")
+    k, left = (lhs[0], lhs[1:]) if transpose_a else (lhs[-1], lhs[:-1])
+    j, right = (rhs[-1], rhs[:-1]) if transpose_b else (rhs[0], rhs[1:])
+    return k, j, left, right
+
+
+@dot.infer
+def _(ins, outs, *, transpose_a, transpose_b, forward_stype):
+    lhs, rhs = ins
+    if lhs is None or rhs is None:
+        return ins, outs
+    k, j, left, right = _parts(lhs, rhs, transpose_a, transpose_b)
+    if None not in (k, j) and k != j:
+        flags = f"transpose_a={transpose_a}, transpose_b={transpose_b}"
+        raise OpValueError(
+            f"operator dot: lhs has shape {infer.show(lhs)} and rhs {infer.show(rhs)} ({flags}); "
+            f"expected equal contracted sizes, got {k} and {j}"
+        )
+    result = left + right or (() if numpy_shape() else (1,))
+    return ins, infer.same_shape("dot", ["the product", "output"], [result, outs[0]])[:1]
+
+
+def _matrices(lhs, rhs, transpose_a, transpose_b):
+    """Return arrays as matrices: contracted dimensions on their side, all others merged."""
+    k, _, left, right = _parts(lhs.shape, rhs.shape, transpose_a, transpose_b)
+    p, q = size_of(left), size_of(right)
+    return lhs.reshape((k, p) if transpose_a else (p, k)), rhs.reshape((q, k) if transpose_b else (k, q)), (p, q)
+
+
+@dot.cpu
+def _(inputs, outputs, *, transpose_a, transpose_b, forward_stype):
+    import numpy as np
+
+    lhs, rhs, shape = _matrices(*map(np.asarray, inputs), transpose_a, transpose_b)
+    product(lhs, rhs, np.asarray(outputs[0]).reshape(shape), transpose_a, transpose_b)
+
+
+@dot.gpu
+def _(xp, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
+    lhs, rhs, _ = _matrices(*inputs, transpose_a, transpose_b)
+    outputs[0][...] = product_gpu(xp, lhs, rhs, transpose_a, transpose_b).reshape(outputs[0].shape)
+
+
+@dot.gradient
+def _(F, heads, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
+    flags = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+    return [
+        F._dot_grad(heads[0], inputs[1], inputs[0], side="lhs", **flags),
+        F._dot_grad(heads[0], inputs[0], inputs[1], side="rhs", **flags),
+    ]
+
+
+@kernel(name="_dot_grad")
+def dot_grad(head, other, like, *, side: Literal["lhs", "rhs"], transpose_a: bool = False, transpose_b: bool = False):
+    """Gradient of ``dot`` with respect to one side, of the shape of `like`: a product of `head` and the other side."""
+
+
+@dot_grad.shape
+def _(head, other, like, **params):
+    return like
+
+
+def _dot_grad_operands(head, other, like, side, transpose_a, transpose_b):
+    """Return the matrices to multiply, and whether to transpose each."""
+    if side == "lhs":  # head rhs'^T, transposed with transpose_a
+        _, rhs, shape = _matrices(like, other, transpose_a, transpose_b)
+        head = head.reshape(shape)
+        return (rhs, head, transpose_b, True) if transpose_a else (head, rhs, False, not transpose_b)
+    lhs, _, shape = _matrices(other, like, transpose_a, transpose_b)
+    head = head.reshape(shape)
+    return (head, lhs, True, transpose_a) if transpose_b else (lhs, head, not transpose_a, False)
+
+
+@dot_grad.cpu
+def _(inputs, outputs, **params):
+    import numpy as np
+
+    a, b, ta, tb = _dot_grad_operands(*map(np.asarray, inputs), **params)
+    shape = (a.shape[1 if ta else 0], b.shape[0 if tb else 1])
+    product(a, b, np.asarray(outputs[0]).reshape(shape), ta, tb)
+
+
+@dot_grad.gpu
+def _(xp, inputs, outputs, **params):
+    a, b, ta, tb = _dot_grad_operands(*inputs, **params)
+    outputs[0][...] = product_gpu(xp, a, b, ta, tb).reshape(outputs[0].shape)
+
+
+@dot_grad.gradient
+def _(F, heads, inputs, outputs, *, side, **flags):
+    # <h, lhs gradient> = <head, dot(h, rhs)>, which is linear in head and in rhs
+    head, other, like = inputs
+    if side == "lhs":
+        return [F.dot(heads[0], other, **flags), F._dot_grad(head, heads[0], other, side="rhs", **flags), None]
+    return [F.dot(other, heads[0], **flags), F._dot_grad(head, heads[0], other, side="lhs", **flags), None]
+
+
+# ---- batch_dot ----------------------------------------------------------------------------------------------------------------
+@kernel(aliases=("_npx_batch_dot",))
+def batch_dot(
+    lhs,
+    rhs,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    forward_stype: Literal[None, "csr", "default", "row_sparse"] = None,
+):
+    """Multiply two stacks of matrices.
+
+    Parameters
+    ----------
+    lhs, rhs : NDArray or Symbol
+        Floating-point arrays of at least three dimensions; all but the last two are equal.
+    transpose_a, transpose_b : bool
+        Transpose the matrices of one side first.
+    forward_stype : optional
+        Accepted for MXNet's sake; results are dense.
+
+    >>> mx.nd.batch_dot(mx.nd.ones((5, 2, 3)), mx.nd.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
+
+
+@batch_dot.infer
+def _(ins, outs, *, transpose_a, transpose_b, forward_stype):
+    lhs, rhs = ins
+    if lhs is None or rhs is None:
+        return ins, outs
+    if len(lhs) < 3 or len(lhs) != len(rhs):
+        raise OpValueError(
+            f"operator batch_dot: lhs has shape {infer.show(lhs)} and rhs {infer.show(rhs)}; "
+            "expected equal ranks of at least 3"
+        )
+    batch = infer.same_shape("batch_dot", ["the batch of lhs", "the batch of rhs"], [lhs[:-2], rhs[:-2]])[0]
+    if outs[0] is not None and len(outs[0]) == len(lhs):
+        batch = infer.same_shape("batch_dot", ["the batch of inputs", "the batch of output"], [batch, outs[0][:-2]])[0]
+    (m, k), (j, n) = lhs[-2:][:: -1 if transpose_a else 1], rhs[-2:][:: -1 if transpose_b else 1]
+    if None not in (k, j) and k != j:
+        raise OpValueError(
+            f"operator batch_dot: lhs has shape {infer.show(lhs)} and rhs {infer.show(rhs)} (transpose_a={transpose_a}, "
+            f"transpose_b={transpose_b}); expected equal contracted sizes, got {k} and {j}"
+        )
+    k = j if k is None else k
+    result = infer.same_shape("batch_dot", ["the product", "output"], [(*batch, m, n), outs[0]])[0]
+    m, n = result[-2:]
+    return [(*batch, *((k, m) if transpose_a else (m, k))), (*batch, *((n, k) if transpose_b else (k, n)))], [result]
+
+
+@batch_dot.cpu
+def _(inputs, outputs, *, transpose_a, transpose_b, forward_stype):
+    import numpy as np
+
+    lhs, rhs, out = (np.asarray(a) for a in (*inputs, *outputs))
+    batch = size_of(lhs.shape[:-2])
+    lhs, rhs, out = (a.reshape(batch, *a.shape[-2:]) for a in (lhs, rhs, out))
+    product(lhs, rhs, out, transpose_a, transpose_b)
+
+
+@batch_dot.gpu
+def _(xp, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
+    outputs[0][...] = product_gpu(xp, *inputs, transpose_a, transpose_b)
+
+
+@batch_dot.gradient
+def _(F, heads, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
+    g, (a, b) = heads[0], inputs
+    if transpose_a:
+        da = F.batch_dot(b, g, transpose_a=transpose_b, transpose_b=True)
+    else:
+        da = F.batch_dot(g, b, transpose_b=not transpose_b)
+    if transpose_b:
+        db = F.batch_dot(g, a, transpose_a=True, transpose_b=transpose_a)
+    else:
+        db = F.batch_dot(a, g, transpose_a=not transpose_a)
+    return [da, db]
+
+
+for _op in (dot, dot_grad, batch_dot):
+    real_types(_op)

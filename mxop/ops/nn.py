@@ -1,0 +1,423 @@
+"""Layers of neural networks: activations, the fully connected layer, softmax.
+
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+"""
+
+from typing import Literal
+
+from .. import dtypes
+from ..errors import OpTypeError, OpValueError
+from ..opdef import DType, F, composite, elementwise, infer, kernel
+from ._shared import both_ways, equal_shapes, on_both, size_of, typed_by_first
+from .matrix import product, product_gpu, real_types
+
+
+# ---- activations --------------------------------------------------------------------------------------------------------------
+@elementwise(aliases=("_npx_activation",))
+def Activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"]):
+    """Apply an activation function, element by element.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    act_type : {'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}
+        ``max(x, 0)``, ``1 / (1 + exp(-x))``, ``log(1 + exp(x))``, ``x / (1 + abs(x))`` or ``tanh(x)``.
+
+    >>> mx.nd.Activation(mx.nd.array([-1, 2]), act_type='relu').asnumpy().tolist()
+    [0.0, 2.0]
+    """
+    if act_type == "relu":
+        return F.maximum(0, data)  # a tie goes to the constant: slope 0 at 0
+    if act_type == "softsign":
+        return data / (1 + F.abs(data))
+    return {"sigmoid": F.sigmoid, "softrelu": F.softplus, "tanh": F.tanh}[act_type](data)
+
+
+_SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+_SQRT_HALF = 0.70710678118654752440
+
+
+@elementwise(name="_leaky")
+def leaky(data, *, act_type: Literal["leaky", "elu", "selu", "gelu"], slope: float = 0.25):
+    """Apply one of the functions of ``LeakyReLU`` that need no second input."""
+    if act_type == "leaky":
+        return F.where(data > 0, data, slope * data)
+    if act_type == "elu":
+        return F.where(data > 0, data, slope * F.expm1(data))
+    if act_type == "selu":
+        return _SELU_SCALE * F.where(data > 0, data, _SELU_ALPHA * F.expm1(data))
+    return 0.5 * data * (1 + F.erf(data * _SQRT_HALF))
+
+
+@elementwise(name="_prelu", broadcast=True)
+def prelu(data, gamma):
+    """Evaluate ``data`` where it is positive and ``gamma * data`` elsewhere."""
+    return F.where(data > 0, data, gamma * data)
+
+
+@kernel(name="_along_channels")
+def along_channels(gamma, data):
+    """Give a vector, one element a channel, the rank of `data`, with its elements along axis 1."""
+
+
+@along_channels.view
+def _(shape, strides, data):
+    if len(shape) > 1:
+        return shape, strides, 0
+    size, step = (shape[0], strides[0]) if shape else (1, 1)
+    if size == 1:
+        return (1,) * len(data), (1,) * len(data), 0
+    if len(data) < 2 or data[1] != size:
+        raise OpValueError(f"operator LeakyReLU: gamma has shape {shape}, which does not fit axis 1 of data of shape {data}")
+    return (1, size) + (1,) * (len(data) - 2), (1, step) + (1,) * (len(data) - 2), 0
+
+
+typed_by_first(along_channels)
+
+
+@along_channels.gradient
+def _(F, heads, inputs, outputs):
+    return [F.reshape_like(heads[0], inputs[0]), None]
+
+
+@composite(
+    aliases=("_npx_leaky_relu",),
+    active_inputs=lambda *, act_type, **params: ("data", "gamma") if act_type == "prelu" else ("data",),
+)
+def LeakyReLU(
+    F,
+    data,
+    gamma=None,
+    *,
+    act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky",
+    slope: float = 0.25,
+    lower_bound: float = 0.125,
+    upper_bound: float = 0.334,
+):
+    """Activation functions that leak where the data are negative.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    gamma : NDArray or Symbol
+        Only for ``prelu``: the learned slope, one number or one a channel (axis 1).
+    act_type : str
+        For negative ``x``: ``leaky`` gives ``slope * x``, ``elu`` ``slope * (exp(x) - 1)``, ``selu`` the self-normalising
+        ELU, ``prelu`` ``gamma * x``, ``rrelu`` the mean of the bounds times ``x``; ``gelu`` is ``x`` times the normal
+        distribution function, everywhere.
+    slope : float
+    lower_bound, upper_bound : float
+        The random slopes of ``rrelu`` in training lie between them; this operator always uses their mean.
+
+    >>> mx.nd.LeakyReLU(mx.nd.array([-2, 2]), slope=0.5).asnumpy().tolist()
+    [-1.0, 2.0]
+    """
+    if act_type == "prelu":
+        return F._prelu(data, F._along_channels(gamma, data))
+    if act_type == "rrelu":
+        return F._leaky(data, act_type="leaky", slope=(lower_bound + upper_bound) / 2)
+    return F._leaky(data, act_type=act_type, slope=slope)
+
+
+@LeakyReLU.infer
+def _(ins, outs, *, act_type, **params):
+    data = infer.same_shape("LeakyReLU", ("data", "output"), [ins[0], outs[0]])[0]
+    ins = [data, *ins[1:]]
+    if act_type == "prelu" and ins[1] is None and data is not None and len(data) > 1:
+        ins[1] = (data[1],)
+    return ins, [data]
+
+
+# ---- the fully connected layer --------------------------------------------------------------------------------------------
+@kernel(
+    aliases=("_npx_fully_connected", "_sparse_FullyConnected"),
+    active_inputs=lambda *, no_bias, **params: ("data", "weight") if no_bias else ("data", "weight", "bias"),
+)
+def FullyConnected(data, weight, bias, *, num_hidden: int, no_bias: bool = False, flatten: bool = True):
+    """Apply a linear layer, ``data @ weight.T + bias``.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        ``(batch, ...)``.
+    weight : NDArray or Symbol
+        ``(num_hidden, inputs)``.
+    bias : NDArray or Symbol
+        ``(num_hidden,)``; not taken with `no_bias`.
+    num_hidden : int
+        Number of outputs.
+    no_bias : bool
+    flatten : bool
+        Merge all dimensions of the data but the first; otherwise the layer is applied to the last one.
+
+    >>> x, w, b = mx.nd.array([[1, 2]]), mx.nd.array([[3, 4], [5, 6]]), mx.nd.array([1, 0])
+    >>> mx.nd.FullyConnected(x, w, b, num_hidden=2).asnumpy().tolist()
+    [[12.0, 17.0]]
+    """
+
+
+@FullyConnected.infer
+def _(ins, outs, *, num_hidden, no_bias, flatten):
+    name, data, out = "FullyConnected", ins[0], outs[0]
+    weight = infer.same_shape(name, ("weight", "the weight by num_hidden"), [ins[1], (num_hidden, None)])[0]
+    if data == ():
+        raise OpValueError(f"operator {name}: data has no dimensions; expected at least one")
+    if data is not None:
+        rest = data[1:] if flatten else data[-1:]
+        inputs = None if None in rest else size_of(rest)
+        weight = infer.same_shape(name, ("weight", "the weight that fits the data"), [weight, (num_hidden, inputs)])[0]
+        if weight[1] is not None:  # one unknown size of the data follows
+            if flatten and data[1:].count(None) == 1:
+                known = size_of(d for d in data[1:] if d is not None)
+                if known and weight[1] % known == 0:
+                    data = (data[0], *(weight[1] // known if d is None else d for d in data[1:]))
+            elif not flatten:
+                data = (*data[:-1], weight[1])
+        result = (data[0], num_hidden) if flatten else (*data[:-1], num_hidden)
+        out = infer.same_shape(name, ("output", "the output by data and num_hidden"), [out, result])[0]
+    elif out is not None and not flatten:
+        data = (*out[:-1], weight[1])
+    if data is not None and out is not None:
+        data = (out[0], *data[1:]) if flatten else (*out[:-1], data[-1])
+    done = [data, weight]
+    if not no_bias:
+        done += infer.same_shape(name, ("bias", "the bias by num_hidden"), [ins[2], (num_hidden,)])[:1]
+    return done, [out]
+
+
+def _as_matrix(data, flatten, weight):
+    rows = size_of(data.shape[:1] if flatten else data.shape[:-1])
+    return data.reshape(rows, weight.shape[1])
+
+
+@FullyConnected.cpu
+def _(inputs, outputs, *, num_hidden, no_bias, flatten):
+    import numpy as np
+
+    data, weight, *bias = (np.asarray(a) for a in inputs)
+    matrix = _as_matrix(data, flatten, weight)
+    out = np.asarray(outputs[0]).reshape(len(matrix), num_hidden)
+    if bias:
+        out[...] = bias[0]  # the product is added to it
+    product(matrix, weight, out, False, True, 1.0 if bias else 0.0)
+
+
+@FullyConnected.gpu
+def _(xp, inputs, outputs, *, num_hidden, no_bias, flatten):
+    data, weight, *bias = inputs
+    found = product_gpu(xp, _as_matrix(data, flatten, weight), weight, False, True)
+    if bias:
+        found += bias[0]
+    outputs[0][...] = found.reshape(outputs[0].shape)
+
+
+@FullyConnected.gradient
+def _(F, heads, inputs, outputs, *, num_hidden, no_bias, flatten):
+    data, weight = inputs[:2]
+    if flatten:
+        g, matrix = heads[0], F.Flatten(data)
+    else:  # all dimensions but the last in one
+        g, matrix = (F.Reshape(a, shape=(-1, 0), reverse=True) for a in (heads[0], data))
+    grads = [F.reshape_like(F.dot(g, weight), data), F.dot(g, matrix, transpose_a=True)]
+    return grads if no_bias else [*grads, F.sum(g, axis=0)]
+
+
+real_types(FullyConnected)
+
+
+# ---- softmax --------------------------------------------------------------------------------------------------------------------
+def _softmax_inputs(*, use_length, **params):
+    return ("data", "length") if use_length else ("data",)
+
+
+def _softmax(op, negate=False, logarithm=False):
+    """Give `op` its parts: all of the softmax family run the same loops."""
+
+    def shape(data, length=None, *, axis, **params):
+        at = infer.normal_axis(op.name, axis, len(data))
+        if length is not None and not infer.compatible(length, (*data[:at], *data[at + 1 :])):
+            raise OpValueError(
+                f"operator {op.name}: length has shape {infer.show(length)} but the data {infer.show(data)}; "
+                f"expected the data's shape without axis {axis}"
+            )
+        return data
+
+    op.shape(shape)
+    both_ways(op, lambda data, length=None, **params: data, lambda out, *ins, **params: out)
+
+    def infer_type(attrs, ins, outs):
+        if attrs["dtype"] is None:
+            result = infer.same_type(op.name, ("data", "output"), [ins[0], outs[0]])
+        else:
+            result = [ins[0], attrs["dtype"]]
+        for t in result:
+            if t not in dtypes.FLOATS and t != dtypes.UNKNOWN:
+                raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[t]}")
+        if len(ins) > 1 and ins[1] in dtypes.FLOATS:
+            raise OpTypeError(f"operator {op.name}: length has dtype {dtypes.NAMES[ins[1]]}; expected an integer type")
+        return [result[0], *ins[1:]], result[1:]
+
+    op.infer_type = infer_type
+
+    @op.cpu
+    def _(inputs, outputs, *, axis, temperature, **params):
+        import numpy as np
+
+        from .._kernels import softmax as loops
+
+        data, *length = (np.asarray(a) for a in inputs)
+        out = np.asarray(outputs[0])
+        if out.size == 0:
+            return
+        axis %= data.ndim
+        wide = np.float64 if np.float64 in (data.dtype, out.dtype) else np.float32
+        lanes = (size_of(data.shape[:axis]), data.shape[axis], size_of(data.shape[axis + 1 :]))
+        source = data.astype(wide, copy=False).reshape(lanes)
+        target = out.reshape(lanes) if out.dtype == wide else np.empty(lanes, wide)
+        counts = length[0].astype(np.int64).reshape(lanes[0], lanes[2]) if length else None
+        loops.softmax(source, target, 1.0 if temperature is None else temperature, negate, logarithm, counts)
+        if out.dtype != wide:
+            out[...] = target.reshape(out.shape)
+
+    @op.gpu
+    def _(xp, inputs, outputs, *, axis, temperature, **params):
+        data, *length = inputs
+        wide = xp.float64 if xp.float64 in (data.dtype, outputs[0].dtype) else xp.float32
+        x = data.astype(wide) / wide((1.0 if temperature is None else temperature) * (-1 if negate else 1))
+        inside = None
+        if length:
+            place = xp.arange(data.shape[axis]).reshape([-1 if i == axis % data.ndim else 1 for i in range(data.ndim)])
+            inside = place < xp.expand_dims(length[0], axis)
+            x = xp.where(inside, x, -xp.inf)
+        top = x.max(axis, keepdims=True)
+        if length:  # a row of length 0 has no largest element
+            top = xp.where(inside.any(axis, keepdims=True), top, 0)
+        e = xp.exp(x - top)
+        total = e.sum(axis, keepdims=True)
+        y = x - top - xp.log(total) if logarithm else e / total
+        outputs[0][...] = y if inside is None else xp.where(inside, y, 0)
+
+    @op.gradient
+    def _(F, heads, inputs, outputs, *, axis, temperature, dtype, use_length):
+        g, y = heads[0], outputs[0]
+        if logarithm:
+            if use_length:
+                g = F._zero_beyond(g, inputs[1], axis=axis)
+            total = F.sum(g, axis=axis, keepdims=True)
+            grad = F.broadcast_sub(g, F.broadcast_mul(F.exp(y), total))
+            if use_length:
+                grad = F._zero_beyond(grad, inputs[1], axis=axis)
+        else:
+            total = F.sum(F.elemwise_mul(g, y), axis=axis, keepdims=True)
+            grad = F.elemwise_mul(y, F.broadcast_sub(g, total))
+        factor = (-1.0 if negate else 1.0) / (1.0 if temperature is None else temperature)
+        if factor != 1:
+            grad = F._mul_scalar(grad, scalar=factor)
+        if dtype is not None:
+            grad = F._cast_like(grad, inputs[0])
+        return [grad] + [None] * (len(inputs) - 1)
+
+
+@kernel(aliases=("_npx_softmax",), active_inputs=_softmax_inputs)
+def softmax(data, length, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
+            use_length: bool | None = False):  # fmt: skip
+    """Exponentials along an axis, divided by their sum.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        Floating-point data.
+    length : NDArray or Symbol
+        Only with `use_length`: how many leading elements of each row count, as integers, of the data's shape without
+        `axis`.  The others give 0.
+    axis : int
+    temperature : float, optional
+        Divides the data first.
+    dtype : str or type, optional
+        Element type of the result; the data's by default.  float16 is computed in float32.
+    use_length : bool
+
+    >>> mx.nd.softmax(mx.nd.array([[0, 0], [7, 7]])).asnumpy().tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+
+
+@kernel(active_inputs=_softmax_inputs)
+def softmin(data, length, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
+            use_length: bool | None = False):  # fmt: skip
+    """Softmax of the negated data.  Parameters as for ``softmax``.
+
+    >>> mx.nd.softmin(mx.nd.array([[0, 0], [7, 7]])).asnumpy().tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+
+
+@kernel(aliases=("_npx_log_softmax",), active_inputs=_softmax_inputs)
+def log_softmax(data, length, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
+                use_length: bool | None = False):  # fmt: skip
+    """Logarithm of ``softmax``, without its loss of accuracy.  Parameters as for ``softmax``.
+
+    >>> mx.nd.log_softmax(mx.nd.array([[0, 0]])).asnumpy().round(4).tolist()
+    [[-0.6930999755859375, -0.6930999755859375]]
+    """
+
+
+_softmax(softmax)
+_softmax(softmin, negate=True)
+_softmax(log_softmax, logarithm=True)
+
+
+@kernel(name="_zero_beyond")
+def zero_beyond(data, length, *, axis: int = -1):
+    """Replace the elements of each row from position `length` on by 0."""
+
+
+equal_shapes(zero_beyond)
+typed_by_first(zero_beyond)
+
+
+@on_both(zero_beyond)
+def _(xp, inputs, outputs, *, axis):
+    data, length = inputs
+    place = xp.arange(data.shape[axis]).reshape([-1 if i == axis % data.ndim else 1 for i in range(data.ndim)])
+    outputs[0][...] = xp.where(place < xp.expand_dims(length, axis), data, xp.zeros((), data.dtype))
+
+
+@zero_beyond.gradient
+def _(F, heads, inputs, outputs, *, axis):
+    return [F._zero_beyond(heads[0], inputs[1], axis=axis), None]
+
+
+@composite
+def SoftmaxActivation(F, data, *, mode: Literal["channel", "instance"] = "instance"):
+    """Softmax along the last axis, or along the channels (axis 1).  Use ``softmax`` in new code.
+
+    >>> mx.nd.SoftmaxActivation(mx.nd.array([[0, 0]])).asnumpy().tolist()
+    [[0.5, 0.5]]
+    """
+    return F.softmax(data, axis=1 if mode == "channel" else -1)
+
+
+@composite
+def softmax_cross_entropy(F, data, label):
+    """Sum over rows of the cross entropy between ``softmax(data)`` and class labels.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        ``(batch, classes)``.
+    label : NDArray or Symbol
+        ``(batch,)``, class numbers in the data's type; a row whose label is no class adds 0.
+
+    >>> mx.nd.softmax_cross_entropy(mx.nd.array([[0, 0]]), mx.nd.array([1])).asnumpy().round(4).tolist()
+    [0.6930999755859375]
+    """
+    classes = F._contrib_arange_like(data, axis=1)
+    chosen = F.broadcast_equal(F.expand_dims(label, axis=1), classes)
+    return F._mul_scalar(F.sum(F._keep_where(F.log_softmax(data), chosen)), scalar=-1.0)
+
+
+@elementwise(name="_keep_where")
+def keep_where(data, condition):
+    """Keep the data where the condition is not 0; 0 elsewhere."""
+    return F.where(condition, data, 0)

@@ -1,0 +1,546 @@
+"""Reductions: sums, products, extrema, norms, and the positions of extrema.
+
+Each sum is its element's formula; its gradient follows.  Examples assume ``import mxop as mx``.  May import
+:mod:`mxop.opdef` only.
+"""
+
+from typing import Literal
+
+from ..errors import OpValueError
+from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel, reduction
+from ..opdef.reduction import numpy_shape
+from ._shared import equal_shapes, on_both, reviewed, run_op, size_of, typed_by_first, zero_gradient
+
+
+# ---- sums ---------------------------------------------------------------------------------------------------------------
+@reduction("add", name="sum", aliases=("_sparse_sum", "sum_axis"))
+def sum_(data):
+    """Sum along axes.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    axis : int or tuple of int, optional
+        Axes to sum over, counted from the end when negative; all when none is given.
+    keepdims : bool
+        Keep the summed axes, with size 1.
+    exclude : bool
+        Sum over the axes that `axis` does not name.
+
+    Returns
+    -------
+    NDArray or Symbol
+        A full reduction has shape ``(1,)``, or ``()`` under ``mx.util.np_shape``.  float16 is summed in float32.
+
+    >>> mx.nd.sum(mx.nd.array([[1, 2], [3, 4]]), axis=1).asnumpy().tolist()
+    [3.0, 7.0]
+    """
+    return data
+
+
+@reduction("add", aliases=("_sparse_mean",), final=lambda value, count: value / count)
+def mean(data):
+    """Arithmetic mean along axes; that of integers is an integer, rounded towards zero.  Parameters as for ``sum``.
+
+    >>> mx.nd.mean(mx.nd.array([[1, 2], [3, 5]]), axis=0).asnumpy().tolist()
+    [2.0, 3.5]
+    """
+    return data
+
+
+@mean.gradient
+def _(F, heads, inputs, outputs, *, axis, keepdims, exclude):
+    g = F._divide_by_count(heads[0], inputs[0], axis=axis, exclude=exclude)
+    return [F._broadcast_reduced(g, inputs[0], axis=axis, keepdims=keepdims, exclude=exclude)]
+
+
+@reduction("add")
+def nansum(data):
+    """Sum along axes, with NaN counted as 0 (and getting gradient 0).  Parameters as for ``sum``.
+
+    >>> mx.nd.nansum(mx.nd.array([1, float('nan'), 3])).asscalar()
+    4.0
+    """
+    return F.where(F.isnan(data), 0, data)
+
+
+@reduction("add", name="_square_sum")
+def square_sum(data):
+    """Sum of squares along axes.  Parameters as for ``sum``.
+
+    >>> mx.nd._internal._square_sum(mx.nd.array([[1, 2], [3, 4]]), axis=1).asnumpy().tolist()
+    [5.0, 25.0]
+    """
+    return F.square(data)
+
+
+@reduction("add", exclude=False, aliases=("_sparse_norm",),
+           final=lambda value, count, *, ord, out_dtype: F.sqrt(value) if ord == 2 else value)  # fmt: skip
+def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
+    """Norm along axes: the square root of the sum of squares, or the sum of magnitudes.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    ord : {1, 2}
+    axis : int or tuple of int, optional
+        All axes when none is given.
+    keepdims : bool
+        Keep the reduced axes, with size 1.
+    out_dtype : str or type, optional
+        Element type of the result; the data's by default.
+
+    Notes
+    -----
+    The gradient at 0 is 0, where MXNet 1.x gives NaN.
+
+    >>> mx.nd.norm(mx.nd.array([[3, 4], [0, -2]]), axis=1).asnumpy().tolist()
+    [5.0, 2.0]
+    """
+    return F.abs(data) if ord == 1 else F.square(data)
+
+
+@norm.gradient
+def _(F, heads, inputs, outputs, *, ord, axis, out_dtype, keepdims):
+    data = inputs[0]
+    if ord == 1:
+        g = F._broadcast_reduced(heads[0], data, axis=axis, keepdims=keepdims)
+        return [F.elemwise_mul(g, F.sign(data))]
+    g = F._divide_or_zero(heads[0], outputs[0])
+    return [F.elemwise_mul(F._broadcast_reduced(g, data, axis=axis, keepdims=keepdims), data)]
+
+
+@elementwise(name="_divide_or_zero")
+def divide_or_zero(lhs, rhs):
+    """Evaluate ``lhs / rhs``, and 0 where the divisor is 0, with derivatives that are 0 there as well."""
+    return F.where(rhs == 0, 0, lhs / F.where(rhs == 0, 1, rhs))
+
+
+# ---- products -----------------------------------------------------------------------------------------------------------
+@reduction("mul")
+def prod(data):
+    """Product along axes.  Parameters as for ``sum``.
+
+    The gradient is right where elements are 0 too, at every order (MXNet 1.x gives NaN there).
+
+    >>> mx.nd.prod(mx.nd.array([[1, 2], [3, 4]]), axis=1).asnumpy().tolist()
+    [2.0, 12.0]
+    """
+    return data
+
+
+@prod.gradient
+def _(F, heads, inputs, outputs, *, axis, keepdims, exclude):
+    g = F._broadcast_reduced(heads[0], inputs[0], axis=axis, keepdims=keepdims, exclude=exclude)
+    return [F.elemwise_mul(g, F._product_of_others(inputs[0], axis=axis, exclude=exclude))]
+
+
+@reduction("mul")
+def nanprod(data):
+    """Product along axes, with NaN counted as 1 (and getting gradient 0).  Parameters as for ``sum``.
+
+    >>> mx.nd.nanprod(mx.nd.array([2, float('nan'), 3])).asscalar()
+    6.0
+    """
+    return F.where(F.isnan(data), 1, data)
+
+
+@nanprod.gradient
+def _(F, heads, inputs, outputs, *, axis, keepdims, exclude):
+    numbers = F._nan_to_one(inputs[0])
+    g = F._broadcast_reduced(heads[0], inputs[0], axis=axis, keepdims=keepdims, exclude=exclude)
+    g = F.elemwise_mul(g, F._product_of_others(numbers, axis=axis, exclude=exclude))
+    return [F._zero_where_nan(g, inputs[0])]
+
+
+@elementwise(name="_nan_to_one")
+def nan_to_one(data):
+    """Replace NaN by 1."""
+    return F.where(F.isnan(data), 1, data)
+
+
+@elementwise(name="_zero_where_nan")
+def zero_where_nan(data, condition):
+    """Replace `data` by 0 where `condition` is NaN."""
+    return F.where(F.isnan(condition), 0, data)
+
+
+@kernel(name="_product_of_others")
+def product_of_others(*data, axis: Shape | None = None, exclude: bool = False):
+    """Multiply, for each element, all other elements along axes: the derivative of ``prod``.
+
+    With more inputs, ``(x, g1, ... gm)``, it sums over all choices of `m` further elements the products in which the
+    element chosen for `gk` is replaced by that of `gk`.  This family is closed under differentiation, so zeros need no
+    special case at any order: no step divides.
+    """
+
+
+equal_shapes(product_of_others)
+
+
+@product_of_others.cpu
+def _(inputs, outputs, *, axis, exclude):
+    import numpy as np
+
+    from .._kernels import products
+
+    arrays = [np.asarray(a) for a in inputs]
+    result = np.asarray(outputs[0])
+    axes = infer.reduced_axes("_product_of_others", axis, exclude, result.ndim)
+    # reduced axes last, as rows of a matrix: the kernel walks along rows
+    order = [i for i in range(result.ndim) if i not in axes] + list(axes)
+    moved = result.transpose(order)
+    rows = size_of(moved.shape[: result.ndim - len(axes)])
+    compute = np.float64 if result.dtype == np.float64 or result.dtype.kind in "iub" else np.float32
+    matrices = [
+        np.ascontiguousarray(a.transpose(order), dtype=compute).reshape(rows, size_of(moved.shape[-len(axes):] if axes else ()))
+        for a in arrays
+    ]  # fmt: skip
+    found = np.empty_like(matrices[0])
+    products.product_of_others(matrices, found)
+    np.copyto(moved, found.reshape(moved.shape), casting="unsafe")
+
+
+@product_of_others.gpu
+def _(xp, inputs, outputs, *, axis, exclude):
+    rank = outputs[0].ndim
+    axes = infer.reduced_axes("_product_of_others", axis, exclude, rank)
+    order = [i for i in range(rank) if i not in axes] + list(axes)
+    moved = outputs[0].transpose(order)
+    rows = size_of(moved.shape[: rank - len(axes)])
+    x, *tangents = [a.transpose(order).reshape(rows, -1) for a in inputs] if outputs[0].size else inputs
+    if not outputs[0].size:
+        return
+    n, subsets = x.shape[1], 1 << len(tangents)
+
+    def running(step):
+        """Return, for every subset of tangents, the products of the elements before each one."""
+        found = xp.zeros((subsets, rows, n), x.dtype)
+        state = xp.zeros((subsets, rows), x.dtype)
+        state[0] = 1
+        for k in range(n) if step > 0 else range(n - 1, -1, -1):
+            found[:, :, k] = state
+            state = xp.stack([
+                state[s] * x[:, k] + sum(state[s & ~(1 << t)] * g[:, k] for t, g in enumerate(tangents) if s >> t & 1)
+                for s in range(subsets)
+            ])  # fmt: skip
+        return found
+
+    before, after = running(1), running(-1)
+    total = sum(before[s] * after[subsets - 1 - s] for s in range(subsets))
+    moved[...] = total.reshape(moved.shape)
+
+
+@product_of_others.gradient
+def _(F, heads, inputs, outputs, **params):
+    x, tangents = inputs[0], list(inputs[1:])
+    grads = [F._product_of_others(x, *tangents, heads[0], **params)]
+    for k in range(len(tangents)):
+        rest = tangents[:k] + tangents[k + 1 :]
+        grads.append(F._product_of_others(x, *rest, heads[0], **params))
+    return grads
+
+
+# ---- extrema ------------------------------------------------------------------------------------------------------------
+@reduction("max", name="max", aliases=("max_axis",))
+def max_(data):
+    """Largest element along axes; NaN if there is one.  Parameters as for ``sum``.
+
+    Every element equal to the largest gets the full gradient.
+
+    >>> mx.nd.max(mx.nd.array([[1, 2], [4, 3]]), axis=1).asnumpy().tolist()
+    [2.0, 4.0]
+    """
+    return data
+
+
+@reduction("min", name="min", aliases=("min_axis",))
+def min_(data):
+    """Smallest element along axes; NaN if there is one.  Parameters as for ``sum``.
+
+    Every element equal to the smallest gets the full gradient.
+
+    >>> mx.nd.min(mx.nd.array([[1, 2], [4, 3]]), axis=1).asnumpy().tolist()
+    [1.0, 3.0]
+    """
+    return data
+
+
+@max_.gradient
+@min_.gradient
+def _(F, heads, inputs, outputs, *, axis, keepdims, exclude):
+    g, y = heads[0], outputs[0]
+    if not keepdims:  # the small arrays get their axes back, so that the selection broadcasts them
+        g, y = (F._restore_dims(a, inputs[0], axis=axis, exclude=exclude) for a in (g, y))
+    return [F._select_equal(g, inputs[0], y)]
+
+
+@elementwise(name="_select_equal", broadcast=True)
+def select_equal(head, data, value):
+    """Keep `head` where `data` equals `value`; 0 elsewhere."""
+    return F.where(data == value, head, 0)
+
+
+def _position_shape(name, shape, axis, keepdims):
+    if axis is None:
+        if keepdims:
+            return (1,) * len(shape)
+        return () if numpy_shape() else (1,)
+    at = infer.normal_axis(name, axis, len(shape))
+    result = (*shape[:at], *((1,) if keepdims else ()), *shape[at + 1 :])
+    return result if result or numpy_shape() else (1,)
+
+
+def _position(op, find):
+    """Give `op` the shape rule and the device functions of a search along one axis."""
+
+    @op.shape
+    def _(data, *, axis=1, keepdims=False):
+        result = _position_shape(op.name, data, axis, keepdims)
+        along = size_of(data) if axis is None else data[axis]
+        if along == 0 and size_of(result):
+            raise OpValueError(f"operator {op.name}: no elements along axis={axis} of shape {data}")
+        return result
+
+    @on_both(op)
+    def _(xp, inputs, outputs, *, axis=1, keepdims=False):
+        if outputs[0].size:
+            outputs[0][...] = getattr(xp, find)(inputs[0], axis=axis).reshape(outputs[0].shape)
+
+    zero_gradient(op)
+
+
+@kernel
+def argmax(data, *, axis: int | None = None, keepdims: bool = False):
+    """Position of the largest element along an axis (the first of equals, or of NaN), in the data's type.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    axis : int, optional
+        The flattened array is searched when none is given.
+    keepdims : bool
+        Keep the axis, with size 1.
+
+    >>> mx.nd.argmax(mx.nd.array([[1, 3], [4, 2]]), axis=1).asnumpy().tolist()
+    [1.0, 0.0]
+    """
+
+
+@kernel
+def argmin(data, *, axis: int | None = None, keepdims: bool = False):
+    """Position of the smallest element along an axis (the first of equals, or of NaN), in the data's type.
+
+    Parameters as for ``argmax``.
+
+    >>> mx.nd.argmin(mx.nd.array([[1, 3], [4, 2]]), axis=1).asnumpy().tolist()
+    [0.0, 1.0]
+    """
+
+
+@kernel
+def argmax_channel(data):
+    """Position of the largest element along axis 1, in the data's type.
+
+    >>> mx.nd.argmax_channel(mx.nd.array([[1, 3], [4, 2]])).asnumpy().tolist()
+    [1.0, 0.0]
+    """
+
+
+_position(argmax, "argmax")
+_position(argmin, "argmin")
+_position(argmax_channel, "argmax")
+
+
+@composite(num_outputs=2)
+def moments(F, data, *, axes: Shape | None = None, keepdims: bool = False):
+    """Mean and variance along axes.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    axes : int or tuple of int, optional
+        All axes when none is given.
+    keepdims : bool
+        Keep the reduced axes, with size 1.
+
+    Returns
+    -------
+    tuple
+        The mean and the (biased) variance.
+
+    >>> [m.asnumpy().tolist() for m in mx.nd.moments(mx.nd.array([[1, 3], [4, 8]]), axes=1)]
+    [[2.0, 6.0], [1.0, 4.0]]
+    """
+    center = F.mean(data, axis=axes, keepdims=True)
+    variance = F.mean(F.square(F.broadcast_sub(data, center)), axis=axes, keepdims=keepdims)
+    return [center if keepdims else F.reshape_like(center, variance), variance]
+
+
+# ---- the way back: from a reduction's result to its data's shape ------------------------------------------------------------
+def _kept(name, shape, axis, exclude):
+    axes = infer.reduced_axes(name, axis, exclude, len(shape))
+    return tuple(1 if i in axes else d for i, d in enumerate(shape))
+
+
+@kernel(name="_broadcast_reduced")
+def broadcast_reduced(data, like, *, axis: Shape | None = None, keepdims: bool = False, exclude: bool = False):
+    """Repeat the result of a reduction of `like` along the axes that were reduced: the gradient of ``sum``."""
+
+
+@kernel(name="_restore_dims")
+def restore_dims(data, like, *, axis: Shape | None = None, exclude: bool = False):
+    """Give the result of a reduction of `like` its reduced axes back, with size 1."""
+
+
+@broadcast_reduced.view
+def _(shape, strides, like, *, axis, keepdims, exclude):
+    kept = _kept("_broadcast_reduced", like, axis, exclude)
+    rest = list(_strides_of_kept(shape, strides, kept, like, "_broadcast_reduced"))
+    return like, tuple(0 if k == 1 and d != 1 else s for k, d, s in zip(kept, like, rest, strict=True)), 0
+
+
+@restore_dims.view
+def _(shape, strides, like, *, axis, exclude):
+    kept = _kept("_restore_dims", like, axis, exclude)
+    return kept, _strides_of_kept(shape, strides, kept, like, "_restore_dims"), 0
+
+
+def _strides_of_kept(shape, strides, kept, like, name):
+    """Return the strides of `data` of `shape` once it has the shape `kept`; sizes 1 may come and go."""
+    given = [(d, s) for d, s in zip(shape, strides, strict=True) if d != 1]
+    if [d for d, _ in given] != [d for d in kept if d != 1]:
+        raise OpValueError(f"operator {name}: shape {shape} is not a reduction of shape {like}; expected {kept}")
+    remaining = iter(given)
+    return tuple(1 if d == 1 else next(remaining)[1] for d in kept)
+
+
+# The result has the type of `like` where the reduction changed it (norm with out_dtype).
+broadcast_reduced.infer_type = lambda attrs, ins, outs: (ins, [ins[1]])
+typed_by_first(restore_dims)
+
+
+@broadcast_reduced.gradient
+def _(F, heads, inputs, outputs, *, axis, keepdims, exclude):
+    return [F._reduce_like(heads[0], inputs[0], axis=axis, exclude=exclude), None]
+
+
+@restore_dims.gradient
+def _(F, heads, inputs, outputs, *, axis, exclude):
+    return [F.reshape_like(heads[0], inputs[0]), None]
+
+
+@kernel(name="_reduce_like")
+def reduce_like(data, like, *, axis: Shape | None = None, exclude: bool = False):
+    """Sum along axes into the shape and type of `like`."""
+
+
+@reduce_like.shape
+def _(data, like, *, axis, exclude):
+    return like
+
+
+reduce_like.infer_type = lambda attrs, ins, outs: (ins, [ins[1]])
+
+
+@reduce_like.cpu
+def _(inputs, outputs, *, axis, exclude):
+    import numpy as np
+
+    data, out = inputs[0], outputs[0]
+    kept = reviewed(out, _kept("_reduce_like", data.shape, axis, exclude))
+    if data.dtype_code == out.dtype_code:
+        run_op("sum", {"axis": axis, "exclude": exclude, "keepdims": True}, [data], [kept])
+    else:
+        axes = infer.reduced_axes("_reduce_like", axis, exclude, len(data.shape))
+        np.copyto(np.asarray(kept), np.asarray(data).sum(axes, np.float64, keepdims=True), casting="unsafe")
+
+
+@reduce_like.gpu
+def _(xp, inputs, outputs, *, axis, exclude):
+    axes = infer.reduced_axes("_reduce_like", axis, exclude, inputs[0].ndim)
+    wide = xp.float32 if inputs[0].dtype == xp.float16 else inputs[0].dtype
+    outputs[0][...] = inputs[0].sum(axes, wide).reshape(outputs[0].shape)
+
+
+@reduce_like.gradient
+def _(F, heads, inputs, outputs, *, axis, exclude):
+    g = F._restore_dims(heads[0], inputs[0], axis=axis, exclude=exclude)
+    return [F._broadcast_reduced(g, inputs[0], axis=axis, keepdims=True, exclude=exclude), None]
+
+
+@kernel(name="_divide_by_count")
+def divide_by_count(data, like, *, axis: Shape | None = None, exclude: bool = False):
+    """Divide by the number of elements of `like` that its reduction combines into one."""
+
+
+equal_shapes(divide_by_count)
+typed_by_first(divide_by_count)
+
+
+def _count(like, axis, exclude):
+    return size_of(like[a] for a in infer.reduced_axes("_divide_by_count", axis, exclude, len(like)))
+
+
+@divide_by_count.cpu
+def _(inputs, outputs, *, axis, exclude):
+    count = max(_count(inputs[1].shape, axis, exclude), 1)
+    run_op("_div_scalar", {"scalar": count}, inputs[:1], outputs)
+
+
+@divide_by_count.gpu
+def _(xp, inputs, outputs, *, axis, exclude):
+    outputs[0][...] = inputs[0] / xp.float64(max(_count(inputs[1].shape, axis, exclude), 1))
+
+
+@divide_by_count.gradient
+def _(F, heads, inputs, outputs, **params):
+    return [F._divide_by_count(heads[0], inputs[1], **params), None]
+
+
+# ---- the way back from broadcasting ------------------------------------------------------------------------------------
+@kernel(name="_unbroadcast")
+def unbroadcast(data, like):
+    """Sum to the shape of `like`, which was broadcast to that of `data`: the gradient of broadcasting."""
+
+
+def broadcast_axes_between(small, big):
+    """Return the axes of `big` along which `small` was broadcast, aligned at the end as NumPy does."""
+    lead = len(big) - len(small)
+    if lead < 0 or any(s != 1 and s != b for s, b in zip(small, big[lead:], strict=True)):
+        raise OpValueError(f"operator _unbroadcast: shape {small} does not broadcast to {big}")
+    return tuple(range(lead)) + tuple(lead + i for i, s in enumerate(small) if s == 1 and big[lead + i] != 1)
+
+
+@unbroadcast.shape
+def _(data, like):
+    broadcast_axes_between(like, data)
+    return like
+
+
+typed_by_first(unbroadcast)
+
+
+@unbroadcast.cpu
+def _(inputs, outputs):
+    data, like = inputs
+    axes = broadcast_axes_between(like.shape, data.shape)
+    lead = (1,) * (len(data.shape) - len(like.shape))
+    if axes:
+        target = reviewed(outputs[0], (*lead, *like.shape))
+        run_op("sum", {"axis": axes, "keepdims": True}, [data], [target])
+    else:
+        run_op("_copy", {}, [data], [reviewed(outputs[0], data.shape)])
+
+
+@unbroadcast.gpu
+def _(xp, inputs, outputs):
+    data, like = inputs
+    axes = broadcast_axes_between(like.shape, data.shape)
+    wide = xp.float32 if data.dtype == xp.float16 else data.dtype
+    outputs[0][...] = data.sum(axes, wide).reshape(like.shape) if axes else data.reshape(like.shape)
+
+
+@unbroadcast.gradient
+def _(F, heads, inputs, outputs):
+    return [F.broadcast_like(heads[0], inputs[0]), None]

@@ -1,0 +1,228 @@
+"""Parts of arrays: slices as views, their gradients, and assignment to a slice.
+
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+"""
+
+from ..errors import OpIndexError, OpValueError
+from ..opdef import Scalar, Shape, infer, kernel
+from ._shared import both_ways, equal_shapes, on_both, typed_by_first
+
+
+# ---- ranges: one ``(start, step, count)`` for each axis ---------------------------------------------------------------------
+def _ranges(op, shape, begin, end, step):
+    """Return the elements that MXNet's ``begin``, ``end``, ``step`` choose along each axis, by Python's slice rules."""
+    if len(begin) != len(end) or len(step) not in (0, len(begin)) or len(begin) > len(shape):
+        raise OpValueError(
+            f"operator {op}: begin={begin}, end={end}, step={step} do not fit the {len(shape)} dimensions of the data"
+        )
+    result = []
+    for axis, size in enumerate(shape):
+        b, e = (begin[axis], end[axis]) if axis < len(begin) else (None, None)
+        s = step[axis] if axis < len(step) and step[axis] is not None else 1
+        if s == 0:
+            raise OpValueError(f"operator {op}: step={step} holds 0")
+        if size is None:  # only a slice that takes everything keeps what is unknown
+            result.append((0, 1, None))
+            continue
+        start, stop, s = slice_of(b, e, s).indices(size)
+        result.append((start, s, len(range(start, stop, s))))
+    return result
+
+
+slice_of = slice  # the operator takes the name further down
+
+
+def _axis_range(op, shape, axis, begin, end):
+    """Return the ranges of ``slice_axis``, which refuses what lies outside, as MXNet does."""
+    at = infer.normal_axis(op, axis, len(shape))
+    size = shape[at]
+    result = [(0, 1, d) for d in shape]
+    if size is None:
+        if end is not None and 0 <= begin <= end:
+            result[at] = (begin, 1, end - begin)
+        return result
+    b = begin + size if begin < 0 else begin
+    e = size if end is None else end + size if end < 0 else end
+    if not 0 <= b <= e <= size:
+        raise OpIndexError(f"operator {op}: begin={begin}, end={end} is no range of axis {axis}, which has size {size}")
+    result[at] = (b, 1, e - b)
+    return result
+
+
+def _like_ranges(op, shape, like, axes):
+    """Return the ranges of ``slice_like``: the leading part of the size of `like` along `axes`."""
+    if not axes and len(shape) != len(like):
+        raise OpValueError(f"operator {op}: shapes {shape} and {like} differ in rank; name the axes to slice")
+    result = [(0, 1, d) for d in shape]
+    for axis in axes or range(len(shape)):
+        at = infer.normal_axis(op, axis, len(shape), "axes")
+        if at >= len(like):
+            raise OpIndexError(f"operator {op}: axes={axes} names axis {axis}, which {infer.show(like)} does not have")
+        size = like[at]
+        if size is not None and shape[at] is not None and size > shape[at]:
+            raise OpValueError(f"operator {op}: axis {axis} of size {shape[at]} is too short for a slice of {size}")
+        result[at] = (0, 1, size)
+    return result
+
+
+def _counts(ranges):
+    return tuple(count for _, _, count in ranges)
+
+
+def _slices(ranges):
+    """Return Python slices for arrays."""
+    return tuple(
+        slice_of(start, None if start + step * count < 0 else start + step * count, step) if count else slice_of(0, 0)
+        for start, step, count in ranges
+    )
+
+
+def _slice_operator(op, grad, ranges, axes_params):
+    """Make a view of `op` and its adjoint of `grad`; ``ranges(shape, *others, **params)`` says what is chosen."""
+
+    @op.view
+    def _(shape, strides, *others, **params):
+        chosen = ranges(op.name, shape, *others, **params)
+        offset = sum(start * s for (start, _, _), s in zip(chosen, strides, strict=True)) if 0 not in _counts(chosen) else 0
+        return _counts(chosen), tuple(step * s for (_, step, _), s in zip(chosen, strides, strict=True)), offset
+
+    both_ways(op, lambda *ins, **params: None if None in ins else _counts(ranges(op.name, *ins, **params)))
+
+    @op.gradient
+    def _(F, heads, inputs, outputs, **params):
+        g = getattr(F, grad.name)(heads[0], inputs[0], **params)
+        return [g] + [None] * (len(inputs) - 1)
+
+    @grad.shape
+    def _(head, like, **params):
+        return like
+
+    typed_by_first(grad)
+
+    @on_both(grad)
+    def _(xp, inputs, outputs, **params):
+        others = [inputs[0].shape] if axes_params else []
+        outputs[0][...] = 0
+        outputs[0][_slices(ranges(grad.name, outputs[0].shape, *others, **params))] = inputs[0]
+
+    @grad.gradient
+    def _(F, heads, inputs, outputs, **params):
+        others = [inputs[0]] if axes_params else []
+        return [getattr(F, op.name)(heads[0], *others, **params), None]
+
+
+# ---- slices -------------------------------------------------------------------------------------------------------------------
+@kernel(name="slice", aliases=("_npi_slice", "_npx_slice", "_sparse_slice", "crop"))
+def slice_(data, *, begin: Shape, end: Shape, step: Shape = ()):
+    """Take a part of the data, by Python's slice rules along each axis.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    begin, end : tuple of (int or None)
+        For the first axes; the others are taken whole.
+    step : tuple of (int or None), optional
+        Steps other than 0; 1 by default.
+
+    >>> mx.nd.slice(mx.nd.array([[1, 2, 3], [4, 5, 6]]), begin=(0, None), end=(2, None), step=(1, -2)).asnumpy().tolist()
+    [[3.0, 1.0], [6.0, 4.0]]
+    """
+
+
+@kernel(name="_slice_grad")
+def slice_grad(head, like, *, begin: Shape, end: Shape, step: Shape = ()):
+    """Put `head` into that slice of zeros of the shape of `like`: the gradient of ``slice``."""
+
+
+_slice_operator(slice_, slice_grad, _ranges, False)
+
+
+@kernel
+def slice_axis(data, *, axis: int, begin: int, end: int | None):
+    """Take ``begin:end`` along one axis; negative positions count from the end, and `end` may be None.
+
+    >>> mx.nd.slice_axis(mx.nd.array([[1, 2, 3], [4, 5, 6]]), axis=1, begin=-2, end=None).asnumpy().tolist()
+    [[2.0, 3.0], [5.0, 6.0]]
+    """
+
+
+@kernel(name="_slice_axis_grad")
+def slice_axis_grad(head, like, *, axis: int, begin: int, end: int | None):
+    """Put `head` into that part of zeros of the shape of `like`: the gradient of ``slice_axis``."""
+
+
+_slice_operator(slice_axis, slice_axis_grad, _axis_range, False)
+
+
+@kernel
+def slice_like(data, shape_like, *, axes: Shape = ()):
+    """Take the leading part of the data that has the shape of another array, along all axes or those given.
+
+    >>> mx.nd.slice_like(mx.nd.array([[1, 2, 3], [4, 5, 6]]), mx.nd.zeros((1, 2))).asnumpy().tolist()
+    [[1.0, 2.0]]
+    """
+
+
+@kernel(name="_slice_like_grad")
+def slice_like_grad(head, like, *, axes: Shape = ()):
+    """Put `head` into the leading part of zeros of the shape of `like`: the gradient of ``slice_like``."""
+
+
+_slice_operator(slice_like, slice_like_grad, _like_ranges, True)
+typed_by_first(slice_like)
+
+
+# ---- assignment ---------------------------------------------------------------------------------------------------------------
+@kernel(name="_slice_assign", aliases=("_crop_assign", "_npi_slice_assign"))
+def slice_assign(lhs, rhs, *, begin: Shape, end: Shape, step: Shape = ()):
+    """Copy of `lhs` in which a slice, chosen as by ``slice``, holds `rhs`.
+
+    >>> mx.nd._internal._slice_assign(mx.nd.zeros((3,)), mx.nd.ones((2,)), begin=1, end=3).asnumpy().tolist()
+    [0.0, 1.0, 1.0]
+    """
+
+
+@slice_assign.shape
+def _(lhs, rhs, **where):
+    part = _counts(_ranges("_slice_assign", lhs, **where))
+    if rhs != part:
+        raise OpValueError(f"operator _slice_assign: rhs has shape {rhs} but the slice has shape {part}")
+    return lhs
+
+
+both_ways(slice_assign, lambda lhs, rhs, **where: lhs, lambda out, lhs, rhs, **where: out)
+
+
+@on_both(slice_assign)
+def _(xp, inputs, outputs, **where):
+    outputs[0][...] = inputs[0]
+    outputs[0][_slices(_ranges("_slice_assign", outputs[0].shape, **where))] = inputs[1]
+
+
+@slice_assign.gradient
+def _(F, heads, inputs, outputs, **where):
+    return [F._slice_assign_scalar(heads[0], scalar=0, **where), F.slice(heads[0], **where)]
+
+
+@kernel(name="_slice_assign_scalar", aliases=("_crop_assign_scalar", "_npi_slice_assign_scalar"))
+def slice_assign_scalar(data, *, scalar: Scalar = 0, begin: Shape, end: Shape, step: Shape = ()):
+    """Copy of the data in which a slice, chosen as by ``slice``, holds a number.
+
+    >>> mx.nd._internal._slice_assign_scalar(mx.nd.zeros((3,)), scalar=2, begin=1, end=3).asnumpy().tolist()
+    [0.0, 2.0, 2.0]
+    """
+
+
+equal_shapes(slice_assign_scalar)
+
+
+@on_both(slice_assign_scalar)
+def _(xp, inputs, outputs, *, scalar, **where):
+    outputs[0][...] = inputs[0]
+    part = _slices(_ranges("_slice_assign_scalar", outputs[0].shape, **where))
+    outputs[0][part] = xp.asarray(scalar).astype(outputs[0].dtype)
+
+
+@slice_assign_scalar.gradient
+def _(F, heads, inputs, outputs, *, scalar, **where):
+    return [F._slice_assign_scalar(heads[0], scalar=0, **where)]

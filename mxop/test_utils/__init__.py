@@ -1,0 +1,131 @@
+"""Utilities for testing operators, with the names and the meaning of MXNet 1.x's ``test_utils``.
+
+One concern a file:
+
+- ``defaults``: the context, dtype, tolerances and steps used where a test names none
+- ``compare``: are two arrays equal, and if not where and by how much
+- ``generate``: random shapes and arrays
+- ``checks``: forward, backward and numeric gradient of a symbol against what is expected
+- ``consistency``: one symbol on several devices and dtypes; its speed
+- ``running``: how a test function runs: seeds, retries, environment variables
+
+``check_op(name)``, which holds a registered operator against its whole record, lives beside the registry and is
+re-exported from here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .checks import (
+    check_numeric_gradient,
+    check_symbolic_backward,
+    check_symbolic_forward,
+    numeric_grad,
+    simple_forward,
+)
+from .compare import (
+    almost_equal,
+    assert_allclose,
+    assert_almost_equal,
+    assert_almost_equal_ignore_nan,
+    assert_almost_equal_with_err,
+    compare_ndarray_tuple,
+    find_max_violation,
+    same,
+    same_array,
+)
+from .consistency import check_consistency, check_speed
+from .defaults import (
+    default_atols,
+    default_context,
+    default_dtype,
+    default_numeric_eps,
+    default_rtols,
+    effective_dtype,
+    get_atol,
+    get_etol,
+    get_rtol,
+    get_tolerance,
+    get_tols,
+    list_gpus,
+    set_default_context,
+)
+from .generate import (
+    assign_each,
+    assign_each2,
+    collapse_sum_like,
+    create_2d_tensor,
+    create_vector,
+    np_reduce,
+    rand_coord_2d,
+    rand_ndarray,
+    rand_shape_2d,
+    rand_shape_3d,
+    rand_shape_nd,
+    random_arrays,
+    random_sample,
+    random_uniform_arrays,
+)
+from .running import assert_exception, discard_stderr, environment, retry, with_seed
+
+__all__ = [
+    "almost_equal",
+    "assert_allclose",
+    "assert_almost_equal",
+    "assert_almost_equal_ignore_nan",
+    "assert_almost_equal_with_err",
+    "assert_exception",
+    "assign_each",
+    "assign_each2",
+    "check_consistency",
+    "check_numeric_gradient",
+    "check_speed",
+    "check_symbolic_backward",
+    "check_symbolic_forward",
+    "collapse_sum_like",
+    "compare_ndarray_tuple",
+    "create_2d_tensor",
+    "create_vector",
+    "default_atols",
+    "default_context",
+    "default_dtype",
+    "default_numeric_eps",
+    "default_rtols",
+    "discard_stderr",
+    "effective_dtype",
+    "environment",
+    "find_max_violation",
+    "get_atol",
+    "get_etol",
+    "get_rtol",
+    "get_tolerance",
+    "get_tols",
+    "list_gpus",
+    "np_reduce",
+    "numeric_grad",
+    "rand_coord_2d",
+    "rand_ndarray",
+    "rand_shape_2d",
+    "rand_shape_3d",
+    "rand_shape_nd",
+    "random_arrays",
+    "random_sample",
+    "random_uniform_arrays",
+    "retry",
+    "same",
+    "same_array",
+    "set_default_context",
+    "simple_forward",
+    "with_seed",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import ``check_op`` on first use: it needs the whole registry, which plain comparisons do not."""
+    if name == "check_op":
+        from ..opdef.check import check_op
+
+        globals()[name] = check_op
+        return check_op
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,135 @@
+"""Build mxop's compiled modules; everything declarative is in pyproject.toml.
+
+The instruction loops are generated from the operators' formulas (``mxop/_kernels/generate.py``), so the pure-Python part
+of the package is imported here, without its compiled part.  They are built once for each instruction set.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import types
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).resolve().parent
+KERNELS = ROOT / "mxop" / "_kernels"
+INCLUDE = "mxop/_kernels/include"
+GENERATED = KERNELS / "include" / "mxop_instructions.h"
+
+#: Instruction sets by machine: name of the module, compiler flags.
+LEVELS = {
+    "x86_64": {"v4": ["-march=x86-64-v4"], "v3": ["-march=x86-64-v3"], "v2": ["-march=x86-64-v2"]},
+    "amd64": {"v4": ["-march=x86-64-v4"], "v3": ["-march=x86-64-v3"], "v2": ["-march=x86-64-v2"]},
+}
+MODULES = {
+    "mxop._kernels.memory": "mxop/_kernels/memory.pyx",
+    "mxop._kernels.interp": "mxop/_kernels/interp.pyx",
+    "mxop._kernels.reduce": "mxop/_kernels/reduce.pyx",
+    "mxop._kernels.gemm": "mxop/_kernels/gemm.pyx",
+    "mxop._kernels.softmax": "mxop/_kernels/softmax.pyx",
+    "mxop._core.array": "mxop/_core/array.pyx",
+    "mxop._core.dispatch": "mxop/_core/dispatch.pyx",
+    "mxop._core.tape": "mxop/_core/tape.pyx",
+    "mxop._core.core": "mxop/_core/core.pyx",
+}
+DIRECTIVES = {"language_level": 3, "cdivision": True, "initializedcheck": False, "embedsignature": True}
+KERNEL_DIRECTIVES = DIRECTIVES | {"boundscheck": False, "wraparound": False}  # kernels index raw memory anyway
+
+
+def generate_instructions() -> None:
+    """Write the instruction loops from the formulas of the built-in operators."""
+    package = types.ModuleType("mxop")
+    package.__path__ = [str(ROOT / "mxop")]  # the package without its __init__, which needs what is built here
+    before = set(sys.modules)
+    sys.modules["mxop"] = package
+    try:
+        from mxop._kernels import generate
+
+        fresh = GENERATED.with_suffix(".new")
+        generate.write(str(fresh))
+        if not GENERATED.exists() or GENERATED.read_bytes() != fresh.read_bytes():
+            fresh.replace(GENERATED)
+        else:
+            fresh.unlink()
+    finally:
+        for name in set(sys.modules) - before:
+            if name.split(".")[0] == "mxop":
+                del sys.modules[name]
+
+
+def isa_extensions() -> list[Extension]:
+    """Return one extension for each instruction set of this machine."""
+    levels = LEVELS.get(platform.machine().lower(), {"base": []}) if sys.platform != "win32" else {"base": []}
+    template = (KERNELS / "instructions.pyx.in").read_text()
+    result = []
+    for name, flags in levels.items():
+        source = KERNELS / f"_isa_{name}.pyx"
+        text = template.replace("@ISA@", name)
+        if not source.exists() or source.read_text() != text:
+            source.write_text(text)
+        extension = Extension(
+            f"mxop._kernels._isa_{name}", [f"mxop/_kernels/_isa_{name}.pyx"], depends=[str(GENERATED)], include_dirs=[INCLUDE]
+        )
+        extension.isa_flags = flags
+        result.append(extension)
+    return result
+
+
+class Build(build_ext):
+    """Find out what the compiler can do, then compile in parallel."""
+
+    def build_extensions(self) -> None:
+        msvc = self.compiler.compiler_type == "msvc"
+        plain = ["/O2"] if msvc else ["-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv"]
+        plain += [] if msvc else ["-Wno-unused-function", "-Wno-misleading-indentation", "-Wno-unused-variable", "-g0"]
+        openmp = self.openmp_flags(msvc)
+        for extension in self.extensions:
+            extension.extra_compile_args = plain + getattr(extension, "isa_flags", []) + openmp[0]
+            extension.extra_link_args = openmp[1]
+        self.parallel = self.parallel or os.cpu_count() or 1
+        super().build_extensions()
+
+    def openmp_flags(self, msvc: bool) -> tuple[list[str], list[str]]:
+        """Return compiler and linker flags for OpenMP, empty when the compiler has none."""
+        if os.environ.get("MXOP_OPENMP") == "0":
+            print("mxop: building without OpenMP (MXOP_OPENMP=0); kernels will use one thread")
+            return [], []
+        choices = [(["/openmp"], [])] if msvc else [
+            (["-fopenmp"], ["-fopenmp"]),
+            (["-Xpreprocessor", "-fopenmp"], ["-lomp"]),
+        ]  # fmt: skip
+        text = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
+        for compile_flags, link_flags in choices:
+            folder = tempfile.mkdtemp()
+            try:
+                source = Path(folder) / "probe.c"
+                source.write_text(text)
+                objects = self.compiler.compile([str(source)], output_dir=folder, extra_postargs=compile_flags)
+                self.compiler.link_executable(objects, str(Path(folder) / "probe"), extra_postargs=link_flags)
+            except Exception:  # whatever the compiler raises means that these flags do not work
+                continue
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+            return compile_flags, link_flags
+        print("mxop: the compiler has no OpenMP; building single-threaded kernels")
+        return [], []
+
+
+if __name__ == "__main__":
+    generate_instructions()
+    present = {name: path for name, path in MODULES.items() if (ROOT / path).exists()}
+    kernels = [Extension(n, [p], include_dirs=[INCLUDE]) for n, p in present.items() if "._kernels." in n]
+    core = [Extension(n, [p], include_dirs=[INCLUDE]) for n, p in present.items() if "._core." in n]
+    flags = {e.name: e.isa_flags for e in isa_extensions()}
+    extensions = cythonize(isa_extensions() + kernels, compiler_directives=KERNEL_DIRECTIVES, include_path=["."], quiet=True)
+    extensions += cythonize(core, compiler_directives=DIRECTIVES, include_path=["."], quiet=True)
+    for extension in extensions:
+        extension.isa_flags = flags.get(extension.name, [])
+    setup(ext_modules=extensions, cmdclass={"build_ext": Build})

@@ -1,0 +1,140 @@
+"""Make the golden ``.params`` and ``symbol.json`` files of this directory with MXNet 1.9.1.
+
+The files are kept, so this runs only when one is added::
+
+    python3.11 -m venv oracle
+    oracle/bin/pip install numpy==1.23.5 mxnet==1.9.1
+    MXNET_ENGINE_TYPE=NaiveEngine MXNET_MKLDNN_ENABLED=0 oracle/bin/python tests/data/make_golden.py
+
+What MXNet 1.9.1 no longer writes (records of older versions, a graph of MXNet 0.8) is put together by hand here, and
+loaded with MXNet before it is kept. ``NAME.upgraded.json`` is what MXNet makes of the old ``NAME.json``.
+"""
+
+import json
+import struct
+from pathlib import Path
+
+import mxnet as mx
+import numpy as np
+from mxnet import nd, sym
+
+HERE = Path(__file__).parent
+DTYPES = ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"]
+
+
+def counting(dtype, shape=(2, 3)):
+    """The content of every dense golden array: 0, 1, 2, ... in the given dtype."""
+    return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+
+
+def save(name, arrays, np_shape=False):
+    with mx.util.np_shape(np_shape):
+        nd.save(str(HERE / name), arrays)
+
+
+def make_params():
+    save("v2_dtypes.params", {f"arg:{t}": nd.array(counting(t), dtype=t) for t in DTYPES})
+    save("v2_list.params", [nd.array(counting("float32", (3,))), nd.array(counting("int32", (2, 1, 2)), dtype="int32")])
+    save("v2_unicode.params", {"aux:é漢": nd.array(counting("float32", (1,)))})
+    with mx.util.np_shape(True):
+        arrays = [nd.array(counting("float32", shape)) for shape in [(), (0, 2), (2, 3)]]
+    save("v3_np_shape.params", arrays, np_shape=True)
+    save("empty.params", [])
+    bfloat16 = nd.empty((2,), dtype=np.dtype([("bfloat16", np.uint16)]))
+    save("bfloat16.params", [bfloat16])  # its data are made definite below
+    rows = nd.sparse.row_sparse_array((np.array([[1, 2], [3, 4]], "float32"), [1, 3]), shape=(5, 2))
+    csr = nd.sparse.csr_matrix((np.array([1, 2, 3.0]), [0, 2, 1], [0, 1, 1, 3]), shape=(3, 4), dtype="float64")
+    zeros = nd.sparse.zeros("csr", (5, 2))
+    save("sparse.params", {"rows": rows, "csr": csr, "zeros": zeros, "dense": nd.array(counting("float32"))})
+
+    path = HERE / "bfloat16.params"
+    raw = path.read_bytes()
+    path.write_bytes(raw[:-12] + struct.pack("<HH", 0x3F80, 0x4020) + raw[-8:])  # 1.0 and 2.5
+
+    data = counting("float32").tobytes()
+    body = struct.pack("<iii", 1, 0, 0) + data
+    v1 = struct.pack("<Iiqq", 0xF993FAC8, 2, 2, 3) + body
+    oldest = struct.pack("<III", 2, 2, 3) + body
+    on_gpu = struct.pack("<Iiiqq", 0xF993FAC9, 0, 2, 2, 3) + struct.pack("<iii", 2, 3, 0) + data
+    for name, records in {"v1": [v1], "oldest": [oldest], "mixed": [v1, oldest, on_gpu]}.items():
+        names = [f"w{i}".encode() for i in range(len(records))]
+        content = struct.pack("<QQQ", 0x112, 0, len(records)) + b"".join(records) + struct.pack("<Q", len(names))
+        content += b"".join(struct.pack("<Q", len(text)) + text for text in names)
+        (HERE / f"{name}.params").write_bytes(content)
+        loaded = nd.load(str(HERE / f"{name}.params"))
+        assert all((array.asnumpy() == counting("float32")).all() for array in loaded.values()), name
+
+
+def mlp():
+    data = sym.Variable("data")
+    with mx.AttrScope(ctx_group="stage1", __remark__='a "quoted" \\ remark\tin é漢'):
+        hidden = sym.FullyConnected(data, name="fc1", num_hidden=16, attr={"lr_mult": "2"})
+        hidden = sym.BatchNorm(hidden, name="bn1", eps=1e-3, fix_gamma=False)
+    hidden = sym.LeakyReLU(hidden, act_type="prelu", name="act1")
+    weight = sym.Variable("fc2_weight", shape=(4, 16), init=mx.init.Xavier(), wd_mult=0.5, dtype="float16")
+    return sym.SoftmaxOutput(sym.FullyConnected(hidden, weight, name="fc2", num_hidden=4), name="softmax")
+
+
+def many():
+    """More than ten of everything that MXNet then spreads over lines."""
+    items = [sym.Variable(f"v{i}") for i in range(12)]
+    parts = sym.SliceChannel(sym.concat(*items, dim=1, name="joined"), num_outputs=12, name="parts")
+    return sym.Group([parts, items[3] * 2 + items[4], 1 / items[5]])
+
+
+def loop():
+    state, weight = sym.Variable("state"), sym.Variable("weight")
+    body = lambda item, states: (item + states[0] * weight, [item])  # noqa: E731
+    outputs, states = sym.contrib.foreach(body, sym.Variable("data"), [state], name="loop")
+    return sym.Group([outputs, *states])
+
+
+def old_node(op, name, inputs=(), param=None, attr=None):
+    node = {"op": op, "param": param or {}, "name": name, "inputs": list(inputs), "backward_source_id": -1}
+    return dict(node, attr=attr) if attr else node
+
+
+def v08():
+    """A graph as MXNet 0.8 wrote it: param and attr, two-element entries, no auxiliary states, unmarked attributes."""
+    hidden = {"ctx_group": "stage1", "lr_mult": "2", "weight_lr_mult": "3"}
+    nodes = [
+        old_node("null", "data"),
+        old_node("null", "fc_weight", attr={"wd_mult": "0.5"}),
+        old_node("null", "fc_bias"),
+        old_node("FullyConnected", "fc", [[0, 0], [1, 0], [2, 0]], {"no_bias": "False", "num_hidden": "4"}, hidden),
+        old_node("null", "bn_gamma"),
+        old_node("null", "bn_beta"),
+        old_node("BatchNorm", "bn", [[3, 0], [4, 0], [5, 0]], {"eps": "0.001"}, {"force_mirroring": "True"}),
+        old_node("null", "prelu_gamma"),
+        old_node("LeakyReLU", "prelu", [[6, 0], [7, 0]], {"act_type": "prelu"}),
+        old_node("argmax", "best", [[8, 0]], {"axis": "-1"}),
+    ]
+    return {"nodes": nodes, "arg_nodes": [0, 1, 2, 4, 5, 7], "heads": [[9, 0]]}
+
+
+def v093():
+    """A graph as MXNet 0.9.3 wrote it: states are inputs, but do not say how they start."""
+    graph = json.loads(sym.BatchNorm(sym.Variable("data"), name="bn").tojson())
+    for node in graph["nodes"]:
+        node.pop("attrs", None)
+    graph["nodes"][1]["attr"] = {"wd_mult": "0"}
+    graph["attrs"]["mxnet_version"] = ["int", 903]
+    return graph
+
+
+def make_symbols():
+    with mx.name.NameManager():
+        for make in (mlp, many, loop):
+            (HERE / f"{make.__name__}.json").write_text(make().tojson(), encoding="utf-8")
+        with mx.util.np_shape(True):
+            (HERE / "np_shape.json").write_text(sym.exp(sym.Variable("data"), name="exp").tojson(), encoding="utf-8")
+    for make in (v08, v093):
+        text = json.dumps(make(), indent=1)
+        (HERE / f"{make.__name__}.json").write_text(text, encoding="utf-8")
+        upgraded = sym.load_json(text).tojson()
+        (HERE / f"{make.__name__}.upgraded.json").write_text(upgraded, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    make_params()
+    make_symbols()
