@@ -34,8 +34,10 @@ MODULES = {
     "mxop._kernels.reduce": "mxop/_kernels/reduce.pyx",
     "mxop._kernels.gemm": "mxop/_kernels/gemm.pyx",
     "mxop._kernels.softmax": "mxop/_kernels/softmax.pyx",
+    "mxop._kernels.products": "mxop/_kernels/products.pyx",
     "mxop._core.array": "mxop/_core/array.pyx",
     "mxop._core.dispatch": "mxop/_core/dispatch.pyx",
+    "mxop._core.prepare": "mxop/_core/prepare.pyx",
     "mxop._core.tape": "mxop/_core/tape.pyx",
     "mxop._core.core": "mxop/_core/core.pyx",
 }
@@ -68,15 +70,15 @@ def isa_extensions() -> list[Extension]:
     """Return one extension for each instruction set of this machine."""
     levels = LEVELS.get(platform.machine().lower(), {"base": []}) if sys.platform != "win32" else {"base": []}
     template = (KERNELS / "instructions.pyx.in").read_text()
+    headers = [str(p.relative_to(ROOT)) for p in sorted((KERNELS / "include").glob("*.h"))]
     result = []
     for name, flags in levels.items():
         source = KERNELS / f"_isa_{name}.pyx"
         text = template.replace("@ISA@", name)
         if not source.exists() or source.read_text() != text:
             source.write_text(text)
-        extension = Extension(
-            f"mxop._kernels._isa_{name}", [f"mxop/_kernels/_isa_{name}.pyx"], depends=[str(GENERATED)], include_dirs=[INCLUDE]
-        )
+        sources = [f"mxop/_kernels/_isa_{name}.pyx"]
+        extension = Extension(f"mxop._kernels._isa_{name}", sources, depends=headers, include_dirs=[INCLUDE])
         extension.isa_flags = flags
         result.append(extension)
     return result

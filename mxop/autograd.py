@@ -36,26 +36,7 @@ def set_training(train_mode: bool) -> bool:
     return tape.switch_training(bool(train_mode))
 
 
-class _Scope:
-    """Sets recording and training mode for a while; None leaves one alone."""
-
-    __slots__ = ("_before", "_record", "_train")
-
-    def __init__(self, record: bool | None, train: bool | None):
-        self._record, self._train = record, train
-
-    def __enter__(self) -> None:
-        self._before = (
-            None if self._record is None else tape.switch_recording(self._record),
-            None if self._train is None else tape.switch_training(self._train),
-        )
-
-    def __exit__(self, *exception: object) -> None:
-        recording, training = self._before
-        if recording is not None:
-            tape.switch_recording(recording)
-        if training is not None:
-            tape.switch_training(training)
+_Scope = tape.Scope
 
 
 def record(train_mode: bool = True) -> _Scope:

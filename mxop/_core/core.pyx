@@ -16,9 +16,8 @@ import numpy as np
 from mxop import dtypes
 from mxop._core import array as _array, tape
 from mxop._core.array import as_numpy, empty, from_gpu, from_numpy
-from mxop._core.dispatch import (
-    Call, OpFunction, Schedule, contiguous, copy, invoke_req, op_function, prepare, prepare_formula,
-)
+from mxop._core.dispatch import OpFunction, contiguous, copy, invoke_req, op_function
+from mxop._core.prepare import Call, Schedule, prepare, prepare_formula
 from mxop.errors import DeviceError, MXNetError, OpTypeError, OpValueError
 from mxop.opdef import registry
 

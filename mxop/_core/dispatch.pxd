@@ -43,3 +43,8 @@ cdef bint is_training() noexcept nogil
 cdef bint set_recording(bint value) noexcept nogil
 cdef bint set_training(bint value) noexcept nogil
 cdef OpFunction function_of(object op)
+
+cdef object invoke_with(object op, object inputs, object attrs, object out, int req)
+cdef int compute_type(ElementwiseCall call, Array first, object inputs) except -1
+cdef bint overlaps(Array a, Array b) noexcept
+cdef bint same_dims(Array a, Array b) noexcept

@@ -23,6 +23,9 @@ from mxop.formula import compile_program, input_
 from mxop.opdef import Elementwise, Kernel, Reduction, Scalar, registry
 from mxop.opdef.reduction import _numpy_shape
 
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object sequence)   # of a list or tuple
+
 cdef extern from *:
     """
     #if defined(_MSC_VER)
@@ -170,7 +173,7 @@ cdef int raise_shapes(ElementwiseCall call, object inputs) except -1:
     raise OpValueError(f"operator {call.op.name}: inputs of shapes {shapes} do not fit together")
 
 
-cdef inline bint same_dims(Array a, Array b) noexcept:
+cdef bint same_dims(Array a, Array b) noexcept:
     cdef int i
     if a.ndim != b.ndim:
         return False
@@ -257,34 +260,80 @@ cdef Array prepared_output(object op, object out, object shape, int dtype):
 
 
 cdef object run_elementwise(ElementwiseCall call, object inputs, const Value* values, object out, int req):
-    """Run an elementwise call on arrays; return its output, or a list of several."""
-    cdef Operand operands[MAX_OPERANDS]
-    cdef Py_ssize_t shape[MAX_DIMS]
-    cdef Value whole[MAX_VALUES]
-    cdef Array first = None, a, result
-    cdef int k, ndim, n_in = call.n_in, n_out = call.n_out, dtype, ctype
-    cdef bint same = True, any_gpu = False
-    cdef Program program
-    cdef Py_ssize_t size
-    for a in inputs:
-        if first is None:
-            first = a
-        elif a is not first:
-            if a.dtype != first.dtype and call.plain_types:
-                call.op.infer_type(call.attrs, [(<Array>b).dtype for b in inputs], [-1] * n_out)
-            if same and not same_dims(a, first):
-                same = False
-                if not call.broadcast:
-                    raise_shapes(call, inputs)
-            if a.device_id != first.device_id or (a.gpu is None) != (first.gpu is None):
-                raise_devices(call.op, inputs)
-    if first is None:
+    """Run an elementwise call on a list or tuple of arrays; return its output, or a list of several."""
+    return run_items(call, PySequence_Fast_ITEMS(inputs), inputs, values, out, req)
+
+
+cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req):
+    """The body of :func:`run_elementwise`; `inputs` may be None, then they are listed only if they are needed as objects."""
+    cdef Array first, a
+    cdef int k, n_in = call.n_in
+    cdef bint same = True, plain
+    cdef list found
+    if n_in == 0:
         raise OpTypeError(f"operator {call.op.name} needs an input")
+    first = <Array>items[0]
+    plain = first.contiguous and first.gpu is None and out is None and call.plain_types and n_in + call.n_out <= 8
+    for k in range(1, n_in):
+        a = <Array>items[k]
+        if a is first:
+            continue
+        if a.dtype != first.dtype and call.plain_types:
+            call.op.infer_type(call.attrs, [(<Array>items[i]).dtype for i in range(n_in)], [-1] * call.n_out)
+        if not same_dims(a, first):
+            same = False
+            if not call.broadcast:
+                raise_shapes(call, listed(items, n_in))
+        if a.device_id != first.device_id or (a.gpu is None) != (first.gpu is None):
+            raise_devices(call.op, listed(items, n_in))
+        plain = plain and a.contiguous
+    if plain and same and first.dtype <= 1:  # float32 and float64 in one block: nothing to set up
+        found = run_plain(call, call.program(first.dtype), items, n_in, first, values)
+        if found is not None:
+            if mx_recording and call.has_rule:
+                record_elementwise(call, listed(items, n_in) if inputs is None else inputs, found, values)
+            return found[0] if call.n_out == 1 else found
+    if inputs is None:
+        inputs = listed(items, n_in)
     if first.gpu is not None:
         from mxop._gpu import run as gpu_run
         return finish_gpu(call.op, call, inputs, values, out, gpu_run.elementwise(
             call, list(inputs), [values[k].d for k in range(len(call.formula.params))], out, req))
-    dtype = first.dtype
+    return run_large(call, inputs, values, out, req, same)
+
+
+cdef list run_plain(ElementwiseCall call, Program program, PyObject** items, int n_in, Array first, const Value* values):
+    """Run a small call on plain arrays; None when it is not small."""
+    cdef char* pointers[8]
+    cdef list results
+    cdef Array result
+    cdef int k
+    if first.size > 2048:
+        return None
+    for k in range(n_in):
+        pointers[k] = (<Array>items[k]).data
+    results = []
+    for k in range(call.n_out):
+        result = alloc_like(first)
+        result.device_id = first.device_id
+        pointers[n_in + k] = result.data
+        results.append(result)
+    return results if program.run_tiny(first.size, pointers, values) else None
+
+
+cdef list listed(PyObject** items, int n):
+    return [<object>items[k] for k in range(n)]
+
+
+cdef object run_large(ElementwiseCall call, object inputs, const Value* values, object out, int req, bint same):
+    """Describe the operands to the interpreter and run the program."""
+    cdef Operand operands[MAX_OPERANDS]
+    cdef Py_ssize_t shape[MAX_DIMS]
+    cdef Value whole[MAX_VALUES]
+    cdef Array first = <Array>inputs[0], a, result
+    cdef int k, ndim, n_in = call.n_in, dtype = first.dtype, ctype
+    cdef Program program
+    cdef Py_ssize_t size
     if same:
         ndim, size = first.ndim, first.size
         memcpy(shape, first.shape_, ndim * sizeof(Py_ssize_t))
@@ -307,8 +356,7 @@ cdef object run_elementwise(ElementwiseCall call, object inputs, const Value* va
             fill_operand(&operands[k], a)
         else:
             broadcast_operand(&operands[k], a, ndim, shape)
-    # outputs
-    if out is None and n_out == 1 and call.plain_types:
+    if out is None and call.n_out == 1 and call.plain_types:
         result = alloc(ndim, shape, dtype)
         result.device_id = first.device_id
         operands[n_in].data = result.data
@@ -970,171 +1018,17 @@ cdef object call_two(OpFunction f, Array a, Array b, object out):
     """Call a two-input elementwise operator without parameters."""
     if f.numeric is None:
         f.prepare()
-    return run_elementwise(f.default, (a, b), f.defaults, out, REQ_WRITE)
+    cdef PyObject* items[2]
+    items[0], items[1] = <PyObject*>a, <PyObject*>b
+    return run_items(f.default, items, None, f.defaults, out, REQ_WRITE)
 
 
 cdef object call_scalar(OpFunction f, Array a, double d, long long i, object out):
     """Call an elementwise operator of one input and one scalar."""
     cdef Value values[MAX_VALUES]
+    cdef PyObject* items[1]
     if f.numeric is None:
         f.prepare()
     values[0].d, values[0].i = d, i
-    return run_elementwise(f.default, (a,), values, out, REQ_WRITE)
-
-
-# ---- prepared calls, for executors ----------------------------------------------------------------------------------------------
-
-cdef class Call:
-    """A call whose inference and allocation are done; ``run()`` executes it."""
-
-    cdef int execute(self) except -1:
-        return 0
-
-    def run(self):
-        """Execute the call once."""
-        self.execute()
-
-
-cdef class ProgramCall(Call):
-    """A program on fixed arrays."""
-
-    cdef Program program
-    cdef Operand* operands
-    cdef Py_ssize_t size
-    cdef Value values[MAX_VALUES]
-    cdef list arrays
-    cdef readonly str label
-
-    def __dealloc__(self):
-        from_heap(self.operands)
-
-    cdef int execute(self) except -1:
-        return self.program.run(self.size, self.operands, self.operands + self.program.n_inputs, self.values)
-
-    @property
-    def source(self):
-        """The listing of the program."""
-        return self.program.listing
-
-
-cdef extern from "stdlib.h":
-    void* calloc(size_t n, size_t size)
-    void free(void* p)
-
-
-cdef void from_heap(void* p) noexcept:
-    free(p)
-
-
-cdef class FunctionCall(Call):
-    """Any other operator on fixed arrays."""
-
-    cdef object op, attrs
-    cdef list inputs, outputs, reqs, temporary
-
-    cdef int execute(self) except -1:
-        cdef bint before = set_recording(False)
-        cdef int k
-        try:
-            invoke_with(self.op, self.inputs, self.attrs, self.temporary, REQ_WRITE)
-            for k in range(len(self.outputs)):
-                if self.temporary[k] is not self.outputs[k]:
-                    copy_into(<Array>self.temporary[k], <Array>self.outputs[k], self.reqs[k])
-        finally:
-            set_recording(before)
-        return 0
-
-
-def prepare(op, attrs, list inputs, list outputs, list reqs):
-    """Return a :class:`Call` of an operator on fixed arrays.
-
-    Parameters
-    ----------
-    op, attrs
-        The operator and its parsed parameters.
-    inputs, outputs : list of NDArray
-    reqs : list of int
-        Request of each output: 0 null, 1 write, 2 in place, 3 add.
-    """
-    cdef ElementwiseCall call
-    cdef Value values[MAX_VALUES]
-    cdef FunctionCall general
-    cdef ProgramCall fast
-    if isinstance(op, Elementwise) and not any([a._gpu is not None for a in inputs]):
-        op.check_arity(attrs, len(inputs))
-        call = function_of(op).call_for(attrs, len(inputs))
-        call.load_values(attrs, values)
-        types = [(<Array>a).dtype for a in inputs]
-        out_types = op.infer_type(attrs, types, [-1] * call.n_out)[1]
-        for a, t in zip(outputs, out_types):
-            if (<Array>a).dtype != t:
-                raise OpTypeError(f"operator {op.name}: output has dtype {dtypes.NAMES[(<Array>a).dtype]}, "
-                                  f"expected {dtypes.NAMES[t]}")
-        fast = program_call(call.program(compute_type(call, <Array>inputs[0], inputs)), inputs, outputs, reqs, op.name)
-        memcpy(fast.values, values, sizeof(values))
-        return fast
-    general = FunctionCall()
-    general.op, general.attrs, general.inputs, general.outputs, general.reqs = op, attrs, inputs, outputs, reqs
-    general.temporary = []
-    for a, req in zip(outputs, reqs):
-        alias = any([overlaps(<Array>b, <Array>a) for b in inputs])
-        general.temporary.append(a if req in (REQ_WRITE, REQ_INPLACE) and not alias else _like(a))
-    return general
-
-
-def _like(Array a):
-    cdef Array b = alloc_like(a)
-    b.device_id = a.device_id
-    if a.gpu is not None:
-        return contiguous_copy(a)
-    return b
-
-
-def prepare_formula(roots, list inputs, list outputs, list reqs):
-    """Return a :class:`Call` of a fused formula over ``input_(0)`` and on, without parameters."""
-    from mxop.opdef import Formula
-
-    cdef int ctype
-    formula = Formula(tuple(roots), ())
-    ctype = formula.compute_type((<Array>inputs[0]).dtype if inputs else (<Array>outputs[0]).dtype)
-    listing = compile_program(formula.roots, len(inputs), lambda name: interp.has_instruction(name, ctype))
-    return program_call(Program(listing, (), ctype), inputs, outputs, reqs, "fused")
-
-
-cdef ProgramCall program_call(Program program, list inputs, list outputs, list reqs, str label):
-    cdef ProgramCall call = ProgramCall()
-    cdef Array first = <Array>outputs[0], a
-    cdef int k, n_in = len(inputs)
-    call.program, call.label, call.arrays = program, label, inputs + outputs
-    call.size = first.size
-    call.operands = <Operand*>calloc(n_in + len(outputs), sizeof(Operand))
-    if call.operands == NULL:
-        raise MemoryError()
-    for k in range(n_in):
-        broadcast_operand(&call.operands[k], <Array>inputs[k], first.ndim, first.shape_)
-    for k in range(len(outputs)):
-        a = <Array>outputs[k]
-        if not same_dims(a, first):
-            raise OpValueError(f"{label}: outputs have shapes {first.shape_tuple()} and {a.shape_tuple()}")
-        fill_operand(&call.operands[n_in + k], a)
-        call.operands[n_in + k].req = reqs[k]
-        call.operands[n_in + k].staged = any([overlaps(<Array>b, a) for b in inputs])
-    return call
-
-
-cdef class Schedule:
-    """Prepared calls, run one after the other without Python in between."""
-
-    cdef readonly list calls
-
-    def __init__(self, calls):
-        self.calls = [c for c in calls]
-
-    def run(self):
-        """Execute all calls."""
-        cdef Call call
-        for call in self.calls:
-            call.execute()
-
-    def __len__(self):
-        return len(self.calls)
+    items[0] = <PyObject*>a
+    return run_items(f.default, items, None, values, out, REQ_WRITE)

@@ -8,7 +8,7 @@ May import :mod:`.array`, :mod:`.dispatch`.
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
-from mxop._core.array cimport MAX_VALUES, Array, Node, Value, alloc_tuple, detached, new_array
+from mxop._core.array cimport MAX_VALUES, Array, Node, Value, alloc_like, alloc_tuple, detached, new_array
 from mxop._core.dispatch cimport (
     BackwardPlan, ElementwiseCall, OpFunction, call_two, copy_into, function_of, invoke, is_recording, is_training,
     run_elementwise, set_recording, set_training,
@@ -113,11 +113,12 @@ def record_user(function, list inputs, list outputs):
         a.node, a.output = node, k
 
 
-cdef list ordered(list heads, bint retain):
+cdef list ordered(list heads):
     """Return the recorded calls below `heads`, latest first."""
     global _visit
     cdef Node node, parent
     cdef list stack = [], found = []
+    cdef Py_ssize_t i
     _visit += 1
     for node in heads:
         if node.visit != _visit:
@@ -132,8 +133,10 @@ cdef list ordered(list heads, bint retain):
             if parent is not None and parent.visit != _visit:
                 parent.visit = _visit
                 stack.append(parent)
-    if len(found) > 1:
-        found.sort(key=_serial_of, reverse=True)
+    for i in range(1, len(found)):
+        if (<Node>found[i]).serial > (<Node>found[i - 1]).serial:
+            found.sort(key=_serial_of, reverse=True)
+            break
     return found
 
 
@@ -200,6 +203,23 @@ cdef int back_elementwise(Node node, bint create) except -1:
             g = <Array>invoke(_unbroadcast.op, [g, node.inputs[k]], _unbroadcast.op.parse({}), None)
         push(<Node>node.parents[k], node.parent_outputs[k], g)
     return 0
+
+
+cdef Array ones_like(Array h):
+    """Return ones of the shape and type of an array, without history."""
+    cdef Array g
+    cdef Py_ssize_t i
+    if h.dtype > 1 or h.gpu is not None or h.size > 4096:
+        return call_one(_ones_like, h)
+    g = alloc_like(h)
+    g.device_id = h.device_id
+    if h.dtype == 0:
+        for i in range(g.size):
+            (<float*>g.data)[i] = 1
+    else:
+        for i in range(g.size):
+            (<double*>g.data)[i] = 1
+    return g
 
 
 cdef Array call_one(OpFunction f, Array a):
@@ -312,14 +332,14 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
     was_recording = set_recording(create_graph)
     was_training = set_training(train_mode)
     try:
-        order = ordered(nodes, retain_graph)
+        order = ordered(nodes)
         for node in order:
             if node.freed:
                 raise MXNetError(f"cannot differentiate {name_of(node)} again: its saved arrays were freed by an earlier "
                                  "backward; pass retain_graph=True to that one")
         for h in heads:
             if head_grads is None or head_grads[k] is None:
-                g = call_one(_ones_like, h)
+                g = call_one(_ones_like, h) if create_graph else ones_like(h)
             else:
                 g = <Array?>head_grads[k]
                 if g.shape_tuple() != h.shape_tuple() or g.dtype != h.dtype:
@@ -393,6 +413,28 @@ cdef int release(Node node) except -1:
     node.outputs = None
     node.freed = True
     return 0
+
+
+cdef class Scope:
+    """Sets recording and training mode inside a ``with`` block; None leaves one alone."""
+
+    cdef int record, train, was_recording, was_training
+
+    def __cinit__(self, record, train):
+        self.record = -1 if record is None else bool(record)
+        self.train = -1 if train is None else bool(train)
+
+    def __enter__(self):
+        if self.record >= 0:
+            self.was_recording = set_recording(self.record)
+        if self.train >= 0:
+            self.was_training = set_training(self.train)
+
+    def __exit__(self, kind, value, trace):
+        if self.record >= 0:
+            set_recording(self.was_recording)
+        if self.train >= 0:
+            set_training(self.was_training)
 
 
 def recording():

@@ -55,6 +55,9 @@ cdef extern from *:
     int mx_openmp() nogil
 
 BLOCK_BYTES = 8192
+cdef enum:
+    TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
+    TINY_REGISTERS = 24
 cdef const mx_isa_table* ISA = NULL
 cdef dict _index = {}
 cdef int _threads = 1
@@ -416,6 +419,30 @@ cdef class Program:
             step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
                       scalars + step.scalars * self.itemsize)
         return registers[self.n_inputs]
+
+    cdef bint run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept:
+        """Run one block on plain arrays of the compute type (inputs, then outputs); tell whether it was small enough."""
+        cdef char scalars[128]
+        cdef char scratch[TINY_BYTES + 64]
+        cdef char* registers[TINY_REGISTERS]
+        cdef char* room = <char*>((<Py_ssize_t>scratch + 63) & ~63)
+        cdef Py_ssize_t stride = (n * self.itemsize + 63) & ~63
+        cdef int k, first = self.n_inputs + self.n_outputs
+        cdef StepC* step
+        if (self.n_registers > TINY_REGISTERS or self.n_scalars > 16
+                or stride * (self.n_registers - first) > TINY_BYTES or n * self.itemsize > BLOCK_BYTES):
+            return False
+        if self.n_scalars:
+            self.fill_scalars(params, scalars)
+        for k in range(first):
+            registers[k] = arrays[k]
+        for k in range(first, self.n_registers):
+            registers[k] = room + (k - first) * stride
+        for k in range(self.n_steps):
+            step = &self.steps[k]
+            step.loop(n, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
+                      scalars + step.scalars * self.itemsize)
+        return True
 
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1:
         """Run the program on `n` elements."""

@@ -37,22 +37,23 @@ cdef void one_row(const real* x, real* y, Py_ssize_t n, real scale, bint divide,
     cdef double total = 0
     cdef real most, v, factor
     cdef Py_ssize_t i, j, whole = n - n % LANES
-    for j in range(LANES):
-        top[j] = -INFINITY
-        sums[j] = 0
     if divide:
         for i in range(n):
             y[i] = x[i] / scale
     else:
         for i in range(n):
             y[i] = x[i] * scale
-    for i in range(whole // LANES):
+    most = -INFINITY
+    if whole:
         for j in range(LANES):
-            v = y[i * LANES + j]
-            top[j] = v if v > top[j] else top[j]
-    most = top[0]
-    for j in range(1, LANES):
-        most = top[j] if top[j] > most else most
+            top[j] = -INFINITY
+            sums[j] = 0
+        for i in range(whole // LANES):
+            for j in range(LANES):
+                v = y[i * LANES + j]
+                top[j] = v if v > top[j] else top[j]
+        for j in range(LANES):
+            most = top[j] if top[j] > most else most
     for i in range(whole, n):
         most = y[i] if y[i] > most else most
     if logarithm:
@@ -71,8 +72,9 @@ cdef void one_row(const real* x, real* y, Py_ssize_t n, real scale, bint divide,
                 sums[j] += y[i * LANES + j]
         for i in range(whole, n):
             total += y[i]
-    for j in range(LANES):
-        total += sums[j]
+    if whole:
+        for j in range(LANES):
+            total += sums[j]
     if logarithm:
         factor = <real>log(total)
         for i in range(n):

@@ -52,7 +52,7 @@ class Builder:
     def __init__(self) -> None:
         self._prefix, self._source, self._order, self._count = "", None, 0, 0
 
-    def work_for(self, node: Node, suffix: str, order: int) -> None:
+    def work_for(self, node: Node, suffix: str, order: int = 0) -> None:
         """From now on make nodes for `node`: called after it, and pointing at its source."""
         self._prefix, self._source, self._order, self._count = node.name + suffix, node.source, order, 0
 
@@ -63,7 +63,9 @@ class Builder:
     def add(self, op: Operator, inputs: Sequence[Entry], attrs: Attrs) -> Node:
         """Add a node."""
         op.check_arity(attrs, len(inputs))
-        name = f"{self._prefix}{self._count}" if self._count else self._prefix
+        name = self._prefix or op.name.lstrip("_").lower()
+        if self._count:
+            name += str(self._count)
         self._count += 1
         return Node(op, attrs, tuple(inputs), name, None, self._source, self._order)
 

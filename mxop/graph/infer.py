@@ -281,7 +281,7 @@ def inside(op: Operator, attrs: Any, n_inputs: int) -> tuple[Graph, list[Node]]:
             _insides.clear()
         inputs = [variable(name) for name in op.input_names(attrs, n_inputs)]
         builder = Builder()
-        builder.work_for(variable(op.name.lstrip("_")), "_", 0)
+        builder.work_for(variable(op.name.lstrip("_")), "_inside")
         result = op.function(builder, *(builder.value((v, 0)) for v in inputs), **attrs)
         count = op.num_outputs(attrs, n_inputs)
         found = _insides[key] = Graph(entries_of(result, count, f"composite operator {op.name}")), inputs

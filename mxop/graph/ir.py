@@ -8,14 +8,15 @@ entries and all that they need.  Nothing here recurses: graphs of any depth work
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import OpTypeError
 from ..opdef import Attrs, Operator
 
 Entry = tuple["Node", int]
+T = TypeVar("T")
 
 #: Attributes for the framework rather than an operator.  A symbol has ``__lr_mult__``, which is listed as ``lr_mult`` too.
 HIDDEN_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
@@ -91,9 +92,10 @@ class Node:
         new._n_outputs = self._n_outputs
         return new
 
-    def before(self) -> tuple[Entry, ...]:
+    def needs(self) -> list[Node]:
         """Return what must run before this node: inputs, then control dependencies."""
-        return self.inputs + tuple((n, 0) for n in self.control) if self.control else self.inputs
+        found = [source for source, _ in self.inputs]
+        return found + list(self.control) if self.control else found
 
     def input_names(self) -> tuple[str, ...]:
         """Return the operator's names of the inputs."""
@@ -144,7 +146,7 @@ class Graph:
     def nodes(self) -> list[Node]:
         """All nodes, each after what it needs; MXNet's order, depth first."""
         if self._nodes is None:
-            self._nodes = topological(node for node, _ in self.outputs)
+            self._nodes = topological((node for node, _ in self.outputs), Node.needs)
         return self._nodes
 
     @property
@@ -171,24 +173,24 @@ class Graph:
         return len(self.nodes)
 
 
-def topological(heads: Iterable[Node]) -> list[Node]:
-    """Return the heads and all that they need, each node after its inputs."""
-    order: list[Node] = []
-    seen: set[Node] = set()
+def topological(heads: Iterable[T], needs: Callable[[T], Iterable[T]]) -> list[T]:
+    """Return the heads and all that they need, each item after what it needs itself, without recursion."""
+    order: list[T] = []
+    seen: set[T] = set()
     for head in heads:
         if head in seen:
             continue
         seen.add(head)
-        stack: list[tuple[Node, Iterator[Entry]]] = [(head, iter(head.before()))]
+        stack = [(head, iter(needs(head)))]
         while stack:
-            node, pending = stack[-1]
-            for below, _ in pending:
+            item, pending = stack[-1]
+            for below in pending:
                 if below not in seen:
                     seen.add(below)
-                    stack.append((below, iter(below.before())))
+                    stack.append((below, iter(needs(below))))
                     break
             else:
-                order.append(node)
+                order.append(item)
                 stack.pop()
     return order
 

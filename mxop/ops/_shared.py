@@ -36,8 +36,8 @@ def both_ways(op, forward, backward=None):
 
 def equal_shapes(op):
     """Let a kernel's first input and its output have one shape, known in both directions."""
-    op.shape(lambda shape, *others, **params: shape)
-    both_ways(op, lambda shape, *others, **params: shape, lambda out, *ins, **params: out)
+    op.shape(lambda shape, /, *others, **params: shape)
+    both_ways(op, lambda shape, /, *others, **params: shape, lambda out, *ins, **params: out)
 
 
 def typed_by_first(op):

@@ -10,9 +10,9 @@ from ..opdef.reduction import numpy_shape
 from ._shared import on_both, zero_gradient
 
 
-# ---- filled arrays --------------------------------------------------------------------------------------------------------------
+# ---- filled arrays --------------------------------------------------------------------------------------------------
 def _filled(op, value=None):
-    """Give `op` its inference and the function that fills its output; its parameter ``value`` says with what otherwise."""
+    """Give `op` its inference and the function that fills its output, with `value` or its parameter of this name."""
 
     @op.infer
     def _(ins, outs, *, shape, **params):
@@ -91,7 +91,7 @@ def ones_like(data):
     return 1
 
 
-# ---- ranges -----------------------------------------------------------------------------------------------------------------------
+# ---- ranges ---------------------------------------------------------------------------------------------------------
 @kernel(name="_arange")
 def arange(
     *,
@@ -127,7 +127,9 @@ def _length(start, stop, step, repeat):
     import math
 
     if step == 0 or repeat < 1:
-        raise OpValueError(f"operator _arange: step={step} and repeat={repeat}; expected a step other than 0 and repeat >= 1")
+        raise OpValueError(
+            f"operator _arange: step={step} and repeat={repeat}; expected a step other than 0 and repeat >= 1"
+        )
     return max(math.ceil((stop - start) / step), 0) * repeat
 
 

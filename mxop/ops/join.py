@@ -12,7 +12,7 @@ def _listed(result):
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
-# ---- concat -------------------------------------------------------------------------------------------------------------------
+# ---- concat ---------------------------------------------------------------------------------------------------------
 @kernel(name="Concat", aliases=("_sparse_concat", "concat"), num_args_param="num_args")
 def concat(*data, num_args: int = 0, dim: int = 1):
     """Join arrays along a dimension that they have.
@@ -59,7 +59,9 @@ def _(ins, outs, *, num_args, dim):
     elif len(missing) == 1:
         sizes[missing[0]] = sizes[-1] - sum(d for d in sizes[:-1] if d is not None)
         if sizes[missing[0]] < 0:
-            raise OpValueError(f"operator Concat: output has size {sizes[-1]} along dim={dim}, less than the inputs together")
+            raise OpValueError(
+                f"operator Concat: output has size {sizes[-1]} along dim={dim}, less than the inputs together"
+            )
     done = [(*common[:at], d, *common[at + 1 :]) for d in sizes]
     return done[:-1], done[-1:]
 
@@ -100,7 +102,7 @@ def _(F, heads, inputs, outputs, *, parts, dim):
     return [F.Concat(*heads, dim=dim)] + [None] * parts
 
 
-# ---- stack --------------------------------------------------------------------------------------------------------------------
+# ---- stack ----------------------------------------------------------------------------------------------------------
 @kernel(num_args_param="num_args")
 def stack(*data, axis: int = 0, num_args: int = 0):
     """Join arrays of one shape along a new dimension.
@@ -145,7 +147,7 @@ def _(F, heads, inputs, outputs, *, axis, num_args):
     return _listed(F.SliceChannel(heads[0], num_outputs=len(inputs), axis=axis, squeeze_axis=True))
 
 
-# ---- split --------------------------------------------------------------------------------------------------------------------
+# ---- split ----------------------------------------------------------------------------------------------------------
 @kernel(name="SliceChannel", aliases=("split",), num_outputs=lambda *, num_outputs, axis, squeeze_axis: num_outputs)
 def slice_channel(data, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False):
     """Split the data into equal parts along an axis.
@@ -180,11 +182,13 @@ def _(ins, outs, *, num_outputs, axis, squeeze_axis):
     size = data[at]
     if size is not None and (size % num_outputs or (squeeze_axis and size != num_outputs)):
         raise OpValueError(
-            f"operator SliceChannel: axis {axis} of shape {infer.show(data)} cannot be split into {num_outputs} equal parts"
+            f"operator SliceChannel: axis {axis} of {infer.show(data)} does not split into {num_outputs} equal parts"
             + (" of size 1 (squeeze_axis)" if squeeze_axis else "")
         )
     middle = () if squeeze_axis else (None if size is None else size // num_outputs,)
-    part = infer.same_shape("SliceChannel", ["a part of the data", "output0"], [(*data[:at], *middle, *data[at + 1 :]), part])[0]
+    part = infer.same_shape(
+        "SliceChannel", ["a part of the data", "output0"], [(*data[:at], *middle, *data[at + 1 :]), part]
+    )[0]
     return [data], [part] * num_outputs
 
 
@@ -231,7 +235,9 @@ def _parts(size, indices, sections):
     """Return the bounds of the parts of an axis."""
     if sections > 0:
         if size % sections:
-            raise OpValueError(f"operator _split_v2: an axis of size {size} cannot be split into {sections} equal parts")
+            raise OpValueError(
+                f"operator _split_v2: an axis of size {size} cannot be split into {sections} equal parts"
+            )
         step = size // sections
         return [(i * step, i * step + step) for i in range(sections)]
     starts = [slice(i, None).indices(size)[0] for i in indices]
@@ -262,7 +268,7 @@ def _(F, heads, inputs, outputs, *, indices, axis, squeeze_axis, sections):
     raise OpValueError(f"operator _split_v2: the gradient needs indices that begin with 0, not {indices}")
 
 
-# ---- repetition -------------------------------------------------------------------------------------------------------------
+# ---- repetition -----------------------------------------------------------------------------------------------------
 @kernel(aliases=("_npi_tile",))
 def tile(data, *, reps: Shape):
     """Repeat the whole data along each axis.
@@ -408,7 +414,7 @@ def _(F, heads, inputs, outputs, *, repeats, axis):
     return [F.repeat(heads[0], repeats=repeats, axis=axis), None]
 
 
-# ---- where --------------------------------------------------------------------------------------------------------------------
+# ---- where ----------------------------------------------------------------------------------------------------------
 @kernel(aliases=("_sparse_where",))
 def where(condition, x, y):
     """Choose elements of `x` where the condition is not 0, and of `y` elsewhere.
@@ -429,7 +435,11 @@ def where(condition, x, y):
 def _(ins, outs):
     condition, x, y = ins
     data = infer.same_shape("where", ("x", "y", "output"), [x, y, outs[0]])[0]
-    if condition is not None and data is not None and not (len(condition) == 1 and infer.compatible(condition, data[:1])):
+    if (
+        condition is not None
+        and data is not None
+        and not (len(condition) == 1 and infer.compatible(condition, data[:1]))
+    ):
         condition = data = infer.same_shape("where", ("condition", "x"), [condition, data])[0]
     return [condition, data, data], [data]
 
@@ -452,7 +462,8 @@ def _(inputs, outputs):
     import numpy as np
 
     from .._core import core
-    from ..formula import call, input_
+    from ..formula import input_
+    from ..opdef import F
 
     condition, x, y = inputs
     if condition.dtype_code != x.dtype_code:  # a conversion could turn 0.5 into 0
@@ -460,7 +471,7 @@ def _(inputs, outputs):
         np.not_equal(np.asarray(condition), 0, out=np.asarray(chosen), casting="unsafe")
         condition = chosen
     condition = reviewed(condition, _rows(condition.shape, x.shape))
-    formula = call("where", input_(0), input_(1), input_(2))
+    formula = F.where(input_(0), input_(1), input_(2))
     core.prepare_formula((formula,), [condition, x, y], list(outputs), [1]).run()
 
 

@@ -48,7 +48,7 @@ def product_gpu(xp, a, b, transpose_a, transpose_b):
     return xp.matmul(a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b)
 
 
-# ---- dot ----------------------------------------------------------------------------------------------------------------------
+# ---- dot ------------------------------------------------------------------------------------------------------------
 @kernel(aliases=("_sparse_dot",))
 def dot(
     lhs,
@@ -175,13 +175,13 @@ def _(xp, inputs, outputs, **params):
 @dot_grad.gradient
 def _(F, heads, inputs, outputs, *, side, **flags):
     # <h, lhs gradient> = <head, dot(h, rhs)>, which is linear in head and in rhs
-    head, other, like = inputs
+    head, other, _ = inputs
     if side == "lhs":
         return [F.dot(heads[0], other, **flags), F._dot_grad(head, heads[0], other, side="rhs", **flags), None]
     return [F.dot(other, heads[0], **flags), F._dot_grad(head, heads[0], other, side="lhs", **flags), None]
 
 
-# ---- batch_dot ----------------------------------------------------------------------------------------------------------------
+# ---- batch_dot ------------------------------------------------------------------------------------------------------
 @kernel(aliases=("_npx_batch_dot",))
 def batch_dot(
     lhs,
@@ -223,8 +223,8 @@ def _(ins, outs, *, transpose_a, transpose_b, forward_stype):
     (m, k), (j, n) = lhs[-2:][:: -1 if transpose_a else 1], rhs[-2:][:: -1 if transpose_b else 1]
     if None not in (k, j) and k != j:
         raise OpValueError(
-            f"operator batch_dot: lhs has shape {infer.show(lhs)} and rhs {infer.show(rhs)} (transpose_a={transpose_a}, "
-            f"transpose_b={transpose_b}); expected equal contracted sizes, got {k} and {j}"
+            f"operator batch_dot: lhs has shape {infer.show(lhs)} and rhs {infer.show(rhs)} "
+            f"(transpose_a={transpose_a}, transpose_b={transpose_b}); expected equal contracted sizes, got {k} and {j}"
         )
     k = j if k is None else k
     result = infer.same_shape("batch_dot", ["the product", "output"], [(*batch, m, n), outs[0]])[0]

@@ -12,7 +12,7 @@ from ._shared import both_ways, equal_shapes, on_both, size_of, typed_by_first
 from .matrix import product, product_gpu, real_types
 
 
-# ---- activations --------------------------------------------------------------------------------------------------------------
+# ---- activations ----------------------------------------------------------------------------------------------------
 @elementwise(aliases=("_npx_activation",))
 def Activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"]):
     """Apply an activation function, element by element.
@@ -68,7 +68,9 @@ def _(shape, strides, data):
     if size == 1:
         return (1,) * len(data), (1,) * len(data), 0
     if len(data) < 2 or data[1] != size:
-        raise OpValueError(f"operator LeakyReLU: gamma has shape {shape}, which does not fit axis 1 of data of shape {data}")
+        raise OpValueError(
+            f"operator LeakyReLU: gamma has shape {shape}, which does not fit axis 1 of data of shape {data}"
+        )
     return (1, size) + (1,) * (len(data) - 2), (1, step) + (1,) * (len(data) - 2), 0
 
 
@@ -102,9 +104,9 @@ def LeakyReLU(
     gamma : NDArray or Symbol
         Only for ``prelu``: the learned slope, one number or one a channel (axis 1).
     act_type : str
-        For negative ``x``: ``leaky`` gives ``slope * x``, ``elu`` ``slope * (exp(x) - 1)``, ``selu`` the self-normalising
-        ELU, ``prelu`` ``gamma * x``, ``rrelu`` the mean of the bounds times ``x``; ``gelu`` is ``x`` times the normal
-        distribution function, everywhere.
+        For negative ``x``: ``leaky`` gives ``slope * x``, ``elu`` ``slope * (exp(x) - 1)``, ``selu`` the
+        self-normalising ELU, ``prelu`` ``gamma * x``, ``rrelu`` the mean of the bounds times ``x``; ``gelu`` is ``x``
+        times the normal distribution function, everywhere.
     slope : float
     lower_bound, upper_bound : float
         The random slopes of ``rrelu`` in training lie between them; this operator always uses their mean.
@@ -128,7 +130,7 @@ def _(ins, outs, *, act_type, **params):
     return ins, [data]
 
 
-# ---- the fully connected layer --------------------------------------------------------------------------------------------
+# ---- the fully connected layer --------------------------------------------------------------------------------------
 @kernel(
     aliases=("_npx_fully_connected", "_sparse_FullyConnected"),
     active_inputs=lambda *, no_bias, **params: ("data", "weight") if no_bias else ("data", "weight", "bias"),
@@ -225,7 +227,7 @@ def _(F, heads, inputs, outputs, *, num_hidden, no_bias, flatten):
 real_types(FullyConnected)
 
 
-# ---- softmax --------------------------------------------------------------------------------------------------------------------
+# ---- softmax --------------------------------------------------------------------------------------------------------
 def _softmax_inputs(*, use_length, **params):
     return ("data", "length") if use_length else ("data",)
 
@@ -263,6 +265,7 @@ def _softmax(op, negate=False, logarithm=False):
     def _(inputs, outputs, *, axis, temperature, **params):
         import numpy as np
 
+        from .._kernels import interp
         from .._kernels import softmax as loops
 
         data, *length = (np.asarray(a) for a in inputs)
@@ -275,7 +278,8 @@ def _softmax(op, negate=False, logarithm=False):
         source = data.astype(wide, copy=False).reshape(lanes)
         target = out.reshape(lanes) if out.dtype == wide else np.empty(lanes, wide)
         counts = length[0].astype(np.int64).reshape(lanes[0], lanes[2]) if length else None
-        loops.softmax(source, target, 1.0 if temperature is None else temperature, negate, logarithm, counts)
+        heat = 1.0 if temperature is None else temperature
+        loops.softmax(source, target, heat, negate, logarithm, counts, interp.get_num_threads())
         if out.dtype != wide:
             out[...] = target.reshape(out.shape)
 

@@ -12,7 +12,7 @@ from ..opdef.reduction import numpy_shape
 from ._shared import equal_shapes, on_both, reviewed, run_op, size_of, typed_by_first, zero_gradient
 
 
-# ---- sums ---------------------------------------------------------------------------------------------------------------
+# ---- sums -----------------------------------------------------------------------------------------------------------
 @reduction("add", name="sum", aliases=("_sparse_sum", "sum_axis"))
 def sum_(data):
     """Sum along axes.
@@ -116,7 +116,7 @@ def divide_or_zero(lhs, rhs):
     return F.where(rhs == 0, 0, lhs / F.where(rhs == 0, 1, rhs))
 
 
-# ---- products -----------------------------------------------------------------------------------------------------------
+# ---- products -------------------------------------------------------------------------------------------------------
 @reduction("mul")
 def prod(data):
     """Product along axes.  Parameters as for ``sum``.
@@ -182,7 +182,7 @@ equal_shapes(product_of_others)
 def _(inputs, outputs, *, axis, exclude):
     import numpy as np
 
-    from .._kernels import products
+    from .._kernels import interp, products
 
     arrays = [np.asarray(a) for a in inputs]
     result = np.asarray(outputs[0])
@@ -190,14 +190,12 @@ def _(inputs, outputs, *, axis, exclude):
     # reduced axes last, as rows of a matrix: the kernel walks along rows
     order = [i for i in range(result.ndim) if i not in axes] + list(axes)
     moved = result.transpose(order)
-    rows = size_of(moved.shape[: result.ndim - len(axes)])
-    compute = np.float64 if result.dtype == np.float64 or result.dtype.kind in "iub" else np.float32
-    matrices = [
-        np.ascontiguousarray(a.transpose(order), dtype=compute).reshape(rows, size_of(moved.shape[-len(axes):] if axes else ()))
-        for a in arrays
-    ]  # fmt: skip
+    lead = result.ndim - len(axes)
+    rows = (size_of(moved.shape[:lead]), size_of(moved.shape[lead:]))
+    wide = np.float32 if result.dtype.kind in "fV" and result.itemsize <= 4 else np.float64
+    matrices = [np.ascontiguousarray(a.transpose(order), dtype=wide).reshape(rows) for a in arrays]
     found = np.empty_like(matrices[0])
-    products.product_of_others(matrices, found)
+    products.product_of_others(matrices, found, interp.get_num_threads())
     np.copyto(moved, found.reshape(moved.shape), casting="unsafe")
 
 
@@ -241,7 +239,7 @@ def _(F, heads, inputs, outputs, **params):
     return grads
 
 
-# ---- extrema ------------------------------------------------------------------------------------------------------------
+# ---- extrema --------------------------------------------------------------------------------------------------------
 @reduction("max", name="max", aliases=("max_axis",))
 def max_(data):
     """Largest element along axes; NaN if there is one.  Parameters as for ``sum``.
@@ -377,7 +375,7 @@ def moments(F, data, *, axes: Shape | None = None, keepdims: bool = False):
     return [center if keepdims else F.reshape_like(center, variance), variance]
 
 
-# ---- the way back: from a reduction's result to its data's shape ------------------------------------------------------------
+# ---- the way back: from a reduction's result to its data's shape ----------------------------------------------------
 def _kept(name, shape, axis, exclude):
     axes = infer.reduced_axes(name, axis, exclude, len(shape))
     return tuple(1 if i in axes else d for i, d in enumerate(shape))
@@ -498,7 +496,7 @@ def _(F, heads, inputs, outputs, **params):
     return [F._divide_by_count(heads[0], inputs[1], **params), None]
 
 
-# ---- the way back from broadcasting ------------------------------------------------------------------------------------
+# ---- the way back from broadcasting ---------------------------------------------------------------------------------
 @kernel(name="_unbroadcast")
 def unbroadcast(data, like):
     """Sum to the shape of `like`, which was broadcast to that of `data`: the gradient of broadcasting."""

@@ -11,7 +11,7 @@ from ..opdef.reduction import numpy_shape
 from ._shared import both_ways, on_both, size_of, typed_by_first, zero_gradient
 
 
-# ---- shapes that may hold unknown dimensions ------------------------------------------------------------------------------
+# ---- shapes that may hold unknown dimensions ------------------------------------------------------------------------
 def _product(dims):
     """Return the product, or None when a factor is unknown."""
     return None if None in dims else size_of(dims)
@@ -67,9 +67,10 @@ def reshaped_shape(shape, asked, reverse=False, op="Reshape"):
             whole, a, b = take(), codes[i + 1], codes[i + 2]
             if a == -1 and b == -1:
                 raise OpValueError(f"operator {op}: only one of the two sizes after -4 may be -1, in shape={asked}")
-            a, b = (_ratio(op, whole, b, asked, shape) if a == -1 else a), (
-                _ratio(op, whole, a, asked, shape) if b == -1 else b
-            )
+            if a == -1:
+                a = _ratio(op, whole, b, asked, shape)
+            elif b == -1:
+                b = _ratio(op, whole, a, asked, shape)
             if None not in (whole, a, b) and a * b != whole:
                 raise OpValueError(f"operator {op}: -4 in shape={asked} cannot split {whole} into {a} and {b}")
             result += [a, b]
@@ -104,7 +105,7 @@ def _target_shape(shape, target, keep_highest):
 def _same_size(op, shape, result):
     if _product(shape) != _product(result) and None not in shape and None not in result:
         raise OpValueError(
-            f"operator {op}: shape {shape} has {size_of(shape)} elements but the new shape {result} has {size_of(result)}"
+            f"operator {op}: shape {shape} has {size_of(shape)} elements but {result} has {size_of(result)}"
         )
     return result
 
@@ -144,10 +145,10 @@ def reshaped_strides(shape, strides, new):
 
 
 def _reshape(op, forward, backward=None):
-    """Give `op` everything that a change of shape alone needs; ``forward(shape, *others, **params)`` is the new shape."""
+    """Give `op` all that a change of shape alone needs; ``forward(shape, *others, **params)`` is the new shape."""
 
     @op.view
-    def _(shape, strides, *others, **params):
+    def _(shape, strides, /, *others, **params):
         new = _same_size(op.name, shape, forward(shape, *others, **params))
         return new, reshaped_strides(shape, strides, new), 0
 
@@ -159,7 +160,7 @@ def _reshape(op, forward, backward=None):
               backward or (lambda out, data, *others, **params: _fill_one(out, data)))  # fmt: skip
 
 
-# ---- reshape ----------------------------------------------------------------------------------------------------------------
+# ---- reshape --------------------------------------------------------------------------------------------------------
 @kernel(name="Reshape", aliases=("reshape",), inplace=((0, 0),))
 def reshape(data, *, shape: Shape = (), reverse: bool = False, target_shape: Shape = (), keep_highest: bool = False):
     """Give the same elements another shape.
@@ -220,7 +221,9 @@ def _span(begin, end, rank, side):
     b = 0 if begin is None else begin + rank if begin < 0 else begin
     e = rank if end is None else end + rank if end < 0 else end
     if not 0 <= b <= e <= rank:
-        raise OpValueError(f"operator reshape_like: {side}_begin={begin}, {side}_end={end} are no range of {rank} dimensions")
+        raise OpValueError(
+            f"operator reshape_like: {side}_begin={begin}, {side}_end={end} are no range of {rank} dimensions"
+        )
     return b, e
 
 
@@ -297,7 +300,9 @@ def _squeeze_forward(data, *, axis):
         axes = {infer.normal_axis("squeeze", a, len(data)) for a in axis}
         wrong = next((a for a in axes if data[a] not in (1, None)), None)
         if wrong is not None:
-            raise OpValueError(f"operator squeeze: axis {wrong} of shape {infer.show(data)} has size {data[wrong]}, not 1")
+            raise OpValueError(
+                f"operator squeeze: axis {wrong} of shape {infer.show(data)} has size {data[wrong]}, not 1"
+            )
         kept = tuple(d for i, d in enumerate(data) if i not in axes)
     return kept if kept or numpy_shape() else (1,)
 
@@ -305,7 +310,7 @@ def _squeeze_forward(data, *, axis):
 _reshape(squeeze, _squeeze_forward)
 
 
-# ---- transpose and flip -----------------------------------------------------------------------------------------------------
+# ---- transpose and flip ---------------------------------------------------------------------------------------------
 @kernel
 def transpose(data, *, axes: Shape = ()):
     """Permute the dimensions; reverse them when no `axes` are given.
@@ -407,12 +412,12 @@ def _(F, heads, inputs, outputs, *, axis):
     return [F.reverse(heads[0], axis=axis)]
 
 
-# ---- broadcast --------------------------------------------------------------------------------------------------------------
+# ---- broadcast ------------------------------------------------------------------------------------------------------
 def _broadcast(op, forward):
     """Give `op` everything that broadcasting needs; ``forward(shape, *others, **params)`` is the shape to reach."""
 
     @op.view
-    def _(shape, strides, *others, **params):
+    def _(shape, strides, /, *others, **params):
         result = forward(shape, *others, **params)
         lead = len(result) - len(shape)
         if lead < 0 or any(d not in (1, r) for d, r in zip(shape, result[lead:], strict=True)):
@@ -439,7 +444,9 @@ def broadcast_to(data, *, shape: Shape = ()):
 def _broadcast_to_forward(data, *, shape):
     lead = len(shape) - len(data)
     if lead < 0:
-        raise OpValueError(f"operator broadcast_to: shape={shape} has fewer dimensions than the data, {infer.show(data)}")
+        raise OpValueError(
+            f"operator broadcast_to: shape={shape} has fewer dimensions than the data, {infer.show(data)}"
+        )
     return tuple(data[i - lead] if d == 0 and i >= lead else d for i, d in enumerate(shape))
 
 
@@ -470,7 +477,9 @@ def _broadcast_axis_forward(data, *, axis, size):
     for a, s in zip(axis, size, strict=True):
         at = infer.normal_axis("broadcast_axis", a, len(data))
         if data[at] not in (1, None):
-            raise OpValueError(f"operator broadcast_axis: axis {a} of shape {infer.show(data)} has size {data[at]}, not 1")
+            raise OpValueError(
+                f"operator broadcast_axis: axis {a} of shape {infer.show(data)} has size {data[at]}, not 1"
+            )
         result[at] = s
     return tuple(result)
 
@@ -510,7 +519,7 @@ _broadcast(broadcast_like, _broadcast_like_forward)
 typed_by_first(broadcast_like)
 
 
-# ---- shapes as data -----------------------------------------------------------------------------------------------------------
+# ---- shapes as data -------------------------------------------------------------------------------------------------
 @kernel(name="_identity_with_attr_like_rhs", inplace=((0, 0),))
 def identity_with_attr_like_rhs(lhs, rhs):
     """Copy of `lhs`, which has the shape of `rhs`."""

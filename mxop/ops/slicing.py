@@ -8,7 +8,7 @@ from ..opdef import Scalar, Shape, infer, kernel
 from ._shared import both_ways, equal_shapes, on_both, typed_by_first
 
 
-# ---- ranges: one ``(start, step, count)`` for each axis ---------------------------------------------------------------------
+# ---- ranges: one ``(start, step, count)`` for each axis -------------------------------------------------------------
 def _ranges(op, shape, begin, end, step):
     """Return the elements that MXNet's ``begin``, ``end``, ``step`` choose along each axis, by Python's slice rules."""
     if len(begin) != len(end) or len(step) not in (0, len(begin)) or len(begin) > len(shape):
@@ -24,12 +24,9 @@ def _ranges(op, shape, begin, end, step):
         if size is None:  # only a slice that takes everything keeps what is unknown
             result.append((0, 1, None))
             continue
-        start, stop, s = slice_of(b, e, s).indices(size)
+        start, stop, s = slice(b, e, s).indices(size)
         result.append((start, s, len(range(start, stop, s))))
     return result
-
-
-slice_of = slice  # the operator takes the name further down
 
 
 def _axis_range(op, shape, axis, begin, end):
@@ -72,7 +69,7 @@ def _counts(ranges):
 def _slices(ranges):
     """Return Python slices for arrays."""
     return tuple(
-        slice_of(start, None if start + step * count < 0 else start + step * count, step) if count else slice_of(0, 0)
+        slice(start, None if start + step * count < 0 else start + step * count, step) if count else slice(0, 0)
         for start, step, count in ranges
     )
 
@@ -81,9 +78,11 @@ def _slice_operator(op, grad, ranges, axes_params):
     """Make a view of `op` and its adjoint of `grad`; ``ranges(shape, *others, **params)`` says what is chosen."""
 
     @op.view
-    def _(shape, strides, *others, **params):
+    def _(shape, strides, /, *others, **params):
         chosen = ranges(op.name, shape, *others, **params)
-        offset = sum(start * s for (start, _, _), s in zip(chosen, strides, strict=True)) if 0 not in _counts(chosen) else 0
+        offset = (
+            sum(start * s for (start, _, _), s in zip(chosen, strides, strict=True)) if 0 not in _counts(chosen) else 0
+        )
         return _counts(chosen), tuple(step * s for (_, step, _), s in zip(chosen, strides, strict=True)), offset
 
     both_ways(op, lambda *ins, **params: None if None in ins else _counts(ranges(op.name, *ins, **params)))
@@ -111,7 +110,7 @@ def _slice_operator(op, grad, ranges, axes_params):
         return [getattr(F, op.name)(heads[0], *others, **params), None]
 
 
-# ---- slices -------------------------------------------------------------------------------------------------------------------
+# ---- slices ---------------------------------------------------------------------------------------------------------
 @kernel(name="slice", aliases=("_npi_slice", "_npx_slice", "_sparse_slice", "crop"))
 def slice_(data, *, begin: Shape, end: Shape, step: Shape = ()):
     """Take a part of the data, by Python's slice rules along each axis.
@@ -124,7 +123,8 @@ def slice_(data, *, begin: Shape, end: Shape, step: Shape = ()):
     step : tuple of (int or None), optional
         Steps other than 0; 1 by default.
 
-    >>> mx.nd.slice(mx.nd.array([[1, 2, 3], [4, 5, 6]]), begin=(0, None), end=(2, None), step=(1, -2)).asnumpy().tolist()
+    >>> x = mx.nd.array([[1, 2, 3], [4, 5, 6]])
+    >>> mx.nd.slice(x, begin=(0, None), end=(2, None), step=(1, -2)).asnumpy().tolist()
     [[3.0, 1.0], [6.0, 4.0]]
     """
 
@@ -172,7 +172,7 @@ _slice_operator(slice_like, slice_like_grad, _like_ranges, True)
 typed_by_first(slice_like)
 
 
-# ---- assignment ---------------------------------------------------------------------------------------------------------------
+# ---- assignment -----------------------------------------------------------------------------------------------------
 @kernel(name="_slice_assign", aliases=("_crop_assign", "_npi_slice_assign"))
 def slice_assign(lhs, rhs, *, begin: Shape, end: Shape, step: Shape = ()):
     """Copy of `lhs` in which a slice, chosen as by ``slice``, holds `rhs`.

@@ -1,0 +1,164 @@
+"""Calls that are made ready once and run many times: what executors are made of.
+
+Inference, checks and allocation happen when a call is prepared; running it is a program on fixed operands, without Python.
+May import :mod:`.array`, :mod:`.dispatch`.
+"""
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from mxop._core.array cimport MAX_VALUES, Array, Value, alloc_like, broadcast_operand, fill_operand
+from mxop._core.dispatch cimport (
+    ElementwiseCall, compute_type, contiguous_copy, copy_into, function_of, invoke_with, overlaps, same_dims, set_recording,
+)
+from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program
+
+from mxop import dtypes
+from mxop._kernels import interp
+from mxop.errors import OpTypeError, OpValueError
+from mxop.formula import compile_program
+from mxop.opdef import Elementwise, Formula
+
+
+cdef class Call:
+    """A call whose inference and allocation are done; ``run()`` executes it."""
+
+    cdef int execute(self) except -1:
+        return 0
+
+    def run(self):
+        """Execute the call once."""
+        self.execute()
+
+
+cdef class ProgramCall(Call):
+    """A program on fixed arrays."""
+
+    cdef Program program
+    cdef Operand* operands
+    cdef Py_ssize_t size
+    cdef Value values[MAX_VALUES]
+    cdef list arrays
+    cdef readonly str label
+
+    def __dealloc__(self):
+        free(self.operands)
+
+    cdef int execute(self) except -1:
+        return self.program.run(self.size, self.operands, self.operands + self.program.n_inputs, self.values)
+
+    @property
+    def source(self):
+        """The listing of the program."""
+        return self.program.listing
+
+
+cdef class FunctionCall(Call):
+    """Any other operator on fixed arrays."""
+
+    cdef object op, attrs
+    cdef list inputs, outputs, reqs, temporary
+
+    cdef int execute(self) except -1:
+        cdef bint before = set_recording(False)
+        cdef int k
+        try:
+            invoke_with(self.op, self.inputs, self.attrs, self.temporary, REQ_WRITE)
+            for k in range(len(self.outputs)):
+                if self.temporary[k] is not self.outputs[k]:
+                    copy_into(<Array>self.temporary[k], <Array>self.outputs[k], self.reqs[k])
+        finally:
+            set_recording(before)
+        return 0
+
+
+def prepare(op, attrs, list inputs, list outputs, list reqs):
+    """Return a :class:`Call` of an operator on fixed arrays.
+
+    Parameters
+    ----------
+    op, attrs
+        The operator and its parsed parameters.
+    inputs, outputs : list of NDArray
+    reqs : list of int
+        Request of each output: 0 null, 1 write, 2 in place, 3 add.
+    """
+    cdef ElementwiseCall call
+    cdef Value values[MAX_VALUES]
+    cdef FunctionCall general
+    cdef ProgramCall fast
+    if isinstance(op, Elementwise) and not any([a._gpu is not None for a in inputs]):
+        op.check_arity(attrs, len(inputs))
+        call = function_of(op).call_for(attrs, len(inputs))
+        call.load_values(attrs, values)
+        types = [(<Array>a).dtype for a in inputs]
+        out_types = op.infer_type(attrs, types, [-1] * call.n_out)[1]
+        for a, t in zip(outputs, out_types):
+            if (<Array>a).dtype != t:
+                raise OpTypeError(f"operator {op.name}: output has dtype {dtypes.NAMES[(<Array>a).dtype]}, "
+                                  f"expected {dtypes.NAMES[t]}")
+        fast = program_call(call.program(compute_type(call, <Array>inputs[0], inputs)), inputs, outputs, reqs, op.name)
+        memcpy(fast.values, values, sizeof(values))
+        return fast
+    general = FunctionCall()
+    general.op, general.attrs, general.inputs, general.outputs, general.reqs = op, attrs, inputs, outputs, reqs
+    general.temporary = []
+    for a, req in zip(outputs, reqs):
+        alias = any([overlaps(<Array>b, <Array>a) for b in inputs])
+        general.temporary.append(a if req in (REQ_WRITE, REQ_INPLACE) and not alias else _like(a))
+    return general
+
+
+def _like(Array a):
+    cdef Array b = alloc_like(a)
+    b.device_id = a.device_id
+    if a.gpu is not None:
+        return contiguous_copy(a)
+    return b
+
+
+def prepare_formula(roots, list inputs, list outputs, list reqs):
+    """Return a :class:`Call` of a fused formula over ``input_(0)`` and on, without parameters."""
+    cdef int ctype
+    formula = Formula(tuple(roots), ())
+    ctype = formula.compute_type((<Array>inputs[0]).dtype if inputs else (<Array>outputs[0]).dtype)
+    listing = compile_program(formula.roots, len(inputs), lambda name: interp.has_instruction(name, ctype))
+    return program_call(Program(listing, (), ctype), inputs, outputs, reqs, "fused")
+
+
+cdef ProgramCall program_call(Program program, list inputs, list outputs, list reqs, str label):
+    cdef ProgramCall call = ProgramCall()
+    cdef Array first = <Array>outputs[0], a
+    cdef int k, n_in = len(inputs)
+    call.program, call.label, call.arrays = program, label, inputs + outputs
+    call.size = first.size
+    call.operands = <Operand*>calloc(n_in + len(outputs), sizeof(Operand))
+    if call.operands == NULL:
+        raise MemoryError()
+    for k in range(n_in):
+        broadcast_operand(&call.operands[k], <Array>inputs[k], first.ndim, first.shape_)
+    for k in range(len(outputs)):
+        a = <Array>outputs[k]
+        if not same_dims(a, first):
+            raise OpValueError(f"{label}: outputs have shapes {first.shape_tuple()} and {a.shape_tuple()}")
+        fill_operand(&call.operands[n_in + k], a)
+        call.operands[n_in + k].req = reqs[k]
+        call.operands[n_in + k].staged = any([overlaps(<Array>b, a) for b in inputs])
+    return call
+
+
+cdef class Schedule:
+    """Prepared calls, run one after the other without Python in between."""
+
+    cdef readonly list calls
+
+    def __init__(self, calls):
+        self.calls = [c for c in calls]
+
+    def run(self):
+        """Execute all calls."""
+        cdef Call call
+        for call in self.calls:
+            call.execute()
+
+    def __len__(self):
+        return len(self.calls)

@@ -1,0 +1,217 @@
+"""Fusion: regions of elementwise nodes become one formula, computed in one pass over memory.
+
+A region has one iteration space (the shape of its results) and one element type.  Its nodes lie at one *level*: the level
+grows along every edge that leaves a region, so a path that leaves a region never comes back, and regions can be run one
+after the other.  Limits keep a formula small enough for the interpreter's registers and the cache.
+Imports :mod:`.ir`, :mod:`.infer` and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtypes
+from ..formula import Expr, const, input_, leaves, param, substitute
+from ..opdef import Attrs, Composite, Elementwise, Formula, Scalar, infer
+from .infer import Known
+from .ir import NO_ATTRS, Entry, Graph, Node, topological
+from .recompute import calls_of
+from .rewrite import Moved, rebuilt
+
+MAX_INPUTS, MAX_OUTPUTS, MAX_INSTRUCTIONS = 12, 8, 64
+
+_INTEGER_RANGE = {
+    dtypes.UINT8: (0, 2**8 - 1), dtypes.INT8: (-(2**7), 2**7 - 1), dtypes.INT32: (-(2**31), 2**31 - 1),
+    dtypes.INT64: (-(2**53), 2**53),  # constants of a formula are doubles
+}  # fmt: skip
+
+
+def _inputs_of_region(*inputs):
+    """Several elementwise operators in one."""
+
+
+class Fused(Elementwise):
+    """A region of a graph as one operator.
+
+    Attributes
+    ----------
+    roots : tuple of Expr
+    members : tuple of Node
+        The nodes that it stands for.
+    """
+
+    def __init__(self, roots: tuple[Expr, ...], members: tuple[Node, ...]):
+        super().__init__(_inputs_of_region, name="_fused", broadcast=True, differentiable=False, module=__name__)
+        self.roots, self.members = roots, members
+
+    def formula(self, attrs: Attrs, n_inputs: int) -> Formula:
+        return Formula(self.roots, ())
+
+    def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
+        names = self.input_names(attrs, len(ins))
+        return ins, [infer.broadcast_shape("_fused", names, ins)] * len(self.roots)
+
+
+def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node: 0) -> Graph:
+    """Return the graph with its elementwise regions fused.
+
+    Parameters
+    ----------
+    phase : callable
+        Nodes of different phases (forward, backward) are not fused.
+    """
+    readers = Counter(e for node in graph.nodes for e in node.inputs)
+    readers.update(graph.outputs)
+    units = [members for region in _regions(graph, known, phase) for members in _chunks(region, readers)]
+    unit_of: dict[Node, Any] = {node: unit for unit in units for node in unit}
+    for node in graph.nodes:
+        unit_of.setdefault(node, (node,))
+
+    def needs(unit: tuple[Node, ...]):
+        return [unit_of[n] for node in unit for n in node.needs() if unit_of[n] is not unit]
+
+    moved: Moved = {}
+    for unit in topological((unit_of[n] for n, _ in graph.outputs), needs):
+        if len(unit) == 1:
+            new = rebuilt(unit[0], moved)
+            if new is not unit[0]:
+                known.copy(unit[0], new)
+                for k in range(new.n_outputs):
+                    moved[unit[0], k] = (new, k)
+        else:
+            _merge(unit, _outside(unit, readers), moved, known)
+    return Graph(moved.get(e, e) for e in graph.outputs)
+
+
+def _regions(graph: Graph, known: Known, phase: Callable[[Node], int]) -> list[list[Node]]:
+    """Return the connected sets of nodes that could be one formula, but for its size."""
+    kind = {node: _kind(node, known, phase) for node in graph.nodes}
+    level: dict[Node, int] = {}
+    parent: dict[Node, Node] = {}
+
+    def root(node: Node) -> Node:
+        while parent[node] is not node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    for node in graph.nodes:
+        own = kind[node]
+        level[node] = max((level[n] + (own is None or kind[n] != own) for n in node.needs()), default=0)
+        parent[node] = node
+        if own is not None:
+            for n, _ in node.inputs:
+                if kind[n] == own and level[n] == level[node]:
+                    parent[root(n)] = root(node)
+    regions: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        if kind[node] is not None:
+            regions.setdefault(root(node), []).append(node)
+    return [members for members in regions.values() if len(members) > 1]
+
+
+def _kind(node: Node, known: Known, phase: Callable[[Node], int]) -> tuple | None:
+    """Return what nodes of one formula have in common, or None when a node cannot be part of one."""
+    op = node.op
+    if not isinstance(op, Elementwise) or isinstance(op, Composite) or not node.inputs or node.control:
+        return None
+    if getattr(op, "stateful", False):
+        return None
+    shape, code = known.shape((node, 0)), known.dtype((node, 0))
+    types = {known.dtype(e) for e in node.inputs} | {known.dtype((node, k)) for k in range(node.n_outputs)}
+    if types != {code} or code == dtypes.BOOL or _formula(node, code) is None:
+        return None
+    return shape, code, phase(node)
+
+
+def _formula(node: Node, code: int) -> tuple[Formula, dict[Expr, Expr]] | None:
+    """Return a node's formula and its parameters as constants; None when it is not computed in its own type."""
+    formula = node.op.formula(node.attrs, len(node.inputs))
+    values = {}
+    for name in formula.params:
+        scalar = node.op.spec.by_name[name].kind is Scalar
+        value = node.attrs[name]
+        if scalar and code not in dtypes.FLOATS:
+            low, high = _INTEGER_RANGE[code]
+            if not low <= value <= high:  # NaN too
+                return None
+            value = int(value)
+        values[param(name, real=not scalar)] = const(float(value))
+    if formula.compute_type(code) != dtypes.COMPUTED_AS.get(code, code):
+        return None
+    return formula, values
+
+
+def _chunks(region: list[Node], readers: dict[Entry, int]) -> list[tuple[Node, ...]]:
+    """Cut a region, in order of execution, into pieces within the limits."""
+    chunks: list[list[Node]] = [[]]
+    size = _Size(readers)
+    for node in region:
+        if not size.admits(node):
+            chunks.append([])
+            size = _Size(readers)
+            size.admits(node)
+        chunks[-1].append(node)
+    return [tuple(c) for c in chunks if len(c) > 1]
+
+
+class _Size:
+    """Inputs, outputs and instructions of a chunk that grows."""
+
+    def __init__(self, readers: dict[Entry, int]) -> None:
+        self.readers = readers
+        self.inputs: set[Entry] = set()
+        self.pending: dict[Entry, int] = {}  # results, and how many readers are not in the chunk yet
+        self.instructions = 0
+
+    def admits(self, node: Node) -> bool:
+        """Add a node, or say that there is no room."""
+        inputs = self.inputs | {e for e in node.inputs if e not in self.pending}
+        pending = self.pending | {(node, k): self.readers.get((node, k), 0) for k in range(node.n_outputs)}
+        for entry in node.inputs:
+            if entry in pending:
+                pending[entry] -= 1
+        outputs = sum(1 for left in pending.values() if left > 0)
+        instructions = self.instructions + max(calls_of(node), 1)
+        fits = len(inputs) <= MAX_INPUTS and outputs <= MAX_OUTPUTS and instructions <= MAX_INSTRUCTIONS
+        if fits or not self.instructions:
+            self.inputs, self.pending, self.instructions = inputs, pending, instructions
+            return True
+        return False
+
+
+def _outside(unit: tuple[Node, ...], readers: dict[Entry, int]) -> list[Entry]:
+    """Return the entries of a chunk that others read."""
+    inside = Counter(e for node in unit for e in node.inputs)
+    results = [(node, k) for node in unit for k in range(node.n_outputs)]
+    return [e for e in results if readers.get(e, 0) > inside[e]]
+
+
+def _merge(unit: tuple[Node, ...], outside: list[Entry], moved: Moved, known: Known) -> None:
+    """Make one node of a chunk and note where the entries that others read went."""
+    inputs: list[Entry] = []
+    value: dict[Entry, Expr] = {}
+
+    def operand(entry: Entry) -> Expr:
+        if entry in value:
+            return value[entry]
+        entry = moved.get(entry, entry)
+        if entry not in inputs:
+            inputs.append(entry)
+        return input_(inputs.index(entry))
+
+    for node in unit:
+        formula, constants = _formula(node, known.dtype((node, 0)))
+        operands = {input_(i): operand(e) for i, e in enumerate(node.inputs)}
+        for k, expr in enumerate(substitute(formula.roots, operands | constants)):
+            value[node, k] = expr
+    roots = tuple(dict.fromkeys(value[e] for e in outside))
+    used = sorted({leaf.label for leaf in leaves(roots) if leaf.kind == "input"})
+    renumbered = {input_(old): input_(new) for new, old in enumerate(used)}
+    op = Fused(tuple(substitute(roots, renumbered)), unit)
+    last = unit[-1]
+    new = Node(op, NO_ATTRS, tuple(inputs[i] for i in used), f"{last.name}_fused", None, last.source, last.order)
+    known.put(new, [known.shape(e) for e in outside[: len(roots)]], [known.dtype(e) for e in outside[: len(roots)]])
+    for entry in outside:
+        moved[entry] = (new, next(k for k, r in enumerate(roots) if r is value[entry]))

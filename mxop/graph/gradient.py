@@ -1,0 +1,134 @@
+"""The gradient of a graph is a graph: every operator adds its own rule, in operators that have rules themselves.
+
+So it can be taken again, to any order.  Imports :mod:`.ir`, :mod:`.builder` and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import MXNetError, OpTypeError
+from ..opdef import registry
+from .builder import Builder, Value
+from .ir import Entry, Graph, Node, describe
+
+_SUM_AT_ONCE = 8  # a sum of more is a tree: operators take a bounded number of inputs
+
+
+def gradients(
+    heads: Sequence[Entry], head_grads: Sequence[Entry | None], variables: Sequence[Entry]
+) -> list[Entry | None]:
+    """Differentiate.
+
+    Parameters
+    ----------
+    heads : sequence of (Node, int)
+        What is differentiated; composites without a rule of their own are expanded before.
+    head_grads : sequence of (Node, int), or None for ones
+        Gradient with respect to each head.
+    variables : sequence of (Node, int)
+
+    Returns
+    -------
+    list of (Node, int)
+        Gradient with respect to each variable; None where it is zero.
+
+    Raises
+    ------
+    MXNetError
+        When an operator between heads and variables has no gradient rule.
+    """
+    graph = Graph(heads)
+    active = _active(graph, {node for node, _ in variables})
+    order = 1 + max((node.order for node in graph.nodes), default=0)
+    F = Builder()
+    parts: dict[Entry, list[Entry]] = {}
+    came_from: dict[Node, Node] = {}
+    for head, g in zip(heads, head_grads, strict=True):
+        if g is None:
+            F.work_for(head[0], "_head_grad", order)
+            g = F.ones_like(F.value(head)).entry
+        parts.setdefault(head, []).append(g)
+    for node in reversed(graph.nodes):
+        if node.op is None or node not in active or not any((node, k) in parts for k in range(node.n_outputs)):
+            continue
+        needed = [source in active for source, _ in node.inputs]
+        if not any(needed):
+            continue
+        F.work_for(node, "_backward", order)
+        for entry, g in zip(node.inputs, _apply_rule(F, node, parts, needed, came_from), strict=True):
+            if g is not None:
+                parts.setdefault(entry, []).append(g)
+                came_from.setdefault(entry[0], node)
+    found: list[Entry | None] = []
+    for entry in variables:
+        F.work_for(entry[0], "_grad", order)
+        found.append(_sum(F, parts, entry))
+    return found
+
+
+def _active(graph: Graph, variables: set[Node]) -> set[Node]:
+    """Return the nodes that depend on a variable."""
+    active = set(variables)
+    for node in graph.nodes:
+        if any(source in active for source, _ in node.inputs):
+            active.add(node)
+    return active
+
+
+def _apply_rule(F: Builder, node: Node, parts, needed: list[bool], came_from: dict[Node, Node]) -> list[Entry | None]:
+    """Return the gradient of each input of a node, as far as it is needed."""
+    outputs = [F.value((node, k)) for k in range(node.n_outputs)]
+    heads = []
+    for output in outputs:
+        g = _sum(F, parts, output.entry)
+        heads.append(F.zeros_like(output) if g is None else F.value(g))
+    inputs = [F.value(e) for e in node.inputs]
+    result = node.op.grad(F, node.attrs, heads, inputs, outputs, needed)
+    if result is None:
+        raise _no_rule(node, came_from)
+    if len(result) != len(inputs):
+        raise MXNetError(f"the gradient rule of operator {node.op.name} returned {len(result)} gradients for "
+                         f"{len(inputs)} inputs, at {describe(node)}")  # fmt: skip
+    return [_entry(node, g) if wanted else None for g, wanted in zip(result, needed, strict=True)]
+
+
+def _entry(node: Node, g: Any) -> Entry | None:
+    if g is None or isinstance(g, Value):
+        return None if g is None else g.entry
+    raise OpTypeError(f"the gradient rule of operator {node.op.name} returned {g!r}; expected what operators of F return, "
+                      f"or None for zero")  # fmt: skip
+
+
+def _sum(F: Builder, parts: dict[Entry, list[Entry]], entry: Entry) -> Entry | None:
+    """Return the sum of the gradients that reached an entry, None when none did."""
+    terms = parts.get(entry)
+    if not terms:
+        return None
+    while len(terms) > 1:
+        terms = [_add(F, terms[i : i + _SUM_AT_ONCE]) for i in range(0, len(terms), _SUM_AT_ONCE)]
+    parts[entry] = terms
+    return terms[0]
+
+
+def _add(F: Builder, terms: list[Entry]) -> Entry:
+    if len(terms) == 1:
+        return terms[0]
+    op = registry.get("elemwise_add" if len(terms) == 2 else "add_n")
+    params = {"num_args": len(terms)} if len(terms) > 2 else {}
+    return F.add(op, terms, op.parse(params)), 0
+
+
+def _no_rule(node: Node, came_from: dict[Node, Node]) -> MXNetError:
+    path = [node]
+    while path[-1] in came_from:
+        path.append(came_from[path[-1]])
+    order = 1 + max(n.order for n in path)
+    shown = " <- ".join(f"{n.name} ({n.op.name})" for n in reversed(path))
+    name = node.op.function.__name__
+    return MXNetError(
+        f"operator {node.op.name} has no gradient rule, so the gradient of order {order} is not defined; path from the "
+        f"head: {shown}; at {describe(node)}.  Give it one with @{name}.gradient, a function "
+        f"rule(F, heads, inputs, outputs, **params) that returns one gradient per input (None for zero)"
+    )

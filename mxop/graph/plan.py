@@ -1,0 +1,247 @@
+"""The memory plan: where each value of a graph lives, found before anything runs.
+
+Values that live at different times share a buffer; an elementwise result takes the place of an operand that nobody reads
+afterwards; a reshape is another view of its operand.  Results go straight into the arrays that they belong in.
+Imports :mod:`.ir`, :mod:`.infer`, :mod:`.passes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import dtypes
+from ..opdef import Elementwise
+from .infer import Known
+from .ir import Entry, Graph, Node
+from .passes import is_plain_view
+
+NULL, WRITE, ADD = 0, 1, 3
+
+
+@dataclass
+class Result:
+    """A value that belongs in a given array.
+
+    Attributes
+    ----------
+    entry : (Node, int)
+    array : NDArray
+    req : int
+        1 to write, 3 to add.
+    """
+
+    entry: Entry
+    array: Any
+    req: int = WRITE
+
+
+@dataclass
+class Phase:
+    """Nodes in order of execution, and the results to deliver: forward, or backward."""
+
+    nodes: list[Node]
+    results: list[Result]
+
+
+@dataclass
+class Home:
+    """Where a value lives.
+
+    Attributes
+    ----------
+    array : NDArray or None
+        An array that is given, or
+    buffer : int
+        a buffer of the plan.
+    req : int
+        What the node that makes the value does: write, add, or nothing when nobody reads it.
+    """
+
+    array: Any = None
+    buffer: int = -1
+    req: int = WRITE
+
+
+@dataclass
+class Plan:
+    """The homes of all values, and the buffers behind them.
+
+    Attributes
+    ----------
+    homes : dict
+        Of each entry that a node makes, aliases left out.
+    alias : dict
+        Entries that are another view of an entry.
+    copies : list of list of (entry, Result)
+        For each phase what is copied after its nodes ran.
+    buffers : list of (int, int)
+        Type and number of elements of each buffer.
+    unshared : int
+        Bytes that the values would take without sharing.
+    """
+
+    homes: dict[Entry, Home] = field(default_factory=dict)
+    alias: dict[Entry, Entry] = field(default_factory=dict)
+    copies: list[list[Result]] = field(default_factory=list)
+    buffers: list[tuple[int, int]] = field(default_factory=list)
+    unshared: int = 0
+
+    def root(self, entry: Entry) -> Entry:
+        """Return the entry whose memory an entry is a view of."""
+        return self.alias.get(entry, entry)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all buffers."""
+        return sum(dtypes.SIZES[code] * size for code, size in self.buffers)
+
+
+def size_of(shape: tuple[int, ...]) -> int:
+    size = 1
+    for d in shape:
+        size *= d
+    return size
+
+
+def make_plan(phases: Sequence[Phase], known: Known, contiguous: set[Node]) -> Plan:
+    """Plan memory for phases that run in this order, where the last may run again.
+
+    Parameters
+    ----------
+    contiguous : set of Node
+        The variables whose arrays lie in C order, so that they can be viewed in another shape.
+    """
+    plan = Plan()
+    made_in = {node: p for p, phase in enumerate(phases) for node in phase.nodes if node.op is not None}
+    delivered = {r.entry for phase in phases for r in phase.results}
+    for phase in phases:
+        for node in phase.nodes:
+            _find_alias(plan, node, delivered, known, contiguous)
+    _deliver(plan, phases, made_in)
+    last = _last_uses(plan, phases, made_in)
+    _share(plan, phases, last, known)
+    return plan
+
+
+def _find_alias(plan: Plan, node: Node, delivered: set[Entry], known: Known, contiguous: set[Node]) -> None:
+    if node.op is None or node.n_outputs != 1 or (node, 0) in delivered or not node.inputs:
+        return
+    source = plan.root(node.inputs[0])
+    if (source[0].op is None and source[0] not in contiguous) or not is_plain_view(node, known):
+        return
+    plan.alias[node, 0] = source
+
+
+def _deliver(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) -> None:
+    """Let nodes write results where they belong; what cannot be is copied afterwards."""
+    readers: dict[Entry, int] = {}
+    for phase in phases:
+        for entry in [e for node in phase.nodes for e in node.inputs] + [r.entry for r in phase.results]:
+            readers[plan.root(entry)] = readers.get(plan.root(entry), 0) + 1
+    for p, phase in enumerate(phases):
+        copies = []
+        for result in phase.results:
+            entry = result.entry
+            direct = made_in.get(entry[0]) == p and entry not in plan.homes and entry not in plan.alias
+            if direct and (result.req == WRITE or readers[entry] == 1):
+                plan.homes[entry] = Home(array=result.array, req=result.req)
+            else:
+                copies.append(result)
+        plan.copies.append(copies)
+
+
+def _last_uses(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) -> dict[Entry, int]:
+    """Return the step after which each value is not read any more."""
+    last: dict[Entry, int] = {}
+    step = 0
+    end = sum(len(phase.nodes) for phase in phases) + len(phases)
+    for p, phase in enumerate(phases):
+        for node in phase.nodes:
+            for entry in node.inputs:
+                root = plan.root(entry)
+                # a later phase may run again, so it never frees what an earlier one made
+                last[root] = step if made_in.get(root[0]) == p else end
+            step += 1
+        for result in plan.copies[p]:
+            root = plan.root(result.entry)
+            last[root] = step if made_in.get(root[0]) == p else end
+        step += 1
+    return last
+
+
+def _share(plan: Plan, phases: Sequence[Phase], last: dict[Entry, int], known: Known) -> None:
+    """Give every other value a buffer, and the buffer to another value when the last reader is done."""
+    free: dict[int, list[int]] = {}  # type -> buffers
+    ending: dict[int, list[Entry]] = {}
+    step = 0
+    for phase in phases:
+        for node in phase.nodes:
+            if node.op is not None and (node, 0) not in plan.alias:
+                taken = _take_place(plan, node, step, last, known)
+                for k in range(node.n_outputs):
+                    entry = (node, k)
+                    if entry in plan.homes:
+                        continue
+                    code, size = known.dtype(entry), size_of(known.shape(entry))
+                    plan.unshared += dtypes.SIZES[code] * size
+                    buffer = taken.get(k)
+                    if buffer is None:
+                        buffer = _allocate(plan, free.setdefault(code, []), code, size)
+                    plan.homes[entry] = Home(buffer=buffer, req=WRITE if entry in last else NULL)
+                    ending.setdefault(last.get(entry, step), []).append(entry)
+                for entry in list(ending.get(step, ())):
+                    if plan.homes[entry].buffer in taken.values() and entry[0] is not node:
+                        ending[step].remove(entry)  # it lives on as this node's output
+            _release(plan, ending.pop(step, ()), free)
+            step += 1
+        _release(plan, ending.pop(step, ()), free)
+        step += 1
+
+
+def _take_place(plan: Plan, node: Node, step: int, last: dict[Entry, int], known: Known) -> dict[int, int]:
+    """Return the buffers of dying operands that a node's outputs can take: ``{output: buffer}``."""
+    taken: dict[int, int] = {}
+    if not isinstance(node.op, Elementwise):
+        return taken
+    for k in range(node.n_outputs):
+        if (node, k) in plan.homes or (node, k) not in last:
+            continue
+        for entry in node.inputs:
+            root = plan.root(entry)
+            home = plan.homes.get(root)
+            if home is None or home.buffer < 0 or home.buffer in taken.values() or last.get(root) != step:
+                continue
+            if known.same(entry, (node, k)):
+                taken[k] = home.buffer
+                break
+    return taken
+
+
+def _allocate(plan: Plan, free: list[int], code: int, size: int) -> int:
+    """Return a free buffer: the smallest that is large enough, else the largest, made larger, else a new one."""
+    enough = [b for b in free if plan.buffers[b][1] >= size]
+    if enough:
+        best = min(enough, key=lambda b: plan.buffers[b][1])
+    elif free:
+        best = max(free, key=lambda b: plan.buffers[b][1])
+        plan.buffers[best] = (code, size)
+    else:
+        plan.buffers.append((code, size))
+        return len(plan.buffers) - 1
+    free.remove(best)
+    return best
+
+
+def _release(plan: Plan, entries: Sequence[Entry], free: dict[int, list[int]]) -> None:
+    for entry in entries:
+        buffer = plan.homes[entry].buffer
+        free.setdefault(plan.buffers[buffer][0], []).append(buffer)
+
+
+def phases_of(graph: Graph, n_forward: int) -> tuple[list[Node], list[Node]]:
+    """Return the nodes that the forward outputs need, and the others, in order of execution."""
+    forward = Graph(graph.outputs[:n_forward]).nodes
+    done = set(forward)
+    return forward, [node for node in graph.nodes if node not in done]

@@ -1,0 +1,399 @@
+"""``x[key]`` and ``x[key] = value``, as NumPy's.
+
+Integers, slices, None and ``...`` give views that share memory; arrays of integers and masks give copies.  Two things are
+MXNet's: a single element has shape ``(1,)``, and index arrays may be of a floating type (``nd.array`` makes those) when
+they hold whole numbers.  While autograd records, indexing an array that has a history calls operators
+(:mod:`mxop.ops.slicing` and :mod:`mxop.ops.indexing`), which gives gradients of every order; the result is then a copy.
+May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.ops`.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .._core import core, tape
+from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError
+from ..ops import indexing as ops
+from .register import F
+
+NDArray = core.NDArray
+
+
+# ---- keys -------------------------------------------------------------------------------------------------------------------
+def _basic(items: tuple) -> bool:
+    """Tell whether a key holds nothing but integers, slices, None and ``...``."""
+    for item in items:
+        kind = type(item)
+        if not (kind is int or kind is slice or item is None or item is Ellipsis) and (
+            kind is bool or not isinstance(item, (int, np.integer))
+        ):
+            return False
+    return True
+
+
+def _slice(item: slice, size: int) -> tuple[int, int, int]:
+    try:
+        return item.indices(size)
+    except TypeError:
+        raise OpTypeError(f"slice {item} must hold integers or None") from None
+    except ValueError as problem:
+        raise OpValueError(f"slice {item}: {problem}") from None
+
+
+def _integer(item: Any, axis: int, size: int) -> int:
+    at = operator.index(item)
+    if not -size <= at < size:
+        raise OpIndexError(f"index {at} is out of bounds for axis {axis} with size {size}")
+    return at + size if at < 0 else at
+
+
+def _expanded(items: tuple, rank: int, used: int) -> list:
+    """Return the key with ``...`` written out, so that every dimension is named."""
+    if used > rank:
+        raise OpIndexError(f"too many indices: the array has {rank} dimensions, but {used} were indexed")
+    dots = [i for i, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise OpIndexError("an index can only have a single ellipsis ('...')")
+    at = dots[0] if dots else len(items)
+    return [*items[:at], *[slice(None)] * (rank - used), *items[at + 1 :]]
+
+
+def view_of(x: NDArray, items: tuple) -> NDArray:
+    """Return the view that a basic key chooses."""
+    shape, strides = x.shape, x._strides
+    used = sum(item is not None and item is not Ellipsis for item in items)
+    new_shape, new_strides, offset, axis = [], [], 0, 0
+    for item in _expanded(items, len(shape), used):
+        if item is None:
+            new_shape.append(1)
+            new_strides.append(0)
+            continue
+        size, step = shape[axis], strides[axis]
+        if type(item) is slice:
+            start, stop, by = _slice(item, size)
+            count = len(range(start, stop, by))
+            offset += start * step if count else 0
+            new_shape.append(count)
+            new_strides.append(step * by)
+        else:
+            offset += _integer(item, axis, size) * step
+        axis += 1
+    if not new_shape and shape:  # MXNet: one element is an array of shape (1,)
+        new_shape, new_strides = [1], [1]
+    return x._view(tuple(new_shape), tuple(new_strides), 0 if 0 in new_shape else offset)
+
+
+def _index_array(item: Any, xp: Any) -> Any:
+    """Return one array of a key as NumPy (or CuPy) wants it: integers or a mask."""
+    if isinstance(item, NDArray):
+        item = item._gpu if item._gpu is not None else core.as_numpy(item)
+    if isinstance(item, str) or (item is not None and not isinstance(item, (xp.ndarray, np.ndarray, list, tuple, np.generic, bool))
+                                 and not hasattr(item, "__array__") and not hasattr(item, "__index__")):  # fmt: skip
+        raise OpIndexError(f"an array cannot be indexed with {item!r} ({type(item).__name__}); expected integers, slices, "
+                           "None, ..., or arrays of integers or booleans")  # fmt: skip
+    try:
+        found = xp.asarray(item)
+    except (TypeError, ValueError):
+        raise OpIndexError(f"index {item!r} is not an array of integers or booleans") from None
+    kind = found.dtype.kind
+    if kind in "iub":
+        return found
+    if found.size == 0 and kind == "f":
+        return found.astype(np.int64)
+    # MXNet's arrays are float32 unless told otherwise, so those are indices too; a bare 1.5 is a mistake
+    if (kind == "f" or found.dtype.name == "bfloat16") and not isinstance(item, (float, np.generic)):
+        whole = found.astype(np.int64)
+        if (whole == found).all():
+            return whole
+    raise OpIndexError(f"index {item!r} is not an integer")
+
+
+def _numpy_key(items: tuple, xp: Any) -> tuple:
+    """Return a key in which arrays are NumPy's (or CuPy's)."""
+    return tuple(
+        item if item is None or item is Ellipsis or isinstance(item, slice) or _basic((item,)) else _index_array(item, xp)
+        for item in items
+    )
+
+
+def _tracked(x: NDArray) -> bool:
+    return tape.recording() and tape.tracked(x)
+
+
+def _memory(x: NDArray) -> tuple[Any, Any]:
+    """Return an array's memory as NumPy's or CuPy's, and that module."""
+    if x._gpu is not None:
+        import cupy
+
+        return x._gpu, cupy
+    return core.as_numpy(x), np
+
+
+def _wrapped(found: Any, x: NDArray) -> NDArray:
+    """Return a result of NumPy or CuPy as an array on the device of `x`."""
+    if x._gpu is not None:
+        return core.from_gpu(found, x.context.device_id)
+    result = core.from_numpy(np.ascontiguousarray(found), False)
+    if x.context.device_id:
+        core._array.set_device(result, x.context.device_id)
+    return result
+
+
+# ---- reading ----------------------------------------------------------------------------------------------------------------
+def getitem(x: NDArray, key: Any) -> NDArray:
+    """Return ``x[key]``: a view for basic keys, a copy for arrays of integers and masks.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> x = mx.nd.array([[1, 2, 3], [4, 5, 6]])
+    >>> x[1, ::-1].asnumpy().tolist(), x[:, [0, 0]].asnumpy().tolist(), x[0, 1].shape
+    ([6.0, 5.0, 4.0], [[1.0, 1.0], [4.0, 4.0]], (1,))
+    """
+    items = key if type(key) is tuple else (key,)
+    if _basic(items):
+        return _recorded_basic(x, items) if _tracked(x) else view_of(x, items)
+    if _tracked(x):
+        return _recorded(x, items)
+    memory, xp = _memory(x)
+    try:
+        found = memory[_numpy_key(items, xp)]
+    except (IndexError, TypeError) as problem:
+        raise _index_error(problem) from None
+    return _wrapped(found.reshape(1) if found.ndim == 0 and x.ndim else found, x)
+
+
+def _index_error(problem: Exception) -> Exception:
+    return problem if isinstance(problem, MXNetError) else OpIndexError(str(problem))
+
+
+def _exact(items: list, shape: tuple) -> list:
+    """Return a key, every dimension named, whose numbers count from the start."""
+    result, axis = [], 0
+    for item in items:
+        if item is None:
+            result.append(None)
+            continue
+        if isinstance(item, slice):
+            start, stop, step = _slice(item, shape[axis])
+            count = len(range(start, stop, step))
+            result.append(slice(start, None if stop < 0 else stop, step) if count else slice(0, 0, 1))
+        elif isinstance(item, (int, np.integer)):
+            result.append(_integer(item, axis, shape[axis]))
+        else:
+            result.append(item)
+        axis += 1
+    return result
+
+
+def _recorded_basic(x: NDArray, items: tuple) -> NDArray:
+    """Index by operators that are differentiable: a slice, and a reshape that drops and adds dimensions."""
+    goal = view_of(x, items).shape
+    used = sum(item is not None and item is not Ellipsis for item in items)
+    exact = _exact(_expanded(items, x.ndim, used), x.shape)
+    if x.ndim == 0 or 0 in x.shape or 0 in goal:  # a 0 in a shape would be a code for Reshape
+        if goal == (1,) and x.ndim and all(isinstance(i, int) for i in exact):
+            exact.append(None)
+        return F._getitem(x, key=ops.written(exact))
+    parts = [i if isinstance(i, slice) else slice(i, i + 1, 1) for i in exact if i is not None]
+    part = F.slice(x, begin=tuple(p.start for p in parts), end=tuple(p.stop for p in parts), step=tuple(p.step for p in parts))
+    return part if part.shape == goal else F.Reshape(part, shape=goal)
+
+
+def _recorded_key(x: NDArray, items: tuple) -> tuple[str, list[NDArray]]:
+    """Return a key with arrays as text, and its index arrays; masks become arrays of indices."""
+    xp = _memory(x)[1]
+    found = _numpy_key(items, xp)
+    if any(isinstance(i, xp.ndarray) and i.dtype.kind == "b" and i.ndim == 0 for i in found):
+        raise OpIndexError("indexing with a single boolean is not differentiable; use x[None] or detach()")
+    used = sum(i.ndim if isinstance(i, xp.ndarray) and i.dtype.kind == "b" else i is not None and i is not Ellipsis for i in found)
+    place, arrays, axis = [], [], 0
+    for item in _expanded(found, x.ndim, used):
+        if not isinstance(item, xp.ndarray):
+            place.append(item)
+            axis += item is not None
+        elif item.dtype.kind == "b":
+            want = x.shape[axis : axis + item.ndim]
+            if item.shape != want:
+                raise OpIndexError(f"a mask of shape {item.shape} does not fit the dimensions {want} of the array of shape {x.shape}")
+            arrays += [_wrapped(a.astype(np.int64), x) for a in item.nonzero()]
+            place += [ops.ARRAY] * item.ndim
+            axis += item.ndim
+        else:
+            arrays.append(_wrapped(item.astype(np.int64), x))
+            place.append(ops.ARRAY)
+            axis += 1
+    return ops.written(_exact(place, x.shape)), arrays
+
+
+def _recorded(x: NDArray, items: tuple) -> NDArray:
+    key, arrays = _recorded_key(x, items)
+    found = F._getitem(x, *arrays, key=key)
+    return F.Reshape(found, shape=(1,)) if found.ndim == 0 else found
+
+
+# ---- writing ----------------------------------------------------------------------------------------------------------------
+def setitem(x: NDArray, key: Any, value: Any) -> None:
+    """Do ``x[key] = value``; the value is converted to the array's type and broadcast to the part that the key names.
+
+    Inside ``autograd.record()`` an array with a history cannot be changed. Assigning a value with a history to a part of an
+    array without one gives the array that history.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> x = mx.nd.zeros((2, 3))
+    >>> x[0, ::2] = [1, 2]
+    >>> x.asnumpy().tolist()
+    [[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]]
+    """
+    items = key if type(key) is tuple else (key,)
+    if tape.recording():
+        if tape.tracked(x):
+            raise MXNetError(
+                "assigning to an array that autograd has recorded (x[...] = value) is not supported inside autograd.record(); "
+                "assign outside the scope, or build a new array, such as with nd.concat, nd.stack or nd.where"
+            )
+        if isinstance(value, NDArray) and tape.tracked(value):
+            return _recorded_assign(x, items, value)
+    if not _basic(items):
+        return _assign_advanced(x, items, value)
+    part = view_of(x, items)
+    if isinstance(value, NDArray):
+        if value.context != x.context:
+            value = value.as_in_context(x.context)
+        core.copy(_broadcast(value, part.shape), part)
+        return None
+    memory, xp = _memory(part)
+    _check_writable(x)
+    memory[...] = _numpy_value(value, part, xp)
+    return None
+
+
+def _check_writable(x: NDArray) -> None:
+    if x._gpu is None and not core.as_numpy(x).flags.writeable:
+        raise OpValueError("the array's memory is read-only (it was made from a read-only buffer)")
+
+
+def _fitting(shape: tuple, goal: tuple) -> tuple:
+    """Return a value's shape without leading ones that the part of the array does not have; it must broadcast."""
+    found = shape
+    while len(found) > len(goal) and found[0] == 1:
+        found = found[1:]
+    lead = len(goal) - len(found)
+    if lead < 0 or any(d not in (1, g) for d, g in zip(found, goal[lead:], strict=True)):
+        raise OpValueError(f"cannot assign a value of shape {shape} to a part of shape {goal}: it does not broadcast")
+    return found
+
+
+def _broadcast(value: NDArray, goal: tuple) -> NDArray:
+    """Return a view of a value in the shape of the part that it is assigned to."""
+    if value.shape == goal:
+        return value
+    shape = _fitting(value.shape, goal)
+    lead = len(goal) - len(shape)
+    strides = value._strides[value.ndim - len(shape) :]
+    steps = tuple(0 if d == 1 else s for d, s in zip(shape, strides, strict=True))
+    return value._view(goal, (0,) * lead + steps, 0)
+
+
+def numeric(value: Any, xp: Any = np) -> Any:
+    """Return something array-like as NumPy's array of numbers; raise where it is none."""
+    try:
+        found = xp.asarray(value)
+        if found.dtype.kind == "O":  # integers beyond 64 bits
+            found = found.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise OpTypeError(f"{type(value).__name__} {_short(value)} is not an array of numbers: {problem}") from None
+    if found.dtype.kind not in "biuf" and found.dtype.name != "bfloat16":
+        raise OpTypeError(f"{type(value).__name__} {_short(value)} is not an array of numbers (its dtype is {found.dtype})")
+    return found
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def converted(found: Any, code: int) -> Any:
+    """Return numbers in an element type, wrapping integers and cutting fractions as C does, without warnings."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return found.astype(dtypes.numpy_dtype(code), copy=False)
+
+
+def _numpy_value(value: Any, x: NDArray, xp: Any, shape: tuple | None = None) -> Any:
+    """Return a value in the type of `x`, in a shape that broadcasts to `shape` (that of `x`)."""
+    if value is None:
+        raise OpTypeError("cannot assign None to elements of an array")
+    if isinstance(value, NDArray):
+        found = _memory(value)[0]
+    else:
+        found = numeric(value, xp)
+    goal = x.shape if shape is None else shape
+    return converted(found, x.dtype_code).reshape(_fitting(found.shape, goal))
+
+
+def _assign_advanced(x: NDArray, items: tuple, value: Any) -> None:
+    memory, xp = _memory(x)
+    if isinstance(value, NDArray) and value.context != x.context:
+        value = value.as_in_context(x.context)
+    _check_writable(x)
+    try:
+        key = _numpy_key(items, xp)
+        found = numeric(value, xp) if not isinstance(value, NDArray) else _memory(value)[0]
+        if value is None:
+            raise OpTypeError("cannot assign None to elements of an array")
+        memory[key] = converted(found, x.dtype_code)
+    except (IndexError, TypeError) as problem:
+        raise _index_error(problem) from None
+    except ValueError as problem:
+        raise (problem if isinstance(problem, MXNetError) else OpValueError(f"cannot assign: {problem}")) from None
+
+
+def _recorded_assign(x: NDArray, items: tuple, value: NDArray) -> None:
+    """Assign a value with a history: the array gets a history in which the value's gradient is the part's."""
+    key, arrays = _recorded_key(x, items)
+    if arrays and not _distinct(x, ops.read(key), arrays):
+        raise OpIndexError("assigning a recorded value through indices that name an element twice is not differentiable")
+    goal = ops.indexed_shape("x[key] = value", x.shape, ops.read(key), [a.shape for a in arrays])
+    if value.context != x.context:
+        value = value.as_in_context(x.context)
+    if value.dtype != x.dtype:
+        value = F.Cast(value, dtype=x.dtype_code)
+    shape = _fitting(value.shape, goal)
+    if shape != value.shape:
+        value = value.reshape(shape)
+    if value.shape != goal:
+        value = F.broadcast_to(value.reshape((1,) * (len(goal) - value.ndim) + value.shape), shape=goal)
+    op = core.op_function(core.registry.get("_setitem")).op
+    core.invoke(op, [x, value, *arrays], op.parse({"key": key}), x)
+
+
+def _distinct(x: NDArray, items: tuple, arrays: list) -> bool:
+    """Tell whether a key with arrays names every element at most once."""
+    memory, xp = _memory(x)
+    places = xp.arange(x.size).reshape(x.shape)
+    rest = iter([_memory(a)[0] for a in arrays])
+    try:
+        named = places[tuple(next(rest) if isinstance(i, str) else i for i in items)]
+    except IndexError as problem:
+        raise _index_error(problem) from None
+    return xp.unique(named).size == named.size
+
+
+# ---- iteration --------------------------------------------------------------------------------------------------------------
+def iterate(x: NDArray):
+    """Yield ``x[0], x[1], ...``."""
+    if x.ndim == 0:
+        raise OpTypeError("iteration over a 0-d array")
+    return (getitem(x, i) for i in range(x.shape[0]))
+
+
+def contains(x: NDArray, value: Any) -> bool:
+    """Tell whether an element equals a value, as NumPy does."""
+    memory = x.asnumpy()
+    return bool((memory == (value.asnumpy() if isinstance(value, NDArray) else value)).any())

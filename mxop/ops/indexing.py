@@ -1,0 +1,248 @@
+"""What ``x[key]`` and ``x[key] = value`` record while autograd runs: NumPy's indexing as operators.
+
+The integer arrays of a key are inputs; the rest of it is text (see :func:`written`), so that calls can be cached, shown and
+stored.  Users index arrays and need none of these operators by name.  May import :mod:`mxop.opdef` only.
+"""
+
+from functools import lru_cache
+
+from ..errors import OpIndexError, OpValueError
+from ..opdef import kernel
+
+ARRAY, NEW = "@", "new"
+
+
+# ---- keys as text -----------------------------------------------------------------------------------------------------------
+def written(items):
+    """Write a key: ``start:stop:step`` for a slice, a number, ``new`` for None, ``@`` for the next array of indices.
+
+    Examples
+    --------
+    >>> written([slice(0, 3, 1), 2, None, "@"])
+    '0:3:1,2,new,@'
+    """
+    texts = []
+    for item in items:
+        if item is None:
+            texts.append(NEW)
+        elif isinstance(item, slice):
+            texts.append(":".join("" if part is None else str(part) for part in (item.start, item.stop, item.step)))
+        else:
+            texts.append(str(item))
+    return ",".join(texts)
+
+
+@lru_cache(maxsize=1024)
+def read(key):
+    """Return the items of a written key; arrays stay ``'@'``.
+
+    Examples
+    --------
+    >>> read("0:3:1,2,new,@")
+    (slice(0, 3, 1), 2, None, '@')
+    """
+    items = []
+    for text in key.split(",") if key else ():
+        text = text.strip()
+        if text == ARRAY:
+            items.append(ARRAY)
+        elif text == NEW:
+            items.append(None)
+        elif ":" in text:
+            parts = [int(part) if part else None for part in text.split(":")]
+            items.append(slice(*parts) if len(parts) > 1 else slice(parts[0]))
+        else:
+            items.append(int(text))
+    return tuple(items)
+
+
+def _filled(op, items, arrays):
+    """Return the key for NumPy or CuPy, with its arrays in their places."""
+    if items.count(ARRAY) != len(arrays):
+        raise OpValueError(f"operator {op}: the key has {items.count(ARRAY)} places for arrays, {len(arrays)} given")
+    rest = iter(arrays)
+    return tuple(next(rest) if isinstance(item, str) else item for item in items)
+
+
+# ---- the shape of data[key] ---------------------------------------------------------------------------------------------------
+def _broadcast(op, shapes):
+    rank = max(len(s) for s in shapes)
+    result = [1] * rank
+    for s in shapes:
+        for at, d in enumerate(s, rank - len(s)):
+            if d != 1:
+                if result[at] not in (1, d):
+                    raise OpIndexError(f"operator {op}: index arrays of shapes {', '.join(map(str, shapes))} do not broadcast")
+                result[at] = d
+    return result
+
+
+def indexed_shape(op, data, items, arrays):
+    """Return the shape of ``data[key]`` by NumPy's rules.
+
+    Parameters
+    ----------
+    op : str
+        For messages.
+    data : tuple of int
+        Shape of the data.
+    items : tuple
+        The key, ``'@'`` standing for arrays; dimensions that it does not mention are taken whole.
+    arrays : sequence of tuple of int
+        Shapes of the arrays.
+
+    Examples
+    --------
+    >>> indexed_shape("_getitem", (4, 5, 6), (slice(None), "@", None, "@"), [(2, 1), (3,)])
+    (2, 3, 4, 1)
+    """
+    used = sum(item is not None for item in items)
+    if used > len(data):
+        raise OpIndexError(f"operator {op}: too many indices: the data has {len(data)} dimensions, the key names {used}")
+    # beside an array, a number is an index array too
+    advanced = [i for i, item in enumerate(items) if isinstance(item, (int, str))] if ARRAY in items else []
+    together = _broadcast(op, arrays) if advanced else []
+    adjacent = not advanced or advanced[-1] - advanced[0] == len(advanced) - 1
+    result, axis = [] if adjacent else list(together), 0
+    for i, item in enumerate(items):
+        if item is None:
+            result.append(1)
+            continue
+        if isinstance(item, slice):
+            result.append(len(range(*item.indices(data[axis]))))
+        elif adjacent and advanced and i == advanced[0]:
+            result += together
+        axis += 1
+    return tuple(result + list(data[axis:]))
+
+
+# ---- operators ------------------------------------------------------------------------------------------------------------------
+def _take(op, data, key):
+    try:
+        return data[key]
+    except IndexError as problem:
+        raise OpIndexError(f"operator {op}: {problem}") from None
+
+
+@kernel(name="_getitem")
+def getitem(*data, key: str):
+    """Index the first input with `key`, in which the other inputs stand for ``@``; repeated indices repeat elements.
+
+    >>> x, rows = mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([1, 1, 0], dtype="int64")
+    >>> mx.nd._internal._getitem(x, rows, key="@,0").asnumpy().tolist()
+    [3.0, 3.0, 1.0]
+    """
+
+
+@getitem.shape
+def _(data, *arrays, key):
+    return indexed_shape("_getitem", data, read(key), arrays)
+
+
+@kernel(name="_getitem_grad")
+def getitem_grad(*data, key: str):
+    """Add the elements of the first input up at their places in zeros like the second: the gradient of ``_getitem``.
+
+    Elements with one place are added in order, in float32 at least, so that the result is the same every time.
+    """
+
+
+@getitem_grad.shape
+def _(head, like, *arrays, key):
+    return like
+
+
+@kernel(name="_setitem")
+def setitem(*data, key: str):
+    """Copy of the first input in which the elements that `key` names are those of the second.
+
+    >>> x, y = mx.nd.zeros((3,)), mx.nd.ones((2,))
+    >>> mx.nd._internal._setitem(x, y, key="0:3:2").asnumpy().tolist()
+    [1.0, 0.0, 1.0]
+    """
+
+
+@setitem.shape
+def _(data, value, *arrays, key):
+    part = indexed_shape("_setitem", data, read(key), arrays)
+    if part != value:
+        raise OpValueError(f"operator _setitem: the value has shape {value} but the part of the data has shape {part}")
+    return data
+
+
+for _op in (getitem, getitem_grad, setitem):
+    _op.dtype(lambda first, *others, key: first)
+
+
+@getitem.cpu
+def _(inputs, outputs, *, key):
+    import numpy as np
+
+    data, *arrays = (np.asarray(a) for a in inputs)
+    np.asarray(outputs[0])[...] = _take("_getitem", data, _filled("_getitem", read(key), arrays))
+
+
+@getitem.gpu
+def _(xp, inputs, outputs, *, key):
+    outputs[0][...] = _take("_getitem", inputs[0], _filled("_getitem", read(key), inputs[1:]))
+
+
+@getitem_grad.cpu
+def _(inputs, outputs, *, key):
+    import numpy as np
+
+    head, _, *arrays = (np.asarray(a) for a in inputs)
+    result = np.asarray(outputs[0])
+    place = _filled("_getitem_grad", read(key), arrays)
+    if not arrays:  # no element is taken twice
+        result[...] = 0
+        result[place] = head
+        return
+    wide = np.zeros(result.shape, np.result_type(result.dtype, np.float32) if result.dtype.kind not in "biu" else np.int64)
+    np.add.at(wide, place, head.astype(wide.dtype))
+    result[...] = wide.astype(result.dtype)
+
+
+@getitem_grad.gpu
+def _(xp, inputs, outputs, *, key):
+    head, _, *arrays = inputs
+    place = _filled("_getitem_grad", read(key), arrays)
+    wide = xp.zeros(outputs[0].shape, xp.float64 if outputs[0].dtype == xp.float64 else xp.float32)
+    if arrays:
+        xp.add.at(wide, place, head.astype(wide.dtype))
+    else:
+        wide[place] = head
+    outputs[0][...] = wide.astype(outputs[0].dtype)
+
+
+@setitem.cpu
+def _(inputs, outputs, *, key):
+    import numpy as np
+
+    data, value, *arrays = (np.asarray(a) for a in inputs)
+    result = np.asarray(outputs[0])
+    result[...] = data
+    result[_filled("_setitem", read(key), arrays)] = value
+
+
+@setitem.gpu
+def _(xp, inputs, outputs, *, key):
+    outputs[0][...] = inputs[0]
+    outputs[0][_filled("_setitem", read(key), inputs[2:])] = inputs[1]
+
+
+@getitem.gradient
+def _(F, heads, inputs, outputs, *, key):
+    return [F._getitem_grad(heads[0], *inputs, key=key)] + [None] * (len(inputs) - 1)
+
+
+@getitem_grad.gradient
+def _(F, heads, inputs, outputs, *, key):
+    return [F._getitem(heads[0], *inputs[2:], key=key)] + [None] * (len(inputs) - 1)
+
+
+@setitem.gradient
+def _(F, heads, inputs, outputs, *, key):
+    # the caller sees to it that no place is named twice
+    data = F._setitem(heads[0], F.zeros_like(inputs[1]), *inputs[2:], key=key)
+    return [data, F._getitem(heads[0], *inputs[2:], key=key)] + [None] * (len(inputs) - 2)
