@@ -6,17 +6,15 @@ the class there.  May import :mod:`.array`, :mod:`.dispatch`, :mod:`.tape`.
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyTypeObject
 
 from mxop._core.array cimport Array, Node, alloc_like, detached, view_of
-from mxop._core.dispatch cimport (
-    OpFunction, call_scalar, call_two, contiguous_copy, copy_into, function_of, invoke, is_recording,
-)
-from mxop._kernels.interp cimport REQ_WRITE
+from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
 
 import numpy as np
 
 from mxop import dtypes
 from mxop._core import array as _array, tape
 from mxop._core.array import as_numpy, empty, from_gpu, from_numpy
-from mxop._core.dispatch import OpFunction, contiguous, copy, invoke_req, op_function
+from mxop._core.dispatch import OpFunction, invoke_req, op_function
+from mxop._core.transfer import contiguous, copy
 from mxop._core.prepare import Call, Schedule, prepare, prepare_formula
 from mxop.errors import DeviceError, MXNetError, OpTypeError, OpValueError
 from mxop.opdef import registry

@@ -7,9 +7,10 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from mxop._core.array cimport MAX_VALUES, Array, Value, alloc_like, broadcast_operand, fill_operand
-from mxop._core.dispatch cimport (
-    ElementwiseCall, compute_type, contiguous_copy, copy_into, function_of, invoke_with, overlaps, same_dims, set_recording,
-)
+from mxop._core.dispatch cimport invoke_with
+from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type
+from mxop._core.record cimport set_recording
+from mxop._core.transfer cimport contiguous_copy, copy_into, overlaps, same_dims
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program
 
 from mxop import dtypes
@@ -88,7 +89,7 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     cdef ProgramCall fast
     if isinstance(op, Elementwise) and not any([a._gpu is not None for a in inputs]):
         op.check_arity(attrs, len(inputs))
-        call = function_of(op).call_for(attrs, len(inputs))
+        call = call_for(op, attrs, len(inputs))
         call.load_values(attrs, values)
         types = [(<Array>a).dtype for a in inputs]
         out_types = op.infer_type(attrs, types, [-1] * call.n_out)[1]

@@ -9,13 +9,14 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
 from mxop._core.array cimport MAX_VALUES, Array, Node, Value, alloc_like, alloc_tuple, detached, new_array
-from mxop._core.dispatch cimport (
-    BackwardPlan, ElementwiseCall, OpFunction, call_two, copy_into, function_of, invoke, is_recording, is_training,
-    run_elementwise, set_recording, set_training,
-)
+from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
+from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, run_elementwise
+from mxop._core.record cimport is_recording, is_training, set_recording, set_training
+from mxop._core.transfer cimport copy_into
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop import dtypes
+from mxop._core.record import make_node
 from mxop.errors import MXNetError, OpTypeError, OpValueError
 from mxop.opdef import registry
 
@@ -100,12 +101,11 @@ def node_parts(Node n):
 
 def record_user(function, list inputs, list outputs):
     """Record a call of an autograd.Function."""
-    from mxop._core import dispatch
     cdef Node node
     cdef Array a
     if not any([(<Array>a).node is not None for a in inputs]):
         return
-    node = dispatch.make_node(inputs, len(outputs))
+    node = make_node(inputs, len(outputs))
     node.user = function
     node.inputs = inputs
     node.outputs = [detached(<Array>a) for a in outputs]

@@ -53,6 +53,9 @@ class Solver:
 
     error: type[MXNetError] = OpValueError
 
+    def __contains__(self, node: Node) -> bool:
+        return node in self._at
+
     def get(self, entry: Entry) -> Any:
         """Return what is known of an entry."""
         return self._values[self._at[entry[0]]][entry[1]]
@@ -224,7 +227,7 @@ class Known:
         """Infer everything from the shapes and types of the variables."""
         shapes, types = Shapes(graph), Types(graph)
         for node, (shape, code) in given.items():
-            if node in shapes._at:
+            if node in shapes:
                 shapes.set((node, 0), shape)
                 types.set((node, 0), code)
         shapes.run()
@@ -292,15 +295,14 @@ def expand_infer(op: Operator, attrs: Any, ins: list, outs: list, what: str) -> 
     """Infer a composite's shapes or types through the operators inside."""
     graph, inputs = inside(op, attrs, len(ins))
     solver: Solver = Shapes(graph) if what == "shape" else Types(graph)
-    present = solver._at
     for node, value in zip(inputs, ins, strict=True):
-        if node in present and value != solver.unknown:
+        if node in solver and value != solver.unknown:
             solver.set((node, 0), value)
     for entry, value in zip(graph.outputs, outs, strict=True):
         if value != solver.unknown:
             solver.set(entry, value)
     solver.run()
-    found = [solver.get((n, 0)) if n in present else value for n, value in zip(inputs, ins, strict=True)]
+    found = [solver.get((n, 0)) if n in solver else value for n, value in zip(inputs, ins, strict=True)]
     return found, [solver.get(e) for e in graph.outputs]
 
 

@@ -7,6 +7,7 @@ Imports :mod:`.ir`, :mod:`.infer`, :mod:`.passes`.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,6 +130,8 @@ def _find_alias(plan: Plan, node: Node, delivered: set[Entry], known: Known, con
     if node.op is None or node.n_outputs != 1 or (node, 0) in delivered or not node.inputs:
         return
     source = plan.root(node.inputs[0])
+    if source in delivered:  # its array may have any strides
+        return
     if (source[0].op is None and source[0] not in contiguous) or not is_plain_view(node, known):
         return
     plan.alias[node, 0] = source
@@ -173,7 +176,7 @@ def _last_uses(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) ->
 
 def _share(plan: Plan, phases: Sequence[Phase], last: dict[Entry, int], known: Known) -> None:
     """Give every other value a buffer, and the buffer to another value when the last reader is done."""
-    free: dict[int, list[int]] = {}  # type -> buffers
+    free: dict[int, list[tuple[int, int]]] = {}  # type -> (size, buffer), sorted
     ending: dict[int, list[Entry]] = {}
     step = 0
     for phase in phases:
@@ -219,25 +222,21 @@ def _take_place(plan: Plan, node: Node, step: int, last: dict[Entry, int], known
     return taken
 
 
-def _allocate(plan: Plan, free: list[int], code: int, size: int) -> int:
+def _allocate(plan: Plan, free: list[tuple[int, int]], code: int, size: int) -> int:
     """Return a free buffer: the smallest that is large enough, else the largest, made larger, else a new one."""
-    enough = [b for b in free if plan.buffers[b][1] >= size]
-    if enough:
-        best = min(enough, key=lambda b: plan.buffers[b][1])
-    elif free:
-        best = max(free, key=lambda b: plan.buffers[b][1])
-        plan.buffers[best] = (code, size)
-    else:
+    if not free:
         plan.buffers.append((code, size))
         return len(plan.buffers) - 1
-    free.remove(best)
-    return best
+    _, buffer = free.pop(min(bisect_left(free, (size, -1)), len(free) - 1))
+    plan.buffers[buffer] = (code, max(size, plan.buffers[buffer][1]))
+    return buffer
 
 
-def _release(plan: Plan, entries: Sequence[Entry], free: dict[int, list[int]]) -> None:
+def _release(plan: Plan, entries: Sequence[Entry], free: dict[int, list[tuple[int, int]]]) -> None:
     for entry in entries:
         buffer = plan.homes[entry].buffer
-        free.setdefault(plan.buffers[buffer][0], []).append(buffer)
+        code, size = plan.buffers[buffer]
+        insort(free.setdefault(code, []), (size, buffer))
 
 
 def phases_of(graph: Graph, n_forward: int) -> tuple[list[Node], list[Node]]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from .._core import core, tape
+from .._core import array, core, tape
 from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError
 from ..ops import indexing as ops
 from .register import F
@@ -139,7 +139,7 @@ def _wrapped(found: Any, x: NDArray) -> NDArray:
         return core.from_gpu(found, x.context.device_id)
     result = core.from_numpy(np.ascontiguousarray(found), False)
     if x.context.device_id:
-        core._array.set_device(result, x.context.device_id)
+        array.set_device(result, x.context.device_id)
     return result
 
 
@@ -259,19 +259,20 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
                 "assign outside the scope, or build a new array, such as with nd.concat, nd.stack or nd.where"
             )
         if isinstance(value, NDArray) and tape.tracked(value):
-            return _recorded_assign(x, items, value)
+            _recorded_assign(x, items, value)
+            return
     if not _basic(items):
-        return _assign_advanced(x, items, value)
+        _assign_advanced(x, items, value)
+        return
     part = view_of(x, items)
     if isinstance(value, NDArray):
         if value.context != x.context:
             value = value.as_in_context(x.context)
         core.copy(_broadcast(value, part.shape), part)
-        return None
+        return
     memory, xp = _memory(part)
     _check_writable(x)
     memory[...] = _numpy_value(value, part, xp)
-    return None
 
 
 def _check_writable(x: NDArray) -> None:
@@ -305,7 +306,7 @@ def numeric(value: Any, xp: Any = np) -> Any:
     """Return something array-like as NumPy's array of numbers; raise where it is none."""
     try:
         found = xp.asarray(value)
-        if found.dtype.kind == "O":  # integers beyond 64 bits
+        if found.dtype.kind == "O" and not any(v is None for v in found.flat):  # integers beyond 64 bits
             found = found.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
         raise OpTypeError(f"{type(value).__name__} {_short(value)} is not an array of numbers: {problem}") from None
@@ -325,16 +326,10 @@ def converted(found: Any, code: int) -> Any:
         return found.astype(dtypes.numpy_dtype(code), copy=False)
 
 
-def _numpy_value(value: Any, x: NDArray, xp: Any, shape: tuple | None = None) -> Any:
-    """Return a value in the type of `x`, in a shape that broadcasts to `shape` (that of `x`)."""
-    if value is None:
-        raise OpTypeError("cannot assign None to elements of an array")
-    if isinstance(value, NDArray):
-        found = _memory(value)[0]
-    else:
-        found = numeric(value, xp)
-    goal = x.shape if shape is None else shape
-    return converted(found, x.dtype_code).reshape(_fitting(found.shape, goal))
+def _numpy_value(value: Any, x: NDArray, xp: Any) -> Any:
+    """Return a value in the type of `x` and in a shape that broadcasts to that of `x`."""
+    found = numeric(value, xp)
+    return converted(found, x.dtype_code).reshape(_fitting(found.shape, x.shape))
 
 
 def _assign_advanced(x: NDArray, items: tuple, value: Any) -> None:
@@ -344,9 +339,7 @@ def _assign_advanced(x: NDArray, items: tuple, value: Any) -> None:
     _check_writable(x)
     try:
         key = _numpy_key(items, xp)
-        found = numeric(value, xp) if not isinstance(value, NDArray) else _memory(value)[0]
-        if value is None:
-            raise OpTypeError("cannot assign None to elements of an array")
+        found = _memory(value)[0] if isinstance(value, NDArray) else numeric(value, xp)
         memory[key] = converted(found, x.dtype_code)
     except (IndexError, TypeError) as problem:
         raise _index_error(problem) from None
@@ -369,8 +362,7 @@ def _recorded_assign(x: NDArray, items: tuple, value: NDArray) -> None:
         value = value.reshape(shape)
     if value.shape != goal:
         value = F.broadcast_to(value.reshape((1,) * (len(goal) - value.ndim) + value.shape), shape=goal)
-    op = core.op_function(core.registry.get("_setitem")).op
-    core.invoke(op, [x, value, *arrays], op.parse({"key": key}), x)
+    F._setitem(x, value, *arrays, key=key, out=x)
 
 
 def _distinct(x: NDArray, items: tuple, arrays: list) -> bool:

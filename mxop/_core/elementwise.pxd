@@ -1,0 +1,27 @@
+from cpython.object cimport PyObject
+
+from mxop._core.array cimport MAX_VALUES, Array, Value
+from mxop._kernels.interp cimport Program
+
+cdef class ElementwiseCall:
+    cdef readonly object op, attrs, formula
+    cdef readonly int n_in, n_out
+    cdef bint broadcast, plain_types, has_rule
+    cdef unsigned int scalar_mask   # parameters that take the data's type
+    cdef list programs              # by compute type
+    cdef dict backwards             # wanted inputs -> BackwardPlan
+    cdef object rule                # the Backward formula
+    cdef Program program(self, int ctype)
+    cdef BackwardPlan backward(self, tuple wanted)
+    cdef int load_values(self, attrs, Value* values) except -1
+
+cdef class BackwardPlan:
+    cdef ElementwiseCall call       # None when all wanted gradients are zero
+    cdef tuple wanted, heads, inputs, outputs
+
+cdef ElementwiseCall call_for(object op, object attrs, int n)
+cdef int set_value(Value* value, object number) except -1
+cdef object run_elementwise(ElementwiseCall call, object inputs, const Value* values, object out, int req)
+cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req)
+cdef int compute_type(ElementwiseCall call, Array first, object inputs) except -1
+cdef object filled_attrs(ElementwiseCall call, const Value* values)

@@ -1,0 +1,384 @@
+"""Elementwise calls: from arrays and parameter values to one run of a program.
+
+Small calls on plain arrays take a way without any set-up.  May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`.
+"""
+from cpython.object cimport PyObject
+from libc.string cimport memcpy
+
+from mxop._core.array cimport (
+    MAX_VALUES, Array, Node, Value, alloc, alloc_like, broadcast_operand, detached, fill_operand,
+)
+from mxop._core.record cimport any_node, is_recording, link_outputs, new_node, record_general
+from mxop._core.transfer cimport (
+    copy_into, output_list, overlaps, prepared_output, raise_devices, same_dims, same_layout,
+)
+from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, Program
+
+from mxop import dtypes
+from mxop._kernels import interp
+from mxop.errors import OpTypeError, OpValueError
+from mxop.formula import compile_program
+from mxop.opdef import Scalar
+
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object sequence)   # of a list or tuple
+
+cdef enum:
+    MAX_OPERANDS = 64      # inputs and outputs of one program run from here
+
+cdef dict _calls = {}      # operator -> {(inputs, static parameters): ElementwiseCall}
+
+
+cdef ElementwiseCall call_for(object op, object attrs, int n):
+    """Return the call of an operator with these static parameters, the same object each time."""
+    cdef dict calls = <dict?>_calls.setdefault(op, {})
+    key = (n, op.static_key(attrs))
+    found = calls.get(key)
+    if found is None:
+        if len(calls) > 1024:
+            calls.clear()
+        made = ElementwiseCall(op, attrs, n)
+        key = (n, op.static_key(attrs))  # tracing may have found that parameters are needed by value
+        found = calls[key] = made
+    return <ElementwiseCall>found
+
+
+def forget(op):
+    """Drop the calls of an operator that was replaced."""
+    _calls.pop(op, None)
+
+
+cdef class BackwardPlan:
+    """Which operands the backward formula takes, and the call that computes it."""
+
+
+cdef class ElementwiseCall:
+    """An elementwise operator with its static parameters fixed: a formula, and its program for each compute type."""
+
+    def __init__(self, op, attrs, int n_in):
+        self.op, self.attrs, self.n_in = op, attrs, n_in
+        self.formula = op.formula(attrs, n_in)
+        self.n_out = len(self.formula.roots)
+        self.broadcast = op.broadcast
+        self.plain_types = op.out_dtype is None
+        self.has_rule = op.differentiable
+        self.programs = [None] * 7
+        self.backwards = {}
+        self.scalar_mask = 0
+        for k, name in enumerate(self.formula.params):
+            if op.spec.by_name[name].kind is Scalar:
+                self.scalar_mask |= 1u << <int>k
+        if len(self.formula.params) > MAX_VALUES:
+            raise OpValueError(f"operator {op.name} has {len(self.formula.params)} numeric parameters; "
+                               f"at most {MAX_VALUES} are supported")
+        if self.n_in + self.n_out > MAX_OPERANDS:
+            raise OpValueError(f"operator {op.name}: {self.n_in} inputs; at most {MAX_OPERANDS - self.n_out} are supported")
+
+    cdef Program program(self, int ctype):
+        found = self.programs[ctype]
+        if found is None:
+            try:
+                listing = compile_program(self.formula.roots, self.n_in, lambda name: interp.has_instruction(name, ctype))
+            except KeyError as missing:
+                raise OpTypeError(f"operator {self.op.name}: {missing.args[0]} is not defined for "
+                                  f"{dtypes.NAMES[ctype]} data") from None
+            found = self.programs[ctype] = Program(listing, self.formula.params, ctype)
+        return <Program>found
+
+    def source(self, dtype="float32"):
+        """Return the listing of the program for data of a type."""
+        return str(self.program(self.formula.compute_type(dtypes.code_of(dtype))))
+
+    cdef int load_values(self, attrs, Value* values) except -1:
+        """Write the numeric parameters of a call."""
+        cdef int slot = 0
+        for name in self.formula.params:
+            set_value(&values[slot], attrs[name])
+            slot += 1
+        return 0
+
+    cdef BackwardPlan backward(self, tuple wanted):
+        """Return how to compute the gradients of the `wanted` inputs."""
+        found = self.backwards.get(wanted)
+        if found is None:
+            found = self.backwards[wanted] = make_backward_plan(self, wanted)
+        return <BackwardPlan>found
+
+
+cdef BackwardPlan make_backward_plan(ElementwiseCall call, tuple wanted):
+    cdef BackwardPlan plan = BackwardPlan()
+    rule = call.op.backward_formula(call.attrs, call.n_in)
+    plan.wanted = tuple([i for i in wanted if rule.roots[i] is not None])
+    plan.heads, plan.inputs, plan.outputs = rule.heads, rule.inputs, rule.outputs
+    if plan.wanted:
+        backward_op = call.op.backward_operator()
+        attrs = backward_op.attrs_for(call.attrs, plan.wanted, call.n_in)
+        n = len(plan.heads) + len(plan.inputs) + len(plan.outputs)
+        plan.call = call_for(backward_op, attrs, n)
+    return plan
+
+
+cdef int set_value(Value* value, object number) except -1:
+    """Hold a parameter as a real number and as an integer."""
+    cdef double d
+    if type(number) is float:
+        d = <double>number
+        value.d = d
+        value.i = <long long>d if -9.2e18 < d < 9.2e18 else 0
+    else:
+        value.d = float(number)
+        try:
+            value.i = int(number)
+        except (OverflowError, ValueError):
+            value.i = 0
+    return 0
+
+
+cdef int raise_shapes(ElementwiseCall call, object inputs) except -1:
+    """Let inference raise its error for inputs that do not fit together."""
+    shapes = [(<Array>a).shape_tuple() for a in inputs]
+    call.op.infer_shape(call.attrs, shapes, [None] * call.n_out)
+    raise OpValueError(f"operator {call.op.name}: inputs of shapes {shapes} do not fit together")
+
+
+cdef int common_shape(ElementwiseCall call, object inputs, Py_ssize_t* shape) except -1:
+    """Broadcast the inputs' shapes; return the rank."""
+    cdef int ndim = 0, i, at
+    cdef Array a
+    for a in inputs:
+        if a.ndim > ndim:
+            ndim = a.ndim
+    for i in range(ndim):
+        shape[i] = 1
+    for a in inputs:
+        for i in range(a.ndim):
+            at = ndim - a.ndim + i
+            if a.shape_[i] != 1:
+                if shape[at] != 1 and shape[at] != a.shape_[i]:
+                    raise_shapes(call, inputs)
+                shape[at] = a.shape_[i]
+    return ndim
+
+
+cdef object run_elementwise(ElementwiseCall call, object inputs, const Value* values, object out, int req):
+    """Run an elementwise call on a list or tuple of arrays; return its output, or a list of several."""
+    return run_items(call, PySequence_Fast_ITEMS(inputs), inputs, values, out, req)
+
+
+cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req):
+    """The body of :func:`run_elementwise`; `inputs` may be None, then they are listed only if they are needed as objects."""
+    cdef Array first, a
+    cdef int k, n_in = call.n_in
+    cdef bint same = True, plain
+    cdef list found
+    if n_in == 0:
+        raise OpTypeError(f"operator {call.op.name} needs an input")
+    first = <Array>items[0]
+    plain = first.contiguous and first.gpu is None and out is None and call.plain_types and n_in + call.n_out <= 8
+    for k in range(1, n_in):
+        a = <Array>items[k]
+        if a is first:
+            continue
+        if a.dtype != first.dtype and call.plain_types:
+            call.op.infer_type(call.attrs, [(<Array>items[i]).dtype for i in range(n_in)], [-1] * call.n_out)
+        if not same_dims(a, first):
+            same = False
+            if not call.broadcast:
+                raise_shapes(call, listed(items, n_in))
+        if a.device_id != first.device_id or (a.gpu is None) != (first.gpu is None):
+            raise_devices(call.op, listed(items, n_in))
+        plain = plain and a.contiguous
+    if plain and same and first.dtype <= 1:  # float32 and float64 in one block: nothing to set up
+        found = run_plain(call, call.program(first.dtype), items, n_in, first, values)
+        if found is not None:
+            if is_recording() and call.has_rule:
+                record_elementwise(call, listed(items, n_in) if inputs is None else inputs, found, values)
+            return found[0] if call.n_out == 1 else found
+    if inputs is None:
+        inputs = listed(items, n_in)
+    if first.gpu is not None:
+        from mxop._gpu import run as gpu_run
+        return finish_gpu(call.op, call, inputs, values, out, gpu_run.elementwise(
+            call, list(inputs), [values[k].d for k in range(len(call.formula.params))], out, req))
+    return run_large(call, inputs, values, out, req, same)
+
+
+cdef list run_plain(ElementwiseCall call, Program program, PyObject** items, int n_in, Array first, const Value* values):
+    """Run a small call on plain arrays; None when it is not small."""
+    cdef char* pointers[8]
+    cdef list results
+    cdef Array result
+    cdef int k
+    if first.size > 2048:
+        return None
+    for k in range(n_in):
+        pointers[k] = (<Array>items[k]).data
+    results = []
+    for k in range(call.n_out):
+        result = alloc_like(first)
+        result.device_id = first.device_id
+        pointers[n_in + k] = result.data
+        results.append(result)
+    return results if program.run_tiny(first.size, pointers, values) else None
+
+
+cdef list listed(PyObject** items, int n):
+    return [<object>items[k] for k in range(n)]
+
+
+cdef object run_large(ElementwiseCall call, object inputs, const Value* values, object out, int req, bint same):
+    """Describe the operands to the interpreter and run the program."""
+    cdef Operand operands[MAX_OPERANDS]
+    cdef Py_ssize_t shape[MAX_DIMS]
+    cdef Value whole[MAX_VALUES]
+    cdef Array first = <Array>inputs[0], a, result
+    cdef int k, ndim, n_in = call.n_in, dtype = first.dtype, ctype
+    cdef Program program
+    cdef Py_ssize_t size
+    if same:
+        ndim, size = first.ndim, first.size
+        memcpy(shape, first.shape_, ndim * sizeof(Py_ssize_t))
+    else:
+        ndim = common_shape(call, inputs, shape)
+        size = 1
+        for k in range(ndim):
+            size *= shape[k]
+    ctype = compute_type(call, first, inputs)
+    program = call.program(ctype)
+    if ctype == 1 and call.scalar_mask and dtype not in dtypes.FLOATS:
+        memcpy(whole, values, sizeof(whole))
+        for k in range(MAX_VALUES):
+            if call.scalar_mask & (1u << k):
+                whole[k].d = <double>whole[k].i
+        values = whole
+    for k in range(n_in):
+        a = <Array>inputs[k]
+        if same or same_shape(a, ndim, shape):
+            fill_operand(&operands[k], a)
+        else:
+            broadcast_operand(&operands[k], a, ndim, shape)
+    if out is None and call.n_out == 1 and call.plain_types:
+        result = alloc(ndim, shape, dtype)
+        result.device_id = first.device_id
+        operands[n_in].data = result.data
+        operands[n_in].dtype = dtype
+        operands[n_in].contiguous = True
+        operands[n_in].staged = False
+        operands[n_in].req = REQ_WRITE
+        program.run(size, operands, &operands[n_in], values)
+        if is_recording() and call.has_rule:
+            record_elementwise(call, inputs, [result], values)
+        return result
+    return elementwise_outputs(call, inputs, values, out, req, operands, program, ndim, shape, size, dtype)
+
+
+cdef inline bint same_shape(Array a, int ndim, const Py_ssize_t* shape) noexcept:
+    cdef int i
+    if a.ndim != ndim:
+        return False
+    for i in range(ndim):
+        if a.shape_[i] != shape[i]:
+            return False
+    return True
+
+
+cdef int compute_type(ElementwiseCall call, Array first, object inputs) except -1:
+    """Return the compute type of a call (of mixed inputs: the widest)."""
+    cdef int dtype = first.dtype
+    cdef Array a
+    if not call.plain_types:
+        for a in inputs:
+            if a.dtype != dtype:
+                dtype = 1 if (a.dtype in dtypes.FLOATS) or (dtype in dtypes.FLOATS) else 6
+    if dtype == 0 or dtype == 1:
+        return dtype
+    return call.formula.compute_type(dtype)
+
+
+cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value* values, object out, int req,
+                                Operand* operands, Program program, int ndim, Py_ssize_t* shape, Py_ssize_t size, int dtype):
+    """The general case: several outputs, other types, given arrays, requests."""
+    cdef list results = [], targets, late = []
+    cdef Array target, a
+    cdef int k, i, out_dtype
+    cdef tuple full = tuple([shape[k] for k in range(ndim)])
+    if call.plain_types:
+        types = [dtype] * call.n_out
+    else:
+        types = call.op.infer_type(call.attrs, [(<Array>a).dtype for a in inputs], [-1] * call.n_out)[1]
+    targets = output_list(call.op, out, call.n_out)
+    for k in range(call.n_out):
+        out_dtype = types[k]
+        if targets[k] is None:
+            target = alloc(ndim, shape, out_dtype)
+            operands[call.n_in + k].staged = False
+            operands[call.n_in + k].req = REQ_WRITE
+            results.append(target)
+        else:
+            target = prepared_output(call.op, targets[k], full, out_dtype)
+            results.append(target)
+            operands[call.n_in + k].staged = False
+            operands[call.n_in + k].req = req
+            for a in inputs:
+                if overlaps(a, target):
+                    if same_layout(a, target):
+                        operands[call.n_in + k].staged = True
+                    else:  # copy semantics: compute beside, then copy
+                        late.append((target, k))
+                        target = alloc(ndim, shape, out_dtype)
+                        operands[call.n_in + k].req = REQ_WRITE
+                        break
+        i = operands[call.n_in + k].staged
+        req_k = operands[call.n_in + k].req
+        fill_operand(&operands[call.n_in + k], target)
+        operands[call.n_in + k].staged = i
+        operands[call.n_in + k].req = req_k
+        if late and late[-1][1] == k:
+            late[-1] = (late[-1][0], target)
+    program.run(size, operands, &operands[call.n_in], values)
+    for final, beside in late:
+        copy_into(<Array>beside, <Array>final, req)
+    if is_recording() and call.has_rule:
+        record_elementwise(call, inputs, results, values)
+    return results[0] if call.n_out == 1 else results
+
+
+cdef int record_elementwise(ElementwiseCall call, object inputs, list outputs, const Value* values) except -1:
+    """Record an elementwise call, keeping only the operands that its backward formula mentions."""
+    cdef Node node
+    cdef Array a
+    cdef int k
+    if not any_node(inputs):
+        return 0
+    if call.op._gradient is not None:
+        return record_general(call.op, filled_attrs(call, values), inputs, outputs)
+    if call.rule is None:
+        call.rule = call.op.backward_formula(call.attrs, call.n_in)
+    node = new_node(call.op, inputs, outputs)
+    node.call = call
+    memcpy(node.values, values, len(call.formula.params) * sizeof(Value))
+    # shapes are needed to undo broadcasting, so a broadcasting call keeps its inputs
+    if call.broadcast:
+        node.inputs = list(inputs)
+    else:
+        node.inputs = [None] * call.n_in
+        for k in call.rule.inputs:
+            node.inputs[k] = inputs[k]
+    if call.rule.outputs or call.n_out > 1:
+        node.outputs = [detached(<Array>outputs[k]) for k in range(call.n_out)]
+    link_outputs(node, outputs)
+    return 0
+
+
+cdef object filled_attrs(ElementwiseCall call, const Value* values):
+    """Return the parameters of a call, the numeric ones as given."""
+    changes = {}
+    for k, name in enumerate(call.formula.params):
+        changes[name] = values[k].d
+    return call.attrs.replaced(**changes) if changes else call.attrs
+
+
+cdef object finish_gpu(object op, ElementwiseCall call, object inputs, const Value* values, object out, list results):
+    if is_recording() and call.has_rule:
+        record_elementwise(call, inputs, results, values)
+    return results[0] if len(results) == 1 else results

@@ -1,0 +1,91 @@
+"""Recording: the state of each thread, and the nodes that note where arrays came from.
+
+May import :mod:`.array`.
+"""
+from mxop._core.array cimport Array, Node, detached
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    static __declspec(thread) int mx_recording = 0, mx_training = 0;
+    #else
+    static __thread int mx_recording = 0, mx_training = 0;
+    #endif
+    """
+    bint mx_recording
+    bint mx_training
+
+cdef unsigned long long _serial = 0
+
+
+cdef bint is_recording() noexcept nogil:
+    return mx_recording
+
+
+cdef bint is_training() noexcept nogil:
+    return mx_training
+
+
+cdef bint set_recording(bint value) noexcept nogil:
+    global mx_recording
+    cdef bint before = mx_recording
+    mx_recording = value
+    return before
+
+
+cdef bint set_training(bint value) noexcept nogil:
+    global mx_training
+    cdef bint before = mx_training
+    mx_training = value
+    return before
+
+
+cdef bint any_node(object inputs) noexcept:
+    cdef Array a
+    for a in inputs:
+        if a.node is not None:
+            return True
+    return False
+
+
+cdef Node new_node(object op, object inputs, list outputs):
+    """Record a call: link it to where its inputs came from."""
+    global _serial
+    cdef Node node = Node.__new__(Node)
+    cdef Array a
+    _serial += 1
+    node.op = op
+    node.serial = _serial
+    node.parents = [(<Array>a).node for a in inputs]
+    node.parent_outputs = [(<Array>a).output for a in inputs]
+    node.n_outputs = len(outputs)
+    return node
+
+
+def make_node(list inputs, int n_outputs):
+    """Return a node without operator, for calls that the user differentiates (autograd.Function)."""
+    return new_node(None, inputs, [None] * n_outputs)
+
+
+cdef int link_outputs(Node node, list outputs) except -1:
+    cdef Array a
+    cdef int k = 0
+    for a in outputs:
+        if a is not None:
+            a.node = node
+            a.output = k
+        k += 1
+    return 0
+
+
+cdef int record_general(object op, object attrs, object inputs, list outputs) except -1:
+    """Record a reduction, kernel or composite with a rule."""
+    cdef Node node
+    if not any_node(inputs):
+        return 0
+    node = new_node(op, inputs, outputs)
+    node.call = attrs
+    node.inputs = list(inputs)
+    node.outputs = [detached(<Array>a) for a in outputs]
+    link_outputs(node, outputs)
+    return 0

@@ -1,0 +1,153 @@
+"""Copies between arrays, and the checks of arrays that results are written to.
+
+``req`` and overlap are dealt with here, once, for all operators.  May import :mod:`.array`, :mod:`.record`.
+"""
+from libc.string cimport memcpy
+
+from mxop._core.array cimport Array, alloc_like, fill_operand, write_pointer
+from mxop._core.record cimport is_recording
+from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program, itemsize_of
+
+from mxop import dtypes
+from mxop.errors import MXNetError, OpTypeError, OpValueError
+from mxop.formula import compile_program, input_
+
+cdef list _copies = [None] * 7
+
+
+cdef bint same_dims(Array a, Array b) noexcept:
+    cdef int i
+    if a.ndim != b.ndim:
+        return False
+    for i in range(a.ndim):
+        if a.shape_[i] != b.shape_[i]:
+            return False
+    return True
+
+
+cdef bint overlaps(Array a, Array b) noexcept:
+    """Tell whether the memory of two arrays may overlap."""
+    cdef char* a_low
+    cdef char* a_high
+    cdef char* b_low
+    cdef char* b_high
+    if a.data == NULL or b.data == NULL or a.size == 0 or b.size == 0:
+        return False
+    extent(a, &a_low, &a_high)
+    extent(b, &b_low, &b_high)
+    return a_low < b_high and b_low < a_high
+
+
+cdef void extent(Array a, char** low, char** high) noexcept:
+    cdef int i
+    low[0] = a.data
+    high[0] = a.data + itemsize_of(a.dtype)
+    for i in range(a.ndim):
+        if a.strides_[i] < 0:
+            low[0] += (a.shape_[i] - 1) * a.strides_[i]
+        else:
+            high[0] += (a.shape_[i] - 1) * a.strides_[i]
+
+
+cdef bint same_layout(Array a, Array b) noexcept:
+    """Tell whether element k of both arrays lies at the same address."""
+    cdef int i
+    if a.data != b.data or a.dtype != b.dtype or not same_dims(a, b):
+        return False
+    for i in range(a.ndim):
+        if a.shape_[i] != 1 and a.strides_[i] != b.strides_[i]:
+            return False
+    return True
+
+
+cdef Array prepared_output(object op, object out, object shape, int dtype):
+    """Check an array given as ``out``."""
+    if not isinstance(out, Array):
+        raise OpTypeError(f"operator {op.name}: out must be an NDArray, got {type(out).__name__}")
+    cdef Array a = <Array>out
+    if a.shape_tuple() != shape:
+        raise OpValueError(f"operator {op.name}: out has shape {a.shape_tuple()}, the result has shape {shape}")
+    if a.dtype != dtype:
+        raise OpTypeError(f"operator {op.name}: out has dtype {dtypes.NAMES[a.dtype]}, the result has dtype "
+                          f"{dtypes.NAMES[dtype]}")
+    if a.readonly_:
+        raise OpValueError(f"operator {op.name}: out is read-only")
+    if is_recording() and a.node is not None:
+        raise MXNetError(f"operator {op.name}: writing into an array that autograd has recorded (inplace operations, out=, "
+                         "x[:]=) is not supported inside autograd.record(); use a new array, or write outside the scope")
+    return a
+
+
+cdef list output_list(object op, object out, int n):
+    """Return the given outputs as a list of `n`, None where there is none."""
+    cdef list given
+    if out is None:
+        return [None] * n
+    given = list(out) if isinstance(out, (list, tuple)) else [out]
+    if len(given) > n:
+        raise OpTypeError(f"operator {op.name} has {n} output{'s' if n > 1 else ''}, out holds {len(given)}")
+    return given + [None] * (n - len(given))
+
+
+cdef int raise_devices(object op, object inputs) except -1:
+    devices = ", ".join([str(a.context) for a in inputs])
+    raise OpValueError(f"operator {op.name}: inputs lie on different devices ({devices}); use as_in_context")
+
+
+cdef Program copy_program(int ctype):
+    found = _copies[ctype]
+    if found is None:
+        found = _copies[ctype] = Program(compile_program((input_(0),), 1, lambda name: True), (), ctype)
+    return <Program>found
+
+
+cdef int copy_into(Array source, Array target, int req) except -1:
+    """Copy (or add, by `req`) one array into another of the same number of elements, converting types."""
+    cdef Operand operands[2]
+    cdef int ctype = source.dtype
+    if req == REQ_NULL:
+        return 0
+    if source.gpu is not None or target.gpu is not None:
+        from mxop._gpu import device
+        device.copy(source, target, req)
+        return 0
+    write_pointer(target)
+    if overlaps(source, target) and not same_layout(source, target):
+        source = contiguous_copy(source)
+    if source.dtype == target.dtype and req != REQ_ADD:
+        # bits stay as they are: move float16 as float16 would need no arithmetic, but the compute type is exact for it
+        pass
+    ctype = 0 if ctype == 2 or ctype == 12 else 3 if ctype == 7 else ctype
+    fill_operand(&operands[0], source)
+    fill_operand(&operands[1], target)
+    operands[1].req = req
+    operands[1].staged = False
+    if operands[0].contiguous and operands[1].contiguous and source.dtype == target.dtype and req != REQ_ADD:
+        if source.size * itemsize_of(source.dtype) < 65536:
+            memcpy(target.data, source.data, source.size * itemsize_of(source.dtype))
+            return 0
+    copy_program(ctype).run(source.size, &operands[0], &operands[1], NULL)
+    return 0
+
+
+cdef Array contiguous_copy(Array a):
+    """Return a C-order copy."""
+    cdef Array result = alloc_like(a)
+    result.device_id = a.device_id
+    if a.gpu is not None:
+        from mxop._gpu import device
+        return device.contiguous_copy(a)
+    copy_into(a, result, REQ_WRITE)
+    return result
+
+
+def copy(Array source, Array target, int req=REQ_WRITE):
+    """Copy one array into another; see :func:`copy_into`."""
+    if source.size != target.size:
+        raise OpValueError(f"cannot copy an array of shape {source.shape_tuple()} to shape {target.shape_tuple()}")
+    copy_into(source, target, req)
+
+
+def contiguous(Array a):
+    """Return the array itself when it is contiguous, else a C-order copy."""
+    return a if a.contiguous and a.gpu is None else contiguous_copy(a)

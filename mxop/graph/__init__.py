@@ -1,0 +1,28 @@
+"""Graphs: the representation, inference, gradients, passes, fusion, memory plan and executor.
+
+``infer -> gradient -> passes -> fuse -> plan -> schedule -> executor``; see each module's first lines.
+May import :mod:`mxop.opdef`, :mod:`mxop.formula` and :mod:`mxop._core`; the executor is loaded on first use.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .gradient import gradients
+from .infer import Known, Shapes, Types
+from .ir import Graph, Node, location, topological, variable
+from .passes import PASSES, Pass, expand, optimize
+from .verify import verify
+
+__all__ = [
+    "PASSES", "Executor", "Graph", "Known", "Node", "Pass", "Shapes", "Types", "expand", "gradients", "location",
+    "optimize", "topological", "variable", "verify",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Executor":
+        from .executor import Executor
+
+        return Executor
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,372 @@
+"""The executor: a symbol bound to arrays, run as a prepared schedule.
+
+Binding does all the work: infer, differentiate, optimize, fuse, plan, prepare.  A run is then one call into Cython.
+Imports the rest of :mod:`mxop.graph` and :mod:`mxop._core`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .._core import core, tape
+from ..errors import MXNetError, OpTypeError, OpValueError, closest
+from ..opdef import Composite, infer, registry
+from .fuse import fuse
+from .gradient import gradients
+from .infer import Known
+from .ir import Entry, Graph, Node, variable
+from .monitor import Monitor
+from .passes import expand, optimize
+from .plan import ADD, NULL, WRITE, Phase, Result, phases_of
+from .recompute import recompute
+from .schedule import Arena, allocate, build
+
+REQS = {"null": NULL, "write": WRITE, "add": ADD}
+
+
+class Executor:
+    """A symbol with arrays for its arguments, as made by ``Symbol.bind`` and ``Symbol.simple_bind``.
+
+    Attributes
+    ----------
+    arg_arrays, grad_arrays, aux_arrays : list of NDArray
+        In the order of ``list_arguments`` and ``list_auxiliary_states``; a gradient that is not wanted is None.
+    arg_dict, grad_dict, aux_dict, output_dict : dict of str to NDArray
+    outputs : list of NDArray
+        Every forward writes into these arrays.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> x = mx.sym.Variable('x')
+    >>> executor = mx.sym.square(x).bind(mx.cpu(), {'x': mx.nd.array([1, 2, 3])})
+    >>> executor.forward()[0].asnumpy().tolist()
+    [1.0, 4.0, 9.0]
+    """
+
+    def __init__(self, symbol: Any, ctx: Any, args: list, grads: list, reqs: list[str], aux: list):
+        self._symbol, self._ctx = symbol, ctx
+        self._graph = Graph(symbol._entries)
+        self._arguments, self._states = self._graph.arguments()
+        self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
+        self._reqs = [r if g is not None else "null" for r, g in zip(reqs, grads, strict=True)]
+        names = [n.name for n in self._arguments]
+        self.arg_dict = dict(zip(names, args, strict=True))
+        self.grad_dict = dict(zip(names, grads, strict=True))
+        self.aux_dict = dict(zip([n.name for n in self._states], aux, strict=True))
+        self._bound = dict(zip(self._arguments + self._states, args + aux, strict=True))
+        self._check_gradients()
+        self._prepare()
+
+    # ---- preparation ------------------------------------------------------------------------------------------------------
+    def _check_gradients(self) -> None:
+        for node, array, grad in zip(self._arguments, self.arg_arrays, self.grad_arrays, strict=True):
+            if grad is not None and (grad.shape != array.shape or grad.dtype_code != array.dtype_code):
+                raise OpValueError(f"the gradient array of {node.name!r} has shape {grad.shape} and dtype "
+                                   f"{dtypes.NAMES[grad.dtype_code]}; the argument has shape {array.shape} and dtype "
+                                   f"{dtypes.NAMES[array.dtype_code]}")  # fmt: skip
+
+    def _prepare(self) -> None:
+        self._given = {n: (a.shape, a.dtype_code) for n, a in self._bound.items()}
+        known = Known.solve(self._graph, self._given)
+        self._device = next((a for a in self._bound.values() if a._gpu is not None), None)
+        self._outputs = [allocate(known.shape(e), known.dtype(e), self._device) for e in self._graph.outputs]
+        self._arena = Arena(self._device)
+        self._train: Any = None
+        self._infer: Any = None
+        self._backward: Any = None
+        self._heads: list[Any] = [None] * len(self._outputs)  # copies of the head gradients that are needed
+        self._head_bound: dict[Node, Any] = {}
+        self._last_run: str | None = None
+        self._monitor: Monitor | None = None
+        self._wanted = [i for i, req in enumerate(self._reqs) if req != "null"]
+        if self._wanted:
+            self._prepare_training()
+        else:
+            self._prepare_inference()
+
+    def _optimized(self, graph: Graph, n_forward: int, given: Mapping[Node, tuple]) -> tuple[Graph, Known]:
+        """Return a graph ready to be scheduled."""
+        known = Known.solve(graph, dict(given))
+        graph = optimize(graph, known)
+        if n_forward < len(graph.outputs):
+            graph = recompute(graph, n_forward, known)
+        if self._device is None:  # the GPU's calls are not fused yet
+            forward = set(phases_of(graph, n_forward)[0])
+            graph = fuse(graph, known, lambda node: node in forward)
+        return graph, known
+
+    def _prepare_inference(self) -> None:
+        graph, moved = expand(self._graph)
+        self._unfused, self._labels = (graph, self._given), _composite_names(self._graph, moved)
+        graph, known = self._optimized(graph, len(graph.outputs), self._given)
+        results = [Result(e, a) for e, a in zip(graph.outputs, self._outputs, strict=True)]
+        (self._infer,), self._infer_plan = build([Phase(graph.nodes, results)], known, self._bound, self._arena)
+
+    def _prepare_training(self) -> None:
+        graph, given = self._training_graph()
+        n = len(self._outputs)
+        self._unfused = graph, given
+        graph, known = self._optimized(graph, n, given)
+        forward, backward = phases_of(graph, n)
+        phases = [
+            Phase(forward, [Result(e, a) for e, a in zip(graph.outputs[:n], self._outputs, strict=True)]),
+            Phase(backward, self._gradient_results(graph.outputs[n:])),
+        ]
+        (self._train, self._backward), self._train_plan = build(phases, known, self._bound | self._head_bound, self._arena)
+
+    def _training_graph(self) -> tuple[Graph, dict[Node, tuple]]:
+        """Return the graph of outputs and gradients without composites, and what is known of its variables."""
+        graph, first = expand(self._graph, everything=False)
+        heads = [variable(f"_head_grad_{i}") for i in range(len(graph.outputs))]
+        wanted = [(self._arguments[i], 0) for i in self._wanted]
+        grads = gradients(graph.outputs, [(h, 0) for h in heads], wanted)
+        grads = [_zeros_like(e) if g is None else g for g, e in zip(grads, wanted, strict=True)]
+        whole, second = expand(Graph([*graph.outputs, *grads]))
+        self._labels = _composite_names(self._graph, first, second)
+        present = set(whole.variables)
+        given = dict(self._given)
+        for i, node in enumerate(heads):
+            if node in present:  # the gradient does depend on it: no loss function
+                array = self._outputs[i]
+                self._heads[i] = self._head_bound[node] = allocate(array.shape, array.dtype_code, self._device)
+                given[node] = (array.shape, array.dtype_code)
+        return whole, given
+
+    def _gradient_results(self, entries: Sequence[Entry]) -> list[Result]:
+        return [
+            Result(e, self.grad_arrays[i], REQS[self._reqs[i]]) for e, i in zip(entries, self._wanted, strict=True)
+        ]
+
+    # ---- running ------------------------------------------------------------------------------------------------------------
+    @property
+    def outputs(self) -> list[Any]:
+        return list(self._outputs)
+
+    @property
+    def output_dict(self) -> dict[str, Any]:
+        return dict(zip(self._symbol.list_outputs(), self._outputs, strict=True))
+
+    def forward(self, is_train: bool = False, **kwargs: Any) -> list[Any]:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        is_train : bool
+            Keep what :meth:`backward` needs, and tell operators such as Dropout.
+        **kwargs
+            New values for arguments, copied into the bound arrays.
+
+        Returns
+        -------
+        list of NDArray
+        """
+        for name, value in kwargs.items():
+            target = self.arg_dict.get(name)
+            if target is None:
+                raise OpTypeError(f"Unknown argument {name}{closest(name, self.arg_dict)}")
+            assign(target, value, f"Argument {name}")
+        if self._monitor is not None:
+            self._monitor.forward(is_train)
+        elif is_train and self._train is not None:
+            self._run(self._train, True)
+        else:
+            if self._infer is None:
+                self._prepare_inference()
+            self._run(self._infer, is_train)
+        self._last_run = "train" if is_train else "infer"
+        return list(self._outputs)
+
+    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+        """Compute the gradients and write (or add) them to the gradient arrays.
+
+        Parameters
+        ----------
+        out_grads : NDArray, list of NDArray or dict of str to NDArray, optional
+            Gradient with respect to each output; only outputs of loss functions need none.
+        """
+        if self._last_run is None:
+            raise MXNetError("backward() before forward(is_train=True): there is nothing to differentiate yet")
+        if not self._wanted:
+            return
+        self._set_head_gradients(out_grads)
+        if self._last_run == "infer":  # MXNet allows it; the values that backward reads were not kept
+            if any(getattr(node.op, "stateful", False) for node in self._graph.nodes):
+                raise MXNetError("backward() after forward(is_train=False): random operators would draw anew; "
+                                 "call forward(is_train=True) before")  # fmt: skip
+            self.forward(is_train=True)
+        if self._monitor is not None:
+            self._monitor.backward()
+        else:
+            self._run(self._backward, is_train)
+
+    @staticmethod
+    def _run(schedule: Any, is_train: bool) -> None:
+        recording, training = tape.switch_recording(False), tape.switch_training(is_train)
+        try:
+            schedule.run()
+        finally:
+            tape.switch_recording(recording)
+            tape.switch_training(training)
+
+    def _set_head_gradients(self, out_grads: Any) -> None:
+        if out_grads is None:
+            out_grads = []
+        elif isinstance(out_grads, core.NDArray):
+            out_grads = [out_grads]
+        elif isinstance(out_grads, Mapping):
+            names = self._symbol.list_outputs()
+            for name in out_grads:
+                if name not in names:
+                    raise OpValueError(f"out_grads has {name!r}, which is no output{closest(name, names)}")
+            out_grads = [out_grads.get(name) for name in names]
+        if len(out_grads) > len(self._heads):
+            raise OpValueError(f"{len(out_grads)} head gradients are given; the symbol has {len(self._heads)} outputs")
+        for i, target in enumerate(self._heads):
+            if target is None:
+                continue
+            g = out_grads[i] if i < len(out_grads) else None
+            if g is None:
+                raise MXNetError(
+                    f"output {self._symbol.list_outputs()[i]!r} is not that of a loss function, so head gradients are "
+                    f"required: backward(out_grads), or pass the output through make_loss"
+                )
+            assign(target, g, f"Head gradient {i}")
+
+    # ---- parameters and shapes ------------------------------------------------------------------------------------------------
+    def copy_params_from(
+        self, arg_params: Mapping[str, Any], aux_params: Mapping[str, Any] | None = None, allow_extra_params: bool = False
+    ) -> None:
+        """Copy values into the arguments and auxiliary states.
+
+        Parameters
+        ----------
+        arg_params, aux_params : dict of str to NDArray
+        allow_extra_params : bool
+            Ignore names that the symbol does not have.
+        """
+        groups = (("arguments", arg_params, self.arg_dict), ("auxiliary states", aux_params or {}, self.aux_dict))
+        for what, params, targets in groups:
+            for name in params:
+                if name not in targets and not allow_extra_params:
+                    raise OpValueError(f'Find name "{name}" that is not in the {what}{closest(name, targets)}')
+        for _, params, targets in groups:
+            for name, value in params.items():
+                if name in targets:
+                    assign(targets[name], value, f"Argument {name}")
+
+    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:
+        """Return an executor for other shapes that shares the arrays (and memory) of this one.
+
+        Parameters
+        ----------
+        partial_shaping : bool
+            Allow that shapes which `kwargs` does not name change too.
+        allow_up_sizing : bool
+            Allocate new arrays for what becomes larger.
+        **kwargs
+            Shapes of arguments.
+        """
+        shapes, _, aux_shapes = self._symbol.infer_shape(**kwargs)
+        if shapes is None:
+            raise OpValueError(f"reshape: the shapes of all arguments do not follow from {kwargs}")
+        args, grads = [], []
+        for name, shape, array, grad in zip(self.arg_dict, shapes, self.arg_arrays, self.grad_arrays, strict=True):
+            if shape != array.shape and name not in kwargs and not partial_shaping:
+                raise OpValueError(f"reshape: the shape of {name!r} would change from {array.shape} to {shape}, though it is "
+                                   f"not given; pass partial_shaping=True if that is meant")  # fmt: skip
+            args.append(_resized(array, shape, allow_up_sizing, name))
+            grads.append(None if grad is None else _resized(grad, shape, allow_up_sizing, name))
+        aux = [
+            _resized(a, s, allow_up_sizing, n) for n, s, a in zip(self.aux_dict, aux_shapes, self.aux_arrays, strict=True)
+        ]
+        return Executor(self._symbol, self._ctx, args, grads, self._reqs, aux)
+
+    # ---- looking inside ---------------------------------------------------------------------------------------------------------
+    def set_monitor_callback(self, callback: Callable[[str, Any], None] | None, monitor_all: bool = False) -> None:
+        """Call ``callback(name, array)`` for every output of every operator while it runs (None: no more).
+
+        Nothing is fused then, so that every value exists.
+
+        Parameters
+        ----------
+        callback : callable or None
+        monitor_all : bool
+            Report the inputs too.
+        """
+        self._monitor = None if callback is None else Monitor(self, callback, monitor_all)
+
+    @property
+    def _memory(self) -> int:
+        return self._arena.nbytes + sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._outputs)
+
+    def debug_str(self) -> str:
+        """Return the graph and what it takes, as text."""
+        lines = [self._symbol.debug_str()]
+        for name, schedule in (("forward", self._train or self._infer), ("backward", self._backward)):
+            if schedule is not None:
+                lines.append(f"Schedule {name}: {len(schedule)} calls")
+        lines.append(f"Total {self._memory >> 20} MB allocated")
+        return "\n".join(lines)
+
+
+def assign(target: Any, value: Any, what: str) -> None:
+    """Copy an array, NumPy array or number into a bound array."""
+    if isinstance(value, core.NDArray):
+        if value.shape != target.shape:
+            raise OpValueError(f"Shape not match! {what}, need: {target.shape}, received: {value.shape}")
+        if value is not target:
+            core.copy(value, target)
+        return
+    value = np.asarray(value)
+    if value.shape != target.shape:
+        raise OpValueError(f"Shape not match! {what}, need: {target.shape}, received: {value.shape}")
+    if target._gpu is None:
+        np.copyto(core.as_numpy(target), value, casting="unsafe")
+    else:
+        target[:] = value
+
+
+def _composite_names(graph: Graph, *moves: dict[Entry, Entry]) -> dict[Entry, str]:
+    """Return which entries of the expanded graph are outputs of composites, and how those are called."""
+    names = {}
+    for node in graph.nodes:
+        if isinstance(node.op, Composite):
+            for k in range(node.n_outputs):
+                entry = (node, k)
+                for moved in moves:
+                    entry = moved.get(entry, entry)
+                names[entry] = node.output_name(k)
+    return names
+
+
+def _zeros_like(entry: Entry) -> Entry:
+    op = registry.get("zeros_like")
+    node = entry[0]
+    return Node(op, op.parse({}), (entry,), f"{node.name}_no_gradient", None, node.source), 0
+
+
+def _resized(array: Any, shape: tuple[int, ...], allow_up_sizing: bool, name: str) -> Any:
+    """Return an array of another shape, over the same memory where it fits."""
+    from .schedule import seen_as
+
+    if shape == array.shape:
+        return array
+    size = int(np.prod(shape, dtype=np.int64))
+    if size <= array.size and array._contiguous:
+        return seen_as(array, shape)
+    if not allow_up_sizing and size > array.size:
+        raise OpValueError(f"reshape: {name!r} would grow from {array.shape} to {shape}; make the large executor first and "
+                           f"reshape it down, or pass allow_up_sizing=True to allocate new arrays")  # fmt: skip
+    new = allocate(shape, array.dtype_code, array)
+    new[:] = 0
+    return new
+
+
+def unknown_arguments(names: Sequence[str], shapes: Iterable[Any]) -> str:
+    """Return the arguments whose shape is not known, for a message."""
+    return ", ".join(f"{n}: {infer.show(s)}" for n, s in zip(names, shapes) if not infer.known(s))

@@ -1,0 +1,85 @@
+"""Monitored execution: one call after the other, nothing fused or shared, every value shown to a callback.
+
+Imports :mod:`.schedule` and the passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .._core import tape
+from .infer import Known
+from .ir import Entry, Node
+from .plan import Result, phases_of
+from .schedule import allocate, copy_call, prepared
+
+if TYPE_CHECKING:
+    from .executor import Executor
+
+
+class Monitor:
+    """Runs an executor's graph node by node.
+
+    Parameters
+    ----------
+    executor : Executor
+    callback : callable
+        ``callback(name, array)``.
+    monitor_all : bool
+        Report inputs too.
+    """
+
+    def __init__(self, executor: Executor, callback: Callable[[str, Any], None], monitor_all: bool):
+        self.callback, self.monitor_all = callback, monitor_all
+        graph, given = executor._unfused
+        n = len(executor._outputs)
+        self._labels = executor._labels
+        known = Known.solve(graph, given)
+        bound = executor._bound | executor._head_bound
+        self._arrays: dict[Entry, Any] = {(node, 0): array for node, array in bound.items()}
+        forward, backward = phases_of(graph, n)
+        results = [Result(e, a) for e, a in zip(graph.outputs[:n], executor._outputs, strict=True)]
+        self._forward = self._steps(forward, results, known, executor._device)
+        self._backward = self._steps(backward, executor._gradient_results(graph.outputs[n:]), known, executor._device)
+
+    def _steps(self, nodes: list[Node], results: list[Result], known: Known, like: Any) -> list[tuple[Node | None, Any]]:
+        steps: list[tuple[Node | None, Any]] = []
+        for node in nodes:
+            if node.op is None:
+                continue
+            outputs = [allocate(known.shape((node, k)), known.dtype((node, k)), like) for k in range(node.n_outputs)]
+            inputs = [self._arrays[e] for e in node.inputs]
+            self._arrays.update({(node, k): a for k, a in enumerate(outputs)})
+            steps.append((node, prepared(node, inputs, outputs, [1] * len(outputs))))
+        steps += [(None, copy_call(self._arrays[r.entry], r.array, r.req)) for r in results]
+        return steps
+
+    def forward(self, is_train: bool) -> None:
+        self._run(self._forward, is_train)
+
+    def backward(self) -> None:
+        self._run(self._backward, True)
+
+    def _run(self, steps: list[tuple[Node | None, Any]], is_train: bool) -> None:
+        recording, training = tape.switch_recording(False), tape.switch_training(is_train)
+        shown: set[Node] = set()
+        try:
+            for node, call in steps:
+                if node is not None and self.monitor_all:
+                    self._show_inputs(node, shown)
+                call.run()
+                if node is not None:
+                    for k in range(node.n_outputs):
+                        name = self._labels.get((node, k)) or node.output_name(k)
+                        self.callback(name, self._arrays[node, k])
+        finally:
+            tape.switch_recording(recording)
+            tape.switch_training(training)
+
+    def _show_inputs(self, node: Node, shown: set[Node]) -> None:
+        for name, entry in zip(node.input_names(), node.inputs, strict=True):
+            if entry[0].op is None and entry[0] not in shown:
+                shown.add(entry[0])
+                self.callback(entry[0].name, self._arrays[entry])
+            self.callback(f"{node.name}_{name}", self._arrays[entry])

@@ -1,0 +1,112 @@
+"""From a plan to prepared calls: the only place that allocates what an executor computes with.
+
+Imports :mod:`.plan`, :mod:`.fuse` and :mod:`mxop._core`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import dtypes
+from .._core import core
+from ..opdef import contiguous_strides, registry
+from .fuse import Fused
+from .infer import Known, located
+from .ir import Entry, Node
+from .plan import Phase, Plan, make_plan
+
+
+class Arena:
+    """Buffers that the schedules of one executor share: they never run at the same time."""
+
+    def __init__(self, like: Any = None):
+        self.like = like  # an array on the device to allocate on; None: the CPU
+        self.arrays: dict[int, list[Any]] = {}
+
+    def take(self, wanted: Sequence[tuple[int, int]]) -> list[Any]:
+        """Return an array of at least the given size for each ``(type, size)``."""
+        unused = {code: sorted(arrays, key=lambda a: a.size) for code, arrays in self.arrays.items()}
+        found = []
+        for code, size in wanted:
+            at = next((a for a in unused.get(code, ()) if a.size >= size), None)
+            if at is None:
+                at = allocate((size,), code, self.like)
+                self.arrays.setdefault(code, []).append(at)
+            else:
+                unused[code] = [a for a in unused[code] if a is not at]
+            found.append(at)
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all buffers."""
+        return sum(a.size * dtypes.SIZES[code] for code, arrays in self.arrays.items() for a in arrays)
+
+
+def allocate(shape: tuple[int, ...], code: int, like: Any = None) -> Any:
+    """Return a new array, on the device of another."""
+    if like is not None and like._gpu is not None:
+        from ..ndarray import empty
+
+        return empty(shape, ctx=like.context, dtype=dtypes.NAMES[code])
+    return core.empty(shape, code)
+
+
+def build(phases: Sequence[Phase], known: Known, bound: dict[Node, Any], arena: Arena) -> tuple[list[Any], Plan]:
+    """Return a schedule for each phase, and the plan behind them.
+
+    Parameters
+    ----------
+    bound : dict
+        The array of each variable.
+    """
+    plan = make_plan(phases, known, {n for n, a in bound.items() if a._contiguous})
+    buffers = arena.take(plan.buffers)
+    arrays: dict[Entry, Any] = {(node, 0): array for node, array in bound.items()}
+
+    def array_of(entry: Entry) -> Any:
+        found = arrays.get(entry)
+        if found is None:
+            root = plan.root(entry)
+            if root is not entry:
+                found = seen_as(array_of(root), known.shape(entry))
+            else:
+                home = plan.homes[entry]
+                found = home.array if home.array is not None else seen_as(buffers[home.buffer], known.shape(entry))
+            arrays[entry] = found
+        return found
+
+    schedules = []
+    for phase, copies in zip(phases, plan.copies, strict=True):
+        calls = []
+        for node in phase.nodes:
+            if node.op is None or (node, 0) in plan.alias:
+                continue
+            outputs = [(node, k) for k in range(node.n_outputs)]
+            reqs = [plan.homes[e].req for e in outputs]
+            calls.append(prepared(node, [array_of(e) for e in node.inputs], [array_of(e) for e in outputs], reqs))
+        calls += [copy_call(array_of(r.entry), r.array, r.req) for r in copies]
+        schedules.append(core.Schedule(calls))
+    return schedules, plan
+
+
+def seen_as(array: Any, shape: tuple[int, ...]) -> Any:
+    """Return the start of a contiguous array in another shape."""
+    return array._view(tuple(shape), contiguous_strides(shape), 0)
+
+
+def prepared(node: Node, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
+    """Return the prepared call of a node."""
+    try:
+        if isinstance(node.op, Fused):
+            return core.prepare_formula(node.op.roots, inputs, outputs, reqs)
+        return core.prepare(node.op, node.attrs, inputs, outputs, reqs)
+    except core.MXNetError as problem:
+        raise located(problem, node) from None
+
+
+def copy_call(source: Any, target: Any, req: int = 1) -> Any:
+    """Return a call that copies (1) or adds (3) one array to another."""
+    op = registry.get("_copy")
+    return core.prepare(op, op.parse({}), [source], [target], [req])

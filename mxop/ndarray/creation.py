@@ -1,0 +1,342 @@
+"""Functions that make arrays: ``nd.array``, ``nd.zeros``, ``nd.arange``...
+
+Every one takes ``ctx`` (the current context by default) and ``dtype`` (float32 by default).
+May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.context`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .._core import array as _memory
+from .._core import core
+from ..context import Context, current_context
+from ..errors import OpTypeError, OpValueError
+from . import indexing
+from .register import F
+
+NDArray = core.NDArray
+
+__all__ = [
+    "arange", "array", "concatenate", "empty", "eye", "from_numpy", "full", "full_like", "linspace", "moveaxis", "ones",
+    "split_v2", "zeros",
+]  # fmt: skip
+
+
+def device(ctx: Context | None, function: str) -> Context:
+    """Return the device that an argument ``ctx`` names."""
+    if ctx is None:
+        return current_context()
+    if not isinstance(ctx, Context):
+        raise OpTypeError(f"{function}: ctx={ctx!r} is not a context; expected something like mx.cpu() or mx.gpu(0)")
+    return ctx
+
+
+def placed(host: np.ndarray, ctx: Context) -> NDArray:
+    """Return an array over a fresh NumPy array, or a copy of it on a GPU."""
+    if ctx.is_gpu:
+        from .._gpu import device as gpu
+
+        return gpu.from_numpy(host, ctx.device_id)
+    made = core.from_numpy(host, False)
+    if ctx.device_id:
+        _memory.set_device(made, ctx.device_id)
+    return made
+
+
+def blank(shape: tuple[int, ...], code: int, ctx: Context) -> NDArray:
+    """Return an array whose elements are not set."""
+    if ctx.is_gpu:
+        from .._gpu import device as gpu
+
+        return gpu.empty(shape, code, ctx.device_id)
+    made = core.empty(shape, code)
+    if ctx.device_id:
+        _memory.set_device(made, ctx.device_id)
+    return made
+
+
+def filled(shape: tuple[int, ...], code: int, ctx: Context, value: Any) -> NDArray:
+    """Return an array filled with one number."""
+    made = blank(shape, code, ctx)
+    if made.size:
+        (made._gpu if ctx.is_gpu else core.as_numpy(made)).fill(value)
+    return made
+
+
+def shape_of(shape: Any, function: str) -> tuple[int, ...]:
+    """Return a shape given as a number or a sequence."""
+    try:
+        found = (operator.index(shape),) if hasattr(shape, "__index__") else tuple(operator.index(d) for d in shape)
+    except TypeError:
+        raise OpTypeError(f"{function}: shape={shape!r} is not an integer or a sequence of integers") from None
+    if any(d < 0 for d in found):
+        raise OpValueError(f"{function}: shape={shape!r} holds a negative size")
+    return found
+
+
+def _code(dtype: Any) -> int:
+    return dtypes.FLOAT32 if dtype is None else dtypes.code_of(dtype)
+
+
+def _dense(stype: str | None, function: str) -> None:
+    if stype not in (None, "default"):
+        raise OpTypeError(f"{function}: stype={stype!r} is not supported; arrays are dense ('default')")
+
+
+def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """Make an array of a copy of the data.
+
+    Parameters
+    ----------
+    source_array : NDArray, array-like or number
+    ctx : Context, optional
+    dtype : optional
+        Element type; by default that of an NDArray, and float32 for everything else, NumPy arrays included.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.nd.array([[1, 2], [3, 4]])
+    <BLANKLINE>
+    [[1. 2.]
+     [3. 4.]]
+    <NDArray 2x2 @cpu(0)>
+    """
+    place = device(ctx, "nd.array")
+    if isinstance(source_array, NDArray):
+        code = source_array.dtype_code if dtype is None else dtypes.code_of(dtype)
+        made = blank(source_array.shape, code, place)
+        core.copy(source_array, made)
+        return made
+    code = _code(dtype)
+    try:
+        found = np.asarray(source_array)
+    except (TypeError, ValueError) as problem:
+        raise OpTypeError(f"nd.array: the source is not array-like ({problem})") from None
+    try:
+        found = indexing.numeric(found)
+    except OpTypeError:
+        raise OpTypeError(f"nd.array: the source, a {type(source_array).__name__}, is not an array of numbers") from None
+    if place.is_gpu:
+        return placed(indexing.converted(found, code), place)
+    made = blank(found.shape, code, place)
+    with np.errstate(invalid="ignore", over="ignore"):
+        np.copyto(core.as_numpy(made), found, casting="unsafe")
+    return made
+
+
+def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
+    """Make an array whose elements are not set."""
+    _dense(stype, "nd.empty")
+    return blank(shape_of(shape, "nd.empty"), _code(dtype), device(ctx, "nd.empty"))
+
+
+def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> NDArray:
+    """Make an array of zeros.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    ctx : Context, optional
+    dtype : optional
+    stype : {'default'}, optional
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.nd.zeros((2, 2)).asnumpy().tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+    _dense(stype, "nd.zeros")
+    return _given_out(filled(shape_of(shape, "nd.zeros"), _code(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros")
+
+
+def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
+    """Make an array of ones; see :func:`zeros`."""
+    return _given_out(filled(shape_of(shape, "nd.ones"), _code(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones")
+
+
+def full(shape: Any, val: Any, ctx: Context | None = None, dtype: Any = np.float32, out: NDArray | None = None) -> NDArray:
+    """Make an array filled with one number.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.nd.full((3,), 7, dtype="int32").asnumpy().tolist()
+    [7, 7, 7]
+    """
+    made = blank(shape_of(shape, "nd.full"), _code(dtype), device(ctx, "nd.full"))
+    made[...] = val
+    return _given_out(made, {"out": out}, "nd.full")
+
+
+def _given_out(made: NDArray, kwargs: dict[str, Any], function: str) -> NDArray:
+    """Copy a result to the array given as ``out``, if any."""
+    out = kwargs.pop("out", None)
+    kwargs.pop("name", None)
+    if kwargs:
+        raise OpTypeError(f"{function} has no argument {next(iter(kwargs))!r}")
+    if out is None:
+        return made
+    if not isinstance(out, NDArray) or out.shape != made.shape:
+        raise OpValueError(f"{function}: out must be an NDArray of shape {made.shape}, got {getattr(out, 'shape', out)}")
+    out[...] = made
+    return out
+
+
+def full_like(a: NDArray, fill_value: Any, ctx: Context | None = None, dtype: Any = None, out: NDArray | None = None) -> NDArray:
+    """Make an array of the shape and type of another, filled with one number."""
+    if not isinstance(a, NDArray):
+        raise OpTypeError(f"nd.full_like: argument a must be an NDArray, got {type(a).__name__}")
+    return full(a.shape, fill_value, a.context if ctx is None else ctx, a.dtype if dtype is None else dtype, out)
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool | None = None,
+    ctx: Context | None = None,
+    dtype: Any = np.float32,
+) -> NDArray:
+    """Make evenly spaced numbers from `start` to before `stop` (from 0 to before `start`, when there is no `stop`).
+
+    Parameters
+    ----------
+    start, stop, step : number
+    repeat : int
+        How often each number stands in the result.
+    infer_range : deprecated
+    ctx, dtype
+        Device and element type.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.nd.arange(3, repeat=2).asnumpy().tolist()
+    [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
+    """
+    if infer_range is not None:
+        warnings.warn("nd.arange: infer_range has no effect", DeprecationWarning, stacklevel=2)
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise OpValueError("nd.arange: step must not be 0")
+    if repeat < 1:
+        raise OpValueError(f"nd.arange: repeat={repeat} must be at least 1")
+    try:
+        count = max(0, math.ceil((stop - start) / step))
+    except (ValueError, OverflowError):
+        raise OpValueError(f"nd.arange: the range from {start} to {stop} has no finite length") from None
+    except TypeError:
+        raise OpTypeError(f"nd.arange: start={start!r}, stop={stop!r}, step={step!r} must be numbers") from None
+    whole = all(float(v).is_integer() for v in (start, step))
+    values = np.arange(count) * int(step) + int(start) if whole else np.arange(count) * float(step) + float(start)
+    return placed(_contiguous(np.repeat(values, repeat), dtype), device(ctx, "nd.arange"))
+
+
+def _contiguous(values: np.ndarray, dtype: Any) -> np.ndarray:
+    return np.ascontiguousarray(indexing.converted(values, _code(dtype)))
+
+
+def linspace(
+    start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: Any = np.float32
+) -> NDArray:
+    """Make `num` evenly spaced numbers from `start` to `stop`, with or without the latter.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.nd.linspace(0, 1, 5).asnumpy().tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    count = shape_of(num, "nd.linspace (num)")
+    if len(count) != 1:
+        raise OpTypeError(f"nd.linspace: num={num!r} must be an integer")
+    return placed(_contiguous(np.linspace(start, stop, count[0], endpoint=endpoint), dtype), device(ctx, "nd.linspace"))
+
+
+def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
+    """Make an `N` by `M` matrix (square by default) with ones on diagonal `k` (above the main one when positive)."""
+    rows, columns = shape_of((N, M or N), "nd.eye")
+    made = placed(np.eye(rows, columns, operator.index(k), dtypes.numpy_dtype(_code(dtype))), device(ctx, "nd.eye"))
+    return _given_out(made, kwargs, "nd.eye")
+
+
+def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
+    """Return an array over the memory of a NumPy array, of any strides; a read-only one stays read-only.
+
+    Parameters
+    ----------
+    ndarray : numpy.ndarray
+        Of a supported type, in native byte order.
+    zero_copy : bool, default True
+        False makes a copy.
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise OpTypeError(f"nd.from_numpy: expected a numpy.ndarray, got {type(ndarray).__name__}")
+    code = dtypes.code_of(ndarray.dtype)
+    if zero_copy:
+        size = dtypes.SIZES[code]
+        if not ndarray.dtype.isnative or not ndarray.flags.aligned or any(s % size for s in ndarray.strides):
+            raise OpValueError("nd.from_numpy: the array's byte order or alignment needs a copy; pass zero_copy=False")
+        return core.from_numpy(ndarray, False)
+    return core.from_numpy(ndarray, True)
+
+
+# ---- functions of arrays ------------------------------------------------------------------------------------------------------
+def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
+    """Join a list of arrays along an axis; a single one is returned as it is unless `always_copy`."""
+    if isinstance(arrays, NDArray) or not arrays or any(not isinstance(a, NDArray) for a in arrays):
+        raise OpTypeError("nd.concatenate takes a list of at least one NDArray")
+    if len(arrays) == 1 and not always_copy:
+        return arrays[0]
+    return F.Concat(*arrays, dim=axis)
+
+
+def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Sequence[int]) -> NDArray:
+    """Move axes to other places; the others keep their order.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.nd.moveaxis(mx.nd.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+
+    def axes(given: Any, name: str) -> list[int]:
+        found = [operator.index(a) for a in (given if hasattr(given, "__iter__") else [given])]
+        if any(not -tensor.ndim <= a < tensor.ndim for a in found) or len({a % tensor.ndim for a in found}) != len(found):
+            raise OpValueError(f"nd.moveaxis: {name}={given!r} are no distinct axes of an array of {tensor.ndim} dimensions")
+        return [a % tensor.ndim for a in found]
+
+    origin, goal = axes(source, "source"), axes(destination, "destination")
+    if len(origin) != len(goal):
+        raise OpValueError(f"nd.moveaxis: source={source!r} and destination={destination!r} differ in length")
+    order = [a for a in range(tensor.ndim) if a not in origin]
+    for to, a in sorted(zip(goal, origin, strict=True)):
+        order.insert(to, a)
+    return F.transpose(tensor, axes=tuple(order))
+
+
+def split_v2(ary: NDArray, indices_or_sections: int | Sequence[int], axis: int = 0, squeeze_axis: bool = False) -> Any:
+    """Split an array into equal sections, or before the given indices.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> [part.shape for part in mx.nd.split_v2(mx.nd.zeros((3, 4)), (1, 3), axis=1)]
+    [(3, 1), (3, 2), (3, 1)]
+    """
+    if hasattr(indices_or_sections, "__iter__"):
+        return F._split_v2(ary, indices=(0, *indices_or_sections), axis=axis, squeeze_axis=squeeze_axis)
+    return F._split_v2(ary, sections=indices_or_sections, indices=(), axis=axis, squeeze_axis=squeeze_axis)

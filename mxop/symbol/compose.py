@@ -1,0 +1,142 @@
+"""Making nodes: the call of an operator on symbols, and the composition of a symbol with others.
+
+Imports :mod:`mxop.graph`, :mod:`mxop.attribute` and :mod:`mxop.name`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import attribute, name as naming
+from ..errors import OpTypeError, OpValueError, closest
+from ..graph.calls import active_inputs, parse_with_count
+from ..graph.ir import HIDDEN_KEYS, Entry, Graph, Node, caller, variable
+from ..graph.rewrite import Moved, rebuilt
+from ..opdef import Attrs, DType, Operator
+from ..opdef.params import to_string
+
+
+def hidden(key: str) -> bool:
+    """Tell whether an attribute is for the framework: ``__init__``, ``lr_mult``..."""
+    return key in HIDDEN_KEYS or (key.startswith("__") and key.endswith("__"))
+
+
+def marked(attrs: Mapping[str, str]) -> dict[str, str]:
+    """Return attributes under the keys that MXNet stores: ``lr_mult`` is ``__lr_mult__``."""
+    return {f"__{k}__" if k in HIDDEN_KEYS else k: v for k, v in attrs.items()}
+
+
+def listed(strings: Mapping[str, str]) -> dict[str, str]:
+    """Return attributes as MXNet lists them: ``__lr_mult__`` under both its names."""
+    result = dict(strings)
+    for key in HIDDEN_KEYS:
+        if f"__{key}__" in strings:
+            result[key] = strings[f"__{key}__"]
+    return result
+
+
+def make_node(
+    op: Operator, hint: str, inputs: Sequence[Entry | None], given: Mapping[str, Any], name: str | None = None,
+    attr: dict[str, str] | None = None,
+) -> Node:  # fmt: skip
+    """Add a call of an operator; inputs that are None become new variables.
+
+    Parameters
+    ----------
+    op : Operator
+    hint : str
+        What the node is called, with a number, when it has no name.
+    inputs : sequence of (Node, int) or None
+        One per declared input.
+    given : dict
+        Parameters, and attributes such as ``__lr_mult__``.
+    name : str, optional
+    attr : dict of str to str, optional
+        Attributes.
+    """
+    given = {**attribute.current().get(attr), **given}
+    attributes = {k: given.pop(k) for k in [k for k in given if hidden(k)]}
+    for key, value in attributes.items():
+        if not isinstance(value, str):
+            raise OpValueError(f"operator {op.name}: attribute {key}={value!r} is not a string")
+    if name is not None and not isinstance(name, str):
+        raise OpTypeError(f"operator {op.name}: name={name!r} is not a string")
+    attrs = parse_with_count(op, given, len(inputs) if op.variadic else 0)
+    names, inputs = active_inputs(op, attrs, inputs)
+    name = naming.current().get(name, hint)
+    strings = {**as_strings(op, attrs, given), **marked(attributes)}
+    source = caller()
+    starts = getattr(op, "initializers", {})  # of the variables made here, such as a moving variance
+    entries = []
+    for argument, entry in zip(names, inputs, strict=True):
+        if entry is None:
+            start = {"__init__": starts[argument]} if argument in starts else {}
+            entry = variable(f"{name}_{argument}", {**strings, **start}, source), 0
+        entries.append(entry)
+    op.check_arity(attrs, len(entries))
+    return Node(op, attrs, tuple(entries), name, strings, source)
+
+
+def as_strings(op: Operator, attrs: Attrs, given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the parameters that were given, as MXNet's JSON holds them: as written where that is possible."""
+    result = {}
+    for key, value in given.items():
+        if isinstance(value, str):
+            result[key] = value
+        elif isinstance(value, (bool, int, float)) and op.spec.by_name[key].kind is not DType:
+            result[key] = str(value)
+        else:
+            result[key] = to_string(op.spec.by_name[key], attrs[key])
+    return result
+
+
+def outputs_of(node: Node) -> tuple[Entry, ...]:
+    """Return the visible outputs of a node."""
+    return tuple((node, k) for k in range(node.visible_outputs))
+
+
+def compose(entries: tuple[Entry, ...], replace: Mapping[str, Entry], name: str | None) -> tuple[Entry, ...]:
+    """Exchange variables, found by name, for other entries; nodes above them are made anew.
+
+    Raises
+    ------
+    OpValueError
+        For a name that is no argument.
+    """
+    graph = Graph(entries)
+    known = [n.name for n in graph.variables]
+    for key in replace:
+        if key not in known:
+            raise OpValueError(f"composition: argument name {key!r} not found{closest(key, known)}; candidate arguments: "
+                               f"{', '.join(known)}")  # fmt: skip
+    moved: Moved = {}
+    for node in graph.nodes:
+        if node.op is None:
+            if node.name in replace:
+                moved[node, 0] = replace[node.name]
+            continue
+        new = rebuilt(node, moved)
+        if new is not node:
+            for k in range(node.n_outputs):
+                moved[node, k] = (new, k)
+    entries = tuple(moved.get(e, e) for e in entries)
+    return entries if name is None else _renamed(entries, name)
+
+
+def _renamed(entries: tuple[Entry, ...], name: str) -> tuple[Entry, ...]:
+    head = entries[0][0]
+    if head.op is None or any(node is not head for node, _ in entries):
+        return entries
+    new = head.replaced(name=name)
+    return tuple((new, k) for _, k in entries)
+
+
+def copied(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Return the same entries over new nodes, so that attributes set on the copy stay there."""
+    made: dict[Node, Node] = {}
+    for node in Graph(entries).nodes:
+        strings = None if node.strings is None else dict(node.strings)
+        inputs = tuple((made[n], k) for n, k in node.inputs)
+        made[node] = node.replaced(inputs, strings=strings, control=tuple(made[n] for n in node.control))
+    return tuple((made[n], k) for n, k in entries)

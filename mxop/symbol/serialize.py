@@ -1,0 +1,98 @@
+"""Symbols as ``symbol.json``, and back.  Imports :mod:`.json_format`, :mod:`.compose` and :mod:`mxop.graph`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import MXNetError, OpLookupError, OpValueError
+from ..graph.ir import Entry, Graph, Node, variable
+from ..graph.rewrite import rewrite
+from ..opdef import registry
+from ..opdef.reduction import numpy_shape
+from .compose import hidden
+from .json_format import GraphData, NodeData, dumps, loads
+
+#: Casts that automatic mixed precision inserts; files leave them out unless asked.
+_AMP = ("amp_cast", "amp_multicast")
+
+
+def to_json(entries: tuple[Entry, ...], remove_amp_cast: bool = True) -> str:
+    """Return the text of a graph."""
+    graph = Graph(entries)
+    if remove_amp_cast:
+        graph, _ = rewrite(graph, lambda node: list(node.inputs) if node.op.name in _AMP else None)
+    nodes = graph.nodes
+    at = {node: i for i, node in enumerate(nodes)}
+    writes: dict[Node, int] = {}  # how often each auxiliary state was written so far
+    data = []
+    row_ptr = [0]
+    for node in nodes:
+        for i in node.mutated_inputs():
+            state = node.inputs[i][0]
+            writes[state] = writes.get(state, 0) + 1
+        inputs = [(at[n], k, writes.get(n, 0)) for n, k in node.inputs]
+        op = "null" if node.op is None else node.op.name
+        data.append(NodeData(op, node.name, _sorted(node), inputs, [at[n] for n in node.control]))
+        row_ptr.append(row_ptr[-1] + node.n_outputs)
+    variables = [i for i, node in enumerate(nodes) if node.op is None]
+    heads = [(at[n], k, 0) for n, k in graph.outputs]
+    attrs: dict[str, list] = {"is_np_shape": ["int", 1]} if numpy_shape() else {}
+    return dumps(GraphData(data, variables, heads, row_ptr, attrs))
+
+
+def _sorted(node: Node) -> dict[str, str]:
+    return dict(sorted(node.text().items()))
+
+
+def from_json(text: str | bytes) -> tuple[Entry, ...]:
+    """Return the entries that a text describes.
+
+    Raises
+    ------
+    MXNetError
+        For a text that is no graph, an operator that is not registered, or parameters that it does not take.
+    """
+    data = loads(text, _input_names)
+    nodes: list[Node] = []
+    for i, item in enumerate(data.nodes):
+        try:
+            nodes.append(_node(item, nodes))
+        except MXNetError as problem:
+            raise type(problem)(f"symbol.json, node {i} ({item.name!r}): {problem}") from None
+    entries = tuple((nodes[n], k) for n, k, _ in data.heads)
+    for node, k in entries:
+        if k >= node.n_outputs:
+            raise OpValueError(f"symbol.json: a head asks for output {k} of {node.name!r}, which has {node.n_outputs}")
+    return entries
+
+
+def _node(item: NodeData, nodes: list[Node]) -> Node:
+    if item.op == "null":
+        return variable(item.name, item.attrs)
+    op = registry.get(item.op)
+    if item.subgraphs:
+        raise OpLookupError(f"operator {item.op} with subgraphs cannot be loaded")
+    attrs = op.parse({k: v for k, v in item.attrs.items() if not _is_attribute(op, k)})
+    inputs = tuple((nodes[n], k) for n, k, _ in item.inputs)
+    for source, k in inputs:
+        if k >= source.n_outputs:
+            raise OpValueError(f"it reads output {k} of {source.name!r}, which has {source.n_outputs}")
+    op.check_arity(attrs, len(inputs))
+    return Node(op, attrs, inputs, item.name, dict(item.attrs), control=tuple(nodes[n] for n in item.control_deps))
+
+
+def _is_attribute(op: Any, key: str) -> bool:
+    return key not in op.spec.names and hidden(key)
+
+
+def _input_names(op_name: str, strings: dict[str, str]) -> tuple[str, ...]:
+    op = registry.find(op_name)
+    if op is None or op.variadic:
+        return ()
+    try:
+        return tuple(op.input_names(op.parse({k: v for k, v in strings.items() if k in op.spec.names})))
+    except MXNetError:
+        return ()
+
+
+__all__ = ["from_json", "to_json"]
