@@ -72,6 +72,15 @@ def attach(str name, function):
     PyType_Modified(<PyTypeObject*>NDArray)
 
 
+cdef object _getitem = None, _setitem = None, _iterate = None, _contains = None, _text = None
+
+
+def hook(getitem, setitem, iterate, contains, text):
+    """Give the class the functions behind ``x[k]``, ``x[k] = v``, iteration, ``in`` and ``repr``."""
+    global _getitem, _setitem, _iterate, _contains, _text
+    _getitem, _setitem, _iterate, _contains, _text = getitem, setitem, iterate, contains, text
+
+
 cdef object binary(int at, object a, object b, object out):
     """Apply an arithmetic operator; `a` is an NDArray."""
     cdef double d
@@ -186,7 +195,23 @@ cdef class NDArray(Array):
         raise ValueError("the truth value of an NDArray with more than one element is ambiguous; "
                          "use (x != 0).sum() or compare element by element")
 
-    __hash__ = object.__hash__
+    def __hash__(self):
+        return <Py_hash_t>(<Py_ssize_t><PyObject*>self >> 4)
+
+    def __getitem__(self, key):
+        return _getitem(self, key)
+
+    def __setitem__(self, key, value):
+        _setitem(self, key, value)
+
+    def __iter__(self):
+        return _iterate(self)
+
+    def __contains__(self, value):
+        return _contains(self, value)
+
+    def __repr__(self):
+        return _text(self)
 
     # ---- values -------------------------------------------------------------------------------------------------------
     def asnumpy(self):
@@ -265,10 +290,6 @@ cdef class NDArray(Array):
     def detach(self):
         """Return an array over the same memory, without history."""
         return detached(self)
-
-    @property
-    def _fresh_grad(self):
-        return False
 
     # ---- arithmetic ---------------------------------------------------------------------------------------------------
     def __add__(self, other):

@@ -8,7 +8,8 @@ cdef class OpFunction:
     cdef ElementwiseCall default
     cdef int n_in, kind
     cdef unsigned int required
-    cdef bint fast
+    cdef bint fast, fixed_inputs
+    cdef bint shadowed(self, dict kwargs)
     cdef Value defaults[MAX_VALUES]
     cdef dict __dict__
     cdef int prepare(self) except -1

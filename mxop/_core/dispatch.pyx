@@ -43,21 +43,65 @@ def set_namespace(F):
 
 # ---- reductions -------------------------------------------------------------------------------------------------------------------
 
-cdef dict _reduce_calls = {}
+cdef dict _reductions = {}      # (operator, parameters) -> ReductionCall
 _COMBINE = {"add": 0, "mul": 1, "max": 2, "min": 3}
+
+
+cdef class ReductionCall:
+    """A reduction with its parameters fixed: formulas, and their programs for each compute type."""
+
+    cdef object op, attrs, map_formula, final_formula
+    cdef int combine
+    cdef bint has_rule
+    cdef dict axes              # rank -> axes
+    cdef list maps, finals      # by compute type
+
+    def __init__(self, op, attrs):
+        self.op, self.attrs = op, attrs
+        self.combine = _COMBINE[op.combine.name]
+        self.map_formula, self.final_formula = op.formulas(attrs)
+        self.has_rule = op.differentiable
+        self.axes, self.maps, self.finals = {}, [None] * 7, [None] * 7
+
+    cdef int compute_type(self, int dtype) except -1:
+        cdef int ctype = self.map_formula.compute_type(dtype)
+        if self.final_formula is not None and ctype > 1 and not self.final_formula.integer:
+            return 1
+        return ctype
+
+    cdef int make_programs(self, int ctype) except -1:
+        def available(name):
+            return interp.has_instruction(name, ctype)
+
+        last = self.final_formula.roots if self.final_formula is not None else (input_(0),)
+        n_last = 2 if self.final_formula is not None else 1
+        self.maps[ctype] = Program(compile_program(self.map_formula.roots, 1, available), (), ctype)
+        self.finals[ctype] = Program(compile_program(last, n_last, available), (), ctype)
+        return 0
+
+    cdef tuple axes_of(self, int rank):
+        found = self.axes.get(rank)
+        if found is None:
+            found = self.axes[rank] = self.op.axes(self.attrs, rank)
+        return <tuple>found
+
+
+cdef ReductionCall reduction_call(object op, object attrs):
+    key = (op, attrs)
+    found = _reductions.get(key)
+    if found is None:
+        if len(_reductions) > 1024:
+            _reductions.clear()
+        found = _reductions[key] = ReductionCall(op, attrs)
+    return <ReductionCall>found
 
 
 cdef object run_reduction(object op, object attrs, Array source, object out, int req):
     """Run a reduction: combine the mapped elements in a buffer of the compute type, then finish into the output."""
-    cdef Array result, sums, count
-    cdef Reduced r
-    cdef Operand operands[3]
-    cdef Program map_, final
-    cdef Value no_values[1]
-    cdef int i, ctype, combine = _COMBINE[op.combine.name]
-    cdef Py_ssize_t reduced = 1
-    cdef tuple axes = op.axes(attrs, source.ndim), shape = source.shape_tuple()
-    (out_shape,), (out_type,) = cached_inference(op, attrs, (shape,), (source.dtype,))
+    cdef ReductionCall call = reduction_call(op, attrs)
+    cdef tuple axes = call.axes_of(source.ndim)
+    cdef Array result
+    (out_shape,), (out_type,) = cached_inference(op, attrs, (source.shape_tuple(),), (source.dtype,))
     out = output_list(op, out, 1)[0]
     if out is None:
         result = alloc_tuple(out_shape, out_type)
@@ -69,50 +113,46 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
         from mxop._gpu import run as gpu_run
         result = gpu_run.reduction(op, attrs, source, axes, None if out is None else result, out_shape, out_type, req)
     else:
-        map_formula, final_formula = op.formulas(attrs)
-        ctype = map_formula.compute_type(source.dtype)
-        if final_formula is not None and ctype > 1 and not final_formula.integer:
-            ctype = 1
-        map_ = reduce_program(map_formula.roots, 1, ctype)
-        final = reduce_program(final_formula.roots if final_formula is not None else (input_(0),),
-                               2 if final_formula is not None else 1, ctype)
-        r.data, r.dtype, r.n_kept, r.n_reduced = source.data, source.dtype, 0, 0
-        for i in range(source.ndim):
-            if i in axes:
-                r.reduced_shape[r.n_reduced], r.reduced_strides[r.n_reduced] = source.shape_[i], source.strides_[i]
-                r.n_reduced += 1
-                reduced *= source.shape_[i]
-            else:
-                r.kept_shape[r.n_kept], r.kept_strides[r.n_kept] = source.shape_[i], source.strides_[i]
-                r.n_kept += 1
-        sums = alloc(result.ndim, result.shape_, ctype)
-        reduce(map_, combine, &r, no_values, sums.data)
-        fill_operand(&operands[0], sums)
-        fill_operand(&operands[1], result)
-        if final_formula is not None:
-            count = alloc(0, result.shape_, 1)
-            (<double*>count.data)[0] = <double>reduced
-            operands[2] = operands[1]
-            broadcast_operand(&operands[1], count, result.ndim, result.shape_)
-            operands[2].req, operands[2].staged = req, False
-            final.run(result.size, operands, &operands[2], no_values)
-        else:
-            operands[1].req, operands[1].staged = req, False
-            final.run(result.size, operands, &operands[1], no_values)
-    if is_recording() and op.differentiable:
+        reduce_cpu(call, source, axes, result, req)
+    if is_recording() and call.has_rule:
         record_general(op, attrs, (source,), [result])
     return result
 
 
-cdef Program reduce_program(tuple roots, int n_in, int ctype):
-    cdef tuple key = (roots, n_in, ctype)
-    found = _reduce_calls.get(key)
-    if found is None:
-        if len(_reduce_calls) > 1024:
-            _reduce_calls.clear()
-        found = _reduce_calls[key] = Program(
-            compile_program(roots, n_in, lambda name: interp.has_instruction(name, ctype)), (), ctype)
-    return <Program>found
+cdef int reduce_cpu(ReductionCall call, Array source, tuple axes, Array result, int req) except -1:
+    cdef int i, at = 0, n_axes = len(axes), ctype = call.compute_type(source.dtype)
+    cdef Reduced r
+    cdef Operand operands[3]
+    cdef Value no_values[1]
+    cdef Array sums, count
+    cdef Py_ssize_t reduced = 1
+    if call.maps[ctype] is None:
+        call.make_programs(ctype)
+    r.data, r.dtype, r.n_kept, r.n_reduced = source.data, source.dtype, 0, 0
+    for i in range(source.ndim):
+        if at < n_axes and <int>axes[at] == i:
+            at += 1
+            r.reduced_shape[r.n_reduced], r.reduced_strides[r.n_reduced] = source.shape_[i], source.strides_[i]
+            r.n_reduced += 1
+            reduced *= source.shape_[i]
+        else:
+            r.kept_shape[r.n_kept], r.kept_strides[r.n_kept] = source.shape_[i], source.strides_[i]
+            r.n_kept += 1
+    sums = alloc(result.ndim, result.shape_, ctype)
+    reduce(<Program>call.maps[ctype], call.combine, &r, no_values, sums.data)
+    fill_operand(&operands[0], sums)
+    if call.final_formula is None:
+        fill_operand(&operands[1], result)
+        operands[1].req = req
+        (<Program>call.finals[ctype]).run(result.size, operands, &operands[1], no_values)
+        return 0
+    count = alloc(0, result.shape_, 1)
+    (<double*>count.data)[0] = <double>reduced
+    broadcast_operand(&operands[1], count, result.ndim, result.shape_)
+    fill_operand(&operands[2], result)
+    operands[2].req = req
+    (<Program>call.finals[ctype]).run(result.size, operands, &operands[2], no_values)
+    return 0
 
 
 # ---- kernels and composites -----------------------------------------------------------------------------------------------------
@@ -130,6 +170,35 @@ cdef tuple cached_inference(object op, object attrs, tuple shapes, tuple types):
             _inferred.clear()
         _inferred[key] = found
     return <tuple>found
+
+
+cdef dict _views = {}
+
+
+cdef object run_view(object op, object attrs, object inputs, object out, int req):
+    """Run an operator that only rearranges elements: ask where they lie, then copy them."""
+    cdef Array source = <Array>inputs[0], a, result
+    cdef tuple shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
+    cdef tuple key = (op, attrs, shapes, None if source.contiguous else source._strides)
+    (out_shape,), (out_type,) = cached_inference(op, attrs, shapes, tuple([(<Array>a).dtype for a in inputs]))
+    found = _views.get(key)
+    if found is None:
+        shape, strides, offset = op.make_view(shapes[0], source._strides, *shapes[1:], **attrs)
+        found = (tuple(shape), tuple(strides), offset)
+        if len(_views) > 4096:
+            _views.clear()
+        _views[key] = found
+    out = output_list(op, out, 1)[0]
+    if out is None:
+        result = alloc_tuple(tuple(out_shape), out_type)
+        result.device_id = source.device_id
+        req = REQ_WRITE
+    else:
+        result = prepared_output(op, out, tuple(out_shape), out_type)
+    copy_into(view_of(source, <tuple>found[0], <tuple>found[1], found[2]), result, req)
+    if is_recording() and op.differentiable:
+        record_general(op, attrs, inputs, [result])
+    return result
 
 
 cdef object run_kernel(object op, object attrs, object inputs, object out, int req):
@@ -154,26 +223,20 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
                 results.append(target)
             else:
                 results.append(prepared_output(op, targets[k], tuple(out_shapes[k]), out_types[k]))
-        if op.make_view is not None:
-            source = <Array>inputs[0]
-            shape, strides, offset = op.make_view(shapes[0], source._strides, *shapes[1:], **attrs)
-            copy_into(view_of(source, tuple(shape), tuple(strides), offset), <Array>results[0],
-                      REQ_WRITE if targets[0] is None else req)
-        else:
-            if op.run_cpu is None:
-                raise DeviceError(f"operator {op.name} has no CPU function; give one with @{op.name}.cpu")
-            ready = [a if op.strided or (<Array>a).contiguous else contiguous_copy(<Array>a) for a in inputs]
-            for k in range(len(results)):
-                target = <Array>results[k]
-                if targets[k] is not None and (req == REQ_ADD or req == REQ_NULL or not target.contiguous
-                                               or any([overlaps(<Array>a, target) for a in inputs])):
-                    work.append(alloc_like(target))
-                else:
-                    work.append(target)
-            op.run_cpu(ready, work, **attrs)
-            for k in range(len(results)):
-                if work[k] is not results[k]:
-                    copy_into(<Array>work[k], <Array>results[k], req)
+        if op.run_cpu is None:
+            raise DeviceError(f"operator {op.name} has no CPU function; give one with @{op.name}.cpu")
+        ready = [a if op.strided or (<Array>a).contiguous else contiguous_copy(<Array>a) for a in inputs]
+        for k in range(len(results)):
+            target = <Array>results[k]
+            if targets[k] is not None and (req == REQ_ADD or req == REQ_NULL or not target.contiguous
+                                           or any([overlaps(<Array>a, target) for a in inputs])):
+                work.append(alloc_like(target))
+            else:
+                work.append(target)
+        op.run_cpu(ready, work, **attrs)
+        for k in range(len(results)):
+            if work[k] is not results[k]:
+                copy_into(<Array>work[k], <Array>results[k], req)
     if is_recording() and op.differentiable:
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
@@ -226,22 +289,27 @@ def invoke_req(op, inputs, attrs, out, int req):
 
 
 cdef object invoke_with(object op, object inputs, object attrs, object out, int req):
-    cdef OpFunction f = function_of(op)
-    cdef ElementwiseCall call
-    cdef Value values[MAX_VALUES]
     if req == REQ_NULL:
         return out
+    op.check_arity(attrs, len(inputs))
+    return invoke_checked(function_of(op), inputs, attrs, out, req)
+
+
+cdef object invoke_checked(OpFunction f, object inputs, object attrs, object out, int req):
+    """Run a call whose number of inputs is right."""
+    cdef ElementwiseCall call
+    cdef Value values[MAX_VALUES]
     if f.kind == ELEMENTWISE:
-        op.check_arity(attrs, len(inputs))
-        call = call_for(op, attrs, len(inputs))
+        call = call_for(f.op, attrs, len(inputs))
         call.load_values(attrs, values)
         return run_elementwise(call, inputs, values, out, req)
-    op.check_arity(attrs, len(inputs))
     if f.kind == REDUCTION:
-        return run_reduction(op, attrs, <Array?>inputs[0], out, req)
+        return run_reduction(f.op, attrs, <Array?>inputs[0], out, req)
     if f.kind == KERNEL:
-        return run_kernel(op, attrs, inputs, out, req)
-    return run_composite(op, attrs, inputs, out, req)
+        if f.op.make_view is not None and (<Array?>inputs[0]).gpu is None:
+            return run_view(f.op, attrs, inputs, out, req)
+        return run_kernel(f.op, attrs, inputs, out, req)
+    return run_composite(f.op, attrs, inputs, out, req)
 
 
 # ---- the callable behind mx.nd.f ------------------------------------------------------------------------------------------------
@@ -267,11 +335,13 @@ def op_function(op):
 def forget(op):
     """Drop what is kept for an operator that was unregistered or replaced."""
     _functions.pop(op, None)
+    _reductions.clear()
+    _inferred.clear()
     _elementwise.forget(op)
 
 
 cdef class OpFunction:
-    """An operator as a function of arrays."""
+    # An operator as a function of arrays.  (No docstring: users see the operator's.)
 
     def __init__(self, op):
         self.op = op
@@ -280,6 +350,7 @@ cdef class OpFunction:
                      else KERNEL if isinstance(op, Kernel) else COMPOSITE)
         self.fast = False
         self.n_in = -1 if op.variadic else len(op.arguments)
+        self.fixed_inputs = not op.variadic and op._active_inputs is None
 
     cdef int prepare(self) except -1:
         """Find out, on the first call, whether the short way is open: numeric parameters only."""
@@ -341,27 +412,52 @@ cdef class OpFunction:
 
     cdef object call_bound(self, tuple args, dict kwargs):
         """The general call: bind arguments to inputs and parameters."""
-        out = kwargs.pop("out", None)
-        kwargs.pop("name", None)
+        cdef object out = None
+        cdef bint plain = len(args) == self.n_in and self.fixed_inputs
+        cdef Py_ssize_t k
+        if kwargs:
+            out = kwargs.pop("out", None)
+            kwargs.pop("name", None)
+        if plain:  # every input is a positional array: only parameters are left
+            for k in range(len(args)):
+                if not isinstance(args[k], Array):
+                    plain = False
+                    break
+        if plain and not self.shadowed(kwargs):
+            return invoke_checked(self, args, parsed_params(self.op, kwargs, self.parsed), out, REQ_WRITE)
         inputs, attrs = bind_arguments(self.op, args, kwargs, self.parsed)
         return invoke_with(self.op, inputs, attrs, out, REQ_WRITE)
+
+    cdef bint shadowed(self, dict kwargs):
+        """Tell whether a keyword names an input that is given already."""
+        for name in self.op.arguments:
+            if name in kwargs:
+                return True
+        return False
 
     def __repr__(self):
         return f"<function mx.nd.{self.op.name}>"
 
-    def __getattr__(self, name):
-        if name == "__name__" or name == "__qualname__":
-            return registry.namespace_of(self.op.name)[1]
-        if name == "__doc__":
-            return self.op.doc
-        if name == "__signature__":
-            from mxop.opdef import docs
-            return docs.signature(self.op)
-        if name == "__module__":
-            return "mxop.ndarray"
-        if name == "__wrapped__":
-            raise AttributeError(name)
-        raise AttributeError(f"function {self.op.name} has no attribute {name!r}")
+    @property
+    def __doc__(self):
+        return self.op.doc
+
+    @property
+    def __name__(self):
+        return registry.namespace_of(self.op.name)[1]
+
+    @property
+    def __qualname__(self):
+        return self.__name__
+
+    @property
+    def __module__(self):
+        return "mxop.ndarray"
+
+    @property
+    def __signature__(self):
+        from mxop.opdef import docs
+        return docs.signature(self.op)
 
 
 def bind_arguments(op, tuple args, dict kwargs, dict cache):

@@ -298,7 +298,16 @@ cdef int reduce(Program map_, int combine, Reduced* source, const Value* params,
     memory = block_new(room * threads)
     partial = block_new(n_kept * chunks * sizeof(Total))
     totals = <Total*>partial.data
-    if columns:
+    if threads == 1:
+        with nogil:
+            for t in range(tasks * chunks):
+                if columns:
+                    columns_entry(map_, combine, source, scalars, memory.data, room, block, t, chunks, per_chunk, n_reduced,
+                                  width, tiles, n_kept, totals)
+                else:
+                    rows_entry(map_, combine, source, &reduced, scalars, memory.data, room, block, t, chunks, per_chunk,
+                               n_reduced, n_kept, totals)
+    elif columns:
         for t in prange(tasks * chunks, nogil=True, schedule="static", num_threads=threads):
             columns_entry(map_, combine, source, scalars, memory.data, room, block, t, chunks, per_chunk, n_reduced, width,
                           tiles, n_kept, totals)

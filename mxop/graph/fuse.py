@@ -88,8 +88,8 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
 def _regions(graph: Graph, known: Known, phase: Callable[[Node], int]) -> list[list[Node]]:
     """Return the connected sets of nodes that could be one formula, but for its size."""
     kind = {node: _kind(node, known, phase) for node in graph.nodes}
-    level: dict[Node, int] = {}
-    parent: dict[Node, Node] = {}
+    level = _levels(graph, kind)
+    parent = {node: node for node in graph.nodes}
 
     def root(node: Node) -> Node:
         while parent[node] is not node:
@@ -97,18 +97,33 @@ def _regions(graph: Graph, known: Known, phase: Callable[[Node], int]) -> list[l
         return node
 
     for node in graph.nodes:
-        own = kind[node]
-        level[node] = max((level[n] + (own is None or kind[n] != own) for n in node.needs()), default=0)
-        parent[node] = node
-        if own is not None:
-            for n, _ in node.inputs:
-                if kind[n] == own and level[n] == level[node]:
-                    parent[root(n)] = root(node)
+        for n, _ in node.inputs:
+            if kind[node] is not None and kind[n] == kind[node] and level[n] == level[node]:
+                parent[root(n)] = root(node)
     regions: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         if kind[node] is not None:
             regions.setdefault(root(node), []).append(node)
     return [members for members in regions.values() if len(members) > 1]
+
+
+def _levels(graph: Graph, kind: dict[Node, Any]) -> dict[Node, int]:
+    """Return a level for each node: equal or higher along edges between equal kinds, higher along all others."""
+    level: dict[Node, int] = {}
+    readers: dict[Node, list[Node]] = {node: [] for node in graph.nodes}
+
+    def step(above: Node, below: Node) -> int:
+        return kind[above] is None or kind[above] != kind[below]
+
+    for node in graph.nodes:
+        level[node] = max((level[n] + step(node, n) for n in node.needs()), default=0)
+        for n in node.needs():
+            readers[n].append(node)
+    for node in reversed(graph.nodes):  # wait for a reader of the same kind, where that delays nobody
+        latest = min((level[r] - step(r, node) for r in readers[node]), default=0)
+        if latest > level[node] and any(level[r] == latest and not step(r, node) for r in readers[node]):
+            level[node] = latest
+    return level
 
 
 def _kind(node: Node, known: Known, phase: Callable[[Node], int]) -> tuple | None:

@@ -268,7 +268,7 @@ def linspace(
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """Make an `N` by `M` matrix (square by default) with ones on diagonal `k` (above the main one when positive)."""
     rows, columns = shape_of((N, M or N), "nd.eye")
-    made = placed(np.eye(rows, columns, operator.index(k), dtypes.numpy_dtype(_code(dtype))), device(ctx, "nd.eye"))
+    made = placed(_contiguous(np.eye(rows, columns, operator.index(k)), dtype), device(ctx, "nd.eye"))
     return _given_out(made, kwargs, "nd.eye")
 
 

@@ -140,7 +140,7 @@ class Elementwise(Operator):
         if not self.broadcast:
             done = infer.same_shape(self.name, names, [*ins, *outs])
             return done[: len(ins)], done[len(ins) :]
-        result = infer.broadcast_shape(self.name, names, ins)
+        result = infer.broadcast_shape(self.name, names[: len(ins)], ins)
         return ins, infer.same_shape(self.name, ["the inputs together", *names[len(ins) :]], [result, *outs])[1:]
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:

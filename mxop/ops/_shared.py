@@ -3,7 +3,9 @@
 May import :mod:`mxop.opdef` only.
 """
 
-from ..opdef import infer
+from functools import lru_cache
+
+from ..opdef import get, infer
 from ..opdef.kernel import contiguous_strides
 
 
@@ -70,10 +72,14 @@ def on_both(op):
 def run_op(name, params, inputs, outputs):
     """Run another operator inside a CPU function, into arrays that exist: nothing is recorded."""
     from .._core import core
-    from ..opdef import get
 
     op = get(name)
-    core.prepare(op, op.parse(params), list(inputs), list(outputs), [1] * len(outputs)).run()
+    core.prepare(op, _parsed(op, tuple(params.items())), list(inputs), list(outputs), [1] * len(outputs)).run()
+
+
+@lru_cache(1024)
+def _parsed(op, params):
+    return op.parse(dict(params))
 
 
 def reviewed(array, shape):

@@ -4,7 +4,7 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 """
 
 from ..errors import OpValueError
-from ..opdef import Shape, infer, kernel
+from ..opdef import F, Shape, elementwise, infer, kernel
 from ._shared import on_both, reviewed, run_op, size_of, typed_by_first
 
 
@@ -462,8 +462,6 @@ def _(inputs, outputs):
     import numpy as np
 
     from .._core import core
-    from ..formula import input_
-    from ..opdef import F
 
     condition, x, y = inputs
     if condition.dtype_code != x.dtype_code:  # a conversion could turn 0.5 into 0
@@ -471,8 +469,7 @@ def _(inputs, outputs):
         np.not_equal(np.asarray(condition), 0, out=np.asarray(chosen), casting="unsafe")
         condition = chosen
     condition = reviewed(condition, _rows(condition.shape, x.shape))
-    formula = F.where(input_(0), input_(1), input_(2))
-    core.prepare_formula((formula,), [condition, x, y], list(outputs), [1]).run()
+    run_op("_choose", {}, [condition, x, y], outputs)
 
 
 @where.gpu
@@ -485,3 +482,9 @@ def _(xp, inputs, outputs):
 def _(F, heads, inputs, outputs):
     zero = F.zeros_like(heads[0])
     return [None, F.where(inputs[0], heads[0], zero), F.where(inputs[0], zero, heads[0])]
+
+
+@elementwise(name="_choose", broadcast=True)
+def choose(condition, x, y):
+    """Choose elements of `x` where the condition is not 0, and of `y` elsewhere; all of one type."""
+    return F.where(condition, x, y)

@@ -35,7 +35,7 @@ def product(a, b, out, transpose_a, transpose_b, beta=0.0):
 
     from .._kernels import gemm
 
-    if out.dtype in (np.float32, np.float64):
+    if out.dtype.char in "fd":
         gemm.gemm(a, b, out, transpose_a, transpose_b, beta)
         return
     wide = out.astype(np.float32) if beta else np.empty(out.shape, np.float32)

@@ -58,8 +58,8 @@ def _(F, heads, inputs, outputs, *, axis, keepdims, exclude):
 def nansum(data):
     """Sum along axes, with NaN counted as 0 (and getting gradient 0).  Parameters as for ``sum``.
 
-    >>> mx.nd.nansum(mx.nd.array([1, float('nan'), 3])).asscalar()
-    4.0
+    >>> mx.nd.nansum(mx.nd.array([1, float('nan'), 3])).asnumpy().tolist()
+    [4.0]
     """
     return F.where(F.isnan(data), 0, data)
 
@@ -139,8 +139,8 @@ def _(F, heads, inputs, outputs, *, axis, keepdims, exclude):
 def nanprod(data):
     """Product along axes, with NaN counted as 1 (and getting gradient 0).  Parameters as for ``sum``.
 
-    >>> mx.nd.nanprod(mx.nd.array([2, float('nan'), 3])).asscalar()
-    6.0
+    >>> mx.nd.nanprod(mx.nd.array([2, float('nan'), 3])).asnumpy().tolist()
+    [6.0]
     """
     return F.where(F.isnan(data), 1, data)
 

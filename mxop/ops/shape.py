@@ -4,6 +4,8 @@ Almost all are views: their entry says where each element of the result lies, an
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 """
 
+from functools import lru_cache
+
 from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import Shape, contiguous_strides, infer, kernel
@@ -26,6 +28,7 @@ def _ratio(op, total, known, asked, shape):
     return total // known
 
 
+@lru_cache(1024)
 def reshaped_shape(shape, asked, reverse=False, op="Reshape"):
     """Apply MXNet's shape codes to a shape whose dimensions may be unknown.
 

@@ -15,6 +15,7 @@ from ..graph.ir import HIDDEN_KEYS, Entry, Graph, Node, caller, variable
 from ..graph.rewrite import Moved, rebuilt
 from ..opdef import Attrs, DType, Operator
 from ..opdef.params import to_string
+from .json_format import _INITIALIZERS as INITIALIZERS
 
 
 def hidden(key: str) -> bool:
@@ -67,11 +68,11 @@ def make_node(
     name = naming.current().get(name, hint)
     strings = {**as_strings(op, attrs, given), **marked(attributes)}
     source = caller()
-    starts = getattr(op, "initializers", {})  # of the variables made here, such as a moving variance
+    starts = INITIALIZERS.get(op.name, {})  # by position
     entries = []
-    for argument, entry in zip(names, inputs, strict=True):
+    for at, (argument, entry) in enumerate(zip(names, inputs, strict=True)):
         if entry is None:
-            start = {"__init__": starts[argument]} if argument in starts else {}
+            start = {"__init__": starts[at]} if at in starts else {}
             entry = variable(f"{name}_{argument}", {**strings, **start}, source), 0
         entries.append(entry)
     op.check_arity(attrs, len(entries))

@@ -1,0 +1,265 @@
+"""Arrays of other libraries: NumPy's functions on NDArrays, operands that are no NDArrays, DLPack, pickle.
+
+May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.context`.
+"""
+
+from __future__ import annotations
+
+import operator
+import pickle
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .._core import array as _memory
+from .._core import core, tape
+from ..context import Context
+from ..errors import MXNetError, OpTypeError, OpValueError
+from . import creation, indexing
+from .register import F
+
+NDArray = core.NDArray
+
+__all__ = ["from_dlpack", "to_dlpack_for_read", "to_dlpack_for_write"]
+
+
+# ---- operands -----------------------------------------------------------------------------------------------------------------
+def foreign(x: NDArray, other: Any) -> Any:
+    """Convert the other operand of an arithmetic operator on `x`, or return NotImplemented.
+
+    Numbers of any kind become Python numbers; a NumPy array becomes an NDArray on the device of `x` and, as a number would,
+    takes the element type of `x`.
+    """
+    if isinstance(other, np.ndarray):
+        if other.ndim == 0:
+            other = other[()]
+        elif other.dtype.kind in "biuf":
+            code = x.dtype_code
+            return creation.placed(np.ascontiguousarray(indexing.converted(other, code)), x.context)
+        else:
+            return NotImplemented
+    if isinstance(other, (bool, np.bool_, Integral)):
+        return int(other)
+    if isinstance(other, (Real, np.floating)):
+        return float(other)
+    return NotImplemented
+
+
+# ---- NumPy's ufuncs -------------------------------------------------------------------------------------------------------------
+_ARITHMETIC = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "true_divide": operator.truediv, "power": operator.pow, "remainder": operator.mod, "mod": operator.mod,
+    "floor_divide": operator.floordiv, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
+    "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
+}  # fmt: skip
+#: ufunc -> operator of two arrays, of an array and a number, of a number and an array
+_TWO = {
+    "maximum": ("broadcast_maximum", "_maximum_scalar", "_maximum_scalar"),
+    "minimum": ("broadcast_minimum", "_minimum_scalar", "_minimum_scalar"),
+    "hypot": ("broadcast_hypot", "_hypot_scalar", "_hypot_scalar"),
+    "logical_and": ("broadcast_logical_and", "_logical_and_scalar", "_logical_and_scalar"),
+    "logical_or": ("broadcast_logical_or", "_logical_or_scalar", "_logical_or_scalar"),
+    "logical_xor": ("broadcast_logical_xor", "_logical_xor_scalar", "_logical_xor_scalar"),
+}
+_ONE = {
+    "exp": "exp", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p", "sqrt": "sqrt",
+    "cbrt": "cbrt", "reciprocal": "reciprocal", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "arcsin",
+    "arccos": "arccos", "arctan": "arctan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "arcsinh",
+    "arccosh": "arccosh", "arctanh": "arctanh", "degrees": "degrees", "rad2deg": "degrees", "radians": "radians",
+    "deg2rad": "radians", "rint": "rint", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
+}  # fmt: skip
+#: These give integers for integers in NumPy too.
+_ONE_ANY = {"absolute": "abs", "fabs": "abs", "negative": "negative", "sign": "sign", "square": "square"}
+
+
+def array_ufunc(self: NDArray, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Apply a NumPy ufunc to NDArrays; the result is an NDArray.
+
+    Ufuncs that have an operator (arithmetic, comparison, exp, sin, maximum...) run as that operator, with its rules for
+    element types, and are differentiable. All others, and calls with options such as ``where=``, are computed by NumPy on the
+    arrays' memory; in ``autograd.record()`` these refuse arrays with a history, for the gradient would be lost. Results of a
+    type that NDArrays do not have stay NumPy arrays. ``out=`` may be an NDArray or a NumPy array.
+    """
+    out = kwargs.pop("out", ())
+    if method == "__call__" and not kwargs and all(isinstance(o, NDArray) for o in out):
+        found = _as_operator(self, ufunc, inputs)
+        if found is not NotImplemented:
+            if not out:
+                return found
+            if out[0].shape != found.shape:
+                raise OpValueError(f"numpy.{ufunc.__name__}: out has shape {out[0].shape}, the result has shape {found.shape}")
+            out[0][...] = found
+            return out[0]
+    return _by_numpy(ufunc, method, inputs, out, kwargs)
+
+
+def _as_operator(x: NDArray, ufunc: Any, inputs: tuple) -> Any:
+    name = ufunc.__name__
+    if ufunc.nin == 1:
+        op = _ONE_ANY.get(name) or (_ONE.get(name) if inputs[0].dtype_code in dtypes.FLOATS else None)
+        return NotImplemented if op is None else getattr(F, op)(inputs[0])
+    if ufunc.nin != 2 or ufunc.nout != 1 or not (name in _ARITHMETIC or name in _TWO):
+        return NotImplemented
+    operands = []
+    for given in inputs:
+        converted = given if isinstance(given, NDArray) or type(given) in (int, float) else foreign(x, given)
+        if converted is NotImplemented:
+            return NotImplemented
+        operands.append(converted)
+    left, right = operands
+    if name in _ARITHMETIC:
+        return _ARITHMETIC[name](left, right)
+    both, array_scalar, scalar_array = _TWO[name]
+    if isinstance(left, NDArray):
+        return getattr(F, both)(left, right) if isinstance(right, NDArray) else getattr(F, array_scalar)(left, scalar=right)
+    return getattr(F, scalar_array)(right, scalar=left)
+
+
+def _by_numpy(ufunc: Any, method: str, inputs: tuple, out: tuple, kwargs: dict) -> Any:
+    if tape.recording() and any(isinstance(a, NDArray) and tape.tracked(a) for a in (*inputs, *out)):
+        raise MXNetError(
+            f"numpy.{ufunc.__name__} ({method}) on an array that autograd records would lose the gradient; use an operator of "
+            "mx.nd, or detach() the array first"
+        )
+
+    def host(a: Any) -> Any:
+        return core.as_numpy(a) if isinstance(a, NDArray) else a
+
+    if out:
+        kwargs["out"] = tuple(host(o) for o in out)
+    kwargs = {k: host(v) for k, v in kwargs.items()}
+    found = getattr(ufunc, method)(*map(host, inputs), **kwargs)
+    if not isinstance(found, tuple):
+        return out[0] if out else _from_host(found)
+    given = out or (None,) * len(found)
+    return tuple(_from_host(f) if o is None else o for f, o in zip(found, given, strict=True))
+
+
+def _from_host(found: Any) -> Any:
+    if not isinstance(found, np.ndarray):
+        return found
+    try:
+        dtypes.code_of(found.dtype)
+    except OpTypeError:
+        return found
+    return core.from_numpy(np.ascontiguousarray(found), False)
+
+
+# ---- DLPack -----------------------------------------------------------------------------------------------------------------------
+def dlpack(self: NDArray, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+    """Return a DLPack capsule over the array's memory (see :func:`from_dlpack`); NumPy and CuPy make it."""
+    memory = self._gpu if self._gpu is not None else core.as_numpy(self)
+    options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    given = {k: v for k, v in options.items() if v is not None}
+    try:
+        return memory.__dlpack__(stream=stream, **given)
+    except TypeError:  # an old NumPy: stream is all it knows
+        if not given.keys() <= {"max_version"}:
+            raise
+        return memory.__dlpack__(stream=stream)
+
+
+def dlpack_device(self: NDArray) -> tuple[int, int]:
+    """Return DLPack's (device type, device id)."""
+    return (1, 0) if self._gpu is None else (2, self.context.device_id)
+
+
+class _Capsule:
+    """A bare capsule as an object of the array API."""
+
+    def __init__(self, capsule: Any):
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+class _Memory:
+    """Writable memory of another owner, for NumPy."""
+
+    def __init__(self, found: np.ndarray):
+        self.owner = found
+        self.__array_interface__ = found.__array_interface__ | {"data": (found.__array_interface__["data"][0], False)}
+
+
+def from_dlpack(dlpack: Any) -> NDArray:
+    """Return an array over the memory of an object with ``__dlpack__``, or of a capsule; nothing is copied.
+
+    The owner lives as long as the array. An exporter that marks its memory read-only gives a read-only array.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> import numpy as np
+    >>> a = np.zeros(2, "float32")
+    >>> mx.nd.from_dlpack(a)[:] = 5
+    >>> a.tolist()
+    [5.0, 5.0]
+    """
+    is_capsule = type(dlpack).__name__ == "PyCapsule"
+    if not is_capsule and not hasattr(dlpack, "__dlpack__"):
+        raise OpTypeError(f"nd.from_dlpack: {type(dlpack).__name__} has no __dlpack__ and is no DLPack capsule")
+    if not is_capsule and dlpack.__dlpack_device__()[0] == 2:
+        import cupy
+
+        found = cupy.from_dlpack(dlpack)
+        return core.from_gpu(found, found.device.id)
+    versioned = is_capsule and "versioned" in repr(dlpack)
+    found = np.from_dlpack(_Capsule(dlpack) if is_capsule else dlpack)
+    if is_capsule and not versioned and not found.flags.writeable and found.size:
+        found = np.asarray(_Memory(found))  # old capsules cannot say whether they may be written; MXNet's may
+    return creation.from_numpy(found)
+
+
+def to_dlpack_for_read(data: NDArray) -> Any:
+    """Return a DLPack capsule over the array's memory, not to be written."""
+    return data.__dlpack__()
+
+
+def to_dlpack_for_write(data: NDArray) -> Any:
+    """Return a DLPack capsule over the array's memory, which may be written."""
+    return data.__dlpack__()
+
+
+# ---- pickle -----------------------------------------------------------------------------------------------------------------------
+def reduce_ex(self: NDArray, protocol: int) -> tuple:
+    """Pickle values, element type and device, but no history or gradient; out of band where protocol 5 lets it."""
+    ctx = self.context
+    if self._gpu is not None:
+        host = creation.placed(self.asnumpy(), Context("cpu", 0))
+    else:
+        host = core.contiguous(self)
+    if protocol >= 5 and host.size:
+        data: Any = pickle.PickleBuffer(host)
+    else:
+        data = core.as_numpy(host).tobytes()
+    return rebuild, (data, dtypes.NAMES[self.dtype_code], self.shape, ctx.device_type, ctx.device_id)
+
+
+def rebuild(data: Any, dtype: str, shape: tuple, device_type: str, device_id: int) -> NDArray:
+    """Make an array of pickled parts: over the buffer itself when it is writable, else of a copy."""
+    found = np.frombuffer(data, dtypes.numpy_dtype(dtypes.code_of(dtype))).reshape(shape)
+    if not found.flags.writeable or not found.flags.aligned:
+        found = found.copy()
+    return creation.placed(found, Context(device_type, device_id))
+
+
+def copy(self: NDArray) -> NDArray:
+    """Return a copy on the same device."""
+    return F._copy(self)
+
+
+def deepcopy(self: NDArray, memo: Any = None) -> NDArray:
+    """Return a copy without history."""
+    made = creation.blank(self.shape, self.dtype_code, self.context)
+    core.copy(self, made)
+    return made
+
+
+#: NumPy's ufuncs that are operators, for documentation.
+UFUNCS = tuple(sorted({*_ARITHMETIC, *_TWO, *_ONE, *_ONE_ANY}))

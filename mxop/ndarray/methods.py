@@ -1,0 +1,308 @@
+"""The methods of ``NDArray`` that are not hot: attached to the compiled class once, at import.
+
+``TABLE`` holds those that are written out here, ``FLUENT`` the operators that are methods too (``x.exp()``, ``x.sum(axis=1)``).
+May import :mod:`mxop._core`, :mod:`mxop.ops` and the rest of :mod:`mxop.ndarray`.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+from .. import dtypes
+from .._core import core, tape
+from ..context import Context
+from ..errors import DeviceError, OpTypeError, OpValueError
+from ..opdef import registry
+from ..ops.shape import reshaped_shape, reshaped_strides
+from . import creation, indexing, interop
+from .register import F
+
+NDArray = core.NDArray
+
+#: Operators that are methods: those of MXNet, and some that NumPy users expect.
+FLUENT = tuple(
+    """
+    abs arccos arccosh arcsin arcsinh arctan arctanh argmax argmax_channel argmin argsort broadcast_axes broadcast_axis cbrt
+    ceil clip cos cosh degrees depth_to_space diag dot erf exp expm1 fix flip floor gamma gammaln log log10 log1p log2
+    log_sigmoid log_softmax logical_not max mean min nanprod nansum norm one_hot ones_like pad pick prod radians rcbrt
+    reciprocal relu repeat rint round rsqrt shape_array sigmoid sign sin sinh size_array slice slice_axis slice_like softmax
+    softmin softsign sort space_to_depth split sqrt square sum swapaxes take tan tanh tile topk trunc zeros_like
+    """.split()
+)
+
+
+# ---- devices and copies -------------------------------------------------------------------------------------------------------
+class _Moved:
+    """Lets gradients flow back through a copy to another device or type, as autograd.Function does."""
+
+    def __init__(self, source: NDArray):
+        self.context, self.dtype_code = source.context, source.dtype_code
+
+    def _backward(self, heads: list) -> list:
+        back = as_in_context(heads[0], self.context)
+        return [back if back.dtype_code == self.dtype_code else F.Cast(back, dtype=self.dtype_code)]
+
+
+def copyto(self: NDArray, other: Any) -> NDArray:
+    """Copy into another array, converting the element type, or to a new array on a device.
+
+    Parameters
+    ----------
+    other : NDArray of the same shape, or Context
+
+    Returns
+    -------
+    NDArray
+        The array that was written.
+    """
+    if isinstance(other, Context):
+        made = creation.blank(self.shape, self.dtype_code, other)
+    elif isinstance(other, NDArray):
+        if other is self:
+            warnings.warn("copyto: the array is copied to itself", RuntimeWarning, stacklevel=2)
+            return other
+        if other.shape != self.shape:
+            raise OpValueError(f"copyto: the target has shape {other.shape}, the source {self.shape}")
+        if tape.recording() and tape.tracked(other):
+            other[...] = self  # raises: what is recorded cannot be changed
+        made = other
+    else:
+        raise OpTypeError(f"copyto takes an NDArray or a context, got {type(other).__name__}")
+    core.copy(self, made)
+    if tape.recording() and tape.tracked(self):
+        tape.record_user(_Moved(self), [self], [made])
+    return made
+
+
+def as_in_context(self: NDArray, context: Context) -> NDArray:
+    """Return the array itself when it is on the device, else a copy there."""
+    if not isinstance(context, Context):
+        raise OpTypeError(f"as_in_context takes a context such as mx.cpu(), got {type(context).__name__}")
+    if self.context == context or (self._gpu is None and not context.is_gpu and self.context.device_id == context.device_id):
+        return self
+    return copyto(self, context)
+
+
+def astype(self: NDArray, dtype: Any, copy: bool = True) -> NDArray:
+    """Return the array in another element type; the array itself when it has that type and `copy` is False."""
+    code = dtypes.code_of(dtype)
+    if not copy and code == self.dtype_code:
+        return self
+    return F.Cast(self, dtype=code)
+
+
+def copy(self: NDArray) -> NDArray:
+    """Return a copy on the same device."""
+    return F._copy(self)
+
+
+def wait_to_read(self: NDArray) -> None:
+    """Wait until the array is computed; on the CPU it always is."""
+    if self._gpu is not None:
+        from .._gpu import device
+
+        device.synchronize()
+
+
+def tostype(self: NDArray, stype: str) -> NDArray:
+    """Return the array in another storage type; there is only ``'default'``, dense."""
+    if stype != "default":
+        raise DeviceError(f"tostype({stype!r}): sparse arrays are not supported; only 'default'")
+    return self
+
+
+def as_nd_ndarray(self: NDArray) -> NDArray:
+    """Return the array itself."""
+    return self
+
+
+def tolist(self: NDArray) -> Any:
+    """Return the values as nested lists of Python numbers."""
+    return self.asnumpy().tolist()
+
+
+# ---- text -----------------------------------------------------------------------------------------------------------------------
+def text(self: NDArray) -> str:
+    """Return what MXNet prints: the values, then class, shape and device."""
+    values = self.asnumpy() if self._gpu is not None else core.as_numpy(self)
+    return f"\n{values!s}\n<NDArray {'x'.join(map(str, self.shape))} @{self.context}>"
+
+
+def formatted(self: NDArray, spec: str) -> str:
+    """Format one element as a number; without a format, as ``str``."""
+    return format(self.item(), spec) if spec else text(self)
+
+
+# ---- shapes ---------------------------------------------------------------------------------------------------------------------
+def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
+    """Give the same elements another shape: a view that shares memory, or a copy where the strides need one.
+
+    Parameters
+    ----------
+    *shape : int, or one tuple
+        Sizes, or MXNet's codes: 0 copies the dimension at its place, -1 is inferred, -2 copies all that remain, -3 merges
+        two, -4 splits one into the two sizes that follow.
+    reverse : bool, default False
+        Match sizes from the right.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> x = mx.nd.zeros((2, 3, 4))
+    >>> x.reshape(-3, 0).shape, x.reshape((-4, 1, -1, -2)).shape, x.reshape((0, -1)).shape
+    ((6, 4), (1, 2, 3, 4), (2, 12))
+    """
+    reverse = kwargs.pop("reverse", False)
+    if "shape" in kwargs:
+        if shape:
+            raise OpTypeError("reshape: the shape is given twice")
+        shape = (kwargs.pop("shape"),)
+    if kwargs.pop("order", "C") not in ("C", "A"):  # NumPy's functions pass it
+        raise OpValueError("reshape: order must be 'C'")
+    if kwargs:
+        raise OpTypeError(f"reshape has no argument {next(iter(kwargs))!r}; it takes a shape, reverse")
+    if not shape:
+        raise OpTypeError("reshape needs a shape")
+    given = shape[0] if len(shape) == 1 and hasattr(shape[0], "__iter__") and not isinstance(shape[0], NDArray) else shape
+    try:
+        asked = tuple(operator.index(d) for d in given)
+    except TypeError:
+        raise OpTypeError(f"reshape: shape={given!r} must hold integers") from None
+    if tape.recording() and tape.tracked(self):
+        return F.Reshape(self, shape=asked, reverse=reverse)
+    return reshaped(self, reshaped_shape(self.shape, asked, reverse))
+
+
+def reshaped(x: NDArray, shape: tuple[int, ...]) -> NDArray:
+    """Return an array in a shape without codes, sharing memory where possible."""
+    size = 1
+    for d in shape:
+        size *= d
+    if size != x.size:
+        raise OpValueError(f"cannot reshape an array of shape {x.shape} ({x.size} elements) to {shape} ({size} elements)")
+    strides = reshaped_strides(x.shape, x._strides, shape)
+    if strides is None:
+        x = core.contiguous(x)
+        strides = reshaped_strides(x.shape, x._strides, shape)
+    return x._view(shape, strides, 0)
+
+
+def reshape_like(self: NDArray, other: NDArray, **kwargs: Any) -> NDArray:
+    """Give the elements the shape of another array; see the operator ``reshape_like``."""
+    return F.reshape_like(self, other, **kwargs)
+
+
+def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:
+    """Permute the dimensions; reverse them when no axes are given."""
+    if axes:
+        one = axes[0] if len(axes) == 1 and (axes[0] is None or hasattr(axes[0], "__iter__")) else axes
+        kwargs["axes"] = () if one is None else one
+    return F.transpose(self, **kwargs)
+
+
+def _inplace(self: NDArray, name: str, inplace: bool, **params: Any) -> NDArray:
+    """Call a reshaping operator; with `inplace`, return a view that shares memory (MXNet's meaning of the word)."""
+    if not inplace or (tape.recording() and tape.tracked(self)):
+        return getattr(F, name)(self, **params)
+    op = registry.get(name)
+    shapes = op.infer_outputs(op.parse(params), [self.shape], [self.dtype_code])[0]
+    return reshaped(self, tuple(shapes[0]))
+
+
+def expand_dims(self: NDArray, axis: int, inplace: bool = False) -> NDArray:
+    """Insert a dimension of size 1; `inplace` shares memory."""
+    return _inplace(self, "expand_dims", inplace, axis=axis)
+
+
+def flatten(self: NDArray, inplace: bool = False) -> NDArray:
+    """Merge all dimensions but the first; `inplace` shares memory."""
+    return _inplace(self, "Flatten", inplace)
+
+
+def squeeze(self: NDArray, axis: Any = None, inplace: bool = False) -> NDArray:
+    """Remove dimensions of size 1; `inplace` shares memory."""
+    return _inplace(self, "squeeze", inplace, axis=axis)
+
+
+def broadcast_to(self: NDArray, shape: Any) -> NDArray:
+    """Repeat the elements along dimensions of size 1, up to a shape; 0 in it keeps a dimension."""
+    return F.broadcast_to(self, shape=shape)
+
+
+def broadcast_like(self: NDArray, other: NDArray, **kwargs: Any) -> NDArray:
+    """Repeat the elements along dimensions of size 1, up to the shape of another array."""
+    return F.broadcast_like(self, other, **kwargs)
+
+
+def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
+    """Split into equal sections, or before the given indices."""
+    return creation.split_v2(self, indices_or_sections, axis, squeeze_axis)
+
+
+def slice_assign(self: NDArray, rhs: NDArray, begin: Any, end: Any, step: Any = ()) -> NDArray:
+    """Return a copy in which a slice holds `rhs`."""
+    return F._slice_assign(self, rhs, begin=begin, end=end, step=step)
+
+
+def slice_assign_scalar(self: NDArray, value: float, begin: Any, end: Any, step: Any = ()) -> NDArray:
+    """Return a copy in which a slice holds a number."""
+    return F._slice_assign_scalar(self, scalar=value, begin=begin, end=end, step=step)
+
+
+def complex_(self: NDArray) -> complex:
+    """Return the only element as a complex number."""
+    return complex(self.item())
+
+
+def round_(self: NDArray, ndigits: int | None = None) -> NDArray:
+    """Round to the nearest integer, halves to even, as Python's ``round`` does; digits are not supported."""
+    if ndigits not in (None, 0):
+        raise OpValueError("round() of an NDArray takes no digits")
+    return F.rint(self)
+
+
+def _alias_context(self: NDArray) -> Context:
+    return self.context
+
+
+TABLE: dict[str, Any] = {
+    "as_in_context": as_in_context, "as_in_ctx": as_in_context, "as_nd_ndarray": as_nd_ndarray, "astype": astype,
+    "broadcast_like": broadcast_like, "broadcast_to": broadcast_to, "copy": copy, "copyto": copyto,
+    "ctx": property(_alias_context, doc="Device that the array lies on; see ``context``."),
+    "device": property(_alias_context, doc="Device that the array lies on; see ``context``."),
+    "expand_dims": expand_dims, "flatten": flatten, "reshape": reshape, "reshape_like": reshape_like,
+    "slice_assign": slice_assign, "slice_assign_scalar": slice_assign_scalar, "split_v2": split_v2, "squeeze": squeeze,
+    "to_dlpack_for_read": interop.to_dlpack_for_read, "to_dlpack_for_write": interop.to_dlpack_for_write,
+    "tolist": tolist, "tostype": tostype, "transpose": transpose, "wait_to_read": wait_to_read,
+    "wait_to_write": wait_to_read,
+    # what Python looks up by name; operators and indexing have slots and are in the compiled class
+    "__array_ufunc__": interop.array_ufunc, "__complex__": complex_, "__copy__": interop.copy,
+    "__deepcopy__": interop.deepcopy, "__dlpack__": interop.dlpack, "__dlpack_device__": interop.dlpack_device,
+    "__format__": formatted, "__reduce_ex__": interop.reduce_ex, "__round__": round_,
+}  # fmt: skip
+#: What the compiled class asks for: see ``core.hook``.
+HOOKS: dict[str, Any] = {
+    "getitem": indexing.getitem, "setitem": indexing.setitem, "iterate": indexing.iterate, "contains": indexing.contains,
+    "text": text,
+}  # fmt: skip
+
+
+def _fluent(name: str) -> Any:
+    def method(self: NDArray, *args: Any, **kwargs: Any) -> Any:
+        return getattr(F, name)(self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__qualname__ = f"NDArray.{name}"
+    method.__doc__ = f"Call the operator ``{name}`` on the array: see ``mx.nd.{name}``."
+    return method
+
+
+def install() -> None:
+    """Attach all methods to the class."""
+    for name in FLUENT:
+        core.attach(name, _fluent(name))
+    for name, function in TABLE.items():
+        core.attach(name, function)
+    core.hook(**HOOKS)

@@ -1,0 +1,56 @@
+"""Records of matrix products (``mxop/ops/matrix.py``).  Imports NumPy only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import Record
+
+
+def _dot(lhs, rhs, transpose_a=False, transpose_b=False):
+    left, right = 0 if transpose_a else lhs.ndim - 1, rhs.ndim - 1 if transpose_b else 0
+    result = np.tensordot(lhs, rhs, axes=(left, right))
+    return result.reshape(1) if result.ndim == 0 else result
+
+
+def _batch_dot(lhs, rhs, transpose_a=False, transpose_b=False):
+    return np.matmul(lhs.swapaxes(-1, -2) if transpose_a else lhs, rhs.swapaxes(-1, -2) if transpose_b else rhs)
+
+
+_A, _B, _BOTH = {"transpose_a": True}, {"transpose_b": True}, {"transpose_a": True, "transpose_b": True}
+
+RECORDS: dict[str, Record] = {
+    "dot": Record(
+        _dot,
+        params=[{}, _A, _B, _BOTH, {}, {}, {}, {}, _B, {}, {}],
+        shapes=[
+            ((2, 3), (3, 4)),
+            ((3, 2), (3, 4)),
+            ((2, 3), (4, 3)),
+            ((3, 2), (4, 3)),
+            ((3,), (3,)),
+            ((3,), (3, 2)),
+            ((2, 3), (3,)),
+            ((2, 2, 3), (3, 1, 2)),
+            ((2, 2, 3), (1, 2, 3)),
+            ((2, 0), (0, 3)),
+            ((0, 2), (2, 3)),
+        ],
+        dtypes="f",
+        special=False,  # BLAS sums products in an order of its own: inf - inf may or may not meet
+    ),
+    "batch_dot": Record(
+        _batch_dot,
+        params=[{}, _A, _B, _BOTH, {}, {}],
+        shapes=[
+            ((2, 2, 3), (2, 3, 1)),
+            ((2, 3, 2), (2, 3, 1)),
+            ((2, 2, 3), (2, 1, 3)),
+            ((2, 3, 2), (2, 1, 3)),
+            ((2, 1, 2, 3), (2, 1, 3, 2)),
+            ((0, 2, 3), (0, 3, 2)),
+        ],
+        dtypes="f",
+        special=False,
+    ),
+}

@@ -1,0 +1,124 @@
+"""Records of neural network layers (``mxop/ops/nn.py``).  Imports NumPy and SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from . import Record
+
+_ACTIVATIONS = {
+    "relu": lambda x: np.where(x < 0, 0, x),
+    "sigmoid": special.expit,
+    "softrelu": lambda x: np.logaddexp(0, x),
+    "softsign": lambda x: x / (1 + np.abs(x)),
+    "tanh": np.tanh,
+}
+
+
+def _activation(data, act_type):
+    return _ACTIVATIONS[act_type](data)
+
+
+def _leaky_relu(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334):
+    if act_type == "gelu":
+        return data * special.ndtr(data)
+    if act_type == "prelu":
+        slope = gamma if gamma.size == 1 else gamma.reshape(-1, *(1,) * (data.ndim - 2))
+    elif act_type == "rrelu":
+        slope = (lower_bound + upper_bound) / 2
+    below = slope * data
+    if act_type == "elu":
+        below = slope * np.expm1(np.minimum(data, 0))
+    scale = 1.0
+    if act_type == "selu":
+        scale = 1.0507009873554805
+        below = 1.6732632423543772 * np.expm1(np.minimum(data, 0))
+    return scale * np.where(data > 0, data, below)
+
+
+def _fully_connected(data, weight, bias=0.0, num_hidden=None, no_bias=False, flatten=True):
+    if flatten:
+        data = data.reshape(data.shape[0], weight.shape[1])
+    return data @ weight.T + bias
+
+
+def _softmax(data, axis=-1, temperature=None, dtype=None):
+    return special.softmax(data / (temperature or 1.0), axis=axis) if data.size else data
+
+
+def _log_softmax(data, axis=-1, temperature=None, dtype=None):
+    return special.log_softmax(data / (temperature or 1.0), axis=axis) if data.size else data
+
+
+def _of_axes(reference, **details):
+    """Make a record of the softmax family."""
+    params = [{}, {"axis": 1}, {"axis": 0, "temperature": 2.5}, {}, {"axis": 0}]
+    shapes = [((2, 3),), ((2, 3, 2),), ((3, 2),), ((0, 3),), ((4,),)]
+    return Record(reference, params=params, shapes=shapes, dtypes="f", **details)
+
+
+def _softmax_cross_entropy(data, label):
+    chosen = np.arange(data.shape[1]) == label[:, None]
+    return np.reshape(-np.sum(np.where(chosen, special.log_softmax(data, axis=1), 0)), (1,))
+
+
+RECORDS: dict[str, Record] = {
+    # integers: computed in floating point and cut, as NumPy's results are
+    "Activation": Record(_activation, params=[{"act_type": name} for name in _ACTIVATIONS], avoid=(0,), dtypes="f"),
+    "LeakyReLU": Record(
+        _leaky_relu,
+        params=[
+            {},
+            {"act_type": "leaky", "slope": 0.1},
+            {"act_type": "elu"},
+            {"act_type": "selu"},
+            {"act_type": "gelu"},
+            {"act_type": "rrelu"},
+            {"act_type": "prelu"},
+            {"act_type": "prelu"},
+            {"act_type": "prelu"},
+        ],
+        shapes=[((2, 3),)] * 6 + [((2, 3), (3,)), ((2, 3, 2), (3,)), ((2, 3), (1,))],
+        avoid=(0,),
+        dtypes="f",
+    ),
+    "FullyConnected": Record(
+        _fully_connected,
+        params=[
+            {"num_hidden": 2},
+            {"num_hidden": 2, "no_bias": True},
+            {"num_hidden": 2},
+            {"num_hidden": 2, "flatten": False},
+            {"num_hidden": 2, "flatten": False, "no_bias": True},
+            {"num_hidden": 2},
+        ],
+        shapes=[
+            ((3, 2), (2, 2), (2,)),
+            ((3, 2), (2, 2)),
+            ((2, 2, 2), (2, 4), (2,)),
+            ((2, 2, 3), (2, 3), (2,)),
+            ((3,), (2, 3)),
+            ((0, 3), (2, 3), (2,)),
+        ],
+        dtypes="f",
+        special=False,  # BLAS sums products in an order of its own: inf - inf may or may not meet
+    ),
+    "softmax": _of_axes(_softmax),
+    "softmin": _of_axes(lambda data, **params: _softmax(-data, **params)),
+    "log_softmax": _of_axes(_log_softmax),
+    "SoftmaxActivation": Record(
+        lambda data, mode="instance": special.softmax(data, axis=1 if mode == "channel" else -1),
+        params=[{}, {"mode": "channel"}],
+        shapes=[((2, 3),), ((2, 3, 2),)],
+        dtypes="f",
+    ),
+    "softmax_cross_entropy": Record(
+        _softmax_cross_entropy,
+        domain=((-2.0, 2.0), (1.0, 1.0)),
+        shapes=[((2, 3), (2,))],
+        grad_inputs=(0,),
+        dtypes="f",
+        special=False,
+    ),
+}

@@ -1,0 +1,128 @@
+"""Records of reductions (``mxop/ops/reduce.py``).  Imports NumPy only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import Record
+
+#: Cases of parameters, and the shape that each is tried on: no axis, negative and several ones, `exclude`, sizes 0, 1.
+_CASES = [
+    ({}, (2, 3)),
+    ({"axis": 1}, (2, 3, 2)),
+    ({"axis": -1, "keepdims": True}, (3, 2)),
+    ({"axis": (0, -1)}, (2, 3, 2)),
+    ({"axis": (), "keepdims": True}, (2, 3)),
+    ({"axis": 1, "exclude": True}, (2, 3, 2)),
+    ({"axis": (0, 2), "exclude": True, "keepdims": True}, (2, 3, 2)),
+    ({"axis": 1}, (0, 3)),
+    ({"axis": 0}, (1, 3)),
+    ({"axis": 0}, (5,)),
+]
+
+
+def _axes(data, axis, exclude):
+    if axis is None or axis == ():
+        return tuple(range(data.ndim))
+    axes = {a % data.ndim for a in ((axis,) if isinstance(axis, int) else axis)}
+    return tuple(i for i in range(data.ndim) if (i in axes) != exclude)
+
+
+def _full(result):
+    """Give the result of a full reduction MXNet's shape."""
+    return np.reshape(result, (1,)) if np.ndim(result) == 0 else result
+
+
+def _along(function):
+    """Make a reference with MXNet's parameters of a NumPy reduction."""
+
+    def reference(data, axis=None, keepdims=False, exclude=False):
+        return _full(function(data, axis=_axes(data, axis, exclude), keepdims=keepdims))
+
+    return reference
+
+
+def _reduction(function, **details):
+    params = details.pop("params", [case for case, _ in _CASES])
+    shapes = details.pop("shapes", [(shape,) for _, shape in _CASES])
+    return Record(_along(function), params=params, shapes=shapes, **details)
+
+
+def _norm(data, ord=2, axis=None, keepdims=False, out_dtype=None):
+    axes = _axes(data, axis, False)
+    size = np.abs(data) if ord == 1 else np.square(data)
+    total = _full(np.sum(size, axis=axes, keepdims=keepdims))
+    return total if ord == 1 else np.sqrt(total)
+
+
+def _position(function):
+    def reference(data, axis=None, keepdims=False):
+        found = function(data, axis=axis)
+        if axis is None:
+            return np.reshape(found, (1,) * data.ndim if keepdims else (1,))
+        return _full(np.expand_dims(found, axis) if keepdims else found)
+
+    return reference
+
+
+def _positions(function):
+    cases = [
+        ({"axis": 1}, (2, 3, 2)),
+        ({"axis": -1, "keepdims": True}, (3, 4)),
+        ({}, (2, 3)),
+        ({"keepdims": True}, (2, 3)),
+        ({"axis": 0}, (5,)),
+        ({"axis": 1}, (0, 3)),
+    ]
+    return Record(
+        _position(function),
+        params=[case for case, _ in cases],
+        shapes=[(shape,) for _, shape in cases],
+        order=0,
+        grad_inputs=(),
+    )
+
+
+def _moments(data, axes=None, keepdims=False):
+    along = _axes(data, axes, False)
+    return _full(np.mean(data, axis=along, keepdims=keepdims)), _full(np.var(data, axis=along, keepdims=keepdims))
+
+
+RECORDS: dict[str, Record] = {
+    # ---- sums
+    "sum": _reduction(np.sum),
+    "mean": _reduction(np.mean),
+    "nansum": _reduction(np.nansum),
+    "norm": Record(
+        _norm,
+        params=[
+            {},
+            {"axis": 1},
+            {"axis": (0, -1), "keepdims": True},
+            {"ord": 1, "axis": -1},
+            {"ord": 1},
+            {"axis": 1},
+        ],
+        shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),), ((3, 2),), ((4,),), ((0, 3),)],
+        avoid=(0,),
+        domain=(-2.0, 2.0),
+    ),
+    # ---- products: few elements, as integers would overflow
+    "prod": _reduction(np.prod),
+    "nanprod": _reduction(np.nanprod),
+    # ---- extrema
+    "max": _reduction(np.max),
+    "min": _reduction(np.min),
+    "argmax": _positions(np.argmax),
+    "argmin": _positions(np.argmin),
+    "argmax_channel": Record(
+        lambda data: _full(np.argmax(data, axis=1)), shapes=[((2, 3),), ((2, 3, 2),)], order=0, grad_inputs=()
+    ),
+    # integers: the difference from a mean that was rounded to an integer is not the exact one
+    "moments": Record(
+        _moments,
+        params=[{}, {"axes": 1}, {"axes": (0, -1), "keepdims": True}],
+        shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),)],
+        dtypes="f",
+    ),
+}

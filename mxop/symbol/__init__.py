@@ -1,0 +1,30 @@
+"""``mx.sym``: symbolic programming.
+
+Every operator is a function here, in ``contrib``, ``linalg``, ``random``, ``image`` and ``sparse`` by its prefix, hidden
+ones in ``_internal``; they are made when first asked for.  May import :mod:`mxop.graph` and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from . import register
+from .creation import arange, eye, full, linspace, ones, zeros
+from .symbol import Group, NotImplementedForSymbol, Symbol, Variable, fromjson, load, load_json, var
+
+register.make_namespaces(sys.modules[__name__])
+
+__all__ = [
+    "Group", "NotImplementedForSymbol", "Symbol", "Variable", "arange", "eye", "fromjson", "full", "linspace", "load",
+    "load_json", "ones", "var", "zeros",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    found = register.python_function(name) if not name.startswith("_") else None
+    return found if found is not None else register.lookup(name, ("",), __name__)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *register.names_in("")})

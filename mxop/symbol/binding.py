@@ -1,0 +1,153 @@
+"""From a symbol and arrays (or shapes) to an executor: everything that can be wrong is found here.
+
+Imports :mod:`.inference` and :mod:`mxop.graph`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import dtypes
+from ..errors import OpTypeError, OpValueError, closest
+from ..graph.gradient import gradients
+from ..graph.ir import Entry, Graph, Node, describe
+from ..graph.passes import expand
+from ..opdef import infer, registry
+from .inference import _checked_shape, _match, solve_shapes, solve_types
+
+_REQS = ("null", "write", "add")
+
+
+def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_states: Any) -> Any:
+    """See ``Symbol.bind``."""
+    from ..graph.executor import Executor
+
+    _check_context(ctx)
+    graph = Graph(symbol._entries)
+    arguments, states = graph.arguments()
+    names, state_names = _names(arguments, "argument"), _names(states, "auxiliary state")
+    arrays = _arrays("args", args, names, required=True)
+    grads = _arrays("args_grad", args_grad, names, required=False)
+    aux = _arrays("aux_states", aux_states, state_names, required=True)
+    return Executor(symbol, ctx, arrays, grads, requests(grad_req, names), aux)
+
+
+def simple_bind(symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Mapping[str, Any]) -> Any:
+    """See ``Symbol.simple_bind``."""
+    from ..graph.executor import Executor
+
+    _check_context(ctx)
+    graph = Graph(symbol._entries)
+    arguments, states = graph.arguments()
+    names = _names(arguments, "argument")
+    _names(states, "auxiliary state")
+    reqs = requests(grad_req, names)
+    solved = solve_shapes(graph, _match(graph, (), shapes, _checked_shape))
+    types = solve_types(graph, _match(graph, (), type_dict or {}, lambda name, value: dtypes.code_of(value)))
+    types.default()
+    unknown = [(n.name, solved.get((n, 0))) for n in arguments + states if not infer.known(solved.get((n, 0)))]
+    if unknown:
+        listed = ", ".join(f"{name}: {infer.show(shape)}" for name, shape in unknown)
+        raise OpValueError(f"simple_bind: the shapes of these arguments do not follow from {dict(shapes)} (? is an unknown "
+                           f"size): {listed}; give them as keyword arguments")  # fmt: skip
+
+    def zeros(nodes: list[Node], wanted: Sequence[bool]) -> list[Any]:
+        return [
+            _zeros(solved.get((n, 0)), types.get((n, 0)), ctx) if want else None
+            for n, want in zip(nodes, wanted, strict=True)
+        ]
+
+    args, aux = zeros(arguments, [True] * len(arguments)), zeros(states, [True] * len(states))
+    return Executor(symbol, ctx, args, zeros(arguments, [r != "null" for r in reqs]), reqs, aux)
+
+
+def requests(grad_req: Any, names: list[str]) -> list[str]:
+    """Return the request of each argument, from one for all, a list, or a dict (others: null)."""
+    if isinstance(grad_req, str):
+        found = [grad_req] * len(names)
+    elif isinstance(grad_req, (list, tuple)):
+        if len(grad_req) != len(names):
+            raise OpValueError(f"grad_req has {len(grad_req)} items; the symbol has {len(names)} arguments: {', '.join(names)}")
+        found = list(grad_req)
+    elif isinstance(grad_req, Mapping):
+        for name in grad_req:
+            if name not in names:
+                raise OpValueError(f"grad_req has {name!r}, which is no argument{closest(name, names)}")
+        found = [grad_req.get(name, "null") for name in names]
+    else:
+        raise OpTypeError(f"grad_req={grad_req!r}; expected a string, a list or a dict")
+    for name, req in zip(names, found, strict=True):
+        if req not in _REQS:
+            raise OpValueError(f"grad_req of {name!r} is {req!r}; it must be in {', '.join(_REQS)}{closest(req, _REQS)}")
+    return found
+
+
+def gradient(symbol: Any, wrt: Sequence[str]) -> list[Entry]:
+    """See ``Symbol.gradient``."""
+    if isinstance(wrt, str):
+        wrt = [wrt]
+    graph, _ = expand(Graph(symbol._entries), everything=False)
+    by_name = {n.name: n for n in graph.arguments()[0]}
+    for name in wrt:
+        if name not in by_name:
+            raise OpValueError(f"gradient: {name!r} is no argument{closest(name, by_name)}; arguments: {', '.join(by_name)}")
+    variables = [(by_name[name], 0) for name in wrt]
+    zero = registry.get("zeros_like")
+    found = gradients(graph.outputs, [None] * len(graph.outputs), variables)
+    return [
+        g or (Node(zero, zero.parse({}), (v,), f"{v[0].name}_no_gradient"), 0) for g, v in zip(found, variables, strict=True)
+    ]
+
+
+def _names(nodes: list[Node], what: str) -> list[str]:
+    """Return the names of variables, which must differ."""
+    seen: dict[str, Node] = {}
+    for node in nodes:
+        if node.name in seen:
+            raise OpValueError(f"two {what}s are named {node.name!r}, so arrays cannot be told apart: "
+                               f"{describe(seen[node.name])} and {describe(node)}")  # fmt: skip
+        seen[node.name] = node
+    return list(seen)
+
+
+def _arrays(what: str, given: Any, names: list[str], required: bool) -> list[Any]:
+    """Return one array per name, from a list or a dict."""
+    from .._core import core
+
+    if given is None:
+        given = {}
+    if isinstance(given, Mapping):
+        if required:
+            for name in names:
+                if name not in given:
+                    raise OpValueError(f"key `{name}` is missing in `{what}`{closest(name, given)}")
+        found = [given.get(name) for name in names]
+    elif isinstance(given, (list, tuple)):
+        if len(given) != len(names):
+            raise OpValueError(f"Length of {what} does not match the number of arguments: {len(given)} given, the symbol has "
+                               f"{len(names)}: {', '.join(names)}")  # fmt: skip
+        found = list(given)
+    else:
+        raise OpTypeError(f"{what} is {given!r}; expected a list of NDArray or a dict of str to NDArray")
+    for name, array in zip(names, found, strict=True):
+        if not isinstance(array, core.NDArray) and (required or array is not None):
+            raise OpTypeError(f"{what}: {name!r} is {array!r}; only NDArrays are accepted")
+    return found
+
+
+def _check_context(ctx: Any) -> None:
+    if ctx is not None and not hasattr(ctx, "device_type"):
+        raise OpTypeError(f"Context type error: {ctx!r}; expected a context such as mx.cpu()")
+
+
+def _zeros(shape: tuple[int, ...], code: int, ctx: Any) -> Any:
+    if ctx is None or ctx.device_type == "cpu":
+        from .._core import core
+
+        array = core.empty(shape, code)
+        core.as_numpy(array)[...] = 0
+        return array
+    from ..ndarray import zeros
+
+    return zeros(shape, ctx=ctx, dtype=dtypes.NAMES[code])

@@ -1,0 +1,55 @@
+"""Functions of ``mx.sym`` that make constants.  Imports :mod:`.symbol`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..opdef import registry
+from .symbol import Symbol, create
+
+
+def _make(op_name: str, name: str | None, attr: Any, **params: Any) -> Symbol:
+    return create(registry.get(op_name), op_name, [], params, name, attr)
+
+
+def zeros(shape: Any, dtype: Any = None, name: str | None = None, attr: Any = None, **kwargs: Any) -> Symbol:
+    """Return zeros.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.sym.zeros((2,)).eval()[0].asnumpy().tolist()
+    [0.0, 0.0]
+    """
+    return _make("_zeros", name, attr, shape=shape, dtype=dtype or "float32", **kwargs)
+
+
+def ones(shape: Any, dtype: Any = None, name: str | None = None, attr: Any = None, **kwargs: Any) -> Symbol:
+    """Return ones."""
+    return _make("_ones", name, attr, shape=shape, dtype=dtype or "float32", **kwargs)
+
+
+def full(shape: Any, val: float, dtype: Any = None, name: str | None = None, attr: Any = None, **kwargs: Any) -> Symbol:
+    """Return an array of one value."""
+    return _make("_full", name, attr, shape=shape, dtype=dtype or "float32", value=float(val), **kwargs)
+
+
+def arange(
+    start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False,
+    name: str | None = None, dtype: Any = None,
+) -> Symbol:  # fmt: skip
+    """Return evenly spaced values from `start` to before `stop` (from 0 to before `start` when `stop` is None)."""
+    return _make("_arange", name, None, start=start, stop=stop, step=step, repeat=repeat, infer_range=infer_range,
+                 dtype=dtype or "float32")  # fmt: skip
+
+
+def linspace(
+    start: float, stop: float, num: int, endpoint: bool = True, name: str | None = None, dtype: Any = None
+) -> Symbol:
+    """Return `num` evenly spaced values over an interval."""
+    return _make("_linspace", name, None, start=start, stop=stop, num=num, endpoint=endpoint, dtype=dtype or "float32")
+
+
+def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, name: str | None = None, **kwargs: Any) -> Symbol:
+    """Return ones on a diagonal."""
+    return _make("_eye", name, None, N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)

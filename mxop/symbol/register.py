@@ -1,0 +1,155 @@
+"""The functions of ``mx.sym``: one per registered name, made when it is first asked for.
+
+Nothing is made at import, so a thousand operators cost nothing, and an operator that a user registers is there at once.
+Imports :mod:`mxop.opdef` and :mod:`.symbol`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import OpLookupError, closest
+from ..graph.calls import by_kind
+from ..opdef import Operator, registry
+from .symbol import Symbol, create, invoke
+
+_made: dict[str, Callable] = {}  # by registered name
+
+
+def function_for(registered: str, op: Operator, name: str) -> Callable:
+    """Return the function of one name of an operator.
+
+    Parameters
+    ----------
+    registered : str
+        The registered name (``_contrib_quadratic``).
+    name : str
+        The name in its namespace (``quadratic``); symbols without a name are called after it.
+    """
+    found = _made.get(registered)
+    if found is not None:
+        return found
+    hint = name.lower()
+
+    def function(*args: Any, **kwargs: Any) -> Symbol:
+        return invoke(op, hint, *args, **kwargs)
+
+    function.__name__ = name
+    function.__qualname__ = name
+    function.__module__ = __name__.rpartition(".")[0]
+    function.__doc__ = documentation(op)
+    function.__signature__ = signature(op)  # type: ignore[attr-defined]
+    _made[registered] = function
+    return function
+
+
+def signature(op: Operator) -> inspect.Signature:
+    """Return the signature of an operator's function: inputs, parameters, ``name`` and ``attr``."""
+    kind = inspect.Parameter
+    if op.variadic:
+        found = [kind(op.arguments[0], kind.VAR_POSITIONAL, annotation=Symbol)]
+        rest = kind.KEYWORD_ONLY
+    else:
+        rest = kind.POSITIONAL_OR_KEYWORD
+        found = [kind(a, rest, default=None, annotation=Symbol) for a in op.arguments]
+    for p in op.spec.params:
+        default = None if p.required else p.shown_default()
+        found.append(kind(p.name, rest, default=default))
+    taken = {p.name for p in found}
+    found += [kind(n, kind.KEYWORD_ONLY, default=None) for n in ("name", "attr") if n not in taken]
+    return inspect.Signature([*found, kind("kwargs", kind.VAR_KEYWORD)], return_annotation=Symbol)
+
+
+def documentation(op: Operator) -> str:
+    """Return an operator's documentation with its parameters as MXNet lists them."""
+    lines = [inspect.cleandoc(op.doc), "", "Parameters of the call", "----------------------"]
+    lines += [f"{a} : Symbol" for a in op.arguments]
+    lines += [f"{p.name} : {p.describe()}" for p in op.spec.params]
+    lines += ["name : str, optional", "    Name of the resulting symbol."]
+    return "\n".join(lines)
+
+
+def lookup(name: str, prefixes: tuple[str, ...], where: str) -> Any:
+    """Return the function of a name in a namespace.
+
+    Parameters
+    ----------
+    prefixes : tuple of str
+        What registered names of the namespace begin with.
+    where : str
+        The namespace, for the message.
+    """
+    if name.startswith("__"):
+        raise AttributeError(f"module {where!r} has no attribute {name!r}")
+    for attempt in range(2):
+        for prefix in prefixes:
+            op = registry.find(prefix + name)
+            if op is not None:
+                return function_for(prefix + name, op, name)
+        if attempt == 0:
+            registry.load_entry_points()
+    known = [n[len(prefixes[0]) :] for n in registry.names() if n.startswith(prefixes[0])]
+    raise OpLookupError(f"module {where!r} has no operator {name!r}{closest(name, known)}")
+
+
+def names_in(prefix: str) -> list[str]:
+    """Return the names of a namespace."""
+    if not prefix:
+        return [n for n in registry.names(hidden=False) if registry.namespace_of(n)[0] == ""]
+    return [n[len(prefix) :] for n in registry.names() if n.startswith(prefix)]
+
+
+def python_function(name: str) -> Callable | None:
+    """Return a function that takes symbols or numbers, such as ``maximum``, or None."""
+    found = _made.get(f"python {name}")
+    if found is None:
+        from ..ops.binary import PYTHON_NAMES
+
+        choice = PYTHON_NAMES.get(name)
+        if choice is None:
+            return None
+
+        def call(op_name: str, hint: str, inputs: list, options: dict[str, Any]) -> Symbol:
+            label, attr = options.pop("name", None), options.pop("attr", None)
+            return create(registry.get(op_name), hint, inputs, options, label, attr)
+
+        found = _made[f"python {name}"] = by_kind(choice, choice.symbols, call, Symbol)
+        found.__name__ = found.__qualname__ = name
+        found.__doc__ = f"``{name}`` of two symbols, or of a symbol and a number."
+    return found
+
+
+class Namespace(types.ModuleType):
+    """A module such as ``mx.sym.contrib``, filled from the registry on demand."""
+
+    def __init__(self, name: str, prefixes: tuple[str, ...]):
+        super().__init__(name, f"Operators whose registered names begin with {prefixes[0]!r}.")
+        self.__dict__["_prefixes"] = prefixes
+
+    def __getattr__(self, name: str) -> Any:
+        return lookup(name, self.__dict__["_prefixes"], self.__name__)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *names_in(self.__dict__["_prefixes"][0])})
+
+
+def make_namespaces(parent: types.ModuleType) -> None:
+    """Add ``contrib``, ``linalg`` and the others to a package."""
+    spaces = {space: (prefix,) for prefix, space in registry.PREFIXES.items()}
+    spaces |= {"op": ("",), "_internal": ("", "_")}
+    for space, prefixes in spaces.items():
+        module = Namespace(f"{parent.__name__}.{space}", prefixes)
+        sys.modules[module.__name__] = module
+        setattr(parent, space, module)
+
+
+def _forget(name: str, op: Operator | None) -> None:
+    """Drop the function of a name that was registered anew."""
+    _made.pop(name, None)
+
+
+registry.on_register(_forget)

@@ -1,0 +1,453 @@
+"""``Symbol``: a computation that is written down before it is run.
+
+A symbol is a tuple of entries of a graph (see :mod:`mxop.graph.ir`) and the methods that MXNet gives it.  Composition is
+in :mod:`.compose`, inference in :mod:`.inference`, binding in :mod:`.binding`, files in :mod:`.serialize`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from .. import attribute, dtypes
+from ..errors import MXNetError, OpIndexError, OpLookupError, OpTypeError, OpValueError, closest
+from ..graph.arithmetic import Arithmetic, Row
+from ..graph.calls import split_call
+from ..graph.ir import Entry, Graph, Node, caller, describe, single, variable
+from ..opdef import Operator, registry
+from . import binding, inference, serialize
+from .compose import compose, copied, hidden, listed, make_node, marked, outputs_of
+
+
+class NotImplementedForSymbol(MXNetError, NotImplementedError):
+    """What only an array can do."""
+
+    def __init__(self, what: str):
+        super().__init__(f"Function {what} is not implemented for Symbol and only available in NDArray: a symbol has no "
+                         f"value before it is bound")  # fmt: skip
+
+
+class Symbol(Arithmetic):
+    """A symbolic computation with one or several outputs.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> a, b = mx.sym.Variable('a'), mx.sym.Variable('b')
+    >>> c = 2 * a + b
+    >>> c.list_arguments()
+    ['a', 'b']
+    >>> c.eval(a=mx.nd.array([1, 2]), b=mx.nd.array([3, 4]))[0].asnumpy().tolist()
+    [5.0, 8.0]
+    """
+
+    __slots__ = ("__weakref__", "_entries")
+
+    def __init__(self, entries: Sequence[Entry]):
+        self._entries = tuple(entries)
+
+    # ---- names ------------------------------------------------------------------------------------------------------------
+    @property
+    def _head(self) -> Node | None:
+        """The node of all outputs, or None when they have several."""
+        first = self._entries[0][0]
+        return first if all(node is first for node, _ in self._entries) else None
+
+    @property
+    def name(self) -> str | None:
+        """Name of the symbol; None for a group."""
+        return None if self._head is None else self._head.name
+
+    def __repr__(self) -> str:
+        if self._head is None:
+            return f"<Symbol group [{', '.join(node.name for node, _ in self._entries)}]>"
+        return f"<Symbol {self.name}>"
+
+    def list_arguments(self) -> list[str]:
+        """Return the names of the arguments, in the order in which they are needed."""
+        return [n.name for n in Graph(self._entries).arguments()[0]]
+
+    def list_auxiliary_states(self) -> list[str]:
+        """Return the names of the states that operators write, such as a moving average."""
+        return [n.name for n in Graph(self._entries).arguments()[1]]
+
+    def list_inputs(self) -> list[str]:
+        """Return the names of arguments and auxiliary states."""
+        return [n.name for n in Graph(self._entries).variables]
+
+    def list_outputs(self) -> list[str]:
+        """Return the names of the outputs."""
+        return [node.output_name(k) for node, k in self._entries]
+
+    def get_internals(self) -> Symbol:
+        """Return a group of the outputs of every node."""
+        return Symbol([e for node in Graph(self._entries).nodes for e in outputs_of(node)])
+
+    def get_children(self) -> Symbol | None:
+        """Return a group of the inputs of the heads, or None when they have none."""
+        heads = dict.fromkeys(node for node, _ in self._entries)
+        entries = [e for node in heads for e in node.inputs]
+        return Symbol(entries) if entries else None
+
+    # ---- as a list of outputs ----------------------------------------------------------------------------------------------
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return (Symbol([e]) for e in self._entries)
+
+    def __getitem__(self, index: int | str | slice) -> Symbol:
+        """Return one output by position or name, or several by a slice."""
+        if isinstance(index, str):
+            names = self.list_outputs()
+            found = [i for i, name in enumerate(names) if name == index]
+            if len(found) != 1:
+                text = "there are several outputs with" if found else "cannot find output that matches"
+                raise OpValueError(f'{text} name "{index}"{"" if found else closest(index, names)}')
+            return Symbol([self._entries[found[0]]])
+        if isinstance(index, builtins.slice):
+            entries = self._entries[index]
+            if not entries:
+                raise OpIndexError(f"{index} selects none of the {len(self)} outputs of {self!r}")
+            return Symbol(entries)
+        if not isinstance(index, int):
+            raise OpTypeError(f"a symbol is indexed by int, str or slice, not by {index!r}")
+        if not -len(self) <= index < len(self):
+            raise OpIndexError(f"output {index} of {self!r} does not exist; it has {len(self)}")
+        return Symbol([self._entries[index]])
+
+    # ---- composition ---------------------------------------------------------------------------------------------------------
+    def __call__(self, *args: Any, name: str | None = None, **kwargs: Symbol) -> Symbol:
+        """Return the symbol with arguments replaced by other symbols: ``net(data=other)``.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name of the result.
+        **kwargs : Symbol
+            What takes the place of each argument.
+        """
+        if args:
+            raise OpTypeError("composition takes symbols by argument name only: "
+                              f"net({self.list_arguments()[0] if self.list_arguments() else 'data'}=...)")  # fmt: skip
+        for key, value in kwargs.items():
+            if not isinstance(value, Symbol):
+                raise OpTypeError(f"composition: {key}={value!r} is not a Symbol")
+        replace = {key: single(value._entries, f"composition: {key}") for key, value in kwargs.items()}
+        return Symbol(compose(self._entries, replace, name))
+
+    def _operate(self, op_name: str, hint: str, inputs: list, params: dict[str, Any]) -> Symbol:
+        return create(registry.get(op_name), hint, inputs, params)
+
+    def _two_op(self, row: Row) -> str:
+        return row.symbols
+
+    def __bool__(self) -> bool:
+        raise NotImplementedForSymbol('__bool__ (namely operator "bool")')
+
+    def __copy__(self) -> Symbol:
+        return Symbol(copied(self._entries))
+
+    def __deepcopy__(self, memo: Any) -> Symbol:
+        return Symbol(copied(self._entries))
+
+    def __reduce__(self) -> tuple:
+        return load_json, (self.tojson(remove_amp_cast=False),)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an operator as a method: ``x.exp()`` is ``mx.sym.exp(x)``."""
+        if not name.startswith("_"):
+            op = registry.find(name)
+            if op is not None:
+                return partial(invoke, op, name, self)
+            op = registry.find("_" + name)  # split_v2
+            if op is not None:
+                return partial(invoke, op, "_" + name, self)
+        raise OpLookupError(f"'Symbol' object has no attribute {name!r}{closest(name, registry.names(hidden=False))}")
+
+    def reshape(self, *shape: Any, **kwargs: Any) -> Symbol:
+        """Give the data another shape: ``x.reshape((2, -1))`` or ``x.reshape(2, -1)``."""
+        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+            shape = tuple(shape[0])
+        if shape:
+            kwargs["shape"] = tuple(shape)
+        return invoke(registry.get("Reshape"), "reshape", self, **kwargs)
+
+    def astype(self, dtype: Any) -> Symbol:
+        """Convert to another element type."""
+        return invoke(registry.get("Cast"), "cast", self, dtype=dtype)
+
+    def _only_arrays(self, *args: Any, _name: str = "", **kwargs: Any) -> Any:
+        raise NotImplementedForSymbol(_name)
+
+    asnumpy = partial(_only_arrays, None, _name="asnumpy")
+    asscalar = partial(_only_arrays, None, _name="asscalar")
+    backward = partial(_only_arrays, None, _name="backward")
+    copy = partial(_only_arrays, None, _name="copy")
+    detach = partial(_only_arrays, None, _name="detach")
+    wait_to_read = partial(_only_arrays, None, _name="wait_to_read")
+    as_in_context = partial(_only_arrays, None, _name="as_in_context")
+
+    # ---- attributes ------------------------------------------------------------------------------------------------------------
+    def attr(self, key: str) -> str | None:
+        """Return an attribute of the head, or None."""
+        return None if self._head is None else listed(self._head.text()).get(key)
+
+    def list_attr(self, recursive: bool = False) -> dict[str, str]:
+        """Return the attributes and given parameters of the head."""
+        if recursive:
+            raise DeprecationWarning("Symbol.list_attr with recursive=True has been deprecated; use attr_dict instead")
+        return {} if self._head is None else listed(self._head.text())
+
+    def attr_dict(self) -> dict[str, dict[str, str]]:
+        """Return the attributes of every node that has some, by name."""
+        found = {node.name: listed(node.text()) for node in Graph(self._entries).nodes}
+        return {name: attrs for name, attrs in found.items() if attrs}
+
+    def _set_attr(self, **kwargs: str) -> None:
+        """Set attributes (or parameters) of the head."""
+        node = self._head
+        if node is None:
+            raise OpValueError(f"attributes cannot be set on the group {self!r}")
+        for key, value in kwargs.items():
+            if not isinstance(value, str):
+                raise OpValueError(f"Set Attr only accepts string values; {key}={value!r}")
+        strings = {**node.text(), **marked(kwargs)}
+        if node.op is not None:
+            node.attrs = node.op.parse({k: v for k, v in strings.items() if not hidden(k)})
+        node.strings = strings
+
+    # ---- inference -------------------------------------------------------------------------------------------------------------
+    def infer_shape(self, *args: Any, **kwargs: Any) -> tuple[list | None, list | None, list | None]:
+        """Infer all shapes from those given, by position or by argument name.
+
+        Returns
+        -------
+        arg_shapes, out_shapes, aux_shapes : list of tuple
+            Three times None when something remains unknown.
+
+        Raises
+        ------
+        OpValueError
+            For shapes that contradict each other.
+
+        Examples
+        --------
+        >>> import mxop as mx
+        >>> a, b, c = mx.sym.Variable('a', shape=(2, 0)), mx.sym.Variable('b'), mx.sym.Variable('c', shape=(0, 3))
+        >>> (a * b + b * c).infer_shape()
+        ([(2, 3), (2, 3), (2, 3)], [(2, 3)], [])
+        """
+        return inference.infer_shape(self, args, kwargs, partial=False)
+
+    def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[list, list, list]:
+        """Infer shapes as far as possible; an unknown dimension is 0, an unknown rank ``()``."""
+        return inference.infer_shape(self, args, kwargs, partial=True)
+
+    def infer_type(self, *args: Any, **kwargs: Any) -> tuple[list | None, list | None, list | None]:
+        """Infer all element types from those given; three times None when something remains unknown."""
+        return inference.infer_type(self, args, kwargs, partial=False)
+
+    def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[list, list, list]:
+        """Infer element types as far as possible; an unknown one is None."""
+        return inference.infer_type(self, args, kwargs, partial=True)
+
+    # ---- files -------------------------------------------------------------------------------------------------------------------
+    def tojson(self, remove_amp_cast: bool = True) -> str:
+        """Return the symbol as MXNet's JSON."""
+        return serialize.to_json(self._entries, remove_amp_cast)
+
+    def save(self, fname: str, remove_amp_cast: bool = True) -> None:
+        """Write the symbol to a file, as MXNet's JSON."""
+        text = self.tojson(remove_amp_cast)
+        with open(fname, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def debug_str(self) -> str:
+        """Return the graph as text, one block per node."""
+        return inference.debug_str(self)
+
+    # ---- execution ---------------------------------------------------------------------------------------------------------------
+    def bind(
+        self, ctx: Any, args: Any, args_grad: Any = None, grad_req: Any = "write", aux_states: Any = None,
+        group2ctx: Any = None, shared_exec: Any = None,
+    ) -> Any:  # fmt: skip
+        """Bind arrays and return an :class:`~mxop.graph.executor.Executor`.
+
+        Parameters
+        ----------
+        ctx : Context
+        args : list of NDArray or dict of str to NDArray
+            The arguments; in a dict, other names are ignored.
+        args_grad : list or dict of NDArray, optional
+            Where gradients go; arguments that are missing get none.
+        grad_req : {'write', 'add', 'null'}, or list or dict of them
+            What backward does with a gradient.
+        aux_states : list or dict of NDArray, optional
+        """
+        return binding.bind(self, ctx, args, args_grad, grad_req, aux_states)
+
+    def simple_bind(
+        self, ctx: Any, grad_req: Any = "write", type_dict: Any = None, stype_dict: Any = None, group2ctx: Any = None,
+        shared_arg_names: Any = None, shared_exec: Any = None, shared_buffer: Any = None, **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        """Infer shapes from those given, allocate all arrays, filled with zeros, and bind them.
+
+        Parameters
+        ----------
+        ctx : Context
+        grad_req : {'write', 'add', 'null'}, or list or dict of them
+        type_dict : dict of str to dtype, optional
+            Element types of arguments; float32 where nothing else follows.
+        **kwargs : tuple of int
+            Shapes of arguments.
+        """
+        return binding.simple_bind(self, ctx, grad_req, type_dict, kwargs)
+
+    def eval(self, ctx: Any = None, **kwargs: Any) -> list[Any]:
+        """Compute the outputs from arrays given by argument name."""
+        return binding.bind(self, ctx, kwargs, None, "null", None).forward()
+
+    def gradient(self, wrt: Sequence[str]) -> Symbol:
+        """Return the gradient of the sum of all outputs with respect to arguments, as a symbol.
+
+        Parameters
+        ----------
+        wrt : sequence of str
+            Names of arguments.
+
+        Examples
+        --------
+        >>> import mxop as mx
+        >>> x = mx.sym.Variable('x')
+        >>> second = (x * x * x).gradient(['x']).gradient(['x'])
+        >>> second.eval(x=mx.nd.array([1, 2]))[0].asnumpy().tolist()
+        [6.0, 12.0]
+        """
+        return Symbol(binding.gradient(self, wrt))
+
+    grad = gradient
+
+
+def create(op: Operator, hint: str, inputs: Sequence[Any], params: dict[str, Any], name: str | None = None,
+           attr: dict[str, str] | None = None) -> Symbol:  # fmt: skip
+    """Return the call of an operator on symbols (None: a new variable)."""
+    entries = [None if s is None else single(s._entries, f"operator {op.name}: an input") for s in inputs]
+    return Symbol(outputs_of(make_node(op, hint, entries, params, name, attr)))
+
+
+def invoke(op: Operator, hint: str, /, *args: Any, name: str | None = None, attr: dict[str, str] | None = None,
+           out: Any = None, **kwargs: Any) -> Symbol:  # fmt: skip
+    """Call an operator as a function of ``mx.sym`` does."""
+    inputs, params = split_call(op, args, kwargs, Symbol)
+    return create(op, hint.lower(), inputs, params, name, attr)
+
+
+def var(
+    name: str, attr: dict[str, str] | None = None, shape: Any = None, lr_mult: Any = None, wd_mult: Any = None,
+    dtype: Any = None, init: Any = None, stype: str | None = None, profiler_scope: str | None = None, **kwargs: Any,
+) -> Symbol:  # fmt: skip
+    """Return a symbol that stands for an argument.
+
+    Parameters
+    ----------
+    name : str
+    attr : dict of str to str, optional
+        Attributes.
+    shape : tuple of int, optional
+        What is known of the shape; 0 is an unknown dimension.
+    lr_mult, wd_mult : float, optional
+        Factors of learning rate and weight decay.
+    dtype : str or type, optional
+    init : Initializer or str, optional
+        How the value is initialized.
+    stype : str, optional
+        Storage type.
+    **kwargs
+        Further attributes ``__name__``.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.sym.Variable('data', shape=(2, 3)).infer_shape()
+    ([(2, 3)], [(2, 3)], [])
+    """
+    if not isinstance(name, str):
+        raise OpTypeError(f"Expect a string for variable `name`, got {name!r}")
+    attr = marked(attribute.current().get(attr))
+    for key, value in attr.items():
+        if not isinstance(value, str):
+            raise OpValueError(f"variable {name!r}: attribute {key}={value!r} is not a string")
+    if shape is not None:
+        attr["__shape__"] = str(tuple(shape) if isinstance(shape, (list, tuple)) else shape)
+    if dtype is not None:
+        attr["__dtype__"] = str(dtypes.code_of(dtype))
+    if init is not None:
+        attr["__init__"] = init if isinstance(init, str) else init.dumps()
+    if stype is not None:
+        attr["__storage_type__"] = str(_storage_type(name, stype))
+    for key, value in (("lr_mult", lr_mult), ("wd_mult", wd_mult), ("profiler_scope", profiler_scope)):
+        if value is not None:
+            attr[f"__{key}__"] = str(value)
+    for key, value in kwargs.items():
+        if not (key.startswith("__") and key.endswith("__")):
+            raise OpValueError(f"Attribute name={key} is not supported: additional attributes of variable {name!r} must "
+                               f"start and end with double underscores, e.g. __yourattr__")  # fmt: skip
+        attr[key] = str(value)
+    return Symbol([(variable(name, attr, caller()), 0)])
+
+
+_STORAGE = {"default": 0, "row_sparse": 1, "csr": 2}
+
+
+def _storage_type(name: str, stype: str) -> int:
+    if stype not in _STORAGE:
+        raise OpValueError(f"variable {name!r}: stype={stype!r} is not one of {', '.join(_STORAGE)}")
+    return _STORAGE[stype]
+
+
+Variable = var
+
+
+def Group(symbols: Sequence[Symbol]) -> Symbol:
+    """Return a symbol with the outputs of several.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.sym.Group([mx.sym.Variable('a'), mx.sym.Variable('b')]).list_outputs()
+    ['a', 'b']
+    """
+    if isinstance(symbols, Symbol):
+        symbols = [symbols]
+    if not symbols or not all(isinstance(s, Symbol) for s in symbols):
+        raise OpTypeError(f"Expected a list of symbols as input, got {symbols!r}")
+    return Symbol([e for s in symbols for e in s._entries])
+
+
+def load_json(json_str: str) -> Symbol:
+    """Return the symbol that a JSON text describes; files of every MXNet 1.x (and older) are read."""
+    if not isinstance(json_str, (str, bytes)):
+        raise OpTypeError(f"json_str is required to be a string, got {type(json_str).__name__}")
+    return Symbol(serialize.from_json(json_str))
+
+
+fromjson = load_json
+
+
+def load(fname: str) -> Symbol:
+    """Return the symbol in a JSON file."""
+    if not isinstance(fname, str) and not hasattr(fname, "__fspath__"):
+        raise OpTypeError(f"fname is required to be a string, got {fname!r}")
+    try:
+        with open(fname, "rb") as file:
+            text = file.read()
+    except OSError as problem:
+        raise MXNetError(f"cannot read symbol file {str(fname)!r}: {problem.strerror}") from None
+    return load_json(text)
+
+
+__all__ = ["Group", "NotImplementedForSymbol", "Symbol", "Variable", "create", "describe", "fromjson", "invoke", "load",
+           "load_json", "var"]  # fmt: skip
