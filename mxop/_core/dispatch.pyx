@@ -65,6 +65,8 @@ cdef class ReductionCall:
 
     cdef int compute_type(self, int dtype) except -1:
         cdef int ctype = self.map_formula.compute_type(dtype)
+        if self.op.wide:
+            return 1
         if self.final_formula is not None and ctype > 1 and not self.final_formula.integer:
             return 1
         return ctype
@@ -184,6 +186,8 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
     found = _views.get(key)
     if found is None:
         shape, strides, offset = op.make_view(shapes[0], source._strides, *shapes[1:], **attrs)
+        if strides is None:  # a reshape that no view of these strides can be
+            return run_view(op, attrs, [contiguous_copy(source), *inputs[1:]], out, req)
         found = (tuple(shape), tuple(strides), offset)
         if len(_views) > 4096:
             _views.clear()

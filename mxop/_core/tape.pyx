@@ -64,6 +64,11 @@ def gradient_of(Array x):
     return x.node.grad
 
 
+def tracked(Array x):
+    """Tell whether an array is a variable or was recorded."""
+    return x.node is not None
+
+
 def drop_history(Array x):
     """Cut an array off from what made it."""
     x.node = None

@@ -104,7 +104,7 @@ class Case:
         if out is None:
             found = dispatch.invoke(self.op, list(inputs), self.attrs)
         else:
-            found = dispatch.invoke_req(self.op, list(inputs), self.attrs, list(out), req)
+            found = core.invoke_req(self.op, list(inputs), self.attrs, list(out), req)
         return list(found) if isinstance(found, (list, tuple)) else [found]
 
     def expected(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -194,7 +194,7 @@ def store(array: Any, values: np.ndarray) -> None:
     made = core.from_numpy(np.ascontiguousarray(values).reshape(array.shape))
     if array._gpu is not None:
         made = made.as_in_context(array.context)
-    dispatch.copy(made, array)
+    core.copy(made, array)
 
 
 def flat_view(base: Any, shape: tuple[int, ...], offset: int = 0, reverse: bool = False) -> Any:

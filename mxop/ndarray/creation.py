@@ -245,7 +245,7 @@ def arange(
 
 
 def _contiguous(values: np.ndarray, dtype: Any) -> np.ndarray:
-    return np.ascontiguousarray(indexing.converted(values, _code(dtype)))
+    return np.asarray(indexing.converted(values, _code(dtype)), order="C")
 
 
 def linspace(

@@ -137,7 +137,7 @@ def _wrapped(found: Any, x: NDArray) -> NDArray:
     """Return a result of NumPy or CuPy as an array on the device of `x`."""
     if x._gpu is not None:
         return core.from_gpu(found, x.context.device_id)
-    result = core.from_numpy(np.ascontiguousarray(found), False)
+    result = core.from_numpy(np.asarray(found, order="C"), False)
     if x.context.device_id:
         array.set_device(result, x.context.device_id)
     return result

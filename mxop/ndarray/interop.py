@@ -37,7 +37,7 @@ def foreign(x: NDArray, other: Any) -> Any:
             other = other[()]
         elif other.dtype.kind in "biuf":
             code = x.dtype_code
-            return creation.placed(np.ascontiguousarray(indexing.converted(other, code)), x.context)
+            return creation.placed(np.asarray(indexing.converted(other, code), order="C"), x.context)
         else:
             return NotImplemented
     if isinstance(other, (bool, np.bool_, Integral)):
@@ -144,7 +144,7 @@ def _from_host(found: Any) -> Any:
         dtypes.code_of(found.dtype)
     except OpTypeError:
         return found
-    return core.from_numpy(np.ascontiguousarray(found), False)
+    return core.from_numpy(np.asarray(found, order="C"), False)
 
 
 # ---- DLPack -----------------------------------------------------------------------------------------------------------------------

@@ -59,19 +59,19 @@ class Reduction(Operator):
     combine : {'add', 'mul', 'max', 'min'}
     final : callable, optional
         ``final(value, count, **params)``, the formula applied to each combined value.
-    axis_name : str
-        Name of the axis parameter (MXNet's ``moments`` says ``axes``).
+    wide : bool
+        Compute in float64 whatever the data, because intermediate values outgrow the result (squares in a norm).
     """
 
     kind = "reduction"
 
     def __init__(self, function: Callable, combine: str, *, final: Callable | None = None, exclude: bool = True,
-                 float_only: bool = False, **options: Any):  # fmt: skip
+                 wide: bool = False, **options: Any):  # fmt: skip
         extra = [_AXIS, _KEEPDIMS] + ([_EXCLUDE] if exclude else [])
         super().__init__(function, extra_params=extra, **options)
         self.combine = COMBINES[combine]
         self.final = final
-        self.float_only = float_only
+        self.wide = wide
         self._formulas: dict[Any, tuple[Formula, Formula | None]] = {}
 
     def axes(self, attrs: Attrs, rank: int) -> tuple[int, ...]:

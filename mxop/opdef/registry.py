@@ -22,6 +22,7 @@ BACKWARD = "_backward_"
 
 _operators: dict[str, Operator] = {}  # canonical names
 _names: dict[str, Operator] = {}  # canonical names and aliases
+_derived: dict[str, list[str]] = {}  # names of backward operators, by the operator that they come from
 _listeners: list[Callable[[str, Any], None]] = []
 _entry_points_loaded = False
 
@@ -63,7 +64,7 @@ def register(op: Operator, *, override: bool = False) -> None:
         if old.name == name or old.same_as(op):
             op.aliases = tuple(dict.fromkeys((*op.aliases, *(n for n in (old.name, *old.aliases) if n != op.name))))
             _operators.pop(old.name, None)
-    for name in [n for n in _names if n.startswith(BACKWARD) and n.endswith(op.name)]:
+    for name in _derived.pop(op.name, ()):  # derived from an operator that this one replaces
         _operators.pop(name, None)
         _names.pop(name, None)
     _operators[op.name] = op
@@ -102,6 +103,10 @@ def find(name: str) -> Operator | None:
         op = forward.backward_operator() if forward is not None else None
         if op is not None:
             _operators[name] = _names[name] = op
+            root = forward.name if forward is not None else name
+            while root.startswith(BACKWARD):
+                root = root[len(BACKWARD) :]
+            _derived.setdefault(root, []).append(name)
     return op
 
 

@@ -74,7 +74,7 @@ def square_sum(data):
     return F.square(data)
 
 
-@reduction("add", exclude=False, aliases=("_sparse_norm",),
+@reduction("add", exclude=False, wide=True, aliases=("_sparse_norm",),
            final=lambda value, count, *, ord, out_dtype: F.sqrt(value) if ord == 2 else value)  # fmt: skip
 def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
     """Norm along axes: the square root of the sum of squares, or the sum of magnitudes.

@@ -6,6 +6,7 @@ Imports NumPy only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,8 @@ def _modulo(a, b):
 
 
 def _power(a, b):
-    return np.power(np.asarray(a, dtype=np.float64), b)  # NumPy has no negative powers of integers
+    # as arrays: NumPy has no negative powers of integers, and takes sqrt for a scalar 0.5, which differs at -inf
+    return np.power(*np.broadcast_arrays(np.asarray(a, dtype=np.float64), b))
 
 
 def _truth(function):
@@ -143,4 +145,4 @@ def _records_of(row: _Row) -> dict[str, Record]:
 
 RECORDS: dict[str, Record] = {name: record for row in _ROWS for name, record in _records_of(row).items()}
 RECORDS["_grad_add"] = Record(np.add, shapes=_EQUAL, order=2)
-RECORDS["add_n"] = Record(lambda *args: sum(args), shapes=[((2, 3),) * n for n in (1, 2, 4)], order=2)
+RECORDS["add_n"] = Record(lambda *args: reduce(np.add, args), shapes=[((2, 3),) * n for n in (1, 2, 4)], order=2)

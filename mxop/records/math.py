@@ -21,12 +21,12 @@ def _straight_through(reference, **details):
     return Record(reference, order=0, grad_inputs=(0,), **details)
 
 
-def _round(x):  # halves away from zero
-    return np.sign(x) * np.floor(np.abs(x) + 0.5)
+def _round(x):  # halves away from zero; -0.0 and what rounds to it keep their sign, as everywhere in IEEE 754
+    return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
 def _rint(x):  # halves down
-    return np.ceil(x - 0.5)
+    return np.copysign(np.ceil(x - 0.5), x)
 
 
 def _smooth_l1(x, scalar=1.0):
@@ -77,7 +77,7 @@ RECORDS: dict[str, Record] = {
     "arctanh": Record(np.arctanh, domain=(-0.8, 0.8)),
     # ---- special functions
     "erf": Record(special.erf),
-    "erfinv": Record(special.erfinv, domain=(-0.8, 0.8)),
+    "erfinv": Record(lambda x: np.copysign(special.erfinv(x), x), domain=(-0.8, 0.8)),  # SciPy drops the sign of -0.0
     # -inf is no pole of SciPy's gamma functions, so infinities are left out
     "gamma": Record(special.gamma, domain=(0.6, 4.5), special=False),
     "gammaln": Record(special.gammaln, domain=(0.6, 4.5), special=False),

@@ -1,0 +1,264 @@
+"""The CUDA functions that formulas use beside CUDA's own: those of ``mxop_math.h``, with the same special values.
+
+Each entry of :data:`FUNCTIONS` is one definition with what it needs; a kernel's source holds only what its text mentions.
+They are templates over float and double; float16 never gets here, it is computed in float32.  Nothing here is fast math:
+NaN, infinities and the sign of zero carry meaning.  Imports nothing of mxop.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: Name and text; a text may mention the names above it.
+FUNCTIONS: dict[str, str] = {
+    "INFINITY": """\
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+""",
+    "NAN": """\
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+""",
+    # Integer division as MXNet's arrays have it: x / 0 is 0; the smallest number over -1 wraps.
+    "mx_idiv": """\
+#define mx_idiv(T, a, b) ((b) == 0 ? (T)0 : (b) == (T)-1 && (T)-1 < (T)1 ? (T)(0 - (unsigned long long)(a)) \\
+    : (T)((a) / (b)))
+""",
+    # Remainder with the divisor's sign, as Python; x % 0 is 0.
+    "mx_imod": """\
+#define mx_imod(T, a, b) (((b) == 0 || ((b) == (T)-1 && (T)-1 < (T)1)) ? (T)0 \\
+    : (T)((a) % (b) + ((((a) % (b)) != 0 && (((a) % (b)) < 0) != ((b) < 0)) ? (b) : 0)))
+""",
+    "mx_sign": """\
+template <typename T> __device__ inline T mx_sign(T x)
+{
+    return x > T(0) ? T(1) : (x < T(0) ? T(-1) : (x == T(0) ? T(0) : x));
+}
+""",
+    # NaN in either operand gives NaN; a tie gives the first.
+    "mx_maximum": """\
+template <typename T> __device__ inline T mx_maximum(T a, T b) { return (a >= b) | (a != a) ? a : b; }
+""",
+    "mx_minimum": """\
+template <typename T> __device__ inline T mx_minimum(T a, T b) { return (a <= b) | (a != a) ? a : b; }
+""",
+    # To the nearest integer, halves towards -infinity.
+    "mx_rint": """\
+template <typename T> __device__ inline T mx_rint(T x)
+{
+    const T c = ceil(x);
+    return c - x >= T(0.5) ? floor(x) : c;
+}
+""",
+    # CUDA's rsqrt errs by up to 2 ULP; this is the CPU's value.
+    "mx_rsqrt": """\
+template <typename T> __device__ inline T mx_rsqrt(T x) { return T(1) / sqrt(x); }
+""",
+    "mx_sigmoid": """\
+template <typename T> __device__ inline T mx_sigmoid(T x)
+{
+    const T e = exp(-fabs(x));
+    return (x < T(0) ? e : T(1)) / (T(1) + e);
+}
+""",
+    "mx_softplus": """\
+template <typename T> __device__ inline T mx_softplus(T x)
+{
+    return (x > T(0) ? x : (x != x ? x : T(0))) + log1p(exp(-fabs(x)));
+}
+""",
+    # Remainder with the divisor's sign, as Python; x % 0 is 0.
+    "mx_mod": """\
+template <typename T> __device__ inline T mx_mod(T x, T y)
+{
+    if (y == T(0))
+        return x != x ? x : T(0);
+    const T r = fmod(x, y);
+    if (r == T(0))
+        return copysign(T(0), y);
+    return (r < T(0)) != (y < T(0)) ? r + y : r;
+}
+""",
+    # psi(x) for 1 <= x <= 2 as (x - x0) g(x - 3/2); the coefficients are those of mxop_math_special.h.
+    "mxi_digamma": """\
+__device__ inline double mxi_digamma_12(double x)
+{
+    const double g[] = {
+        9.51055876031832836e-01, -4.23627421281457306e-01, 2.40542484240784782e-01,
+        -1.48404923054858084e-01, 9.49887244535418257e-02, -6.19221331907270703e-02,
+        4.07608338843387027e-02, -2.69758000292536666e-02, 1.79072505636197754e-02,
+        -1.19081465139767376e-02, 7.92697273564635894e-03, -5.28090306609060520e-03,
+        3.51875043619501345e-03, -2.33755264710311817e-03, 1.55807491372137613e-03,
+        -1.07768639672342257e-03, 7.18410796904637820e-04, -3.54763520533719770e-04,
+        2.36501717193398139e-04, -3.78390789724885788e-04, 2.52259050696488523e-04};
+    const double y = x - 1.5;
+    double s = g[20];
+    for (int k = 19; k >= 0; k--)
+        s = fma(s, y, g[k]);
+    return ((x - 1.4616321449683622) - 9.54999542996569743e-17) * s;
+}
+/* Recurrence to [1, 2] or up to the asymptotic series; reflection below 0. */
+__device__ inline double mxi_digamma(double x)
+{
+    const double pi = 3.14159265358979323846;
+    double below = 0.0, z;
+    if (x != x || x == (double)INFINITY)
+        return x;
+    if (x == 0.0)
+        return copysign((double)INFINITY, -x);
+    if (x < 0.0) {
+        const double part = x - rint(x);
+        if (part == 0.0 || x == -(double)INFINITY)
+            return (double)NAN;
+        below = -pi / tan(pi * part);
+        x = 1.0 - x;
+    }
+    if (x < 1.0)
+        return below + (mxi_digamma_12(x + 1.0) - 1.0 / x);
+    if (x <= 2.0)
+        return below + mxi_digamma_12(x);
+    if (x <= 3.0)
+        return below + (mxi_digamma_12(x - 1.0) + 1.0 / (x - 1.0));
+    for (; x < 12.0; x += 1.0)
+        below -= 1.0 / x;
+    z = 1.0 / (x * x);
+    const double tail = 1.0 / 12 + z * (-1.0 / 120 + z * (1.0 / 252 + z * (-1.0 / 240 + z * (1.0 / 132
+        + z * (-691.0 / 32760 + z * (1.0 / 12))))));
+    return below + (log(x) - 0.5 / x - z * tail);
+}
+""",
+    # base^m times the sum over k of (x + k)^-m: terms up to x + k >= m + 12, then the Euler-Maclaurin formula.
+    "mxi_hurwitz_zeta": """\
+__device__ inline double mxi_hurwitz_zeta(double m, double x, double base)
+{
+    const double b[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66,
+                        -691.0 / 2730, 7.0 / 6, -3617.0 / 510, 43867.0 / 798};
+    double sum = 0.0;
+    for (; x < m + 12.0; x += 1.0)
+        sum += pow(x / base, -m);
+    const double p = pow(x / base, -m);
+    sum += p * (x / (m - 1.0) + 0.5);
+    double t = 0.5 * m * p / x;
+    for (int k = 0; k < 9; k++) {
+        sum += b[k] * t;
+        t *= (m + 2 * k + 1) / (2 * k + 3) / x * ((m + 2 * k + 2) / (2 * k + 4)) / x;
+    }
+    return sum;
+}
+""",
+    # pi^(n+1) times the n-th derivative of cot, at pi x, n <= 24: a polynomial in cot made by p -> -(1 + c^2) p'.
+    "mxi_cot_derivative": """\
+__device__ inline double mxi_cot_derivative(int n, double x)
+{
+    const double pi = 3.14159265358979323846;
+    const double c = 1.0 / tan(pi * (x - rint(x)));
+    double p[26], q[26], s = 0.0;
+    for (int j = 0; j < 26; j++)
+        p[j] = j == 1 ? 1.0 : 0.0;
+    for (int k = 1; k <= n; k++) {
+        for (int j = 0; j < 26; j++)
+            q[j] = 0.0;
+        for (int j = 1; j <= k; j++) {
+            q[j - 1] -= j * p[j];
+            q[j + 1] -= j * p[j];
+        }
+        for (int j = 0; j < 26; j++)
+            p[j] = q[j];
+    }
+    for (int j = n + 1; j >= 0; j--)
+        s = s * c + p[j];
+    return s * pow(pi, (double)(n + 1));
+}
+""",
+    # The n-th derivative of digamma; poles, and what has no value, as in mxop_math_special.h.
+    "mx_polygamma": """\
+__device__ inline double mx_polygamma(int n, double x)
+{
+    const double sign = n & 1 ? 1.0 : -1.0, m = (double)n + 1.0;
+    if (n == 0)
+        return mxi_digamma(x);
+    if (n < 0 || x != x || x == -(double)INFINITY)
+        return (double)NAN;
+    if (x == (double)INFINITY)
+        return sign * 0.0;
+    if (x <= 0.0 && x == floor(x))
+        return sign * (double)INFINITY;
+    if (x < -32.0) {
+        if (n > 24)
+            return (double)NAN;
+        return -(tgamma(m) * mxi_hurwitz_zeta(m, 1.0 - x, 1.0)) - mxi_cot_derivative(n, x);
+    }
+    if (n <= 100)
+        return sign * tgamma(m) * mxi_hurwitz_zeta(m, x, 1.0);
+    const double z = mxi_hurwitz_zeta(m, x, fabs(x));
+    return sign * copysign(exp(lgamma(m) - m * log(fabs(x)) + log(fabs(z))), z);
+}
+__device__ inline float mx_polygamma(int n, float x) { return (float)mx_polygamma(n, (double)x); }
+""",
+    # bfloat16 <-> float32: rounding to nearest even, NaN stays NaN.
+    "mx_bf16_to_f32": """\
+__device__ inline float mx_bf16_to_f32(unsigned short h) { return __int_as_float((int)((unsigned)h << 16)); }
+""",
+    "mx_f32_to_bf16": """\
+__device__ inline unsigned short mx_f32_to_bf16(float x)
+{
+    const unsigned u = (unsigned)__float_as_int(x);
+    if ((u & 0x7fffffffu) > 0x7f800000u)
+        return (unsigned short)((u >> 16) | 0x0040u);
+    return (unsigned short)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+}
+""",
+}
+
+#: ``float16`` for kernels that are compiled without CuPy, which brings a class of this name.
+FLOAT16 = """\
+class float16 {
+    unsigned short bits;
+public:
+    float16() = default;
+    __device__ explicit float16(float x)
+    {
+        const unsigned u = (unsigned)__float_as_int(x), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
+        unsigned r = (a - 0x38000000u + 0x0fffu + ((a >> 13) & 1u)) >> 13;
+        if (a < 0x38800000u)
+            r = (unsigned)__float_as_int(__int_as_float((int)a) + 0.5f) - 0x3f000000u;
+        if (a >= 0x47800000u)
+            r = 0x7c00u;
+        if (a > 0x7f800000u)
+            r = 0x7e00u | (a >> 13 & 0x3ffu);
+        bits = (unsigned short)(r | sign);
+    }
+    __device__ operator float() const
+    {
+        const unsigned a = (unsigned)(bits & 0x7fffu) << 13, sign = (unsigned)(bits & 0x8000u) << 16;
+        const unsigned finite = (unsigned)__float_as_int(__int_as_float((int)a) * 5.192296858534828e33f);
+        return __int_as_float((int)((a >= 0x0f800000u ? (a | 0x7f800000u) : finite) | sign));
+    }
+};
+"""
+
+_WORD = re.compile(r"\b(?:mxi?_\w+|INFINITY|NAN)\b")
+
+
+def needed(text: str) -> list[str]:
+    """Return the names of the functions that a text needs, in the order of their definition.
+
+    Examples
+    --------
+    >>> needed("y0 = mx_softplus(a0)")
+    ['mx_softplus']
+    """
+    found: set[str] = set()
+    pending = [text]
+    while pending:
+        for name in set(_WORD.findall(pending.pop())) & FUNCTIONS.keys() - found:
+            found.add(name)
+            pending.append(FUNCTIONS[name])
+    return [name for name in FUNCTIONS if name in found]
+
+
+def definitions(text: str) -> str:
+    """Return the definitions that a text needs."""
+    return "".join(FUNCTIONS[name] for name in needed(text))
