@@ -133,7 +133,9 @@ if __name__ == "__main__":
     kernels = [Extension(n, [p], include_dirs=[INCLUDE]) for n, p in present.items() if "._kernels." in n]
     core = [Extension(n, [p], include_dirs=[INCLUDE]) for n, p in present.items() if "._core." in n]
     flags = {e.name: e.isa_flags for e in isa_extensions()}
-    extensions = cythonize(isa_extensions() + kernels, compiler_directives=KERNEL_DIRECTIVES, include_path=["."], quiet=True)
+    extensions = cythonize(
+        isa_extensions() + kernels, compiler_directives=KERNEL_DIRECTIVES, include_path=["."], quiet=True
+    )
     extensions += cythonize(core, compiler_directives=DIRECTIVES, include_path=["."], quiet=True)
     for extension in extensions:
         extension.isa_flags = flags.get(extension.name, [])

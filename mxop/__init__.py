@@ -6,15 +6,27 @@ of every order, CPU and GPU kernels, documentation and tests.  ``import mxop as 
 
 import sys as _sys
 
+try:
+    import mxop._kernels.interp as _compiled  # noqa: F401
+except ModuleNotFoundError as _missing:
+    if _missing.name != "mxop._kernels.interp":
+        raise
+    from . import _installed
+
+    _installed.hand_over(_sys.modules[__name__])  # a source tree that was installed, but not built in place
+
 from . import errors, op
 from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from .errors import MXNetError
 
 __version__ = "0.1.0"
 
-from . import autograd, context  # noqa: E402
-from . import ndarray as nd  # noqa: E402
-from . import ndarray  # noqa: E402
+from . import (
+    autograd,
+    context,
+    ndarray,
+)
+from . import ndarray as nd
 
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {

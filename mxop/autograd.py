@@ -72,7 +72,9 @@ def predict_mode() -> _Scope:
 
 
 def mark_variables(
-    variables: NDArray | Sequence[NDArray], gradients: NDArray | Sequence[NDArray], grad_reqs: str | Sequence[str] = "write"
+    variables: NDArray | Sequence[NDArray],
+    gradients: NDArray | Sequence[NDArray],
+    grad_reqs: str | Sequence[str] = "write",
 ) -> None:
     """Make arrays variables, with the arrays that take their gradients.
 
@@ -161,8 +163,14 @@ def grad(
 
 
 def get_symbol(x: NDArray) -> Any:
-    """Return the recorded computation of an array as a Symbol."""
-    from .graph import recorded
+    """Return the recorded computation of an array as a Symbol; its variables are called ``var0``, ``var1``...
+
+    Raises
+    ------
+    MXNetError
+        When the array was not recorded, or a :class:`Function` took part.
+    """
+    from .symbol import recorded  # the layer above: only this function, which makes a Symbol, needs it
 
     return recorded.to_symbol(x)
 

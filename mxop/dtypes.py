@@ -77,7 +77,9 @@ def code_of(dtype: Any) -> int:
     except TypeError:
         code = None
     if code is None:
-        raise OpTypeError(f"dtype {dtype!r} is not supported; expected one of {', '.join(CODES)}{closest(dtype, CODES)}")
+        raise OpTypeError(
+            f"dtype {dtype!r} is not supported; expected one of {', '.join(CODES)}{closest(dtype, CODES)}"
+        )
     return code
 
 

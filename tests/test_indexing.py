@@ -76,7 +76,7 @@ def as_ours(key, wrap):
     return tuple(nd.array(i, dtype=i.dtype) if wrap and isinstance(i, np.ndarray) else i for i in key)
 
 
-# ---- reading ----------------------------------------------------------------------------------------------------------------
+# ---- reading --------------------------------------------------------------------------------------------------------
 @QUICK
 @given(KEYS, st.booleans())
 def test_reading_agrees_with_numpy(case, wrap):
@@ -167,9 +167,11 @@ def test_bad_keys(key, error, words):
     assert not x.asnumpy().any()
 
 
-# ---- writing ----------------------------------------------------------------------------------------------------------------
+# ---- writing --------------------------------------------------------------------------------------------------------
 @QUICK
-@given(KEYS, st.sampled_from(["scalar", "full", "row", "array", "ones"]), st.sampled_from(["float32", "int32", "float64"]))
+@given(
+    KEYS, st.sampled_from(["scalar", "full", "row", "array", "ones"]), st.sampled_from(["float32", "int32", "float64"])
+)
 def test_writing_agrees_with_numpy(case, kind, dtype):
     shape, key = case
     key = key if isinstance(key, tuple) else (key,)
@@ -181,10 +183,10 @@ def test_writing_agrees_with_numpy(case, kind, dtype):
         "full": -numbered(goal, dtype),
         "row": -numbered(goal[-1:], dtype),
         "array": -numbered(goal, dtype),
-        "ones": -numbered((1, 1, *goal), dtype),
+        "ones": -numbered((1, 1, *goal) if goal else (), dtype),
     }[kind]
     x = nd.array(want)
-    want[key] = value
+    want[key] = np.reshape(value, goal) if kind == "ones" else value
     x[key] = nd.array(value, dtype=dtype) if kind == "array" else value
     np.testing.assert_array_equal(x.asnumpy(), want)
 
@@ -280,7 +282,7 @@ def test_iteration_and_membership():
     assert x.asnumpy().tolist() == [[2, 4], [6, 8]]
 
 
-# ---- gradients --------------------------------------------------------------------------------------------------------------
+# ---- gradients ------------------------------------------------------------------------------------------------------
 @settings(max_examples=80, deadline=None)
 @given(KEYS)
 def test_recorded_reading_and_its_gradients(case):
@@ -375,7 +377,7 @@ def test_assigning_a_recorded_value_twice_to_an_element():
         nd.zeros((3,))[[0, 0]] = x * 1
 
 
-# ---- keys as text -----------------------------------------------------------------------------------------------------------
+# ---- keys as text ---------------------------------------------------------------------------------------------------
 def test_keys_are_written_and_read():
     key = (slice(0, 3, 1), 2, None, "@", slice(4, None, -1))
     assert read(written(key)) == key

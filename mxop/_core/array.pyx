@@ -21,7 +21,7 @@ from mxop.errors import DeviceError, OpTypeError, OpValueError
 ARRAY_TYPE = Array
 cdef tuple _no_args = ()
 # buffer protocol formats by type code
-cdef dict _formats = {0: b"f", 1: b"d", 2: b"e", 3: b"B", 4: b"i", 5: b"b", 6: b"q", 7: b"?", 12: b"H"}
+cdef dict _formats = {0: b"f", 1: b"d", 2: b"e", 3: b"B", 4: b"i", 5: b"b", 6: b"q", 7: b"?"}
 
 
 @cython.freelist(64)
@@ -103,8 +103,8 @@ cdef class Array:
         cdef int i
         if self.gpu is not None:
             raise DeviceError("a GPU array has no buffer on the host: use asnumpy() to copy it")
-        if self.dtype not in _formats:
-            raise OpTypeError(f"no buffer format for {dtypes.NAMES[self.dtype]}")
+        if self.dtype not in _formats:  # NumPy then asks __array__, which knows bfloat16
+            raise BufferError(f"the buffer protocol has no format for {dtypes.NAMES[self.dtype]}")
         if flags & PyBUF_WRITABLE and self.readonly_:
             raise BufferError("the array's memory is read-only")
         buffer.buf = self.data
@@ -271,9 +271,33 @@ def as_numpy(Array a):
     """Return a NumPy view of a CPU array's memory."""
     if a.gpu is not None:
         raise DeviceError("a GPU array has no memory on the host: use asnumpy() to copy it")
-    if a.dtype == 12:
-        return np.asarray(memoryview(a)).view(dtypes.numpy_dtype(12))
-    return np.asarray(memoryview(a))
+    if a.dtype in _formats:
+        return np.asarray(memoryview(a))
+    cdef RawBytes raw = RawBytes(a)
+    strides = tuple([a.strides_[i] for i in range(a.ndim)])
+    return np.ndarray(a.shape_tuple(), dtypes.numpy_dtype(a.dtype), raw, a.data - raw.low, strides)
+
+
+cdef class RawBytes:
+    """The bytes that an array's elements lie in, for types that the buffer protocol cannot name."""
+
+    cdef Array owner
+    cdef char* low
+    cdef Py_ssize_t nbytes
+
+    def __init__(self, Array owner):
+        cdef int i
+        cdef char* high = owner.data + itemsize_of(owner.dtype)
+        self.owner, self.low = owner, owner.data
+        for i in range(owner.ndim):
+            if owner.strides_[i] < 0:
+                self.low += (owner.shape_[i] - 1) * owner.strides_[i]
+            elif owner.shape_[i]:
+                high += (owner.shape_[i] - 1) * owner.strides_[i]
+        self.nbytes = high - self.low
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.low, self.nbytes, self.owner.readonly_, flags)
 
 
 def set_device(Array a, int device_id):

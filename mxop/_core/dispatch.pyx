@@ -52,7 +52,6 @@ cdef class ReductionCall:
 
     cdef object op, attrs, map_formula, final_formula
     cdef int combine
-    cdef bint has_rule
     cdef dict axes              # rank -> axes
     cdef list maps, finals      # by compute type
 
@@ -60,7 +59,6 @@ cdef class ReductionCall:
         self.op, self.attrs = op, attrs
         self.combine = _COMBINE[op.combine.name]
         self.map_formula, self.final_formula = op.formulas(attrs)
-        self.has_rule = op.differentiable
         self.axes, self.maps, self.finals = {}, [None] * 7, [None] * 7
 
     cdef int compute_type(self, int dtype) except -1:
@@ -116,7 +114,7 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
         result = gpu_run.reduction(op, attrs, source, axes, None if out is None else result, out_shape, out_type, req)
     else:
         reduce_cpu(call, source, axes, result, req)
-    if is_recording() and call.has_rule:
+    if is_recording():
         record_general(op, attrs, (source,), [result])
     return result
 
@@ -200,7 +198,7 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
     else:
         result = prepared_output(op, out, tuple(out_shape), out_type)
     copy_into(view_of(source, <tuple>found[0], <tuple>found[1], found[2]), result, req)
-    if is_recording() and op.differentiable:
+    if is_recording():
         record_general(op, attrs, inputs, [result])
     return result
 
@@ -241,7 +239,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
         for k in range(len(results)):
             if work[k] is not results[k]:
                 copy_into(<Array>work[k], <Array>results[k], req)
-    if is_recording() and op.differentiable:
+    if is_recording():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
 

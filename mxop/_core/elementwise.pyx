@@ -191,7 +191,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
     if plain and same and first.dtype <= 1:  # float32 and float64 in one block: nothing to set up
         found = run_plain(call, call.program(first.dtype), items, n_in, first, values)
         if found is not None:
-            if is_recording() and call.has_rule:
+            if is_recording():
                 record_elementwise(call, listed(items, n_in) if inputs is None else inputs, found, values)
             return found[0] if call.n_out == 1 else found
     if inputs is None:
@@ -266,7 +266,7 @@ cdef object run_large(ElementwiseCall call, object inputs, const Value* values, 
         operands[n_in].staged = False
         operands[n_in].req = REQ_WRITE
         program.run(size, operands, &operands[n_in], values)
-        if is_recording() and call.has_rule:
+        if is_recording():
             record_elementwise(call, inputs, [result], values)
         return result
     return elementwise_outputs(call, inputs, values, out, req, operands, program, ndim, shape, size, dtype)
@@ -338,7 +338,7 @@ cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value
     program.run(size, operands, &operands[call.n_in], values)
     for final, beside in late:
         copy_into(<Array>beside, <Array>final, req)
-    if is_recording() and call.has_rule:
+    if is_recording():
         record_elementwise(call, inputs, results, values)
     return results[0] if call.n_out == 1 else results
 
@@ -350,7 +350,7 @@ cdef int record_elementwise(ElementwiseCall call, object inputs, list outputs, c
     cdef int k
     if not any_node(inputs):
         return 0
-    if call.op._gradient is not None:
+    if call.op._gradient is not None or not call.has_rule:
         return record_general(call.op, filled_attrs(call, values), inputs, outputs)
     if call.rule is None:
         call.rule = call.op.backward_formula(call.attrs, call.n_in)
@@ -379,6 +379,6 @@ cdef object filled_attrs(ElementwiseCall call, const Value* values):
 
 
 cdef object finish_gpu(object op, ElementwiseCall call, object inputs, const Value* values, object out, list results):
-    if is_recording() and call.has_rule:
+    if is_recording():
         record_elementwise(call, inputs, results, values)
     return results[0] if len(results) == 1 else results

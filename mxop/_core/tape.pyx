@@ -75,32 +75,18 @@ def drop_history(Array x):
     x.output = 0
 
 
-def node_of(Array x):
-    """Return (operator, attributes or call, parents) of where an array came from, for tools; None for a leaf."""
-    cdef Node n = x.node
-    if n is None or n.op is None:
-        return None
-    call = n.call
-    if isinstance(call, ElementwiseCall):
-        attrs = dict((<ElementwiseCall>call).attrs)
-        for k, name in enumerate((<ElementwiseCall>call).formula.params):
-            attrs[name] = n.values[k].d
-    else:
-        attrs = dict(call) if call is not None else {}
-    return n.op, attrs, n, list(n.parents), list(n.parent_outputs), x.output
+def origin(Array x):
+    """Return the node that an array came from and which of its outputs it is; for tools."""
+    return x.node, x.output
 
 
-def node_parts(Node n):
-    """Return (operator, attributes, parents, parent outputs) of a node, for tools."""
+def parts(Node n):
+    """Return (operator, attributes, parents, parents' outputs) of a recorded call, None for a variable; for tools."""
     if n.op is None:
+        if n.user is not None:
+            raise MXNetError(f"{type(n.user).__name__} is a Function of the user, not an operator")
         return None
-    call = n.call
-    if isinstance(call, ElementwiseCall):
-        attrs = dict((<ElementwiseCall>call).attrs)
-        for k, name in enumerate((<ElementwiseCall>call).formula.params):
-            attrs[name] = n.values[k].d
-    else:
-        attrs = dict(call) if call is not None else {}
+    attrs = attrs_of(n) if isinstance(n.call, ElementwiseCall) else n.call
     return n.op, attrs, list(n.parents), list(n.parent_outputs)
 
 
@@ -142,6 +128,24 @@ cdef list ordered(list heads):
         if (<Node>found[i]).serial > (<Node>found[i - 1]).serial:
             found.sort(key=_serial_of, reverse=True)
             break
+    return found
+
+
+cdef list leaves_of(list order, list heads):
+    """Return the variables below the recorded calls, each once."""
+    global _visit
+    cdef Node node, parent
+    cdef list found = []
+    _visit += 1
+    for node in heads:
+        if node.op is None and node.user is None and node.visit != _visit:
+            node.visit = _visit
+            found.append(node)
+    for node in order:
+        for parent in node.parents:
+            if parent is not None and parent.op is None and parent.user is None and parent.visit != _visit:
+                parent.visit = _visit
+                found.append(parent)
     return found
 
 
@@ -304,9 +308,13 @@ cdef int back_general(Node node, bint create, list heads) except -1:
 
 
 cdef int store(Node leaf, Array g) except -1:
-    """Store a gradient in a variable, as its request says."""
+    """Store a gradient (None for zero) in a variable, as its request says."""
     if leaf.grad is None or leaf.grad_req == REQ_NULL:
         return 0
+    if g is None:
+        if leaf.grad_req == REQ_ADD:
+            return 0
+        g = call_one(_zeros_like, leaf.grad)
     copy_into(g, leaf.grad, leaf.grad_req)
     return 0
 
@@ -342,6 +350,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
             if node.freed:
                 raise MXNetError(f"cannot differentiate {name_of(node)} again: its saved arrays were freed by an earlier "
                                  "backward; pass retain_graph=True to that one")
+        leaves = leaves_of(order, nodes)
         for h in heads:
             if head_grads is None or head_grads[k] is None:
                 g = call_one(_ones_like, h) if create_graph else ones_like(h)
@@ -367,18 +376,11 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
                     if x.node is node and node.pending[x.output] is not None:
                         found[k] = node.pending[x.output]
                     k += 1
-            if node.user is None and isinstance(node.call, ElementwiseCall) and node.op._gradient is None:
+            if node.user is None and isinstance(node.call, ElementwiseCall):
                 back_elementwise(node, create_graph)
             else:
                 back_general(node, create_graph, nodes)
-            for parent in node.parents:
-                if parent is not None and parent.op is None and parent.user is None and parent.visit != 0:
-                    parent.visit = 0
-                    leaves.append(parent)
             node.pending = None
-        for node in nodes:
-            if node.op is None and node.user is None:
-                leaves.append(node)
         if variables is not None:
             k = 0
             for x in variables:
@@ -388,8 +390,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
         else:
             set_recording(False)
             for leaf in leaves:
-                if leaf.pending is not None and leaf.pending[0] is not None:
-                    store(leaf, <Array>leaf.pending[0])
+                store(leaf, None if leaf.pending is None else <Array>leaf.pending[0])
                 leaf.pending = None
     finally:
         set_recording(was_recording)

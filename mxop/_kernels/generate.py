@@ -196,7 +196,12 @@ def conversion_text() -> str:
                 f"        for (ptrdiff_t i = 0; i < n; i++) d[i] = w; return; }}\n"
                 f"    for (ptrdiff_t i = 0; i < n; i++) d[i] = ({c_type}){strided};\n}}\n"
             )
-            value, total = write.format("s[i]"), write.format(f"({c_type})({c_type})(({c_type}){read.format('*q')} + s[i])")
+            value = write.format("s[i]")
+            if s_code in (3, 4, 5, 6):  # integers: convert, then add
+                total = f"({s_type})({read.format('*q')} + {value})"
+            else:  # in the wider of both types
+                wide = "double" if "double" in (s_type, c_type) else c_type
+                total = write.format(f"(({wide}){read.format('*q')} + ({wide})s[i])")
             bulk = "mx_f32_to_f16_array(s, d, n); return;" if (s_name, c_name) == ("f16", "f32") else (
                 f"MX_IVDEP for (ptrdiff_t i = 0; i < n; i++) d[i] = {value}; return;")  # fmt: skip
             parts.append(
@@ -209,9 +214,7 @@ def conversion_text() -> str:
                 f"    for (ptrdiff_t i = 0; i < n; i++) *({s_type} *)(p + i * stride) = {value};\n}}\n"
             )
     for kind, table in (("load", loads), ("store", stores)):
-        rows = ",\n".join(
-            "    {" + ", ".join(table.get((s, c), "0") for c in range(7)) + "}" for s in range(13)
-        )
+        rows = ",\n".join("    {" + ", ".join(table.get((s, c), "0") for c in range(7)) + "}" for s in range(13))
         parts.append(f"static const mx_{kind} mx_{kind}s[13][7] = {{\n{rows}\n}};\n")
     return "\n".join(parts)
 

@@ -8,7 +8,7 @@ mxop except the instruction modules built beside it, and the pool.
 import os
 import sys
 
-from cython.parallel cimport prange
+from cython.parallel cimport prange, threadid
 from libc.stdlib cimport calloc, free, malloc
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
@@ -56,6 +56,7 @@ cdef extern from *:
 
 BLOCK_BYTES = 8192
 cdef enum:
+    PIECES = 8              # of a large call, for each thread
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
 cdef const mx_isa_table* ISA = NULL
@@ -152,9 +153,11 @@ def has_openmp():
     return bool(mx_openmp())
 
 
-def tune(parallel_bytes=None, stream_bytes=None):
+def tune(parallel_bytes=None, stream_bytes=None, block_bytes=None):
     """Set the sizes from which threads, and stores past the caches, are used; return the settings."""
-    global _parallel_bytes, _stream_bytes
+    global _parallel_bytes, _stream_bytes, BLOCK_BYTES
+    if block_bytes is not None:
+        BLOCK_BYTES = block_bytes
     if parallel_bytes is not None:
         _parallel_bytes = parallel_bytes
     if stream_bytes is not None:
@@ -483,11 +486,11 @@ cdef class Program:
                 with nogil:
                     self._range(0, n, inputs, outputs, scalars, scratch, block, stream)
             else:
-                chunk = ((n + threads - 1) // threads + block - 1) // block * block
-                for t in prange(threads, nogil=True, schedule="static", num_threads=threads):
-                    if t * chunk < n:
-                        self._range(t * chunk, min(n, (t + 1) * chunk), inputs, outputs, scalars, scratch + t * need, block,
-                                    stream)
+                # several pieces for each thread, taken as threads come free: a busy machine holds back one piece, not half
+                chunk = (n // (threads * PIECES) + block) // block * block
+                for t in prange(<int>((n + chunk - 1) // chunk), nogil=True, schedule="dynamic", num_threads=threads):
+                    self._range(t * chunk, min(n, (t + 1) * chunk), inputs, outputs, scalars, scratch + threadid() * need,
+                                block, stream)
             block_release(memory)
         if scalar_memory != NULL:
             block_release(scalar_memory)

@@ -308,11 +308,11 @@ cdef int reduce(Program map_, int combine, Reduced* source, const Value* params,
                     rows_entry(map_, combine, source, &reduced, scalars, memory.data, room, block, t, chunks, per_chunk,
                                n_reduced, n_kept, totals)
     elif columns:
-        for t in prange(tasks * chunks, nogil=True, schedule="static", num_threads=threads):
+        for t in prange(tasks * chunks, nogil=True, schedule="dynamic", num_threads=threads):
             columns_entry(map_, combine, source, scalars, memory.data, room, block, t, chunks, per_chunk, n_reduced, width,
                           tiles, n_kept, totals)
     else:
-        for t in prange(tasks * chunks, nogil=True, schedule="static", num_threads=threads):
+        for t in prange(tasks * chunks, nogil=True, schedule="dynamic", num_threads=threads):
             rows_entry(map_, combine, source, &reduced, scalars, memory.data, room, block, t, chunks, per_chunk, n_reduced,
                        n_kept, totals)
     for j in range(n_kept):

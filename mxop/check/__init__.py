@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from .. import records
-from ..errors import MXNetError
 from ..opdef import Operator, registry
 from . import cases, gradients, running, values
 
@@ -87,8 +86,9 @@ def check_op(
                 checks[what] = checks.get(what, 0) + run()
             except cases.Mismatch as problem:
                 raise AssertionError(f"operator {op.name}, case {position} ({case}), {what}: {problem}") from None
-            except MXNetError as problem:
-                raise AssertionError(f"operator {op.name}, case {position} ({case}), {what}: raises {problem}") from problem
+            except Exception as problem:
+                told = f"raises {type(problem).__name__}: {problem}"
+                raise AssertionError(f"operator {op.name}, case {position} ({case}), {what}: {told}") from problem
     return {"name": op.name, "kind": op.kind, "cases": len(all_cases), "dtypes": listed, "checks": checks}
 
 

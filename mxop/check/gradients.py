@@ -28,13 +28,9 @@ def _variables(case: Case, values: Sequence[np.ndarray]) -> list:
     return made
 
 
-def _recorded(array: Any) -> bool:
-    return tape.node_of(array) is not None or tape.gradient_of(array) is not None
-
-
 def differentiate(heads: list, variables: list, head_grads: list, create: bool = True) -> list:
     """Return the gradients of the heads that depend on variables; zeros when none does."""
-    kept = [(h, g) for h, g in zip(heads, head_grads, strict=True) if _recorded(h)]
+    kept = [(h, g) for h, g in zip(heads, head_grads, strict=True) if tape.tracked(h)]
     if not kept or not variables:
         return [core.from_numpy(np.zeros(v.shape, v.dtype)) for v in variables]
     return autograd.grad([h for h, _ in kept], variables, [g for _, g in kept], create_graph=create)
@@ -208,7 +204,7 @@ def requests(case: Case) -> int:
         with autograd.record():
             outputs = [[o for o in case.call(variables) if c.name_of(o) in c.FLOATS] for _ in range(uses)]
         listed = [(o, g) for level, given in zip(outputs, heads, strict=True) for o, g in zip(level, given, strict=True)]
-        listed = [(o, g) for o, g in listed if _recorded(o)]
+        listed = [(o, g) for o, g in listed if tape.tracked(o)]
         if not listed:
             return n
         autograd.backward([o for o, _ in listed], case.arrays([g for _, g in listed]))
@@ -233,7 +229,7 @@ def same_variable(case: Case) -> int:
     autograd.mark_variables([x], case.arrays([start]), "add")
     with autograd.record():
         outputs = [o for o in case.call([x] * len(values)) if c.name_of(o) in c.FLOATS]
-    if not any(map(_recorded, outputs)):
+    if not any(map(tape.tracked, outputs)):
         return 0
     autograd.backward(outputs, case.arrays(heads))
     c.compare("one variable in all inputs: its gradient", x.grad, start + sum(g.asnumpy() for g in grads), 64.0)
@@ -248,7 +244,7 @@ def empty(case: Case) -> int:
         variables = _variables(case, case.sample("float32", [shape] * len(case.shapes)))
         with autograd.record():
             outputs = case.call(variables)
-        outputs = [o for o in outputs if _recorded(o)]
+        outputs = [o for o in outputs if tape.tracked(o)]
         if not outputs:
             return 0
         autograd.backward(outputs)

@@ -62,6 +62,7 @@ class Expr:
             return f"{self.label}({', '.join(map(repr, self.args))})"
         return {INPUT: "x", OUTPUT: "y"}.get(self.kind, "") + str(self.label)
 
+    # fmt: off
     def __add__(self, other): return call("add", self, other)
     def __radd__(self, other): return call("add", other, self)
     def __sub__(self, other): return call("sub", self, other)
@@ -83,6 +84,7 @@ class Expr:
     def __ge__(self, other): return call("ge", self, other)
     def __eq__(self, other): return call("eq", self, other)  # type: ignore[override]
     def __ne__(self, other): return call("ne", self, other)  # type: ignore[override]
+    # fmt: on
 
     def __float__(self):
         raise TraceError("a traced value cannot become a Python number: use the functions of mxop.op.F in a formula")

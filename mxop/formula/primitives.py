@@ -63,7 +63,9 @@ def _infix(name: str, text: str, rule: Rule, integer: str | None = "same") -> No
     TABLE[name] = Primitive(name, arity, text, text, rule, text if integer == "same" else integer, costly=False)
 
 
-def _function(name: str, cuda: str, rule: Rule, *, integer: str | None = None, guard: bool = False, cheap: bool = False):
+def _function(
+    name: str, cuda: str, rule: Rule, *, integer: str | None = None, guard: bool = False, cheap: bool = False
+):
     """Add a row for a function of ``mxop_math.h``, named ``mx_<name>_<suffix>`` there."""
     arity = 1 + ("{1}" in cuda) + ("{2}" in cuda)
     text = f"mx_{name}_{{s}}({', '.join('{%d}' % i for i in range(arity))})"
@@ -86,7 +88,9 @@ _infix("div", "({0} / {1})", lambda g, a, b, y: (g / b, -(g * y / b)), "mx_idiv(
 _infix("neg", "(-{0})", lambda g, a, y: (-g,), "({T})(-{0})")
 _infix("square", "({0} * {0})", lambda g, a, y: (g * (const(2) * a),), "({T})({0} * {0})")
 _infix("reciprocal", "(({T})1 / {0})", lambda g, a, y: (-(g * (y * y)),), None)
-_function("abs", "fabs({0})", lambda g, a, y: (g * call("sign", a),), integer="(({T})({0} < 0 ? -{0} : {0}))", cheap=True)
+_function(
+    "abs", "fabs({0})", lambda g, a, y: (g * call("sign", a),), integer="(({T})({0} < 0 ? -{0} : {0}))", cheap=True
+)
 _function("sign", "mx_sign({0})", _zero, integer="(({T})(({0} > 0) - ({0} < 0)))", cheap=True)
 _function(
     "mod", "mx_mod({0}, {1})",

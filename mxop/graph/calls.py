@@ -67,8 +67,9 @@ def _split_variadic(op, args, kwargs, kind):
     if named:
         raise OpTypeError(f"operator {op.name} takes any number of inputs, by position; {named[0]!r} is given by name")
     inputs = [_checked(op, f"{op.arguments[0]}[{i}]", value, kind) for i, value in enumerate(args)]
-    if None in [None if value is None else 0 for value in inputs]:
-        raise OpTypeError(f"operator {op.name}: input {args.index(None)} is None; expected a {kind.__name__}")
+    for i, value in enumerate(inputs):
+        if value is None:
+            raise OpTypeError(f"operator {op.name}: input {i} is None; expected a {kind.__name__}")
     return inputs, dict(kwargs)
 
 

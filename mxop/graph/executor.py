@@ -6,7 +6,7 @@ Imports the rest of :mod:`mxop.graph` and :mod:`mxop._core`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ import numpy as np
 from .. import dtypes
 from .._core import core, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, closest
-from ..opdef import Composite, infer, registry
+from ..opdef import Composite, registry
 from .fuse import fuse
 from .gradient import gradients
 from .infer import Known
-from .ir import Entry, Graph, Node, variable
+from .ir import Entry, Graph, Node, as_text, variable
 from .monitor import Monitor
 from .passes import expand, optimize
 from .plan import ADD, NULL, WRITE, Phase, Result, phases_of
@@ -53,6 +53,7 @@ class Executor:
         self._graph = Graph(symbol._entries)
         self._arguments, self._states = self._graph.arguments()
         self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
+        self._grad_req = reqs
         self._reqs = [r if g is not None else "null" for r, g in zip(reqs, grads, strict=True)]
         names = [n.name for n in self._arguments]
         self.arg_dict = dict(zip(names, args, strict=True))
@@ -305,8 +306,8 @@ class Executor:
         return self._arena.nbytes + sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._outputs)
 
     def debug_str(self) -> str:
-        """Return the graph and what it takes, as text."""
-        lines = [self._symbol.debug_str()]
+        """Return the graph (with its gradient, when it is wanted) and what it takes, as text."""
+        lines = [as_text(self._unfused[0]).rstrip()]
         for name, schedule in (("forward", self._train or self._infer), ("backward", self._backward)):
             if schedule is not None:
                 lines.append(f"Schedule {name}: {len(schedule)} calls")
@@ -365,8 +366,3 @@ def _resized(array: Any, shape: tuple[int, ...], allow_up_sizing: bool, name: st
     new = allocate(shape, array.dtype_code, array)
     new[:] = 0
     return new
-
-
-def unknown_arguments(names: Sequence[str], shapes: Iterable[Any]) -> str:
-    """Return the arguments whose shape is not known, for a message."""
-    return ", ".join(f"{n}: {infer.show(s)}" for n, s in zip(names, shapes) if not infer.known(s))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 from .. import dtypes
 from ..errors import MXNetError, OpTypeError, OpValueError
-from ..opdef import Operator, composite, infer
+from ..opdef import Operator, infer
 from ..opdef.reduction import numpy_shape
 from .builder import Builder, entries_of
 from .ir import Entry, Graph, Node, describe, variable
@@ -306,4 +307,5 @@ def expand_infer(op: Operator, attrs: Any, ins: list, outs: list, what: str) -> 
     return found, [solver.get(e) for e in graph.outputs]
 
 
-composite.expand_infer = expand_infer
+# the decorator of the same name hides the module as an attribute of its package
+import_module("mxop.opdef.composite").expand_infer = expand_infer

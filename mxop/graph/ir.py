@@ -227,3 +227,22 @@ def single(entries: tuple[Entry, ...], what: str) -> Entry:
     if len(entries) != 1:
         raise OpTypeError(f"{what} is a group of {len(entries)} outputs; expected one (index it, as in group[0])")
     return entries[0]
+
+
+def as_text(graph: Graph) -> str:
+    """Return a graph as text, one block per node, as MXNet's ``debug_str`` does."""
+    lines = ["Symbol Outputs:"]
+    lines += [f"\toutput[{i}]={node.name}({k})" for i, (node, k) in enumerate(graph.outputs)]
+    for node in graph.nodes:
+        if node.op is None:
+            lines.append(f"Variable:{node.name}")
+            continue
+        lines += ["-" * 20, f"Op:{node.op.name}, Name={node.name}", "Inputs:"]
+        written = node.mutated_inputs()
+        for i, (source, k) in enumerate(node.inputs):
+            version = f" version={int(i in written)}" if source.op is None else ""
+            lines.append(f"\targ[{i}]={source.name}({k}){version}")
+        text = node.text()
+        if text:
+            lines += ["Attrs:", *(f"\t{key}={value}" for key, value in sorted(text.items()))]
+    return "\n".join(lines) + "\n"

@@ -27,6 +27,7 @@ from . import functions as _functions  # noqa: E402
 from . import methods as _methods  # noqa: E402
 from .creation import *  # noqa: F403, E402
 from .functions import *  # noqa: F403, E402
+from .interop import *  # noqa: F403, E402
 from .io import *  # noqa: F403, E402
 
 _methods.install()

@@ -124,7 +124,9 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     try:
         found = indexing.numeric(found)
     except OpTypeError:
-        raise OpTypeError(f"nd.array: the source, a {type(source_array).__name__}, is not an array of numbers") from None
+        raise OpTypeError(
+            f"nd.array: the source, a {type(source_array).__name__}, is not an array of numbers"
+        ) from None
     if place.is_gpu:
         return placed(indexing.converted(found, code), place)
     made = blank(found.shape, code, place)
@@ -139,7 +141,9 @@ def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
     return blank(shape_of(shape, "nd.empty"), _code(dtype), device(ctx, "nd.empty"))
 
 
-def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> NDArray:
+def zeros(
+    shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any
+) -> NDArray:
     """Make an array of zeros.
 
     Parameters
@@ -164,7 +168,9 @@ def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: An
     return _given_out(filled(shape_of(shape, "nd.ones"), _code(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones")
 
 
-def full(shape: Any, val: Any, ctx: Context | None = None, dtype: Any = np.float32, out: NDArray | None = None) -> NDArray:
+def full(
+    shape: Any, val: Any, ctx: Context | None = None, dtype: Any = np.float32, out: NDArray | None = None
+) -> NDArray:
     """Make an array filled with one number.
 
     Examples
@@ -187,12 +193,16 @@ def _given_out(made: NDArray, kwargs: dict[str, Any], function: str) -> NDArray:
     if out is None:
         return made
     if not isinstance(out, NDArray) or out.shape != made.shape:
-        raise OpValueError(f"{function}: out must be an NDArray of shape {made.shape}, got {getattr(out, 'shape', out)}")
+        raise OpValueError(
+            f"{function}: out must be an NDArray of shape {made.shape}, got {getattr(out, 'shape', out)}"
+        )
     out[...] = made
     return out
 
 
-def full_like(a: NDArray, fill_value: Any, ctx: Context | None = None, dtype: Any = None, out: NDArray | None = None) -> NDArray:
+def full_like(
+    a: NDArray, fill_value: Any, ctx: Context | None = None, dtype: Any = None, out: NDArray | None = None
+) -> NDArray:
     """Make an array of the shape and type of another, filled with one number."""
     if not isinstance(a, NDArray):
         raise OpTypeError(f"nd.full_like: argument a must be an NDArray, got {type(a).__name__}")
@@ -293,7 +303,7 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     return core.from_numpy(ndarray, True)
 
 
-# ---- functions of arrays ------------------------------------------------------------------------------------------------------
+# ---- functions of arrays --------------------------------------------------------------------------------------------
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Join a list of arrays along an axis; a single one is returned as it is unless `always_copy`."""
     if isinstance(arrays, NDArray) or not arrays or any(not isinstance(a, NDArray) for a in arrays):
@@ -315,8 +325,12 @@ def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Se
 
     def axes(given: Any, name: str) -> list[int]:
         found = [operator.index(a) for a in (given if hasattr(given, "__iter__") else [given])]
-        if any(not -tensor.ndim <= a < tensor.ndim for a in found) or len({a % tensor.ndim for a in found}) != len(found):
-            raise OpValueError(f"nd.moveaxis: {name}={given!r} are no distinct axes of an array of {tensor.ndim} dimensions")
+        if any(not -tensor.ndim <= a < tensor.ndim for a in found) or len({a % tensor.ndim for a in found}) != len(
+            found
+        ):
+            raise OpValueError(
+                f"nd.moveaxis: {name}={given!r} are no distinct axes of an array of {tensor.ndim} dimensions"
+            )
         return [a % tensor.ndim for a in found]
 
     origin, goal = axes(source, "source"), axes(destination, "destination")

@@ -1,8 +1,8 @@
 """``x[key]`` and ``x[key] = value``, as NumPy's.
 
-Integers, slices, None and ``...`` give views that share memory; arrays of integers and masks give copies.  Two things are
-MXNet's: a single element has shape ``(1,)``, and index arrays may be of a floating type (``nd.array`` makes those) when
-they hold whole numbers.  While autograd records, indexing an array that has a history calls operators
+Integers, slices, None and ``...`` give views that share memory; arrays of integers and masks give copies.  Two things
+are MXNet's: a single element has shape ``(1,)``, and index arrays may be of a floating type (``nd.array`` makes those)
+when they hold whole numbers.  While autograd records, indexing an array that has a history calls operators
 (:mod:`mxop.ops.slicing` and :mod:`mxop.ops.indexing`), which gives gradients of every order; the result is then a copy.
 May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.ops`.
 """
@@ -23,7 +23,7 @@ from .register import F
 NDArray = core.NDArray
 
 
-# ---- keys -------------------------------------------------------------------------------------------------------------------
+# ---- keys -----------------------------------------------------------------------------------------------------------
 def _basic(items: tuple) -> bool:
     """Tell whether a key holds nothing but integers, slices, None and ``...``."""
     for item in items:
@@ -84,21 +84,19 @@ def view_of(x: NDArray, items: tuple) -> NDArray:
         axis += 1
     if not new_shape and shape:  # MXNet: one element is an array of shape (1,)
         new_shape, new_strides = [1], [1]
-    return x._view(tuple(new_shape), tuple(new_strides), 0 if 0 in new_shape else offset)
+    if 0 in new_shape:
+        return x._view(tuple(new_shape), (0,) * len(new_shape), 0)
+    return x._view(tuple(new_shape), tuple(new_strides), offset)
 
 
 def _index_array(item: Any, xp: Any) -> Any:
     """Return one array of a key as NumPy (or CuPy) wants it: integers or a mask."""
     if isinstance(item, NDArray):
         item = item._gpu if item._gpu is not None else core.as_numpy(item)
-    if isinstance(item, str) or (item is not None and not isinstance(item, (xp.ndarray, np.ndarray, list, tuple, np.generic, bool))
-                                 and not hasattr(item, "__array__") and not hasattr(item, "__index__")):  # fmt: skip
-        raise OpIndexError(f"an array cannot be indexed with {item!r} ({type(item).__name__}); expected integers, slices, "
-                           "None, ..., or arrays of integers or booleans")  # fmt: skip
     try:
         found = xp.asarray(item)
     except (TypeError, ValueError):
-        raise OpIndexError(f"index {item!r} is not an array of integers or booleans") from None
+        raise OpIndexError(f"index {_short(item)} is not an array of integers or booleans") from None
     kind = found.dtype.kind
     if kind in "iub":
         return found
@@ -109,15 +107,24 @@ def _index_array(item: Any, xp: Any) -> Any:
         whole = found.astype(np.int64)
         if (whole == found).all():
             return whole
-    raise OpIndexError(f"index {item!r} is not an integer")
+    raise OpIndexError(
+        f"index {_short(item)} ({type(item).__name__}) is not an integer; an array is indexed with integers, slices, "
+        "None, ..., and arrays of integers or booleans"
+    )
 
 
 def _numpy_key(items: tuple, xp: Any) -> tuple:
     """Return a key in which arrays are NumPy's (or CuPy's)."""
     return tuple(
-        item if item is None or item is Ellipsis or isinstance(item, slice) or _basic((item,)) else _index_array(item, xp)
+        item
+        if item is None or item is Ellipsis or isinstance(item, slice) or _basic((item,))
+        else _index_array(item, xp)
         for item in items
     )
+
+
+def _is_mask(item: Any, xp: Any) -> bool:
+    return isinstance(item, xp.ndarray) and item.dtype.kind == "b"
 
 
 def _tracked(x: NDArray) -> bool:
@@ -143,7 +150,7 @@ def _wrapped(found: Any, x: NDArray) -> NDArray:
     return result
 
 
-# ---- reading ----------------------------------------------------------------------------------------------------------------
+# ---- reading --------------------------------------------------------------------------------------------------------
 def getitem(x: NDArray, key: Any) -> NDArray:
     """Return ``x[key]``: a view for basic keys, a copy for arrays of integers and masks.
 
@@ -154,6 +161,10 @@ def getitem(x: NDArray, key: Any) -> NDArray:
     >>> x[1, ::-1].asnumpy().tolist(), x[:, [0, 0]].asnumpy().tolist(), x[0, 1].shape
     ([6.0, 5.0, 4.0], [[1.0, 1.0], [4.0, 4.0]], (1,))
     """
+    if type(key) is int and x.ndim > 1 and not tape.recording():  # a row: the most frequent key, without detours
+        shape, strides = x.shape, x._strides
+        at = _integer(key, 0, shape[0])
+        return x._view(shape[1:], strides[1:], at * strides[0])
     items = key if type(key) is tuple else (key,)
     if _basic(items):
         return _recorded_basic(x, items) if _tracked(x) else view_of(x, items)
@@ -162,13 +173,11 @@ def getitem(x: NDArray, key: Any) -> NDArray:
     memory, xp = _memory(x)
     try:
         found = memory[_numpy_key(items, xp)]
+    except MXNetError:
+        raise
     except (IndexError, TypeError) as problem:
-        raise _index_error(problem) from None
+        raise OpIndexError(str(problem)) from None
     return _wrapped(found.reshape(1) if found.ndim == 0 and x.ndim else found, x)
-
-
-def _index_error(problem: Exception) -> Exception:
-    return problem if isinstance(problem, MXNetError) else OpIndexError(str(problem))
 
 
 def _exact(items: list, shape: tuple) -> list:
@@ -200,7 +209,9 @@ def _recorded_basic(x: NDArray, items: tuple) -> NDArray:
             exact.append(None)
         return F._getitem(x, key=ops.written(exact))
     parts = [i if isinstance(i, slice) else slice(i, i + 1, 1) for i in exact if i is not None]
-    part = F.slice(x, begin=tuple(p.start for p in parts), end=tuple(p.stop for p in parts), step=tuple(p.step for p in parts))
+    part = F.slice(
+        x, begin=tuple(p.start for p in parts), end=tuple(p.stop for p in parts), step=tuple(p.step for p in parts)
+    )
     return part if part.shape == goal else F.Reshape(part, shape=goal)
 
 
@@ -208,9 +219,9 @@ def _recorded_key(x: NDArray, items: tuple) -> tuple[str, list[NDArray]]:
     """Return a key with arrays as text, and its index arrays; masks become arrays of indices."""
     xp = _memory(x)[1]
     found = _numpy_key(items, xp)
-    if any(isinstance(i, xp.ndarray) and i.dtype.kind == "b" and i.ndim == 0 for i in found):
+    if any(_is_mask(i, xp) and i.ndim == 0 for i in found):
         raise OpIndexError("indexing with a single boolean is not differentiable; use x[None] or detach()")
-    used = sum(i.ndim if isinstance(i, xp.ndarray) and i.dtype.kind == "b" else i is not None and i is not Ellipsis for i in found)
+    used = sum(i.ndim if _is_mask(i, xp) else i is not None and i is not Ellipsis for i in found)
     place, arrays, axis = [], [], 0
     for item in _expanded(found, x.ndim, used):
         if not isinstance(item, xp.ndarray):
@@ -219,7 +230,9 @@ def _recorded_key(x: NDArray, items: tuple) -> tuple[str, list[NDArray]]:
         elif item.dtype.kind == "b":
             want = x.shape[axis : axis + item.ndim]
             if item.shape != want:
-                raise OpIndexError(f"a mask of shape {item.shape} does not fit the dimensions {want} of the array of shape {x.shape}")
+                raise OpIndexError(
+                    f"a mask of shape {item.shape} does not fit the dimensions {want} of the array of shape {x.shape}"
+                )
             arrays += [_wrapped(a.astype(np.int64), x) for a in item.nonzero()]
             place += [ops.ARRAY] * item.ndim
             axis += item.ndim
@@ -236,12 +249,12 @@ def _recorded(x: NDArray, items: tuple) -> NDArray:
     return F.Reshape(found, shape=(1,)) if found.ndim == 0 else found
 
 
-# ---- writing ----------------------------------------------------------------------------------------------------------------
+# ---- writing --------------------------------------------------------------------------------------------------------
 def setitem(x: NDArray, key: Any, value: Any) -> None:
-    """Do ``x[key] = value``; the value is converted to the array's type and broadcast to the part that the key names.
+    """Do ``x[key] = value``; the value is converted to the array's type and broadcast to the part that `key` names.
 
-    Inside ``autograd.record()`` an array with a history cannot be changed. Assigning a value with a history to a part of an
-    array without one gives the array that history.
+    Inside ``autograd.record()`` an array with a history cannot be changed. Assigning a value with a history to a part
+    of an array without one gives the array that history.
 
     Examples
     --------
@@ -255,8 +268,8 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     if tape.recording():
         if tape.tracked(x):
             raise MXNetError(
-                "assigning to an array that autograd has recorded (x[...] = value) is not supported inside autograd.record(); "
-                "assign outside the scope, or build a new array, such as with nd.concat, nd.stack or nd.where"
+                "assigning to an array that autograd has recorded (x[...] = value) is not supported inside "
+                "autograd.record(); assign outside the scope, or make a new array with nd.concat, nd.stack or nd.where"
             )
         if isinstance(value, NDArray) and tape.tracked(value):
             _recorded_assign(x, items, value)
@@ -271,12 +284,18 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
         core.copy(_broadcast(value, part.shape), part)
         return
     memory, xp = _memory(part)
-    _check_writable(x)
-    memory[...] = _numpy_value(value, part, xp)
+    _check_writable(memory)
+    if type(value) in _PLAIN and -60000 < value < 60000 and memory.dtype.kind == "f":  # fits every floating type
+        memory[...] = value
+    else:
+        memory[...] = _numpy_value(value, part, xp)
 
 
-def _check_writable(x: NDArray) -> None:
-    if x._gpu is None and not core.as_numpy(x).flags.writeable:
+_PLAIN = frozenset({int, float})
+
+
+def _check_writable(memory: Any) -> None:
+    if isinstance(memory, np.ndarray) and not memory.flags.writeable:
         raise OpValueError("the array's memory is read-only (it was made from a read-only buffer)")
 
 
@@ -311,7 +330,9 @@ def numeric(value: Any, xp: Any = np) -> Any:
     except (TypeError, ValueError, OverflowError) as problem:
         raise OpTypeError(f"{type(value).__name__} {_short(value)} is not an array of numbers: {problem}") from None
     if found.dtype.kind not in "biuf" and found.dtype.name != "bfloat16":
-        raise OpTypeError(f"{type(value).__name__} {_short(value)} is not an array of numbers (its dtype is {found.dtype})")
+        raise OpTypeError(
+            f"{type(value).__name__} {_short(value)} is not an array of numbers (its dtype is {found.dtype})"
+        )
     return found
 
 
@@ -336,22 +357,28 @@ def _assign_advanced(x: NDArray, items: tuple, value: Any) -> None:
     memory, xp = _memory(x)
     if isinstance(value, NDArray) and value.context != x.context:
         value = value.as_in_context(x.context)
-    _check_writable(x)
+    _check_writable(memory)
     try:
         key = _numpy_key(items, xp)
-        found = _memory(value)[0] if isinstance(value, NDArray) else numeric(value, xp)
-        memory[key] = converted(found, x.dtype_code)
-    except (IndexError, TypeError) as problem:
-        raise _index_error(problem) from None
-    except ValueError as problem:
-        raise (problem if isinstance(problem, MXNetError) else OpValueError(f"cannot assign: {problem}")) from None
+        found = converted(_memory(value)[0] if isinstance(value, NDArray) else numeric(value, xp), x.dtype_code)
+        if len(key) == 1 and found.ndim > 1 and _is_mask(key[0], xp) and key[0].shape == x.shape:
+            found = found.reshape(_fitting(found.shape, (int(key[0].sum()),)))  # NumPy does not drop leading ones here
+        memory[key] = found
+    except MXNetError:
+        raise
+    except IndexError as problem:
+        raise OpIndexError(str(problem)) from None
+    except (TypeError, ValueError) as problem:
+        raise OpValueError(f"cannot assign: {problem}") from None
 
 
 def _recorded_assign(x: NDArray, items: tuple, value: NDArray) -> None:
     """Assign a value with a history: the array gets a history in which the value's gradient is the part's."""
     key, arrays = _recorded_key(x, items)
     if arrays and not _distinct(x, ops.read(key), arrays):
-        raise OpIndexError("assigning a recorded value through indices that name an element twice is not differentiable")
+        raise OpIndexError(
+            "assigning a recorded value through indices that name an element twice is not differentiable"
+        )
     goal = ops.indexed_shape("x[key] = value", x.shape, ops.read(key), [a.shape for a in arrays])
     if value.context != x.context:
         value = value.as_in_context(x.context)
@@ -367,17 +394,17 @@ def _recorded_assign(x: NDArray, items: tuple, value: NDArray) -> None:
 
 def _distinct(x: NDArray, items: tuple, arrays: list) -> bool:
     """Tell whether a key with arrays names every element at most once."""
-    memory, xp = _memory(x)
+    xp = _memory(x)[1]
     places = xp.arange(x.size).reshape(x.shape)
     rest = iter([_memory(a)[0] for a in arrays])
     try:
         named = places[tuple(next(rest) if isinstance(i, str) else i for i in items)]
     except IndexError as problem:
-        raise _index_error(problem) from None
+        raise OpIndexError(str(problem)) from None
     return xp.unique(named).size == named.size
 
 
-# ---- iteration --------------------------------------------------------------------------------------------------------------
+# ---- iteration ------------------------------------------------------------------------------------------------------
 def iterate(x: NDArray):
     """Yield ``x[0], x[1], ...``."""
     if x.ndim == 0:

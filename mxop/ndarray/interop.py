@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from .._core import array as _memory
 from .._core import core, tape
 from ..context import Context
 from ..errors import MXNetError, OpTypeError, OpValueError
@@ -25,12 +24,12 @@ NDArray = core.NDArray
 __all__ = ["from_dlpack", "to_dlpack_for_read", "to_dlpack_for_write"]
 
 
-# ---- operands -----------------------------------------------------------------------------------------------------------------
+# ---- operands -------------------------------------------------------------------------------------------------------
 def foreign(x: NDArray, other: Any) -> Any:
     """Convert the other operand of an arithmetic operator on `x`, or return NotImplemented.
 
-    Numbers of any kind become Python numbers; a NumPy array becomes an NDArray on the device of `x` and, as a number would,
-    takes the element type of `x`.
+    Numbers of any kind become Python numbers; a NumPy array becomes an NDArray on the device of `x` and, as a number
+    would, takes the element type of `x`.
     """
     if isinstance(other, np.ndarray):
         if other.ndim == 0:
@@ -47,7 +46,7 @@ def foreign(x: NDArray, other: Any) -> Any:
     return NotImplemented
 
 
-# ---- NumPy's ufuncs -------------------------------------------------------------------------------------------------------------
+# ---- NumPy's ufuncs -------------------------------------------------------------------------------------------------
 _ARITHMETIC = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
     "true_divide": operator.truediv, "power": operator.pow, "remainder": operator.mod, "mod": operator.mod,
@@ -78,9 +77,9 @@ def array_ufunc(self: NDArray, ufunc: Any, method: str, *inputs: Any, **kwargs: 
     """Apply a NumPy ufunc to NDArrays; the result is an NDArray.
 
     Ufuncs that have an operator (arithmetic, comparison, exp, sin, maximum...) run as that operator, with its rules for
-    element types, and are differentiable. All others, and calls with options such as ``where=``, are computed by NumPy on the
-    arrays' memory; in ``autograd.record()`` these refuse arrays with a history, for the gradient would be lost. Results of a
-    type that NDArrays do not have stay NumPy arrays. ``out=`` may be an NDArray or a NumPy array.
+    element types, and are differentiable. All others, and calls with options such as ``where=``, are computed by NumPy
+    on the arrays' memory; in ``autograd.record()`` these refuse arrays with a history, for the gradient would be lost.
+    Results of a type that NDArrays do not have stay NumPy arrays. ``out=`` may be an NDArray or a NumPy array.
     """
     out = kwargs.pop("out", ())
     if method == "__call__" and not kwargs and all(isinstance(o, NDArray) for o in out):
@@ -89,7 +88,9 @@ def array_ufunc(self: NDArray, ufunc: Any, method: str, *inputs: Any, **kwargs: 
             if not out:
                 return found
             if out[0].shape != found.shape:
-                raise OpValueError(f"numpy.{ufunc.__name__}: out has shape {out[0].shape}, the result has shape {found.shape}")
+                raise OpValueError(
+                    f"numpy.{ufunc.__name__}: out has shape {out[0].shape}, the result has shape {found.shape}"
+                )
             out[0][...] = found
             return out[0]
     return _by_numpy(ufunc, method, inputs, out, kwargs)
@@ -113,15 +114,19 @@ def _as_operator(x: NDArray, ufunc: Any, inputs: tuple) -> Any:
         return _ARITHMETIC[name](left, right)
     both, array_scalar, scalar_array = _TWO[name]
     if isinstance(left, NDArray):
-        return getattr(F, both)(left, right) if isinstance(right, NDArray) else getattr(F, array_scalar)(left, scalar=right)
+        return (
+            getattr(F, both)(left, right)
+            if isinstance(right, NDArray)
+            else getattr(F, array_scalar)(left, scalar=right)
+        )
     return getattr(F, scalar_array)(right, scalar=left)
 
 
 def _by_numpy(ufunc: Any, method: str, inputs: tuple, out: tuple, kwargs: dict) -> Any:
     if tape.recording() and any(isinstance(a, NDArray) and tape.tracked(a) for a in (*inputs, *out)):
         raise MXNetError(
-            f"numpy.{ufunc.__name__} ({method}) on an array that autograd records would lose the gradient; use an operator of "
-            "mx.nd, or detach() the array first"
+            f"numpy.{ufunc.__name__} ({method}) on an array that autograd records would lose the gradient; use an "
+            "operator of mx.nd, or detach() the array first"
         )
 
     def host(a: Any) -> Any:
@@ -147,8 +152,10 @@ def _from_host(found: Any) -> Any:
     return core.from_numpy(np.asarray(found, order="C"), False)
 
 
-# ---- DLPack -----------------------------------------------------------------------------------------------------------------------
-def dlpack(self: NDArray, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+# ---- DLPack ---------------------------------------------------------------------------------------------------------
+def dlpack(
+    self: NDArray, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
     """Return a DLPack capsule over the array's memory (see :func:`from_dlpack`); NumPy and CuPy make it."""
     memory = self._gpu if self._gpu is not None else core.as_numpy(self)
     options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
@@ -226,16 +233,13 @@ def to_dlpack_for_write(data: NDArray) -> Any:
     return data.__dlpack__()
 
 
-# ---- pickle -----------------------------------------------------------------------------------------------------------------------
+# ---- pickle ---------------------------------------------------------------------------------------------------------
 def reduce_ex(self: NDArray, protocol: int) -> tuple:
     """Pickle values, element type and device, but no history or gradient; out of band where protocol 5 lets it."""
     ctx = self.context
-    if self._gpu is not None:
-        host = creation.placed(self.asnumpy(), Context("cpu", 0))
-    else:
-        host = core.contiguous(self)
+    host = core.contiguous(self) if self._gpu is None else creation.placed(self.asnumpy(), Context("cpu", 0))
     if protocol >= 5 and host.size:
-        data: Any = pickle.PickleBuffer(host)
+        data: Any = pickle.PickleBuffer(core.as_numpy(host).reshape(-1).view(np.uint8))  # bfloat16 has no buffer format
     else:
         data = core.as_numpy(host).tobytes()
     return rebuild, (data, dtypes.NAMES[self.dtype_code], self.shape, ctx.device_type, ctx.device_id)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from typing import Any
 
 import numpy as np
@@ -54,6 +53,8 @@ def save(fname: str | os.PathLike, data: Any) -> None:
         raise OpTypeError(f"nd.save: fname must be a string or a path, got {type(fname).__name__}")
     arrays, names = _listed(data)
     target = os.path.realpath(fname)
+    import tempfile  # slow to import
+
     with _reporting("nd.save", fname):
         if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device cannot be replaced
             with open(target, "wb") as file:
@@ -112,7 +113,9 @@ def _listed(data: Any) -> tuple[list[np.ndarray], list[str]]:
     if isinstance(data, NDArray):
         data = [data]
     if not isinstance(data, (list, tuple, dict)):
-        raise OpTypeError(f"nd.save: data must be an NDArray, a list of them or a dict of str to NDArray, got {type(data).__name__}")
+        raise OpTypeError(
+            f"nd.save: data must be an NDArray, a list of them or a dict of str to NDArray, got {type(data).__name__}"
+        )
     names = list(data) if isinstance(data, dict) else []
     arrays = list(data.values()) if isinstance(data, dict) else list(data)
     for name in names:
@@ -120,7 +123,9 @@ def _listed(data: Any) -> tuple[list[np.ndarray], list[str]]:
             raise OpTypeError(f"nd.save: names must be strings, got {name!r}")
     for at, a in enumerate(arrays):
         if not isinstance(a, NDArray):
-            raise OpTypeError(f"nd.save: {names[at] if names else f'item {at}'} is not an NDArray but {type(a).__name__}")
+            raise OpTypeError(
+                f"nd.save: {names[at] if names else f'item {at}'} is not an NDArray but {type(a).__name__}"
+            )
     return [a.asnumpy() if a._gpu is not None else core.as_numpy(a) for a in arrays], names
 
 

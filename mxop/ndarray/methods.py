@@ -1,6 +1,6 @@
 """The methods of ``NDArray`` that are not hot: attached to the compiled class once, at import.
 
-``TABLE`` holds those that are written out here, ``FLUENT`` the operators that are methods too (``x.exp()``, ``x.sum(axis=1)``).
+``TABLE`` holds those that are written out here, ``FLUENT`` the operators that are methods too (``x.exp()``).
 May import :mod:`mxop._core`, :mod:`mxop.ops` and the rest of :mod:`mxop.ndarray`.
 """
 
@@ -22,18 +22,19 @@ from .register import F
 NDArray = core.NDArray
 
 #: Operators that are methods: those of MXNet, and some that NumPy users expect.
-FLUENT = tuple(
-    """
-    abs arccos arccosh arcsin arcsinh arctan arctanh argmax argmax_channel argmin argsort broadcast_axes broadcast_axis cbrt
-    ceil clip cos cosh degrees depth_to_space diag dot erf exp expm1 fix flip floor gamma gammaln log log10 log1p log2
-    log_sigmoid log_softmax logical_not max mean min nanprod nansum norm one_hot ones_like pad pick prod radians rcbrt
-    reciprocal relu repeat rint round rsqrt shape_array sigmoid sign sin sinh size_array slice slice_axis slice_like softmax
-    softmin softsign sort space_to_depth split sqrt square sum swapaxes take tan tanh tile topk trunc zeros_like
-    """.split()
-)
+FLUENT = (
+    "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel", "argmin",
+    "argsort", "broadcast_axes", "broadcast_axis", "cbrt", "ceil", "clip", "cos", "cosh", "degrees",
+    "depth_to_space", "diag", "dot", "erf", "exp", "expm1", "fix", "flip", "floor", "gamma", "gammaln", "log",
+    "log10", "log1p", "log2", "log_sigmoid", "log_softmax", "logical_not", "max", "mean", "min", "nanprod",
+    "nansum", "norm", "one_hot", "ones_like", "pad", "pick", "prod", "radians", "rcbrt", "reciprocal", "relu",
+    "repeat", "rint", "round", "rsqrt", "shape_array", "sigmoid", "sign", "sin", "sinh", "size_array", "slice",
+    "slice_axis", "slice_like", "softmax", "softmin", "softsign", "sort", "space_to_depth", "split", "sqrt",
+    "square", "sum", "swapaxes", "take", "tan", "tanh", "tile", "topk", "trunc", "zeros_like",
+)  # fmt: skip
 
 
-# ---- devices and copies -------------------------------------------------------------------------------------------------------
+# ---- devices and copies ---------------------------------------------------------------------------------------------
 class _Moved:
     """Lets gradients flow back through a copy to another device or type, as autograd.Function does."""
 
@@ -80,7 +81,9 @@ def as_in_context(self: NDArray, context: Context) -> NDArray:
     """Return the array itself when it is on the device, else a copy there."""
     if not isinstance(context, Context):
         raise OpTypeError(f"as_in_context takes a context such as mx.cpu(), got {type(context).__name__}")
-    if self.context == context or (self._gpu is None and not context.is_gpu and self.context.device_id == context.device_id):
+    if self.context == context or (
+        self._gpu is None and not context.is_gpu and self.context.device_id == context.device_id
+    ):
         return self
     return copyto(self, context)
 
@@ -123,7 +126,7 @@ def tolist(self: NDArray) -> Any:
     return self.asnumpy().tolist()
 
 
-# ---- text -----------------------------------------------------------------------------------------------------------------------
+# ---- text -----------------------------------------------------------------------------------------------------------
 def text(self: NDArray) -> str:
     """Return what MXNet prints: the values, then class, shape and device."""
     values = self.asnumpy() if self._gpu is not None else core.as_numpy(self)
@@ -135,15 +138,15 @@ def formatted(self: NDArray, spec: str) -> str:
     return format(self.item(), spec) if spec else text(self)
 
 
-# ---- shapes ---------------------------------------------------------------------------------------------------------------------
+# ---- shapes ---------------------------------------------------------------------------------------------------------
 def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
     """Give the same elements another shape: a view that shares memory, or a copy where the strides need one.
 
     Parameters
     ----------
     *shape : int, or one tuple
-        Sizes, or MXNet's codes: 0 copies the dimension at its place, -1 is inferred, -2 copies all that remain, -3 merges
-        two, -4 splits one into the two sizes that follow.
+        Sizes, or MXNet's codes: 0 copies the dimension at its place, -1 is inferred, -2 copies all that remain,
+        -3 merges two, -4 splits one into the two sizes that follow.
     reverse : bool, default False
         Match sizes from the right.
 
@@ -165,7 +168,9 @@ def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
         raise OpTypeError(f"reshape has no argument {next(iter(kwargs))!r}; it takes a shape, reverse")
     if not shape:
         raise OpTypeError("reshape needs a shape")
-    given = shape[0] if len(shape) == 1 and hasattr(shape[0], "__iter__") and not isinstance(shape[0], NDArray) else shape
+    given = (
+        shape[0] if len(shape) == 1 and hasattr(shape[0], "__iter__") and not isinstance(shape[0], NDArray) else shape
+    )
     try:
         asked = tuple(operator.index(d) for d in given)
     except TypeError:
@@ -181,7 +186,9 @@ def reshaped(x: NDArray, shape: tuple[int, ...]) -> NDArray:
     for d in shape:
         size *= d
     if size != x.size:
-        raise OpValueError(f"cannot reshape an array of shape {x.shape} ({x.size} elements) to {shape} ({size} elements)")
+        raise OpValueError(
+            f"cannot reshape an array of shape {x.shape} ({x.size} elements) to {shape} ({size} elements)"
+        )
     strides = reshaped_strides(x.shape, x._strides, shape)
     if strides is None:
         x = core.contiguous(x)
@@ -284,8 +291,8 @@ TABLE: dict[str, Any] = {
 }  # fmt: skip
 #: What the compiled class asks for: see ``core.hook``.
 HOOKS: dict[str, Any] = {
-    "getitem": indexing.getitem, "setitem": indexing.setitem, "iterate": indexing.iterate, "contains": indexing.contains,
-    "text": text,
+    "getitem": indexing.getitem, "setitem": indexing.setitem, "iterate": indexing.iterate,
+    "contains": indexing.contains, "text": text,
 }  # fmt: skip
 
 

@@ -51,7 +51,9 @@ class Composite(Operator):
         assert expand_infer is not None
         return expand_infer(self, attrs, ins, outs, what)
 
-    def grad(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> list | None:
+    def grad(
+        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
+    ) -> list | None:
         """Composites are differentiated through what they call, unless a rule was given."""
         return super().grad(F, attrs, heads, inputs, outputs, needed)
 

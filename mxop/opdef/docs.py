@@ -60,13 +60,15 @@ def info(name: str) -> dict[str, Any]:
         "FListInputNames": list(op.arguments) if not op.variadic else [f"*{op.arguments[0]}"],
         "FListOutputNames": "output, or output0... of several",
         "FInferShape": _shape_rule(op),
-        "FInferType": "all inputs and outputs have one type" if type(op).infer_type is Operator.infer_type else "own rule",
+        "FInferType": "all inputs and outputs have one type"
+        if type(op).infer_type is Operator.infer_type
+        else "own rule",
         "FCompute": _forward(op),
         "FGradient": _gradient(op),
         "FInplaceOption": [tuple(pair) for pair in op.inplace],
         "FMutateInputs": list(op.aux),
         "TIsBackward": op.is_backward,
-        "arguments": {n: "NDArray-or-Symbol" for n in op.arguments},
+        "arguments": dict.fromkeys(op.arguments, "NDArray-or-Symbol"),
         "doc": inspect.cleandoc(op.doc),
     }
     return found

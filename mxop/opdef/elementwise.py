@@ -181,7 +181,9 @@ class Elementwise(Operator):
     def backward_operator(self) -> Operator | None:
         return self._backward if self.has_backward_operator else None
 
-    def grad(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> list | None:
+    def grad(
+        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
+    ) -> list | None:
         if not self._differentiable:
             return None
         if self._gradient is not None:  # a rule of operators, for what no formula can say: the type of a cast
@@ -191,7 +193,9 @@ class Elementwise(Operator):
         grads: list = [None] * len(inputs)
         if not wanted:
             return grads
-        operands = [heads[k] for k in rule.heads] + [inputs[i] for i in rule.inputs] + [outputs[k] for k in rule.outputs]
+        operands = (
+            [heads[k] for k in rule.heads] + [inputs[i] for i in rule.inputs] + [outputs[k] for k in rule.outputs]
+        )
         found = F._invoke(self._backward, operands, self._backward.attrs_for(attrs, wanted, len(inputs)))
         for i, g in zip(wanted, found if isinstance(found, (list, tuple)) else [found], strict=True):
             grads[i] = F._unbroadcast(g, inputs[i]) if self.broadcast else g
@@ -222,14 +226,21 @@ class BackwardOperator(Elementwise):
 
         forward = self.forward.spec
         extra = (
-            Param("wanted", tuple, (), False, (), None, "Shape(tuple)", _parse_shape),
-            Param("forward_inputs", int, 1, False, (), None, "int", _parse_int),
+            Param(self._own_names[0], tuple, (), False, (), None, "Shape(tuple)", _parse_shape),
+            Param(self._own_names[1], int, 1, False, (), None, "int", _parse_int),
         )
         return Spec(self.name, forward.params + extra)
 
     def attrs_for(self, attrs: Attrs, wanted: tuple[int, ...], forward_inputs: int) -> Attrs:
         """Return the parameters of the call that computes the gradients of the `wanted` inputs."""
-        return Attrs((*attrs.names, "wanted", "forward_inputs"), (*attrs.values_, wanted, forward_inputs))
+        return Attrs((*attrs.names, *self._own_names), (*attrs.values_, wanted, forward_inputs))
+
+    @cached_property
+    def _own_names(self) -> tuple[str, str]:
+        """Names of the two parameters that are not the forward operator's; they differ from order to order."""
+        order = self.name.count(registry.BACKWARD)
+        suffix = str(order) if order > 1 else ""
+        return f"wanted{suffix}", f"forward_inputs{suffix}"
 
     def _rule(self, attrs: Attrs) -> tuple[Formula, Backward]:
         inner = Attrs(attrs.names[:-2], attrs.values_[:-2])

@@ -71,7 +71,7 @@ class Operator:
         self.num_args_param = num_args_param
         self.inplace = tuple(inplace)
         self.is_backward = is_backward
-        self.record: Any = None  # how to test it; see mxop.opdef.check
+        self.record: Any = None  # how to test it, where not in mxop.records
         self._extra_params = tuple(extra_params)
         self._num_outputs = num_outputs
         self._visible_outputs = visible_outputs
@@ -166,7 +166,9 @@ class Operator:
         self._gradient = rule
         return rule
 
-    def grad(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> list | None:
+    def grad(
+        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
+    ) -> list | None:
         """Return the gradient of each input, None for zero; or None when the operator has no rule."""
         if self._gradient is None:
             return None
@@ -186,7 +188,8 @@ class Operator:
         a, b = self.function.__code__, other.function.__code__
         return (
             type(self) is type(other)
-            and (a.co_code, a.co_consts[1:], a.co_names, a.co_varnames) == (b.co_code, b.co_consts[1:], b.co_names, b.co_varnames)
+            and (a.co_code, a.co_consts[1:], a.co_names, a.co_varnames)
+            == (b.co_code, b.co_consts[1:], b.co_names, b.co_varnames)
             and self.function.__kwdefaults__ == other.function.__kwdefaults__
         )
 

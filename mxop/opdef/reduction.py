@@ -105,7 +105,9 @@ class Reduction(Operator):
                 result = (1,)  # MXNet's full reduction
         done = infer.same_shape(self.name, ["the input reduced", "output"], [result, outs[0]])
         if attrs["keepdims"] and None in shape and done[0] is not None:
-            shape = tuple(d if i in axes or d is not None else o for i, (d, o) in enumerate(zip(shape, done[0], strict=True)))
+            shape = tuple(
+                d if i in axes or d is not None else o for i, (d, o) in enumerate(zip(shape, done[0], strict=True))
+            )
         return [shape], [done[0]]
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
@@ -118,7 +120,9 @@ class Reduction(Operator):
     def differentiable(self) -> bool:
         return self._gradient is not None or self.combine.name == "add"
 
-    def grad(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> list | None:
+    def grad(
+        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
+    ) -> list | None:
         """Sums are differentiated through the element's formula; others by their rule."""
         if self._gradient is not None:
             return list(self._gradient(F, heads, inputs, outputs, **attrs))

@@ -1,7 +1,7 @@
 """What ``x[key]`` and ``x[key] = value`` record while autograd runs: NumPy's indexing as operators.
 
-The integer arrays of a key are inputs; the rest of it is text (see :func:`written`), so that calls can be cached, shown and
-stored.  Users index arrays and need none of these operators by name.  May import :mod:`mxop.opdef` only.
+The integer arrays of a key are inputs; the rest of it is text (see :func:`written`), so that calls can be cached, shown
+and stored.  Users index arrays and need none of these operators by name.  May import :mod:`mxop.opdef` only.
 """
 
 from functools import lru_cache
@@ -12,7 +12,7 @@ from ..opdef import kernel
 ARRAY, NEW = "@", "new"
 
 
-# ---- keys as text -----------------------------------------------------------------------------------------------------------
+# ---- keys as text ---------------------------------------------------------------------------------------------------
 def written(items):
     """Write a key: ``start:stop:step`` for a slice, a number, ``new`` for None, ``@`` for the next array of indices.
 
@@ -64,7 +64,7 @@ def _filled(op, items, arrays):
     return tuple(next(rest) if isinstance(item, str) else item for item in items)
 
 
-# ---- the shape of data[key] ---------------------------------------------------------------------------------------------------
+# ---- the shape of data[key] -----------------------------------------------------------------------------------------
 def _broadcast(op, shapes):
     rank = max(len(s) for s in shapes)
     result = [1] * rank
@@ -72,7 +72,9 @@ def _broadcast(op, shapes):
         for at, d in enumerate(s, rank - len(s)):
             if d != 1:
                 if result[at] not in (1, d):
-                    raise OpIndexError(f"operator {op}: index arrays of shapes {', '.join(map(str, shapes))} do not broadcast")
+                    raise OpIndexError(
+                        f"operator {op}: index arrays of shapes {', '.join(map(str, shapes))} do not broadcast"
+                    )
                 result[at] = d
     return result
 
@@ -98,7 +100,9 @@ def indexed_shape(op, data, items, arrays):
     """
     used = sum(item is not None for item in items)
     if used > len(data):
-        raise OpIndexError(f"operator {op}: too many indices: the data has {len(data)} dimensions, the key names {used}")
+        raise OpIndexError(
+            f"operator {op}: too many indices: the data has {len(data)} dimensions, the key names {used}"
+        )
     # beside an array, a number is an index array too
     advanced = [i for i, item in enumerate(items) if isinstance(item, (int, str))] if ARRAY in items else []
     together = _broadcast(op, arrays) if advanced else []
@@ -116,7 +120,7 @@ def indexed_shape(op, data, items, arrays):
     return tuple(result + list(data[axis:]))
 
 
-# ---- operators ------------------------------------------------------------------------------------------------------------------
+# ---- operators ------------------------------------------------------------------------------------------------------
 def _take(op, data, key):
     try:
         return data[key]
@@ -198,7 +202,9 @@ def _(inputs, outputs, *, key):
         result[...] = 0
         result[place] = head
         return
-    wide = np.zeros(result.shape, np.result_type(result.dtype, np.float32) if result.dtype.kind not in "biu" else np.int64)
+    wide = np.zeros(
+        result.shape, np.result_type(result.dtype, np.float32) if result.dtype.kind not in "biu" else np.int64
+    )
     np.add.at(wide, place, head.astype(wide.dtype))
     result[...] = wide.astype(result.dtype)
 

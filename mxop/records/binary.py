@@ -35,8 +35,8 @@ def _modulo(a, b):
 
 
 def _power(a, b):
-    # as arrays: NumPy has no negative powers of integers, and takes sqrt for a scalar 0.5, which differs at -inf
-    return np.power(*np.broadcast_arrays(np.asarray(a, dtype=np.float64), b))
+    a = np.asarray(a, dtype=np.float64)  # NumPy has no negative powers of integers
+    return np.power(a, b + np.zeros_like(a))  # and takes sqrt for a single 0.5, which differs at -inf
 
 
 def _truth(function):

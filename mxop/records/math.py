@@ -91,7 +91,8 @@ RECORDS: dict[str, Record] = {
     "fix": _zero(np.trunc),
     "logical_not": _zero(lambda x: np.logical_not(x).astype(x.dtype), dtypes="fib"),
     # ---- activations
-    "relu": Record(lambda x: np.maximum(x, 0), avoid=(0,), order=2),
+    # + 0: of 0 and -0.0 NumPy's maximum picks now the one, now the other
+    "relu": Record(lambda x: np.maximum(x, 0) + 0, avoid=(0,), order=2),
     "sigmoid": Record(special.expit, domain=(-4, 4)),
     "log_sigmoid": Record(special.log_expit, domain=(-4, 4)),
     "mish": Record(lambda x: x * np.tanh(np.logaddexp(0, x)), domain=(-4, 4)),

@@ -8,7 +8,7 @@ from scipy import special
 from . import Record
 
 _ACTIVATIONS = {
-    "relu": lambda x: np.where(x < 0, 0, x),
+    "relu": lambda x: np.where(x <= 0, 0, x),
     "sigmoid": special.expit,
     "softrelu": lambda x: np.logaddexp(0, x),
     "softsign": lambda x: x / (1 + np.abs(x)),

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import attribute, name as naming
+from .. import attribute
+from .. import name as naming
 from ..errors import OpTypeError, OpValueError, closest
 from ..graph.calls import active_inputs, parse_with_count
 from ..graph.ir import HIDDEN_KEYS, Entry, Graph, Node, caller, variable

@@ -1,4 +1,4 @@
-"""Inference of a symbol's shapes and types, in MXNet's forms; and the graph as text.
+"""Inference of a symbol's shapes and types, in MXNet's forms.
 
 Inside, what is unknown is None; MXNet's 0 and ``()`` exist only here.  Imports :mod:`mxop.graph` and :mod:`mxop.opdef`.
 """
@@ -103,22 +103,3 @@ def _results(graph: Graph, solver: Solver, known: Callable, form: Callable, part
                           f"{', '.join(missing) or 'none, but outputs are unknown'}", stacklevel=4)  # fmt: skip
         return None, None, None
     return form(args), form(outs), form(aux)
-
-
-def debug_str(symbol: Any) -> str:
-    """See ``Symbol.debug_str``."""
-    lines = ["Symbol Outputs:"]
-    lines += [f"\toutput[{i}]={node.name}({k})" for i, (node, k) in enumerate(symbol._entries)]
-    for node in Graph(symbol._entries).nodes:
-        if node.op is None:
-            lines.append(f"Variable:{node.name}")
-            continue
-        lines += ["-" * 20, f"Op:{node.op.name}, Name={node.name}", "Inputs:"]
-        written = node.mutated_inputs()
-        for i, (source, k) in enumerate(node.inputs):
-            version = f" version={int(i in written)}" if source.op is None else ""
-            lines.append(f"\targ[{i}]={source.name}({k}){version}")
-        text = node.text()
-        if text:
-            lines += ["Attrs:", *(f"\t{key}={value}" for key, value in sorted(text.items()))]
-    return "\n".join(lines) + "\n"

@@ -15,7 +15,7 @@ from .. import attribute, dtypes
 from ..errors import MXNetError, OpIndexError, OpLookupError, OpTypeError, OpValueError, closest
 from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
-from ..graph.ir import Entry, Graph, Node, caller, describe, single, variable
+from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
 from ..opdef import Operator, registry
 from . import binding, inference, serialize
 from .compose import compose, copied, hidden, listed, make_node, marked, outputs_of
@@ -179,16 +179,8 @@ class Symbol(Arithmetic):
         """Convert to another element type."""
         return invoke(registry.get("Cast"), "cast", self, dtype=dtype)
 
-    def _only_arrays(self, *args: Any, _name: str = "", **kwargs: Any) -> Any:
-        raise NotImplementedForSymbol(_name)
-
-    asnumpy = partial(_only_arrays, None, _name="asnumpy")
-    asscalar = partial(_only_arrays, None, _name="asscalar")
-    backward = partial(_only_arrays, None, _name="backward")
-    copy = partial(_only_arrays, None, _name="copy")
-    detach = partial(_only_arrays, None, _name="detach")
-    wait_to_read = partial(_only_arrays, None, _name="wait_to_read")
-    as_in_context = partial(_only_arrays, None, _name="as_in_context")
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(n for n in registry.names(hidden=False) if not n.startswith("_"))})
 
     # ---- attributes ------------------------------------------------------------------------------------------------------------
     def attr(self, key: str) -> str | None:
@@ -267,7 +259,7 @@ class Symbol(Arithmetic):
 
     def debug_str(self) -> str:
         """Return the graph as text, one block per node."""
-        return inference.debug_str(self)
+        return as_text(Graph(self._entries))
 
     # ---- execution ---------------------------------------------------------------------------------------------------------------
     def bind(
@@ -411,6 +403,18 @@ def _storage_type(name: str, stype: str) -> int:
 Variable = var
 
 
+def _only_arrays(name: str) -> Any:
+    def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedForSymbol(name)
+
+    method.__name__, method.__doc__ = name, f"Not for symbols: only arrays have ``{name}``."
+    return method
+
+
+for _name in ("asnumpy", "asscalar", "backward", "copy", "detach", "wait_to_read", "as_in_context"):
+    setattr(Symbol, _name, _only_arrays(_name))
+
+
 def Group(symbols: Sequence[Symbol]) -> Symbol:
     """Return a symbol with the outputs of several.
 
@@ -449,5 +453,5 @@ def load(fname: str) -> Symbol:
     return load_json(text)
 
 
-__all__ = ["Group", "NotImplementedForSymbol", "Symbol", "Variable", "create", "describe", "fromjson", "invoke", "load",
+__all__ = ["Group", "NotImplementedForSymbol", "Symbol", "Variable", "create", "fromjson", "invoke", "load",
            "load_json", "var"]  # fmt: skip

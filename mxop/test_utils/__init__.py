@@ -9,8 +9,7 @@ One concern a file:
 - ``consistency``: one symbol on several devices and dtypes; its speed
 - ``running``: how a test function runs: seeds, retries, environment variables
 
-``check_op(name)``, which holds a registered operator against its whole record, lives beside the registry and is
-re-exported from here.
+``check_op(name)``, which holds a registered operator against its whole record, is :mod:`mxop.check`.
 """
 
 from __future__ import annotations
@@ -80,6 +79,7 @@ __all__ = [
     "assign_each2",
     "check_consistency",
     "check_numeric_gradient",
+    "check_op",
     "check_speed",
     "check_symbolic_backward",
     "check_symbolic_forward",
@@ -124,7 +124,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import ``check_op`` on first use: it needs the whole registry, which plain comparisons do not."""
     if name == "check_op":
-        from ..opdef.check import check_op
+        from ..check import check_op
 
         globals()[name] = check_op
         return check_op

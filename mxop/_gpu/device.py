@@ -1,0 +1,230 @@
+"""GPU arrays: finding CuPy and a device, making arrays there, and moving them.
+
+CuPy is imported on first use; :func:`require` says exactly what is missing.  Functions that take or return an ``NDArray``
+say so, all others deal in CuPy's arrays.  May import :mod:`mxop._core`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..errors import DeviceError, OpTypeError
+
+_INSTALL = 'pip install "mxop[cuda13]" for CUDA 13, or pip install "mxop[cuda12]" for CUDA 12'
+_cupy: Any = None
+_checked: set[int] = set()
+
+
+# ---- finding it ---------------------------------------------------------------------------------------------------------
+def _load(what: str) -> Any:
+    """Import CuPy, or raise DeviceError for `what`."""
+    global _cupy
+    if _cupy is None:
+        try:
+            import cupy
+        except ModuleNotFoundError as problem:
+            if problem.name != "cupy":
+                raise DeviceError(f"{what} needs CuPy, whose import failed ({problem}); install it anew: {_INSTALL}") from None
+            raise DeviceError(f"{what} needs CuPy, which is not installed: {_INSTALL}") from None
+        except ImportError as problem:  # installed, but for another version of CUDA
+            raise DeviceError(f"{what} needs CuPy, whose import failed ({problem}); install it anew: {_INSTALL}") from None
+        _cupy = cupy
+    return _cupy
+
+
+def require(device_id: int = 0) -> Any:
+    """Return CuPy, or raise when arrays cannot be made on a GPU.
+
+    Raises
+    ------
+    DeviceError
+        Names what is missing (CuPy, a visible CUDA device, or the device of this number) and how to get it.
+    """
+    if device_id in _checked:
+        return _cupy
+    what = f"gpu({device_id})"
+    xp = _load(what)
+    try:
+        found = xp.cuda.runtime.getDeviceCount()
+    except Exception as problem:  # CuPy has an error class of its own for each library
+        raise DeviceError(
+            f"{what}: CuPy is installed, but no CUDA device is visible ({problem}); see whether nvidia-smi lists a GPU, "
+            "whether its driver is new enough for CuPy's CUDA, and whether CUDA_VISIBLE_DEVICES hides it"
+        ) from None
+    if not 0 <= device_id < found:
+        listed = ", ".join(f"gpu({k})" for k in range(found)) or "none; see whether CUDA_VISIBLE_DEVICES hides it"
+        raise DeviceError(f"{what} does not exist; CUDA devices visible here: {listed}")
+    _checked.add(device_id)
+    return xp
+
+
+def count() -> int:
+    """Return the number of usable GPUs: 0 without CuPy or without a visible device."""
+    try:
+        return int(_load("a GPU").cuda.runtime.getDeviceCount())
+    except Exception:  # whatever is wrong, there is no usable GPU
+        return 0
+
+
+def using(device_id: int) -> Any:
+    """Return a context manager that makes a device CuPy's current one."""
+    return require(device_id).cuda.Device(device_id)
+
+
+def id_of(array: Any) -> int:
+    """Return the number of the device of a CuPy array."""
+    return int(array.device.id)
+
+
+# ---- memory and time ----------------------------------------------------------------------------------------------------
+def memory_info(device_id: int = 0) -> tuple[int, int]:
+    """Return the (free, total) bytes of a device."""
+    with using(device_id) as device:
+        free, total = device.mem_info
+    return int(free), int(total)
+
+
+def memory_stats(device_id: int = 0) -> dict[str, int]:
+    """Return the figures of CuPy's pool: bytes ``in_use``, ``cached`` and ``limit`` (0: none); it counts nothing else."""
+    with using(device_id):
+        pool = _cupy.get_default_memory_pool()
+        return {"in_use": pool.used_bytes(), "cached": pool.free_bytes(), "limit": pool.get_limit()}
+
+
+def empty_cache(device_id: int = 0) -> None:
+    """Give the memory that CuPy's pools keep for reuse back to the device."""
+    with using(device_id):
+        _cupy.get_default_memory_pool().free_all_blocks()
+        _cupy.get_default_pinned_memory_pool().free_all_blocks()
+
+
+def synchronize(device_id: int | None = None) -> None:
+    """Wait until a device (all devices, if None) has done its work."""
+    for k in range(count()) if device_id is None else (device_id,):
+        with using(k) as device:
+            device.synchronize()
+
+
+# ---- making arrays ------------------------------------------------------------------------------------------------------
+def _type(code: int) -> np.dtype:
+    return dtypes.numpy_dtype(code)
+
+
+def allocate(shape: tuple[int, ...], code: int, device_id: int) -> Any:
+    """Return a new CuPy array in C order whose elements are not set."""
+    xp = require(device_id)
+    with using(device_id):
+        try:
+            return xp.empty(tuple(shape), _type(code))
+        except (KeyError, TypeError, ValueError) as problem:
+            if code != dtypes.BFLOAT16:
+                raise
+            raise OpTypeError(f"this version of CuPy has no bfloat16 arrays ({problem})") from None
+
+
+def uploaded(host: np.ndarray, device_id: int) -> Any:
+    """Return a copy of a NumPy array on a device."""
+    result = allocate(host.shape, dtypes.code_of(host.dtype), device_id)
+    if host.size:
+        with using(device_id):
+            result.set(np.asarray(host, order="C"))
+    return result
+
+
+def to_numpy(array: Any) -> np.ndarray:
+    """Return a copy of a CuPy array as a NumPy array."""
+    with using(id_of(array)):
+        return array.get()
+
+
+def view(base: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+    """Return a view of a CuPy array's memory; strides and offset count elements."""
+    size = base.dtype.itemsize
+    with using(id_of(base)):
+        return _cupy.ndarray(tuple(shape), base.dtype, base.data + offset * size, tuple(s * size for s in strides))
+
+
+def wrap(array: Any) -> Any:
+    """Return the NDArray over a CuPy array."""
+    from .._core import core
+
+    return core.from_gpu(array, id_of(array))
+
+
+def empty(shape: tuple[int, ...], code: int, device_id: int) -> Any:
+    """Return a new NDArray on a device whose elements are not set."""
+    return wrap(allocate(shape, code, device_id))
+
+
+def from_numpy(host: np.ndarray, device_id: int) -> Any:
+    """Return an NDArray on a device with a copy of a NumPy array."""
+    return wrap(uploaded(host, device_id))
+
+
+def as_gpu(array: Any, device_id: int) -> Any:
+    """Return an NDArray on a device with a copy of a CPU NDArray."""
+    from .._core import core
+
+    return from_numpy(core.as_numpy(array), device_id)
+
+
+def zeros_like(array: Any) -> Any:
+    """Return an NDArray of zeros with the shape, type and device of a GPU NDArray."""
+    result = allocate(array.shape, array.dtype_code, id_of(array._gpu))
+    with using(id_of(result)):
+        result.fill(0)
+    return wrap(result)
+
+
+def contiguous_copy(array: Any) -> Any:
+    """Return a copy, in C order, of a GPU NDArray."""
+    with using(id_of(array._gpu)):
+        return wrap(array._gpu.copy(order="C"))
+
+
+# ---- moving arrays ------------------------------------------------------------------------------------------------------
+def extent(array: Any) -> tuple[int, int]:
+    """Return the addresses at which the memory of a CuPy array begins and ends."""
+    low = high = int(array.data.ptr)
+    if array.size == 0:
+        return low, low
+    for d, step in zip(array.shape, array.strides, strict=True):
+        if step < 0:
+            low += (d - 1) * step
+        else:
+            high += (d - 1) * step
+    return low, high + array.dtype.itemsize
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """Tell whether the memory of two CuPy arrays may overlap (addresses are unique among devices)."""
+    (a_low, a_high), (b_low, b_high) = extent(a), extent(b)
+    return a_low < b_high and b_low < a_high
+
+
+def same_layout(a: Any, b: Any) -> bool:
+    """Tell whether equal indices of two CuPy arrays are the same element."""
+    return a.data.ptr == b.data.ptr and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
+
+
+def copy(source: Any, target: Any, req: int) -> None:
+    """Copy (or add, by `req`) one NDArray into another of the same size, converting types; one or both are on a GPU."""
+    from .._core import core
+
+    if target._gpu is None:
+        core.copy(core.from_numpy(to_numpy(source._gpu), False), target, req)
+        return
+    from . import launch
+
+    place = id_of(target._gpu)
+    if source._gpu is None:
+        launch.assign(uploaded(core.as_numpy(source), place), target._gpu, req)
+    elif id_of(source._gpu) == place:
+        launch.assign(source._gpu, target._gpu, req)
+    else:
+        with using(place):  # CuPy copies to the current device
+            moved = source._gpu.copy()
+        launch.assign(moved, target._gpu, req)

@@ -1,0 +1,50 @@
+"""From the tape to a symbol: what autograd recorded, as a graph.
+
+May import :mod:`mxop._core.tape` and :mod:`mxop.graph`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core import tape
+from ..errors import MXNetError
+from ..graph.ir import Node, topological, variable
+from .symbol import Symbol
+
+
+def to_symbol(x: Any) -> Symbol:
+    """Return the recorded computation of an array; see :func:`mxop.autograd.get_symbol`."""
+    head, output = tape.origin(x)
+    if head is None:
+        raise MXNetError(
+            "autograd.get_symbol: the array was not recorded; call attach_grad() on an input and compute it inside "
+            "autograd.record()"
+        )
+    made: dict[Any, Node] = {}
+    variables = 0
+
+    def new_variable() -> Node:
+        nonlocal variables
+        variables += 1
+        return variable(f"var{variables - 1}")
+
+    for number, node in enumerate(topological([head], _parents)):
+        found = tape.parts(node)
+        if found is None:
+            made[node] = new_variable()
+            continue
+        op, attrs, parents, outputs = found
+        # an input without history is a constant of the recording: a variable of its own
+        inputs = tuple(
+            (made[parent], k) if parent is not None else (new_variable(), 0)
+            for parent, k in zip(parents, outputs, strict=True)
+        )
+        strings = op.spec.to_strings(attrs)
+        made[node] = Node(op, attrs, inputs, f"node_{number}", strings)
+    return Symbol(((made[head], output),))
+
+
+def _parents(node: Any) -> list:
+    found = tape.parts(node)
+    return [] if found is None else [p for p in found[2] if p is not None]

@@ -1,0 +1,39 @@
+"""What all tests share: tests for a GPU run only where there is one, and settings are put back after each test."""
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop._kernels import interp, memory
+
+
+def pytest_collection_modifyitems(config, items):
+    chosen = config.getoption("-m") or ""
+    if "gpu" not in chosen or mx.num_gpus() == 0:
+        reason = "needs a CUDA device and CuPy" if "gpu" in chosen else "for machines with a GPU: python -m pytest -m gpu"
+        for item in items:
+            if "gpu" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason=reason))
+    if "slow" not in chosen:
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="takes minutes: python -m pytest -m slow"))
+
+
+@pytest.fixture(autouse=True)
+def settings_restored():
+    """Put back what a test may have changed for all that follow, also when it fails."""
+    threads, sizes, limit = interp.get_num_threads(), interp.tune(), memory.stats()["limit"]
+    recording, training = mx.autograd.is_recording(), mx.autograd.is_training()
+    yield
+    mx.autograd.set_recording(recording)
+    mx.autograd.set_training(training)
+    interp.set_num_threads(threads)
+    interp.tune(**sizes)
+    memory.set_limit(limit)
+
+
+@pytest.fixture
+def rng():
+    """A generator with a fixed seed."""
+    return np.random.default_rng(1234)

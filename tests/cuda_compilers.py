@@ -1,0 +1,131 @@
+"""Compilers for CUDA text on machines without a GPU: NVRTC, and the host's C++ compiler behind a shim.
+
+Not a test itself; the tests of the GPU's text use it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+#: What CUDA has and the host has not.  One "thread" runs the whole grid.
+SHIM = r"""
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#define __device__
+#define __global__
+#if defined(_WIN32)
+#define __global__ __declspec(dllexport)
+#endif
+struct mx_index { unsigned x; };
+static const mx_index blockIdx = {0}, threadIdx = {0}, blockDim = {1}, gridDim = {1};
+static inline int __float_as_int(float x) { int u; memcpy(&u, &x, 4); return u; }
+static inline float __int_as_float(int u) { float x; memcpy(&x, &u, 4); return x; }
+static inline double rcbrt(double x) { return 1.0 / cbrt(x); }
+static inline float rcbrt(float x) { return (float)(1.0 / cbrt((double)x)); }
+/* A start from Winitzki's formula, then Halley's steps. */
+static inline double erfinv(double y)
+{
+    const double a = fabs(y);
+    if (!(a < 1.0)) return a == 1.0 ? copysign((double)INFINITY, y) : (double)NAN;
+    if (a < 1e-9) return y * 0.88622692545275801;
+    const double w = log1p(-a * a), c = 4.3307 + 0.5 * w;
+    double x = sqrt(sqrt(c * c - w * 6.8027) - c);
+    for (int i = 0; i < 4; i++) {
+        const double e = a < 0.5 ? erf(x) - a : (1.0 - a) - erfc(x), d = e / (1.1283791670955126 * exp(-x * x));
+        x -= d / (1.0 + x * d);
+    }
+    return copysign(x, y);
+}
+static inline float erfinv(float y) { return (float)erfinv((double)y); }
+"""
+
+
+class CompileError(Exception):
+    """A compiler's message."""
+
+
+# ---- NVRTC ------------------------------------------------------------------------------------------------------------------
+def find_nvrtc() -> str | None:
+    """Return the path of the NVRTC library of the package nvidia-cuda-nvrtc, or None."""
+    spec = importlib.util.find_spec("nvidia")
+    for root in spec.submodule_search_locations if spec else ():
+        for pattern in ("*/lib/libnvrtc.so.*", "*/bin/nvrtc64_*.dll", "*/bin/*/nvrtc64_*.dll"):
+            found = sorted(f for f in glob.glob(os.path.join(root, pattern)) if "builtins" not in f)
+            if found:
+                return found[-1]
+    return None
+
+
+def nvrtc_ptx(path: str, source: str, options: tuple[str, ...] = ()) -> str:
+    """Compile CUDA text to PTX; no device is needed."""
+    lib = ctypes.CDLL(path)
+    program = ctypes.c_void_p()
+    if lib.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None):
+        raise CompileError("nvrtcCreateProgram failed")
+
+    def text(size_of, get) -> str:
+        size = ctypes.c_size_t()
+        size_of(program, ctypes.byref(size))
+        buffer = ctypes.create_string_buffer(size.value)
+        get(program, buffer)
+        return buffer.value.decode()
+
+    try:
+        given = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
+        if lib.nvrtcCompileProgram(program, len(options), given):
+            raise CompileError(text(lib.nvrtcGetProgramLogSize, lib.nvrtcGetProgramLog))
+        return text(lib.nvrtcGetPTXSize, lib.nvrtcGetPTX)
+    finally:
+        lib.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+# ---- the host ---------------------------------------------------------------------------------------------------------------
+def find_host() -> str | None:
+    """Return the host's C++ compiler, or None."""
+    if sys.platform == "win32":
+        return None  # the shim is written for GCC and Clang
+    wanted = os.environ.get("CXX", "").split()[:1]
+    return next((found for name in [*wanted, "g++", "clang++", "c++"] if (found := shutil.which(name))), None)
+
+
+_folder = None
+_libraries: dict[str, ctypes.CDLL] = {}
+
+
+def host_library(source: str) -> ctypes.CDLL:
+    """Compile CUDA text for the host, and load it."""
+    global _folder
+    if _folder is None:
+        _folder = tempfile.TemporaryDirectory(prefix="mxop_cuda_")
+    name = hashlib.sha256(source.encode()).hexdigest()[:24]
+    if name not in _libraries:
+        text, library = Path(_folder.name, f"{name}.cpp"), Path(_folder.name, f"{name}.so")
+        text.write_text(SHIM + source)
+        command = [find_host(), "-std=c++14", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fwrapv", "-w", "-shared",
+                   "-fPIC", str(text), "-o", str(library)]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CompileError(done.stderr[:4000])
+        _libraries[name] = ctypes.CDLL(str(library))
+    return _libraries[name]
+
+
+def pointer(array) -> ctypes.c_void_p:
+    """Return the address of a NumPy array's first element."""
+    return ctypes.c_void_p(array.__array_interface__["data"][0])
+
+
+CTYPES = {
+    "float32": ctypes.c_float, "float64": ctypes.c_double, "uint8": ctypes.c_ubyte, "int32": ctypes.c_int,
+    "int8": ctypes.c_byte, "int64": ctypes.c_longlong,
+}  # fmt: skip

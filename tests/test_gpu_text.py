@@ -1,0 +1,380 @@
+"""The GPU's kernels without a GPU: NVRTC compiles all of them, and the host runs their text against the CPU's programs."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from cuda_compilers import CTYPES, find_host, find_nvrtc, host_library, nvrtc_ptx, pointer
+
+import mxop as mx
+from mxop import dtypes
+from mxop._core import core
+from mxop._gpu import preamble, run, text
+from mxop.errors import DeviceError
+from mxop.formula import walk
+from mxop.opdef import Elementwise, Reduction, operators
+
+FLOATS = (dtypes.FLOAT32, dtypes.FLOAT64, dtypes.FLOAT16)
+WRITE, ADD = text.REQ_WRITE, text.REQ_ADD
+ARCHITECTURE = "--gpu-architecture=compute_90"
+#: Functions of a float that are computed in float64, on the CPU as well.
+WIDE = {"digamma", "polygamma"}
+
+
+# ---- what there is to compile -------------------------------------------------------------------------------------------------
+def calls_of(op):
+    """Yield parameters for every choice that has a formula of its own."""
+    given = {p.name: 1 for p in op.spec.params if p.required and not p.choices}
+    chosen = [p for p in op.spec.params if p.choices]
+    for values in itertools.product(*(p.choices for p in chosen)):
+        yield op.parse(given | {p.name: v for p, v in zip(chosen, values, strict=True)})
+
+
+def formulas_of(op, orders):
+    """Yield (operator, attrs, number of inputs, order): the operator and its backward operators."""
+    for attrs in calls_of(op):
+        n = 3 if op.variadic else len(op.input_names(attrs))
+        at = (op, attrs, n)
+        for order in range(orders + 1):
+            yield (*at, order)
+            o, a, m = at
+            if order == orders or not o.has_backward_operator:
+                break
+            rule = o.backward_formula(a, m)
+            wanted = tuple(i for i, g in enumerate(rule.roots) if g is not None)
+            if not wanted:
+                break
+            n_operands = len(rule.heads) + len(rule.inputs) + len(rule.outputs)
+            at = (o.backward_operator(), o.backward_operator().attrs_for(a, wanted, m), n_operands)
+
+
+def forward_operators(kind):
+    return [op for op in operators() if isinstance(op, kind) and not op.is_backward]
+
+
+def kernel_of(op, attrs, n, dtype, req=WRITE):
+    formula = op.formula(attrs, n)
+    types = [dtype] * len(formula.roots)
+    return text.of_formula(formula, [dtype] * n, types, formula.compute_type(dtype), [req] * len(types), op.name)
+
+
+def elementwise_kernels():
+    """Return every different kernel of the registry: orders 0 to 2, req write and add."""
+    found = {}
+    for op in forward_operators(Elementwise):
+        for o, attrs, n, order in formulas_of(op, 2):
+            for dtype in (*FLOATS, dtypes.INT32):
+                # float16 is computed as float32, and integers mostly as float64: only reading and writing differ, as
+                # they do in the lower orders; neither does adding depend on the formula
+                if order == 2 and dtype not in (dtypes.FLOAT32, dtypes.FLOAT64) and not o.formula(attrs, n).integer:
+                    continue
+                for req in (WRITE, ADD) if order == 0 or dtype == dtypes.FLOAT32 else (WRITE,):
+                    kernel = kernel_of(o, attrs, n, dtype, req)
+                    found.setdefault((kernel.in_params, kernel.out_params, kernel.operation), kernel)
+    for source, target, req in itertools.product(text.STORAGE, text.STORAGE, (WRITE, ADD)):
+        kernel = text.of_copy(source, target, req)
+        found.setdefault((kernel.in_params, kernel.out_params, kernel.operation), kernel)
+    return list(found.values())
+
+
+def reduction_kernels():
+    found = []
+    for op in forward_operators(Reduction):
+        for attrs in calls_of(op):
+            for dtype in text.STORAGE:
+                out_type = op.infer_type(attrs, [dtype], [dtypes.UNKNOWN])[1][0]
+                found.append(text.of_reduction(op, attrs, dtype, out_type))
+    return found
+
+
+def source_of(kernels):
+    return text.standalone_prologue(kernels) + "".join(k.standalone(f"k{i}") for i, k in enumerate(kernels))
+
+
+# ---- NVRTC ------------------------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def nvrtc():
+    path = find_nvrtc()
+    if path is None:
+        pytest.skip("nvidia-cuda-nvrtc is not installed (pip install nvidia-cuda-nvrtc)")
+    return path
+
+
+def entries_of(ptx):
+    """Return the PTX of each kernel by its name."""
+    parts = [part[: part.index("\n}\n")] for part in ptx.split(".visible .entry ")[1:]]
+    return {part[: part.index("(")]: part for part in parts}
+
+
+def test_every_elementwise_kernel_compiles(nvrtc):
+    kernels = elementwise_kernels()
+    assert len(kernels) > 800
+    entries = entries_of(nvrtc_ptx(nvrtc, source_of(kernels), (ARCHITECTURE, *text.OPTIONS)))
+    assert len(entries) == len(kernels)
+    for i, kernel in enumerate(kernels):
+        ptx, names = entries[f"k{i}"], {n.label for n in walk(kernel.roots) if n.kind == "call"}
+        if names <= {"add", "sub", "mul", "neg", "square"}:
+            assert "fma.rn" not in ptx, f"{kernel.name} is contracted: {kernel.operation}"
+        if kernel.ctype == "float" and set(kernel.in_types + kernel.out_types) <= {dtypes.FLOAT32, dtypes.FLOAT16}:
+            # double in a float kernel is slow on most GPUs, and the sign of a function without a float form; CUDA's own
+            # sin, cos and tan use it for large arguments only
+            allowed = names & (WIDE | {"sin", "cos", "tan"})
+            assert allowed or ".f64" not in ptx, f"{kernel.name} computes in double: {kernel.operation}"
+
+
+def test_every_reduction_compiles(nvrtc):
+    kernels = reduction_kernels()
+    assert len(kernels) >= 9 * len(text.STORAGE)
+    entries = entries_of(nvrtc_ptx(nvrtc, source_of(kernels), (ARCHITECTURE, *text.OPTIONS)))
+    assert len(entries) == len(kernels)
+
+
+def test_nothing_is_fast_math():
+    assert text.OPTIONS == ("--fmad=false",)
+    words = "".join(preamble.FUNCTIONS.values()) + "".join(k.operation for k in elementwise_kernels()[:200])
+    assert "__expf" not in words and "__fdividef" not in words
+
+
+# ---- the same text on the host ------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def host():
+    if find_host() is None:
+        pytest.skip("no C++ compiler (g++, clang++, or the one that CXX names)")
+    return host_library
+
+
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.0, -2.0, 2.5, 3.0, -3.0, 1e-30, -1e-30, 20.0, -20.0, 88.0, -100.0,
+           700.0, -745.0, 1e10, -1e10, np.inf, -np.inf, np.nan)  # fmt: skip
+
+
+def operands(n, dtype, rng):
+    """Return `n` arrays of points: every pair of special values, and many ordinary ones."""
+    special = np.array(SPECIAL)
+    grid = np.array(list(itertools.product(special, repeat=2))).T
+    columns = []
+    for k in range(n):
+        ordinary = np.concatenate([rng.uniform(-1, 1, 700), rng.uniform(0.3, 3, 700), rng.normal(0, 30, 600)])
+        columns.append(np.concatenate([grid[k % 2], rng.permutation(ordinary)]))
+    return [np.ascontiguousarray(c.astype(dtype)) for c in columns]
+
+
+def parameter_values(op, attrs, names):
+    """Return values for a formula's parameters other than 1, which hides mistakes."""
+    return [{"n": 1.0}.get(n, 0.75 + 0.5 * k) for k, n in enumerate(names)]
+
+
+def host_results(library, name, kernel, values, arrays):
+    out = [np.zeros(arrays[0].shape, dtypes.numpy_dtype(t)) for t in kernel.out_types]
+    scalar = CTYPES[text._PARAM[kernel.ctype]]
+    number = float if kernel.compute in dtypes.FLOATS else int
+    getattr(library, name)(
+        *map(pointer, arrays), *(scalar(number(v)) for v in values), *map(pointer, out), ctypes.c_longlong(arrays[0].size)
+    )
+    return out
+
+
+def agree(found, expected, rtol, scale):
+    """Return the mask of agreement: NaN with NaN, infinities exactly, others within a tolerance."""
+    with np.errstate(all="ignore"):
+        close = np.abs(found - expected) <= rtol * np.maximum(np.abs(expected), scale)
+    return close | (found == expected) | (np.isnan(found) & np.isnan(expected))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_generated_text_agrees_with_the_cpu(host, dtype):
+    code, rng, cases = dtypes.code_of(dtype), np.random.default_rng(5), []
+    for op in forward_operators(Elementwise):
+        if op.out_dtype is not None:
+            continue  # conversions: below
+        for o, attrs, n, order in formulas_of(op, 1):
+            cases.append((o, attrs, n, order, kernel_of(o, attrs, n, code)))
+    assert len(cases) > 150
+    library = host(source_of([c[-1] for c in cases]))
+    rtol, wrong = {"float64": 2e-12, "float32": 4e-5}[dtype], []
+    for i, (op, attrs, n, order, kernel) in enumerate(cases):
+        values = parameter_values(op, attrs, kernel.params)
+        arrays = operands(n, dtype, rng)
+        call = attrs.replaced(**dict(zip(kernel.params, values, strict=True))) if kernel.params else attrs
+        expected = core.invoke_req(op, [mx.nd.array(a, dtype=dtype) for a in arrays], call, None, 1)
+        expected = expected if isinstance(expected, list) else [expected]
+        with np.errstate(all="ignore"):
+            # two formulas of one value differ by roundings of the largest term, not of their difference
+            scale = np.maximum(np.max(np.abs(np.nan_to_num(arrays, posinf=1, neginf=1)), axis=0), 1) if order else 1e-2
+        for k, (a, b) in enumerate(zip(host_results(library, f"k{i}", kernel, values, arrays), expected, strict=True)):
+            fine = agree(a, b.asnumpy(), rtol, scale)
+            if not fine.all():
+                at = int(np.argmin(fine))
+                point = ", ".join(repr(x[at]) for x in arrays)
+                wrong.append(
+                    f"{op.name} {dict(attrs)} output {k} at ({point}): {a[at]!r} but the CPU says {b.asnumpy()[at]!r}; "
+                    f"{(~fine).sum()} differ"
+                )
+    assert not wrong, f"{len(wrong)} of {len(cases)}\n" + "\n".join(wrong)
+
+
+INTEGERS = ("int32", "int8", "uint8", "int64")
+
+
+def test_generated_integer_text_agrees_with_the_cpu(host):
+    rng, cases = np.random.default_rng(6), []
+    for op in forward_operators(Elementwise):
+        for o, attrs, n, _ in formulas_of(op, 1):
+            if op.out_dtype is None and o.formula(attrs, n).integer:
+                cases += [(o, attrs, n, t, kernel_of(o, attrs, n, dtypes.code_of(t))) for t in INTEGERS]
+    assert len(cases) > 4 * 50
+    library = host(source_of([c[-1] for c in cases]))
+    for i, (op, attrs, n, dtype, kernel) in enumerate(cases):
+        limits = np.iinfo(dtype)
+        special = [v for v in (0, 1, -1, 2, -3, 7, limits.min, limits.max) if limits.min <= v <= limits.max]
+        grid = np.array(list(itertools.product(special, repeat=2))).T
+        arrays = [np.concatenate([grid[k % 2], rng.integers(-9 if limits.min else 0, 10, 500)]).astype(dtype) for k in range(n)]
+        call = attrs.replaced(**dict.fromkeys(kernel.params, 2.75)) if kernel.params else attrs
+        values = run._values(op, op.formula(attrs, n), [2.75] * len(kernel.params), kernel.compute, dtypes.code_of(dtype))
+        expected = core.invoke_req(op, [mx.nd.array(a, dtype=dtype) for a in arrays], call, None, 1)
+        found = host_results(library, f"k{i}", kernel, values, arrays)
+        for a, b in zip(found, expected if isinstance(expected, list) else [expected], strict=True):
+            np.testing.assert_array_equal(a, b.asnumpy(), err_msg=f"{op.name} {dict(attrs)} {dtype}")
+
+
+def test_generated_conversions_agree_with_the_cpu(host):
+    codes = [t for t in text.STORAGE if t != dtypes.BFLOAT16 or dtypes.has_bfloat16()]
+    cases = [(s, t, req, text.of_copy(s, t, req)) for s, t in itertools.product(codes, codes) for req in (WRITE, ADD)]
+    library = host(source_of([c[-1] for c in cases]))
+    rng = np.random.default_rng(7)
+    for i, (source, target, req, kernel) in enumerate(cases):
+        points = rng.uniform(0, 100, 300) if source in dtypes.FLOATS else rng.integers(0, 100, 300)
+        if source in dtypes.FLOATS and target in dtypes.FLOATS:
+            tiny = [0, -0.0, 1e-8, 6e-5, 6.1e-5, 65504, 65519, 65520, 1e6, 1e-40, np.inf, -np.inf, np.nan]
+            points = np.concatenate([tiny, rng.normal(0, 1, 300) * 10.0 ** rng.integers(-9, 9, 300)])
+        with np.errstate(over="ignore"):
+            a = points.astype(dtypes.numpy_dtype(source))
+        b = rng.integers(0, 20, a.size).astype(dtypes.numpy_dtype(target))
+        expected = mx.nd.array(b, dtype=b.dtype)
+        core.copy(mx.nd.array(a, dtype=a.dtype), expected, req)
+        getattr(library, f"k{i}")(pointer(a), pointer(b), ctypes.c_longlong(a.size))
+        name = f"{dtypes.NAMES[source]} to {dtypes.NAMES[target]}, req {req}"
+        found, expected = b, expected.asnumpy()
+        if target == dtypes.BFLOAT16:  # NumPy's comparison of arrays knows NaN of its own types only
+            found, expected = found.astype("float32"), expected.astype("float32")
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+def test_generated_float16_text_agrees_with_the_cpu(host):
+    names = ("exp", "tanh", "broadcast_mul", "elemwise_add", "_plus_scalar", "sqrt", "broadcast_maximum", "log1p")
+    cases = []
+    for name in names:
+        for o, attrs, n, _ in formulas_of(mx.op.get(name), 1):
+            cases += [(o, attrs, n, req, kernel_of(o, attrs, n, dtypes.FLOAT16, req)) for req in (WRITE, ADD)]
+    library, rng = host(source_of([c[-1] for c in cases])), np.random.default_rng(8)
+    for i, (op, attrs, n, req, kernel) in enumerate(cases):
+        arrays = [rng.uniform(0.1, 4, 400).astype("float16") for _ in range(n)]
+        call = attrs.replaced(**dict.fromkeys(kernel.params, 1.25)) if kernel.params else attrs
+        out = [np.full(400, 2, "float16") for _ in kernel.out_types]
+        expected = [mx.nd.array(a, dtype="float16") for a in out]
+        core.invoke_req(op, [mx.nd.array(a, dtype="float16") for a in arrays], call, expected, req)
+        getattr(library, f"k{i}")(
+            *map(pointer, arrays), *[ctypes.c_float(1.25)] * len(kernel.params), *map(pointer, out), ctypes.c_longlong(400)
+        )
+        for a, b in zip(out, expected, strict=True):
+            np.testing.assert_allclose(a, b.asnumpy(), rtol=2e-3, err_msg=f"{op.name} req {req}")
+
+
+def test_generated_reductions_agree_with_the_cpu(host):
+    cases = []
+    for op in forward_operators(Reduction):
+        for attrs in calls_of(op):
+            for dtype in ("float32", "float64", "float16", *INTEGERS):
+                code = dtypes.code_of(dtype)
+                out_type = op.infer_type(attrs, [code], [dtypes.UNKNOWN])[1][0]
+                cases.append((op, attrs.replaced(axis=(1,)), dtype, text.of_reduction(op, attrs, code, out_type)))
+    library, rng = host(source_of([c[-1] for c in cases])), np.random.default_rng(9)
+    for i, (op, attrs, dtype, kernel) in enumerate(cases):
+        for columns in (0, 1, 37):
+            a = np.ascontiguousarray((rng.normal(0, 3, (5, columns)) + (np.dtype(dtype).kind == "u") * 9).astype(dtype))
+            if columns == 37 and a.dtype.kind == "f":
+                a[2, 3], a[3, 0] = np.nan, np.inf
+            out = np.zeros(5, dtypes.numpy_dtype(kernel.out_type))
+            count = CTYPES[text._PARAM[kernel.ctype]](columns)
+            getattr(library, f"k{i}")(pointer(a), count, pointer(out), ctypes.c_longlong(5), ctypes.c_longlong(columns))
+            expected = core.invoke_req(op, [mx.nd.array(a, dtype=dtype)], attrs, None, 1).asnumpy()
+            rtol = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-3}.get(dtype, 0)
+            np.testing.assert_allclose(out, expected, rtol=rtol, err_msg=f"{op.name} {dict(attrs)} {dtype} of {columns}")
+
+
+def test_a_reduction_of_nothing_has_the_value_of_its_identity():
+    for op in forward_operators(Reduction):
+        kernel = text.of_reduction(op, op.parse({}), dtypes.UINT8, dtypes.UINT8)
+        assert float(kernel.identity) == kernel.identity_value
+    kernel = text.of_reduction(mx.op.get("max"), mx.op.get("max").parse({}), dtypes.INT64, dtypes.INT64)
+    assert kernel.identity_value == -(2**63)
+
+
+def test_missing_integer_form_is_named():
+    kernel = text.ElementwiseText((mx.op.F.exp(mx.formula.input_(0)),), (), (4,), (4,), dtypes.INT32, (WRITE,), "some")
+    with pytest.raises(mx.MXNetError, match="operator some: primitive exp has no integer form.*int32"):
+        _ = kernel.operation
+
+
+# ---- machines without a GPU -----------------------------------------------------------------------------------------------------------
+def without_cupy(code):
+    """Run code in a process in which CuPy cannot be found."""
+    hide = "import sys; sys.modules['cupy'] = None\n"
+    done = subprocess.run([sys.executable, "-c", hide + code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_mxop_never_imports_cupy():
+    code = "import sys, mxop; x = mxop.nd.ones((2,)) + 1; x.asnumpy(); print('cupy' in sys.modules, 'mxop._gpu' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_error_without_cupy_says_what_to_install():
+    code = """
+import mxop as mx
+from mxop.errors import DeviceError
+assert mx.num_gpus() == 0
+for make in (lambda: mx.nd.zeros((2,), ctx=mx.gpu(0)), lambda: mx.nd.array([1], ctx=mx.gpu(0)),
+             lambda: mx.nd.ones((2,)).as_in_context(mx.gpu(0)), lambda: mx.gpu_memory_info(0)):
+    try:
+        make()
+    except DeviceError as problem:
+        print(problem)
+"""
+    lines = without_cupy(code).splitlines()
+    assert len(lines) == 4
+    for line in lines:
+        assert line.startswith("gpu(0) needs CuPy") and 'pip install "mxop[cuda12]"' in line and "mxop[cuda13]" in line
+
+
+def test_error_without_a_device_says_so():
+    code = """
+import sys, types
+sys.modules['cupy'] = cupy = types.ModuleType('cupy')
+def getDeviceCount():
+    raise RuntimeError('cudaErrorNoDevice: no CUDA-capable device is detected')
+cupy.cuda = types.SimpleNamespace(runtime=types.SimpleNamespace(getDeviceCount=getDeviceCount))
+import mxop as mx
+assert mx.num_gpus() == 0
+for count in (None, 2):
+    if count:
+        cupy.cuda.runtime.getDeviceCount = lambda: count
+    try:
+        mx.nd.zeros((2,), ctx=mx.gpu(7))
+    except mx.errors.DeviceError as problem:
+        print(problem)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    first, second = done.stdout.splitlines()
+    assert "no CUDA device is visible" in first and "cudaErrorNoDevice" in first and "CUDA_VISIBLE_DEVICES" in first
+    assert second == "gpu(7) does not exist; CUDA devices visible here: gpu(0), gpu(1)"
+
+
+def test_device_error_is_an_mxnet_error():
+    assert issubclass(DeviceError, mx.MXNetError)

@@ -1,0 +1,235 @@
+"""Inference of shapes and types over graphs, in both directions.  Legacy forms are those of MXNet 1.9.1."""
+
+import time
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import sym
+from mxop.graph import Graph, Shapes, Types
+from mxop.op import composite, elementwise, kernel, unregister
+
+a, b, c = sym.Variable("a"), sym.Variable("b"), sym.Variable("c")
+
+
+@pytest.fixture
+def np_shape(monkeypatch):
+    monkeypatch.setattr(import_module("mxop.opdef.reduction"), "_numpy_shape", [True])
+
+
+# ---- shapes ---------------------------------------------------------------------------------------------------------------
+def test_the_example_of_the_tutorial():
+    a = sym.Variable("a", shape=(2, 0))
+    b = sym.Variable("b")
+    c = sym.Variable("c", shape=(0, 3))
+    d = a * b + b * c
+    assert d.infer_shape() == ([(2, 3), (2, 3), (2, 3)], [(2, 3)], [])
+
+
+@pytest.mark.parametrize(
+    ("symbol", "given", "expected"),
+    [
+        (a + b, {"a": (2, 3)}, ([(2, 3), (2, 3)], [(2, 3)], [])),
+        (sym.exp(a), {"a": (4,)}, ([(4,)], [(4,)], [])),
+        (sym.Group([a + b, b + c]), {"c": (5,)}, ([(5,)] * 3, [(5,)] * 2, [])),
+        (sym.broadcast_add(a, b), {"a": (2, 1), "b": (3,)}, ([(2, 1), (3,)], [(2, 3)], [])),
+        (sym.FullyConnected(a, num_hidden=4, name="f"), {"a": (2, 3)}, ([(2, 3), (4, 3), (4,)], [(2, 4)], [])),
+        (sym.SliceChannel(a, num_outputs=3), {"a": (2, 6)}, ([(2, 6)], [(2, 2)] * 3, [])),
+        (sym.SliceChannel(a, num_outputs=3)[1], {"a": (2, 6)}, ([(2, 6)], [(2, 2)], [])),
+        (sym.Variable("v", shape=(2, 3)), {}, ([(2, 3)], [(2, 3)], [])),
+        (sym.Variable("v", shape=(2, 3)), {"v": (5, 5)}, ([(5, 5)], [(5, 5)], [])),
+        (sym.transpose(a) + b, {"b": (3, 2)}, ([(2, 3), (3, 2)], [(3, 2)], [])),
+        (sym.sum(a, axis=1) * b, {"a": (2, 3)}, ([(2, 3), (2,)], [(2,)], [])),
+        (sym.sum(a), {"a": (2, 3)}, ([(2, 3)], [(1,)], [])),
+        (sym.zeros((2, 3)) + a, {}, ([(2, 3)], [(2, 3)], [])),
+        (sym.reshape(a, shape=(-1, 2)), {"a": (2, 3)}, ([(2, 3)], [(3, 2)], [])),
+    ],
+)  # fmt: skip
+def test_shapes_follow_in_both_directions(symbol, given, expected):
+    assert symbol.infer_shape(**given) == expected
+    assert symbol.infer_shape_partial(**given) == expected
+
+
+def test_shapes_by_position_in_the_order_of_the_arguments():
+    assert (a + b * c).infer_shape(None, (2,), None) == ([(2,)] * 3, [(2,)], [])
+    with pytest.raises(TypeError, match="4 arguments are given; the symbol has 3: a, b, c"):
+        (a + b * c).infer_shape((2,), (2,), (2,), (2,))
+    with pytest.raises(ValueError, match="either by position or by name"):
+        (a + b).infer_shape((2,), b=(2,))
+
+
+def test_what_is_unknown():
+    fc = sym.FullyConnected(a, num_hidden=4, name="f")
+    with pytest.warns(UserWarning, match="Cannot decide shape.*: a"):
+        assert fc.infer_shape() == (None, None, None)
+    assert (a + b).infer_shape_partial() == ([(), ()], [()], [])
+    assert (a + b).infer_shape_partial(a=(2, 0), b=(0, 3)) == ([(2, 3), (2, 3)], [(2, 3)], [])
+    assert (a + b).infer_shape_partial(a=(2, 0)) == ([(2, 0), (2, 0)], [(2, 0)], [])
+    assert fc.infer_shape_partial(a=(0, 3)) == ([(0, 3), (4, 3), (4,)], [(0, 4)], [])
+    assert sym.broadcast_add(a, b).infer_shape_partial(a=(2, 3)) == ([(2, 3), ()], [()], [])
+
+
+@pytest.mark.filterwarnings("ignore:Cannot decide")
+def test_five_states_of_a_shape_are_apart(np_shape):
+    exp = sym.exp(a)
+    assert exp.infer_shape_partial() == ([None], [None], [])  # unknown rank
+    assert exp.infer_shape_partial(a=(-1, 3)) == ([(-1, 3)], [(-1, 3)], [])  # unknown dimension
+    for known in ((), (0,), (3, 0)):  # 0-d and empty arrays are known
+        assert exp.infer_shape(a=known) == exp.infer_shape_partial(a=known) == ([known], [known], [])
+    assert exp.infer_shape() == (None, None, None)
+    assert sym.sum(a).infer_shape(a=(2, 3)) == ([(2, 3)], [()], [])
+
+
+def test_sizes_beyond_32_bits():
+    shape = (2**31, 2**20)
+    assert sym.exp(sym.reshape(a, shape=(-1,))).infer_shape(a=shape) == ([shape], [(2**51,)], [])
+
+
+# ---- types ------------------------------------------------------------------------------------------------------------------
+def test_types_follow_in_both_directions():
+    f16, i32 = np.float16, np.int32
+    assert (a + b).infer_type(b="int32") == ([i32, i32], [i32], [])
+    assert (a + b).infer_type(f16) == ([f16, f16], [f16], [])
+    assert sym.cast(a + b, "int32").infer_type(a="float16") == ([f16, f16], [i32], [])
+    assert sym.Variable("v", dtype="float16").infer_type() == ([f16], [f16], [])
+    assert sym.exp(a).infer_type() == (None, None, None)
+    assert sym.cast(a, "int32").infer_type() == (None, None, None)
+    assert sym.cast(a, "int32").infer_type_partial() == ([None], [i32], [])
+    assert sym.zeros((2,)).infer_type() == ([], [np.float32], [])
+    assert (a > b).infer_type(a="int32") == ([i32, i32], [i32], [])
+
+
+# ---- errors -----------------------------------------------------------------------------------------------------------------
+def test_an_error_says_where_what_and_why():
+    line = __import__("sys")._getframe().f_lineno + 1
+    y = sym.exp(a) * sym.reshape(b, shape=(-1, 2))
+    with pytest.raises(mx.MXNetError) as caught:
+        y.infer_shape(a=(2, 3), b=(3, 2))
+    text = str(caught.value)
+    assert isinstance(caught.value, ValueError)
+    assert text.startswith(f"Error in operator {y.name}: operator elemwise_mul: lhs has shape (2, 3) but rhs has shape (3, 2)")
+    assert f"test_infer.py:{line}" in text and "rhs='reshape" in text
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: (a + b).infer_shape(a=(2,), b=(3,)), ValueError, r"lhs has shape \(2,\) but rhs has shape \(3,\)"),
+        (lambda: (a + b).infer_type(a="int32", b="float32"), TypeError, "lhs has dtype int32 but rhs has dtype float32"),
+        (lambda: sym.broadcast_add(a, b).infer_shape(a=(2,), b=(3,)), ValueError, "do not broadcast"),
+        (lambda: sym.FullyConnected(a, num_hidden=4, name="f").infer_shape(a=(2, 3), f_weight=(5, 3)), ValueError,
+         r"operator f: .*\(5, 3\)"),
+        (lambda: sym.cast(a, "int8").infer_shape(b=(2,)), ValueError, "'b' not found; candidate arguments: a"),
+        (lambda: sym.exp(sym.Variable("weight")).infer_shape(wieght=(2,)), ValueError, "did you mean 'weight'"),
+        (lambda: (a + b).infer_shape(a=3), TypeError, "Arguments need to be shapes"),
+        (lambda: (a + b).infer_shape(a=("x",)), TypeError, "expected integers"),
+        (lambda: (a + b).infer_shape(a=(-2, 3)), ValueError, "not negative"),
+        (lambda: (a + b).infer_type(a="flot32"), TypeError, "did you mean 'float32'"),
+        (lambda: sym.SliceChannel(a, num_outputs=3).infer_shape(a=(2, 7)), ValueError, r"\(2, 7\)"),
+        (lambda: sym.sum(a, axis=2).infer_shape(a=(2, 7)), IndexError, "axis=2 is out of range"),
+        (lambda: sym.exp(sym.Variable("v", attr={"__shape__": "x"})).infer_shape(), ValueError, "__shape__='x'"),
+        (lambda: sym.exp(sym.Variable("v", attr={"__dtype__": "77"})).infer_type(), TypeError, "__dtype__='77'"),
+        (lambda: sym.broadcast_to(sym.exp(a), shape=(2, 3)).infer_shape(a=(2, 2)), ValueError, "does not broadcast"),
+    ],
+)  # fmt: skip
+def test_contradictions(call, kind, message):
+    with pytest.raises(mx.MXNetError, match=message) as caught:
+        call()
+    assert isinstance(caught.value, kind)
+
+
+def test_a_contradiction_found_from_behind_names_the_argument():
+    @kernel
+    def test_infer_pair(data):
+        """Its output is said to be (2,), its input (3,)."""
+
+    test_infer_pair.infer(lambda ins, outs: ([(3,)], [(2,)]))
+    try:
+        with pytest.raises(mx.MXNetError, match=r"argument data \('exp.*output'\) has \(5,\); expected \(3,\)"):
+            sym.test_infer_pair(sym.exp(a)).infer_shape(a=(5,))
+    finally:
+        unregister("test_infer_pair")
+
+
+# ---- composites ---------------------------------------------------------------------------------------------------------------
+def test_composites_infer_through_what_they_call():
+    @composite
+    def test_infer_layer(F, data, weight):
+        """A layer without bias."""
+        return F.tanh(F.FullyConnected(data, weight, num_hidden=4, no_bias=True))
+
+    @composite(num_outputs=2)
+    def test_infer_nested(F, data, weight):
+        """The layer, and its sum."""
+        y = F.test_infer_layer(data, weight)
+        return y, F.sum(y, axis=1)
+
+    try:
+        y = sym.test_infer_nested(a, name="n")
+        assert y.infer_shape(a=(2, 3)) == ([(2, 3), (4, 3)], [(2, 4), (2,)], [])
+        assert y.infer_type(n_weight="float16") == ([np.float16] * 2, [np.float16] * 2, [])
+        with pytest.raises(mx.MXNetError, match=r"Error in operator n: .*test_infer_layer.*made at .*test_infer.py"):
+            y.infer_shape(a=(2, 3), n_weight=(4, 9))
+    finally:
+        unregister("test_infer_nested")
+        unregister("test_infer_layer")
+
+
+def test_a_composite_that_is_wrong_says_so():
+    @composite
+    def test_infer_wrong(F, data):
+        """Return no array."""
+        return 3
+
+    try:
+        with pytest.raises(mx.MXNetError, match="composite operator test_infer_wrong returned 3; expected 1 output"):
+            sym.test_infer_wrong(a).infer_shape(a=(2,))
+    finally:
+        unregister("test_infer_wrong")
+
+
+# ---- size -----------------------------------------------------------------------------------------------------------------------
+def chain(length):
+    y = a
+    for i in range(length):
+        y = y + b if i % 3 else sym.exp(y)
+    return y
+
+
+def test_deep_graphs_take_linear_time():
+    seconds = []
+    for length in (2_000, 20_000):
+        y = chain(length)
+        start = time.perf_counter()
+        assert y.infer_shape(a=(2, 3)) == ([(2, 3)] * 2, [(2, 3)], [])
+        assert y.infer_type(b="float16")[1] == [np.float16]
+        seconds.append(time.perf_counter() - start)
+    assert seconds[1] < 30 * seconds[0]  # ten times the nodes; machines are noisy
+
+
+def test_information_travels_back_through_a_deep_graph():
+    y = a
+    for _ in range(5_000):
+        y = sym.exp(y)
+    assert (y + b).infer_shape(b=(7,)) == ([(7,)] * 2, [(7,)], [])
+
+
+def test_solvers_work_on_any_graph():
+    @elementwise
+    def test_infer_two(data):
+        """Two outputs."""
+        return data, data * 2
+
+    try:
+        graph = Graph(sym.test_infer_two(a)._entries)
+        shapes, types = Shapes(graph), Types(graph)
+        shapes.set(graph.outputs[1], (3, None))
+        types.set(graph.outputs[0], 1)
+        shapes.run()
+        types.run()
+        assert [shapes.get(e) for e in graph.outputs] == [(3, None)] * 2
+        assert types.get((graph.variables[0], 0)) == 1
+    finally:
+        unregister("test_infer_two")

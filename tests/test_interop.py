@@ -1,0 +1,322 @@
+"""NDArrays and other libraries: NumPy's functions, foreign operands, buffers, DLPack, pickle."""
+
+import copy
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import autograd, nd
+from mxop.ndarray.interop import UFUNCS
+
+DTYPES = ["float16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool"]
+
+
+# ---- operands -------------------------------------------------------------------------------------------------------
+def test_numbers_of_every_kind_are_operands():
+    x = nd.array([1, 2, 3])
+    for two in (2, 2.0, np.float32(2), np.float64(2), np.int64(2), np.uint8(2), np.array(2), np.array(2.0)):
+        for found, want in ((x + two, [3, 4, 5]), (two * x, [2, 4, 6]), (two - x, [1, 0, -1]), (x**two, [1, 4, 9])):
+            assert isinstance(found, nd.NDArray) and found.dtype is np.float32
+            assert found.asnumpy().tolist() == want
+    assert (x + True).asnumpy().tolist() == (np.True_ + x).asnumpy().tolist() == [2, 3, 4]
+
+
+def test_numpy_arrays_are_operands():
+    x = nd.array([1, 2, 3])
+    host = np.array([10, 20, 30])
+    for found, want in (
+        (x + host, [11, 22, 33]),
+        (host + x, [11, 22, 33]),
+        (host - x, [9, 18, 27]),
+        (host / x, [10, 10, 10]),
+        (x < host, [1, 1, 1]),
+        (host <= x, [0, 0, 0]),
+        (np.array([[1], [2]]) * x, [[1, 2, 3], [2, 4, 6]]),
+        (host[::-1] + x, [31, 22, 13]),
+    ):
+        assert isinstance(found, nd.NDArray) and found.dtype is np.float32
+        assert found.asnumpy().tolist() == want
+    x += host
+    assert x.asnumpy().tolist() == [11, 22, 33]
+    host = host.astype("float32")
+    host += x  # the NumPy array stays one
+    assert type(host) is np.ndarray and host.tolist() == [21, 42, 63]
+
+
+def test_numpy_operands_are_differentiated_around():
+    x = nd.array([1, 2, 3])
+    x.attach_grad()
+    with autograd.record():
+        y = np.array([1, 10, 100]) * x + np.sin(x) - np.multiply(x, x)
+    y.backward()
+    np.testing.assert_allclose(
+        x.grad.asnumpy(), np.array([1, 10, 100]) + np.cos([1, 2, 3]) - 2 * np.arange(1, 4), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("other", [[1, 2, 3], "abc", object(), {}, np.array(["a", "b", "c"]), 1j])
+def test_other_operands_are_refused(other):
+    x = nd.array([1, 2, 3])
+    with pytest.raises(TypeError):
+        x + other
+    with pytest.raises(TypeError):
+        other + x
+    assert (x == None) is False and (x != None) is True  # noqa: E711
+
+
+# ---- ufuncs ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", UFUNCS)
+def test_ufuncs_that_are_operators(name):
+    ufunc = getattr(np, name)
+    low = 1.1 if name == "arccosh" else 0.1
+    a = np.linspace(low, low + 0.8, 6, dtype="float32").reshape(2, 3)
+    b = np.array([0.3, 0.5, 0.9], "float32")
+    arguments = (a,) if ufunc.nin == 1 else (a, b)
+    found = ufunc(*(nd.array(v) for v in arguments))
+    assert isinstance(found, nd.NDArray)
+    np.testing.assert_allclose(found.asnumpy(), ufunc(*arguments), rtol=2e-5, atol=1e-6)
+    if ufunc.nin == 2:
+        for left, right in (
+            (nd.array(a), b),
+            (a, nd.array(b)),
+            (nd.array(a), 0.5),
+            (0.5, nd.array(b)),
+            (nd.array(a), np.float32(2)),
+        ):
+            found = ufunc(left, right)
+            assert isinstance(found, nd.NDArray)
+            want = ufunc(*(v.asnumpy() if isinstance(v, nd.NDArray) else v for v in (left, right)))
+            np.testing.assert_allclose(found.asnumpy(), want, rtol=2e-5, atol=1e-6)
+
+
+def test_ufuncs_that_are_not():
+    x = nd.array([1.5, -2.5])
+    found = np.copysign(x, nd.array([-1, 1]))
+    assert isinstance(found, nd.NDArray) and found.asnumpy().tolist() == [-1.5, 2.5]
+    fraction, whole = np.modf(x)
+    assert isinstance(fraction, nd.NDArray) and whole.asnumpy().tolist() == [1, -2]
+    assert isinstance(np.isnan(x), nd.NDArray) and np.isnan(x).dtype is np.bool_
+    assert np.exp(nd.array([0, 1], dtype="int32")).dtype is np.float64  # as NumPy does for integers
+    assert np.add.reduce(nd.array([1, 2, 3])) == 6
+    assert np.add.outer(x, x).shape == (2, 2)
+    assert np.add(x, 1, where=np.array([True, True])).asnumpy().tolist() == [2.5, -1.5]
+    assert type(np.spacing(x)) is nd.NDArray and type(np.signbit(x)) is nd.NDArray
+
+
+def test_ufuncs_with_out():
+    x, out = nd.array([1, 2]), nd.zeros((2,))
+    assert np.add(x, 1, out=out) is out and out.asnumpy().tolist() == [2, 3]
+    assert np.copysign(x, -1, out=out) is out and out.asnumpy().tolist() == [-1, -2]
+    host = np.zeros(2, "float32")
+    assert np.add(x, 1, out=host) is host and host.tolist() == [2, 3]
+    with pytest.raises(mx.MXNetError, match=r"out has shape \(3,\)"):
+        np.add(x, 1, out=nd.zeros((3,)))
+
+
+def test_numpy_does_not_lose_a_gradient_silently():
+    x = nd.array([1, 2])
+    x.attach_grad()
+    with autograd.record():
+        with pytest.raises(mx.MXNetError, match=r"copysign.*gradient"):
+            np.copysign(x, -1)
+        assert np.copysign(x.detach(), -1).asnumpy().tolist() == [-1, -2]
+
+
+def test_numpy_functions_take_arrays():
+    x = nd.array([[1, 2], [3, 4]])
+    assert np.asarray(x).tolist() == np.array(x).tolist() == [[1, 2], [3, 4]]
+    assert np.sum(x).item() == 10 and np.mean(x, axis=0).tolist() == [2, 3]
+    assert np.concatenate([x, x]).shape == (4, 2) and np.reshape(x, 4).shape == (4,) and np.transpose(x).shape == (2, 2)
+    np.testing.assert_array_equal(x, [[1, 2], [3, 4]])
+
+
+# ---- buffers --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_buffers_share_memory(dtype):
+    x = nd.zeros((2, 3), dtype=dtype)
+    view = np.asarray(x)
+    view[0, 1] = 1
+    assert x.asnumpy()[0, 1] == 1 and memoryview(x).shape == (2, 3)
+    assert np.asarray(x.T).T.tolist() == x.asnumpy().tolist()
+    assert np.shares_memory(np.asarray(x), np.asarray(x[:, ::-1]))
+
+
+def test_array_protocol():
+    x = nd.array([1, 2])
+    assert x.__array__(dtype="int32").dtype == np.int32
+    copied = x.__array__(copy=True)
+    copied[:] = 0
+    assert x.asnumpy().tolist() == [1, 2]
+    with pytest.raises(ValueError, match="without a copy"):
+        x.__array__(dtype="int32", copy=False)
+
+
+def test_from_numpy():
+    host = np.arange(6, dtype="float32").reshape(2, 3)
+    for source in (host, host.T, host[:, ::-1], host[::2]):
+        x = nd.from_numpy(source)
+        assert x.shape == source.shape
+        np.testing.assert_array_equal(x.asnumpy(), source)
+        assert np.shares_memory(np.asarray(x), host)
+    nd.from_numpy(host)[0, 0] = 100
+    assert host[0, 0] == 100
+    assert not np.shares_memory(np.asarray(nd.from_numpy(host, zero_copy=False)), host)
+    for bad, error in (
+        (np.zeros(2, ">f4"), ValueError),
+        (np.zeros(2, "int16"), TypeError),
+        (np.zeros(2, "complex64"), TypeError),
+        ([1, 2], TypeError),
+        (np.zeros(3, dtype=[("a", "u1"), ("b", "f4")])["b"], ValueError),
+    ):
+        with pytest.raises(mx.MXNetError) as caught:
+            nd.from_numpy(bad)
+        assert isinstance(caught.value, error)
+
+
+def test_memory_outlives_its_owner():
+    host = np.arange(4, dtype="float32")
+    alive = weakref.ref(host)
+    x = nd.from_numpy(host)[1:]
+    del host
+    gc.collect()
+    assert alive() is not None and x.asnumpy().tolist() == [1, 2, 3]
+    del x
+    gc.collect()
+    assert alive() is None
+    view = np.asarray(nd.arange(3))
+    gc.collect()
+    nd.zeros((3,))  # would reuse the memory if it had been given back
+    assert view.tolist() == [0, 1, 2]
+
+
+# ---- DLPack ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "bool"])
+def test_dlpack_with_numpy_copies_nothing(dtype):
+    x = nd.array([[1, 2, 3], [4, 5, 6]], dtype=dtype)
+    host = np.from_dlpack(x)
+    assert host.dtype == dtype and np.shares_memory(host, np.asarray(x))
+    source = np.arange(6, dtype=dtype).reshape(2, 3)[:, ::2]
+    y = nd.from_dlpack(source)
+    assert y.dtype is np.dtype(dtype).type and np.shares_memory(np.asarray(y), source)
+    y[:] = 7
+    assert (source == 7).all()
+    np.testing.assert_array_equal(np.from_dlpack(x[:, ::-1]), x.asnumpy()[:, ::-1])
+    assert x.__dlpack_device__() == (1, 0)
+
+
+def test_dlpack_capsules_and_lifetime():
+    x = nd.arange(3)
+    for make in (
+        nd.to_dlpack_for_read,
+        nd.to_dlpack_for_write,
+        lambda a: a.to_dlpack_for_read(),
+        lambda a: a.__dlpack__(max_version=(1, 0)),
+    ):
+        y = nd.from_dlpack(make(x))
+        y[0] = 5
+        assert x.asnumpy().tolist() == [5, 1, 2]
+        x[0] = 0
+    y = nd.from_dlpack(nd.from_dlpack(nd.arange(3)).to_dlpack_for_write())
+    gc.collect()
+    nd.zeros((3,))
+    assert y.asnumpy().tolist() == [0, 1, 2]
+    assert nd.from_dlpack(nd.zeros((0, 2))).shape == (0, 2)
+
+
+def test_dlpack_keeps_memory_read_only():
+    host = np.zeros(2, "float32")
+    host.flags.writeable = False
+    try:
+        y = nd.from_dlpack(host)
+    except BufferError:  # older NumPy refuses to export it
+        return
+    with pytest.raises(mx.MXNetError, match="read-only"):
+        y[:] = 1
+    assert not host.any()
+
+
+def test_an_exporter_without_keywords():
+    class Old:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, stream=None):
+            return self.array.__dlpack__()
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    assert nd.from_dlpack(Old(np.arange(3.0))).asnumpy().tolist() == [0, 1, 2]
+
+
+def test_bad_dlpack():
+    with pytest.raises(mx.MXNetError, match="list"):
+        nd.from_dlpack([1, 2])
+    with pytest.raises(mx.MXNetError, match="int16"):
+        nd.from_dlpack(np.zeros(2, "int16"))
+
+
+def test_torch_shares_memory():
+    torch = pytest.importorskip("torch")
+    x = nd.arange(3)
+    t = torch.from_dlpack(x)
+    t += 1
+    assert x.asnumpy().tolist() == [1, 2, 3]
+    y = nd.from_dlpack(torch.ones(2))
+    assert y.asnumpy().tolist() == [1, 1]
+
+
+# ---- pickle and copy ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_pickle(protocol, dtype):
+    for x in (
+        nd.array([[0, 1, 2], [3, 4, 5]], dtype=dtype),
+        nd.array([[0, 1, 2], [3, 4, 5]], dtype=dtype)[:, ::-1],
+        nd.array(1, dtype=dtype),
+        nd.zeros((0, 3), dtype=dtype),
+        nd.ones((1,), ctx=mx.cpu(1), dtype=dtype),
+    ):
+        y = pickle.loads(pickle.dumps(x, protocol=protocol))
+        assert y.dtype is x.dtype and y.shape == x.shape and y.context == x.context
+        np.testing.assert_array_equal(y.asnumpy(), x.asnumpy())
+        y[...] = 1  # may be written
+
+
+def test_pickle_out_of_band_copies_nothing():
+    x = nd.arange(1000)
+    buffers = []
+    data = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
+    assert len(data) < 300 and len(buffers) == 1
+    assert np.shares_memory(np.frombuffer(buffers[0], "float32"), np.asarray(x))
+    y = pickle.loads(data, buffers=buffers)
+    y[0] = 7
+    assert x[0].asscalar() == 7
+    z = pickle.loads(data, buffers=[bytes(b) for b in map(memoryview, buffers)])  # read-only buffers are copied
+    z[0] = 8
+    assert x[0].asscalar() == 7
+
+
+def test_copy_and_deepcopy():
+    x = nd.arange(3)
+    for y in (copy.copy(x), copy.deepcopy(x), copy.deepcopy({"a": [x]})["a"][0]):
+        y[:] = 9
+        assert x.asnumpy().tolist() == [0, 1, 2]
+    x.attach_grad()
+    assert copy.deepcopy(x).grad is None
+    assert pickle.loads(pickle.dumps(x)).grad is None
+
+
+def test_bfloat16():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = nd.array([1, 2, 3.5], dtype="bfloat16")
+    assert x.dtype is ml_dtypes.bfloat16 and x[[0, 2]].asnumpy().tolist() == [1, 3.5]
+    x[1:] = [5, 6]
+    x[[0]] = nd.array([4])
+    assert x.asnumpy().tolist() == [4, 5, 6]
+    assert pickle.loads(pickle.dumps(x, 5)).asnumpy().tolist() == [4, 5, 6]
+    assert nd.load_frombuffer(nd.save_tobuffer([x]))[0].asnumpy().tolist() == [4, 5, 6]

@@ -1,0 +1,252 @@
+"""Every operator of the registry against its record, and what the registry as a whole promises."""
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import nd
+from mxop.check import check_op, find_record
+from mxop.opdef import elementwise, kernel, registry
+from mxop.records import record
+
+OPERATORS = [op.name for op in registry.operators() if not op.name.startswith("_map_")]  # made when first differentiated
+
+#: Hidden operators that cannot be checked by a record, and why.
+EXEMPT: dict[str, str] = {}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operator_holds_its_record(name):
+    if name in EXEMPT:
+        assert registry.namespace_of(name)[0] == "_internal", "only hidden operators may be exempt"
+        return
+    report = check_op(name)
+    assert report["checks"]["values"] > 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operator_holds_its_record_on_gpu(name):
+    if name not in EXEMPT:
+        check_op(name, device="gpu")
+
+
+def test_exemptions_are_needed():
+    assert set(EXEMPT) <= set(OPERATORS)
+    assert not [name for name in EXEMPT if find_record(registry.get(name)) is not None]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_gradient_is_defined_or_declared_zero(name):
+    """Closure: what is used in a rule has a rule; `check_op` runs them to order 3, here the declaration is held."""
+    op = registry.get(name)
+    assert op.differentiable, f"{name} has neither a gradient rule nor a statement that it is zero"
+
+
+@pytest.mark.parametrize("name", [n for n in OPERATORS if not n.startswith("_")])
+def test_public_operators_are_documented(name):
+    op = registry.get(name)
+    assert op.doc.strip(), f"{name} has no documentation"
+    assert ">>>" in op.doc, f"{name} has no example"
+
+
+# ---- operators of one's own ------------------------------------------------------------------------------------------
+@pytest.fixture
+def own():
+    """Make operators that go away after the test."""
+    made = []
+
+    def keep(op, reference=None, **details):
+        made.append(op.name)
+        if reference is not None:
+            record(op.name, reference, **details)
+        return op
+
+    yield keep
+    from mxop import records
+
+    for name in made:
+        registry.unregister(name)
+        records._users.pop(name, None)
+
+
+def test_operator_without_record_fails(own):
+    @elementwise(name="test_ops_unrecorded")
+    def unrecorded(data):
+        return data + 1
+
+    own(unrecorded)
+    with pytest.raises(AssertionError, match="test_ops_unrecorded has no test record"):
+        check_op("test_ops_unrecorded")
+
+
+def test_own_operator_is_checked(own):
+    @elementwise(name="test_ops_cube", aliases=("test_ops_cube_alias",))
+    def cube(data, *, shift: float = 0.0):
+        return data * data * data + shift
+
+    own(cube, lambda x, shift=0.0: x**3 + shift, params=[{}, {"shift": 2.0}])
+    report = check_op("test_ops_cube_alias")
+    assert report["name"] == "test_ops_cube" and report["cases"] == 2
+    for what in ("values", "req", "strides", "special", "inference", "gradient", "grad_req"):
+        assert report["checks"][what] > 0, what
+
+
+def test_types_can_be_chosen(own):
+    assert check_op("exp", dtypes=["float32", np.float16])["dtypes"] == ["float32", "float16"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "says"),
+    [
+        (lambda x: x**2 + 1e-5, "values: float64: output 0"),
+        (lambda x: np.stack([x, x]), "shape"),
+        (lambda x: (x**2, x), "1 outputs, the reference has 2"),
+    ],
+)
+def test_wrong_values_are_found(own, reference, says):
+    @elementwise(name="test_ops_wrong")
+    def wrong(data):
+        return data * data
+
+    own(wrong, reference)
+    with pytest.raises(AssertionError, match="operator test_ops_wrong, case 0") as caught:
+        check_op("test_ops_wrong")
+    assert says in str(caught.value)
+
+
+def test_wrong_gradient_is_found(own):
+    @elementwise(name="test_ops_slope", rule=lambda g, data, out: g * data)
+    def slope(data):
+        return data * data
+
+    own(slope, np.square)
+    with pytest.raises(AssertionError, match="gradient: order 1 of the gradient with respect to input 0"):
+        check_op("test_ops_slope")
+
+
+@pytest.mark.parametrize(("order", "factor"), [(2, "g * g"), (2, "dropped")])
+def test_wrong_second_gradient_is_found(own, order, factor):
+    """The two bugs that MXNet had: the head gradient squared in ``log``'s, or its gradient dropped."""
+    from mxop.opdef import kernel
+
+    @kernel(name="test_ops_second")
+    def second(data):
+        """Square, with a hidden backward."""
+
+    @kernel(name="_test_ops_second_backward")
+    def backward(head, data):
+        """Gradient of the square."""
+
+    for op in (second, backward):
+        op.shape(lambda *shapes: shapes[0])
+        own(op)
+
+    @second.cpu
+    def _(inputs, outputs):
+        np.multiply(*[np.asarray(inputs[0])] * 2, out=np.asarray(outputs[0]))
+
+    @backward.cpu
+    def _(inputs, outputs):
+        np.asarray(outputs[0])[...] = 2 * np.asarray(inputs[0]) * np.asarray(inputs[1])
+
+    @second.gradient
+    def _(F, heads, inputs, outputs):
+        return [F._test_ops_second_backward(heads[0], inputs[0])]
+
+    @backward.gradient
+    def _(F, heads, inputs, outputs):
+        head, data = inputs
+        if factor == "dropped":
+            return [None, 2.0 * F.elemwise_mul(heads[0], head)]
+        return [2.0 * F.elemwise_mul(heads[0], data), 2.0 * F.elemwise_mul(heads[0], F.elemwise_mul(head, head))]
+
+    record("test_ops_second", np.square, dtypes="f")
+    with pytest.raises(AssertionError, match="order 2 of the gradient"):
+        check_op("test_ops_second")
+
+
+def test_missing_rule_is_found(own):
+    @kernel(name="test_ops_no_rule")
+    def no_rule(data):
+        """Copy without a gradient rule."""
+
+    no_rule.shape(lambda shape: shape)
+
+    @no_rule.cpu
+    def _(inputs, outputs):
+        np.copyto(np.asarray(outputs[0]), np.asarray(inputs[0]))
+
+    @elementwise(name="test_ops_uses_it")
+    def uses_it(data):
+        return data * 1.0
+
+    @uses_it.gradient
+    def _(F, heads, inputs, outputs):
+        return [F.test_ops_no_rule(heads[0])]
+
+    own(no_rule)
+    own(uses_it, lambda x: x * 1.0, dtypes="f", order=1)
+    with pytest.raises(AssertionError, match="test_ops_no_rule"):
+        check_op("test_ops_uses_it")
+
+
+def test_kernel_that_forgets_strides_is_found(own):
+    """A kernel gets contiguous arrays unless it says that it takes any: saying so without doing so is found."""
+
+    @kernel(name="test_ops_flat", strided=True)
+    def flat(data):
+        """Copy that reads the memory as if it were contiguous."""
+
+    flat.shape(lambda shape: shape)
+    flat.gradient(lambda F, heads, inputs, outputs: [heads[0]])
+
+    @flat.cpu
+    def _(inputs, outputs):
+        a = np.asarray(inputs[0])
+        np.asarray(outputs[0])[...] = np.lib.stride_tricks.as_strided(
+            a, a.shape, np.empty(a.shape, a.dtype).strides
+        )
+
+    own(flat, np.copy, dtypes="f", order=1)
+    with pytest.raises(AssertionError, match="strides: float32, input 0 transposed"):
+        check_op("test_ops_flat")
+
+
+# ---- promises about families -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_sums_accumulate_wider(dtype):
+    """A million ones, and numbers whose sum overflows the type although their mean does not."""
+    assert nd.sum(nd.ones((1_000_000,), dtype="float32")).asscalar() == 1e6
+    many = nd.full((100_000,), 60000.0, dtype="float16")
+    assert nd.mean(many).asscalar() == 60000.0
+    tenth = nd.full((1 << 20,), 0.1, dtype=dtype)
+    assert abs(nd.mean(tenth).asscalar() / np.dtype(dtype).type(0.1) - 1) < 1e-3
+
+
+@pytest.mark.parametrize("name", ["relu", "broadcast_maximum", "broadcast_minimum", "max", "min", "sum", "clip"])
+@pytest.mark.parametrize("at", [0, 7, 8, 15, 16, 31, 32])
+def test_nan_is_kept_in_every_lane(name, at):
+    x = np.ones(33, np.float32)
+    x[at] = np.nan
+    a = nd.array(x)
+    if name.startswith("broadcast"):
+        for found in (getattr(nd, name)(a, nd.ones((33,))), getattr(nd, name)(nd.ones((33,)), a)):
+            assert np.flatnonzero(np.isnan(found.asnumpy())).tolist() == [at]
+    elif name == "clip":
+        assert np.flatnonzero(np.isnan(nd.clip(a, a_min=0, a_max=2).asnumpy())).tolist() == [at]
+    elif name == "relu":
+        assert np.flatnonzero(np.isnan(nd.relu(a).asnumpy())).tolist() == [at]
+    else:
+        assert np.isnan(getattr(nd, name)(a).asscalar())
+
+
+def test_sizes_do_not_wrap():
+    """Inference in 64 bits: shapes whose sizes pass 2**31 and 2**40."""
+    op = registry.get("broadcast_add")
+    shape = (1 << 20, 1 << 20)
+    assert op.infer_shape(op.parse({}), [shape, (1, 1 << 20)], [None])[1] == [shape]
+    op = registry.get("Reshape")
+    assert op.infer_shape(op.parse({"shape": (-1,)}), [shape], [None])[1] == [(1 << 40,)]
+    with pytest.raises((mx.MXNetError, MemoryError)):
+        nd.zeros((1 << 40, 1 << 40))
