@@ -28,6 +28,16 @@ from . import (
 )
 from . import ndarray as nd
 
+
+
+def _infer_inside(*arguments):
+    from .graph.infer import expand_infer
+
+    return expand_infer(*arguments)
+
+
+op.provide_inference(_infer_inside)
+
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {
     "sym": "mxop.symbol", "symbol": "mxop.symbol", "graph": "mxop.graph", "executor": "mxop.executor",

@@ -183,7 +183,7 @@ class ElementwiseKernel:
         lines = []
         for k, (t, n) in enumerate(self.inputs):
             at = " + ".join(["0", *(f"i{a} * d{k}[{a}]" for a in range(8))])
-            lines.append(f"const {_TYPES[t]} {n} = p{k} ? *(const {_TYPES[t]} *)(p{k} + {at}) : v{k};")
+            lines.append(f"const {_TYPES[t]} {n} = p{k} ? *(const {_TYPES[t]} *)(p{k} + {at}) : ({_TYPES[t]})v{k};")
         for j, (t, n) in enumerate(self.outputs):
             k = len(self.inputs) + j
             at = " + ".join(["0", *(f"i{a} * d{k}[{a}]" for a in range(8))])

@@ -46,7 +46,7 @@ def test_nodes_remember_the_users_line():
     line = __import__("sys")._getframe().f_lineno + 1
     y = sym.exp(a)
     assert location(y._entries[0][0]).endswith(f"test_graph.py:{line}")
-    assert location((y * 2).gradient(["a"])._entries[0][0]).endswith(f"test_graph.py:{line + 2}")
+    assert location((y * 2).gradient(["a"])._entries[0][0]).endswith(f"test_graph.py:{line}")  # the gradient of that line
 
 
 def test_a_graph_of_any_depth():
@@ -254,15 +254,12 @@ def test_the_verifier():
     }
     for message, graph in damaged.items():
         with pytest.raises(mx.MXNetError, match=message):
-            for node in graph.nodes:
-                if isinstance(node.op, str):
-                    node._n_outputs = 1
             verify(graph)
+    with pytest.raises(mx.MXNetError, match="nothing is known"):
+        verify(Graph([(Node(exp, exp.parse({}), ((good, 0),), "new"), 0)]), known)
     known.put(good, [(3,)], [0])
     with pytest.raises(mx.MXNetError, match="damaged after pass 'mine'.*said to be"):
         verify(Graph([(good, 0)]), known, "mine")
-    with pytest.raises(mx.MXNetError, match="nothing is known"):
-        verify(Graph([(Node(exp, exp.parse({}), ((good, 0),), "new"), 0)]), known)
 
 
 # ---- fusion ------------------------------------------------------------------------------------------------------------------------------
@@ -383,7 +380,7 @@ def test_a_chain_works_in_place():
 def test_buffers_are_shared_by_what_lives_at_different_times():
     y = a
     for _ in range(50):
-        y = sym.sum(sym.broadcast_add(y, sym.flip(y, axis=0)), axis=0, keepdims=True) * sym.flip(a, axis=0)
+        y = sym.broadcast_add(sym.sum(y + sym.flip(y, axis=0), axis=0, keepdims=True), sym.flip(a, axis=0))
     plan, _ = plan_of(y)
     assert plan.nbytes <= 0.1 * plan.unshared
 
@@ -409,8 +406,8 @@ UNARY = [
     lambda F, x: F.identity(x), lambda F, x: F.flip(x, axis=0), lambda F, x: F.reshape(F.reshape(x, shape=(-1,)), shape=(3, 4)),
     lambda F, x: F.broadcast_add(x, F.sum(x, axis=1, keepdims=True)) * 0.2,
     lambda F, x: F.broadcast_mul(x, F.mean(F.tanh(x), axis=0, keepdims=True)),
-    lambda F, x: F.dot(x, F.tanh(x), transpose_b=True) .sum(axis=1, keepdims=True).broadcast_to(shape=(3, 4)) * 0.1,
-    lambda F, x: F.concat(*F.split(x, num_outputs=2, axis=1)[::-1], dim=1) if False else F.clip(x, -0.9, 0.9),
+    lambda F, x: F.dot(x, F.tanh(x), transpose_b=True).sum(axis=1, keepdims=True).broadcast_to(shape=(3, 4)) * 0.1,
+    lambda F, x: F.concat(*list(F.split(x, num_outputs=2, axis=1))[::-1], dim=1), lambda F, x: F.clip(x, -0.9, 0.9),
     lambda F, x: F.stop_gradient(x) * x,
 ]  # fmt: skip
 BINARY = [
@@ -449,7 +446,7 @@ def check_program(program, seed, reqs):
         v.attach_grad()
     with mx.autograd.record():
         eager = run_program(nd, program, arrays)
-    mx.autograd.backward([y * 1.0 for y in eager] if False else eager, heads)
+    mx.autograd.backward(eager, heads)
     symbols = sym.Group(run_program(sym, program, [a, b]))
     names = symbols.list_arguments()
     for dtype, tolerance in (("float64", 1e-9), ("float32", 2e-4)):

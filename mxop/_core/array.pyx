@@ -273,6 +273,8 @@ def as_numpy(Array a):
         raise DeviceError("a GPU array has no memory on the host: use asnumpy() to copy it")
     if a.dtype in _formats:
         return np.asarray(memoryview(a))
+    if a.size == 0:
+        return np.empty(a.shape_tuple(), dtypes.numpy_dtype(a.dtype))
     cdef RawBytes raw = RawBytes(a)
     strides = tuple([a.strides_[i] for i in range(a.ndim)])
     return np.ndarray(a.shape_tuple(), dtypes.numpy_dtype(a.dtype), raw, a.data - raw.low, strides)

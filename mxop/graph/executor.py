@@ -24,6 +24,7 @@ from .passes import expand, optimize
 from .plan import ADD, NULL, WRITE, Phase, Result, phases_of
 from .recompute import recompute
 from .schedule import Arena, allocate, build
+from .verify import verify
 
 REQS = {"null": NULL, "write": WRITE, "add": ADD}
 
@@ -96,14 +97,17 @@ class Executor:
         graph = optimize(graph, known)
         if n_forward < len(graph.outputs):
             graph = recompute(graph, n_forward, known)
+            verify(graph, known, "recompute")
         if self._device is None:  # the GPU's calls are not fused yet
             forward = set(phases_of(graph, n_forward)[0])
             graph = fuse(graph, known, lambda node: node in forward)
+            verify(graph, known, "fuse")
         return graph, known
 
     def _prepare_inference(self) -> None:
         graph, moved = expand(self._graph)
-        self._unfused, self._labels = (graph, self._given), _composite_names(self._graph, moved)
+        if not self._wanted:
+            self._unfused, self._labels = (graph, self._given), _composite_names(self._graph, moved)
         graph, known = self._optimized(graph, len(graph.outputs), self._given)
         results = [Result(e, a) for e, a in zip(graph.outputs, self._outputs, strict=True)]
         (self._infer,), self._infer_plan = build([Phase(graph.nodes, results)], known, self._bound, self._arena)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from importlib import import_module
 from typing import Any
 
 from .. import dtypes
@@ -305,7 +304,3 @@ def expand_infer(op: Operator, attrs: Any, ins: list, outs: list, what: str) -> 
     solver.run()
     found = [solver.get((n, 0)) if n in solver else value for n, value in zip(inputs, ins, strict=True)]
     return found, [solver.get(e) for e in graph.outputs]
-
-
-# the decorator of the same name hides the module as an attribute of its package
-import_module("mxop.opdef.composite").expand_infer = expand_infer

@@ -26,9 +26,6 @@ def verify(graph: Graph, known: Known | None = None, after: str | None = None) -
     """
     blame = f"the graph is damaged after pass {after!r}: " if after else "the graph is damaged: "
     place = {node: i for i, node in enumerate(graph.nodes)}
-    for node, k in graph.outputs:
-        if not 0 <= k < node.n_outputs:
-            raise MXNetError(f"{blame}output {k} of {describe(node)} is asked for; it has {node.n_outputs}")
     answers: dict[tuple, tuple] = {}
     for i, node in enumerate(graph.nodes):
         if node.op is None:
@@ -42,9 +39,15 @@ def verify(graph: Graph, known: Known | None = None, after: str | None = None) -
                 raise MXNetError(f"{blame}{describe(node)} and {describe(source)} need each other")
             if not 0 <= k < source.n_outputs:
                 raise MXNetError(f"{blame}{describe(node)} reads output {k} of {describe(source)}; it has {source.n_outputs}")
-        node.op.check_arity(node.attrs, len(node.inputs))
+        try:
+            node.op.check_arity(node.attrs, len(node.inputs))
+        except MXNetError as problem:
+            raise MXNetError(f"{blame}{problem}; at {describe(node)}") from None
         if known is not None:
             _check_known(node, known, answers, blame)
+    for node, k in graph.outputs:
+        if not 0 <= k < node.n_outputs:
+            raise MXNetError(f"{blame}output {k} of {describe(node)} is asked for; it has {node.n_outputs}")
 
 
 def _check_known(node: Node, known: Known, answers: dict[tuple, tuple], blame: str) -> None:

@@ -1,0 +1,130 @@
+"""``mx.util``: NumPy's meaning of shapes, and small helpers, with the names of MXNet 1.x.
+
+With NumPy shapes, ``()`` is the shape of a scalar, so that a full reduction gives ``()`` instead of MXNet's ``(1,)``.
+The switch holds for all threads.  May import :mod:`mxop.opdef`, :mod:`mxop.context` and :mod:`mxop.errors`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any
+
+from . import context
+from .errors import OpTypeError
+from .opdef.reduction import _numpy_shape
+
+
+def is_np_shape() -> bool:
+    """Tell whether shapes have NumPy's meaning."""
+    return _numpy_shape[0]
+
+
+def set_np_shape(active: bool) -> bool:
+    """Switch NumPy's meaning of shapes on or off; return what it was.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> before = mx.util.set_np_shape(True)
+    >>> mx.nd.ones((2, 3)).sum().shape
+    ()
+    >>> mx.util.set_np_shape(before)
+    True
+    """
+    if active not in (True, False):
+        raise OpTypeError(f"set_np_shape: active={active!r} is not True or False")
+    before = _numpy_shape[0]
+    _numpy_shape[0] = bool(active)
+    return before
+
+
+class _NumpyShapeScope:
+    """A scope with or without NumPy's meaning of shapes."""
+
+    def __init__(self, active: bool):
+        self._active = active
+        self._before: list[bool] = []
+
+    def __enter__(self) -> _NumpyShapeScope:
+        self._before.append(set_np_shape(self._active))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        set_np_shape(self._before.pop())
+
+
+def np_shape(active: bool = True) -> _NumpyShapeScope:
+    """Return a scope in which shapes have NumPy's meaning (or MXNet's, with ``active=False``).
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> with mx.util.np_shape():
+    ...     mx.nd.ones((2, 3)).sum().shape
+    ()
+    >>> mx.nd.ones((2, 3)).sum().shape
+    (1,)
+    """
+    return _NumpyShapeScope(active)
+
+
+def use_np_shape(func: Any) -> Any:
+    """Decorate a function, or all methods of a class, to run with NumPy's meaning of shapes.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> @mx.util.use_np_shape
+    ... def total(x):
+    ...     return x.sum()
+    >>> total(mx.nd.ones(3)).shape
+    ()
+    """
+    if inspect.isclass(func):
+        for name, method in list(vars(func).items()):
+            if inspect.isfunction(method):
+                setattr(func, name, use_np_shape(method))
+        return func
+    if not callable(func):
+        raise OpTypeError(f"use_np_shape decorates functions and classes, not {type(func).__name__}")
+
+    @functools.wraps(func)
+    def with_np_shape(*args: Any, **kwargs: Any) -> Any:
+        with np_shape():
+            return func(*args, **kwargs)
+
+    return with_np_shape
+
+
+def set_module(module: str) -> Callable[[Any], Any]:
+    """Return a decorator that says where an object belongs, for its repr and for documentation."""
+
+    def decorate(target: Any) -> Any:
+        target.__module__ = module
+        return target
+
+    return decorate
+
+
+def makedirs(d: str) -> None:
+    """Make a folder and its parents, unless they exist."""
+    os.makedirs(os.path.expanduser(d), exist_ok=True)
+
+
+def get_gpu_count() -> int:
+    """Return the number of usable GPUs."""
+    return context.num_gpus()
+
+
+def get_gpu_memory(gpu_dev_id: int = 0) -> tuple[int, int]:
+    """Return (free, total) bytes of a GPU."""
+    return context.gpu_memory_info(gpu_dev_id)
+
+
+__all__ = [
+    "get_gpu_count", "get_gpu_memory", "is_np_shape", "makedirs", "np_shape", "set_module", "set_np_shape",
+    "use_np_shape",
+]  # fmt: skip
