@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import dtypes
 from ..formula import Expr, const, input_, leaves, param, substitute
-from ..opdef import Attrs, Composite, Elementwise, Formula, Scalar, infer
+from ..opdef import Attrs, Composite, Elementwise, Formula, Scalar
 from .infer import Known
 from .ir import NO_ATTRS, Entry, Graph, Node, topological
 from .recompute import calls_of
@@ -40,18 +40,26 @@ class Fused(Elementwise):
     roots : tuple of Expr
     members : tuple of Node
         The nodes that it stands for.
+    shape : tuple of int
+    code : int
+        Shape and type of every output.
     """
 
-    def __init__(self, roots: tuple[Expr, ...], members: tuple[Node, ...]):
+    def __init__(self, roots: tuple[Expr, ...], members: tuple[Node, ...], shape: tuple[int, ...], code: int):
         super().__init__(_inputs_of_region, name="_fused", broadcast=True, differentiable=False, module=__name__)
-        self.roots, self.members = roots, members
+        self.roots, self.members, self.shape, self.code = roots, members, shape, code
 
     def formula(self, attrs: Attrs, n_inputs: int) -> Formula:
         return Formula(self.roots, ())
 
+    def check_arity(self, attrs: Attrs, n: int) -> None:
+        """Any number is right: a region of constants has no inputs."""
+
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
-        names = self.input_names(attrs, len(ins))
-        return ins, [infer.broadcast_shape("_fused", names, ins)] * len(self.roots)
+        return ins, [self.shape] * len(self.roots)
+
+    def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
+        return ins, [self.code] * len(self.roots)
 
 
 def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node: 0) -> Graph:
@@ -224,9 +232,9 @@ def _merge(unit: tuple[Node, ...], outside: list[Entry], moved: Moved, known: Kn
     roots = tuple(dict.fromkeys(value[e] for e in outside))
     used = sorted({leaf.label for leaf in leaves(roots) if leaf.kind == "input"})
     renumbered = {input_(old): input_(new) for new, old in enumerate(used)}
-    op = Fused(tuple(substitute(roots, renumbered)), unit)
-    last = unit[-1]
+    last, shape, code = unit[-1], known.shape(outside[0]), known.dtype(outside[0])
+    op = Fused(tuple(substitute(roots, renumbered)), unit, shape, code)
     new = Node(op, NO_ATTRS, tuple(inputs[i] for i in used), f"{last.name}_fused", None, last.source, last.order)
-    known.put(new, [known.shape(e) for e in outside[: len(roots)]], [known.dtype(e) for e in outside[: len(roots)]])
+    known.put(new, [shape] * len(roots), [code] * len(roots))
     for entry in outside:
         moved[entry] = (new, next(k for k, r in enumerate(roots) if r is value[entry]))

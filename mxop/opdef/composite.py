@@ -8,12 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..errors import MXNetError
 from . import infer, registry
 from .operator import Operator
 from .params import Attrs
 
-#: ``expand_infer(op, attrs, ins, outs, what)``: inference through the operators inside; set by :mod:`mxop.graph`.
-expand_infer: Callable | None = None
+_infer_inside: Callable | None = None
+
+
+def provide_inference(infer_inside: Callable) -> None:
+    """Tell how to infer through the operators inside: ``infer_inside(op, attrs, ins, outs, what)``; the graph layer's."""
+    global _infer_inside
+    _infer_inside = infer_inside
 
 
 class Composite(Operator):
@@ -46,10 +52,9 @@ class Composite(Operator):
         return self._inside(attrs, ins, outs, "type")
 
     def _inside(self, attrs: Attrs, ins: list, outs: list, what: str) -> tuple[list, list]:
-        if expand_infer is None:
-            from .. import graph  # noqa: F401  the graph layer provides expand_infer
-        assert expand_infer is not None
-        return expand_infer(self, attrs, ins, outs, what)
+        if _infer_inside is None:
+            raise MXNetError(f"operator {self.name}: inference needs the graph layer, which is not loaded")
+        return _infer_inside(self, attrs, ins, outs, what)
 
     def grad(
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]

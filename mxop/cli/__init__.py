@@ -1,0 +1,130 @@
+"""The commands of ``python -m mxop``: one file each.
+
+Commands import what they need when they run, so that ``--help`` is quick.  May import everything else in the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from ..errors import MXNetError
+
+
+class Stop(Exception):
+    """A command ends with this message for the user and exit status 1."""
+
+
+def _positive(text: str) -> int:
+    try:
+        value = int(float(text))  # 1e6 is easier to type
+    except (ValueError, OverflowError):
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return value
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line; each command's ``run`` takes the parsed options."""
+    parser = argparse.ArgumentParser(prog="python -m mxop", description="Operators defined once, as Python functions.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="one function becomes nd, sym, gradients, tests and a benchmark")
+    demo.add_argument("--input", metavar="X.npy", help="use this array of floating-point numbers, of any shape")
+    demo.add_argument("--output", metavar="PICTURE", help="where to draw f, f' and f'' (mxop_demo.png)")
+    demo.add_argument("--size", type=_positive, default=10_000_000, help="elements to time (10000000)")
+    for name, value in (("a", 1.0), ("b", 2.0), ("c", 3.0)):
+        demo.add_argument(f"-{name}", type=float, default=value, help=f"coefficient of the quadratic ({value:g})")
+    demo.set_defaults(run=_demo)
+
+    ops = commands.add_parser("ops", help="list the operators")
+    ops.add_argument("pattern", nargs="?", help="part of a name, or a pattern such as 'broadcast_*'")
+    ops.add_argument("--family", help="only this file of mxop/ops, such as math")
+    ops.add_argument("--hidden", action="store_true", help="also those whose names begin with an underscore")
+    ops.set_defaults(run=_ops)
+
+    info = commands.add_parser("info", help="say everything about one operator")
+    info.add_argument("name")
+    info.set_defaults(run=_info)
+
+    doctor = commands.add_parser("doctor", help="say what was found on this machine, and what is missing for what")
+    doctor.set_defaults(run=_doctor)
+
+    docs = commands.add_parser("docs", help="write the operator reference: one page per family, and an index")
+    docs.add_argument("folder")
+    docs.set_defaults(run=_docs)
+
+    stubs = commands.add_parser("stubs", help="write the .pyi files of the package")
+    stubs.add_argument("folder", nargs="?", help="the package folder (this one)")
+    stubs.set_defaults(run=_stubs)
+    return parser
+
+
+def _demo(options: argparse.Namespace) -> None:
+    from .demo import run
+
+    run(options)
+
+
+def _ops(options: argparse.Namespace) -> None:
+    from .operators import list_operators
+
+    list_operators(options.pattern, options.family, options.hidden)
+
+
+def _info(options: argparse.Namespace) -> None:
+    from ..opdef import describe
+
+    print(describe(options.name))
+
+
+def _doctor(options: argparse.Namespace) -> None:
+    from .doctor import run
+
+    run()
+
+
+def _docs(options: argparse.Namespace) -> None:
+    from .reference import write
+
+    print("\n".join(write(options.folder)))
+
+
+def _stubs(options: argparse.Namespace) -> None:
+    from .stubs import write
+
+    print("\n".join(write(options.folder)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit status.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The command line without the program; that of the process by default.
+    """
+    options = make_parser().parse_args(arguments)
+    try:
+        options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return 130
+    except (Stop, MXNetError) as problem:
+        return _complain(options.command, problem)
+    except MemoryError as problem:
+        return _complain(options.command, f"not enough memory{f' ({problem})' if str(problem) else ''}")
+    except OSError as problem:  # a file or folder that cannot be written
+        return _complain(options.command, problem)
+    return 0
+
+
+def _complain(command: str, problem: object) -> int:
+    sys.stdout.flush()
+    print(f"mxop {command}: {problem}", file=sys.stderr)
+    return 1
