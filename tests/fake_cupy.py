@@ -60,7 +60,7 @@ class _Interface:
                                     "version": 3}  # fmt: skip
 
 
-class ndarray(np.lib.mixins.NDArrayOperatorsMixin):  # noqa: N801  CuPy's name
+class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     """``cupy.ndarray`` over host memory."""
 
     def __init__(self, shape, dtype=float, memptr=None, strides=None, order="C"):
@@ -116,7 +116,9 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):  # noqa: N801  CuPy's name
         return self._host.copy()
 
     def set(self, host):
-        assert type(host) is np.ndarray and host.shape == self.shape and host.dtype == self.dtype, "set() does not convert"
+        assert type(host) is np.ndarray and host.shape == self.shape and host.dtype == self.dtype, (
+            "set() does not convert"
+        )
         self._host[...] = host
 
     def fill(self, value):
@@ -157,7 +159,7 @@ def _delegate(function):
     return run
 
 
-# ---- kernels ------------------------------------------------------------------------------------------------------------------------
+# ---- kernels ---------------------------------------------------------------------------------------------------------
 def _params(text):
     return [tuple(p.split()) for p in text.split(",") if p.strip()]
 
@@ -219,7 +221,9 @@ class ElementwiseKernel:
                 if kind in CTYPES:
                     scalars.append(_scalar(0 if isinstance(value, ndarray) else value, kind))
                 else:
-                    scalars.append({"float16": ctypes.c_float, "bool": ctypes.c_bool, "uint16": ctypes.c_ushort}[kind](0))
+                    scalars.append(
+                        {"float16": ctypes.c_float, "bool": ctypes.c_bool, "uint16": ctypes.c_ushort}[kind](0)
+                    )
         full = (ctypes.c_longlong * 8)(*((1,) * (8 - len(shape)) + tuple(shape)))
         host_library(self.source).run(full, *operands, *scalars)
 
@@ -283,7 +287,9 @@ def module(devices=2):
     runtime = types.SimpleNamespace(getDeviceCount=lambda: devices)
     cupy.cuda = types.SimpleNamespace(runtime=runtime, Device=Device, MemoryPointer=MemoryPointer)
     cupy.ndarray, cupy.ElementwiseKernel, cupy.ReductionKernel = ndarray, ElementwiseKernel, ReductionKernel
-    cupy.asarray = lambda a, dtype=None: _wrap(np.asarray(_plain(a) if not isinstance(a, np.ndarray) else a, dtype), True)
+    cupy.asarray = lambda a, dtype=None: _wrap(
+        np.asarray(_plain(a) if not isinstance(a, np.ndarray) else a, dtype), True
+    )
     cupy.array = lambda a, dtype=None: _wrap(np.array(_plain(a) if not isinstance(a, np.ndarray) else a, dtype), True)
     cupy.asnumpy = lambda a: a.get()
     pool = _Pool()

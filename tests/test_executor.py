@@ -21,7 +21,7 @@ def bound(symbol, grad_req="write", **arrays):
     return symbol.bind(mx.cpu(), args, {k: nd.zeros(v.shape) for k, v in args.items()}, grad_req)
 
 
-# ---- attributes -----------------------------------------------------------------------------------------------------------
+# ---- attributes -----------------------------------------------------------------------------------------------------
 def test_attributes_of_an_executor():
     y = sym.Group([a * b, sym.exp(a, name="e")])
     ex = bound(y, a=[1, 2], b=[3, 4])
@@ -86,7 +86,7 @@ def test_strided_arrays_are_read_and_written_in_place():
     assert values([grads]) == [[[0, 2, 4], [6, 8, 10]]]
 
 
-# ---- gradients -----------------------------------------------------------------------------------------------------------------
+# ---- gradients ------------------------------------------------------------------------------------------------------
 def test_backward_can_run_again_with_other_head_gradients():
     ex = bound(sym.exp(a) * b, a=[0, 0], b=[5, 7])
     ex.forward(is_train=True)
@@ -127,7 +127,7 @@ def test_losses_need_no_head_gradients():
         assert values(ex.grad_arrays) == [[6, 6]]
         ex = bound(sym.Group([sym.test_executor_loss(a * 3), a * b]), a=[1, 2], b=[1, 1])
         ex.forward(is_train=True)
-        with pytest.raises(mx.MXNetError, match="_mul.*output' is not that of a loss function"):
+        with pytest.raises(mx.MXNetError, match=r"_mul.*output' is not that of a loss function"):
             ex.backward()
         ex.backward([None, nd.ones((2,))])
         assert values(ex.grad_arrays) == [[7, 7], [1, 2]]
@@ -234,7 +234,7 @@ def test_no_rule():
         unregister("test_executor_opaque")
 
 
-# ---- shapes and types ------------------------------------------------------------------------------------------------------------
+# ---- shapes and types -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64", "uint8", "int8"])
 def test_types(dtype):
     ex = (sym.square(a) + b * 2).simple_bind(mx.cpu(), type_dict={"a": dtype}, a=(3,))
@@ -272,7 +272,7 @@ def test_reshape():
     assert values(small.forward(a=nd.ones((2, 3)))) == [[[3] * 4] * 2]
     with pytest.raises(ValueError, match=r"'a' would grow from \(5, 3\) to \(6, 3\)"):
         ex.reshape(a=(6, 3))
-    with pytest.raises(ValueError, match="'f_weight' would change.*partial_shaping"):
+    with pytest.raises(ValueError, match=r"'f_weight' would change.*partial_shaping"):
         ex.reshape(a=(5, 2))
     large = ex.reshape(partial_shaping=True, allow_up_sizing=True, a=(6, 4))
     assert {k: v.shape for k, v in large.arg_dict.items()} == {"a": (6, 4), "f_weight": (4, 4), "f_bias": (4,)}
@@ -289,7 +289,7 @@ def test_copy_params_from():
     ex.copy_params_from({"zz": nd.zeros((2,))}, allow_extra_params=True)
 
 
-# ---- what can be wrong ---------------------------------------------------------------------------------------------------------------
+# ---- what can be wrong ----------------------------------------------------------------------------------------------
 ONE, TWO, THREE = nd.ones((1,)), nd.ones((2,)), nd.ones((3,))
 
 
@@ -340,7 +340,7 @@ def test_wrong_head_gradients(grads, message):
         ex.backward(grads)
 
 
-# ---- looking inside ------------------------------------------------------------------------------------------------------------------
+# ---- looking inside -------------------------------------------------------------------------------------------------
 def test_monitor():
     seen = []
     y = sym.exp(sym.FullyConnected(a, num_hidden=2, name="fc"), name="e")
@@ -394,3 +394,30 @@ def test_running_does_not_record():
         z = (x * 3).sum()
     z.backward()
     assert x.grad.asnumpy().tolist() == [3, 3] and y.asscalar() == 6
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (lambda F, heads, inputs, outputs: [F.sum(heads[0])], r"gradient of 'a' has shape \(1,\).*argument \(2,\)"),
+        (lambda F, heads, inputs, outputs: [F.cast(heads[0], dtype="float16")], "dtype float16, the argument .* float32"),
+    ],
+)
+def test_a_rule_that_gives_another_shape_or_type(rule, message):
+    @kernel
+    def test_executor_rule(data):
+        """An operator with a wrong gradient."""
+
+    test_executor_rule.shape(lambda data: data)
+    test_executor_rule.cpu(lambda inputs, outputs: np.copyto(np.asarray(outputs[0]), np.asarray(inputs[0])))
+    test_executor_rule.gradient(rule)
+    try:
+        with pytest.raises(mx.MXNetError, match=message):
+            sym.test_executor_rule(a, name="wrong").simple_bind(mx.cpu(), a=(2,))
+    finally:
+        unregister("test_executor_rule")
+
+
+def test_arrays_of_another_device():
+    with pytest.raises(mx.MXNetError, match="'a' is on cpu"):
+        (a * 2).bind(mx.gpu(0), [nd.ones((2,))])

@@ -62,7 +62,7 @@ def same(on_gpu, on_cpu, rtol=None, atol=None):
     np.testing.assert_allclose(on_gpu.asnumpy(), on_cpu.asnumpy(), rtol=rtol, atol=atol)
 
 
-# ---- arrays -------------------------------------------------------------------------------------------------------------------------
+# ---- arrays ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"])
 def test_transfers_keep_every_type(gpu, dtype):
     for shape in ((3, 4), (), (0, 2), (5,)):
@@ -162,7 +162,7 @@ def test_two_devices(gpu):
     same(b, a + a)
 
 
-# ---- elementwise ----------------------------------------------------------------------------------------------------------------------
+# ---- elementwise -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_elementwise(gpu, dtype):
     a, b = both((3, 4), gpu, dtype)
@@ -196,7 +196,13 @@ def test_integers(gpu):
     for dtype in ("int32", "uint8", "int64", "int8"):
         a, b = both((3, 4), gpu, dtype)
         zero = nd.array([0, 1, 2, 3], dtype=dtype)
-        for f in (lambda x, y: x + y, lambda x, y: x / y, lambda x, y: x % y, nd.broadcast_minimum, lambda x, y: x * 2.75):
+        for f in (
+            lambda x, y: x + y,
+            lambda x, y: x / y,
+            lambda x, y: x % y,
+            nd.broadcast_minimum,
+            lambda x, y: x * 2.75,
+        ):
             same(f(b, zero.as_in_context(gpu)), f(a, zero))
         same(nd.sqrt(b), nd.sqrt(a))
         same(nd.smooth_l1(b, scalar=1.5), nd.smooth_l1(a, scalar=1.5))
@@ -255,7 +261,7 @@ def test_fused_formulas(gpu):
     same(b, a)
 
 
-# ---- reductions -------------------------------------------------------------------------------------------------------------------------
+# ---- reductions ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min", "norm", "nansum"])
 def test_reductions(gpu, name):
     a, b = both((3, 1, 4), gpu)
@@ -299,7 +305,7 @@ def test_float16_sums_do_not_lose_bits(gpu):
     assert nd.ones((4096,), dtype="float16", ctx=gpu).sum().asscalar() == 4096
 
 
-# ---- kernels, views and composites ----------------------------------------------------------------------------------------------------------
+# ---- kernels, views and composites -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_products(gpu, dtype):
     a, b = both((3, 4), gpu, dtype)
@@ -364,13 +370,15 @@ def test_a_kernel_without_gpu_function_says_so(gpu):
 
     try:
         only.shape(lambda data: data)
-        with pytest.raises(DeviceError, match=r"only_on_the_cpu has no GPU function; give one with @only_on_the_cpu.gpu"):
+        with pytest.raises(
+            DeviceError, match=r"only_on_the_cpu has no GPU function; give one with @only_on_the_cpu.gpu"
+        ):
             nd.only_on_the_cpu(nd.ones((2,), ctx=gpu))
     finally:
         mx.op.unregister("only_on_the_cpu")
 
 
-# ---- gradients --------------------------------------------------------------------------------------------------------------------------------
+# ---- gradients -------------------------------------------------------------------------------------------------------
 FUNCTIONS = {
     "sigmoid": lambda x: nd.sigmoid(x) * 3,
     "power": lambda x: x**2.5,
@@ -442,7 +450,7 @@ def test_function_of_the_user(gpu):
     assert b.grad.asnumpy().tolist() == [2, 2, 2] and b.grad.context == gpu
 
 
-# ---- graphs -----------------------------------------------------------------------------------------------------------------------------------
+# ---- graphs ----------------------------------------------------------------------------------------------------------
 def test_executor(gpu):
     data, weight, bias = (mx.sym.Variable(n) for n in ("data", "weight", "bias"))
     net = mx.sym.FullyConnected(data, weight, bias, num_hidden=5)
@@ -462,7 +470,7 @@ def test_executor(gpu):
         same(on_gpu, on_cpu, rtol=1e-4, atol=1e-5)
 
 
-# ---- every operator ---------------------------------------------------------------------------------------------------------------------------------
+# ---- every operator --------------------------------------------------------------------------------------------------
 def names_with_records():
     from mxop import records
 
@@ -470,17 +478,20 @@ def names_with_records():
 
 
 #: The simulation compiles every kernel with the host's slow compiler: a few operators of each kind, one type, two orders.
-SAMPLE = ("tanh", "broadcast_div", "_plus_scalar", "sum", "transpose", "dot")
+SAMPLE = ("tanh", "broadcast_div", "_plus_scalar", "sum", "max", "transpose", "slice", "dot", "softmax", "where")
 
 
+@pytest.mark.parametrize("gpu", [SIMULATED], indirect=True)
+@pytest.mark.parametrize("name", SAMPLE)
+def test_check_op_in_the_simulation(gpu, name):
+    mx.test_utils.check_op(name, device=gpu, orders=2, dtypes=["float64"])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("gpu", ["cuda"], indirect=True)
 @pytest.mark.parametrize("name", names_with_records())
-def test_check_op(gpu, name, request):
-    if simulated(request):
-        if name not in SAMPLE:
-            pytest.skip("on a CUDA device only; the simulation takes a sample")
-        mx.test_utils.check_op(name, device=gpu, orders=2, dtypes=["float64"])
-    else:
-        mx.test_utils.check_op(name, device=gpu)
+def test_check_op(gpu, name):
+    mx.test_utils.check_op(name, device=gpu)
 
 
 def test_consistency(gpu):

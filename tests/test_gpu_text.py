@@ -26,7 +26,7 @@ ARCHITECTURE = "--gpu-architecture=compute_90"
 WIDE = {"digamma", "polygamma"}
 
 
-# ---- what there is to compile -------------------------------------------------------------------------------------------------
+# ---- what there is to compile ----------------------------------------------------------------------------------------
 def calls_of(op):
     """Yield parameters for every choice that has a formula of its own."""
     given = {p.name: 1 for p in op.spec.params if p.required and not p.choices}
@@ -96,7 +96,7 @@ def source_of(kernels):
     return text.standalone_prologue(kernels) + "".join(k.standalone(f"k{i}") for i, k in enumerate(kernels))
 
 
-# ---- NVRTC ------------------------------------------------------------------------------------------------------------------------
+# ---- NVRTC -----------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def nvrtc():
     path = find_nvrtc()
@@ -140,7 +140,7 @@ def test_nothing_is_fast_math():
     assert "__expf" not in words and "__fdividef" not in words
 
 
-# ---- the same text on the host ------------------------------------------------------------------------------------------------------
+# ---- the same text on the host ---------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def host():
     if find_host() is None:
@@ -173,7 +173,10 @@ def host_results(library, name, kernel, values, arrays):
     scalar = CTYPES[text._PARAM[kernel.ctype]]
     number = float if kernel.compute in dtypes.FLOATS else int
     getattr(library, name)(
-        *map(pointer, arrays), *(scalar(number(v)) for v in values), *map(pointer, out), ctypes.c_longlong(arrays[0].size)
+        *map(pointer, arrays),
+        *(scalar(number(v)) for v in values),
+        *map(pointer, out),
+        ctypes.c_longlong(arrays[0].size),
     )
     return out
 
@@ -232,9 +235,14 @@ def test_generated_integer_text_agrees_with_the_cpu(host):
         limits = np.iinfo(dtype)
         special = [v for v in (0, 1, -1, 2, -3, 7, limits.min, limits.max) if limits.min <= v <= limits.max]
         grid = np.array(list(itertools.product(special, repeat=2))).T
-        arrays = [np.concatenate([grid[k % 2], rng.integers(-9 if limits.min else 0, 10, 500)]).astype(dtype) for k in range(n)]
+        arrays = [
+            np.concatenate([grid[k % 2], rng.integers(-9 if limits.min else 0, 10, 500)]).astype(dtype)
+            for k in range(n)
+        ]
         call = attrs.replaced(**dict.fromkeys(kernel.params, 2.75)) if kernel.params else attrs
-        values = run._values(op, op.formula(attrs, n), [2.75] * len(kernel.params), kernel.compute, dtypes.code_of(dtype))
+        values = run._values(
+            op, op.formula(attrs, n), [2.75] * len(kernel.params), kernel.compute, dtypes.code_of(dtype)
+        )
         expected = core.invoke_req(op, [mx.nd.array(a, dtype=dtype) for a in arrays], call, None, 1)
         found = host_results(library, f"k{i}", kernel, values, arrays)
         for a, b in zip(found, expected if isinstance(expected, list) else [expected], strict=True):
@@ -246,7 +254,7 @@ def test_generated_conversions_agree_with_the_cpu(host):
     cases = [(s, t, req, text.of_copy(s, t, req)) for s, t in itertools.product(codes, codes) for req in (WRITE, ADD)]
     library = host(source_of([c[-1] for c in cases]))
     rng = np.random.default_rng(7)
-    for i, (source, target, req, kernel) in enumerate(cases):
+    for i, (source, target, req, _) in enumerate(cases):
         points = rng.uniform(0, 100, 300) if source in dtypes.FLOATS else rng.integers(0, 100, 300)
         if source in dtypes.FLOATS and target in dtypes.FLOATS:
             tiny = [0, -0.0, 1e-8, 6e-5, 6.1e-5, 65504, 65519, 65520, 1e6, 1e-40, np.inf, -np.inf, np.nan]
@@ -278,7 +286,10 @@ def test_generated_float16_text_agrees_with_the_cpu(host):
         expected = [mx.nd.array(a, dtype="float16") for a in out]
         core.invoke_req(op, [mx.nd.array(a, dtype="float16") for a in arrays], call, expected, req)
         getattr(library, f"k{i}")(
-            *map(pointer, arrays), *[ctypes.c_float(1.25)] * len(kernel.params), *map(pointer, out), ctypes.c_longlong(400)
+            *map(pointer, arrays),
+            *[ctypes.c_float(1.25)] * len(kernel.params),
+            *map(pointer, out),
+            ctypes.c_longlong(400),
         )
         for a, b in zip(out, expected, strict=True):
             np.testing.assert_allclose(a, b.asnumpy(), rtol=2e-3, err_msg=f"{op.name} req {req}")
@@ -303,7 +314,9 @@ def test_generated_reductions_agree_with_the_cpu(host):
             getattr(library, f"k{i}")(pointer(a), count, pointer(out), ctypes.c_longlong(5), ctypes.c_longlong(columns))
             expected = core.invoke_req(op, [mx.nd.array(a, dtype=dtype)], attrs, None, 1).asnumpy()
             rtol = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-3}.get(dtype, 0)
-            np.testing.assert_allclose(out, expected, rtol=rtol, err_msg=f"{op.name} {dict(attrs)} {dtype} of {columns}")
+            np.testing.assert_allclose(
+                out, expected, rtol=rtol, err_msg=f"{op.name} {dict(attrs)} {dtype} of {columns}"
+            )
 
 
 def test_a_reduction_of_nothing_has_the_value_of_its_identity():
@@ -316,11 +329,11 @@ def test_a_reduction_of_nothing_has_the_value_of_its_identity():
 
 def test_missing_integer_form_is_named():
     kernel = text.ElementwiseText((mx.op.F.exp(mx.formula.input_(0)),), (), (4,), (4,), dtypes.INT32, (WRITE,), "some")
-    with pytest.raises(mx.MXNetError, match="operator some: primitive exp has no integer form.*int32"):
+    with pytest.raises(mx.MXNetError, match=r"operator some: primitive exp has no integer form.*int32"):
         _ = kernel.operation
 
 
-# ---- machines without a GPU -----------------------------------------------------------------------------------------------------------
+# ---- machines without a GPU ------------------------------------------------------------------------------------------
 def without_cupy(code):
     """Run code in a process in which CuPy cannot be found."""
     hide = "import sys; sys.modules['cupy'] = None\n"

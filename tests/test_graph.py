@@ -32,7 +32,7 @@ def evaluate(symbol, **arrays):
     return symbol.eval(**{k: nd.array(v) for k, v in arrays.items()})[0].asnumpy()
 
 
-# ---- the representation ---------------------------------------------------------------------------------------------------
+# ---- the representation ---------------------------------------------------------------------------------------------
 def test_nodes_come_after_what_they_need():
     y = sym.exp(a) * b + sym.exp(a)
     graph = Graph(y._entries)
@@ -60,7 +60,7 @@ def test_a_graph_of_any_depth():
     del y, copied
 
 
-# ---- gradients ----------------------------------------------------------------------------------------------------------------
+# ---- gradients ------------------------------------------------------------------------------------------------------
 def test_gradients_of_any_order():
     x = np.array([0.3, -1.2, 2.0])
     y = sym.sin(a) * a
@@ -128,7 +128,7 @@ def test_a_missing_rule_says_which_order():
     try:
         y = sym.exp(sym.test_graph_first(a, name="f"), name="e")
         first = y.gradient(["a"])
-        with pytest.raises(mx.MXNetError, match=r"test_graph_second has no gradient rule.*order 2.*@test_graph_second.gradient"):
+        with pytest.raises(mx.MXNetError, match=r"test_graph_second has no gradient rule.*order 2.*@test_graph_second\.grad"):
             first.gradient(["a"])
     finally:
         unregister("test_graph_first")
@@ -159,7 +159,7 @@ def test_wrong_rules_say_what_is_wrong(rule, message):
         unregister("test_graph_rule")
 
 
-# ---- expanding and simplifying ------------------------------------------------------------------------------------------------------
+# ---- expanding and simplifying --------------------------------------------------------------------------------------
 def test_composites_are_expanded_to_the_ground():
     @composite
     def test_graph_inner(F, data):
@@ -210,7 +210,7 @@ def test_what_copies_is_dropped():
 
 def test_nothing_that_changes_a_value_is_dropped():
     special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan])
-    for y in (a * 0, a - a, (a + 1) - 1, a / a, a + 0.0, a * 1.0, sym.log(sym.exp(a)), -(-a), sym.maximum(a, a)):
+    for y in (a * 0, a - a, (a + 1) - 1, a / a, a + 0.0, a * 1.0, sym.log(sym.exp(a)), (-a) * -1.0, sym.maximum(a, a)):
         with np.errstate(all="ignore"):
             expected = nd.array(special)
             ex = y.bind(mx.cpu(), [expected])
@@ -235,7 +235,7 @@ def test_passes_by_name():
         optimize(graph, known, ["simplfy"])
 
 
-# ---- the verifier ---------------------------------------------------------------------------------------------------------------------
+# ---- the verifier ---------------------------------------------------------------------------------------------------
 def test_the_verifier():
     exp, add = get("exp"), get("elemwise_add")
     x = Node(None, exp.parse({}), (), "x")
@@ -258,11 +258,11 @@ def test_the_verifier():
     with pytest.raises(mx.MXNetError, match="nothing is known"):
         verify(Graph([(Node(exp, exp.parse({}), ((good, 0),), "new"), 0)]), known)
     known.put(good, [(3,)], [0])
-    with pytest.raises(mx.MXNetError, match="damaged after pass 'mine'.*said to be"):
+    with pytest.raises(mx.MXNetError, match=r"damaged after pass 'mine'.*said to be"):
         verify(Graph([(good, 0)]), known, "mine")
 
 
-# ---- fusion ------------------------------------------------------------------------------------------------------------------------------
+# ---- fusion ---------------------------------------------------------------------------------------------------------
 def fused(symbol, **options):
     graph, known = solved(symbol, **options)
     result = fuse(optimize(graph, known), known)
@@ -309,12 +309,12 @@ def test_integers_that_are_computed_as_reals_are_not_fused():
 
 def test_limits():
     many = [sym.Variable(f"v{k}") for k in range(40)]
-    graph = fused(sym.add_n(*[sym.exp(v) for v in many[:8]]) + sym.add_n(*[sym.sin(v) for v in many[8:16]]))
+    sums = sym.add_n(*[sym.exp(v) for v in many[:8]]) + sym.add_n(*[sym.sin(v) for v in many[8:16]])
     y = many[0]
     for v in many[1:]:
         y = sym.sin(y * v)
-    for graph in (graph, fused(y), fused(sym.Group([sym.exp(a * k) * b for k in range(1, 30)]))):
-        for node in graph.nodes:
+    for large in (sums, y, sym.Group([sym.exp(a * k) * b for k in range(1, 30)])):
+        for node in fused(large).nodes:
             if isinstance(node.op, Fused):
                 assert len(node.inputs) <= MAX_INPUTS and node.n_outputs <= MAX_OUTPUTS
                 assert sum(len(m.inputs) > 0 for m in node.op.members) <= MAX_INSTRUCTIONS
@@ -335,7 +335,7 @@ def test_the_backward_pass_of_a_chain_is_one_call():
     assert len(ex._train) == 1 and len(ex._backward) == 1
 
 
-# ---- recomputation ---------------------------------------------------------------------------------------------------------------------------
+# ---- recomputation --------------------------------------------------------------------------------------------------
 def training_graph(symbol, shape=(4,)):
     graph = Graph(symbol._entries)
     heads = [sym.Variable(f"h{k}")._entries[0] for k in range(len(graph.outputs))]
@@ -363,7 +363,7 @@ def test_values_that_matrix_products_read_are_kept():
     assert not [n for n in recompute(whole, 1, known).nodes if n.name.endswith("_again")]
 
 
-# ---- the memory plan ---------------------------------------------------------------------------------------------------------------------------
+# ---- the memory plan ------------------------------------------------------------------------------------------------
 def plan_of(symbol, shape=(1000,)):
     graph, known = solved(symbol, shape=shape)
     results = [Result(e, f"array {k}") for k, e in enumerate(graph.outputs)]
@@ -399,7 +399,7 @@ def test_reshapes_are_views():
     assert len(plan.alias) == 1 and len(plan.buffers) == 1
 
 
-# ---- fused = unfused = eager ------------------------------------------------------------------------------------------------------------------------
+# ---- fused = unfused = eager ----------------------------------------------------------------------------------------
 UNARY = [
     lambda F, x: F.sin(x), lambda F, x: F.tanh(x), lambda F, x: F.square(x) * 0.5, lambda F, x: x * 1.5 + 0.25,
     lambda F, x: F.sigmoid(x), lambda F, x: F.relu(x), lambda F, x: 1.0 - x, lambda F, x: F.exp(-F.square(x)),
@@ -492,7 +492,7 @@ def test_ten_thousand_random_graphs(program, seed, reqs):
     check_program(program, seed, reqs)
 
 
-# ---- size ---------------------------------------------------------------------------------------------------------------------------------------------
+# ---- size -----------------------------------------------------------------------------------------------------------
 def test_binding_takes_linear_time():
     seconds = []
     for length in (500, 5_000):

@@ -19,7 +19,7 @@ def np_shape(monkeypatch):
     monkeypatch.setattr(import_module("mxop.opdef.reduction"), "_numpy_shape", [True])
 
 
-# ---- shapes ---------------------------------------------------------------------------------------------------------------
+# ---- shapes ---------------------------------------------------------------------------------------------------------
 def test_the_example_of_the_tutorial():
     a = sym.Variable("a", shape=(2, 0))
     b = sym.Variable("b")
@@ -87,7 +87,7 @@ def test_sizes_beyond_32_bits():
     assert sym.exp(sym.reshape(a, shape=(-1,))).infer_shape(a=shape) == ([shape], [(2**51,)], [])
 
 
-# ---- types ------------------------------------------------------------------------------------------------------------------
+# ---- types ----------------------------------------------------------------------------------------------------------
 def test_types_follow_in_both_directions():
     f16, i32 = np.float16, np.int32
     assert (a + b).infer_type(b="int32") == ([i32, i32], [i32], [])
@@ -101,7 +101,7 @@ def test_types_follow_in_both_directions():
     assert (a > b).infer_type(a="int32") == ([i32, i32], [i32], [])
 
 
-# ---- errors -----------------------------------------------------------------------------------------------------------------
+# ---- errors ---------------------------------------------------------------------------------------------------------
 def test_an_error_says_where_what_and_why():
     line = __import__("sys")._getframe().f_lineno + 1
     y = sym.exp(a) * sym.reshape(b, shape=(-1, 2))
@@ -153,7 +153,7 @@ def test_a_contradiction_found_from_behind_names_the_argument():
         unregister("test_infer_pair")
 
 
-# ---- composites ---------------------------------------------------------------------------------------------------------------
+# ---- composites -----------------------------------------------------------------------------------------------------
 def test_composites_infer_through_what_they_call():
     @composite
     def test_infer_layer(F, data, weight):
@@ -190,7 +190,7 @@ def test_a_composite_that_is_wrong_says_so():
         unregister("test_infer_wrong")
 
 
-# ---- size -----------------------------------------------------------------------------------------------------------------------
+# ---- size -----------------------------------------------------------------------------------------------------------
 def chain(length):
     y = a
     for i in range(length):

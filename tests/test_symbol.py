@@ -25,7 +25,7 @@ def last_node(symbol):
     return node["name"], node["op"], node.get("attrs")
 
 
-# ---- names ------------------------------------------------------------------------------------------------------------
+# ---- names ----------------------------------------------------------------------------------------------------------
 OPERATORS = {
     "a + b": ("_plus0", "elemwise_add", None), "a + 1": ("_plusscalar0", "_plus_scalar", {"scalar": "1"}),
     "1.0 + a": ("_plusscalar0", "_plus_scalar", {"scalar": "1.0"}), "a - b": ("_minus0", "elemwise_sub", None),
@@ -108,7 +108,7 @@ def test_repr():
     assert repr(sym.Group([a + b, b])) == "<Symbol group [_plus0, b]>"
 
 
-# ---- automatic variables and listing ------------------------------------------------------------------------------------
+# ---- automatic variables and listing --------------------------------------------------------------------------------
 def test_missing_inputs_become_variables():
     assert sym.quadratic().list_arguments() == ["quadratic0_data"]
     assert sym.broadcast_add(sym.Variable("a")).list_arguments() == ["a", "broadcast_add0_rhs"]
@@ -150,7 +150,7 @@ def test_outputs_as_a_list():
     assert sp[0:2].list_outputs() == ["sp_output0", "sp_output1"] and sp[-1].list_outputs() == ["sp_output2"]
     with pytest.raises(IndexError, match="output 5"):
         sp[5]
-    with pytest.raises(ValueError, match='name "sp_output4".*did you mean'):
+    with pytest.raises(ValueError, match=r'name "sp_output4".*did you mean'):
         sp["sp_output4"]
     with pytest.raises(ValueError, match="several"):
         sym.Group([sp, sp])["sp_output1"]
@@ -168,7 +168,7 @@ def test_group():
             sym.Group(wrong)
 
 
-# ---- composition -----------------------------------------------------------------------------------------------------------
+# ---- composition ----------------------------------------------------------------------------------------------------
 def test_composition_by_call_leaves_the_original_alone():
     net = sym.FullyConnected(sym.Variable("data"), name="n1", num_hidden=2)
     before = net.tojson()
@@ -235,7 +235,7 @@ def test_a_symbol_has_no_value():
         hash(a)
 
 
-# ---- attributes ----------------------------------------------------------------------------------------------------------------
+# ---- attributes -----------------------------------------------------------------------------------------------------
 def test_variable_attributes():
     v = sym.Variable("v", shape=(2, 3), dtype="float16", lr_mult=2, wd_mult=0.5, init='["one", {}]', attr={"__foo__": "bar"},
                      stype="default", profiler_scope="p", __k__="z")  # fmt: skip
@@ -275,7 +275,7 @@ def test_attributes_set_on_a_copy_stay_there():
     assert q.eval(q=mx.nd.array([5]))[0].asscalar() == 15
 
 
-# ---- text and files -----------------------------------------------------------------------------------------------------------------
+# ---- text and files -------------------------------------------------------------------------------------------------
 def test_debug_str():
     assert sym.Group([sym.Variable("x"), sym.Variable("x") + 1]).debug_str() == (
         "Symbol Outputs:\n\toutput[0]=x(0)\n\toutput[1]=_plusscalar0(0)\nVariable:x\nVariable:x\n--------------------\n"
@@ -375,7 +375,7 @@ def test_files_that_are_no_graph(nodes, head, message):
 
 def test_wrong_files(tmp_path):
     for text in ("{}", "garbage"):
-        with pytest.raises(mx.MXNetError, match="invalid symbol.json"):
+        with pytest.raises(mx.MXNetError, match=r"invalid symbol\.json"):
             sym.load_json(text)
     with pytest.raises(TypeError):
         sym.load_json(3)
@@ -383,7 +383,7 @@ def test_wrong_files(tmp_path):
         sym.load(str(tmp_path / "absent"))
 
 
-# ---- functions made from the registry ---------------------------------------------------------------------------------------------
+# ---- functions made from the registry -------------------------------------------------------------------------------
 def test_functions_have_signatures_and_documentation():
     text = str(inspect.signature(sym.clip))
     assert text.startswith("(data") and "a_min" in text and "name=None" in text

@@ -265,13 +265,15 @@ cdef class NDArray(Array):
         """
         if stype not in (None, "default"):
             raise OpTypeError(f"attach_grad: stype={stype!r} is not supported; gradients are dense")
-        cdef Array grad = alloc_like(self)
-        grad.device_id = self.device_id
+        cdef Array grad
         if self.gpu is not None:
             from mxop._gpu import device
             grad = device.zeros_like(self)
-        elif grad.size:
-            as_numpy(grad)[...] = 0
+        else:
+            grad = alloc_like(self)
+            grad.device_id = self.device_id
+            if grad.size:
+                as_numpy(grad)[...] = 0
         tape.mark_variable(self, grad, grad_req)
 
     def backward(self, out_grad=None, retain_graph=False, train_mode=True):

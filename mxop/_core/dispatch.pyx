@@ -104,14 +104,16 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
     (out_shape,), (out_type,) = cached_inference(op, attrs, (source.shape_tuple(),), (source.dtype,))
     out = output_list(op, out, 1)[0]
     if out is None:
-        result = alloc_tuple(out_shape, out_type)
-        result.device_id = source.device_id
         req = REQ_WRITE
+        result = None
+        if source.gpu is None:
+            result = alloc_tuple(out_shape, out_type)
+            result.device_id = source.device_id
     else:
         result = prepared_output(op, out, out_shape, out_type)
     if source.gpu is not None:
         from mxop._gpu import run as gpu_run
-        result = gpu_run.reduction(op, attrs, source, axes, None if out is None else result, out_shape, out_type, req)
+        result = gpu_run.reduction(op, attrs, source, axes, result, out_shape, out_type, req)
     else:
         reduce_cpu(call, source, axes, result, req)
     if is_recording():

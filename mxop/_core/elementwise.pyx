@@ -199,7 +199,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
     if first.gpu is not None:
         from mxop._gpu import run as gpu_run
         return finish_gpu(call.op, call, inputs, values, out, gpu_run.elementwise(
-            call, list(inputs), [values[k].d for k in range(len(call.formula.params))], out, req))
+            call, list(inputs), gpu_values(first.dtype, values, len(call.formula.params)), out, req))
     return run_large(call, inputs, values, out, req, same)
 
 
@@ -220,6 +220,16 @@ cdef list run_plain(ElementwiseCall call, Program program, PyObject** items, int
         pointers[n_in + k] = result.data
         results.append(result)
     return results if program.run_tiny(first.size, pointers, values) else None
+
+
+cdef list gpu_values(int dtype, const Value* values, int n):
+    """Return the parameters of a call as Python numbers: whole ones for integer data."""
+    cdef bint whole = dtype not in dtypes.FLOATS
+    cdef list found = []
+    cdef int k
+    for k in range(n):
+        found.append(values[k].i if whole and values[k].d == <double>values[k].i else values[k].d)
+    return found
 
 
 cdef list listed(PyObject** items, int n):

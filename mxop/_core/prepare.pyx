@@ -117,9 +117,26 @@ def _like(Array a):
     return b
 
 
+cdef class GpuFormulaCall(Call):
+    """A fused formula on GPU arrays: one kernel."""
+
+    cdef object roots
+    cdef list inputs, outputs, reqs
+
+    cdef int execute(self) except -1:
+        from mxop._gpu import run as gpu_run
+        gpu_run.formula(self.roots, self.inputs, self.outputs, self.reqs)
+        return 0
+
+
 def prepare_formula(roots, list inputs, list outputs, list reqs):
     """Return a :class:`Call` of a fused formula over ``input_(0)`` and on, without parameters."""
     cdef int ctype
+    cdef GpuFormulaCall on_gpu
+    if (<Array>outputs[0]).gpu is not None:
+        on_gpu = GpuFormulaCall()
+        on_gpu.roots, on_gpu.inputs, on_gpu.outputs, on_gpu.reqs = tuple(roots), inputs, outputs, reqs
+        return on_gpu
     formula = Formula(tuple(roots), ())
     ctype = formula.compute_type((<Array>inputs[0]).dtype if inputs else (<Array>outputs[0]).dtype)
     listing = compile_program(formula.roots, len(inputs), lambda name: interp.has_instruction(name, ctype))

@@ -132,11 +132,12 @@ cdef int copy_into(Array source, Array target, int req) except -1:
 
 cdef Array contiguous_copy(Array a):
     """Return a C-order copy."""
-    cdef Array result = alloc_like(a)
-    result.device_id = a.device_id
+    cdef Array result
     if a.gpu is not None:
         from mxop._gpu import device
         return device.contiguous_copy(a)
+    result = alloc_like(a)
+    result.device_id = a.device_id
     copy_into(a, result, REQ_WRITE)
     return result
 
@@ -150,4 +151,4 @@ def copy(Array source, Array target, int req=REQ_WRITE):
 
 def contiguous(Array a):
     """Return the array itself when it is contiguous, else a C-order copy."""
-    return a if a.contiguous and a.gpu is None else contiguous_copy(a)
+    return a if a.contiguous else contiguous_copy(a)

@@ -18,7 +18,7 @@ _cupy: Any = None
 _checked: set[int] = set()
 
 
-# ---- finding it ---------------------------------------------------------------------------------------------------------
+# ---- finding it ------------------------------------------------------------------------------------------------------
 def _load(what: str) -> Any:
     """Import CuPy, or raise DeviceError for `what`."""
     global _cupy
@@ -27,10 +27,14 @@ def _load(what: str) -> Any:
             import cupy
         except ModuleNotFoundError as problem:
             if problem.name != "cupy":
-                raise DeviceError(f"{what} needs CuPy, whose import failed ({problem}); install it anew: {_INSTALL}") from None
+                raise DeviceError(
+                    f"{what} needs CuPy, whose import failed ({problem}); install it anew: {_INSTALL}"
+                ) from None
             raise DeviceError(f"{what} needs CuPy, which is not installed: {_INSTALL}") from None
         except ImportError as problem:  # installed, but for another version of CUDA
-            raise DeviceError(f"{what} needs CuPy, whose import failed ({problem}); install it anew: {_INSTALL}") from None
+            raise DeviceError(
+                f"{what} needs CuPy, whose import failed ({problem}); install it anew: {_INSTALL}"
+            ) from None
         _cupy = cupy
     return _cupy
 
@@ -79,7 +83,7 @@ def id_of(array: Any) -> int:
     return int(array.device.id)
 
 
-# ---- memory and time ----------------------------------------------------------------------------------------------------
+# ---- memory and time -------------------------------------------------------------------------------------------------
 def memory_info(device_id: int = 0) -> tuple[int, int]:
     """Return the (free, total) bytes of a device."""
     with using(device_id) as device:
@@ -108,7 +112,7 @@ def synchronize(device_id: int | None = None) -> None:
             device.synchronize()
 
 
-# ---- making arrays ------------------------------------------------------------------------------------------------------
+# ---- making arrays ---------------------------------------------------------------------------------------------------
 def _type(code: int) -> np.dtype:
     return dtypes.numpy_dtype(code)
 
@@ -185,7 +189,7 @@ def contiguous_copy(array: Any) -> Any:
         return wrap(array._gpu.copy(order="C"))
 
 
-# ---- moving arrays ------------------------------------------------------------------------------------------------------
+# ---- moving arrays ---------------------------------------------------------------------------------------------------
 def extent(array: Any) -> tuple[int, int]:
     """Return the addresses at which the memory of a CuPy array begins and ends."""
     low = high = int(array.data.ptr)

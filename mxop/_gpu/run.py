@@ -18,7 +18,7 @@ from . import device, launch
 from .text import REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE
 
 
-# ---- what all kinds share -------------------------------------------------------------------------------------------------
+# ---- what all kinds share --------------------------------------------------------------------------------------------
 def _one_device(op: Any, arrays: Sequence[Any]) -> int:
     """Return the device of all arrays, or raise."""
     if any(a._gpu is None or a.context != arrays[0].context for a in arrays):
@@ -40,13 +40,15 @@ def _check(op: Any, out: Any, shape: tuple[int, ...], code: int, place: int) -> 
     if not isinstance(out, core.NDArray):
         raise OpTypeError(f"operator {op.name}: out must be an NDArray, got {type(out).__name__}")
     if out._gpu is None or device.id_of(out._gpu) != place:
-        raise OpValueError(f"operator {op.name}: out lies on {out.context}, the inputs on gpu({place}); use as_in_context")
+        raise OpValueError(
+            f"operator {op.name}: out lies on {out.context}, the inputs on gpu({place}); use as_in_context"
+        )
     if out.shape != shape:
         raise OpValueError(f"operator {op.name}: out has shape {out.shape}, the result has shape {shape}")
     if out.dtype_code != code:
         names = dtypes.NAMES[out.dtype_code], dtypes.NAMES[code]
         raise OpTypeError(f"operator {op.name}: out has dtype {names[0]}, the result has dtype {names[1]}")
-    if tape.recording() and (tape.node_of(out) is not None or tape.gradient_of(out) is not None):
+    if tape.recording() and tape.tracked(out):
         raise MXNetError(
             f"operator {op.name}: writing into an array that autograd has recorded (inplace operations, out=, x[:]=) is "
             "not supported inside autograd.record(); use a new array, or write outside the scope"
@@ -76,7 +78,7 @@ class _Output:
         return self.array
 
 
-# ---- elementwise ------------------------------------------------------------------------------------------------------------
+# ---- elementwise -----------------------------------------------------------------------------------------------------
 def _compute_type(formula: Formula, types: Sequence[int]) -> int:
     """Return the type in which a formula is computed (of mixed inputs: the widest)."""
     first = types[0]
@@ -169,7 +171,7 @@ def formula(roots: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any],
     _evaluate(_Fused, made, (), inputs, targets, compute)
 
 
-# ---- reductions ---------------------------------------------------------------------------------------------------------------
+# ---- reductions ------------------------------------------------------------------------------------------------------
 def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], out: Any, out_shape: tuple[int, ...],
               out_type: int, req: int) -> Any:  # fmt: skip
     """Run a reduction over `axes`; return its result, of shape `out_shape`."""
@@ -183,7 +185,7 @@ def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], out: Any,
     return out
 
 
-# ---- kernels --------------------------------------------------------------------------------------------------------------------
+# ---- kernels ---------------------------------------------------------------------------------------------------------
 def kernel(op: Any, attrs: Any, inputs: list[Any], targets: list[Any], out_shapes: Sequence[tuple[int, ...]],
            out_types: Sequence[int], req: int) -> list[Any]:  # fmt: skip
     """Run a kernel's GPU function, or copy what its view rule chooses.
@@ -218,8 +220,10 @@ def kernel(op: Any, attrs: Any, inputs: list[Any], targets: list[Any], out_shape
     with device.using(place):
         ready = [a._gpu if op.strided or a._contiguous else a._gpu.copy(order="C") for a in inputs]
         for out in outputs:  # the functions may read inputs after they have begun to write
-            if out.req in (REQ_ADD, REQ_NULL) or not out.array._contiguous or any(
-                device.overlap(a, out.work) for a in ready
+            if (
+                out.req in (REQ_ADD, REQ_NULL)
+                or not out.array._contiguous
+                or any(device.overlap(a, out.work) for a in ready)
             ):
                 out.beside()
         op.run_gpu(xp, ready, [out.work for out in outputs], **attrs)

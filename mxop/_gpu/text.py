@@ -7,6 +7,7 @@ May import :mod:`mxop.formula`, :mod:`mxop.dtypes` and :mod:`.preamble`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,6 +51,10 @@ _LIMITS = {
 }
 
 
+def _identifier(name: str) -> str:
+    return "mxop_" + re.sub(r"\W", "_", name.strip("_"))
+
+
 def _read(code: int, name: str, ctype: str) -> str:
     return f"({ctype}){STORAGE[code][2].format(name)}"
 
@@ -58,9 +63,13 @@ def _store(code: int, name: str, value: str, ctype: str, req: int) -> str:
     """Return the statement that writes or adds a value of the compute type to an element."""
     if req == REQ_NULL:
         return ""
-    if req == REQ_ADD:
-        value = f"({ctype})({_read(code, name, ctype)} + {value})"
-    return f"{name} = {STORAGE[code][3].format(value)};"
+    _, stored, read, write = STORAGE[code]
+    if req == REQ_ADD and code in _LIMITS:  # integers: convert, then add
+        return f"{name} = ({stored})({name} + {write.format(value)});"
+    if req == REQ_ADD:  # in the wider of both types
+        wide = "double" if "double" in (stored, ctype) else "float" if code in dtypes.FLOATS else ctype
+        value = f"({wide}){read.format(name)} + ({wide}){value}"
+    return f"{name} = {write.format(value)};"
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,7 @@ class ElementwiseText:
     @property
     def kernel_name(self) -> str:
         """Name of the kernel, as profilers show it."""
-        return f"mxop_{self.name.strip('_')}"
+        return _identifier(self.name)
 
     @property
     def in_params(self) -> str:
@@ -196,7 +205,7 @@ class ReductionText:
     @property
     def kernel_name(self) -> str:
         """Name of the kernel, as profilers show it."""
-        return f"mxop_{self.name.strip('_')}"
+        return _identifier(self.name)
 
     @property
     def ctype(self) -> str:
@@ -299,7 +308,9 @@ class ReductionText:
 
 def standalone_prologue(kernels: Sequence[ElementwiseText | ReductionText]) -> str:
     """Return what a source file of stand-alone kernels starts with."""
-    texts = [k.operation if isinstance(k, ElementwiseText) else k.functions + k.reduce_expr + k.identity for k in kernels]
+    texts = [
+        k.operation if isinstance(k, ElementwiseText) else k.functions + k.reduce_expr + k.identity for k in kernels
+    ]
     return preamble.FLOAT16 + preamble.definitions("\n".join(texts))
 
 

@@ -200,7 +200,7 @@ def conversion_text() -> str:
             if s_code in (3, 4, 5, 6):  # integers: convert, then add
                 total = f"({s_type})({read.format('*q')} + {value})"
             else:  # in the wider of both types
-                wide = "double" if "double" in (s_type, c_type) else c_type
+                wide = "float" if c_type == "float" and s_type != "double" else "double"
                 total = write.format(f"(({wide}){read.format('*q')} + ({wide})s[i])")
             bulk = "mx_f32_to_f16_array(s, d, n); return;" if (s_name, c_name) == ("f16", "f32") else (
                 f"MX_IVDEP for (ptrdiff_t i = 0; i < n; i++) d[i] = {value}; return;")  # fmt: skip

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from .. import records
+from ..errors import OpLookupError
 from ..opdef import Operator, registry
 from . import cases, gradients, running, values
 
-__all__ = ["check_op"]
+__all__ = ["check_op", "example", "find_record"]
 
 
 def check_op(
@@ -101,6 +102,42 @@ def find_record(op: Operator) -> records.Record | None:
         if found is not None:
             return found
     return None
+
+
+def example(name: str, *, elements: int = 0, dtype: str = "float32", seed: int = 0) -> tuple[Any, list]:
+    """Return a call of an operator and inputs for it, from its record: what benchmarks run.
+
+    Parameters
+    ----------
+    name : str
+        A registered name or alias.
+    elements : int
+        About how large the largest input shall be, where the parameters allow it; 0 is as small as in the record.
+    dtype : str, default 'float32'
+    seed : int, default 0
+
+    Returns
+    -------
+    call : callable
+        ``call(inputs)`` returns the list of outputs.
+    inputs : list of NDArray
+
+    Examples
+    --------
+    >>> from mxop.check import example
+    >>> call, inputs = example("exp", elements=1000)
+    >>> len(inputs), call(inputs)[0].size >= 1000
+    (1, True)
+    """
+    op = registry.get(name)
+    found = find_record(op)
+    if found is None:
+        raise OpLookupError(f"operator {op.name} has no test record, so there is no example of it")
+    case = cases.cases(op, found, np.random.default_rng(seed))[0]
+    if dtype not in cases.types_of(found, None):
+        dtype = cases.types_of(found, None)[0]
+    values = case.enlarged(dtype, (elements,)) if elements else []
+    return case.call, case.arrays(values or case.sample(dtype))
 
 
 def _checks(case: cases.Case, types: list[str], orders: int, first: bool) -> Iterator[tuple[str, Any]]:

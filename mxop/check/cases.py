@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import dtypes
 from .._core import core, dispatch
+from ..errors import MXNetError
 from ..opdef import Operator, contiguous_strides
 from ..records import Record
 
@@ -97,6 +98,26 @@ class Case:
         """Return NDArrays of the values, on the device that is checked."""
         made = [core.from_numpy(v) for v in values]
         return made if self.device is None else [a.as_in_context(self.device) for a in made]
+
+    def enlarged(self, dtype: str, sizes: Sequence[int]) -> list[np.ndarray]:
+        """Draw inputs of larger shapes: of the first of `sizes` (elements of the largest input) that the parameters allow.
+
+        Dimensions grow by one factor, those of size 1 stay: equal ones stay equal.  The record's own shapes otherwise.
+        """
+        largest = max((int(np.prod(s)) for s in self.shapes), default=0)
+        if not largest or any(0 in s for s in self.shapes):
+            return []
+        rank = max(len(s) - s.count(1) for s in self.shapes)
+        for size in sizes if rank else ():
+            factor = max(int(np.ceil((size / largest) ** (1 / rank))), 1)
+            shapes = [tuple(d * factor if d > 1 else d for d in s) for s in self.shapes]
+            try:
+                values = self.sample(dtype, shapes)
+                self.call(self.arrays(values))
+            except MXNetError:
+                continue
+            return values
+        return self.sample(dtype)
 
     # ---- calls ----------------------------------------------------------------------------------------------------------
     def call(self, inputs: Sequence[Any], out: Any = None, req: int = WRITE) -> list:

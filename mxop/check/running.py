@@ -12,7 +12,6 @@ import numpy as np
 
 from .. import autograd, context
 from .._kernels import interp
-from ..errors import MXNetError
 from ..opdef import registry
 from . import cases as c
 from . import gradients
@@ -25,7 +24,7 @@ LARGE = 20_000
 def repeatability(case: Case, types: Sequence[str]) -> int:
     """Results and gradients have the same bits with 1 to 4 threads, and each time again."""
     dtype = "float32" if "float32" in types else types[0]
-    values = _large(case, dtype)
+    values = case.enlarged(dtype, (LARGE, LARGE // 10))
     if not values or not interp.has_openmp():
         return 0
     threads, settings = context.get_num_threads(), interp.tune()
@@ -57,25 +56,6 @@ def _both_ways(case: Case, values: list, dtype: str) -> list[tuple[str, np.ndarr
         grads = gradients.differentiate(heads, variables, given, create=False)
         found += [(f"gradient of input {k}", g.asnumpy()) for k, g in enumerate(grads)]
     return found
-
-
-def _large(case: Case, dtype: str) -> list[np.ndarray]:
-    """Draw inputs of the case's shapes made larger, where the operator's parameters allow it."""
-    sizes = [int(np.prod(s)) for s in case.shapes if s]
-    if not sizes or not min(sizes):
-        return []
-    rank = max(len(s) for s in case.shapes)
-    for target in (LARGE, 2000):
-        factor = int(np.ceil((target / max(sizes)) ** (1 / rank)))
-        shapes = [tuple(d * factor if d > 1 else d for d in s) for s in case.shapes]
-        try:
-            case.op.infer_outputs(case.attrs, list(shapes), [0] * len(shapes))
-            values = case.sample(dtype, shapes)
-            case.call(case.arrays(values))
-        except MXNetError:
-            continue
-        return values
-    return case.sample(dtype)
 
 
 # ---- executor -----------------------------------------------------------------------------------------------------------

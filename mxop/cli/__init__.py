@@ -36,8 +36,6 @@ def make_parser() -> argparse.ArgumentParser:
     demo.add_argument("--input", metavar="X.npy", help="use this array of floating-point numbers, of any shape")
     demo.add_argument("--output", metavar="PICTURE", help="where to draw f, f' and f'' (mxop_demo.png)")
     demo.add_argument("--size", type=_positive, default=10_000_000, help="elements to time (10000000)")
-    for name, value in (("a", 1.0), ("b", 2.0), ("c", 3.0)):
-        demo.add_argument(f"-{name}", type=float, default=value, help=f"coefficient of the quadratic ({value:g})")
     demo.set_defaults(run=_demo)
 
     ops = commands.add_parser("ops", help="list the operators")

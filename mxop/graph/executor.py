@@ -18,7 +18,7 @@ from ..opdef import Composite, registry
 from .fuse import fuse
 from .gradient import gradients
 from .infer import Known
-from .ir import Entry, Graph, Node, as_text, variable
+from .ir import Entry, Graph, Node, as_text, describe, variable
 from .monitor import Monitor
 from .passes import expand, optimize
 from .plan import ADD, NULL, WRITE, Phase, Result, phases_of
@@ -64,7 +64,7 @@ class Executor:
         self._check_gradients()
         self._prepare()
 
-    # ---- preparation ------------------------------------------------------------------------------------------------------
+    # ---- preparation ------------------------------------------------------------------------------------------------
     def _check_gradients(self) -> None:
         for node, array, grad in zip(self._arguments, self.arg_arrays, self.grad_arrays, strict=True):
             if grad is not None and (grad.shape != array.shape or grad.dtype_code != array.dtype_code):
@@ -91,9 +91,20 @@ class Executor:
         else:
             self._prepare_inference()
 
+    def _check_inferred(self, gradient_entries: Sequence[Entry], known: Known) -> None:
+        """Raise unless the gradient rules gave what the arguments have: a rule may be a user's."""
+        for entry, i in zip(gradient_entries, self._wanted, strict=False):
+            have, want = (known.shape(entry), known.dtype(entry)), self._given[self._arguments[i]]
+            if have != want:
+                raise OpValueError(
+                    f"the gradient of {self._arguments[i].name!r} has shape {have[0]} and dtype {dtypes.NAMES[have[1]]}, the "
+                    f"argument {want[0]} and {dtypes.NAMES[want[1]]}; it was computed for {describe(entry[0])}"
+                )
+
     def _optimized(self, graph: Graph, n_forward: int, given: Mapping[Node, tuple]) -> tuple[Graph, Known]:
         """Return a graph ready to be scheduled."""
         known = Known.solve(graph, dict(given))
+        self._check_inferred(graph.outputs[n_forward:], known)
         graph = optimize(graph, known)
         if n_forward < len(graph.outputs):
             graph = recompute(graph, n_forward, known)
@@ -147,7 +158,7 @@ class Executor:
             Result(e, self.grad_arrays[i], REQS[self._reqs[i]]) for e, i in zip(entries, self._wanted, strict=True)
         ]
 
-    # ---- running ------------------------------------------------------------------------------------------------------------
+    # ---- running ----------------------------------------------------------------------------------------------------
     @property
     def outputs(self) -> list[Any]:
         return list(self._outputs)
@@ -242,7 +253,7 @@ class Executor:
                 )
             assign(target, g, f"Head gradient {i}")
 
-    # ---- parameters and shapes ------------------------------------------------------------------------------------------------
+    # ---- parameters and shapes --------------------------------------------------------------------------------------
     def copy_params_from(
         self, arg_params: Mapping[str, Any], aux_params: Mapping[str, Any] | None = None, allow_extra_params: bool = False
     ) -> None:
@@ -291,7 +302,7 @@ class Executor:
         ]
         return Executor(self._symbol, self._ctx, args, grads, self._reqs, aux)
 
-    # ---- looking inside ---------------------------------------------------------------------------------------------------------
+    # ---- looking inside ---------------------------------------------------------------------------------------------
     def set_monitor_callback(self, callback: Callable[[str, Any], None] | None, monitor_all: bool = False) -> None:
         """Call ``callback(name, array)`` for every output of every operator while it runs (None: no more).
 

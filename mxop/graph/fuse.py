@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes
 from ..formula import Expr, const, input_, leaves, param, substitute
-from ..opdef import Attrs, Composite, Elementwise, Formula, Scalar
+from ..opdef import Attrs, Elementwise, Formula, Scalar
 from .infer import Known
 from .ir import NO_ATTRS, Entry, Graph, Node, topological
 from .recompute import calls_of
@@ -62,6 +63,30 @@ class Fused(Elementwise):
         return ins, [self.code] * len(self.roots)
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a node adds to a region.
+
+    Attributes
+    ----------
+    kind : tuple
+        What nodes of one region have in common: shape, type, phase.
+    formula : Formula
+    constants : dict of Expr to Expr
+        Values of the formula's parameters.
+    calls : int
+        Length of the formula.
+    """
+
+    kind: tuple
+    formula: Formula
+    constants: dict[Expr, Expr]
+    calls: int
+
+
+Pieces = dict[Node, "Piece | None"]
+
+
 def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node: 0) -> Graph:
     """Return the graph with its elementwise regions fused.
 
@@ -72,30 +97,35 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     """
     readers = Counter(e for node in graph.nodes for e in node.inputs)
     readers.update(graph.outputs)
-    units = [members for region in _regions(graph, known, phase) for members in _chunks(region, readers)]
-    unit_of: dict[Node, Any] = {node: unit for unit in units for node in unit}
+    pieces: Pieces = {node: _piece(node, known, phase) for node in graph.nodes}
+    units = [members for region in _regions(graph, pieces) for members in _chunks(region, readers, pieces)]
+    unit_of = {node: i for i, unit in enumerate(units) for node in unit}
     for node in graph.nodes:
-        unit_of.setdefault(node, (node,))
+        if node not in unit_of:
+            unit_of[node] = len(units)
+            units.append((node,))
 
-    def needs(unit: tuple[Node, ...]):
-        return [unit_of[n] for node in unit for n in node.needs() if unit_of[n] is not unit]
+    def needs(i: int) -> list[int]:
+        return [unit_of[n] for node in units[i] for n in node.needs() if unit_of[n] != i]
 
     moved: Moved = {}
-    for unit in topological((unit_of[n] for n, _ in graph.outputs), needs):
-        if len(unit) == 1:
-            new = rebuilt(unit[0], moved)
-            if new is not unit[0]:
-                known.copy(unit[0], new)
-                for k in range(new.n_outputs):
-                    moved[unit[0], k] = (new, k)
-        else:
-            _merge(unit, _outside(unit, readers), moved, known)
+    for i in topological((unit_of[n] for n, _ in graph.outputs), needs):
+        unit = units[i]
+        if len(unit) > 1:
+            _merge(unit, _outside(unit, readers), pieces, moved, known)
+            continue
+        (node,) = unit
+        new = rebuilt(node, moved)
+        if new is not node:
+            known.copy(node, new)
+            for k in range(new.n_outputs):
+                moved[node, k] = (new, k)
     return Graph(moved.get(e, e) for e in graph.outputs)
 
 
-def _regions(graph: Graph, known: Known, phase: Callable[[Node], int]) -> list[list[Node]]:
+def _regions(graph: Graph, pieces: Pieces) -> list[list[Node]]:
     """Return the connected sets of nodes that could be one formula, but for its size."""
-    kind = {node: _kind(node, known, phase) for node in graph.nodes}
+    kind = {node: piece and piece.kind for node, piece in pieces.items()}
     level = _levels(graph, kind)
     parent = {node: node for node in graph.nodes}
 
@@ -134,23 +164,24 @@ def _levels(graph: Graph, kind: dict[Node, Any]) -> dict[Node, int]:
     return level
 
 
-def _kind(node: Node, known: Known, phase: Callable[[Node], int]) -> tuple | None:
-    """Return what nodes of one formula have in common, or None when a node cannot be part of one."""
+def _piece(node: Node, known: Known, phase: Callable[[Node], int]) -> Piece | None:
+    """Return what a node adds to a region, or None when it cannot be part of one."""
     op = node.op
-    if not isinstance(op, Elementwise) or isinstance(op, Composite) or not node.inputs or node.control:
-        return None
-    if getattr(op, "stateful", False):
+    if not isinstance(op, Elementwise) or not node.inputs or node.control or getattr(op, "stateful", False):
         return None
     shape, code = known.shape((node, 0)), known.dtype((node, 0))
     types = {known.dtype(e) for e in node.inputs} | {known.dtype((node, k)) for k in range(node.n_outputs)}
-    if types != {code} or code == dtypes.BOOL or _formula(node, code) is None:
+    if types != {code} or code == dtypes.BOOL:
         return None
-    return shape, code, phase(node)
+    formula = op.formula(node.attrs, len(node.inputs))
+    constants = _constants(node, formula, code)
+    if constants is None or formula.compute_type(code) != dtypes.COMPUTED_AS.get(code, code):
+        return None
+    return Piece((shape, code, phase(node)), formula, constants, calls_of(formula))
 
 
-def _formula(node: Node, code: int) -> tuple[Formula, dict[Expr, Expr]] | None:
-    """Return a node's formula and its parameters as constants; None when it is not computed in its own type."""
-    formula = node.op.formula(node.attrs, len(node.inputs))
+def _constants(node: Node, formula: Formula, code: int) -> dict[Expr, Expr] | None:
+    """Return the values of a formula's parameters; None when the type of the data does not hold them."""
     values = {}
     for name in formula.params:
         scalar = node.op.spec.by_name[name].kind is Scalar
@@ -161,20 +192,18 @@ def _formula(node: Node, code: int) -> tuple[Formula, dict[Expr, Expr]] | None:
                 return None
             value = int(value)
         values[param(name, real=not scalar)] = const(float(value))
-    if formula.compute_type(code) != dtypes.COMPUTED_AS.get(code, code):
-        return None
-    return formula, values
+    return values
 
 
-def _chunks(region: list[Node], readers: dict[Entry, int]) -> list[tuple[Node, ...]]:
+def _chunks(region: list[Node], readers: dict[Entry, int], pieces: Pieces) -> list[tuple[Node, ...]]:
     """Cut a region, in order of execution, into pieces within the limits."""
     chunks: list[list[Node]] = [[]]
     size = _Size(readers)
     for node in region:
-        if not size.admits(node):
+        if not size.admits(node, pieces[node].calls):
             chunks.append([])
             size = _Size(readers)
-            size.admits(node)
+            size.admits(node, pieces[node].calls)
         chunks[-1].append(node)
     return [tuple(c) for c in chunks if len(c) > 1]
 
@@ -188,15 +217,15 @@ class _Size:
         self.pending: dict[Entry, int] = {}  # results, and how many readers are not in the chunk yet
         self.instructions = 0
 
-    def admits(self, node: Node) -> bool:
-        """Add a node, or say that there is no room."""
+    def admits(self, node: Node, calls: int) -> bool:
+        """Add a node, or say that there is no room; there is always room for the first."""
         inputs = self.inputs | {e for e in node.inputs if e not in self.pending}
         pending = self.pending | {(node, k): self.readers.get((node, k), 0) for k in range(node.n_outputs)}
         for entry in node.inputs:
             if entry in pending:
                 pending[entry] -= 1
         outputs = sum(1 for left in pending.values() if left > 0)
-        instructions = self.instructions + max(calls_of(node), 1)
+        instructions = self.instructions + max(calls, 1)
         fits = len(inputs) <= MAX_INPUTS and outputs <= MAX_OUTPUTS and instructions <= MAX_INSTRUCTIONS
         if fits or not self.instructions:
             self.inputs, self.pending, self.instructions = inputs, pending, instructions
@@ -211,7 +240,7 @@ def _outside(unit: tuple[Node, ...], readers: dict[Entry, int]) -> list[Entry]:
     return [e for e in results if readers.get(e, 0) > inside[e]]
 
 
-def _merge(unit: tuple[Node, ...], outside: list[Entry], moved: Moved, known: Known) -> None:
+def _merge(unit: tuple[Node, ...], outside: list[Entry], pieces: Pieces, moved: Moved, known: Known) -> None:
     """Make one node of a chunk and note where the entries that others read went."""
     inputs: list[Entry] = []
     value: dict[Entry, Expr] = {}
@@ -225,9 +254,9 @@ def _merge(unit: tuple[Node, ...], outside: list[Entry], moved: Moved, known: Kn
         return input_(inputs.index(entry))
 
     for node in unit:
-        formula, constants = _formula(node, known.dtype((node, 0)))
+        piece = pieces[node]
         operands = {input_(i): operand(e) for i, e in enumerate(node.inputs)}
-        for k, expr in enumerate(substitute(formula.roots, operands | constants)):
+        for k, expr in enumerate(substitute(piece.formula.roots, operands | piece.constants)):
             value[node, k] = expr
     roots = tuple(dict.fromkeys(value[e] for e in outside))
     used = sorted({leaf.label for leaf in leaves(roots) if leaf.kind == "input"})

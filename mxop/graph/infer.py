@@ -270,7 +270,7 @@ class Known:
         self._of[node] = node.op.infer_outputs(node.attrs, shapes, types)
 
 
-# ---- composites ---------------------------------------------------------------------------------------------------------
+# ---- composites -----------------------------------------------------------------------------------------------------
 _insides: dict[tuple[Operator, Any, int], tuple[Graph, list[Node]]] = {}
 _MANY = 256
 

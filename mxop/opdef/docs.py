@@ -49,20 +49,21 @@ def info(name: str) -> dict[str, Any]:
     'in'
     """
     op = registry.get(name)
-    space, short = registry.namespace_of(op.name)
+    places = [registry.namespace_of(n) for n in (op.name, *op.aliases)]
+    public = [place for place in places if place[0] != "_internal"] or places[:1]
     found: dict[str, Any] = {
         "name": op.name,
         "aliases": list(op.aliases),
         "kind": op.kind,
         "module": op.module,
-        "functions": [f"mx.{api}.{space + '.' if space else ''}{short}" for api in ("nd", "sym")],
+        "functions": [
+            f"mx.{api}.{space + '.' if space else ''}{short}" for space, short in public for api in ("nd", "sym")
+        ],
         "parameters": {p.name: p.describe() for p in op.spec.params},
         "FListInputNames": list(op.arguments) if not op.variadic else [f"*{op.arguments[0]}"],
         "FListOutputNames": "output, or output0... of several",
         "FInferShape": _shape_rule(op),
-        "FInferType": "all inputs and outputs have one type"
-        if type(op).infer_type is Operator.infer_type
-        else "own rule",
+        "FInferType": _type_rule(op),
         "FCompute": _forward(op),
         "FGradient": _gradient(op),
         "FInplaceOption": [tuple(pair) for pair in op.inplace],
@@ -82,9 +83,18 @@ def _shape_rule(op: Operator) -> str:
     return "inferred through the operators inside" if op.kind == "composite" else "own rule"
 
 
+def _type_rule(op: Operator) -> str:
+    inherited = type(op).infer_type is Operator.infer_type
+    if inherited or (op.kind == "elementwise" and op.out_dtype is None):  # type: ignore[attr-defined]
+        return "all inputs and outputs have one type"
+    if op.kind == "reduction":
+        return "the input's type" + (", or out_dtype" if "out_dtype" in op.spec.names else "")
+    return "inferred through the operators inside" if op.kind == "composite" else "own rule"
+
+
 def _forward(op: Operator) -> Any:
     if op.kind == "elementwise":
-        attrs = op.parse({p.name: _example(p) for p in op.spec.params if p.required})
+        attrs = _example_attrs(op)
         n = 2 if op.variadic else None
         roots = op.formula(attrs, n or len(op.input_names(attrs))).roots  # type: ignore[attr-defined]
         return {"formula": [repr(r) for r in roots], "devices": ["cpu", "gpu"]}
@@ -100,6 +110,10 @@ def _example(p: Any) -> Any:
     return p.choices[0] if p.choices else "float32" if p.kind is DType else 1
 
 
+def _example_attrs(op: Operator) -> Any:
+    return op.parse({p.name: _example(p) for p in op.spec.params if p.required})
+
+
 def _gradient(op: Operator) -> dict[str, Any]:
     if not op.differentiable:
         return {"defined": False}
@@ -107,7 +121,7 @@ def _gradient(op: Operator) -> dict[str, Any]:
     if op.kind == "elementwise" and op.has_backward_operator:
         try:
             found["operator"] = registry.BACKWARD + op.name
-            found["uses"] = op.dependencies(n_inputs=2 if op.variadic else None)  # type: ignore[attr-defined]
+            found["uses"] = op.dependencies(_example_attrs(op), 2 if op.variadic else None)  # type: ignore[attr-defined]
         except Exception as problem:  # a formula that needs particular parameters
             found["uses"] = f"depends on the parameters ({problem})"
     else:

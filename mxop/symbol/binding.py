@@ -30,6 +30,7 @@ def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_st
     arrays = _arrays("args", args, names, required=True)
     grads = _arrays("args_grad", args_grad, names, required=False)
     aux = _arrays("aux_states", aux_states, state_names, required=True)
+    _check_devices(ctx, {**dict(zip(names, arrays, strict=True)), **dict(zip(state_names, aux, strict=True))})
     return Executor(symbol, ctx, arrays, grads, requests(grad_req, names), aux)
 
 
@@ -139,6 +140,18 @@ def _arrays(what: str, given: Any, names: list[str], required: bool) -> list[Any
 def _check_context(ctx: Any) -> None:
     if ctx is not None and not hasattr(ctx, "device_type"):
         raise OpTypeError(f"Context type error: {ctx!r}; expected a context such as mx.cpu()")
+
+
+def _check_devices(ctx: Any, arrays: Mapping[str, Any]) -> None:
+    """Raise unless all arrays lie on the kind of device that is asked for."""
+    wanted = ctx.device_type == "gpu" if ctx is not None else None
+    for name, array in arrays.items():
+        on_gpu = array._gpu is not None
+        if wanted is None:
+            wanted = on_gpu
+        if on_gpu != wanted:
+            expected = ctx if ctx is not None else "the device of the other arrays"
+            raise OpValueError(f"args: {name!r} is on {array.context}; expected {expected} (use as_in_context)")
 
 
 def _zeros(shape: tuple[int, ...], code: int, ctx: Any) -> Any:

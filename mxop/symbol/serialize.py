@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import MXNetError, OpLookupError, OpValueError
-from ..graph.ir import Entry, Graph, Node, variable
+from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError
+from ..graph.ir import Entry, Graph, Node, describe, variable
 from ..graph.rewrite import rewrite
-from ..opdef import registry
+from ..opdef import AnyValue, registry
 from ..opdef.reduction import numpy_shape
 from .compose import hidden
 from .json_format import GraphData, NodeData, dumps, loads
@@ -41,7 +41,11 @@ def to_json(entries: tuple[Entry, ...], remove_amp_cast: bool = True) -> str:
 
 
 def _sorted(node: Node) -> dict[str, str]:
-    return dict(sorted(node.text().items()))
+    text = node.text()
+    for p in node.op.spec.params if node.op is not None else ():
+        if p.kind is AnyValue and p.name in text and node.attrs[p.name] is not None:
+            raise OpTypeError(f"a symbol with {describe(node)} cannot be written: its parameter {p.name!r} is a Python object")
+    return dict(sorted(text.items()))
 
 
 def from_json(text: str | bytes) -> tuple[Entry, ...]:

@@ -48,7 +48,7 @@ class Symbol(Arithmetic):
     def __init__(self, entries: Sequence[Entry]):
         self._entries = tuple(entries)
 
-    # ---- names ------------------------------------------------------------------------------------------------------------
+    # ---- names ------------------------------------------------------------------------------------------------------
     @property
     def _head(self) -> Node | None:
         """The node of all outputs, or None when they have several."""
@@ -91,7 +91,7 @@ class Symbol(Arithmetic):
         entries = [e for node in heads for e in node.inputs]
         return Symbol(entries) if entries else None
 
-    # ---- as a list of outputs ----------------------------------------------------------------------------------------------
+    # ---- as a list of outputs ---------------------------------------------------------------------------------------
     def __len__(self) -> int:
         return len(self._entries)
 
@@ -118,7 +118,7 @@ class Symbol(Arithmetic):
             raise OpIndexError(f"output {index} of {self!r} does not exist; it has {len(self)}")
         return Symbol([self._entries[index]])
 
-    # ---- composition ---------------------------------------------------------------------------------------------------------
+    # ---- composition ------------------------------------------------------------------------------------------------
     def __call__(self, *args: Any, name: str | None = None, **kwargs: Symbol) -> Symbol:
         """Return the symbol with arguments replaced by other symbols: ``net(data=other)``.
 
@@ -182,7 +182,7 @@ class Symbol(Arithmetic):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(n for n in registry.names(hidden=False) if not n.startswith("_"))})
 
-    # ---- attributes ------------------------------------------------------------------------------------------------------------
+    # ---- attributes -------------------------------------------------------------------------------------------------
     def attr(self, key: str) -> str | None:
         """Return an attribute of the head, or None."""
         return None if self._head is None else listed(self._head.text()).get(key)
@@ -211,7 +211,7 @@ class Symbol(Arithmetic):
             node.attrs = node.op.parse({k: v for k, v in strings.items() if not hidden(k)})
         node.strings = strings
 
-    # ---- inference -------------------------------------------------------------------------------------------------------------
+    # ---- inference --------------------------------------------------------------------------------------------------
     def infer_shape(self, *args: Any, **kwargs: Any) -> tuple[list | None, list | None, list | None]:
         """Infer all shapes from those given, by position or by argument name.
 
@@ -246,7 +246,7 @@ class Symbol(Arithmetic):
         """Infer element types as far as possible; an unknown one is None."""
         return inference.infer_type(self, args, kwargs, partial=True)
 
-    # ---- files -------------------------------------------------------------------------------------------------------------------
+    # ---- files ------------------------------------------------------------------------------------------------------
     def tojson(self, remove_amp_cast: bool = True) -> str:
         """Return the symbol as MXNet's JSON."""
         return serialize.to_json(self._entries, remove_amp_cast)
@@ -261,7 +261,7 @@ class Symbol(Arithmetic):
         """Return the graph as text, one block per node."""
         return as_text(Graph(self._entries))
 
-    # ---- execution ---------------------------------------------------------------------------------------------------------------
+    # ---- execution --------------------------------------------------------------------------------------------------
     def bind(
         self, ctx: Any, args: Any, args_grad: Any = None, grad_req: Any = "write", aux_states: Any = None,
         group2ctx: Any = None, shared_exec: Any = None,

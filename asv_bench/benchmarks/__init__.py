@@ -1,0 +1,1 @@
+"""Benchmarks of mxop for airspeed velocity; ``asv run --quick --python=same`` in the folder above."""

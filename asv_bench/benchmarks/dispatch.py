@@ -1,0 +1,70 @@
+"""What a call costs beside its work: 8 elements."""
+
+import numpy as np
+
+from mxop import autograd, nd
+
+
+class Call:
+    """Imperative calls."""
+
+    def setup(self):
+        self.x = nd.array(np.linspace(0.1, 0.8, 8))
+        self.y = nd.array(np.linspace(0.8, 0.1, 8))
+        self.out = nd.zeros((8,))
+
+    def time_add(self):
+        self.x + self.y
+
+    def time_add_scalar(self):
+        self.x + 1.5
+
+    def time_add_in_place(self):
+        self.x += self.y
+        self.x -= self.y
+
+    def time_quadratic(self):
+        nd.quadratic(self.x, a=1.0, b=2.0, c=3.0)
+
+    def time_exp_out(self):
+        nd.exp(self.x, out=self.out)
+
+    def time_sum(self):
+        nd.sum(self.x)
+
+    def time_reshape(self):
+        nd.reshape(self.x, shape=(2, 4))
+
+    def time_dot(self):
+        nd.dot(self.x, self.y)
+
+    def time_asnumpy(self):
+        self.x.asnumpy()
+
+    def time_numpy_add(self):
+        """NumPy's own, as the measure of the machine."""
+        a, b = np.asarray(self.x), np.asarray(self.y)
+        a + b
+
+
+class Gradient:
+    """Recording, backward, and the second order, of ``sin(x) * x``."""
+
+    def setup(self):
+        self.x = nd.array(np.linspace(0.1, 0.8, 8))
+        self.x.attach_grad()
+
+    def time_record(self):
+        with autograd.record():
+            nd.sin(self.x) * self.x
+
+    def time_record_backward(self):
+        with autograd.record():
+            y = nd.sin(self.x) * self.x
+        y.backward()
+
+    def time_second_order(self):
+        with autograd.record():
+            y = nd.sin(self.x) * self.x
+            (g,) = autograd.grad(y, [self.x], create_graph=True)
+        g.backward()

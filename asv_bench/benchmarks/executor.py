@@ -1,0 +1,77 @@
+"""Bound executors: a chain of small operators, a fused expression of large arrays, a network."""
+
+import numpy as np
+
+import mxop as mx
+from mxop import nd
+
+
+def chain():
+    """Ten unary operators in a row."""
+    s = mx.sym.Variable("x")
+    for name in ("sin", "exp", "tanh", "sigmoid", "square", "sqrt", "log1p", "arctan", "cos", "expm1"):
+        s = getattr(mx.sym, name)(s)
+    return s
+
+
+def network():
+    """Three dense layers."""
+    s = mx.sym.Variable("x")
+    for k, width in enumerate((256, 256, 10)):
+        s = mx.sym.FullyConnected(s, num_hidden=width, name=f"layer{k}")
+        s = mx.sym.Activation(s, act_type="tanh") if width != 10 else mx.sym.log_softmax(s)
+    return s
+
+
+class Chain:
+    """Ten operators on few and on many elements."""
+
+    params = ([8, 1000, 1_000_000],)
+    param_names = ("elements",)
+
+    def setup(self, n):
+        self.bound = chain().simple_bind(mx.cpu(), grad_req="write", x=(n,))
+        self.bound.arg_dict["x"][:] = nd.array(np.linspace(0.1, 0.9, n))
+        self.head = nd.ones((n,))
+        self.bound.forward(is_train=True)
+
+    def time_forward(self, n):
+        self.bound.forward(is_train=False)
+
+    def time_forward_backward(self, n):
+        self.bound.forward(is_train=True)
+        self.bound.backward(self.head)
+
+
+class Fused:
+    """``sigmoid(x*y+z)*x`` on 1e6 float32."""
+
+    def setup(self):
+        x, y, z = (mx.sym.Variable(k) for k in "xyz")
+        values = np.random.default_rng(0).normal(size=(3, 1_000_000))
+        arrays = dict(zip("xyz", map(nd.array, values), strict=True))
+        self.bound = (mx.sym.sigmoid(x * y + z) * x).bind(mx.cpu(), arrays)
+
+    def time_forward(self):
+        self.bound.forward(is_train=False)
+
+
+class Network:
+    """Forward and backward of a small classifier, and what binding it costs."""
+
+    def setup(self):
+        self.bound = network().simple_bind(mx.cpu(), grad_req="write", x=(64, 128))
+        for array in self.bound.arg_arrays:
+            array[:] = 0.01
+        self.head = nd.ones((64, 10))
+        self.bound.forward(is_train=True)
+
+    def time_forward(self):
+        self.bound.forward(is_train=False)
+
+    def time_forward_backward(self):
+        self.bound.forward(is_train=True)
+        self.bound.backward(self.head)
+
+    def time_bind(self):
+        network().simple_bind(mx.cpu(), grad_req="write", x=(64, 128))

@@ -1,0 +1,29 @@
+# Written by `python -m mxop stubs` from the operators' definitions; change those.
+
+from . import attribute as attribute
+from . import autograd as autograd
+from . import context as context
+from . import errors as errors
+from . import graph as graph
+from . import name as name
+from . import ndarray as ndarray
+from . import op as op
+from . import records as records
+from . import symbol as symbol
+from . import test_utils as test_utils
+from . import util as util
+from . import ndarray as nd
+from . import symbol as sym
+from .context import Context as Context
+from .errors import MXNetError as MXNetError
+from .context import cpu as cpu
+from .context import cpu_pinned as cpu_pinned
+from .context import current_context as current_context
+from .context import gpu as gpu
+from .context import gpu_memory_info as gpu_memory_info
+from .context import num_gpus as num_gpus
+from .attribute import AttrScope as AttrScope
+from .symbol import Symbol as Symbol
+from .graph.executor import Executor as Executor
+
+__version__: str

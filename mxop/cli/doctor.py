@@ -1,0 +1,158 @@
+"""``python -m mxop doctor``: what was found on this machine, and what is missing for what."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import mxop as mx
+from mxop._kernels import interp
+
+
+@dataclass(frozen=True)
+class Optional:
+    """A package that mxop can use, and does not need.
+
+    Attributes
+    ----------
+    module, package : str
+        What is imported, and what is installed.
+    use : str
+        What it is for.
+    extra : str
+        The extra of mxop that brings it.
+    """
+
+    module: str
+    package: str
+    use: str
+    extra: str
+
+
+OPTIONAL = (
+    Optional("ml_dtypes", "ml_dtypes", "the element type bfloat16", "bfloat16"),
+    Optional("matplotlib", "matplotlib", "the picture of python -m mxop demo", "plot"),
+    Optional("graphviz", "graphviz", "drawings of networks", "plot"),
+    Optional("tqdm", "tqdm", "progress bars of the tools", "progress"),
+    Optional("pytest", "pytest", "the tests", "test"),
+    Optional("hypothesis", "hypothesis", "tests on random graphs, shapes and files", "test"),
+    Optional("nvidia", "nvidia-cuda-nvrtc", "tests that compile the CUDA text, without a GPU", "test"),
+    Optional("asv", "asv", "benchmarks (asv_bench/)", "bench"),
+    Optional("numexpr", "numexpr", "a system to compare with in benchmarks", "bench"),
+)  # fmt: skip
+
+
+def run() -> None:
+    """Print what was found."""
+    for title, lines in (
+        ("mxop", package()),
+        ("Machine", machine()),
+        ("CPU", cpu()),
+        ("GPU", gpu()),
+        ("Optional packages", packages()),
+    ):
+        print(title)
+        print("\n".join(f"  {line}" for line in lines))
+
+
+def _row(label: str, value: object) -> str:
+    return f"{label:18} {value}"
+
+
+def package() -> list[str]:
+    """Describe the package itself and what it stands on."""
+    folder = Path(mx.__file__).parent
+    lines = [_row("version", mx.__version__), _row("location", folder)]
+    here = Path("mxop").resolve()
+    if here != folder and (here / "_installed.py").exists():
+        lines.append(_row("", f"{here} is a source tree that was not built in place; the installed copy is used"))
+    lines += [_row(name, importlib.import_module(name).__version__) for name in ("numpy", "scipy")]
+    return lines
+
+
+def machine() -> list[str]:
+    """Describe the machine and the interpreter."""
+    return [
+        _row("system", platform.platform()),
+        _row("processor", _processor()),
+        _row("usable cores", len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        _row("python", f"{platform.python_version()} in {sys.executable}"),
+    ]
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return f"{line.partition(':')[2].strip()} ({platform.machine()})"
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def cpu() -> list[str]:
+    """Describe instruction sets, threads and memory."""
+    usable = interp.available_instruction_sets()
+    built = sorted((p.name.split(".")[0][5:] for p in Path(interp.__file__).parent.glob("_isa_*") if _binary(p)),
+                   reverse=True)  # fmt: skip
+    others = [name for name in built if name not in usable]
+    forced = ", set by MXOP_CPU" if os.environ.get("MXOP_CPU") else ""
+    lines = [
+        _row("instruction set", f"{interp.instruction_set()}{forced} (usable here: {', '.join(usable)}; MXOP_CPU "
+                                "chooses another)"),
+    ]  # fmt: skip
+    if others:
+        lines.append(_row("", f"built, but not on this processor: {', '.join(others)}"))
+    if interp.has_openmp():
+        lines.append(_row("threads", f"{interp.get_num_threads()} (MXOP_NUM_THREADS, mx.context.set_num_threads)"))
+    else:
+        lines.append(_row("threads", "1: built without OpenMP; reinstall with a compiler that has it for more"))
+    stats = mx.context.memory_stats()
+    lines.append(_row("memory pool", f"keeps at most {stats['limit'] / 2**30:.2f} GiB for reuse (MXOP_POOL_BYTES)"))
+    return lines
+
+
+def _binary(path: Path) -> bool:
+    return path.suffix in (".so", ".pyd")
+
+
+def gpu() -> list[str]:
+    """Describe CuPy and the devices that it sees."""
+    from .._gpu import device
+
+    try:
+        device.require(0)
+    except mx.errors.DeviceError as problem:
+        return [_row("none", problem)]
+    cupy = importlib.import_module("cupy")
+    lines = [_row("cupy", f"{cupy.__version__}, CUDA {_cuda(cupy.cuda.runtime.runtimeGetVersion())}")]
+    for k in range(mx.num_gpus()):
+        name = cupy.cuda.runtime.getDeviceProperties(k)["name"].decode()
+        free, total = mx.gpu_memory_info(k)
+        lines.append(_row(f"gpu({k})", f"{name}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free"))
+    return lines
+
+
+def _cuda(code: int) -> str:
+    return f"{code // 1000}.{code % 1000 // 10}"
+
+
+def packages() -> list[str]:
+    """List the optional packages: found, or missing, for what, and how to get them."""
+    return [_row(p.package, _state(p)) for p in OPTIONAL]
+
+
+def _state(p: Optional) -> str:
+    try:
+        found = version(p.package)
+        importlib.import_module(p.module)
+    except (PackageNotFoundError, ModuleNotFoundError):
+        return f'missing, for {p.use}: pip install "mxop[{p.extra}]"'
+    except Exception as problem:  # a broken package must not break the report on it
+        return f"installed but broken ({type(problem).__name__}: {problem}); it is for {p.use}"
+    return f"{found}, for {p.use}"

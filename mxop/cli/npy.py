@@ -1,0 +1,52 @@
+"""Reads the user's ``.npy`` file, and says what is wrong with it when something is."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from . import Stop
+
+_MAGIC = b"\x93NUMPY"
+_TYPES = ("float16", "float32", "float64")
+
+
+def read_floats(path: str) -> np.ndarray:
+    """Return the array of a file, in the machine's byte order.
+
+    Raises
+    ------
+    Stop
+        When the file is missing or damaged, is something else than an ``.npy`` file, or holds no real floating-point
+        numbers.
+    """
+    _check_kind(path)
+    try:
+        data = np.load(path, allow_pickle=False)
+    except MemoryError:
+        raise
+    except Exception as problem:  # damaged headers and short files give errors of many classes
+        if "allow_pickle" in str(problem) or "Object arrays" in str(problem):
+            raise Stop(f"{path} holds Python objects, which are not loaded; numbers are needed") from None
+        raise Stop(f"{path} is damaged and cannot be read as .npy: {problem}") from None
+    if data.dtype.newbyteorder("=").name not in _TYPES:
+        hint = "; convert it with x.astype('float32')" if data.dtype.kind in "biuf" else ""
+        raise Stop(f"{path} has dtype {data.dtype}; expected one of {', '.join(_TYPES)}{hint}")
+    return np.ascontiguousarray(data, dtype=data.dtype.newbyteorder("=")).reshape(data.shape)
+
+
+def _check_kind(path: str) -> None:
+    if os.path.isdir(path):
+        raise Stop(f"{path} is a folder; expected an .npy file")
+    try:
+        with open(path, "rb") as file:
+            start = file.read(len(_MAGIC))
+    except OSError as problem:
+        raise Stop(f"cannot read {path}: {problem.strerror or problem}") from None
+    except ValueError as problem:  # a zero byte in the name
+        raise Stop(f"cannot read {path!r}: {problem}") from None
+    if start.startswith(b"PK"):
+        raise Stop(f"{path} is an archive (.npz?), not an .npy file; save one array with numpy.save")
+    if start != _MAGIC:
+        raise Stop(f"{path} is not an .npy file; save an array with numpy.save")

@@ -1,0 +1,268 @@
+"""``python -m mxop stubs``: the ``.pyi`` files, written from the registry and from the classes.
+
+Functions of operators are made at import, so tools that only read source text learn of them from these files.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import mxop as mx
+from mxop.ndarray import methods
+from mxop.ndarray.register import SPACES, registry_prefix
+from mxop.opdef import Operator, registry
+from mxop.opdef.docs import signature
+from mxop.opdef.params import AnyValue, DType, Param, Scalar, Shape
+from mxop.ops.binary import PYTHON_NAMES
+
+_NOTE = "# Written by `python -m mxop stubs` from the operators' definitions; change those.\n"
+_WIDTH = 120
+_TYPES: dict[Any, str] = {
+    float: "float", Scalar: "float", int: "int", bool: "bool", str: "str", tuple: "int | Sequence[int]",
+    Shape: "int | Sequence[int]", DType: "DTypeLike | int", AnyValue: "Any",
+}  # fmt: skip
+_HEADER = """\
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+"""
+
+
+def files() -> dict[str, str]:
+    """Return the text of every stub by its path in the package."""
+    found = {"__init__.pyi": _package(), "_core/core.pyi": _array_class()}
+    found["ndarray/__init__.pyi"] = _array_namespace()
+    found["symbol/__init__.pyi"] = _symbol_namespace()
+    for api, value in (("ndarray", "NDArray"), ("symbol", "Symbol")):
+        for space in registry.PREFIXES.values():
+            names = [n for n in registry.names() if registry.namespace_of(n)[0] == space]
+            body = _functions(names, value)
+            found[f"{api}/{space}.pyi"] = _page(f"from . import {value}\n", body)
+    return found
+
+
+def write(folder: str | None) -> list[str]:
+    """Write the stubs into a package folder (this package's by default); return what was written."""
+    target = Path(folder) if folder else Path(mx.__file__).parent
+    written = []
+    for name, text in files().items():
+        (target / name).write_text(text, encoding="utf-8")
+        written.append(str(target / name))
+    return written
+
+
+def _page(imports: str, body: Iterable[str]) -> str:
+    return "\n".join([_NOTE, _HEADER, imports, *body]) + "\n"
+
+
+# ---- functions of operators -------------------------------------------------------------------------------------------------
+def _define(name: str, parameters: Iterable[str], result: str, indent: str = "") -> str:
+    """Return a definition, on several lines when it is long."""
+    parameters = list(parameters)
+    line = f"{indent}def {name}({', '.join(parameters)}) -> {result}: ..."
+    if len(line) <= _WIDTH:
+        return line
+    inner = "".join(f"{indent}    {p},\n" for p in parameters)
+    return f"{indent}def {name}(\n{inner}{indent}) -> {result}: ..."
+
+
+def _type_of(p: Param) -> str:
+    text = f"Literal[{', '.join(repr(c) for c in p.choices)}]" if p.choices else _TYPES[p.kind]
+    return f"{text} | None" if p.optional and text != "Any" else text
+
+
+def _parameters(op: Operator, value: str) -> list[str]:
+    """Return the parameters of an operator's function; `value` is the class of its inputs."""
+    symbol = value == "Symbol"
+    found: list[str] = []
+    for p in signature(op, symbol=symbol).parameters.values():
+        default = "" if p.default is p.empty else " = ..."
+        if p.kind is p.VAR_POSITIONAL:
+            found.append(f"*{p.name}: {value} | Sequence[{value}]")
+            continue
+        if p.kind is p.KEYWORD_ONLY and not any(f.startswith("*") for f in found):
+            found.append("*")
+        if p.name in op.arguments:
+            annotation = f"{value} | None" if default else value
+        elif p.name in op.spec.by_name:
+            annotation = _type_of(op.spec.by_name[p.name])
+        else:
+            annotation = {"out": "NDArray | Sequence[NDArray] | None", "name": "str | None",
+                          "attr": "Mapping[str, str] | None"}[p.name]  # fmt: skip
+        found.append(f"{p.name}: {annotation}{default}")
+    return [*found, f"**kwargs: {value}"] if symbol and not op.variadic else found
+
+
+def _result(op: Operator, value: str) -> str:
+    """Return what an operator's function returns; Any where the parameters decide on the number of outputs."""
+    n = op._visible_outputs if op._visible_outputs is not None else op._num_outputs
+    if value == "Symbol" or n == 1:
+        return value
+    return "Any" if callable(n) else f"list[{value}]"
+
+
+def _functions(names: Iterable[str], value: str, but: Iterable[str] = ()) -> list[str]:
+    """Return the definitions of registered names, as the functions of a namespace."""
+    found = []
+    but = set(but)
+    for name in sorted(names, key=lambda n: registry.namespace_of(n)[1]):
+        short = registry.namespace_of(name)[1]
+        if short.isidentifier() and not keyword.iskeyword(short) and short not in but:
+            op = registry.get(name)
+            found.append(_define(short, _parameters(op, value), _result(op, value)))
+    return found
+
+
+def _public() -> list[str]:
+    return [n for n in registry.names(hidden=False) if registry.namespace_of(n)[0] == ""]
+
+
+def _two_operands(value: str) -> list[str]:
+    one = f"{value} | float"
+    parameters = [f"lhs: {one}", f"rhs: {one}"] + (["name: str | None = ..."] if value == "Symbol" else [])
+    return [_define(name, parameters, value) for name in sorted(PYTHON_NAMES)]
+
+
+# ---- namespaces ---------------------------------------------------------------------------------------------------------------
+def _written_by_hand(module: ModuleType) -> list[tuple[str, str]]:
+    """Return name and module of the public functions and classes that a package takes from its own files."""
+    found = []
+    for name, value in sorted(vars(module).items()):
+        source = "" if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
+        if not name.startswith("_") and source.startswith(f"{module.__name__}.") and name not in PYTHON_NAMES:
+            found.append((name, source[len(module.__name__) :]))
+    return found
+
+
+def _array_namespace() -> str:
+    own = _written_by_hand(mx.nd)
+    imports = ["from mxop._core.core import NDArray as NDArray\n"]
+    imports += [f"from . import {space} as {space}" for space in sorted(registry.PREFIXES.values())]
+    imports += [f"from {source} import {name} as {name}" for name, source in own]
+    body = ["", *_two_operands("NDArray"), "def waitall() -> None: ..."]
+    taken = {name for name, _ in own} | set(PYTHON_NAMES) | {"waitall"}
+    body += _functions(_public(), "NDArray", taken)
+    body += ["", *[f"{space}: Any" for space in SPACES if not registry_prefix(space)], _LATE]
+    return _page("\n".join(imports), body)
+
+
+def _symbol_namespace() -> str:
+    own = _written_by_hand(mx.sym)
+    imports = [f"from . import {space} as {space}" for space in sorted(registry.PREFIXES.values())]
+    imports += [f"from {source} import {name} as {name}" for name, source in own]
+    taken = {name for name, _ in own} | set(PYTHON_NAMES)
+    body = ["", *_two_operands("Symbol"), *_functions(_public(), "Symbol", taken)]
+    body += ["", *[f"{space}: Any" for space in SPACES if not registry_prefix(space)], _LATE]
+    return _page("\n".join(imports), body)
+
+
+_LATE = "\ndef __getattr__(name: str) -> Any: ...  # operators that users and other packages register"
+
+
+def _package() -> str:
+    """Return the stub of ``mxop`` itself, with the modules that are imported on first use."""
+    lines = [_NOTE]
+    modules = {full.rpartition(".")[2] for full in mx._LATER.values() if find_spec(full) is not None}
+    modules |= {name for name in mx.__all__ if isinstance(getattr(mx, name), ModuleType)} - {"nd"}
+    lines += [f"from . import {name} as {name}" for name in sorted(modules - {"executor"})]
+    shorter = {"nd": "ndarray"} | {k: full.rpartition(".")[2] for k, full in mx._LATER.items() if find_spec(full)}
+    lines += [f"from . import {m} as {name}" for name, m in sorted(shorter.items()) if name != m]
+    for name in mx.__all__:
+        value = getattr(mx, name)
+        if not isinstance(value, ModuleType):
+            lines.append(f"from {value.__module__[len('mxop') :]} import {name} as {name}")
+    lines += [f"from {module[len('mxop') :]} import {name} as {name}" for name, (module, _) in mx._NAMES.items()]
+    return "\n".join([*lines, "", "__version__: str"]) + "\n"
+
+
+# ---- the array class ------------------------------------------------------------------------------------------------------------
+_PROPERTIES = {
+    "shape": "tuple[int, ...]", "ndim": "int", "size": "int", "dtype": "Any", "dtype_code": "int", "itemsize": "int",
+    "nbytes": "int", "stype": "str", "context": "Context", "ctx": "Context", "device": "Context",
+    "grad": "NDArray | None", "T": "NDArray",
+}  # fmt: skip
+_COMPILED = """\
+    def asnumpy(self) -> np.ndarray: ...
+    def item(self) -> Any: ...
+    def asscalar(self) -> Any: ...
+    def attach_grad(self, grad_req: str = ..., stype: str | None = ...) -> None: ...
+    def backward(
+        self, out_grad: NDArray | None = ..., retain_graph: bool = ..., train_mode: bool = ...
+    ) -> None: ...
+    def detach(self) -> NDArray: ...
+    def __array__(self, dtype: DTypeLike | None = ..., copy: bool | None = ...) -> np.ndarray: ...
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
+    def __int__(self) -> int: ...
+    def __float__(self) -> float: ...
+    def __index__(self) -> int: ...
+    def __iter__(self) -> Iterator[NDArray]: ...
+    def __contains__(self, value: object) -> bool: ...
+    def __getitem__(self, key: Any) -> NDArray: ...
+    def __setitem__(self, key: Any, value: Any) -> None: ...
+    def __hash__(self) -> int: ...
+    def __neg__(self) -> NDArray: ...
+    def __pos__(self) -> NDArray: ...
+    def __abs__(self) -> NDArray: ...
+"""
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+def _array_class() -> str:
+    """Return the stub of the compiled class: what Cython makes, what is attached, and operators as methods."""
+    cls = mx.nd.NDArray
+    lines = ["class NDArray:"]
+    names = [n for n in sorted(vars(cls)) if not n.startswith("_") and f"def {n}(" not in _COMPILED]
+    names += [n for n in ("grad", "context") if n not in names]
+    methods_of: list[str] = []
+    for name in names:
+        value = inspect.getattr_static(cls, name)
+        if name in methods.FLUENT:
+            methods_of += _fluent(name)
+        elif inspect.isfunction(value):
+            methods_of.append(_method(name, value))
+        elif not callable(value):
+            lines += ["    @property", f"    def {name}(self) -> {_PROPERTIES.get(name, 'Any')}: ..."]
+    lines.append(_COMPILED.rstrip())
+    operand = "other: NDArray | ArrayLike"
+    for name in _BINARY:
+        forms = (f"__{name}__", f"__r{name}__") + ((f"__i{name}__",) if hasattr(cls, f"__i{name}__") else ())
+        lines += [_define(form, ["self", operand], "NDArray", "    ") for form in forms]
+    for name in _COMPARISONS:
+        ignore = "  # type: ignore[override]" if name in ("eq", "ne") else ""
+        lines.append(_define(f"__{name}__", ["self", operand], "NDArray", "    ") + ignore)
+    body = [*lines, *methods_of, "", "def __getattr__(name: str) -> Any: ...  # what only mxop itself uses"]
+    return _page("from ..context import Context\n", body)
+
+
+def _fluent(name: str) -> list[str]:
+    """Return the method of an operator whose first input is the array; nothing when it is not registered."""
+    op = registry.find(name)
+    if op is None:
+        return []
+    found = _parameters(op, "NDArray")
+    found = [p for p in found if not p.startswith(f"{op.arguments[0]}:") and not p.startswith("*" + op.arguments[0])]
+    return [_define(name, ["self", *found], _result(op, "NDArray"), "    ")]
+
+
+def _method(name: str, function: Callable) -> str:
+    """Return the stub of a method that is written in Python."""
+    found = []
+    for at, p in enumerate(inspect.signature(function).parameters.values()):
+        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        default = "" if p.default is p.empty else " = ..."
+        if p.kind is p.KEYWORD_ONLY and not any(f.startswith("*") for f in found):
+            found.append("*")
+        annotation = "" if at == 0 else f": {p.annotation if isinstance(p.annotation, str) else 'Any'}"
+        found.append(f"{star}{'self' if at == 0 else p.name}{annotation}{default}")
+    result = inspect.signature(function).return_annotation
+    return _define(name, found, result if isinstance(result, str) else "Any", "    ")

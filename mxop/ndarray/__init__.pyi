@@ -1,0 +1,807 @@
+# Written by `python -m mxop stubs` from the operators' definitions; change those.
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from mxop._core.core import NDArray as NDArray
+
+from . import contrib as contrib
+from . import image as image
+from . import linalg as linalg
+from . import random as random
+from . import sparse as sparse
+from .creation import arange as arange
+from .creation import array as array
+from .creation import concatenate as concatenate
+from .creation import empty as empty
+from .creation import eye as eye
+from .interop import from_dlpack as from_dlpack
+from .creation import from_numpy as from_numpy
+from .creation import full as full
+from .creation import full_like as full_like
+from .creation import linspace as linspace
+from .io import load as load
+from .io import load_frombuffer as load_frombuffer
+from .creation import moveaxis as moveaxis
+from .creation import ones as ones
+from .io import save as save
+from .io import save_tobuffer as save_tobuffer
+from .creation import split_v2 as split_v2
+from .interop import to_dlpack_for_read as to_dlpack_for_read
+from .interop import to_dlpack_for_write as to_dlpack_for_write
+from .creation import zeros as zeros
+
+def add(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def divide(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def equal(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def greater(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def greater_equal(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def hypot(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def lesser(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def lesser_equal(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def logical_and(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def logical_or(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def logical_xor(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def maximum(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def minimum(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def modulo(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def multiply(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def not_equal(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def pow(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def power(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def subtract(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def true_divide(lhs: NDArray | float, rhs: NDArray | float) -> NDArray: ...
+def waitall() -> None: ...
+def Activation(
+    data: NDArray,
+    act_type: Literal['relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'],
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def BlockGrad(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def Cast(
+    data: NDArray,
+    dtype: DTypeLike | int,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def Concat(
+    *data: NDArray | Sequence[NDArray],
+    num_args: int = ...,
+    dim: int = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def ElementWiseSum(
+    *args: NDArray | Sequence[NDArray],
+    num_args: int = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def Flatten(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def FullyConnected(
+    data: NDArray | None = ...,
+    weight: NDArray | None = ...,
+    bias: NDArray | None = ...,
+    *,
+    num_hidden: int,
+    no_bias: bool = ...,
+    flatten: bool = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def LeakyReLU(
+    data: NDArray | None = ...,
+    gamma: NDArray | None = ...,
+    act_type: Literal['elu', 'gelu', 'leaky', 'prelu', 'rrelu', 'selu'] = ...,
+    slope: float = ...,
+    lower_bound: float = ...,
+    upper_bound: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def Reshape(
+    data: NDArray,
+    shape: int | Sequence[int] = ...,
+    reverse: bool = ...,
+    target_shape: int | Sequence[int] = ...,
+    keep_highest: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def SliceChannel(
+    data: NDArray,
+    num_outputs: int,
+    axis: int = ...,
+    squeeze_axis: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def SoftmaxActivation(
+    data: NDArray,
+    mode: Literal['channel', 'instance'] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def SwapAxis(
+    data: NDArray,
+    dim1: int = ...,
+    dim2: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def abs(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def add_n(
+    *args: NDArray | Sequence[NDArray],
+    num_args: int = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def amp_cast(
+    data: NDArray,
+    dtype: DTypeLike | int,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def amp_multicast(
+    *data: NDArray | Sequence[NDArray],
+    num_outputs: int,
+    cast_narrow: bool = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def arccos(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def arccosh(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def arcsin(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def arcsinh(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def arctan(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def arctanh(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def argmax(
+    data: NDArray,
+    axis: int | None = ...,
+    keepdims: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def argmax_channel(
+    data: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def argmin(
+    data: NDArray,
+    axis: int | None = ...,
+    keepdims: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def batch_dot(
+    lhs: NDArray,
+    rhs: NDArray,
+    transpose_a: bool = ...,
+    transpose_b: bool = ...,
+    forward_stype: Literal['csr', 'default', 'row_sparse'] | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_add(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_axes(
+    data: NDArray,
+    axis: int | Sequence[int] = ...,
+    size: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_axis(
+    data: NDArray,
+    axis: int | Sequence[int] = ...,
+    size: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_div(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_equal(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_greater(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_greater_equal(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_hypot(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_lesser(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_lesser_equal(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_like(
+    lhs: NDArray,
+    rhs: NDArray,
+    lhs_axes: int | Sequence[int] | None = ...,
+    rhs_axes: int | Sequence[int] | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_logical_and(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_logical_or(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_logical_xor(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_maximum(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_minimum(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_minus(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_mod(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_mul(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_not_equal(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_plus(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_power(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_sub(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def broadcast_to(
+    data: NDArray,
+    shape: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def cast(
+    data: NDArray,
+    dtype: DTypeLike | int,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def cbrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def ceil(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def clip(
+    data: NDArray,
+    a_min: float,
+    a_max: float,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def concat(
+    *data: NDArray | Sequence[NDArray],
+    num_args: int = ...,
+    dim: int = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def cos(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def cosh(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def crop(
+    data: NDArray,
+    begin: int | Sequence[int],
+    end: int | Sequence[int],
+    step: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def cumsum(
+    a: NDArray,
+    axis: int | None = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def degrees(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def digamma(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def dot(
+    lhs: NDArray,
+    rhs: NDArray,
+    transpose_a: bool = ...,
+    transpose_b: bool = ...,
+    forward_stype: Literal['csr', 'default', 'row_sparse'] | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def elemwise_add(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def elemwise_div(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def elemwise_mul(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def elemwise_sub(
+    lhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def erf(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def erfinv(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def exp(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def expand_dims(
+    data: NDArray,
+    axis: int,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def expm1(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def fix(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def flatten(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def flip(
+    data: NDArray,
+    axis: int | Sequence[int],
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def floor(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def gamma(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def gammaln(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def hard_sigmoid(
+    data: NDArray,
+    alpha: float = ...,
+    beta: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def identity(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def log(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def log10(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def log1p(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def log2(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def log_sigmoid(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def log_softmax(
+    data: NDArray | None = ...,
+    length: NDArray | None = ...,
+    axis: int = ...,
+    temperature: float | None = ...,
+    dtype: DTypeLike | int | None = ...,
+    use_length: bool | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def logical_not(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def max(
+    data: NDArray,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def max_axis(
+    data: NDArray,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def mean(
+    data: NDArray,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def min(
+    data: NDArray,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def min_axis(
+    data: NDArray,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def mish(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def moments(
+    data: NDArray,
+    axes: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
+def nanprod(
+    data: NDArray,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def nansum(
+    data: NDArray,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def negative(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def norm(
+    data: NDArray,
+    ord: Literal[1, 2] = ...,
+    out_dtype: DTypeLike | int | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def ones_like(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def prod(
+    data: NDArray,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def quadratic(
+    data: NDArray,
+    a: float = ...,
+    b: float = ...,
+    c: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def radians(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def rcbrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def reciprocal(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def relu(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def repeat(
+    data: NDArray,
+    repeats: int,
+    axis: int | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def reshape(
+    data: NDArray,
+    shape: int | Sequence[int] = ...,
+    reverse: bool = ...,
+    target_shape: int | Sequence[int] = ...,
+    keep_highest: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def reshape_like(
+    lhs: NDArray,
+    rhs: NDArray,
+    lhs_begin: int | None = ...,
+    lhs_end: int | None = ...,
+    rhs_begin: int | None = ...,
+    rhs_end: int | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def reverse(
+    data: NDArray,
+    axis: int | Sequence[int],
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def rint(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def round(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def rsqrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def shape_array(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def sigmoid(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def sign(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def sin(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def sinh(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def size_array(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def slice(
+    data: NDArray,
+    begin: int | Sequence[int],
+    end: int | Sequence[int],
+    step: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def slice_axis(
+    data: NDArray,
+    axis: int,
+    begin: int,
+    end: int | None,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def slice_like(
+    data: NDArray,
+    shape_like: NDArray,
+    axes: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def smooth_l1(
+    data: NDArray,
+    scalar: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def softmax(
+    data: NDArray | None = ...,
+    length: NDArray | None = ...,
+    axis: int = ...,
+    temperature: float | None = ...,
+    dtype: DTypeLike | int | None = ...,
+    use_length: bool | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def softmax_cross_entropy(
+    data: NDArray,
+    label: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def softmin(
+    data: NDArray | None = ...,
+    length: NDArray | None = ...,
+    axis: int = ...,
+    temperature: float | None = ...,
+    dtype: DTypeLike | int | None = ...,
+    use_length: bool | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def softsign(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def split(
+    data: NDArray,
+    num_outputs: int,
+    axis: int = ...,
+    squeeze_axis: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def sqrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def square(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def squeeze(
+    data: NDArray,
+    axis: int | Sequence[int] | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def stack(
+    *data: NDArray | Sequence[NDArray],
+    axis: int = ...,
+    num_args: int = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def stop_gradient(
+    data: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def sum(
+    data: NDArray,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def sum_axis(
+    data: NDArray,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def swapaxes(
+    data: NDArray,
+    dim1: int = ...,
+    dim2: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def tan(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def tanh(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def tile(
+    data: NDArray,
+    reps: int | Sequence[int],
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def transpose(
+    data: NDArray,
+    axes: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def trunc(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def where(
+    condition: NDArray,
+    x: NDArray,
+    y: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def zeros_like(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+
+_internal: Any
+op: Any
+
+def __getattr__(name: str) -> Any: ...  # operators that users and other packages register

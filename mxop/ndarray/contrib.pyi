@@ -1,0 +1,46 @@
+# Written by `python -m mxop stubs` from the operators' definitions; change those.
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from . import NDArray
+
+def arange_like(
+    data: NDArray,
+    start: float = ...,
+    step: float = ...,
+    repeat: int = ...,
+    ctx: str = ...,
+    axis: int | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def div_sqrt_dim(
+    data: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def gradientmultiplier(
+    data: NDArray,
+    scalar: float = ...,
+    is_int: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def quadratic(
+    data: NDArray,
+    a: float = ...,
+    b: float = ...,
+    c: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def round_ste(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def sign_ste(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...

@@ -1,0 +1,1203 @@
+# Written by `python -m mxop stubs` from the operators' definitions; change those.
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from . import contrib as contrib
+from . import image as image
+from . import linalg as linalg
+from . import random as random
+from . import sparse as sparse
+from .symbol import Group as Group
+from .symbol import NotImplementedForSymbol as NotImplementedForSymbol
+from .symbol import Symbol as Symbol
+from .symbol import Variable as Variable
+from .creation import arange as arange
+from .creation import eye as eye
+from .symbol import fromjson as fromjson
+from .creation import full as full
+from .creation import linspace as linspace
+from .symbol import load as load
+from .symbol import load_json as load_json
+from .creation import ones as ones
+from .symbol import var as var
+from .creation import zeros as zeros
+
+def add(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def divide(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def equal(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def greater(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def greater_equal(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def hypot(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def lesser(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def lesser_equal(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def logical_and(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def logical_or(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def logical_xor(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def maximum(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def minimum(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def modulo(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def multiply(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def not_equal(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def pow(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def power(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def subtract(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def true_divide(lhs: Symbol | float, rhs: Symbol | float, name: str | None = ...) -> Symbol: ...
+def Activation(
+    data: Symbol | None = ...,
+    *,
+    act_type: Literal['relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'],
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def BlockGrad(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def Cast(
+    data: Symbol | None = ...,
+    *,
+    dtype: DTypeLike | int,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def Concat(
+    *data: Symbol | Sequence[Symbol],
+    num_args: int = ...,
+    dim: int = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+) -> Symbol: ...
+def ElementWiseSum(
+    *args: Symbol | Sequence[Symbol],
+    num_args: int = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+) -> Symbol: ...
+def Flatten(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def FullyConnected(
+    data: Symbol | None = ...,
+    weight: Symbol | None = ...,
+    bias: Symbol | None = ...,
+    *,
+    num_hidden: int,
+    no_bias: bool = ...,
+    flatten: bool = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def LeakyReLU(
+    data: Symbol | None = ...,
+    gamma: Symbol | None = ...,
+    act_type: Literal['elu', 'gelu', 'leaky', 'prelu', 'rrelu', 'selu'] = ...,
+    slope: float = ...,
+    lower_bound: float = ...,
+    upper_bound: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def Reshape(
+    data: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
+    reverse: bool = ...,
+    target_shape: int | Sequence[int] = ...,
+    keep_highest: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def SliceChannel(
+    data: Symbol | None = ...,
+    *,
+    num_outputs: int,
+    axis: int = ...,
+    squeeze_axis: bool = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def SoftmaxActivation(
+    data: Symbol | None = ...,
+    mode: Literal['channel', 'instance'] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def SwapAxis(
+    data: Symbol | None = ...,
+    dim1: int = ...,
+    dim2: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def abs(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def add_n(
+    *args: Symbol | Sequence[Symbol],
+    num_args: int = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+) -> Symbol: ...
+def amp_cast(
+    data: Symbol | None = ...,
+    *,
+    dtype: DTypeLike | int,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def amp_multicast(
+    *data: Symbol | Sequence[Symbol],
+    num_outputs: int,
+    cast_narrow: bool = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+) -> Symbol: ...
+def arccos(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def arccosh(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def arcsin(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def arcsinh(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def arctan(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def arctanh(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def argmax(
+    data: Symbol | None = ...,
+    axis: int | None = ...,
+    keepdims: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def argmax_channel(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def argmin(
+    data: Symbol | None = ...,
+    axis: int | None = ...,
+    keepdims: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def batch_dot(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    transpose_a: bool = ...,
+    transpose_b: bool = ...,
+    forward_stype: Literal['csr', 'default', 'row_sparse'] | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_add(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_axes(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] = ...,
+    size: int | Sequence[int] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_axis(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] = ...,
+    size: int | Sequence[int] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_div(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_equal(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_greater(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_greater_equal(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_hypot(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_lesser(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_lesser_equal(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_like(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    lhs_axes: int | Sequence[int] | None = ...,
+    rhs_axes: int | Sequence[int] | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_logical_and(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_logical_or(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_logical_xor(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_maximum(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_minimum(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_minus(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_mod(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_mul(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_not_equal(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_plus(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_power(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_sub(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def broadcast_to(
+    data: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def cast(
+    data: Symbol | None = ...,
+    *,
+    dtype: DTypeLike | int,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def cbrt(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def ceil(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def clip(
+    data: Symbol | None = ...,
+    *,
+    a_min: float,
+    a_max: float,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def concat(
+    *data: Symbol | Sequence[Symbol],
+    num_args: int = ...,
+    dim: int = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+) -> Symbol: ...
+def cos(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def cosh(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def crop(
+    data: Symbol | None = ...,
+    *,
+    begin: int | Sequence[int],
+    end: int | Sequence[int],
+    step: int | Sequence[int] = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def cumsum(
+    a: Symbol | None = ...,
+    axis: int | None = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def degrees(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def digamma(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def dot(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    transpose_a: bool = ...,
+    transpose_b: bool = ...,
+    forward_stype: Literal['csr', 'default', 'row_sparse'] | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def elemwise_add(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def elemwise_div(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def elemwise_mul(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def elemwise_sub(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def erf(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def erfinv(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def exp(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def expand_dims(
+    data: Symbol | None = ...,
+    *,
+    axis: int,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def expm1(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def fix(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def flatten(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def flip(
+    data: Symbol | None = ...,
+    *,
+    axis: int | Sequence[int],
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def floor(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def gamma(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def gammaln(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def hard_sigmoid(
+    data: Symbol | None = ...,
+    alpha: float = ...,
+    beta: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def identity(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def log(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def log10(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def log1p(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def log2(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def log_sigmoid(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def log_softmax(
+    data: Symbol | None = ...,
+    length: Symbol | None = ...,
+    axis: int = ...,
+    temperature: float | None = ...,
+    dtype: DTypeLike | int | None = ...,
+    use_length: bool | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def logical_not(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def max(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def max_axis(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def mean(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def min(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def min_axis(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def mish(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def moments(
+    data: Symbol | None = ...,
+    axes: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def nanprod(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def nansum(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def negative(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def norm(
+    data: Symbol | None = ...,
+    ord: Literal[1, 2] = ...,
+    out_dtype: DTypeLike | int | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def ones_like(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def prod(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def quadratic(
+    data: Symbol | None = ...,
+    a: float = ...,
+    b: float = ...,
+    c: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def radians(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def rcbrt(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def reciprocal(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def relu(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def repeat(
+    data: Symbol | None = ...,
+    *,
+    repeats: int,
+    axis: int | None = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def reshape(
+    data: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
+    reverse: bool = ...,
+    target_shape: int | Sequence[int] = ...,
+    keep_highest: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def reshape_like(
+    lhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
+    lhs_begin: int | None = ...,
+    lhs_end: int | None = ...,
+    rhs_begin: int | None = ...,
+    rhs_end: int | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def reverse(
+    data: Symbol | None = ...,
+    *,
+    axis: int | Sequence[int],
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def rint(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def round(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def rsqrt(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def shape_array(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sigmoid(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sign(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sin(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sinh(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def size_array(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def slice(
+    data: Symbol | None = ...,
+    *,
+    begin: int | Sequence[int],
+    end: int | Sequence[int],
+    step: int | Sequence[int] = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def slice_axis(
+    data: Symbol | None = ...,
+    *,
+    axis: int,
+    begin: int,
+    end: int | None,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def slice_like(
+    data: Symbol | None = ...,
+    shape_like: Symbol | None = ...,
+    axes: int | Sequence[int] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def smooth_l1(
+    data: Symbol | None = ...,
+    scalar: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def softmax(
+    data: Symbol | None = ...,
+    length: Symbol | None = ...,
+    axis: int = ...,
+    temperature: float | None = ...,
+    dtype: DTypeLike | int | None = ...,
+    use_length: bool | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def softmax_cross_entropy(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def softmin(
+    data: Symbol | None = ...,
+    length: Symbol | None = ...,
+    axis: int = ...,
+    temperature: float | None = ...,
+    dtype: DTypeLike | int | None = ...,
+    use_length: bool | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def softsign(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def split(
+    data: Symbol | None = ...,
+    *,
+    num_outputs: int,
+    axis: int = ...,
+    squeeze_axis: bool = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sqrt(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def square(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def squeeze(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def stack(
+    *data: Symbol | Sequence[Symbol],
+    axis: int = ...,
+    num_args: int = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+) -> Symbol: ...
+def stop_gradient(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sum(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sum_axis(
+    data: Symbol | None = ...,
+    axis: int | Sequence[int] | None = ...,
+    keepdims: bool = ...,
+    exclude: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def swapaxes(
+    data: Symbol | None = ...,
+    dim1: int = ...,
+    dim2: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def tan(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def tanh(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def tile(
+    data: Symbol | None = ...,
+    *,
+    reps: int | Sequence[int],
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def transpose(
+    data: Symbol | None = ...,
+    axes: int | Sequence[int] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def trunc(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def where(
+    condition: Symbol | None = ...,
+    x: Symbol | None = ...,
+    y: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def zeros_like(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+
+_internal: Any
+op: Any
+
+def __getattr__(name: str) -> Any: ...  # operators that users and other packages register

@@ -1,0 +1,62 @@
+# Written by `python -m mxop stubs` from the operators' definitions; change those.
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from . import Symbol
+
+def arange_like(
+    data: Symbol | None = ...,
+    start: float = ...,
+    step: float = ...,
+    repeat: int = ...,
+    ctx: str = ...,
+    axis: int | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def div_sqrt_dim(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def gradientmultiplier(
+    data: Symbol | None = ...,
+    scalar: float = ...,
+    is_int: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def quadratic(
+    data: Symbol | None = ...,
+    a: float = ...,
+    b: float = ...,
+    c: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def round_ste(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sign_ste(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...

@@ -1,0 +1,10 @@
+# Written by `python -m mxop stubs` from the operators' definitions; change those.
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from . import Symbol
+

@@ -1,0 +1,195 @@
+"""The formula layer: simplification keeps values, derivatives are right, programs compute what formulas say."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mxop as mx
+from mxop._core import core
+from mxop._kernels import interp
+from mxop.formula import (
+    TABLE,
+    NeedsValue,
+    TraceError,
+    backward,
+    compile_program,
+    const,
+    input_,
+    param,
+    substitute,
+    vjp,
+    walk,
+)
+from mxop.formula import functions as F
+from mxop.formula.expr import CALL, raw_call
+
+NUMPY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "square": np.square,
+    "maximum": np.maximum, "minimum": np.minimum, "where": lambda c, a, b: np.where(c != 0, a, b),
+    "lt": lambda a, b: (a < b) * 1.0, "ge": lambda a, b: (a >= b) * 1.0, "eq": lambda a, b: (a == b) * 1.0,
+    "exp": np.exp, "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "sigmoid": lambda a: 1 / (1 + np.exp(-a)), "abs": np.abs,
+    "sign": np.sign,
+}  # fmt: skip
+SMOOTH = ("add", "sub", "mul", "square", "neg", "sin", "cos", "tanh", "sigmoid")
+
+
+def evaluate(roots, inputs, params=None):
+    """Compute formulas with NumPy in float64."""
+    values = {}
+    for node in walk(roots):
+        if node.kind == CALL:
+            values[node] = NUMPY[node.label](*(values[a] for a in node.args))
+        elif node.kind == "input":
+            values[node] = inputs[node.label]
+        elif node.kind == "param":
+            values[node] = np.float64(params[node.label])
+        else:
+            values[node] = np.float64(node.label)
+    return [np.broadcast_to(values[r], inputs[0].shape) for r in roots]
+
+
+def expressions(names, leaves):
+    """Random expressions that keep the nodes as drawn (nothing is simplified away)."""
+
+    def extend(children):
+        return st.one_of(
+            *(st.tuples(*[children] * TABLE[n].arity).map(lambda args, n=n: raw_call(n, args)) for n in names)
+        )
+
+    return st.recursive(leaves, extend, max_leaves=12)
+
+
+CONSTANTS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 3.0, 0.5, math.inf, math.nan])
+LEAVES = st.one_of(st.integers(0, 2).map(input_), CONSTANTS.map(const))
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.5, np.inf, -np.inf, np.nan, 3.0])
+
+
+@settings(max_examples=300, deadline=None)
+@given(expressions([n for n in NUMPY], LEAVES))
+def test_simplification_keeps_every_value(expression):
+    inputs = [SPECIAL, np.roll(SPECIAL, 3), np.roll(SPECIAL, 5)]
+    with np.errstate(all="ignore"):
+        before = evaluate([expression], inputs)[0]
+        after = evaluate(substitute([expression], {const(123.0): const(4.0)}), inputs)[0]  # rebuilds, so simplifies
+    np.testing.assert_array_equal(np.isnan(before), np.isnan(after))
+    finite = np.isfinite(before)
+    np.testing.assert_allclose(after[finite], before[finite], rtol=1e-14)
+    np.testing.assert_array_equal(after[~finite & ~np.isnan(before)], before[~finite & ~np.isnan(before)])
+    zero = before == 0
+    np.testing.assert_array_equal(np.signbit(after[zero]), np.signbit(before[zero]))
+
+
+def test_zero_times_x_and_x_plus_zero_stay():
+    x = input_(0)
+    assert repr(x * 0) == "mul(0.0, x0)"
+    assert repr(x + 0) == "add(x0, 0.0)"  # turns -0.0 into 0.0
+    assert (x * 1) is x
+    assert (-(-x)) is x
+    assert x**0 is const(1)
+    assert (x + 1) is (x + 1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(expressions(SMOOTH, st.integers(0, 1).map(input_)), st.integers(0, 1))
+def test_derivatives_match_differences(expression, wrt):
+    x = np.linspace(-0.9, 0.8, 7)
+    inputs = [x, x[::-1].copy()]
+    grads = vjp([expression], [const(1.0)], [input_(0), input_(1)])
+    derived = np.zeros_like(x) if grads[wrt] is None else evaluate([grads[wrt]], inputs)[0]
+    step = 1e-5
+    high, low = [v.copy() for v in inputs], [v.copy() for v in inputs]
+    high[wrt] += step
+    low[wrt] -= step
+    numeric = (evaluate([expression], high)[0] - evaluate([expression], low)[0]) / (2 * step)
+    np.testing.assert_allclose(derived, numeric, rtol=1e-5, atol=1e-6 * (1 + np.abs(numeric).max()))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(expressions([n for n in NUMPY], LEAVES), min_size=1, max_size=3))
+def test_programs_compute_what_formulas_say(roots):
+    rng = np.random.default_rng(0)
+    inputs = [rng.uniform(-2, 2, 37) for _ in range(3)]
+    arrays = [core.from_numpy(v) for v in inputs]
+    outputs = [core.empty((37,), 1) for _ in roots]
+    core.prepare_formula(roots, arrays, outputs, [1] * len(roots)).run()
+    with np.errstate(all="ignore"):
+        expected = evaluate(roots, inputs)
+    for got, want in zip(outputs, expected, strict=True):
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-12, atol=1e-300)
+
+
+def test_the_largest_instruction_is_taken():
+    x, a, b, c = input_(0), param("a"), param("b"), param("c")
+    program = compile_program([x * (a * x + b) + c], 1, lambda name: interp.has_instruction(name, 0))
+    assert [s.name for s in program.steps] == ["add(mul(x0,add(mul(s0,x0),s1)),s2)"]
+    assert program.steps[0].scalars == ("a", "b", "c")
+
+
+def test_a_value_used_twice_is_computed_once():
+    shared = F.exp(input_(0))
+    program = compile_program([shared + F.sin(shared)], 1, lambda name: name.count("(") == 1)
+    assert [s.name for s in program.steps].count("exp(x0)") == 1
+
+
+@pytest.mark.parametrize(
+    ("formula", "uses"),
+    [
+        (lambda x: F.sin(x), ("in", (0,), ())),
+        (lambda x: F.exp(x), ("out", (), (0,))),
+        (lambda x: 2 * x, ("none", (), ())),
+        (lambda x: F.gamma(x), ("inout", (0,), (0,))),
+    ],
+)
+def test_dependencies_are_found(formula, uses):
+    rule = backward((formula(input_(0)),), 1)
+    assert (rule.inputs, rule.outputs) == uses[1:]
+
+
+def test_every_order_has_a_formula():
+    rule = backward((F.tanh(input_(0)),), 1)
+    for _ in range(4):
+        n = len(rule.heads) + len(rule.inputs) + len(rule.outputs)
+        rule = backward(tuple(r for r in rule.roots if r is not None), n)
+        assert any(r is not None for r in rule.roots)
+
+
+def test_what_cannot_be_traced_says_so():
+    x = input_(0)
+    with pytest.raises(TraceError, match="where"):
+        bool(x > 0)
+    with pytest.raises(NeedsValue):
+        bool(param("a") > 0)
+    with pytest.raises(TraceError, match=r"mxop\.op\.F\.exp"):
+        np.exp(x)
+    with pytest.raises(TraceError):
+        float(x)
+    with pytest.raises(TypeError, match="1 operand"):
+        F.exp(x, x)
+
+
+def test_every_primitive_has_an_instruction_for_floating_point():
+    for row in TABLE.values():
+        name = f"{row.name}({','.join(f'x{i}' for i in range(row.arity))})"
+        for ctype in (0, 1):
+            assert interp.has_instruction(name, ctype), name
+
+
+def test_branching_on_a_parameter_specialises():
+    from mxop.op import elementwise, unregister
+
+    @elementwise(name="_test_branch")
+    def branch(data, *, a: float = 1.0):
+        """Add or multiply."""
+        return data + a if a > 0 else data * a
+
+    try:
+        x = mx.nd.array([1, 2])
+        f = mx.nd._internal._test_branch
+        assert f(x, a=2.0).asnumpy().tolist() == [3.0, 4.0]
+        assert f(x, a=-2.0).asnumpy().tolist() == [-2.0, -4.0]
+        assert f(x).asnumpy().tolist() == [2.0, 3.0]
+    finally:
+        unregister("_test_branch")
