@@ -340,6 +340,7 @@ KERNELS = {
     "take": lambda x: x[nd.array([2, 0], ctx=x.context)],
     "mask": lambda x: x[x > 1].size * nd.ones((1,), ctx=x.context),
     "reshape": lambda x: nd.Reshape(x.T, shape=(2, -1)),
+    "Flatten": lambda x: nd.Flatten(nd.transpose(x.reshape((3, 2, 2)), axes=(0, 2, 1))),
 }
 
 
@@ -347,6 +348,13 @@ KERNELS = {
 def test_kernels(gpu, name):
     a, b = both((3, 4), gpu)
     same(KERNELS[name](b), KERNELS[name](a))
+
+
+def test_kernels_without_inputs(gpu):
+    op, out = mx.op.get("_full"), nd.ones((2, 3), ctx=gpu)
+    attrs = op.parse({"shape": (2, 3), "value": 2.5})
+    assert run.kernel(op, attrs, [], [out], [(2, 3)], [0], 3)[0] is out
+    same(out, nd.full((2, 3), 3.5))
 
 
 def test_kernels_into_given_arrays(gpu):

@@ -39,16 +39,17 @@ def _check(op: Any, out: Any, shape: tuple[int, ...], code: int, place: int) -> 
 
     if not isinstance(out, core.NDArray):
         raise OpTypeError(f"operator {op.name}: out must be an NDArray, got {type(out).__name__}")
-    if out._gpu is None or device.id_of(out._gpu) != place:
+    given: Any = out
+    if given._gpu is None or device.id_of(given._gpu) != place:
         raise OpValueError(
-            f"operator {op.name}: out lies on {out.context}, the inputs on gpu({place}); use as_in_context"
+            f"operator {op.name}: out lies on {given.context}, the inputs on gpu({place}); use as_in_context"
         )
-    if out.shape != shape:
-        raise OpValueError(f"operator {op.name}: out has shape {out.shape}, the result has shape {shape}")
-    if out.dtype_code != code:
-        names = dtypes.NAMES[out.dtype_code], dtypes.NAMES[code]
+    if given.shape != shape:
+        raise OpValueError(f"operator {op.name}: out has shape {given.shape}, the result has shape {shape}")
+    if given.dtype_code != code:
+        names = dtypes.NAMES[given.dtype_code], dtypes.NAMES[code]
         raise OpTypeError(f"operator {op.name}: out has dtype {names[0]}, the result has dtype {names[1]}")
-    if tape.recording() and tape.tracked(out):
+    if tape.recording() and tape.tracked(given):
         raise MXNetError(
             f"operator {op.name}: writing into an array that autograd has recorded (inplace operations, out=, x[:]=) is "
             "not supported inside autograd.record(); use a new array, or write outside the scope"
@@ -194,20 +195,23 @@ def kernel(op: Any, attrs: Any, inputs: list[Any], targets: list[Any], out_shape
     ----------
     inputs : list of NDArray
     targets : list of (NDArray or None)
-        Given outputs.
+        Given outputs; without inputs they tell the device.
     out_shapes, out_types
         Shapes and type codes of the outputs.
     req : int
         Request for the given outputs.
     """
-    place = _one_device(op, inputs)
+    place = _one_device(op, inputs or [t for t in targets if t is not None])
     outputs = [
         _Output(op, given, tuple(shape), code, place, req)
         for given, shape, code in zip(targets, out_shapes, out_types, strict=True)
     ]
     if op.make_view is not None:
-        source = inputs[0]
-        shape, strides, offset = op.make_view(source.shape, source._strides, *(a.shape for a in inputs[1:]), **attrs)
+        source, others = inputs[0], [a.shape for a in inputs[1:]]
+        shape, strides, offset = op.make_view(source.shape, source._strides, *others, **attrs)
+        if strides is None:  # a reshape that no view of these strides can be
+            source = device.contiguous_copy(source)
+            shape, strides, offset = op.make_view(source.shape, source._strides, *others, **attrs)
         part = source._view(tuple(shape), tuple(strides), offset)._gpu
         launch.assign(part, outputs[0].array._gpu, outputs[0].req)
         return [outputs[0].array]

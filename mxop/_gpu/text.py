@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from .. import dtypes
 from ..errors import OpTypeError
@@ -195,7 +196,7 @@ class ReductionText:
     """
 
     map_root: Expr
-    combine: object
+    combine: Any
     final_root: Expr | None
     in_type: int
     out_type: int

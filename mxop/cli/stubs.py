@@ -38,7 +38,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 def files() -> dict[str, str]:
     """Return the text of every stub by its path in the package."""
-    found = {"__init__.pyi": _package(), "_core/core.pyi": _array_class()}
+    found = {"__init__.pyi": _package(), "_core/core.pyi": _array_class(), "_core/tape.pyi": _page("", [_SCOPE, _HIDDEN])}
     found["ndarray/__init__.pyi"] = _array_namespace()
     found["symbol/__init__.pyi"] = _symbol_namespace()
     for api, value in (("ndarray", "NDArray"), ("symbol", "Symbol")):
@@ -213,6 +213,13 @@ _COMPILED = """\
     def __pos__(self) -> NDArray: ...
     def __abs__(self) -> NDArray: ...
 """
+_SCOPE = """\
+class Scope:
+    def __init__(self, record: bool | None, train: bool | None) -> None: ...
+    def __enter__(self) -> Scope: ...
+    def __exit__(self, *exception: object) -> None: ...
+"""
+_HIDDEN = "\ndef __getattr__(name: str) -> Any: ...  # what only mxop itself uses"
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
@@ -240,7 +247,7 @@ def _array_class() -> str:
     for name in _COMPARISONS:
         ignore = "  # type: ignore[override]" if name in ("eq", "ne") else ""
         lines.append(_define(f"__{name}__", ["self", operand], "NDArray", "    ") + ignore)
-    body = [*lines, *methods_of, "", "def __getattr__(name: str) -> Any: ...  # what only mxop itself uses"]
+    body = [*lines, *methods_of, _HIDDEN]
     return _page("from ..context import Context\n", body)
 
 

@@ -105,6 +105,11 @@ _function(
     ),
 )  # fmt: skip
 _function(
+    "fma", "fma({0}, {1}, {2})",
+    lambda g, a, b, c, y: (g * b, g * a, g),
+    integer="({T})({0} * {1} + {2})", cheap=True,
+)  # fmt: skip
+_function(
     "hypot", "hypot({0}, {1})",
     lambda g, a, b, y: tuple(_where(call("eq", y, const(0)), const(0), g * (v / y)) for v in (a, b)),
 )  # fmt: skip

@@ -109,10 +109,9 @@ class Executor:
         if n_forward < len(graph.outputs):
             graph = recompute(graph, n_forward, known)
             verify(graph, known, "recompute")
-        if self._device is None:  # the GPU's calls are not fused yet
-            forward = set(phases_of(graph, n_forward)[0])
-            graph = fuse(graph, known, lambda node: node in forward)
-            verify(graph, known, "fuse")
+        forward = set(phases_of(graph, n_forward)[0])
+        graph = fuse(graph, known, lambda node: node in forward)
+        verify(graph, known, "fuse")
         return graph, known
 
     def _prepare_inference(self) -> None:
@@ -211,9 +210,9 @@ class Executor:
             return
         self._set_head_gradients(out_grads)
         if self._last_run == "infer":  # MXNet allows it; the values that backward reads were not kept
-            if any(getattr(node.op, "stateful", False) for node in self._graph.nodes):
-                raise MXNetError("backward() after forward(is_train=False): random operators would draw anew; "
-                                 "call forward(is_train=True) before")  # fmt: skip
+            if any(getattr(node.op, "stateful", False) or node.mutated_inputs() for node in self._graph.nodes):
+                raise MXNetError("backward() after forward(is_train=False): running forward again would draw other random "
+                                 "numbers or update states twice; call forward(is_train=True) before")  # fmt: skip
             self.forward(is_train=True)
         if self._monitor is not None:
             self._monitor.backward()

@@ -548,7 +548,6 @@ def min_axis(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
-def mish(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def moments(
     data: NDArray,
     axes: int | Sequence[int] | None = ...,

@@ -95,7 +95,6 @@ RECORDS: dict[str, Record] = {
     "relu": Record(lambda x: np.maximum(x, 0) + 0, avoid=(0,), order=2),
     "sigmoid": Record(special.expit, domain=(-4, 4)),
     "log_sigmoid": Record(special.log_expit, domain=(-4, 4)),
-    "mish": Record(lambda x: x * np.tanh(np.logaddexp(0, x)), domain=(-4, 4)),
     "hard_sigmoid": Record(
         lambda x, alpha=0.2, beta=0.5: np.clip(alpha * x + beta, 0, 1),
         domain=(-4, 4), params=[{}, {"alpha": 0.5, "beta": 0.25}], avoid=(-2.5, 2.5, -0.5, 1.5), order=2,

@@ -780,13 +780,6 @@ def min_axis(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
-def mish(
-    data: Symbol | None = ...,
-    *,
-    name: str | None = ...,
-    attr: Mapping[str, str] | None = ...,
-    **kwargs: Symbol,
-) -> Symbol: ...
 def moments(
     data: Symbol | None = ...,
     axes: int | Sequence[int] | None = ...,

@@ -10,6 +10,12 @@
 
 MX_INLINE float mx_abs_f32(float x) { return fabsf(x); }
 MX_INLINE float mx_sqrt_f32(float x) { return sqrtf(x); }
+/* a * b + c with one rounding; without FMA the product is exact in double, which leaves a rounding of 2^-53. */
+#if MX_HAVE_FMA
+MX_INLINE float mx_fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#else
+MX_INLINE float mx_fma_f32(float a, float b, float c) { return (float)((double)a * (double)b + (double)c); }
+#endif
 MX_INLINE float mx_square_f32(float x) { return x * x; }
 MX_INLINE float mx_reciprocal_f32(float x) { return 1.0f / x; }
 MX_INLINE float mx_floor_f32(float x) { return floorf(x); }

@@ -36,6 +36,7 @@ MX_LIBM_F64(trunc, trunc)
 MX_INLINE double mx_rsqrt_f64(double x) { return 1.0 / sqrt(x); }
 MX_INLINE double mx_rcbrt_f64(double x) { return 1.0 / cbrt(x); }
 MX_INLINE double mx_reciprocal_f64(double x) { return 1.0 / x; }
+MX_INLINE double mx_fma_f64(double a, double b, double c) { return fma(a, b, c); }
 MX_INLINE double mx_square_f64(double x) { return x * x; }
 /* x = n ln2 + r: returns r and sets *q, where e^r = 1 + r + r^2 q, and *bits, a
  * word whose low twelve bits hold n + bias. */
