@@ -29,7 +29,6 @@ from . import (
 from . import ndarray as nd
 
 
-
 def _infer_inside(*arguments):
     from .graph.infer import expand_infer
 

@@ -421,3 +421,24 @@ def test_a_rule_that_gives_another_shape_or_type(rule, message):
 def test_arrays_of_another_device():
     with pytest.raises(mx.MXNetError, match="'a' is on cpu"):
         (a * 2).bind(mx.gpu(0), [nd.ones((2,))])
+
+
+def test_operators_see_whether_the_run_is_for_training():
+    @kernel
+    def test_executor_mode(data):
+        """Ones in training, zeros otherwise."""
+
+    test_executor_mode.shape(lambda data: data)
+    test_executor_mode.cpu(lambda inputs, outputs: np.asarray(outputs[0]).fill(float(mx.autograd.is_training())))
+    test_executor_mode.gradient(lambda F, heads, inputs, outputs: [None])
+    test_executor_mode.stateful = True
+    try:
+        y = sym.test_executor_mode(a) + sym.test_executor_mode(a)
+        for ex in (y.bind(mx.cpu(), [nd.ones((1,))]), bound(y, a=[1])):
+            assert [ex.forward(is_train=t)[0].asscalar() for t in (True, False, True)] == [2, 0, 2]
+            assert not mx.autograd.is_training()
+        ex.forward(is_train=False)
+        with pytest.raises(mx.MXNetError, match=r"other random numbers.*forward\(is_train=True\) before"):
+            ex.backward(nd.ones((1,)))
+    finally:
+        unregister("test_executor_mode")

@@ -4,11 +4,11 @@ import gc
 
 import numpy as np
 import pytest
+from processes import fails_python, python, run_python
 
 import mxop as mx
 from mxop import nd
 from mxop._kernels import memory
-from processes import fails_python, python, run_python
 
 
 def stats():

@@ -7,11 +7,11 @@ import threading
 
 import numpy as np
 import pytest
+from processes import fails_python, run_python
 
 import mxop as mx
 from mxop import autograd, nd
 from mxop._kernels import interp
-from processes import fails_python, run_python
 
 LARGE = 1 << 20
 
@@ -185,7 +185,7 @@ def test_pool_under_stress():
 
     def work(k):
         rng = np.random.default_rng(k)
-        for i in range(300):
+        for _ in range(300):
             n = int(rng.integers(1, 4000))
             a = nd.full((n,), float(n))
             with lock:

@@ -214,7 +214,8 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     types = tuple([(<Array>a).dtype for a in inputs])
     out_shapes, out_types = cached_inference(op, attrs, shapes, types)
     targets = output_list(op, out, len(out_shapes))
-    gpu = any([(<Array>a).gpu is not None for a in inputs])
+    gpu = any([(<Array>a).gpu is not None for a in inputs]) or any(
+        [a is not None and (<Array?>a).gpu is not None for a in targets])
     if gpu:
         from mxop._gpu import run as gpu_run
         results = gpu_run.kernel(op, attrs, list(inputs), targets, out_shapes, out_types, req)
@@ -517,7 +518,8 @@ cdef object parsed_params(object op, dict kwargs, dict cache):
     if "dtype" in kwargs and "dtype" not in op.spec.by_name:
         kwargs.pop("dtype")
     try:
-        key = tuple([(k, type(v), v) for k, v in kwargs.items()])
+        # 1, 1.0 and True are equal keys, and so are 0.0 and -0.0, but they are not the same parameters
+        key = tuple([(k, type(v), repr(v) if v == 0.0 else v) for k, v in kwargs.items()])
         found = cache.get(key)
     except TypeError:
         return op.parse(kwargs)

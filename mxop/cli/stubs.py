@@ -63,7 +63,7 @@ def _page(imports: str, body: Iterable[str]) -> str:
     return "\n".join([_NOTE, _HEADER, imports, *body]) + "\n"
 
 
-# ---- functions of operators -------------------------------------------------------------------------------------------------
+# ---- functions of operators -----------------------------------------------------------------------------------------
 def _define(name: str, parameters: Iterable[str], result: str, indent: str = "") -> str:
     """Return a definition, on several lines when it is long."""
     parameters = list(parameters)
@@ -131,7 +131,7 @@ def _two_operands(value: str) -> list[str]:
     return [_define(name, parameters, value) for name in sorted(PYTHON_NAMES)]
 
 
-# ---- namespaces ---------------------------------------------------------------------------------------------------------------
+# ---- namespaces -----------------------------------------------------------------------------------------------------
 def _written_by_hand(module: ModuleType) -> list[tuple[str, str]]:
     """Return name and module of the public functions and classes that a package takes from its own files."""
     found = []
@@ -183,7 +183,7 @@ def _package() -> str:
     return "\n".join([*lines, "", "__version__: str"]) + "\n"
 
 
-# ---- the array class ------------------------------------------------------------------------------------------------------------
+# ---- the array class ------------------------------------------------------------------------------------------------
 _PROPERTIES = {
     "shape": "tuple[int, ...]", "ndim": "int", "size": "int", "dtype": "Any", "dtype_code": "int", "itemsize": "int",
     "nbytes": "int", "stype": "str", "context": "Context", "ctx": "Context", "device": "Context",

@@ -15,6 +15,7 @@ from .expr import CALL, CONST, INPUT, PARAM, Expr, walk
 
 MAX_OPERANDS = 3
 MAX_SCALARS = 4
+MAX_CALLS = 16  # of primitives in one instruction
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,22 @@ def _tiles(roots, uses: Counter, available) -> list[tuple[Expr, str, list[Expr],
     return [chosen[n.uid] for n in walk(roots) if n.uid in chosen]
 
 
+def _is_private(node: Expr, uses: Counter) -> bool:
+    """Tell whether a formula is small enough for one instruction and nobody else needs its inner values."""
+    stack, calls = list(node.args), 1
+    while stack:
+        below = stack.pop()
+        if below.kind == CALL:
+            calls += 1
+            if calls > MAX_CALLS or uses[below.uid] != 1:
+                return False
+            stack.extend(below.args)
+    return True
+
+
 def _largest(node: Expr, uses: Counter, available) -> tuple[str, list[Expr], list[Expr]]:
     """Return the largest instruction rooted at `node` whose inner values nobody else needs."""
-    below = {n.uid for n in walk([node]) if n.kind == CALL}
-    private = all(uses[u] == 1 for u in below if u != node.uid)
+    private = _is_private(node, uses)
     candidates: list[Callable[[Expr], bool]] = []
     if private:
         candidates.append(lambda n: True)

@@ -14,7 +14,7 @@ from ..formula import input_
 from ..opdef import Composite, Elementwise, Kernel, contiguous_strides
 from .builder import Builder, entries_of
 from .infer import Known, located
-from .ir import Entry, Graph, Node, describe
+from .ir import Entry, Graph, Node
 from .rewrite import Moved, rewrite
 from .verify import verify
 
@@ -61,12 +61,7 @@ def expand(graph: Graph, everything: bool = True) -> tuple[Graph, Moved]:
 
 def simplify(graph: Graph, known: Known) -> Graph:
     """Drop what copies its input: identities, reshapes to the same shape, sums over no axis."""
-
-    def replace(node: Node) -> list[Entry] | None:
-        same = _identity(node, known)
-        return None if same is None else same
-
-    return rewrite(graph, replace, known)[0]
+    return rewrite(graph, lambda node: _identity(node, known), known)[0]
 
 
 def _identity(node: Node, known: Known) -> list[Entry] | None:
@@ -165,6 +160,3 @@ def optimize(graph: Graph, known: Known, names: Sequence[str] | None = None, che
             if check:
                 verify(graph, known, p.name)
     return graph
-
-
-__all__ = ["PASSES", "Pass", "common_subexpressions", "describe", "expand", "is_plain_view", "optimize", "simplify"]

@@ -78,7 +78,7 @@ def composite(function: Callable | None = None, /, *, override: bool = False, **
     ... def squared_distance(F, lhs, rhs):
     ...     \"\"\"Sum of squared differences.\"\"\"
     ...     return F.sum(F.square(lhs - rhs))
-    >>> mx.nd.squared_distance(mx.nd.array([1, 2]), mx.nd.array([3, 5])).asscalar()
+    >>> mx.nd.squared_distance(mx.nd.array([1, 2]), mx.nd.array([3, 5])).item()
     13.0
     """
 

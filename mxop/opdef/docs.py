@@ -1,6 +1,6 @@
 """Signatures and documentation of operators, made from their definitions when somebody asks.
 
-May import :mod:`.operator`, :mod:`.registry`, :mod:`.params`.
+May import :mod:`.operator`, :mod:`.elementwise`, :mod:`.registry`, :mod:`.params`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import inspect
 from typing import Any
 
 from . import registry
+from .elementwise import BackwardOperator
 from .operator import Operator
 from .params import DType
 
@@ -60,7 +61,7 @@ def info(name: str) -> dict[str, Any]:
             f"mx.{api}.{space + '.' if space else ''}{short}" for space, short in public for api in ("nd", "sym")
         ],
         "parameters": {p.name: p.describe() for p in op.spec.params},
-        "FListInputNames": list(op.arguments) if not op.variadic else [f"*{op.arguments[0]}"],
+        "FListInputNames": _input_names(op),
         "FListOutputNames": "output, or output0... of several",
         "FInferShape": _shape_rule(op),
         "FInferType": _type_rule(op),
@@ -69,8 +70,8 @@ def info(name: str) -> dict[str, Any]:
         "FInplaceOption": [tuple(pair) for pair in op.inplace],
         "FMutateInputs": list(op.aux),
         "TIsBackward": op.is_backward,
-        "arguments": dict.fromkeys(op.arguments, "NDArray-or-Symbol"),
-        "doc": inspect.cleandoc(op.doc),
+        "arguments": dict.fromkeys(_input_names(op), "NDArray-or-Symbol"),
+        "doc": _doc(op),
     }
     return found
 
@@ -94,9 +95,7 @@ def _type_rule(op: Operator) -> str:
 
 def _forward(op: Operator) -> Any:
     if op.kind == "elementwise":
-        attrs = _example_attrs(op)
-        n = 2 if op.variadic else None
-        roots = op.formula(attrs, n or len(op.input_names(attrs))).roots  # type: ignore[attr-defined]
+        roots = op.formula(*_example_call(op)).roots  # type: ignore[attr-defined]
         return {"formula": [repr(r) for r in roots], "devices": ["cpu", "gpu"]}
     if op.kind == "kernel":
         if op.make_view is not None:  # type: ignore[attr-defined]
@@ -110,8 +109,30 @@ def _example(p: Any) -> Any:
     return p.choices[0] if p.choices else "float32" if p.kind is DType else 1
 
 
-def _example_attrs(op: Operator) -> Any:
-    return op.parse({p.name: _example(p) for p in op.spec.params if p.required})
+def _example_call(op: Operator) -> tuple[Any, int]:
+    """Return parameters and a number of inputs that a call could have."""
+    if isinstance(op, BackwardOperator):
+        attrs = op.attrs_for(*_forward_call(op))
+        return attrs, len(op.input_names(attrs))
+    attrs = op.parse({p.name: _example(p) for p in op.spec.params if p.required})
+    return attrs, 2 if op.variadic else len(op.input_names(attrs))
+
+
+def _forward_call(op: BackwardOperator) -> tuple[Any, tuple, int]:
+    attrs, n = _example_call(op.forward)
+    return attrs, (), n
+
+
+def _input_names(op: Operator) -> list[str]:
+    if isinstance(op, BackwardOperator):
+        return list(op.input_names(_example_call(op)[0]))
+    return list(op.arguments) if not op.variadic else [f"*{op.arguments[0]}"]
+
+
+def _doc(op: Operator) -> str:
+    if isinstance(op, BackwardOperator):
+        return f"The gradient of ``{op.forward.name}``, derived from its formula."
+    return inspect.cleandoc(op.doc)
 
 
 def _gradient(op: Operator) -> dict[str, Any]:
@@ -121,7 +142,7 @@ def _gradient(op: Operator) -> dict[str, Any]:
     if op.kind == "elementwise" and op.has_backward_operator:
         try:
             found["operator"] = registry.BACKWARD + op.name
-            found["uses"] = op.dependencies(_example_attrs(op), 2 if op.variadic else None)  # type: ignore[attr-defined]
+            found["uses"] = op.dependencies(*_example_call(op))  # type: ignore[attr-defined]
         except Exception as problem:  # a formula that needs particular parameters
             found["uses"] = f"depends on the parameters ({problem})"
     else:

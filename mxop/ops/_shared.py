@@ -5,6 +5,7 @@ May import :mod:`mxop.opdef` only.
 
 from functools import lru_cache
 
+from ..errors import OpValueError
 from ..opdef import get, infer
 from ..opdef.kernel import contiguous_strides
 
@@ -40,6 +41,20 @@ def equal_shapes(op):
     """Let a kernel's first input and its output have one shape, known in both directions."""
     op.shape(lambda shape, /, *others, **params: shape)
     both_ways(op, lambda shape, /, *others, **params: shape, lambda out, *ins, **params: out)
+
+
+def shaped_like(grad, forward):
+    """Let `grad`, the gradient of an operator, have its second input's shape, when its first fits that.
+
+    ``forward(like, **params)`` is the shape that the operator itself gives.
+    """
+
+    @grad.shape
+    def _(head, like, **params):
+        wanted = tuple(forward(like, **params))
+        if tuple(head) != wanted:
+            raise OpValueError(f"operator {grad.name}: {grad.arguments[0]} has shape {head}, expected {wanted}")
+        return like
 
 
 def typed_by_first(op):

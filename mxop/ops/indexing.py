@@ -153,6 +153,9 @@ def getitem_grad(*data, key: str):
 
 @getitem_grad.shape
 def _(head, like, *arrays, key):
+    wanted = indexed_shape("_getitem_grad", like, read(key), arrays)
+    if tuple(head) != wanted:
+        raise OpValueError(f"operator _getitem_grad: the first input has shape {head}, expected {wanted}")
     return like
 
 

@@ -5,7 +5,7 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 
 from ..errors import OpValueError
 from ..opdef import F, Shape, elementwise, infer, kernel
-from ._shared import on_both, reviewed, run_op, size_of, typed_by_first
+from ._shared import on_both, reviewed, run_op, shaped_like, size_of, typed_by_first
 
 
 def _listed(result):
@@ -317,11 +317,7 @@ def tile_grad(head, like, *, reps: Shape):
     """Sum the repetitions of ``tile``: its gradient."""
 
 
-@tile_grad.shape
-def _(head, like, *, reps):
-    return like
-
-
+shaped_like(tile_grad, tile._shape)
 typed_by_first(tile_grad)
 
 
@@ -388,11 +384,7 @@ def repeat_grad(head, like, *, repeats: int, axis: int | None = None):
     """Sum the repetitions of ``repeat``: its gradient."""
 
 
-@repeat_grad.shape
-def _(head, like, *, repeats, axis):
-    return like
-
-
+shaped_like(repeat_grad, repeat._shape)
 typed_by_first(repeat_grad)
 
 

@@ -435,6 +435,9 @@ def reduce_like(data, like, *, axis: Shape | None = None, exclude: bool = False)
 
 @reduce_like.shape
 def _(data, like, *, axis, exclude):
+    kept = _kept("_reduce_like", data, axis, exclude)
+    if [d for d in kept if d != 1] != [d for d in like if d != 1]:
+        raise OpValueError(f"operator _reduce_like: shape {like} is not that of {data} reduced; expected {kept}")
     return like
 
 

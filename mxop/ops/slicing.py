@@ -94,6 +94,9 @@ def _slice_operator(op, grad, ranges, axes_params):
 
     @grad.shape
     def _(head, like, **params):
+        wanted = _counts(ranges(grad.name, like, *([head] if axes_params else []), **params))
+        if tuple(head) != wanted:
+            raise OpValueError(f"operator {grad.name}: head has shape {head}, expected {wanted}")
         return like
 
     typed_by_first(grad)

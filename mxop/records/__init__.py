@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create")
+FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "helpers")
 
 
 @dataclass(frozen=True)

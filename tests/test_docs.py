@@ -1,0 +1,142 @@
+"""Documentation: every example is executed, what is generated is up to date, what is named exists."""
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop.cli import reference
+from mxop.cli.operators import families
+from mxop.opdef import registry
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [p for p in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))) if p.exists()]
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def modules():
+    """Return the names of all modules of the package but the compiled ones and those that only run."""
+    found = ["mxop"]
+    for module in pkgutil.walk_packages(mx.__path__, "mxop."):
+        compiled = importlib.util.find_spec(module.name).origin.endswith((".so", ".pyd"))
+        if not compiled and not module.name.endswith(("__main__", "quadratic_user", "_installed")):
+            found.append(module.name)
+    return found
+
+
+@pytest.fixture
+def registry_restored():
+    """Take out the operators that an example registers, and put back those that it replaces."""
+    before = set(registry.names(hidden=True))
+    yield
+    for name in set(registry._names) - before:
+        if registry.find(name) is not None and not name.startswith("_backward_"):
+            registry.unregister(name)
+
+
+def run_examples(examples, name, namespace):
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    told = []
+    for example in examples:
+        example.globs = namespace if example.globs is None else example.globs
+        runner.run(example, out=told.append, clear_globs=False)
+    assert runner.summarize(verbose=False).failed == 0, f"{name}:\n" + "".join(told)
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstrings(name, registry_restored):
+    module = importlib.import_module(name)
+    found = doctest.DocTestFinder(exclude_empty=True).find(module, name, extraglobs={"mx": mx, "np": np})
+    with np.printoptions():
+        run_examples(found, name, None)
+
+
+@pytest.mark.parametrize("family", families(hidden=True))
+def test_docstrings_of_operators(family, registry_restored):
+    """Operators are objects, whose docstrings no finder sees."""
+    parser = doctest.DocTestParser()
+    tests = []
+    for op in families(hidden=True)[family]:
+        names = {"mx": mx, "np": np, "F": mx.nd}
+        tests.append(parser.get_doctest(op.doc, names, op.name, op.function.__code__.co_filename, 0))
+    run_examples(tests, family, None)
+
+
+def test_public_operators_have_an_example():
+    missing = [op.name for ops in families().values() for op in ops if ">>>" not in op.doc]
+    assert missing == []
+
+
+def blocks(page):
+    """Yield (language, text) of the code blocks of a page."""
+    for language, text in re.findall(r"^ *```(\w*)\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.M | re.S):
+        lines = text.splitlines()
+        indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+        yield language, "\n".join(line[indent:] for line in lines) + "\n"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_examples_of_pages(page, registry_restored):
+    """The blocks of a page are one program, in their order."""
+    namespace = {"mx": mx, "np": np, "__name__": f"mxop_page_{page.stem}"}
+    for language, text in blocks(page):
+        assert language in ("python", "pycon", "sh", ""), f"{page.name}: {language}"
+        if language == "python":
+            exec(compile(text, str(page), "exec"), namespace)
+        elif language == "pycon":
+            example = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+            example.globs = namespace
+            run_examples([example], page.name, namespace)
+
+
+def test_readme_begins_as_promised():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = next(text for language, text in blocks(ROOT / "README.md") if language == "sh")
+    assert commands == (
+        'python -m pip install . && python -m mxop demo\npython -m pip install ".[test]" && python -m pytest\n'
+    )
+    code = next(text for language, text in blocks(ROOT / "README.md") if language == "python")
+    assert len(code.splitlines()) < 10
+    assert text.index("```sh") < text.index("```python")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_what_pages_name_exists(page):
+    text = page.read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:mxop|tests|tools|docs|asv_bench|examples|\.ci)/[\w./-]*\w)`", text):
+        built = path.startswith("mxop/_kernels/include/mxop_instructions")
+        assert built or (ROOT / path).exists(), f"{page.name} names {path}"
+    for path, function in re.findall(r"`(mxop/[\w./]+)`\s+\(`(\w+)`\)", text):
+        source = (ROOT / path).read_text(encoding="utf-8")
+        assert re.search(rf"(def|class|cdef [\w\[\], ]+\*?) {function}\b", source), f"{page.name}: {function} in {path}"
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (page.parent / link).exists(), f"{page.name} links {link}"
+
+
+def test_operator_reference_is_up_to_date():
+    told = "run: python -m mxop docs docs/operators"
+    for name, text in reference.pages().items():
+        page = ROOT / "docs" / "operators" / name
+        assert page.exists() and page.read_text(encoding="utf-8") == text, f"{name} is out of date; {told}"
+    known = set(reference.pages())
+    assert {p.name for p in (ROOT / "docs" / "operators").glob("*")} == known, f"pages of no family; {told}"
+
+
+def test_the_users_file_is_the_example():
+    shipped = Path(mx.__file__).parent / "cli" / "quadratic_user.py"
+    assert (ROOT / "examples" / "quadratic.py").read_text() == shipped.read_text()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run(path, tmp_path):
+    env = os.environ | {"PYTHONPATH": str(Path(mx.__file__).parent.parent)}
+    done = subprocess.run([sys.executable, str(path)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,195 @@
+"""The package: its stubs, its settings, and the source tree that hands over to the installed copy."""
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from processes import fails_python, run_python
+
+import mxop as mx
+from mxop import _installed
+from mxop.cli import stubs
+
+PACKAGE = Path(mx.__file__).parent
+ROOT = Path(__file__).resolve().parent.parent
+
+
+# ---- stubs ----------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", stubs.files())
+def test_stubs_are_up_to_date(name):
+    text = stubs.files()[name]
+    assert (ROOT / "mxop" / name).read_text(encoding="utf-8") == text, "run: python -m mxop stubs mxop"
+    assert (PACKAGE / name).read_text(encoding="utf-8") == text, "the installed package has other stubs"
+    compile(text, name, "exec")
+
+
+def test_stubs_show_the_real_signatures():
+    text = stubs.files()["ndarray/contrib.pyi"]
+    assert "def quadratic(\n    data: NDArray,\n    a: float = ...,\n    b: float = ...,\n    c: float = ...,\n" in text
+    text = stubs.files()["ndarray/__init__.pyi"]
+    assert "act_type: Literal['relu', 'sigmoid', 'softrelu', 'softsign', 'tanh']" in text
+    assert (PACKAGE / "py.typed").exists()
+
+
+_TYPED = """\
+from typing import assert_type
+
+import numpy as np
+
+import mxop as mx
+from mxop.op import elementwise
+
+
+@elementwise
+def typed_quadratic(data, *, a: float = 0.0, b: float = 0.0, c: float = 0.0):
+    return data * (a * data + b) + c
+
+
+x = mx.nd.array([1.0, 2.0])
+x.attach_grad()
+with mx.autograd.record():
+    y = mx.nd.contrib.quadratic(x, a=1) + mx.nd.exp(x) * 2 + x.sum(axis=0)
+y.backward()
+assert_type(y, mx.nd.NDArray)
+assert_type(x.grad, mx.nd.NDArray | None)
+assert_type(x == 1, mx.nd.NDArray)
+assert_type(mx.nd.concat(x, x, dim=0), mx.nd.NDArray)
+assert_type(mx.sym.contrib.quadratic(mx.sym.Variable("x"), a=1.0), mx.Symbol)
+values: np.ndarray = y.asnumpy()
+mx.nd.typed_quadratic(x, a=1)
+with mx.AttrScope(group="1"), mx.util.np_shape():
+    pass
+mx.test_utils.assert_almost_equal(x, x)
+"""
+_WRONG = """
+mx.nd.exp("x")
+mx.nd.Activation(x, "rleu")
+mx.nd.contrib.quadratic(x, a="1")
+mx.nd.exp(x, bta=1)
+"""
+
+
+@pytest.mark.skipif(find_spec("mypy") is None, reason="needs mypy")
+def test_types_as_a_user_sees_them(tmp_path):
+    (tmp_path / "user.py").write_text(_TYPED + _WRONG)
+    env = os.environ | {"MYPYPATH": str(PACKAGE.parent)} if "site-packages" not in str(PACKAGE) else os.environ
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--no-incremental", "--follow-imports=silent", "user.py"],
+        cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    told = [line for line in done.stdout.splitlines() if line.startswith("user.py")]
+    first = len(_TYPED.splitlines()) + 2
+    wrong = {int(line.split(":")[1]) for line in told if ": error:" in line}
+    assert wrong == set(range(first, first + 4)), done.stdout + done.stderr
+
+
+# ---- settings -------------------------------------------------------------------------------------------------------------
+def test_each_instruction_set_can_be_forced():
+    for name in mx.context.interp.available_instruction_sets():
+        code = "import mxop as mx; print(mx.context.interp.instruction_set(), mx.nd.exp(mx.nd.zeros(100)).sum().item())"
+        assert run_python(code, MXOP_CPU=name) == f"{name} 100.0"
+
+
+@pytest.mark.parametrize("setting, told", [
+    ({"MXOP_CPU": "v9"}, "instruction set 'v9' is not available here; expected one of"),
+    ({"MXOP_NUM_THREADS": "many"}, "MXOP_NUM_THREADS='many' is not a positive number"),
+    ({"MXOP_NUM_THREADS": "0"}, "MXOP_NUM_THREADS='0' is not a positive number"),
+    ({"MXOP_POOL_BYTES": "some"}, "MXOP_POOL_BYTES='some'"),
+], ids=str)  # fmt: skip
+def test_wrong_settings_are_named(setting, told):
+    assert told in fails_python("import mxop", **setting)
+
+
+def test_commands_in_pyproject():
+    import tomllib
+
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert settings["project"]["version"] == mx.__version__
+    assert settings["project"]["scripts"]["mxop"] == "mxop.__main__:main"
+
+
+def test_console_script():
+    from mxop import __main__
+
+    with pytest.raises(SystemExit) as stopped:
+        __main__.main(["--help"])
+    assert stopped.value.code == 0
+
+
+# ---- numpy's shapes -------------------------------------------------------------------------------------------------------
+def test_np_shape_scopes_nest():
+    x = mx.nd.ones((2, 3))
+    with mx.util.np_shape():
+        assert mx.util.is_np_shape() and x.sum().shape == ()
+        with mx.util.np_shape(False):
+            assert not mx.util.is_np_shape() and x.sum().shape == (1,)
+        assert mx.util.is_np_shape()
+    assert not mx.util.is_np_shape()
+    with pytest.raises(ZeroDivisionError), mx.util.np_shape():
+        raise ZeroDivisionError
+    assert not mx.util.is_np_shape()
+
+
+def test_use_np_shape_on_functions_and_classes():
+    @mx.util.use_np_shape
+    class Sums:
+        def total(self, x):
+            """Sum."""
+            return x.sum()
+
+    assert Sums().total(mx.nd.ones(3)).shape == ()
+    assert Sums.total.__doc__ == "Sum."
+    assert mx.nd.ones(3).sum().shape == (1,)
+    with pytest.raises(mx.MXNetError, match="not int"):
+        mx.util.use_np_shape(3)
+    with pytest.raises(TypeError, match="active='yes'"):
+        mx.util.set_np_shape("yes")
+
+
+# ---- a source tree that was not built in place ------------------------------------------------------------------------------
+@pytest.fixture
+def source_tree(tmp_path):
+    """A copy of the package without its compiled modules."""
+    compiled = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "mxop", ignore=compiled)
+    return tmp_path
+
+
+def in_folder(folder, *arguments, path=None):
+    """Run Python in a folder, which comes first on its path, as ``python -m`` has it."""
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    env["PYTHONPATH"] = str(path) if path is not None else ""
+    return subprocess.run([sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+
+
+def test_source_tree_hands_over_to_the_installed_copy(source_tree):
+    code = "import mxop, mxop.symbol, mxop.nd; print(mxop.__file__, mxop.symbol.__file__, mxop.__spec__.origin)"
+    done = in_folder(source_tree, "-c", code, path=PACKAGE.parent)
+    assert done.returncode == 0, done.stderr
+    files = [PACKAGE / "__init__.py", PACKAGE / "symbol" / "__init__.py", PACKAGE / "__init__.py"]
+    assert done.stdout.split() == [str(f) for f in files]
+    done = in_folder(source_tree, "-m", "mxop", "info", "quadratic", path=PACKAGE.parent)
+    assert done.returncode == 0 and "_contrib_quadratic" in done.stdout, done.stderr
+    done = in_folder(source_tree, "-m", "mxop", "doctor", path=PACKAGE.parent)
+    assert f"{source_tree / 'mxop'} is a source tree that was not built in place" in done.stdout, done.stderr
+
+
+def test_source_tree_alone_says_what_to_do(source_tree):
+    done = in_folder(source_tree, "-S", "-c", "import mxop")  # -S: no site-packages, so no installed copy
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ModuleNotFoundError: mxop in ") and last.endswith("python -m pip install .")
+
+
+def test_other_import_errors_are_not_hidden(source_tree):
+    """A compiled module that is there and fails is no missing module."""
+    broken = source_tree / "mxop" / "_kernels" / f"interp{EXTENSION_SUFFIXES[0]}"
+    broken.write_bytes(b"not a library")
+    assert _installed.compiled(str(source_tree / "mxop"))
+    done = in_folder(source_tree, "-c", "import mxop", path=PACKAGE.parent)
+    assert done.returncode == 1 and "interp" in done.stderr and "source tree" not in done.stderr
