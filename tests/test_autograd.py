@@ -519,7 +519,7 @@ def test_function_of_several_inputs_and_outputs():
             return a * b, a + b
 
         def backward(self, g_product, g_sum):
-            a, b = self.saved_tensors
+            _, b = self.saved_tensors
             return g_product * b + g_sum, None
 
     a, b = variable([2.0]), variable([5.0])

@@ -56,7 +56,20 @@ cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset)
 cdef Array detached(Array base)
 cdef void fill_operand(Operand* operand, Array a) noexcept
 cdef int broadcast_operand(Operand* operand, Array a, int ndim, const Py_ssize_t* shape) except -1
-cdef char* read_pointer(Array a) noexcept
-cdef char* write_pointer(Array a) except NULL
+cdef int raise_readonly() except -1
+
+
+cdef inline char* read_pointer(Array a) noexcept:
+    """The one way to an array's memory for reading."""
+    return a.data
+
+
+cdef inline char* write_pointer(Array a) except NULL:
+    """The one way to an array's memory for writing."""
+    if a.readonly_:
+        raise_readonly()
+    return a.data
+
+
 cdef type ARRAY_TYPE
 cpdef Array empty(shape, int dtype)

@@ -11,12 +11,12 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from mxop._kernels.interp cimport MAX_DIMS, Operand, collapse, itemsize_of
-from mxop._kernels.memory cimport Block, block_new, block_release, block_retain, block_wrap
+from mxop._kernels.memory cimport block_new, block_release, block_retain, block_wrap
 
 import numpy as np
 
 from mxop import dtypes
-from mxop.errors import DeviceError, OpTypeError, OpValueError
+from mxop.errors import DeviceError, OpValueError
 
 ARRAY_TYPE = Array
 cdef tuple _no_args = ()
@@ -307,21 +307,13 @@ def set_device(Array a, int device_id):
     a.device_id = device_id
 
 
-cdef char* read_pointer(Array a) noexcept:
-    """The one way to an array's memory for reading."""
-    return a.data
-
-
-cdef char* write_pointer(Array a) except NULL:
-    """The one way to an array's memory for writing."""
-    if a.readonly_:
-        raise OpValueError("the array's memory is read-only (it was made from a read-only buffer)")
-    return a.data
+cdef int raise_readonly() except -1:
+    raise OpValueError("the array's memory is read-only (it was made from a read-only buffer)")
 
 
 cdef void fill_operand(Operand* operand, Array a) noexcept:
     """Describe an array in its own order of elements."""
-    operand.data = a.data
+    operand.data = read_pointer(a)
     operand.dtype = a.dtype
     operand.staged = False
     if a.contiguous:
@@ -335,7 +327,7 @@ cdef int broadcast_operand(Operand* operand, Array a, int ndim, const Py_ssize_t
     """Describe an array as broadcast to a larger shape."""
     cdef Py_ssize_t strides[MAX_DIMS]
     cdef int i, at
-    operand.data = a.data
+    operand.data = read_pointer(a)
     operand.dtype = a.dtype
     operand.staged = False
     for i in range(ndim):

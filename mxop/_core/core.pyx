@@ -5,7 +5,7 @@ the class there.  May import :mod:`.array`, :mod:`.dispatch`, :mod:`.tape`.
 """
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyTypeObject
 
-from mxop._core.array cimport Array, Node, alloc_like, detached, view_of
+from mxop._core.array cimport Array, alloc_like, detached
 from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
 
 import numpy as np
@@ -16,7 +16,7 @@ from mxop._core.array import as_numpy, empty, from_gpu, from_numpy
 from mxop._core.dispatch import OpFunction, invoke_req, op_function
 from mxop._core.transfer import contiguous, copy
 from mxop._core.prepare import Call, Schedule, prepare, prepare_formula
-from mxop.errors import DeviceError, MXNetError, OpTypeError, OpValueError
+from mxop.errors import DeviceError, OpTypeError, OpValueError
 from mxop.opdef import registry
 
 cdef extern from "Python.h":

@@ -8,7 +8,8 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport (
-    MAX_VALUES, Array, Value, alloc, alloc_like, alloc_tuple, broadcast_operand, fill_operand, view_of,
+    MAX_VALUES, Array, Value, alloc, alloc_like, alloc_tuple, broadcast_operand, fill_operand,
+    read_pointer, view_of, write_pointer,
 )
 from mxop._core.elementwise cimport (
     ElementwiseCall, call_for, run_elementwise, run_items, set_value,
@@ -18,7 +19,6 @@ from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, overla
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program
 from mxop._kernels.reduce cimport Reduced, reduce
 
-from mxop import dtypes
 from mxop._core import elementwise as _elementwise
 from mxop._kernels import interp
 from mxop.errors import DeviceError, OpTypeError
@@ -130,7 +130,7 @@ cdef int reduce_cpu(ReductionCall call, Array source, tuple axes, Array result, 
     cdef Py_ssize_t reduced = 1
     if call.maps[ctype] is None:
         call.make_programs(ctype)
-    r.data, r.dtype, r.n_kept, r.n_reduced = source.data, source.dtype, 0, 0
+    r.data, r.dtype, r.n_kept, r.n_reduced = read_pointer(source), source.dtype, 0, 0
     for i in range(source.ndim):
         if at < n_axes and <int>axes[at] == i:
             at += 1
@@ -141,7 +141,7 @@ cdef int reduce_cpu(ReductionCall call, Array source, tuple axes, Array result, 
             r.kept_shape[r.n_kept], r.kept_strides[r.n_kept] = source.shape_[i], source.strides_[i]
             r.n_kept += 1
     sums = alloc(result.ndim, result.shape_, ctype)
-    reduce(<Program>call.maps[ctype], call.combine, &r, no_values, sums.data)
+    reduce(<Program>call.maps[ctype], call.combine, &r, no_values, write_pointer(sums))
     fill_operand(&operands[0], sums)
     if call.final_formula is None:
         fill_operand(&operands[1], result)
@@ -149,7 +149,7 @@ cdef int reduce_cpu(ReductionCall call, Array source, tuple axes, Array result, 
         (<Program>call.finals[ctype]).run(result.size, operands, &operands[1], no_values)
         return 0
     count = alloc(0, result.shape_, 1)
-    (<double*>count.data)[0] = <double>reduced
+    (<double*>write_pointer(count))[0] = <double>reduced
     broadcast_operand(&operands[1], count, result.ndim, result.shape_)
     fill_operand(&operands[2], result)
     operands[2].req = req

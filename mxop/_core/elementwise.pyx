@@ -7,6 +7,7 @@ from libc.string cimport memcpy
 
 from mxop._core.array cimport (
     MAX_VALUES, Array, Node, Value, alloc, alloc_like, broadcast_operand, detached, fill_operand,
+    read_pointer, write_pointer,
 )
 from mxop._core.record cimport any_node, is_recording, link_outputs, new_node, record_general
 from mxop._core.transfer cimport (
@@ -212,12 +213,12 @@ cdef list run_plain(ElementwiseCall call, Program program, PyObject** items, int
     if first.size > 2048:
         return None
     for k in range(n_in):
-        pointers[k] = (<Array>items[k]).data
+        pointers[k] = read_pointer(<Array>items[k])
     results = []
     for k in range(call.n_out):
         result = alloc_like(first)
         result.device_id = first.device_id
-        pointers[n_in + k] = result.data
+        pointers[n_in + k] = write_pointer(result)
         results.append(result)
     return results if program.run_tiny(first.size, pointers, values) else None
 
@@ -270,7 +271,7 @@ cdef object run_large(ElementwiseCall call, object inputs, const Value* values, 
     if out is None and call.n_out == 1 and call.plain_types:
         result = alloc(ndim, shape, dtype)
         result.device_id = first.device_id
-        operands[n_in].data = result.data
+        operands[n_in].data = write_pointer(result)
         operands[n_in].dtype = dtype
         operands[n_in].contiguous = True
         operands[n_in].staged = False

@@ -6,7 +6,7 @@ May import :mod:`.array`, :mod:`.dispatch`.
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from mxop._core.array cimport MAX_VALUES, Array, Value, alloc_like, broadcast_operand, fill_operand
+from mxop._core.array cimport MAX_VALUES, Array, Value, alloc_like, broadcast_operand, fill_operand, write_pointer
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type
 from mxop._core.record cimport set_recording
@@ -159,6 +159,7 @@ cdef ProgramCall program_call(Program program, list inputs, list outputs, list r
         if not same_dims(a, first):
             raise OpValueError(f"{label}: outputs have shapes {first.shape_tuple()} and {a.shape_tuple()}")
         fill_operand(&call.operands[n_in + k], a)
+        call.operands[n_in + k].data = write_pointer(a)
         call.operands[n_in + k].req = reqs[k]
         call.operands[n_in + k].staged = any([overlaps(<Array>b, a) for b in inputs])
     return call

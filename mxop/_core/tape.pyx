@@ -5,10 +5,7 @@ of its outputs have been added up.  Elementwise calls run their backward program
 its rule.  With ``create_graph`` the gradient's own calls are recorded, which gives every higher order.
 May import :mod:`.array`, :mod:`.dispatch`.
 """
-from cpython.object cimport PyObject
-from libc.string cimport memcpy
-
-from mxop._core.array cimport MAX_VALUES, Array, Node, Value, alloc_like, alloc_tuple, detached, new_array
+from mxop._core.array cimport Array, Node, alloc_like, detached, write_pointer
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, run_elementwise
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
@@ -224,10 +221,10 @@ cdef Array ones_like(Array h):
     g.device_id = h.device_id
     if h.dtype == 0:
         for i in range(g.size):
-            (<float*>g.data)[i] = 1
+            (<float*>write_pointer(g))[i] = 1
     else:
         for i in range(g.size):
-            (<double*>g.data)[i] = 1
+            (<double*>write_pointer(g))[i] = 1
     return g
 
 

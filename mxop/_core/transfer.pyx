@@ -4,7 +4,7 @@
 """
 from libc.string cimport memcpy
 
-from mxop._core.array cimport Array, alloc_like, fill_operand, write_pointer
+from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
 from mxop._core.record cimport is_recording
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program, itemsize_of
 
@@ -31,7 +31,7 @@ cdef bint overlaps(Array a, Array b) noexcept:
     cdef char* a_high
     cdef char* b_low
     cdef char* b_high
-    if a.data == NULL or b.data == NULL or a.size == 0 or b.size == 0:
+    if read_pointer(a) == NULL or read_pointer(b) == NULL or a.size == 0 or b.size == 0:
         return False
     extent(a, &a_low, &a_high)
     extent(b, &b_low, &b_high)
@@ -40,8 +40,8 @@ cdef bint overlaps(Array a, Array b) noexcept:
 
 cdef void extent(Array a, char** low, char** high) noexcept:
     cdef int i
-    low[0] = a.data
-    high[0] = a.data + itemsize_of(a.dtype)
+    low[0] = read_pointer(a)
+    high[0] = read_pointer(a) + itemsize_of(a.dtype)
     for i in range(a.ndim):
         if a.strides_[i] < 0:
             low[0] += (a.shape_[i] - 1) * a.strides_[i]
@@ -52,7 +52,7 @@ cdef void extent(Array a, char** low, char** high) noexcept:
 cdef bint same_layout(Array a, Array b) noexcept:
     """Tell whether element k of both arrays lies at the same address."""
     cdef int i
-    if a.data != b.data or a.dtype != b.dtype or not same_dims(a, b):
+    if read_pointer(a) != read_pointer(b) or a.dtype != b.dtype or not same_dims(a, b):
         return False
     for i in range(a.ndim):
         if a.shape_[i] != 1 and a.strides_[i] != b.strides_[i]:
@@ -124,7 +124,7 @@ cdef int copy_into(Array source, Array target, int req) except -1:
     operands[1].staged = False
     if operands[0].contiguous and operands[1].contiguous and source.dtype == target.dtype and req != REQ_ADD:
         if source.size * itemsize_of(source.dtype) < 65536:
-            memcpy(target.data, source.data, source.size * itemsize_of(source.dtype))
+            memcpy(write_pointer(target), read_pointer(source), source.size * itemsize_of(source.dtype))
             return 0
     copy_program(ctype).run(source.size, &operands[0], &operands[1], NULL)
     return 0

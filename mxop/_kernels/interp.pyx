@@ -6,10 +6,9 @@ outputs that cannot be written in place are stored from registers (casts, ``req=
 mxop except the instruction modules built beside it, and the pool.
 """
 import os
-import sys
 
 from cython.parallel cimport prange, threadid
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from .memory cimport Block, block_new, block_release

@@ -8,7 +8,7 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY
 
 from mxop._kernels.interp cimport (
-    BLOCK_BYTES, MAX_DIMS, Operand, Program, Value, collapse, itemsize_of, threads_for,
+    BLOCK_BYTES, Operand, Program, Value, collapse, itemsize_of, threads_for,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
 

@@ -153,10 +153,8 @@ def cases(op: Operator, record: Record, rng: np.random.Generator, device: Any = 
     if shapes is None:
         shapes = [()] if n == 0 else [None]
     params = list(record.params) or [{}]
-    if len(shapes) == len(params):
-        pairs = list(zip(shapes, params, strict=True))
-    else:
-        pairs = [(s, p) for s in shapes for p in params]
+    together = len(shapes) == len(params)
+    pairs = list(zip(shapes, params, strict=True)) if together else [(s, p) for s in shapes for p in params]
     return [Case(op, record, _shapes(op, s, p), dict(p), rng, device) for s, p in pairs]
 
 

@@ -91,12 +91,12 @@ def numeric(case: Case, orders: int) -> int:
         slope = _slope(below, point, directions, heads)
         exact, size = _dot(grads, directions), _dot(map(np.abs, grads), map(np.abs, directions))
         if not abs(slope - exact) <= RTOL * size + 1e-8:
-            for k, name in enumerate(names):
+            for k in range(len(names)):  # say which of them it is
                 single = [d if j == k else np.zeros_like(d) for j, d in enumerate(directions)]
                 slope, exact = _slope(below, point, single, heads), _dot(grads, single)
                 if not abs(slope - exact) <= RTOL * _dot(map(np.abs, grads), map(np.abs, single)) + 1e-8:
                     break
-            raise Mismatch(f"order {order} of the gradient with respect to {name} is {exact!r} along a direction, "
+            raise Mismatch(f"order {order} of the gradient with respect to {names[k]} is {exact!r} along a direction, "
                            f"differences say {slope!r}")  # fmt: skip
     return orders
 
@@ -192,7 +192,9 @@ def requests(case: Case) -> int:
         return 0
     n = 0
     kinds = ("write", "add", "null")
-    combinations = list(itertools.product(kinds, repeat=len(values))) if len(values) <= 2 else [(k,) * len(values) for k in kinds]
+    combinations = list(itertools.product(kinds, repeat=len(values)))
+    if len(values) > 2:
+        combinations = [(kind,) * len(values) for kind in kinds]
     for reqs in combinations:
         if set(reqs) == {"null"}:
             continue

@@ -308,7 +308,8 @@ def inference(case: Case, types: Sequence[str]) -> int:
         got = case.op.infer_type(case.attrs, list(known_ins), list(known_outs))
         for known, is_ in zip([*got[0], *got[1]], [*in_types, *out_types], strict=True):
             if known not in (is_, -1) and is_ != -1:
-                raise Mismatch(f"from types {known_ins} -> {known_outs} inference finds {got}, true are {in_types} -> {out_types}")
+                true = f"{in_types} -> {out_types}"
+                raise Mismatch(f"from types {known_ins} -> {known_outs} inference finds {got}, true are {true}")
         n += 1
     return n
 

@@ -179,7 +179,8 @@ RECORDS: dict[str, Record] = {
     "_broadcast_reduced": Record(
         _broadcast_reduced, **_FIRST,
         shapes=[((1,), (2, 3)), ((2,), (2, 3)), ((2, 1), (2, 3)), ((3,), (2, 3, 2)), ((1, 3, 1), (2, 3, 2))],
-        params=[{}, {"axis": 1}, {"axis": -1, "keepdims": True}, {"axis": (0, 2)}, {"axis": 1, "exclude": True, "keepdims": True}],
+        params=[{}, {"axis": 1}, {"axis": -1, "keepdims": True}, {"axis": (0, 2)},
+                {"axis": 1, "exclude": True, "keepdims": True}],
     ),
     "_restore_dims": Record(
         _restored, **_FIRST, shapes=[((1,), (2, 3)), ((2,), (2, 3)), ((3,), (2, 3, 2))],
