@@ -629,7 +629,9 @@ def test_second_backward():
         y.backward()
 
 
-@pytest.mark.parametrize("head", [nd.ones((3,), dtype="float64"), nd.ones((2,), dtype="float32")], ids=["shape", "dtype"])
+@pytest.mark.parametrize(
+    "head", [nd.ones((3,), dtype="float64"), nd.ones((2,), dtype="float32")], ids=["shape", "dtype"]
+)
 def test_wrong_head_gradient(head):
     x = variable([1.0, 2.0])
     with autograd.record():
@@ -680,7 +682,12 @@ def test_missing_rule():
         with pytest.raises(mx.MXNetError) as caught:
             y.backward()
         message = str(caught.value)
-        for part in ("test_autograd_no_rule", "order 1", "exp <- test_autograd_no_rule", "@test_autograd_no_rule.gradient"):
+        for part in (
+            "test_autograd_no_rule",
+            "order 1",
+            "exp <- test_autograd_no_rule",
+            "@test_autograd_no_rule.gradient",
+        ):
             assert part in message, message
     finally:
         registry.unregister("test_autograd_no_rule")

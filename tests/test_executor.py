@@ -227,7 +227,13 @@ def test_no_rule():
         assert y.eval(a=nd.zeros((1,)))[0].asscalar() == 1
         with pytest.raises(mx.MXNetError) as caught:
             y.simple_bind(mx.cpu(), a=(2,))
-        for part in ("test_executor_opaque", "order 1", "e (exp) <- o (test_executor_opaque)", ".gradient", "test_executor.py"):
+        for part in (
+            "test_executor_opaque",
+            "order 1",
+            "e (exp) <- o (test_executor_opaque)",
+            ".gradient",
+            "test_executor.py",
+        ):
             assert part in str(caught.value)
         y.simple_bind(mx.cpu(), grad_req="null", a=(2,)).forward()
     finally:
@@ -400,7 +406,10 @@ def test_running_does_not_record():
     ("rule", "message"),
     [
         (lambda F, heads, inputs, outputs: [F.sum(heads[0])], r"gradient of 'a' has shape \(1,\).*argument \(2,\)"),
-        (lambda F, heads, inputs, outputs: [F.cast(heads[0], dtype="float16")], "dtype float16, the argument .* float32"),
+        (
+            lambda F, heads, inputs, outputs: [F.cast(heads[0], dtype="float16")],
+            "dtype float16, the argument .* float32",
+        ),
     ],
 )
 def test_a_rule_that_gives_another_shape_or_type(rule, message):

@@ -46,7 +46,9 @@ def test_nodes_remember_the_users_line():
     line = __import__("sys")._getframe().f_lineno + 1
     y = sym.exp(a)
     assert location(y._entries[0][0]).endswith(f"test_graph.py:{line}")
-    assert location((y * 2).gradient(["a"])._entries[0][0]).endswith(f"test_graph.py:{line}")  # the gradient of that line
+    assert location((y * 2).gradient(["a"])._entries[0][0]).endswith(
+        f"test_graph.py:{line}"
+    )  # the gradient of that line
 
 
 def test_a_graph_of_any_depth():
@@ -128,7 +130,9 @@ def test_a_missing_rule_says_which_order():
     try:
         y = sym.exp(sym.test_graph_first(a, name="f"), name="e")
         first = y.gradient(["a"])
-        with pytest.raises(mx.MXNetError, match=r"test_graph_second has no gradient rule.*order 2.*@test_graph_second\.grad"):
+        with pytest.raises(
+            mx.MXNetError, match=r"test_graph_second has no gradient rule.*order 2.*@test_graph_second\.grad"
+        ):
             first.gradient(["a"])
     finally:
         unregister("test_graph_first")

@@ -109,7 +109,9 @@ def test_an_error_says_where_what_and_why():
         y.infer_shape(a=(2, 3), b=(3, 2))
     text = str(caught.value)
     assert isinstance(caught.value, ValueError)
-    assert text.startswith(f"Error in operator {y.name}: operator elemwise_mul: lhs has shape (2, 3) but rhs has shape (3, 2)")
+    assert text.startswith(
+        f"Error in operator {y.name}: operator elemwise_mul: lhs has shape (2, 3) but rhs has shape (3, 2)"
+    )
     assert f"test_infer.py:{line}" in text and "rhs='reshape" in text
 
 

@@ -9,7 +9,9 @@ from mxop.check import check_op, find_record
 from mxop.opdef import elementwise, kernel, registry
 from mxop.records import record
 
-OPERATORS = [op.name for op in registry.operators() if not op.name.startswith("_map_")]  # made when first differentiated
+OPERATORS = [
+    op.name for op in registry.operators() if not op.name.startswith("_map_")
+]  # made when first differentiated
 
 #: Hidden operators that cannot be checked by a record, and why.
 EXEMPT: dict[str, str] = {}
@@ -204,9 +206,7 @@ def test_kernel_that_forgets_strides_is_found(own):
     @flat.cpu
     def _(inputs, outputs):
         a = np.asarray(inputs[0])
-        np.asarray(outputs[0])[...] = np.lib.stride_tricks.as_strided(
-            a, a.shape, np.empty(a.shape, a.dtype).strides
-        )
+        np.asarray(outputs[0])[...] = np.lib.stride_tricks.as_strided(a, a.shape, np.empty(a.shape, a.dtype).strides)
 
     own(flat, np.copy, dtypes="f", order=1)
     with pytest.raises(AssertionError, match="strides: float32, input 0 transposed"):

@@ -164,7 +164,9 @@ def in_folder(folder, *arguments, path=None):
     """Run Python in a folder, which comes first on its path, as ``python -m`` has it."""
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     env["PYTHONPATH"] = str(path) if path is not None else ""
-    return subprocess.run([sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=120
+    )
 
 
 def test_source_tree_hands_over_to_the_installed_copy(source_tree):

@@ -284,7 +284,9 @@ def test_debug_str():
 
 
 def test_json_is_that_of_mxnet():
-    assert sym.FullyConnected(sym.Variable("x"), name="fc1", num_hidden=4).tojson() == """{
+    assert (
+        sym.FullyConnected(sym.Variable("x"), name="fc1", num_hidden=4).tojson()
+        == """{
   "nodes": [
     {
       "op": "null", 
@@ -314,7 +316,8 @@ def test_json_is_that_of_mxnet():
   "node_row_ptr": [0, 1, 2, 3, 4], 
   "heads": [[3, 0, 0]], 
   "attrs": {"mxnet_version": ["int", 10901]}
-}"""  # noqa: W291
+}"""
+    )  # noqa: W291
 
 
 def many_symbols():
@@ -363,7 +366,11 @@ def node(op, name, inputs=(), **attrs):
         ([node("null", "a"), node("exp", "e", [[0, 0, 0]], foo="1")], [1, 0, 0], "no parameter 'foo'"),
         ([node("null", "a"), node("clip", "e", [[0, 0, 0]], a_min="x", a_max="1")], [1, 0, 0], "a_min='x'"),
         ([node("null", "a"), node("exp", "e", [[0, 0, 0], [0, 0, 0]])], [1, 0, 0], "1 input"),
-        ([node("null", "a"), node("exp", "e", [[0, 0, 0]]), node("exp", "f", [[1, 3, 0]])], [2, 0, 0], "output 3 of 'e'"),
+        (
+            [node("null", "a"), node("exp", "e", [[0, 0, 0]]), node("exp", "f", [[1, 3, 0]])],
+            [2, 0, 0],
+            "output 3 of 'e'",
+        ),
         ([node("null", "a"), node("exp", "e", [[0, 0, 0]])], [1, 7, 0], "output 7 of 'e'"),
     ],
 )
@@ -387,9 +394,15 @@ def test_wrong_files(tmp_path):
 def test_functions_have_signatures_and_documentation():
     text = str(inspect.signature(sym.clip))
     assert text.startswith("(data") and "a_min" in text and "name=None" in text
-    assert sym.clip.__name__ == "clip" and "Limit values" in sym.clip.__doc__ and "a_min : float, required" in sym.clip.__doc__
+    assert (
+        sym.clip.__name__ == "clip"
+        and "Limit values" in sym.clip.__doc__
+        and "a_min : float, required" in sym.clip.__doc__
+    )
     assert str(inspect.signature(sym.concat)).startswith("(*data")
-    assert sym.exp is sym.exp and "exp" in dir(sym) and "quadratic" in dir(sym.contrib) and "exp" in dir(sym.Variable("a"))
+    assert (
+        sym.exp is sym.exp and "exp" in dir(sym) and "quadratic" in dir(sym.contrib) and "exp" in dir(sym.Variable("a"))
+    )
     assert not hasattr(sym, "no_such_operator") and not hasattr(sym, "__wrapped__")
 
 
@@ -432,7 +445,9 @@ def test_auxiliary_states():
         return [heads[0], None]
 
     try:
-        y = sym.test_symbol_count(sym.test_symbol_count(sym.Variable("x"), name="c"), seen=sym.Variable("c_seen2"), name="d")
+        y = sym.test_symbol_count(
+            sym.test_symbol_count(sym.Variable("x"), name="c"), seen=sym.Variable("c_seen2"), name="d"
+        )
         assert y.list_arguments() == ["x"] and y.list_auxiliary_states() == ["c_seen", "c_seen2"]
         assert y.list_inputs() == ["x", "c_seen", "c_seen2"]
         assert y.infer_shape(x=(2, 3)) == ([(2, 3)], [(2, 3)], [(1,), (1,)])

@@ -148,7 +148,9 @@ def small() -> list[Row]:
     }
     if torch is not None:
         systems["torch"] = lambda: a * xt * xt + b * xt + c
-    rows.append(ratio_row("small", "nd.quadratic(x, a=, b=, c=), 8 float32", 0.3, systems, ["numpy"], rounds=41, least=2e-3))
+    rows.append(
+        ratio_row("small", "nd.quadratic(x, a=, b=, c=), 8 float32", 0.3, systems, ["numpy"], rounds=41, least=2e-3)
+    )
     rows += [_first_order(values), _second_order(values), _chain(values)]
     return [r for r in rows if r is not None]
 

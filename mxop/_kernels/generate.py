@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from string import Template
 
 from ..formula import TABLE, Expr, input_, param, statements, walk
 from ..formula.expr import CALL, raw_call
@@ -175,46 +176,81 @@ def instruction_text() -> str:
     return "\n".join([*copies, *functions, table])
 
 
+_LOAD = Template("""\
+static void $name(ptrdiff_t n, const char *p, ptrdiff_t stride, void *MX_RESTRICT d_)
+{
+    $C *MX_RESTRICT d = ($C *)d_;
+    if (stride == (ptrdiff_t)sizeof($S)) {
+        const $S *MX_RESTRICT s = (const $S *)p;
+        $dense
+    } else if (stride == 0) {
+        const $S v = *(const $S *)p;
+        const $C w = ($C)$first;
+        for (ptrdiff_t i = 0; i < n; i++) d[i] = w;
+    } else {
+        for (ptrdiff_t i = 0; i < n; i++) d[i] = ($C)$strided;
+    }
+}
+""")
+
+_STORE = Template("""\
+static void $name(ptrdiff_t n, const void *MX_RESTRICT s_, char *p, ptrdiff_t stride, int add)
+{
+    const $C *MX_RESTRICT s = (const $C *)s_;
+    const int dense = stride == (ptrdiff_t)sizeof($S);
+    $S *MX_RESTRICT d = ($S *)p;
+    if (add && dense) {
+        MX_IVDEP
+        for (ptrdiff_t i = 0; i < n; i++) { const $S *q = d + i; d[i] = $total; }
+    } else if (add) {
+        for (ptrdiff_t i = 0; i < n; i++) { $S *q = ($S *)(p + i * stride); *q = $total; }
+    } else if (dense) {
+        $dense
+    } else {
+        for (ptrdiff_t i = 0; i < n; i++) *($S *)(p + i * stride) = $value;
+    }
+}
+""")
+
+
 def conversion_text() -> str:
     """Return the C text of the load and store steps and their tables, ``[storage type][compute type]``."""
     loads, stores = {}, {}
     parts = []
     for s_type, s_name, s_code, read, write in STORAGE:
         for c_type, c_name, c_code in COMPUTE:
+            half = (s_name, c_name) == ("f16", "f32")  # the processor may have instructions for whole arrays
             load, store = f"load_{s_name}_{c_name}", f"store_{c_name}_{s_name}"
             loads[s_code, c_code], stores[s_code, c_code] = load, store
-            plain, strided = read.format("s[i]"), read.format(f"*(const {s_type} *)(p + i * stride)")
-            bulk = "mx_f16_to_f32_array(s, d, n); return;" if (s_name, c_name) == ("f16", "f32") else (
-                f"MX_IVDEP for (ptrdiff_t i = 0; i < n; i++) d[i] = ({c_type}){plain}; return;")  # fmt: skip
+            loop = "MX_IVDEP\n        for (ptrdiff_t i = 0; i < n; i++) d[i] = "
             parts.append(
-                f"static void {load}(ptrdiff_t n, const char *p, ptrdiff_t stride, void *MX_RESTRICT d_)\n"
-                f"{{\n    {c_type} *MX_RESTRICT d = ({c_type} *)d_;\n"
-                f"    if (stride == (ptrdiff_t)sizeof({s_type})) {{ const {s_type} *MX_RESTRICT s = (const {s_type} *)p; {bulk} }}\n"
-                f"    if (stride == 0) {{ const {s_type} v = *(const {s_type} *)p; const {c_type} w = ({c_type}){read.format('v')};\n"
-                f"        for (ptrdiff_t i = 0; i < n; i++) d[i] = w; return; }}\n"
-                f"    for (ptrdiff_t i = 0; i < n; i++) d[i] = ({c_type}){strided};\n}}\n"
-            )
+                _LOAD.substitute(
+                    name=load, S=s_type, C=c_type,
+                    dense="mx_f16_to_f32_array(s, d, n);" if half else f"{loop}({c_type}){read.format('s[i]')};",
+                    first=read.format("v"),
+                    strided=read.format(f"*(const {s_type} *)(p + i * stride)"),
+                )
+            )  # fmt: skip
             value = write.format("s[i]")
-            if s_code in (3, 4, 5, 6):  # integers: convert, then add
-                total = f"({s_type})({read.format('*q')} + {value})"
-            else:  # in the wider of both types
-                wide = "float" if c_type == "float" and s_type != "double" else "double"
-                total = write.format(f"(({wide}){read.format('*q')} + ({wide})s[i])")
-            bulk = "mx_f32_to_f16_array(s, d, n); return;" if (s_name, c_name) == ("f16", "f32") else (
-                f"MX_IVDEP for (ptrdiff_t i = 0; i < n; i++) d[i] = {value}; return;")  # fmt: skip
             parts.append(
-                f"static void {store}(ptrdiff_t n, const void *MX_RESTRICT s_, char *p, ptrdiff_t stride, int add)\n"
-                f"{{\n    const {c_type} *MX_RESTRICT s = (const {c_type} *)s_;\n"
-                f"    if (add) {{\n        if (stride == (ptrdiff_t)sizeof({s_type})) {{ {s_type} *MX_RESTRICT d = ({s_type} *)p;\n"
-                f"            MX_IVDEP for (ptrdiff_t i = 0; i < n; i++) {{ const {s_type} *q = d + i; d[i] = {total}; }} return; }}\n"
-                f"        for (ptrdiff_t i = 0; i < n; i++) {{ {s_type} *q = ({s_type} *)(p + i * stride); *q = {total}; }} return; }}\n"
-                f"    if (stride == (ptrdiff_t)sizeof({s_type})) {{ {s_type} *MX_RESTRICT d = ({s_type} *)p; {bulk} }}\n"
-                f"    for (ptrdiff_t i = 0; i < n; i++) *({s_type} *)(p + i * stride) = {value};\n}}\n"
-            )
+                _STORE.substitute(
+                    name=store, S=s_type, C=c_type, value=value,
+                    dense="mx_f32_to_f16_array(s, d, n);" if half else f"{loop}{value};",
+                    total=_total(s_type, s_code, c_type, read, write),
+                )
+            )  # fmt: skip
     for kind, table in (("load", loads), ("store", stores)):
         rows = ",\n".join("    {" + ", ".join(table.get((s, c), "0") for c in range(7)) + "}" for s in range(13))
         parts.append(f"static const mx_{kind} mx_{kind}s[13][7] = {{\n{rows}\n}};\n")
     return "\n".join(parts)
+
+
+def _total(s_type: str, s_code: int, c_type: str, read: str, write: str) -> str:
+    """Return the text of a stored element ``*q`` plus a computed one, for ``req='add'``."""
+    if s_code in (3, 4, 5, 6):  # integers: convert, then add
+        return f"({s_type})({read.format('*q')} + {write.format('s[i]')})"
+    wide = "float" if c_type == "float" and s_type != "double" else "double"  # the wider of both types
+    return write.format(f"(({wide}){read.format('*q')} + ({wide})s[i])")
 
 
 def write(path: str) -> None:

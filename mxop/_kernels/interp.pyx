@@ -61,7 +61,7 @@ cdef enum:
 cdef const mx_isa_table* ISA = NULL
 cdef dict _index = {}
 cdef int _threads = 1
-cdef Py_ssize_t _parallel_bytes = 128 * 1024   # below this, waking the threads costs more than they save
+cdef Py_ssize_t _parallel_bytes = 256 * 1024   # below this, waking the threads costs more than they save
 cdef Py_ssize_t _stream_bytes = 16 << 20       # results from this size on do not go through the caches
 
 cdef int ITEMSIZE[13]

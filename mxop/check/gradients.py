@@ -145,7 +145,9 @@ def types(case: Case, names: Sequence[str]) -> int:
     for dtype in smaller:
         values = case.sample(dtype)
         heads, found = _first_order(case, values, None, None)
-        want = _first_order(case, [v.astype(np.float64) for v in values], [h.astype(np.float64) for h in heads], None)[1]
+        want = _first_order(case, [v.astype(np.float64) for v in values], [h.astype(np.float64) for h in heads], None)[
+            1
+        ]
         slack = c.tolerance(case.record, dtype, gradient=True)
         for k, (got, true) in enumerate(zip(found, want, strict=True)):
             if c.name_of(got) != dtype:
@@ -169,7 +171,9 @@ def _first_order(case: Case, values: list, heads: list | None, arrays: list | No
         outputs = [o for o in case.call(variables) if c.name_of(o) in c.FLOATS]
     if heads is None:
         heads = [
-            (case.rng.uniform(0.5, 1.5, o.shape) * case.rng.choice([-1, 1], o.shape)).astype(c.numpy_dtype(c.name_of(o)))
+            (case.rng.uniform(0.5, 1.5, o.shape) * case.rng.choice([-1, 1], o.shape)).astype(
+                c.numpy_dtype(c.name_of(o))
+            )
             for o in outputs
         ]
     if arrays is None:
@@ -205,7 +209,9 @@ def requests(case: Case) -> int:
             before.append(start)
         with autograd.record():
             outputs = [[o for o in case.call(variables) if c.name_of(o) in c.FLOATS] for _ in range(uses)]
-        listed = [(o, g) for level, given in zip(outputs, heads, strict=True) for o, g in zip(level, given, strict=True)]
+        listed = [
+            (o, g) for level, given in zip(outputs, heads, strict=True) for o, g in zip(level, given, strict=True)
+        ]
         listed = [(o, g) for o, g in listed if tape.tracked(o)]
         if not listed:
             return n

@@ -110,7 +110,9 @@ def executor(case: Case, types: Sequence[str]) -> int:
             n += 1
             if not all(is_float) or not case.shapes:
                 break
-            heads = case.arrays([case.rng.uniform(0.5, 1.5, o.shape).astype(c.numpy_dtype(c.name_of(o))) for o in outputs])
+            heads = case.arrays(
+                [case.rng.uniform(0.5, 1.5, o.shape).astype(c.numpy_dtype(c.name_of(o))) for o in outputs]
+            )
             for name, x in zip(names, case.shapes, strict=True):
                 if bound.grad_dict.get(name) is not None:
                     c.store(bound.grad_dict[name], np.full(x, 2.0, c.numpy_dtype(dtype)))

@@ -240,7 +240,9 @@ def special_values(case: Case, types: Sequence[str]) -> int:
     for dtype in [t for t in types if t in c.FLOATS]:
         tiny, largest = c.DENORMAL[dtype], c._largest(dtype)
         # np.array of Python floats is float64: all of these are exact in it
-        points = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, tiny, -tiny, 1000 * tiny, 1.0, -1.0, 0.5, largest, -largest])
+        points = np.array(
+            [np.nan, np.inf, -np.inf, 0.0, -0.0, tiny, -tiny, 1000 * tiny, 1.0, -1.0, 0.5, largest, -largest]
+        )
         if len(case.shapes) == 2:
             pairs = list(itertools.product(points, points))
             values = [np.array([p[i] for p in pairs]).astype(c.numpy_dtype(dtype)) for i in range(2)]
@@ -251,12 +253,16 @@ def special_values(case: Case, types: Sequence[str]) -> int:
             want = np.asarray(want)
             c.compare(f"{dtype}, special values: output {k}", got, want, 2 * _slack(case, dtype, got), values)
             if c.name_of(got) == dtype and want.dtype.kind == "f":
-                _small_results(f"{dtype}, special values: output {k}", got, want, dtype, _slack(case, dtype, got), values)
+                _small_results(
+                    f"{dtype}, special values: output {k}", got, want, dtype, _slack(case, dtype, got), values
+                )
         n += 1
     return n
 
 
-def _small_results(what: str, got: Any, want: np.ndarray, dtype: str, slack: float, values: Sequence[np.ndarray]) -> None:
+def _small_results(
+    what: str, got: Any, want: np.ndarray, dtype: str, slack: float, values: Sequence[np.ndarray]
+) -> None:
     """Near zero only relative errors, and the sign of zero, say whether denormals and -0.0 are kept."""
     found = got.asnumpy().astype(np.float64)
     with np.errstate(all="ignore"):
@@ -285,7 +291,9 @@ def inference(case: Case, types: Sequence[str]) -> int:
             raise Mismatch(f"output {k} has shape {o.shape}, inference says {outs[k]}")
     n = 1
     for k in range(len(ins)):
-        partial = [None, tuple(None for _ in ins[k])] + [(*ins[k][:i], None, *ins[k][i + 1 :]) for i in range(len(ins[k]))]
+        partial = [None, tuple(None for _ in ins[k])] + [
+            (*ins[k][:i], None, *ins[k][i + 1 :]) for i in range(len(ins[k]))
+        ]
         for shape in partial:
             for know_outs in (True, False):
                 _complete(case, [*ins[:k], shape, *ins[k + 1 :]], outs if know_outs else [None] * hidden, ins, outs)
@@ -329,7 +337,9 @@ def _complete(case: Case, ins: list, outs: Sequence, true_ins: list, true_outs: 
         else:
             agree = len(found) == len(true) and all(f in (None, t) for f, t in zip(found, true, strict=True))
         if not agree and not _valid(case, got[0], true_outs):
-            raise Mismatch(f"inference from {given} finds {got[0]} -> {got[1]}, true is {true_ins} -> {list(true_outs)}")
+            raise Mismatch(
+                f"inference from {given} finds {got[0]} -> {got[1]}, true is {true_ins} -> {list(true_outs)}"
+            )
     equal = case.op.kind == "elementwise" and not case.op.broadcast
     rank_known = [s for s in (*ins, *outs) if s is not None and None not in s]
     if equal and rank_known and (list(got[0]) != list(true_ins) or list(got[1]) != list(true_outs)):

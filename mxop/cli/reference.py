@@ -56,7 +56,13 @@ def _anchor(op: Operator) -> str:
 
 
 def _family_page(family: str, ops: list[Operator]) -> str:
-    lines = [_NOTE, "", f"# {family}: {_markdown(_title(family))}", "", f"Defined in `mxop/ops/{family}.py`. [Index](index.md)"]
+    lines = [
+        _NOTE,
+        "",
+        f"# {family}: {_markdown(_title(family))}",
+        "",
+        f"Defined in `mxop/ops/{family}.py`. [Index](index.md)",
+    ]
     for op in ops:
         lines += ["", *_entry(op)]
     return "\n".join(lines) + "\n"
@@ -64,7 +70,15 @@ def _family_page(family: str, ops: list[Operator]) -> str:
 
 def _entry(op: Operator) -> list[str]:
     found = info(op.name)
-    lines = [f"## {called(op)}", "", "```python", f"mx.nd.{called(op)}{signature(op)}", "```", "", *_prose(found["doc"])]
+    lines = [
+        f"## {called(op)}",
+        "",
+        "```python",
+        f"mx.nd.{called(op)}{signature(op)}",
+        "```",
+        "",
+        *_prose(found["doc"]),
+    ]
     facts = [f"Kind: {op.kind}."]
     aliases = [n for n in op.aliases if registry.namespace_of(n)[0] != "_internal"]
     if aliases:

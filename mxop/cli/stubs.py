@@ -38,7 +38,11 @@ from numpy.typing import ArrayLike, DTypeLike
 
 def files() -> dict[str, str]:
     """Return the text of every stub by its path in the package."""
-    found = {"__init__.pyi": _package(), "_core/core.pyi": _array_class(), "_core/tape.pyi": _page("", [_SCOPE, _HIDDEN])}
+    found = {
+        "__init__.pyi": _package(),
+        "_core/core.pyi": _array_class(),
+        "_core/tape.pyi": _page("", [_SCOPE, _HIDDEN]),
+    }
     found["ndarray/__init__.pyi"] = _array_namespace()
     found["symbol/__init__.pyi"] = _symbol_namespace()
     for api, value in (("ndarray", "NDArray"), ("symbol", "Symbol")):

@@ -68,7 +68,8 @@ def _function(
 ):
     """Add a row for a function of ``mxop_math.h``, named ``mx_<name>_<suffix>`` there."""
     arity = 1 + ("{1}" in cuda) + ("{2}" in cuda)
-    text = f"mx_{name}_{{s}}({', '.join('{%d}' % i for i in range(arity))})"
+    operands = ", ".join(f"{{{i}}}" for i in range(arity))
+    text = f"mx_{name}_{{s}}({operands})"
     TABLE[name] = Primitive(name, arity, text, cuda, rule, integer, guard, costly=not cheap)
 
 

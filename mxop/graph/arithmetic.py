@@ -84,29 +84,76 @@ class Arithmetic:
             return self._operate(row.reflected, row.hints[2], [self], {"scalar": other})
         raise OpTypeError(f"type {type(other)} is not supported: expected {type(self).__name__} or a number")
 
-    def __add__(self, other): return self._binary(ADD, other)
-    def __radd__(self, other): return self._reflected(ADD, other)
-    def __sub__(self, other): return self._binary(SUB, other)
-    def __rsub__(self, other): return self._reflected(SUB, other)
-    def __mul__(self, other): return self._binary(MUL, other)
-    def __rmul__(self, other): return self._reflected(MUL, other)
-    def __truediv__(self, other): return self._binary(DIV, other)
-    def __rtruediv__(self, other): return self._reflected(DIV, other)
-    def __mod__(self, other): return self._binary(MOD, other)
-    def __rmod__(self, other): return self._reflected(MOD, other)
-    def __pow__(self, other): return self._binary(POW, other)
-    def __rpow__(self, other): return self._reflected(POW, other)
-    def __floordiv__(self, other): return self._operate("floor", "floor", [self / other], {})
-    def __rfloordiv__(self, other): return self._operate("floor", "floor", [other / self], {})
-    def __matmul__(self, other): return self._operate("dot", "dot", [self, other], {})
-    def __neg__(self): return self._operate("_mul_scalar", "_mulscalar", [self], {"scalar": -1.0})
-    def __pos__(self): return self
-    def __abs__(self): return self._operate("abs", "abs", [self], {})
-    def __eq__(self, other): return self._binary(EQ, other)  # type: ignore[override]
-    def __ne__(self, other): return self._binary(NE, other)  # type: ignore[override]
-    def __lt__(self, other): return self._binary(LT, other)
-    def __gt__(self, other): return self._binary(GT, other)
-    def __le__(self, other): return self._binary(LE, other)
-    def __ge__(self, other): return self._binary(GE, other)
+    def __add__(self, other):
+        return self._binary(ADD, other)
+
+    def __radd__(self, other):
+        return self._reflected(ADD, other)
+
+    def __sub__(self, other):
+        return self._binary(SUB, other)
+
+    def __rsub__(self, other):
+        return self._reflected(SUB, other)
+
+    def __mul__(self, other):
+        return self._binary(MUL, other)
+
+    def __rmul__(self, other):
+        return self._reflected(MUL, other)
+
+    def __truediv__(self, other):
+        return self._binary(DIV, other)
+
+    def __rtruediv__(self, other):
+        return self._reflected(DIV, other)
+
+    def __mod__(self, other):
+        return self._binary(MOD, other)
+
+    def __rmod__(self, other):
+        return self._reflected(MOD, other)
+
+    def __pow__(self, other):
+        return self._binary(POW, other)
+
+    def __rpow__(self, other):
+        return self._reflected(POW, other)
+
+    def __floordiv__(self, other):
+        return self._operate("floor", "floor", [self / other], {})
+
+    def __rfloordiv__(self, other):
+        return self._operate("floor", "floor", [other / self], {})
+
+    def __matmul__(self, other):
+        return self._operate("dot", "dot", [self, other], {})
+
+    def __neg__(self):
+        return self._operate("_mul_scalar", "_mulscalar", [self], {"scalar": -1.0})
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return self._operate("abs", "abs", [self], {})
+
+    def __eq__(self, other):
+        return self._binary(EQ, other)  # type: ignore[override]
+
+    def __ne__(self, other):
+        return self._binary(NE, other)  # type: ignore[override]
+
+    def __lt__(self, other):
+        return self._binary(LT, other)
+
+    def __gt__(self, other):
+        return self._binary(GT, other)
+
+    def __le__(self, other):
+        return self._binary(LE, other)
+
+    def __ge__(self, other):
+        return self._binary(GE, other)
 
     __hash__ = None  # type: ignore[assignment]  # == builds a comparison

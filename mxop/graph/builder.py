@@ -109,7 +109,9 @@ class Builder:
 
         choice = PYTHON_NAMES.get(name)
         if choice is not None:
-            return by_kind(choice, choice.arrays, lambda op, hint, inputs, params: self._call(op, inputs, params), Value)
+            return by_kind(
+                choice, choice.arrays, lambda op, hint, inputs, params: self._call(op, inputs, params), Value
+            )
         op = registry.find("_" + name) or registry.find("_contrib_" + name)  # zeros, arange...: functions of mx.nd
         if op is None:
             raise OpLookupError(f"F has no operator {name!r}{closest(name, registry.names())}")

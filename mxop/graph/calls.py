@@ -81,7 +81,9 @@ def _checked(op: Operator, name: str, value: Any, kind: type) -> Any:
 
 def _no_input(op: Operator, name: str) -> OpTypeError:
     known = ", ".join(op.arguments)
-    return OpTypeError(f"operator {op.name} has no input {name!r}; its inputs are: {known}{closest(name, op.arguments)}")
+    return OpTypeError(
+        f"operator {op.name} has no input {name!r}; its inputs are: {known}{closest(name, op.arguments)}"
+    )
 
 
 def parse_with_count(op: Operator, params: dict[str, Any], n_inputs: int) -> Attrs:

@@ -132,7 +132,9 @@ class Executor:
             Phase(forward, [Result(e, a) for e, a in zip(graph.outputs[:n], self._outputs, strict=True)]),
             Phase(backward, self._gradient_results(graph.outputs[n:])),
         ]
-        (self._train, self._backward), self._train_plan = build(phases, known, self._bound | self._head_bound, self._arena)
+        (self._train, self._backward), self._train_plan = build(
+            phases, known, self._bound | self._head_bound, self._arena
+        )
 
     def _training_graph(self) -> tuple[Graph, dict[Node, tuple]]:
         """Return the graph of outputs and gradients without composites, and what is known of its variables."""
@@ -153,9 +155,7 @@ class Executor:
         return whole, given
 
     def _gradient_results(self, entries: Sequence[Entry]) -> list[Result]:
-        return [
-            Result(e, self.grad_arrays[i], REQS[self._reqs[i]]) for e, i in zip(entries, self._wanted, strict=True)
-        ]
+        return [Result(e, self.grad_arrays[i], REQS[self._reqs[i]]) for e, i in zip(entries, self._wanted, strict=True)]
 
     # ---- running ----------------------------------------------------------------------------------------------------
     @property
@@ -254,7 +254,10 @@ class Executor:
 
     # ---- parameters and shapes --------------------------------------------------------------------------------------
     def copy_params_from(
-        self, arg_params: Mapping[str, Any], aux_params: Mapping[str, Any] | None = None, allow_extra_params: bool = False
+        self,
+        arg_params: Mapping[str, Any],
+        aux_params: Mapping[str, Any] | None = None,
+        allow_extra_params: bool = False,
     ) -> None:
         """Copy values into the arguments and auxiliary states.
 
@@ -297,7 +300,8 @@ class Executor:
             args.append(_resized(array, shape, allow_up_sizing, name))
             grads.append(None if grad is None else _resized(grad, shape, allow_up_sizing, name))
         aux = [
-            _resized(a, s, allow_up_sizing, n) for n, s, a in zip(self.aux_dict, aux_shapes, self.aux_arrays, strict=True)
+            _resized(a, s, allow_up_sizing, n)
+            for n, s, a in zip(self.aux_dict, aux_shapes, self.aux_arrays, strict=True)
         ]
         return Executor(self._symbol, self._ctx, args, grads, self._reqs, aux)
 

@@ -43,7 +43,9 @@ class Monitor:
         self._forward = self._steps(forward, results, known, executor._device)
         self._backward = self._steps(backward, executor._gradient_results(graph.outputs[n:]), known, executor._device)
 
-    def _steps(self, nodes: list[Node], results: list[Result], known: Known, like: Any) -> list[tuple[Node | None, Any]]:
+    def _steps(
+        self, nodes: list[Node], results: list[Result], known: Known, like: Any
+    ) -> list[tuple[Node | None, Any]]:
         steps: list[tuple[Node | None, Any]] = []
         for node in nodes:
             if node.op is None:

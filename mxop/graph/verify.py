@@ -38,7 +38,9 @@ def verify(graph: Graph, known: Known | None = None, after: str | None = None) -
             if place[source] >= i:
                 raise MXNetError(f"{blame}{describe(node)} and {describe(source)} need each other")
             if not 0 <= k < source.n_outputs:
-                raise MXNetError(f"{blame}{describe(node)} reads output {k} of {describe(source)}; it has {source.n_outputs}")
+                raise MXNetError(
+                    f"{blame}{describe(node)} reads output {k} of {describe(source)}; it has {source.n_outputs}"
+                )
         try:
             node.op.check_arity(node.attrs, len(node.inputs))
         except MXNetError as problem:
@@ -61,4 +63,6 @@ def _check_known(node: Node, known: Known, answers: dict[tuple, tuple], blame: s
     for k, (shape, code) in enumerate(zip(*answers[key], strict=True)):
         have = known.shape((node, k)), known.dtype((node, k))
         if (tuple(shape), code) != have and infer.known(shape):
-            raise MXNetError(f"{blame}output {k} of {describe(node)} is said to be {have}; its inputs give {(shape, code)}")
+            raise MXNetError(
+                f"{blame}output {k} of {describe(node)} is said to be {have}; its inputs give {(shape, code)}"
+            )

@@ -23,7 +23,6 @@ from . import interop as _interop  # noqa: E402
 
 _core.start(_context.of_array, _interop.foreign)
 
-from . import functions as _functions  # noqa: E402
 from . import methods as _methods  # noqa: E402
 from .creation import *  # noqa: F403, E402
 from .functions import *  # noqa: F403, E402

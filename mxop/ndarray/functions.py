@@ -30,9 +30,7 @@ def _two(name: str, choice: binary.Choice):
         )
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"Apply ``{choice.arrays}`` to two arrays, or ``{choice.scalar}`` to an array and a number."
-    )
+    function.__doc__ = f"Apply ``{choice.arrays}`` to two arrays, or ``{choice.scalar}`` to an array and a number."
     return function
 
 

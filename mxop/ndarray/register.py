@@ -45,7 +45,7 @@ def _lookup(module: str, prefix: str):
             registry.load_entry_points()
             op = registry.find(prefix + name)
         if op is None:
-            known = [n for n in registry.names(hidden=False)]
+            known = registry.names(hidden=False)
             raise OpLookupError(f"module {module!r} has no operator {name!r}{closest(prefix + name, known)}")
         return core.op_function(op)
 

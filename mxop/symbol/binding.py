@@ -69,7 +69,9 @@ def requests(grad_req: Any, names: list[str]) -> list[str]:
         found = [grad_req] * len(names)
     elif isinstance(grad_req, (list, tuple)):
         if len(grad_req) != len(names):
-            raise OpValueError(f"grad_req has {len(grad_req)} items; the symbol has {len(names)} arguments: {', '.join(names)}")
+            raise OpValueError(
+                f"grad_req has {len(grad_req)} items; the symbol has {len(names)} arguments: {', '.join(names)}"
+            )
         found = list(grad_req)
     elif isinstance(grad_req, Mapping):
         for name in grad_req:
@@ -80,7 +82,9 @@ def requests(grad_req: Any, names: list[str]) -> list[str]:
         raise OpTypeError(f"grad_req={grad_req!r}; expected a string, a list or a dict")
     for name, req in zip(names, found, strict=True):
         if req not in _REQS:
-            raise OpValueError(f"grad_req of {name!r} is {req!r}; it must be in {', '.join(_REQS)}{closest(req, _REQS)}")
+            raise OpValueError(
+                f"grad_req of {name!r} is {req!r}; it must be in {', '.join(_REQS)}{closest(req, _REQS)}"
+            )
     return found
 
 
@@ -92,12 +96,15 @@ def gradient(symbol: Any, wrt: Sequence[str]) -> list[Entry]:
     by_name = {n.name: n for n in graph.arguments()[0]}
     for name in wrt:
         if name not in by_name:
-            raise OpValueError(f"gradient: {name!r} is no argument{closest(name, by_name)}; arguments: {', '.join(by_name)}")
+            raise OpValueError(
+                f"gradient: {name!r} is no argument{closest(name, by_name)}; arguments: {', '.join(by_name)}"
+            )
     variables = [(by_name[name], 0) for name in wrt]
     zero = registry.get("zeros_like")
     found = gradients(graph.outputs, [None] * len(graph.outputs), variables)
     return [
-        g or (Node(zero, zero.parse({}), (v,), f"{v[0].name}_no_gradient"), 0) for g, v in zip(found, variables, strict=True)
+        g or (Node(zero, zero.parse({}), (v,), f"{v[0].name}_no_gradient"), 0)
+        for g, v in zip(found, variables, strict=True)
     ]
 
 

@@ -71,7 +71,9 @@ def _checked_shape(name: str, shape: Any) -> infer.Shape:
     return infer.from_legacy(shape, numpy_shape())
 
 
-def _match(graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], read: Callable[[str, Any], Any]) -> dict[Node, Any]:
+def _match(
+    graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], read: Callable[[str, Any], Any]
+) -> dict[Node, Any]:
     """Return what is given for each variable."""
     if args and kwargs:
         raise OpValueError("Can only specify known arguments either by position or by name, not both.")
@@ -86,7 +88,9 @@ def _match(graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], read: C
     for key, value in kwargs.items():
         nodes = [n for n in graph.variables if n.name == key]
         if not nodes:
-            raise OpValueError(f"argument name {key!r} not found{closest(key, names)}; candidate arguments: {', '.join(names)}")
+            raise OpValueError(
+                f"argument name {key!r} not found{closest(key, names)}; candidate arguments: {', '.join(names)}"
+            )
         found.update(dict.fromkeys(nodes, read(key, value)))
     return found
 
