@@ -317,7 +317,7 @@ def test_json_is_that_of_mxnet():
   "heads": [[3, 0, 0]], 
   "attrs": {"mxnet_version": ["int", 10901]}
 }"""
-    )  # noqa: W291
+    )
 
 
 def many_symbols():
