@@ -25,3 +25,4 @@ cdef object run_elementwise(ElementwiseCall call, object inputs, const Value* va
 cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req)
 cdef int compute_type(ElementwiseCall call, Array first, object inputs) except -1
 cdef object filled_attrs(ElementwiseCall call, const Value* values)
+cdef const Value* whole_scalars(ElementwiseCall call, const Value* values, int dtype, Value* whole) noexcept

@@ -257,11 +257,7 @@ cdef object run_large(ElementwiseCall call, object inputs, const Value* values, 
     ctype = compute_type(call, first, inputs)
     program = call.program(ctype)
     if ctype == 1 and call.scalar_mask and dtype not in dtypes.FLOATS:
-        memcpy(whole, values, sizeof(whole))
-        for k in range(MAX_VALUES):
-            if call.scalar_mask & (1u << k):
-                whole[k].d = <double>whole[k].i
-        values = whole
+        values = whole_scalars(call, values, dtype, whole)
     for k in range(n_in):
         a = <Array>inputs[k]
         if same or same_shape(a, ndim, shape):
@@ -281,6 +277,19 @@ cdef object run_large(ElementwiseCall call, object inputs, const Value* values, 
             record_elementwise(call, inputs, [result], values)
         return result
     return elementwise_outputs(call, inputs, values, out, req, operands, program, ndim, shape, size, dtype)
+
+
+cdef const Value* whole_scalars(ElementwiseCall call, const Value* values, int dtype, Value* whole) noexcept:
+    """Give the scalars of integer data the data's type, for formulas that are computed in floating point."""
+    cdef int k
+    cdef long long i
+    memcpy(whole, values, MAX_VALUES * sizeof(Value))
+    for k in range(MAX_VALUES):
+        if call.scalar_mask & (1u << k):
+            i = whole[k].i
+            whole[k].d = <double>(<unsigned char>i if dtype == 3 else <signed char>i if dtype == 5
+                                  else <int>i if dtype == 4 else i)
+    return whole
 
 
 cdef inline bint same_shape(Array a, int ndim, const Py_ssize_t* shape) noexcept:

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from mxop._core.array cimport MAX_VALUES, Array, Value, alloc_like, broadcast_operand, fill_operand, write_pointer
 from mxop._core.dispatch cimport invoke_with
-from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type
+from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, whole_scalars
 from mxop._core.record cimport set_recording
 from mxop._core.transfer cimport contiguous_copy, copy_into, overlaps, same_dims
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program
@@ -87,6 +87,7 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     cdef Value values[MAX_VALUES]
     cdef FunctionCall general
     cdef ProgramCall fast
+    cdef int ctype
     if isinstance(op, Elementwise) and not any([a._gpu is not None for a in inputs]):
         op.check_arity(attrs, len(inputs))
         call = call_for(op, attrs, len(inputs))
@@ -97,8 +98,11 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
             if (<Array>a).dtype != t:
                 raise OpTypeError(f"operator {op.name}: output has dtype {dtypes.NAMES[(<Array>a).dtype]}, "
                                   f"expected {dtypes.NAMES[t]}")
-        fast = program_call(call.program(compute_type(call, <Array>inputs[0], inputs)), inputs, outputs, reqs, op.name)
+        ctype = compute_type(call, <Array>inputs[0], inputs)
+        fast = program_call(call.program(ctype), inputs, outputs, reqs, op.name)
         memcpy(fast.values, values, sizeof(values))
+        if ctype == 1 and call.scalar_mask and types[0] not in dtypes.FLOATS:
+            whole_scalars(call, values, types[0], fast.values)
         return fast
     general = FunctionCall()
     general.op, general.attrs, general.inputs, general.outputs, general.reqs = op, attrs, inputs, outputs, reqs

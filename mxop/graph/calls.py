@@ -34,8 +34,8 @@ def split_call(
     if op.variadic:
         return _split_variadic(op, args, kwargs, kind)
     names = op.arguments
-    n = len(names)
-    inputs: list[Any] = [None] * n
+    n = len(names) - len(op.by_keyword)
+    inputs: list[Any] = [None] * len(names)
     params: dict[str, Any] = {}
     if len(args) > n + len(op.spec.names):
         raise OpTypeError(f"operator {op.name} takes at most {n} inputs ({', '.join(names)}) and "
@@ -48,7 +48,7 @@ def split_call(
     for name, value in kwargs.items():
         if name in names:
             at = names.index(name)
-            if at < len(args) and args[at] is not None:
+            if at < min(n, len(args)) and args[at] is not None:
                 raise OpTypeError(f"operator {op.name}: input {name!r} is given twice")
             inputs[at] = _checked(op, name, value, kind)
         elif name in params:

@@ -22,7 +22,11 @@ def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
         kind = P.KEYWORD_ONLY
     else:
         optional = op._active_inputs is not None or symbol
-        found = [P(n, P.POSITIONAL_OR_KEYWORD, default=None if optional else P.empty) for n in op.arguments]
+        found = [
+            P(n, P.POSITIONAL_OR_KEYWORD, default=None if optional else P.empty)
+            for n in op.arguments
+            if n not in op.by_keyword
+        ]
         kind = P.POSITIONAL_OR_KEYWORD
         if not optional and any(not p.required for p in op.spec.params):
             kind = P.POSITIONAL_OR_KEYWORD
@@ -36,7 +40,8 @@ def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
             kind = P.KEYWORD_ONLY
         seen_default = seen_default or default is not P.empty
         found.append(P(row.name, kind, default=default))
-    found += [P(n, P.KEYWORD_ONLY, default=None) for n in (("name", "attr") if symbol else ("out", "name"))]
+    own = ("name", "attr") if symbol else ("out", "name")
+    found += [P(n, P.KEYWORD_ONLY, default=None) for n in (*op.by_keyword, *own)]
     return inspect.Signature(found)
 
 

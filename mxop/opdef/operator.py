@@ -76,6 +76,7 @@ class Operator:
         self._num_outputs = num_outputs
         self._visible_outputs = visible_outputs
         self._active_inputs = active_inputs
+        self.by_keyword: tuple[str, ...] = ()  # inputs, the last ones, that a call does not give by position
         self._gradient: Callable | None = None
 
     def __repr__(self) -> str:

@@ -166,6 +166,14 @@ def slice_channel(data, *, num_outputs: int, axis: int = 1, squeeze_axis: bool =
     """
 
 
+def _numbered(attrs, n_inputs=None):
+    """Return MXNet's names of the outputs: even a single one has a number."""
+    return tuple(f"output{i}" for i in range(attrs["num_outputs"]))
+
+
+slice_channel.output_names = _numbered
+
+
 @slice_channel.infer
 def _(ins, outs, *, num_outputs, axis, squeeze_axis):
     data = ins[0]

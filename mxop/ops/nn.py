@@ -42,10 +42,11 @@ def leaky(data, *, act_type: Literal["leaky", "elu", "selu", "gelu"], slope: flo
     """Apply one of the functions of ``LeakyReLU`` that need no second input."""
     if act_type == "leaky":
         return F.where(data > 0, data, slope * data)
+    below = F.minimum(data, 0)  # exp of a large number is infinite, and 0 (the slope of the other branch) times it NaN
     if act_type == "elu":
-        return F.where(data > 0, data, slope * F.expm1(data))
+        return F.where(data > 0, data, slope * F.expm1(below))
     if act_type == "selu":
-        return _SELU_SCALE * F.where(data > 0, data, _SELU_ALPHA * F.expm1(data))
+        return _SELU_SCALE * F.where(data > 0, data, _SELU_ALPHA * F.expm1(below))
     return 0.5 * data * (1 + F.erf(data * _SQRT_HALF))
 
 
@@ -57,7 +58,7 @@ def prelu(data, gamma):
 
 @kernel(name="_along_channels")
 def along_channels(gamma, data):
-    """Give a vector, one element a channel, the rank of `data`, with its elements along axis 1."""
+    """Give a vector, one element a channel, the rank of `data`, with its elements along axis 1 (0 of a vector)."""
 
 
 @along_channels.view
@@ -67,11 +68,13 @@ def _(shape, strides, data):
     size, step = (shape[0], strides[0]) if shape else (1, 1)
     if size == 1:
         return (1,) * len(data), (1,) * len(data), 0
-    if len(data) < 2 or data[1] != size:
+    at = min(1, len(data) - 1)
+    if not data or data[at] != size:
         raise OpValueError(
-            f"operator LeakyReLU: gamma has shape {shape}, which does not fit axis 1 of data of shape {data}"
+            f"operator LeakyReLU: gamma has shape {shape}, which does not fit axis {max(at, 0)} of data of shape {data}"
         )
-    return (1, size) + (1,) * (len(data) - 2), (1, step) + (1,) * (len(data) - 2), 0
+    after = (1,) * (len(data) - at - 1)
+    return (1,) * at + (size, *after), (1,) * at + (step, *after), 0
 
 
 typed_by_first(along_channels)
@@ -102,7 +105,7 @@ def LeakyReLU(
     ----------
     data : NDArray or Symbol
     gamma : NDArray or Symbol
-        Only for ``prelu``: the learned slope, one number or one a channel (axis 1).
+        Only for ``prelu``: the learned slope, one number or one a channel (axis 1; axis 0 of a vector).
     act_type : str
         For negative ``x``: ``leaky`` gives ``slope * x``, ``elu`` ``slope * (exp(x) - 1)``, ``selu`` the
         self-normalising ELU, ``prelu`` ``gamma * x``, ``rrelu`` the mean of the bounds times ``x``; ``gelu`` is ``x``
@@ -369,6 +372,7 @@ def log_softmax(data, length, *, axis: int = -1, temperature: float | None = Non
 _softmax(softmax)
 _softmax(softmin, negate=True)
 _softmax(log_softmax, logarithm=True)
+softmin.by_keyword = log_softmax.by_keyword = ("length",)  # MXNet's have no such input: log_softmax(x, -1) gives the axis
 
 
 @kernel(name="_zero_beyond")

@@ -10,14 +10,14 @@ import sys
 from typing import Any
 
 from . import register
-from .creation import arange, eye, full, linspace, ones, zeros
+from .creation import arange, eye, full, linspace, ones, split_v2, zeros
 from .symbol import Group, NotImplementedForSymbol, Symbol, Variable, fromjson, load, load_json, var
 
 register.make_namespaces(sys.modules[__name__])
 
 __all__ = [
     "Group", "NotImplementedForSymbol", "Symbol", "Variable", "arange", "eye", "fromjson", "full", "linspace", "load",
-    "load_json", "ones", "var", "zeros",
+    "load_json", "ones", "split_v2", "var", "zeros",
 ]  # fmt: skip
 
 

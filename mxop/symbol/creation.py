@@ -1,4 +1,4 @@
-"""Functions of ``mx.sym`` that make constants.  Imports :mod:`.symbol`."""
+"""Functions of ``mx.sym`` that are not one operator: constants, ``split_v2``.  Imports :mod:`.symbol`."""
 
 from __future__ import annotations
 
@@ -41,6 +41,25 @@ def arange(
     """Return evenly spaced values from `start` to before `stop` (from 0 to before `start` when `stop` is None)."""
     return _make("_arange", name, None, start=start, stop=stop, step=step, repeat=repeat, infer_range=infer_range,
                  dtype=dtype or "float32")  # fmt: skip
+
+
+def split_v2(
+    ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False, name: str | None = None
+) -> Symbol:
+    """Split a symbol into equal sections, or before the given indices.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.sym.split_v2(mx.sym.Variable('a'), (1, 3), axis=1, name='s').infer_shape(a=(3, 4))[1]
+    [(3, 1), (3, 2), (3, 1)]
+    """
+    if hasattr(indices_or_sections, "__iter__"):
+        parts = {"indices": (0, *indices_or_sections)}
+    else:
+        parts = {"indices": (), "sections": indices_or_sections}
+    params = {**parts, "axis": axis, "squeeze_axis": squeeze_axis}
+    return create(registry.get("_split_v2"), "_split_v2", [ary], params, name, None)
 
 
 def linspace(

@@ -55,12 +55,12 @@ def signature(op: Operator) -> inspect.Signature:
         rest = kind.KEYWORD_ONLY
     else:
         rest = kind.POSITIONAL_OR_KEYWORD
-        found = [kind(a, rest, default=None, annotation=Symbol) for a in op.arguments]
+        found = [kind(a, rest, default=None, annotation=Symbol) for a in op.arguments if a not in op.by_keyword]
     for p in op.spec.params:
         default = None if p.required else p.shown_default()
         found.append(kind(p.name, rest, default=default))
     taken = {p.name for p in found}
-    found += [kind(n, kind.KEYWORD_ONLY, default=None) for n in ("name", "attr") if n not in taken]
+    found += [kind(n, kind.KEYWORD_ONLY, default=None) for n in (*op.by_keyword, "name", "attr") if n not in taken]
     return inspect.Signature([*found, kind("kwargs", kind.VAR_KEYWORD)], return_annotation=Symbol)
 
 

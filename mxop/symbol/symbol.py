@@ -175,6 +175,19 @@ class Symbol(Arithmetic):
             kwargs["shape"] = tuple(shape)
         return invoke(registry.get("Reshape"), "reshape", self, **kwargs)
 
+    def transpose(self, *axes: Any, **kwargs: Any) -> Symbol:
+        """Permute the dimensions: ``x.transpose((1, 0))`` or ``x.transpose(1, 0)``; reverse them without axes."""
+        if axes:
+            one = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list, str))) else axes
+            kwargs["axes"] = () if one is None else one
+        return invoke(registry.get("transpose"), "transpose", self, **kwargs)
+
+    def split_v2(self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
+        """Split into equal sections, or before the given indices."""
+        from .creation import split_v2
+
+        return split_v2(self, indices_or_sections, axis, squeeze_axis)
+
     def astype(self, dtype: Any) -> Symbol:
         """Convert to another element type."""
         return invoke(registry.get("Cast"), "cast", self, dtype=dtype)
