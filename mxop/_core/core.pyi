@@ -177,12 +177,12 @@ class NDArray:
     def log_sigmoid(self, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
     def log_softmax(
         self,
-        length: NDArray | None = ...,
         axis: int = ...,
         temperature: float | None = ...,
         dtype: DTypeLike | int | None = ...,
         use_length: bool | None = ...,
         *,
+        length: NDArray | None = ...,
         out: NDArray | Sequence[NDArray] | None = ...,
         name: str | None = ...,
     ) -> NDArray: ...
@@ -316,12 +316,12 @@ class NDArray:
     ) -> NDArray: ...
     def softmin(
         self,
-        length: NDArray | None = ...,
         axis: int = ...,
         temperature: float | None = ...,
         dtype: DTypeLike | int | None = ...,
         use_length: bool | None = ...,
         *,
+        length: NDArray | None = ...,
         out: NDArray | Sequence[NDArray] | None = ...,
         name: str | None = ...,
     ) -> NDArray: ...

@@ -171,7 +171,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
     cdef Array first, a
     cdef int k, n_in = call.n_in
     cdef bint same = True, plain
-    cdef list found
+    cdef object found
     if n_in == 0:
         raise OpTypeError(f"operator {call.op.name} needs an input")
     first = <Array>items[0]
@@ -193,8 +193,9 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
         found = run_plain(call, call.program(first.dtype), items, n_in, first, values)
         if found is not None:
             if is_recording():
-                record_elementwise(call, listed(items, n_in) if inputs is None else inputs, found, values)
-            return found[0] if call.n_out == 1 else found
+                record_elementwise(call, listed(items, n_in) if inputs is None else inputs,
+                                   [found] if call.n_out == 1 else <list>found, values)
+            return found
     if inputs is None:
         inputs = listed(items, n_in)
     if first.gpu is not None:
@@ -204,8 +205,8 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
     return run_large(call, inputs, values, out, req, same)
 
 
-cdef list run_plain(ElementwiseCall call, Program program, PyObject** items, int n_in, Array first, const Value* values):
-    """Run a small call on plain arrays; None when it is not small."""
+cdef object run_plain(ElementwiseCall call, Program program, PyObject** items, int n_in, Array first, const Value* values):
+    """Run a small call on plain arrays; return the output or a list of several, or None when the call is not small."""
     cdef char* pointers[8]
     cdef list results
     cdef Array result
@@ -214,6 +215,11 @@ cdef list run_plain(ElementwiseCall call, Program program, PyObject** items, int
         return None
     for k in range(n_in):
         pointers[k] = read_pointer(<Array>items[k])
+    if call.n_out == 1:
+        result = alloc_like(first)
+        result.device_id = first.device_id
+        pointers[n_in] = write_pointer(result)
+        return result if program.run_tiny(first.size, pointers, values) else None
     results = []
     for k in range(call.n_out):
         result = alloc_like(first)

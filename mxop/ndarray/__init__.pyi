@@ -493,12 +493,12 @@ def log2(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: 
 def log_sigmoid(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def log_softmax(
     data: NDArray | None = ...,
-    length: NDArray | None = ...,
     axis: int = ...,
     temperature: float | None = ...,
     dtype: DTypeLike | int | None = ...,
     use_length: bool | None = ...,
     *,
+    length: NDArray | None = ...,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
@@ -706,12 +706,12 @@ def softmax_cross_entropy(
 ) -> NDArray: ...
 def softmin(
     data: NDArray | None = ...,
-    length: NDArray | None = ...,
     axis: int = ...,
     temperature: float | None = ...,
     dtype: DTypeLike | int | None = ...,
     use_length: bool | None = ...,
     *,
+    length: NDArray | None = ...,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...

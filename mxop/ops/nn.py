@@ -372,7 +372,9 @@ def log_softmax(data, length, *, axis: int = -1, temperature: float | None = Non
 _softmax(softmax)
 _softmax(softmin, negate=True)
 _softmax(log_softmax, logarithm=True)
-softmin.by_keyword = log_softmax.by_keyword = ("length",)  # MXNet's have no such input: log_softmax(x, -1) gives the axis
+softmin.by_keyword = log_softmax.by_keyword = (
+    "length",
+)  # MXNet's have no such input: log_softmax(x, -1) gives the axis
 
 
 @kernel(name="_zero_beyond")

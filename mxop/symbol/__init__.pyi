@@ -23,6 +23,7 @@ from .creation import linspace as linspace
 from .symbol import load as load
 from .symbol import load_json as load_json
 from .creation import ones as ones
+from .creation import split_v2 as split_v2
 from .symbol import var as var
 from .creation import zeros as zeros
 
@@ -713,12 +714,12 @@ def log_sigmoid(
 ) -> Symbol: ...
 def log_softmax(
     data: Symbol | None = ...,
-    length: Symbol | None = ...,
     axis: int = ...,
     temperature: float | None = ...,
     dtype: DTypeLike | int | None = ...,
     use_length: bool | None = ...,
     *,
+    length: Symbol | None = ...,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
@@ -1044,12 +1045,12 @@ def softmax_cross_entropy(
 ) -> Symbol: ...
 def softmin(
     data: Symbol | None = ...,
-    length: Symbol | None = ...,
     axis: int = ...,
     temperature: float | None = ...,
     dtype: DTypeLike | int | None = ...,
     use_length: bool | None = ...,
     *,
+    length: Symbol | None = ...,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
