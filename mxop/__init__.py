@@ -39,13 +39,15 @@ op.provide_inference(_infer_inside)
 
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {
-    "sym": "mxop.symbol", "symbol": "mxop.symbol", "graph": "mxop.graph", "executor": "mxop.executor",
+    "base": "mxop.base", "sym": "mxop.symbol", "symbol": "mxop.symbol", "graph": "mxop.graph", "executor": "mxop.executor",
     "test_utils": "mxop.test_utils", "attribute": "mxop.attribute", "name": "mxop.name", "records": "mxop.records",
     "util": "mxop.util", "random": "mxop.random", "library": "mxop.library", "operator": "mxop.operator",
     "viz": "mxop.visualization", "visualization": "mxop.visualization",
 }  # fmt: skip
 _NAMES = {"AttrScope": ("mxop.attribute", "AttrScope"), "Symbol": ("mxop.symbol", "Symbol"),
-          "Executor": ("mxop.graph.executor", "Executor")}  # fmt: skip
+          "Executor": ("mxop.graph.executor", "Executor"), "is_np_shape": ("mxop.util", "is_np_shape"),
+          "np_shape": ("mxop.util", "np_shape"), "set_np_shape": ("mxop.util", "set_np_shape"),
+          "use_np_shape": ("mxop.util", "use_np_shape")}  # fmt: skip
 
 
 def __getattr__(name: str):

@@ -25,12 +25,16 @@ def _two(name: str, choice: binary.Choice):
             return core.op_function(registry.get(choice.scalar))(lhs, scalar=rhs)
         if right and isinstance(lhs, Number):
             return core.op_function(registry.get(choice.rscalar))(rhs, scalar=lhs)
+        if isinstance(lhs, Number) and isinstance(rhs, Number):
+            return choice.numbers(lhs, rhs)
         raise OpTypeError(
-            f"nd.{name} takes two NDArrays, or an NDArray and a number; got {type(lhs).__name__} and {type(rhs).__name__}"
+            f"nd.{name} takes NDArrays and numbers; got {type(lhs).__name__} and {type(rhs).__name__}"
         )
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Apply ``{choice.arrays}`` to two arrays, or ``{choice.scalar}`` to an array and a number."
+    function.__doc__ = (
+        f"Apply ``{choice.arrays}`` to two arrays, or ``{choice.scalar}`` to an array and a number; two numbers give a number."
+    )
     return function
 
 

@@ -197,8 +197,11 @@ class Symbol(Arithmetic):
 
     # ---- attributes -------------------------------------------------------------------------------------------------
     def attr(self, key: str) -> str | None:
-        """Return an attribute of the head, or None."""
-        return None if self._head is None else listed(self._head.text()).get(key)
+        """Return an attribute of the head, its name for ``'name'``, or None."""
+        if self._head is None:
+            return None
+        found = listed(self._head.text())
+        return self._head.name if key == "name" and key not in found else found.get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
         """Return the attributes and given parameters of the head."""
