@@ -2,6 +2,7 @@
 
 from . import attribute as attribute
 from . import autograd as autograd
+from . import base as base
 from . import context as context
 from . import errors as errors
 from . import graph as graph
@@ -25,5 +26,9 @@ from .context import num_gpus as num_gpus
 from .attribute import AttrScope as AttrScope
 from .symbol import Symbol as Symbol
 from .graph.executor import Executor as Executor
+from .util import is_np_shape as is_np_shape
+from .util import np_shape as np_shape
+from .util import set_np_shape as set_np_shape
+from .util import use_np_shape as use_np_shape
 
 __version__: str

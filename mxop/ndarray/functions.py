@@ -27,13 +27,11 @@ def _two(name: str, choice: binary.Choice):
             return core.op_function(registry.get(choice.rscalar))(rhs, scalar=lhs)
         if isinstance(lhs, Number) and isinstance(rhs, Number):
             return choice.numbers(lhs, rhs)
-        raise OpTypeError(
-            f"nd.{name} takes NDArrays and numbers; got {type(lhs).__name__} and {type(rhs).__name__}"
-        )
+        raise OpTypeError(f"nd.{name} takes NDArrays and numbers; got {type(lhs).__name__} and {type(rhs).__name__}")
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"Apply ``{choice.arrays}`` to two arrays, or ``{choice.scalar}`` to an array and a number; two numbers give a number."
+        f"Apply ``{choice.arrays}`` to arrays, ``{choice.scalar}`` to an array and a number, Python to two."
     )
     return function
 

@@ -57,7 +57,9 @@ def make_node(
     attr : dict of str to str, optional
         Attributes.
     """
-    given = {**attribute.current().get(attr), **given}
+    # MXNet takes ``lr_mult=2`` in a call, though attributes are strings elsewhere
+    numbers = {k: str(v) for k, v in given.items() if hidden(k) and isinstance(v, (int, float))}
+    given = {**attribute.current().get(attr), **given, **numbers}
     attributes = {k: given.pop(k) for k in [k for k in given if hidden(k)]}
     for key, value in attributes.items():
         if not isinstance(value, str):
