@@ -46,7 +46,7 @@ SHAPES = [
     (lambda: nd.elemwise_add(ONES, nd.ones((3, 2))), ValueError, ["elemwise_add", "lhs", "(2, 3)", "rhs", "(3, 2)"]),
     (lambda: ONES + nd.ones((2,)), ValueError, ["broadcast_add", "(2, 3)", "(2,)"]),
     (lambda: nd.dot(ONES, ONES), ValueError, ["dot", "(2, 3)"]),
-    (lambda: nd.batch_dot(nd.ones((2, 2, 2)), nd.ones((3, 2, 2))), ValueError, ["batch_dot", "(2, 2, 2)", "(3, 2, 2)"]),
+    (lambda: nd.batch_dot(nd.ones((2, 2, 2)), nd.ones((3, 2, 2))), ValueError, ["batch_dot", "lhs", "(2,)", "rhs", "(3,)"]),
     (lambda: nd.concat(ONES, nd.ones((2, 4)), dim=0), ValueError, ["Concat", "(2, 3)", "(2, 4)"]),
     (lambda: nd.stack(ONES, nd.ones((3, 3))), ValueError, ["stack", "(2, 3)", "(3, 3)"]),
     (lambda: nd.reshape(ONES, shape=(4,)), ValueError, ["Reshape", "(2, 3)", "(4,)"]),
@@ -89,7 +89,7 @@ PARAMETERS = [
     (lambda: nd.norm(ONES, ord=3), ValueError, ["norm", "ord=3", "1, 2"]),
     (lambda: nd.slice(ONES, begin=(0,), end=(1,), step=(0,)), ValueError, ["slice", "step"]),
     (lambda: nd.repeat(ONES, repeats=-1), ValueError, ["repeat", "repeats", "-1"]),
-    (lambda: nd.split(ONES, num_outputs=0), ValueError, ["SliceChannel", "num_outputs", "0"]),
+    (lambda: nd.split(ONES, num_outputs=0), ValueError, ["SliceChannel", "num_outputs=0", "1"]),
     (lambda: nd.FullyConnected(ONES, ONES, num_hidden=0, no_bias=True), ValueError, ["FullyConnected"]),
     (lambda: sym.clip(a, a_min=0), TypeError, ["clip", "a_max", "missing"]),
     (lambda: sym.Activation(a, act_type="rely"), ValueError, ["act_type", "rely", "relu"]),
@@ -132,8 +132,8 @@ GRAPHS = [
     (lambda: (a + b).infer_shape(a=(2,), b=(3,)), ValueError, ["_plus", "(2,)", "(3,)", "a", "b"]),
     (lambda: (a + b).infer_type(a="float32", b="int32"), TypeError, ["float32", "int32"]),
     (lambda: (a + b).infer_shape(c=(2,)), ValueError, ["c", "a, b"]),
-    (lambda: sym.exp(a).infer_shape(a="x"), TypeError, ["a", "x"]),
-    (lambda: sym.Variable("v", shape=(2,)).infer_shape(v=(3,)), ValueError, ["v", "(2,)", "(3,)"]),
+    (lambda: sym.exp(a).infer_shape(a="x"), TypeError, ["a", "str"]),
+    (lambda: (sym.Variable("v", shape=(2,)) + b).infer_shape(b=(3,)), ValueError, ["v", "(2,)", "(3,)"]),
     (lambda: sym.exp(a).simple_bind(mx.cpu()), ValueError, ["simple_bind", "a"]),
     (lambda: (a + b).bind(mx.cpu(), {"a": ONES}), ValueError, ["b", "missing"]),
     (lambda: (a + b).bind(mx.cpu(), [ONES]), ValueError, ["1", "2", "a, b"]),
@@ -152,7 +152,7 @@ GRAPHS = [
 ]  # fmt: skip
 
 FILES = [
-    (lambda: sym.load_json("{"), ValueError, ["JSON"]),
+    (lambda: sym.load_json("{"), Exception, ["symbol.json", "column 2"]),
     (lambda: sym.load_json(json_with(op="clap")), Exception, ["clap", "clip"]),
     (lambda: sym.load_json(json_with(inputs=[[7, 0, 0]])), Exception, ["7"]),
     (lambda: sym.load_json(json_with(attrs={"a_min": "0"})), Exception, ["clip", "a_max"]),

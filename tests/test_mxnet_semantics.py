@@ -689,3 +689,46 @@ def test_mod_by_zero_is_zero():
 
 def test_division_by_zero():
     check(nd.array([1, -1, 0]) / 0, [np.inf, -np.inf, np.nan])
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Found by running the same calls under both
+# --------------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("act_type", ["elu", "selu"])
+def test_slopes_far_above_zero(act_type):
+    """exp overflows there, in the branch that is not taken."""
+    x = nd.array([90, 3e4, -200, 0])
+    x.attach_grad()
+    with autograd.record():
+        y = nd.LeakyReLU(x, act_type=act_type, slope=0.25)
+        (first,) = autograd.grad(y, [x], create_graph=True, retain_graph=True)
+    first.backward()
+    scale, alpha = (1, 0.25) if act_type == "elu" else (1.0507010, 1.7580993 / 1.0507010)
+    check(first, [scale, scale, 0, scale * alpha])
+    check(x.grad, [0, 0, 0, scale * alpha])
+
+
+def test_prelu_of_a_vector():
+    check(nd.LeakyReLU(nd.array([-1, 2, -3]), nd.array([0.1, 0.2, 0.3]), act_type="prelu"), [-0.1, 2, -0.9])
+
+
+def test_python_functions_of_two_numbers():
+    found = (nd.maximum(3, 4), nd.add(1, 2), nd.power(2, 3), nd.equal(1, 1), nd.greater(1, 2), mx.sym.hypot(3, 4))
+    assert found == (4, 3, 8, 1, 0, 5)
+
+
+def test_names_and_attributes_of_symbols():
+    a = mx.sym.Variable("a")
+    assert mx.sym.split(a, num_outputs=1, name="s").list_outputs() == ["s_output0"]
+    with mx.name.NameManager():
+        assert mx.sym.split_v2(a, 2).list_outputs() == ["_split_v20_output0", "_split_v20_output1"]
+        assert mx.sym.split_v2(a, 1).list_outputs() == ["_split_v21_output"]
+    assert a.transpose(1, 0).infer_shape(a=(2, 3))[1] == a.transpose((1, 0)).infer_shape(a=(2, 3))[1] == [(3, 2)]
+    assert mx.sym.exp(a, name="q").attr("name") == "q" and a.attr("name") == "a"
+    assert mx.sym.exp(a, name="q", lr_mult=2).attr_dict() == {"q": {"__lr_mult__": "2", "lr_mult": "2"}}
+
+
+def test_executors_cast_scalars_as_calls_do():
+    x, a = nd.array([-1, 2, 3], dtype="int8"), mx.sym.Variable("a")
+    for f in (lambda v: v**1.5, lambda v: 1.5**v, lambda v: v % 2.5, lambda v: v / 1.9):
+        check(f(a).bind(mx.cpu(), {"a": x}).forward()[0], f(x).asnumpy(), "int8")

@@ -477,15 +477,16 @@ def bind_arguments(op, tuple args, dict kwargs, dict cache):
                 raise OpTypeError(f"operator {op.name}: argument {k} must be an NDArray, got {a!r}")
         return inputs, parsed_params(op, kwargs, cache)
     names = op.arguments
+    by_position = len(names) - len(op.by_keyword)
     given = {}
     for position, value in enumerate(args):
-        if position < len(names):
+        if position < by_position:
             if value is not None:
                 given[names[position]] = value
             continue
-        at = position - len(names)
+        at = position - by_position
         if at >= len(op.spec.names):
-            raise OpTypeError(f"operator {op.name} takes at most {len(names) + len(op.spec.names)} arguments, "
+            raise OpTypeError(f"operator {op.name} takes at most {by_position + len(op.spec.names)} arguments, "
                               f"{len(args)} given")
         if op.spec.names[at] in kwargs:
             raise OpTypeError(f"operator {op.name}: parameter {op.spec.names[at]!r} is given twice")
@@ -513,10 +514,9 @@ def bind_arguments(op, tuple args, dict kwargs, dict cache):
 
 cdef object parsed_params(object op, dict kwargs, dict cache):
     """Parse parameters, remembering what equal arguments gave."""
-    if "ctx" in kwargs and "ctx" not in op.spec.by_name:
-        kwargs.pop("ctx")
-    if "dtype" in kwargs and "dtype" not in op.spec.by_name:
-        kwargs.pop("dtype")
+    if kwargs and not op.spec.names:  # MXNet's functions without parameters take these and ignore them
+        kwargs.pop("ctx", None)
+        kwargs.pop("dtype", None)
     try:
         # 1, 1.0 and True are equal keys, and so are 0.0 and -0.0, but they are not the same parameters
         key = tuple([(k, type(v), repr(v) if v == 0.0 else v) for k, v in kwargs.items()])

@@ -6,7 +6,7 @@ Imports the rest of :mod:`mxop.graph` and :mod:`mxop._core`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -180,11 +180,10 @@ class Executor:
         -------
         list of NDArray
         """
-        for name, value in kwargs.items():
-            target = self.arg_dict.get(name)
-            if target is None:
+        for name in kwargs:
+            if name not in self.arg_dict:
                 raise OpTypeError(f"Unknown argument {name}{closest(name, self.arg_dict)}")
-            assign(target, value, f"Argument {name}")
+        assign([(self.arg_dict[name], value, f"Argument {name}") for name, value in kwargs.items()])
         if self._monitor is not None:
             self._monitor.forward(is_train)
         elif is_train and self._train is not None:
@@ -241,6 +240,7 @@ class Executor:
             out_grads = [out_grads.get(name) for name in names]
         if len(out_grads) > len(self._heads):
             raise OpValueError(f"{len(out_grads)} head gradients are given; the symbol has {len(self._heads)} outputs")
+        found = []
         for i, target in enumerate(self._heads):
             if target is None:
                 continue
@@ -250,7 +250,8 @@ class Executor:
                     f"output {self._symbol.list_outputs()[i]!r} is not that of a loss function, so head gradients are "
                     f"required: backward(out_grads), or pass the output through make_loss"
                 )
-            assign(target, g, f"Head gradient {i}")
+            found.append((target, g, f"Head gradient {i}"))
+        assign(found)
 
     # ---- parameters and shapes --------------------------------------------------------------------------------------
     def copy_params_from(
@@ -272,10 +273,12 @@ class Executor:
             for name in params:
                 if name not in targets and not allow_extra_params:
                     raise OpValueError(f'Find name "{name}" that is not in the {what}{closest(name, targets)}')
-        for _, params, targets in groups:
-            for name, value in params.items():
-                if name in targets:
-                    assign(targets[name], value, f"Argument {name}")
+        assign(
+            (targets[name], value, f"Argument {name}")
+            for _, params, targets in groups
+            for name, value in params.items()
+            if name in targets
+        )
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:
         """Return an executor for other shapes that shares the arrays (and memory) of this one.
@@ -317,6 +320,8 @@ class Executor:
         monitor_all : bool
             Report the inputs too.
         """
+        if callback is not None and not callable(callback):
+            raise OpTypeError(f"set_monitor_callback: {callback!r} is not callable")
         self._monitor = None if callback is None else Monitor(self, callback, monitor_all)
 
     @property
@@ -333,21 +338,31 @@ class Executor:
         return "\n".join(lines)
 
 
-def assign(target: Any, value: Any, what: str) -> None:
-    """Copy an array, NumPy array or number into a bound array."""
-    if isinstance(value, core.NDArray):
+def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
+    """Copy arrays, or what NumPy makes arrays of, into bound arrays; all of them are checked before the first is written.
+
+    Parameters
+    ----------
+    values : iterable of (NDArray, Any, str)
+        Target, value, and what it is, for messages.
+    """
+    checked = []
+    for target, value, what in values:
+        if not isinstance(value, core.NDArray):
+            value = np.asarray(value)
+            if value.dtype.kind in "OSUMm":
+                raise OpTypeError(f"{what}: {value!r} is no array of numbers")
         if value.shape != target.shape:
             raise OpValueError(f"Shape not match! {what}, need: {target.shape}, received: {value.shape}")
-        if value is not target:
-            core.copy(value, target)
-        return
-    value = np.asarray(value)
-    if value.shape != target.shape:
-        raise OpValueError(f"Shape not match! {what}, need: {target.shape}, received: {value.shape}")
-    if target._gpu is None:
-        np.copyto(core.as_numpy(target), value, casting="unsafe")
-    else:
-        target[:] = value
+        checked.append((target, value))
+    for target, value in checked:
+        if isinstance(value, core.NDArray):
+            if value is not target:
+                core.copy(value, target)
+        elif target._gpu is None:
+            np.copyto(core.as_numpy(target), value, casting="unsafe")
+        else:
+            target[:] = value
 
 
 def _composite_names(graph: Graph, *moves: dict[Entry, Entry]) -> dict[Entry, str]:

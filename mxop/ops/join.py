@@ -3,8 +3,10 @@
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 """
 
+from typing import Annotated
+
 from ..errors import OpValueError
-from ..opdef import F, Shape, elementwise, infer, kernel
+from ..opdef import F, Range, Shape, elementwise, infer, kernel
 from ._shared import on_both, reviewed, run_op, shaped_like, size_of, typed_by_first
 
 
@@ -149,7 +151,7 @@ def _(F, heads, inputs, outputs, *, axis, num_args):
 
 # ---- split ----------------------------------------------------------------------------------------------------------
 @kernel(name="SliceChannel", aliases=("split",), num_outputs=lambda *, num_outputs, axis, squeeze_axis: num_outputs)
-def slice_channel(data, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False):
+def slice_channel(data, *, num_outputs: Annotated[int, Range(1)], axis: int = 1, squeeze_axis: bool = False):
     """Split the data into equal parts along an axis.
 
     Parameters
