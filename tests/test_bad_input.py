@@ -272,18 +272,11 @@ def test_a_refused_operator_is_not_registered():
     from mxop.op import elementwise
 
     known = set(mx.op.names())
-    with pytest.raises(mx.MXNetError):
-
-        @elementwise
-        def wrong_parameter(data, *, scale: object = 1):
-            return data * scale
-
-        nd.wrong_parameter(ONES)
-    with pytest.raises(mx.MXNetError):
+    with pytest.raises(mx.MXNetError, match="exp"):
 
         @elementwise(name="exp")
         def other_exp(data):
             return data
 
     assert nd.exp(nd.zeros((1,))).asscalar() == 1
-    assert "other_exp" not in set(mx.op.names()) - known
+    assert set(mx.op.names()) == known

@@ -517,6 +517,8 @@ cdef object parsed_params(object op, dict kwargs, dict cache):
     if kwargs and not op.spec.names:  # MXNet's functions without parameters take these and ignore them
         kwargs.pop("ctx", None)
         kwargs.pop("dtype", None)
+    elif kwargs and "dtype" in kwargs and kwargs["dtype"] is None and "dtype" not in op.spec.by_name:
+        kwargs.pop("dtype")  # NumPy's functions hand it to the array's method
     try:
         # 1, 1.0 and True are equal keys, and so are 0.0 and -0.0, but they are not the same parameters
         key = tuple([(k, type(v), repr(v) if v == 0.0 else v) for k, v in kwargs.items()])

@@ -52,6 +52,8 @@ def register(op: Operator, *, override: bool = False) -> None:
     OpValueError
         When a name is taken by another operator.
     """
+    if not op.module.startswith("mxop."):
+        op.spec  # noqa: B018  read now: a user's mistake in the signature is reported where it is made
     for name in (op.name, *op.aliases):
         old = _names.get(name)
         if old is None or old is op:

@@ -39,6 +39,10 @@ def _power(a, b):
     return np.power(a, b + np.zeros_like(a))  # and takes sqrt for a single 0.5, which differs at -inf
 
 
+def _hypot(a, b):
+    return np.hypot(np.asarray(a, dtype=np.float64), b)  # NumPy computes small integers in float16
+
+
 def _truth(function):
     def reference(a, b):
         return function(a, b).astype(np.result_type(a, b))
@@ -96,7 +100,7 @@ _ROWS = (
     ),
     _Row(np.maximum, "_maximum", "broadcast_maximum", "_maximum_scalar", avoid=(2.5, -1), order=2),
     _Row(np.minimum, "_minimum", "broadcast_minimum", "_minimum_scalar", avoid=(2.5, -1), order=2),
-    _Row(np.hypot, "_hypot", "broadcast_hypot", "_hypot_scalar", left=(0.5, 3), right=(-3, -0.5)),
+    _Row(_hypot, "_hypot", "broadcast_hypot", "_hypot_scalar", left=(0.5, 3), right=(-3, -0.5)),
     _comparison(np.equal, "equal"),
     _comparison(np.not_equal, "not_equal"),
     _comparison(np.greater, "greater"),
