@@ -101,7 +101,7 @@ class Operator:
         if self.variadic:
             if n is None:
                 n = attrs[self.num_args_param] if self.num_args_param else 1
-            return tuple(f"{self.arguments[0].rstrip('s') if False else 'arg'}{i}" for i in range(n))
+            return tuple(f"arg{i}" for i in range(n))
         if self._active_inputs is not None:
             return tuple(self._active_inputs(**attrs))
         return self.arguments

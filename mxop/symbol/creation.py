@@ -54,11 +54,13 @@ def split_v2(
     >>> mx.sym.split_v2(mx.sym.Variable('a'), (1, 3), axis=1, name='s').infer_shape(a=(3, 4))[1]
     [(3, 1), (3, 2), (3, 1)]
     """
-    if hasattr(indices_or_sections, "__iter__"):
-        parts = {"indices": (0, *indices_or_sections)}
-    else:
-        parts = {"indices": (), "sections": indices_or_sections}
-    params = {**parts, "axis": axis, "squeeze_axis": squeeze_axis}
+    listed = hasattr(indices_or_sections, "__iter__")
+    params = {
+        "indices": str([0, *indices_or_sections] if listed else []),  # a list, as MXNet's function writes it to JSON
+        "sections": 0 if listed else indices_or_sections,
+        "axis": axis,
+        "squeeze_axis": squeeze_axis,
+    }
     return create(registry.get("_split_v2"), "_split_v2", [ary], params, name, None)
 
 
