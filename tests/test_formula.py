@@ -26,9 +26,13 @@ from mxop.formula import (
 from mxop.formula import functions as F
 from mxop.formula.expr import CALL, raw_call
 
+# maximum and minimum say what NumPy leaves open: of 0.0 and -0.0, the first operand wins
 NUMPY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "square": np.square,
-    "maximum": np.maximum, "minimum": np.minimum, "where": lambda c, a, b: np.where(c != 0, a, b),
+
+    "maximum": lambda a, b: np.where((a >= b) | np.isnan(a), a, b),
+    "minimum": lambda a, b: np.where((a <= b) | np.isnan(a), a, b),
+    "where": lambda c, a, b: np.where(c != 0, a, b),
     "lt": lambda a, b: (a < b) * 1.0, "ge": lambda a, b: (a >= b) * 1.0, "eq": lambda a, b: (a == b) * 1.0,
     "exp": np.exp, "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "sigmoid": lambda a: 1 / (1 + np.exp(-a)), "abs": np.abs,
     "sign": np.sign,

@@ -7,7 +7,7 @@ May import :mod:`.array`, :mod:`.dispatch`.
 """
 from mxop._core.array cimport Array, Node, alloc_like, detached, write_pointer
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
-from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, run_elementwise
+from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
 from mxop._core.transfer cimport copy_into
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
@@ -66,12 +66,6 @@ def tracked(Array x):
     return x.node is not None
 
 
-def drop_history(Array x):
-    """Cut an array off from what made it."""
-    x.node = None
-    x.output = 0
-
-
 def origin(Array x):
     """Return the node that an array came from and which of its outputs it is; for tools."""
     return x.node, x.output
@@ -83,7 +77,7 @@ def parts(Node n):
         if n.user is not None:
             raise MXNetError(f"{type(n.user).__name__} is a Function of the user, not an operator")
         return None
-    attrs = attrs_of(n) if isinstance(n.call, ElementwiseCall) else n.call
+    attrs = filled_attrs(<ElementwiseCall>n.call, n.values) if isinstance(n.call, ElementwiseCall) else n.call
     return n.op, attrs, list(n.parents), list(n.parent_outputs)
 
 
@@ -245,18 +239,8 @@ cdef list rule_of(Node node, bint create):
     outputs = [reattached(node, k) for k in range(node.n_outputs)]
     call = node.call
     if isinstance(call, ElementwiseCall):
-        call = attrs_of(node)
+        call = filled_attrs(<ElementwiseCall>node.call, node.values)
     return node.op.grad(_F, call, heads, inputs, outputs, [p is not None for p in node.parents])
-
-
-cdef object attrs_of(Node node):
-    cdef ElementwiseCall call = <ElementwiseCall>node.call
-    cdef int k = 0
-    changes = {}
-    for name in call.formula.params:
-        changes[name] = node.values[k].d
-        k += 1
-    return call.attrs.replaced(**changes)
 
 
 cdef str path_to(Node node, list heads):

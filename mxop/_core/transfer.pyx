@@ -114,9 +114,6 @@ cdef int copy_into(Array source, Array target, int req) except -1:
     write_pointer(target)
     if overlaps(source, target) and not same_layout(source, target):
         source = contiguous_copy(source)
-    if source.dtype == target.dtype and req != REQ_ADD:
-        # bits stay as they are: move float16 as float16 would need no arithmetic, but the compute type is exact for it
-        pass
     ctype = 0 if ctype == 2 or ctype == 12 else 3 if ctype == 7 else ctype
     fill_operand(&operands[0], source)
     fill_operand(&operands[1], target)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .expr import CALL, INPUT, OUTPUT, PARAM, Expr, call, input_, output, substitute, walk
+from .expr import CALL, INPUT, OUTPUT, Expr, call, input_, output, substitute, walk
 from .primitives import TABLE
 
 
@@ -97,9 +97,4 @@ def _renumbered(grads, n_inputs: int) -> Backward:
     return Backward(roots, tuple(heads), tuple(inputs), tuple(outputs))
 
 
-def mentions_parameter(roots, name: str) -> bool:
-    """Tell whether a formula reads the parameter `name`."""
-    return any(n.kind == PARAM and n.label == name for n in walk(roots))
-
-
-__all__ = ["Backward", "backward", "call", "mentions_parameter", "vjp"]
+__all__ = ["Backward", "backward", "call", "vjp"]

@@ -5,7 +5,6 @@ Imports :mod:`.params`, :mod:`.infer`, :mod:`.registry`.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -193,8 +192,3 @@ class Operator:
             == (b.co_code, b.co_consts[1:], b.co_names, b.co_varnames)
             and self.function.__kwdefaults__ == other.function.__kwdefaults__
         )
-
-
-def caller_module(depth: int = 2) -> str:
-    """Return the module that defines an operator."""
-    return sys._getframe(depth).f_globals.get("__name__", "?")

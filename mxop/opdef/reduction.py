@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import dtypes
 from ..errors import OpTypeError
 from ..formula import Expr, const, input_
 from . import infer, registry
@@ -190,8 +189,3 @@ def reduction(combine: str, *, override: bool = False, **options: Any) -> Callab
         return op
 
     return make
-
-
-def type_of_accumulator(dtype: int) -> int:
-    """Return the type in which the CPU combines values: float16 in float32, bool as integers."""
-    return dtypes.COMPUTED_AS.get(dtype, dtype)
