@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import MXNetError
-from ..opdef import Composite
+from ..opdef import Composite, External
 from .builder import Builder, entries_of
 from .infer import located
 from .ir import Entry, Graph, Node
@@ -40,13 +40,30 @@ def expand(graph: Graph, everything: bool = True) -> tuple[Graph, Moved]:
             raise located(problem, node) from None
 
     if not any(isinstance(node.op, Composite) for node in graph.nodes):
-        return graph, {}
+        return _with_states(graph, {})
     total: Moved = {}
     for _ in range(_MAX_NESTING):
         graph, moved = rewrite(graph, replace)
         if not moved:
-            return graph, total
+            return _with_states(graph, total)
         total = {old: moved.get(new, new) for old, new in total.items()} | {
             old: new for old, new in moved.items() if old not in total
         }
     raise MXNetError(f"composite operators are nested more than {_MAX_NESTING} deep; does one call itself?")
+
+
+def _with_states(graph: Graph, total: Moved) -> tuple[Graph, Moved]:
+    """Give each call of an operator that keeps a state one of its own, which its backward will find."""
+    if not any(isinstance(node.op, External) for node in graph.nodes):
+        return graph, total
+    graph, moved = rewrite(graph, give_state)
+    return graph, {old: moved.get(new, new) for old, new in total.items()} | moved
+
+
+def give_state(node: Node) -> list[Entry] | None:
+    """Return the outputs of the node with a state of its own; None when it keeps none, or has it."""
+    attrs = node.op.call_attrs(node.attrs) if isinstance(node.op, External) else node.attrs
+    if attrs is node.attrs:
+        return None
+    new = node.replaced(attrs=attrs)
+    return [(new, k) for k in range(node.n_outputs)]

@@ -15,13 +15,11 @@ from .ir import Entry, Graph, Node
 def is_pure(node: Node) -> bool:
     """Tell whether equal inputs give equal outputs and nothing else happens: what may be merged, folded or dropped.
 
-    Variables are not; nor are random operators, those that write states, operators from outside (kind ``external``), and
-    nodes whose order a user fixed.
+    Variables are not; nor are random operators, operators from outside, those that write states, and nodes whose order a
+    user fixed.
     """
     op = node.op
-    return not (
-        op is None or node.control or op.aux or op.kind in ("external", "subgraph") or getattr(op, "stateful", False)
-    )
+    return op is not None and not (op.stateful or op.aux or node.control)
 
 
 def states_of(graph: Graph) -> set[Node]:
