@@ -468,6 +468,8 @@ cdef class OpFunction:
                     break
         if plain and not self.shadowed(kwargs):
             return invoke_checked(self, args, parsed_params(self.op, kwargs, self.parsed), out, REQ_WRITE)
+        if self.fixed_inputs:
+            args, out = without_output(self.op, args, out)
         inputs, attrs = bind_arguments(self.op, args, kwargs, self.parsed)
         return invoke_with(self.op, inputs, attrs, out, REQ_WRITE)
 
@@ -501,6 +503,18 @@ cdef class OpFunction:
     def __signature__(self):
         from mxop.opdef import docs
         return docs.signature(self.op)
+
+
+cdef tuple without_output(object op, tuple args, object out):
+    """Take ``out`` and ``name`` off the end of the positional arguments, where MXNet's functions have them."""
+    cdef Py_ssize_t n = len(op.arguments) - len(op.by_keyword) + len(op.spec.names), given = len(args)
+    if given <= n or given > n + 2:
+        return args, out
+    if args[n] is None:
+        return args[:n], out
+    if out is not None:
+        raise OpTypeError(f"operator {op.name}: out is given twice, by position and by name")
+    return args[:n], args[n]
 
 
 def bind_arguments(op, tuple args, dict kwargs, dict cache):
