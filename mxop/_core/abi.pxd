@@ -25,8 +25,8 @@ cdef extern from "mxop/abi.h" nogil:
         uint64_t features
         int32_t mxnet_version
         const char* version
-        void (*error)(const char* text) noexcept
-        void* (*alloc)(void* call, int64_t nbytes, int32_t device_type) noexcept
+        void (*error)(const char* text) noexcept nogil
+        void* (*alloc)(void* call, int64_t nbytes, int32_t device_type) noexcept nogil
 
     ctypedef struct MXOPAttr:
         const char* key
@@ -73,23 +73,23 @@ cdef extern from "mxop/abi.h" nogil:
         const char* gradient
         const char* input_names
         int (*bind)(const MXOPOperator* self, int32_t n_attrs, const MXOPAttr* attrs, void** bound, int32_t* n_inputs,
-                    int32_t* n_outputs) noexcept
-        void (*unbind)(const MXOPOperator* self, void* bound) noexcept
+                    int32_t* n_outputs) noexcept nogil
+        void (*unbind)(const MXOPOperator* self, void* bound) noexcept nogil
         int (*infer_type)(const MXOPOperator* self, void* bound, int32_t n_inputs, int32_t* inputs, int32_t n_outputs,
-                          int32_t* outputs) noexcept
+                          int32_t* outputs) noexcept nogil
         int (*infer_shape)(const MXOPOperator* self, void* bound, int32_t n_inputs, MXOPShape* inputs,
-                           int32_t n_outputs, MXOPShape* outputs) noexcept
+                           int32_t n_outputs, MXOPShape* outputs) noexcept nogil
         int (*infer_storage)(const MXOPOperator* self, void* bound, int32_t n_inputs, int32_t* inputs,
-                             int32_t n_outputs, int32_t* outputs) noexcept
+                             int32_t n_outputs, int32_t* outputs) noexcept nogil
         int (*mutated_inputs)(const MXOPOperator* self, void* bound, int32_t capacity, int32_t* positions,
-                              int32_t* count) noexcept
+                              int32_t* count) noexcept nogil
         int (*create_state)(const MXOPOperator* self, void* bound, int32_t device_type, int32_t device_id,
-                            int32_t n_inputs, const MXOPShape* shapes, const int32_t* types, void** state) noexcept
-        void (*destroy_state)(const MXOPOperator* self, void* state) noexcept
-        int (*run)(const MXOPOperator* self, void* bound, MXOPRun* run) noexcept
-        void (*release_frame)(const MXOPOperator* self, void* frame) noexcept
+                            int32_t n_inputs, const MXOPShape* shapes, const int32_t* types, void** state) noexcept nogil
+        void (*destroy_state)(const MXOPOperator* self, void* state) noexcept nogil
+        int (*run)(const MXOPOperator* self, void* bound, MXOPRun* run) noexcept nogil
+        void (*release_frame)(const MXOPOperator* self, void* frame) noexcept nogil
 
-    ctypedef void (*MXOPText)(void* sink, const char* text, int64_t length) noexcept
+    ctypedef void (*MXOPText)(void* sink, const char* text, int64_t length) noexcept nogil
 
     ctypedef struct MXOPParam:
         const char* name
@@ -105,31 +105,31 @@ cdef extern from "mxop/abi.h" nogil:
         const MXOPParam* args
         const MXOPParam* aux
         const MXOPTensor* (*new_param)(void* call, const char* name, int32_t ndim, const int64_t* shape, int32_t dtype,
-                                       int32_t device_type, int32_t device_id, int32_t is_aux) noexcept
+                                       int32_t device_type, int32_t device_id, int32_t is_aux) noexcept nogil
         void* call
 
     ctypedef struct MXOPPass:
         uint32_t struct_size
         const char* name
         void* user
-        int (*run)(const MXOPPass* self, const MXOPGraph* graph, MXOPText put, void* sink) noexcept
+        int (*run)(const MXOPPass* self, const MXOPGraph* graph, MXOPText put, void* sink) noexcept nogil
 
     ctypedef struct MXOPStrategy:
         uint32_t struct_size
         const char* name
         const char* subgraph_op
         void* user
-        int (*supported)(const MXOPStrategy* self, const MXOPGraph* graph, int32_t n_nodes, int32_t* ids) noexcept
-        int (*create_selector)(const MXOPStrategy* self, const MXOPGraph* graph, void** selector) noexcept
-        int (*select)(void* selector, int32_t node) noexcept
-        int (*select_input)(void* selector, int32_t node, int32_t input) noexcept
-        int (*select_output)(void* selector, int32_t node, int32_t output) noexcept
+        int (*supported)(const MXOPStrategy* self, const MXOPGraph* graph, int32_t n_nodes, int32_t* ids) noexcept nogil
+        int (*create_selector)(const MXOPStrategy* self, const MXOPGraph* graph, void** selector) noexcept nogil
+        int (*select)(void* selector, int32_t node) noexcept nogil
+        int (*select_input)(void* selector, int32_t node, int32_t input) noexcept nogil
+        int (*select_output)(void* selector, int32_t node, int32_t output) noexcept nogil
         int (*filter)(void* selector, int32_t n, const int32_t* candidates, int32_t capacity, int32_t* keep,
-                      int32_t* n_keep) noexcept
-        int (*reset)(void* selector) noexcept
-        void (*destroy_selector)(void* selector) noexcept
+                      int32_t* n_keep) noexcept nogil
+        int (*reset)(void* selector) noexcept nogil
+        void (*destroy_selector)(void* selector) noexcept nogil
         int (*review)(const MXOPStrategy* self, const MXOPGraph* subgraph, int32_t id, int32_t* accept, MXOPText put,
-                      void* sink) noexcept
+                      void* sink) noexcept nogil
 
     ctypedef struct MXOPPartitioner:
         uint32_t struct_size
@@ -148,6 +148,6 @@ cdef extern from "mxop/abi.h" nogil:
         const MXOPOperator** operators
         const MXOPPass** passes
         const MXOPPartitioner** partitioners
-        int (*initialize)(int32_t mxnet_version) noexcept
+        int (*initialize)(int32_t mxnet_version) noexcept nogil
 
-    ctypedef const MXOPLibrary* (*MXOPEntry)(const MXOPHost* host) noexcept
+    ctypedef const MXOPLibrary* (*MXOPEntry)(const MXOPHost* host) noexcept nogil

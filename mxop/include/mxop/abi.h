@@ -232,7 +232,7 @@ typedef struct MXOPLibrary {
   const MXOPOperator* const* operators;
   const MXOPPass* const* passes;
   const MXOPPartitioner* const* partitioners;
-  /* Or NULL.  Called once after everything was found in order, before anything is registered. */
+  /* Or NULL.  Called once, before the lists above are read: it may still change them. */
   int (*initialize)(int32_t mxnet_version);
 } MXOPLibrary;
 

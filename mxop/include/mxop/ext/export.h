@@ -25,27 +25,21 @@ namespace mxnet {
 namespace ext {
 namespace detail PRIVATE_SYMBOL {
 
-inline int call_initialize(int32_t version) noexcept {
-#if defined(_WIN32)
-  return guarded([&] { return initialize(version); });
-#else
-  MXReturnValue (*function)(int) = initialize;
-  if (function == nullptr) return 0;
-  return guarded([&] { return function(version); });
-#endif
-}
+inline int call_initialize(int32_t version) noexcept;
 
 /* All tables; made once and kept. */
 struct Tables {
-  std::vector<OpTable> operators;
-  std::vector<PassTable> passes;
-  std::vector<PartitionerTable> partitioners;
+  std::vector<std::unique_ptr<OpTable>> operators;
+  std::vector<std::unique_ptr<PassTable>> passes;
+  std::vector<std::unique_ptr<PartitionerTable>> partitioners;
   std::vector<const MXOPOperator*> operator_list;
   std::vector<const MXOPPass*> pass_list;
   std::vector<const MXOPPartitioner*> partitioner_list;
   MXOPLibrary library;
 
-  Tables() : library() {
+  Tables() : library() { read(); }
+
+  void read() {
     for (int i = 0; i < Registry<CustomOp>::get()->size(); ++i) {
       const CustomOp& op = Registry<CustomOp>::get()->get(i);
       if (!op.problem.empty()) throw std::runtime_error("operator " + std::string(op.name) + ": " + op.problem);
@@ -53,6 +47,10 @@ struct Tables {
     fill(&operators, &operator_list);
     fill(&passes, &pass_list);
     fill(&partitioners, &partitioner_list);
+    describe();
+  }
+
+  void describe() {
     library.struct_size = sizeof(library);
     library.abi_version = MXOP_ABI_VERSION;
     library.required = (operators.empty() ? 0 : MXOP_FEATURE_OPERATORS) | (passes.empty() ? 0 : MXOP_FEATURE_PASSES) |
@@ -70,27 +68,40 @@ struct Tables {
   }
 
   template <class Table, class Pointer>
-  static void fill(std::vector<Table>* tables, std::vector<Pointer>* list) {
+  static void fill(std::vector<std::unique_ptr<Table>>* tables, std::vector<Pointer>* list) {
     Registry<typename Table::Entry>* registry = Registry<typename Table::Entry>::get();
-    tables->reserve(static_cast<size_t>(registry->size())); /* the list points into it */
-    for (int i = 0; i < registry->size(); ++i) {
-      tables->emplace_back(&registry->get(i));
-      list->push_back(&tables->back().table);
+    for (int i = static_cast<int>(tables->size()); i < registry->size(); ++i) {
+      tables->emplace_back(new Table(&registry->get(i))); /* its address is given away */
+      list->push_back(&tables->back()->table);
     }
   }
 };
 
-inline const MXOPLibrary* describe(const MXOPHost* offered) {
-  static Tables* tables = nullptr;
+inline Tables*& tables() {
+  static Tables* made = nullptr;
+  return made;
+}
+
+inline int call_initialize(int32_t version) noexcept {
+  MXReturnValue (*function)(int) = initialize;
+  if (function == nullptr) return 0;
+  return guarded([&] {
+    const MXReturnValue done = function(version);
+    tables()->read(); /* it may have registered more */
+    return done;
+  });
+}
+
+inline const MXOPLibrary* enter(const MXOPHost* offered) {
   host() = offered;
-  if (tables == nullptr && guarded([&] { return tables = new Tables(), MX_SUCCESS; }) != 0) return nullptr;
-  return &tables->library;
+  if (tables() == nullptr && guarded([&] { return tables() = new Tables(), MX_SUCCESS; }) != 0) return nullptr;
+  return &tables()->library;
 }
 
 }  // namespace detail
 }  // namespace ext
 }  // namespace mxnet
 
-MXOP_ENTRY const MXOPLibrary* mxop_library_v1(const MXOPHost* host) { return mxnet::ext::detail::describe(host); }
+MXOP_ENTRY const MXOPLibrary* mxop_library_v1(const MXOPHost* host) { return mxnet::ext::detail::enter(host); }
 
 #endif /* MXOP_EXT_EXPORT_H_ */
