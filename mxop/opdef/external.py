@@ -115,6 +115,10 @@ class External(Operator):
         """Return parameters that carry a state of their own, when the operator keeps one."""
         return CallAttrs(attrs) if self.needs_state and not isinstance(attrs, CallAttrs) else attrs
 
+    def plain_attrs(self, attrs: Attrs) -> Attrs:
+        """Return parameters without the state of a call: what may be kept when the call is over."""
+        return getattr(attrs, "plain", attrs)
+
     def state_of(self, attrs: Attrs, inputs: list) -> Any:
         """Return the state of a call, made when it runs first."""
         if not isinstance(attrs, CallAttrs):
@@ -210,6 +214,9 @@ class ExternalBackward(External):
         self.lower = lower
         self.contiguous = lower.contiguous
         self.needs_state = False
+
+    def plain_attrs(self, attrs: Attrs) -> Attrs:
+        return attrs.replaced(of=self.lower.plain_attrs(attrs.of))
 
     def _reads(self, attrs: Attrs) -> Reads:
         n = len(self.lower.input_names(attrs.of))
