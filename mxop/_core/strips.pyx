@@ -146,7 +146,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
     Returns
     -------
     Call or None
-        None when a row is too long for the cache, or an array is written that another stage reads.
+        None when an array is written that overlaps another.
     """
     cdef StripCall call = StripCall()
     cdef int k, i, j, n_in, ctype, at = 0, n_scalars = 0, number
@@ -169,8 +169,6 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         if a.size >= rows:
             row += a.size // rows * itemsize_of(a.dtype)
     call.block_rows = max(1, CACHE_BYTES // max(row, 1))
-    if row > 4 * CACHE_BYTES:
-        return None
     call.total_bytes = row * rows
     call.stages = <Stage*>calloc(call.n_stages, sizeof(Stage))
     call.row_bytes = <Py_ssize_t*>calloc(call.n_locals + 1, sizeof(Py_ssize_t))
@@ -204,8 +202,6 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
             stage.block = stage.inner
         stage.scalars = n_scalars
         n_scalars += (program.n_scalars * 8 + 63) & ~63
-        if program.n_registers > 256:
-            return None
         need = ((stage.block * program.itemsize + 63) & ~63) * program.n_registers
         registers = max(registers, need)
         operands.append((shape, [*inputs, *outputs]))

@@ -106,7 +106,7 @@ class Executor:
         """Return a graph ready to be scheduled."""
         known = Known.solve(graph, dict(given))
         self._check_inferred(graph.outputs[n_forward:], known)
-        known.n_forward = n_forward
+        known.n_forward, known.on_cpu = n_forward, self._device is None
         graph = run_passes(graph, known, of_stage(self._passes, "graph") + of_stage(self._passes, "schedule"))
         return graph, known
 

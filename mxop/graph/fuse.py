@@ -91,7 +91,8 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     readers = Counter(e for node in graph.nodes for e in node.inputs)
     readers.update(graph.outputs)
     pieces: Pieces = {node: _piece(node, known, phase) for node in graph.nodes}
-    units = [members for region in _regions(graph, pieces) for members in _chunks(region, readers, pieces)]
+    kind = {node: piece and piece.kind for node, piece in pieces.items()}
+    units = [members for region in regions(graph, kind) for members in _chunks(region, readers, pieces)]
     unit_of = {node: i for i, unit in enumerate(units) for node in unit}
     for node in graph.nodes:
         if node not in unit_of:
@@ -105,7 +106,7 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     for i in topological((unit_of[n] for n, _ in graph.outputs), needs):
         unit = units[i]
         if len(unit) > 1:
-            _merge(unit, _outside(unit, readers), pieces, moved, known)
+            _merge(unit, outside(unit, readers), pieces, moved, known)
             continue
         (node,) = unit
         new = rebuilt(node, moved)
@@ -116,9 +117,8 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     return Graph(moved.get(e, e) for e in graph.outputs)
 
 
-def _regions(graph: Graph, pieces: Pieces) -> list[list[Node]]:
-    """Return the connected sets of nodes that could be one formula, but for its size."""
-    kind = {node: piece and piece.kind for node, piece in pieces.items()}
+def regions(graph: Graph, kind: dict[Node, Any]) -> list[list[Node]]:
+    """Return the connected sets of nodes of one kind (None: of no region) that can run as one step."""
     level = _levels(graph, kind)
     parent = {node: node for node in graph.nodes}
 
@@ -205,7 +205,7 @@ class _Size:
         return False
 
 
-def _outside(unit: tuple[Node, ...], readers: dict[Entry, int]) -> list[Entry]:
+def outside(unit: tuple[Node, ...], readers: dict[Entry, int]) -> list[Entry]:
     """Return the entries of a chunk that others read."""
     inside = Counter(e for node in unit for e in node.inputs)
     results = [(node, k) for node in unit for k in range(node.n_outputs)]

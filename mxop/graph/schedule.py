@@ -15,7 +15,8 @@ from .constants import is_literal, is_small
 from .fuse import Fused
 from .infer import Known, located
 from .ir import Entry, Node
-from .plan import Phase, Plan, make_plan
+from .plan import WRITE, Phase, Plan, make_plan
+from .strips import Strip
 
 
 class Arena:
@@ -119,11 +120,25 @@ def seen_as(array: Any, shape: tuple[int, ...]) -> Any:
 def prepared(node: Node, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
     """Return the prepared call of a node."""
     try:
+        if isinstance(node.op, Strip):
+            return _strip(node.op, inputs, outputs, reqs)
         if isinstance(node.op, Fused):
             return core.prepare_formula(node.op.roots, inputs, outputs, reqs)
         return core.prepare(node.op, node.attrs, inputs, outputs, reqs)
     except core.MXNetError as problem:
         raise located(problem, node) from None
+
+
+def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
+    """Return the prepared call of a strip; what it cannot write in place is copied afterwards."""
+    stages = [(s.roots, list(s.inputs), list(s.outputs), s.combine, s.shape) for s in op.stages]
+    if all(req == WRITE for req in reqs):
+        found = core.prepare_strip(op.rows, op.locals_, stages, [*inputs, *outputs])
+        if found is not None:
+            return found
+    results = [allocate(shape, code) for shape, code in op.results]
+    copies = [copy_call(a, b, req) for a, b, req in zip(results, outputs, reqs, strict=True)]
+    return core.Sequence([core.prepare_strip(op.rows, op.locals_, stages, [*inputs, *results]), *copies])
 
 
 def copy_call(source: Any, target: Any, req: int = 1) -> Any:
