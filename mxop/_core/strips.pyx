@@ -24,6 +24,7 @@ _COMBINE = {"add": 0, "mul": 1, "max": 2, "min": 3}
 
 cdef enum:
     CACHE_BYTES = 131072     # what the arrays of one block of rows may take
+    WORTH_A_BLOCK = 256      # elements of a row that make a block of their own
 
 ctypedef void (*range_function)(PyObject* program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs,
                                 const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block) noexcept nogil
@@ -198,8 +199,8 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         stage.block = BLOCK_BYTES // program.itemsize
         if program.n_registers - n_in > 6:
             stage.block //= 2
-        if stage.combine >= 0 and stage.inner < stage.block:
-            stage.block = stage.inner
+        if stage.inner < stage.block and (stage.combine >= 0 or stage.inner >= WORTH_A_BLOCK):
+            stage.block = stage.inner  # blocks that are rows read what is broadcast over rows in place
         stage.scalars = n_scalars
         n_scalars += (program.n_scalars * 8 + 63) & ~63
         need = ((stage.block * program.itemsize + 63) & ~63) * program.n_registers
