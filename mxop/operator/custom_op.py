@@ -292,7 +292,9 @@ class Custom(External):
         shapes = [list(a.shape) for a in inputs[:n]]
         prop = self._make(attrs)  # one of its own, as what it finds out about shapes is about these
         prop.infer_shape([list(s) for s in shapes])
-        op = prop.create_operator(inputs[0].context if inputs else current_context(), shapes, [a.dtype for a in inputs[:n]])
+        op = prop.create_operator(
+            inputs[0].context if inputs else current_context(), shapes, [a.dtype for a in inputs[:n]]
+        )
         if not isinstance(op, CustomOp):
             raise OpTypeError(
                 f"operator Custom: {type(prop).__name__}.create_operator returned {op!r}; expected a CustomOp"
