@@ -201,6 +201,11 @@ class Custom(External):
     def forget(self) -> None:
         """Drop what was made of classes that are registered anew."""
         self._props.clear()
+        op: Any = self
+        while op is not None:
+            op = op._backward
+            if op is not None:
+                op.forget()
         if registry.find(self.name) is self:
             from .._core import dispatch
 
