@@ -5,7 +5,7 @@ all three on a few rows at a time, which stay in the cache, and what only the ne
 
 A strip is a region of nodes over the same rows: the leading dimensions, which no reduction of the region runs over.  Its
 stages are programs over all elements of the rows, and reductions of each row whose elements are a program themselves.
-Imports :mod:`.ir`, :mod:`.infer`, :mod:`.fuse`, :mod:`.formulas`, :mod:`mxop.formula` and :mod:`mxop.opdef`.
+Imports :mod:`.ir`, :mod:`.infer`, :mod:`.fuse`, :mod:`.regions`, :mod:`mxop.formula` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from .. import dtypes
 from ..formula import TABLE, Expr, const, input_, leaves, substitute, walk
 from ..opdef import Attrs, Operator, Reduction
 from .formulas import specialised
-from .fuse import outside, regions
+from .fuse import outside
 from .infer import Known
-from .ir import NO_ATTRS, Entry, Graph, Node, topological
+from .ir import NO_ATTRS, Entry, Graph, Node
 from .recompute import calls_of
+from .regions import convex_regions, in_order
 from .rewrite import Moved, rebuilt
 
 #: Fewest rows that are worth it, and most bytes of one row of one array.
@@ -108,8 +109,21 @@ def strips(graph: Graph, known: Known, phase: Callable[[Node], Any] = lambda nod
     for node in graph.nodes:
         prefix = reduced[node] or _rows_of_formula(node, known, prefixes)
         kind[node] = (prefix, known.dtype((node, 0)), phase(node)) if prefix else None
-    chosen = [tuple(r[:MAX_MEMBERS]) for r in regions(graph, kind) if any(reduced[n] for n in r[:MAX_MEMBERS])]
-    return _rebuilt(graph, known, [(unit, kind[unit[0]][0]) for unit in chosen])
+    found = [tuple(region[:MAX_MEMBERS]) for region in convex_regions(graph, kind)]
+    units = [unit for unit in found if len(unit) > 1 and any(reduced[n] for n in unit)]
+    readers = Counter(e for node in graph.nodes for e in node.inputs)
+    readers.update(graph.outputs)
+    moved: Moved = {}
+    for unit in in_order(graph, units):
+        if len(unit) > 1:
+            _Writer(unit, kind[unit[0]][0], outside(unit, readers), readers, known).write(moved)
+            continue
+        new = rebuilt(unit[0], moved)
+        if new is not unit[0]:
+            known.copy(unit[0], new)
+            for k in range(new.n_outputs):
+                moved[unit[0], k] = (new, k)
+    return Graph(moved.get(e, e) for e in graph.outputs)
 
 
 def _rows_of(node: Node, known: Known) -> Shape | None:
@@ -147,35 +161,6 @@ def _aligned(shape: Shape, space: Shape, n: int) -> bool:
     missing = len(space) - len(shape)
     leading = (1,) * min(missing, n) + shape[: max(n - missing, 0)]
     return leading == space[:n] or all(d == 1 for d in leading)
-
-
-def _rebuilt(graph: Graph, known: Known, units: list[tuple[tuple[Node, ...], Shape]]) -> Graph:
-    """Return the graph with a strip in the place of each unit."""
-    readers = Counter(e for node in graph.nodes for e in node.inputs)
-    readers.update(graph.outputs)
-    unit_of = {node: i for i, (unit, _) in enumerate(units) for node in unit}
-    groups = [unit for unit, _ in units]
-    for node in graph.nodes:
-        if node not in unit_of:
-            unit_of[node] = len(groups)
-            groups.append((node,))
-
-    def needs(i: int) -> list[int]:
-        return [unit_of[n] for node in groups[i] for n in node.needs() if unit_of[n] != i]
-
-    moved: Moved = {}
-    for i in topological((unit_of[n] for n, _ in graph.outputs), needs):
-        if i < len(units):
-            unit, prefix = units[i]
-            _Writer(unit, prefix, outside(unit, readers), readers, known).write(moved)
-            continue
-        (node,) = groups[i]
-        new = rebuilt(node, moved)
-        if new is not node:
-            known.copy(node, new)
-            for k in range(new.n_outputs):
-                moved[node, k] = (new, k)
-    return Graph(moved.get(e, e) for e in graph.outputs)
 
 
 class _Writer:
