@@ -2,6 +2,7 @@
 
 from . import attribute as attribute
 from . import autograd as autograd
+from . import axes as axes
 from . import base as base
 from . import context as context
 from . import errors as errors

@@ -85,14 +85,15 @@ def test_axes_as_a_list(hwn):
 def test_algebra(hwn):
     H, W, N = hwn
     a, b = H + W, W + N
-    assert a + N == [H, W, N] and a + [N] == N.axes.__radd__(a)
+    assert a + N == [H, W, N] and a + [N] == a + N  # noqa: RUF005
     assert a - b == [H] and a - W == [H] and b - a == [N]
     assert a | b == [H, W, N] and b | a == [W, N, H]
     assert a & b == [W] and a & N == [] and a - None == a
     assert a != W + H and a.is_equal_set(W + H) and not a.is_not_equal_set([W, H]) and a.is_not_equal_set(b)
     assert ng.make_axes(W).is_sub_set(a) and not a.is_sub_set(W) and a.is_super_set(W) and a.is_sub_set(W | a)
     assert hash(H + W) == hash(ng.make_axes([H, W])) and (a == 3) is False
-    assert [H, W] + N.axes == [H, W, N] and [H, W] - W.axes == [H] and [N] | a == [N, H, W] and [W, N] & a == [W]
+    assert [H, W] + N.axes == [H, W, N] and [H, W] - W.axes == [H]  # noqa: RUF005
+    assert [N] | a == [N, H, W] and [W, N] & a == [W]
 
 
 def test_flattened_axes(hwn):
@@ -132,7 +133,9 @@ def test_an_axis_occurs_once(hwn):
     H, W, N = hwn
     with pytest.raises(ng.IncompatibleAxesError, match=r"more than once in Axes\(H: 2, H: 2\)"):
         ng.make_axes([H, H])
-    with pytest.raises(ng.IncompatibleAxesError, match=r"Axes\(H: 2, W: 3\) and Axes\(W: 3, N: 4\): both have Axes\(W: 3\)"):
+    with pytest.raises(
+        ng.IncompatibleAxesError, match=r"Axes\(H: 2, W: 3\) and Axes\(W: 3, N: 4\): both have Axes\(W: 3\)"
+    ):
         (H + W) + (W + N)
 
 

@@ -128,6 +128,9 @@ def test_functions_of_two(make):
     close(do.value(ng.Activation(p, act_type="tanh")), np.tanh(x))
     close(do.value(ng.LeakyReLU(p - 1, act_type="leaky", slope=0.5)), np.where(x > 1, x - 1, (x - 1) / 2))
     close(do.value(ng.where(p > 1, p, 0)), np.where(x > 1, x, 0))
+    mask = do(np.array([0.5, 0]), "a")
+    close(do.value(ng.where(mask.astype("float32"), p, q)), np.where([[1], [0]], x, y.T))
+    close(do.value(ng.where(mask.astype("float32"), p.sum(), p)), np.where([[1], [0]], x.sum(), x))
     assert ng.maximum(2, 3) == 3
 
 
@@ -247,9 +250,13 @@ def test_errors_of_reductions_print_both_sides():
     x = ng.ones([a, b])
     with pytest.raises(ng.IncompatibleAxesError, match=r"Axes\(a: 2\) and out_axes=Axes\(a: 2, b: 3\) overlap"):
         ng.sum(x, reduction_axes=a, out_axes=[a, b])
-    with pytest.raises(ng.UnmatchedAxesError, match=r"Axes\(a: 2\) and out_axes=Axes\(\) do not cover Axes\(a: 2, b: 3\)"):
+    with pytest.raises(
+        ng.UnmatchedAxesError, match=r"Axes\(a: 2\) and out_axes=Axes\(\) do not cover Axes\(a: 2, b: 3\)"
+    ):
         ng.sum(x, reduction_axes=a, out_axes=())
-    with pytest.raises(ng.UnmatchedAxesError, match=r"reduction_axes=Axes\(d: 4\) are not all among Axes\(a: 2, b: 3\)"):
+    with pytest.raises(
+        ng.UnmatchedAxesError, match=r"reduction_axes=Axes\(d: 4\) are not all among Axes\(a: 2, b: 3\)"
+    ):
         ng.sum(x, reduction_axes=d)
     with pytest.raises(ng.UnmatchedAxesError, match=r"out_axes=Axes\(d: 4\) are not all among"):
         ng.prod(x, out_axes=d)
@@ -509,6 +516,30 @@ def test_arrays():
     with pytest.raises(AttributeError, match="did you mean 'exp'"):
         x.exq  # noqa: B018
     assert not hasattr(x, "no_such_thing")
+
+
+@both
+def test_functions_of_mx_nd_and_mx_sym(make):
+    """Called with a tensor, they work by name."""
+    do, F = Both(make), mx.sym if make else mx.nd
+    x, y = values("ab"), values("db", 1)
+    p, q = do(x, "ab"), do(y, "db")
+    close(do.value(F.exp(p)), np.exp(x))
+    close(do.value(F.broadcast_add(p, rhs=q)), x[:, :, None] + y.T)
+    close(do.value(F.elemwise_mul(lhs=p, rhs=q)), x[:, :, None] * y.T)
+    close(do.value(F.maximum(p, q)), np.maximum(x[:, :, None], y.T))
+    close(do.value(F.maximum(p, 1)), np.maximum(x, 1))
+    close(do.value(F.add_n([p, p, p])), 3 * x)
+    close(do.value(F.clip(p, a_min=0.8, a_max=1.2)), np.clip(x, 0.8, 1.2))
+    close(do.value(F.dot(p, q)), x @ y.T)
+    close(do.value(F.sum(p, reduction_axes=POOL["a"])), x.sum(0))
+    close(do.value(F.softmax(p, normalization_axes=POOL["a"])), np.exp(x) / np.exp(x).sum(0))
+    with pytest.raises(AttributeError, match="works on positions"):
+        F.SwapAxis(p)
+    with pytest.raises(TypeError, match="takes reduction_axes"):
+        F.sum(p, axis=1)
+    with pytest.raises(TypeError, match="has no axes"):
+        F.broadcast_add(p, F.zeros((2, 3)))
 
 
 def test_in_place():

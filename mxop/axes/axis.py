@@ -222,10 +222,11 @@ class Axes:
     Axes(H: ?, W: ?, N: ?)
     """
 
-    __slots__ = ("_axes",)
+    __slots__ = ("_axes", "_hash")
 
     def __init__(self, axes: Any = ()):
         self._axes: tuple[Axis, ...] = tuple(_listed(axes))
+        self._hash = hash(self._axes)  # plans of what happens to axes are cached
         if len(set(self._axes)) != len(self._axes):
             raise IncompatibleAxesError(f"an axis occurs more than once in {self!r}")
 
@@ -378,7 +379,7 @@ class Axes:
         return self._axes == tuple(other) if isinstance(other, (list, tuple)) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._axes)
+        return self._hash
 
     def is_sub_set(self, other: Any) -> bool:
         """Tell whether all these axes are among `other`, in any order."""

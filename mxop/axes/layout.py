@@ -7,6 +7,7 @@ May import :mod:`.axis` and :mod:`mxop.opdef`.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ..opdef.reduction import numpy_shape
@@ -18,7 +19,7 @@ def plain_shape(lengths: tuple[int, ...]) -> tuple[int, ...]:
     return lengths if lengths or numpy_shape() else (1,)
 
 
-def ordered(F: Any, value: Any, have: Axes, want: Axes, **name: Any) -> Any:
+def ordered(F: Any, value: Any, have: Axes, want: Axes) -> Any:
     """Transpose a value into another order of its axes.
 
     Raises
@@ -26,23 +27,43 @@ def ordered(F: Any, value: Any, have: Axes, want: Axes, **name: Any) -> Any:
     UnmatchedAxesError
         When the axes differ by more than order.
     """
-    if have == want:
-        return value
-    if not have.is_equal_set(want):
-        raise unmatched(f"axes {have!r} cannot be put into the order {want!r}: they are not the same axes", have, want)
-    return F.transpose(value, axes=tuple(have.index(a) for a in want), **name)
+    order = None if have is want else _order(have, want)
+    return value if order is None else F.transpose(value, axes=order)
 
 
 def aligned(F: Any, value: Any, have: Axes, want: Axes) -> Any:
     """Return a value that broadcasts to `want`: its axes in that order, with size 1 for those missing in between."""
-    if have == want or not have:
+    if have is want:
         return value
-    value = ordered(F, value, have, want & have)
-    first = next(at for at, axis in enumerate(want) if axis in have)  # leading dimensions need not be there
-    for at, axis in enumerate(want[first:]):
-        if axis not in have:
-            value = F.expand_dims(value, axis=at)
+    order, places = _alignment(have, want)
+    if order is not None:
+        value = F.transpose(value, axes=order)
+    for at in places:
+        value = F.expand_dims(value, axis=at)
     return value
+
+
+@lru_cache(4096)
+def union(a: Axes, b: Axes) -> Axes:
+    """Return ``a | b``."""
+    return a if b.is_sub_set(a) else a | b
+
+
+@lru_cache(4096)
+def _order(have: Axes, want: Axes) -> tuple[int, ...] | None:
+    """Return the permutation that leads from one order of axes to another; None for no change."""
+    if have == want:
+        return None
+    if not have.is_equal_set(want):
+        raise unmatched(f"axes {have!r} cannot be put into the order {want!r}: they are not the same axes", have, want)
+    return tuple(have.index(a) for a in want)
+
+
+@lru_cache(4096)
+def _alignment(have: Axes, want: Axes) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
+    """Return the permutation that brings axes into the order of `want`, and where dimensions of size 1 come in."""
+    first = next((at for at, axis in enumerate(want) if axis in have), len(want))  # leading ones need not be there
+    return _order(have, want & have), tuple(at for at, axis in enumerate(want[first:]) if axis not in have)
 
 
 def spread(F: Any, value: Any, have: Axes, want: Axes, what: str = "broadcast") -> Any:

@@ -8,6 +8,7 @@ May import :mod:`.tensor` and :mod:`mxop.opdef`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from functools import reduce as fold
 from numbers import Number
 from typing import Any
@@ -16,12 +17,11 @@ from ..errors import IncompatibleAxesError, OpLookupError, OpTypeError, closest
 from ..opdef import Operator, registry
 from ..ops.binary import PYTHON_NAMES, TABLE, Choice
 from .axis import Axes, make_axes, unmatched
-from .layout import aligned, merged, ordered, split, spread
+from .layout import aligned, merged, ordered, split, spread, union
 from .tensor import NamedSymbol, Tensor, mixed
 
 #: Operators of arrays of one shape, and those that broadcast in their place.
 _BROADCAST = {name: row.broadcast.split()[0] for row in TABLE for name in row.elemwise.split() if row.broadcast}
-_BROADCAST["where"] = "_choose"
 #: Operators that work element by element, though they are of another kind.
 _LIKE_ELEMENTWISE = ("where", "LeakyReLU")
 _POSITIONS = ("argmax", "argmin")
@@ -76,6 +76,9 @@ def _elementwise(op: Operator) -> Callable:
     """Apply an elementwise operator by name: the result has the axes of the first input, then new ones of the next."""
 
     def function(*inputs: Any, **params: Any) -> Any:
+        x = inputs[0] if len(inputs) == 1 else None
+        if isinstance(x, Tensor) and not any(isinstance(v, Tensor) for v in params.values()):
+            return _wrapped(x, getattr(x.F, op.name)(x.value, **params), x.axes)
         if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
             inputs = tuple(inputs[0])
         n = len(inputs) if op.variadic else len(op.arguments)
@@ -83,11 +86,13 @@ def _elementwise(op: Operator) -> Callable:
         by_name = {a: params.pop(a) for a in op.arguments if isinstance(params.get(a), Tensor)}
         given = [*inputs, *by_name.values()]
         tensors = _tensors(op, given)
-        axes = fold(Axes.__or__, (x.axes for x in tensors))
-        F, name, values = tensors[0].F, op.name, []
-        if any(x.axes != axes for x in tensors):
+        axes = fold(union, (x.axes for x in tensors))
+        F, name = tensors[0].F, op.name
+        if len(tensors) > 1 and any(x.axes != axes for x in tensors):
             name = _BROADCAST.get(name, name)
-            align = aligned if registry.get(name).broadcast else spread
+            if name == "where" and None in axes.lengths:
+                name = "_choose"  # all of one type, but it broadcasts, for which no length need be known
+            align = aligned if getattr(registry.get(name), "broadcast", False) else spread
             values = [align(F, x.value, x.axes, axes) for x in tensors]
         else:
             values = [x.value for x in tensors]
@@ -160,22 +165,31 @@ def reduced_and_kept(x: Tensor, reduction_axes: Any, out_axes: Any, what: str) -
     """
     if reduction_axes is None and out_axes is None:
         reduction_axes = x.axes.feature_axes()
-    reduced = None if reduction_axes is None else x.axes.select(reduction_axes)
-    kept = None if out_axes is None else x.axes.select(out_axes)
+    given = [None if axes is None else x.axes.select(axes) for axes in (reduction_axes, out_axes)]
+    return _partition(x.axes, *given, what)
+
+
+@lru_cache(4096)
+def _partition(axes: Axes, reduced: Axes | None, kept: Axes | None, what: str) -> tuple[Axes, Axes]:
     for given, argument in ((reduced, "reduction_axes"), (kept, "out_axes")):
-        if given is not None and not given.is_sub_set(x.axes):
-            raise unmatched(f"{what}: {argument}={given!r} are not all among {x.axes!r}", given, x.axes)
+        if given is not None and not given.is_sub_set(axes):
+            raise unmatched(f"{what}: {argument}={given!r} are not all among {axes!r}", given, axes)
     if reduced is None:
-        return x.axes - kept, kept  # type: ignore[return-value]
+        return axes - kept, kept  # type: ignore[return-value]
     if kept is None:
-        return reduced, x.axes - reduced
+        return reduced, axes - reduced
     if reduced & kept:
         raise IncompatibleAxesError(f"{what}: reduction_axes={reduced!r} and out_axes={kept!r} overlap in "
                                     f"{reduced & kept!r}")  # fmt: skip
-    if not (reduced + kept).is_equal_set(x.axes):
-        text = f"{what}: reduction_axes={reduced!r} and out_axes={kept!r} do not cover {x.axes!r}"
-        raise unmatched(text, x.axes, reduced + kept)
+    if not (reduced + kept).is_equal_set(axes):
+        text = f"{what}: reduction_axes={reduced!r} and out_axes={kept!r} do not cover {axes!r}"
+        raise unmatched(text, axes, reduced + kept)
     return reduced, kept
+
+
+@lru_cache(4096)
+def _places(axes: Axes, some: Axes) -> tuple[int, ...]:
+    return tuple(sorted(axes.index(a) for a in some))
 
 
 def _reduction(op: Operator) -> Callable:
@@ -187,11 +201,13 @@ def _reduction(op: Operator) -> Callable:
     def function(x: Tensor, reduction_axes: Any = None, out_axes: Any = None, **params: Any) -> Any:
         x = _checked(op, x, params)
         reduced, kept = reduced_and_kept(x, reduction_axes, out_axes, op.name)
-        value, at = x.value, tuple(sorted(x.axes.index(a) for a in reduced))
+        value, at = x.value, _places(x.axes, reduced)
         if not at:  # no axis: a reduction of single elements
             value, at = x.F.expand_dims(value, axis=0), (0,)
         value = getattr(x.F, op.name)(value, axis=at if len(at) > 1 else at[0], **params)
-        return x._new(ordered(x.F, value, x.axes - reduced, kept), kept)
+        if reduction_axes is None or out_axes is not None:  # the order of the result was given
+            value = ordered(x.F, value, x.axes - reduced, kept)
+        return x._new(value, kept)
 
     return function
 

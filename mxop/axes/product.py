@@ -6,6 +6,7 @@ kept; a product by name where nothing is summed.  May import :mod:`.tensor` and 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ..errors import IncompatibleAxesError, OpTypeError
@@ -43,23 +44,23 @@ def dot(x: Tensor, y: Tensor, reduction_axes: Any = None, out_axes: Any = None) 
             raise OpTypeError(f"dot: {side!r} has no axes; see mx.axes.tensor(value, axes)")
     if type(x) is not type(y):
         raise mixed(x, y)
-    summed, axes = _plan(x.axes, y.axes, reduction_axes, out_axes)
+    given = [None if axes is None else (x.axes | y.axes).select(axes) for axes in (reduction_axes, out_axes)]
+    summed, axes = _plan(x.axes, y.axes, *given)
     if not summed:
         product = x * y
-    elif (x.axes & y.axes) - summed:
-        product = _batched(x, y, summed)
-    else:
+    elif (x.axes & y.axes) == summed:
         product = _matrices(x, y, summed)
-    return product._new(ordered(x.F, product.value, product.axes, axes), axes)
+    else:
+        product = _batched(x, y, summed)
+    return product if product.axes is axes else product._new(ordered(x.F, product.value, product.axes, axes), axes)
 
 
-def _plan(x: Axes, y: Axes, reduction_axes: Any, out_axes: Any) -> tuple[Axes, Axes]:
+@lru_cache(4096)
+def _plan(x: Axes, y: Axes, summed: Axes | None, kept: Axes | None) -> tuple[Axes, Axes]:
     """Return the axes to sum over and those of the result."""
     common, every = x & y, x | y
-    kept = None if out_axes is None else every.select(out_axes)
-    summed = common if reduction_axes is None else every.select(reduction_axes)
-    if reduction_axes is None and kept is not None:
-        summed = common - kept
+    if summed is None:
+        summed = common if kept is None else common - kept
     if not summed.is_sub_set(common):
         text = f"dot: reduction_axes={summed!r} are not all common to {x!r} and {y!r}"
         raise unmatched(text, summed, common)
@@ -78,30 +79,36 @@ def _plan(x: Axes, y: Axes, reduction_axes: Any, out_axes: Any) -> tuple[Axes, A
 # ---- no axis is kept in common: matrices ----------------------------------------------------------------------------
 def _matrices(x: Tensor, y: Tensor, summed: Axes) -> Tensor:
     """Multiply with one ``dot``, which sums over the last or first dimension of each side."""
-    orders = [x.axes & summed, y.axes & summed]
-    order = min(orders, key=lambda o: (_flag(x.axes, o) is None) + (_flag(y.axes, o) is None))
-    a, transpose_a = _side(x, order, last=True)
-    b, transpose_b = _side(y, order, last=False)
+    left, right, flags, axes = _sides(x.axes, y.axes, summed)
+    a = merged(x.F, ordered(x.F, x.value, x.axes, left[0]), left[1], len(summed))
+    b = merged(x.F, ordered(x.F, y.value, y.axes, right[0]), right[1], len(summed))
+    return x._new(x.F.dot(a, b, **flags), axes)
+
+
+@lru_cache(4096)
+def _sides(x: Axes, y: Axes, summed: Axes) -> tuple[tuple[Axes, int], tuple[Axes, int], dict[str, bool], Axes]:
+    """Return the order of each side and where its summed axes begin, the flags of ``dot``, the axes of the result."""
+    orders = [x & summed, y & summed]
+    order = min(orders, key=lambda o: (_place(x, o) is None) + (_place(y, o) is None))
+    left, transpose_a = _side(x, order, "last")
+    right, transpose_b = _side(y, order, "first")
     flags = {k: True for k, on in (("transpose_a", transpose_a), ("transpose_b", transpose_b)) if on}
-    return x._new(x.F.dot(a, b, **flags), (x.axes - summed) + (y.axes - summed))
+    return left, right, flags, (x - summed) + (y - summed)
 
 
-def _flag(axes: Axes, order: Axes) -> str | None:
+def _place(axes: Axes, order: Axes) -> str | None:
     """Return whether axes begin or end with `order`; None when they need a transpose."""
     n = len(order)
     return "last" if axes[len(axes) - n :] == order else "first" if axes[:n] == order else None
 
 
-def _side(x: Tensor, order: Axes, last: bool) -> tuple[Any, bool]:
-    """Return one side of the product with the summed axes merged into one, and whether ``dot`` is to transpose it."""
-    found, value, rest = _flag(x.axes, order), x.value, x.axes - order
-    if found is None:
-        found = "last" if last else "first"
-        value = ordered(x.F, value, x.axes, rest + order if last else order + rest)
-    at_end = found == "last"
-    if not rest:  # a vector: its first dimension is its last
-        return merged(x.F, value, 0, len(order)), False
-    return merged(x.F, value, len(rest) if at_end else 0, len(order)), at_end != last
+def _side(axes: Axes, order: Axes, wanted: str) -> tuple[tuple[Axes, int], bool]:
+    """Return one side's order, where the summed axes begin in it, and whether ``dot`` is to transpose it."""
+    rest, place = axes - order, _place(axes, order)
+    if place is None:
+        axes, place = (rest + order if wanted == "last" else order + rest), wanted
+    # a vector's first dimension is its last
+    return (axes, len(rest) if place == "last" else 0), bool(rest) and place != wanted
 
 
 # ---- common axes that stay: stacks of matrices ----------------------------------------------------------------------

@@ -25,7 +25,9 @@ from ..ndarray.register import F as arrays
 from ..symbol import Symbol
 from ..symbol.register import lookup
 from .axis import Axes, Axis, make_axes, unmatched
-from .layout import aligned, ordered, plain_shape, spread
+from .layout import aligned, ordered, plain_shape, spread, union
+
+_blank = object.__new__
 
 
 class Tensor:
@@ -51,8 +53,7 @@ class Tensor:
         self.value, self.axes = value, make_axes(axes)
 
     def _new(self, value: Any, axes: Axes) -> Any:
-        cls = type(self)
-        made = cls.__new__(cls)
+        made = _blank(type(self))
         made.value, made.axes = value, axes
         return made
 
@@ -110,17 +111,21 @@ class Tensor:
             raise OpTypeError(f"a tensor with {self.axes!r} has no len()")
         return self.axes[0].length
 
+    def __mxop_operator__(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Apply a function of ``mx.nd`` or ``mx.sym`` that was called with a tensor."""
+        return getattr(sys.modules[__package__], name)(*args, **kwargs)
+
     # ---- arithmetic -------------------------------------------------------------------------------------------------
     def _meet(self, other: Tensor) -> tuple[Any, Any, Axes]:
         """Return both plain values such that they broadcast, and the axes of the result."""
         if type(other) is not type(self):
             raise mixed(self, other)
-        axes = self.axes | other.axes
+        axes = union(self.axes, other.axes)
         return aligned(self.F, self.value, self.axes, axes), aligned(self.F, other.value, other.axes, axes), axes
 
     def _binary(self, function: Callable, row: Row, other: Any) -> Any:
         if isinstance(other, Tensor):
-            if other.axes == self.axes and type(other) is type(self):
+            if (other.axes is self.axes or other.axes == self.axes) and type(other) is type(self):
                 return self._new(function(self.value, other.value), self.axes)
             a, b, axes = self._meet(other)
             if self._broadcasts:
