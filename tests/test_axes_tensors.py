@@ -723,6 +723,10 @@ def test_axes_leave_nothing_in_the_graph():
         h = mx.sym.broadcast_add(mx.sym.dot(x, w, transpose_b=True), b)
         by_hand = mx.sym.softmax(mx.sym.tanh(h) * 2, axis=1).sum(axis=0)
     assert by_name.value.tojson() == by_hand.tojson()
+    told = [s.simple_bind(mx.cpu()).explain() for s in (by_name, by_hand)]
+    assert len(told[0]) == len(told[1]) and told[0].memory == told[1].memory
+    for mine, other in zip(*told, strict=True):
+        assert (mine.formula, mine.source, mine.nbytes) == (other.formula, other.source, other.nbytes)
 
 
 def test_imperative_calls_are_cheap():
