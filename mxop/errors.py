@@ -45,6 +45,10 @@ class DeviceError(MXNetError, NotImplementedError):
     """A device or optional package that this machine does not have."""
 
 
+class MissingPackageError(DeviceError, ImportError):
+    """An optional Python package that is not installed."""
+
+
 def closest(name: str, known) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name nearest to `name`, or an empty string.
 

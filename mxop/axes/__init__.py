@@ -35,10 +35,12 @@ from .moves import (
     transpose,
     unflatten,
 )
+from .named_array import NamedArray
+from .named_symbol import NamedSymbol, tensor
 from .operators import find, moments, variance
 from .product import dot
 from .slicing import concat_along_axis, one_hot, pad, slice_along_axis, stack, tensor_slice
-from .tensor import NamedArray, NamedSymbol, Tensor, tensor
+from .tensor import Tensor
 
 __all__ = [
     "BATCH", "RECURRENT", "Axes", "Axis", "AxisRole", "FlattenedAxis", "IncompatibleAxesError", "NamedArray",

@@ -1,4 +1,4 @@
-"""Tensors made of data, and placeholders; gradients with axes.  May import :mod:`.tensor`."""
+"""Tensors made of data, and placeholders; gradients with axes.  May import :mod:`.named_array`, :mod:`.named_symbol`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from .. import autograd, ndarray
 from .. import name as naming
 from ..errors import OpTypeError
 from ..symbol import Variable
-from .axis import Axes, known_lengths, make_axes, make_axis, unmatched
+from .axis import known_lengths, make_axes, make_axis, unmatched
 from .layout import plain_shape, spread
-from .tensor import NamedArray, NamedSymbol, Tensor, mixed, placeholder_axes
+from .named_array import NamedArray
+from .named_symbol import NamedSymbol, placeholder_axes
+from .tensor import Tensor, mixed
 
 
 def array(data: Any, axes: Any = None, dtype: Any = None, ctx: Any = None) -> NamedArray:
@@ -155,8 +157,3 @@ def _symbolic(dependent: NamedSymbol, independent: Tensor, error: Tensor | None)
     weighted = dependent if error is None else dependent * error
     found = weighted.value.gradient([independent.name])
     return NamedSymbol(found, independent.axes)
-
-
-__all__ = [
-    "Axes", "array", "constant", "deriv", "full", "grad", "ones", "placeholder", "variable", "zeros",
-]  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import IncompatibleAxesError, OpIndexError, OpTypeError, UnmatchedAxesError
-from .axis import Axes, Axis, AxisRole, FlattenedAxis, label, make_axes, unmatched
+from .axis import Axes, Axis, AxisRole, label, make_axes, unmatched
 from .layout import merged, ordered, split, spread
 from .slicing import position
 from .tensor import Tensor
@@ -201,9 +201,3 @@ def unflatten(x: Tensor, axes: Any = None) -> Any:
         return found
     axes = make_axes(axes)
     return axes_with_order(found, axes) if axes.is_equal_set(natural) else cast_axes(found, axes)
-
-
-__all__ = [
-    "FlattenedAxis", "Transpose", "axes_with_order", "broadcast", "cast_axes", "cast_role", "expand_dims", "flatten",
-    "flatten_at", "map_roles", "transpose", "unflatten",
-]  # fmt: skip

@@ -16,9 +16,9 @@ from typing import Any
 from ..errors import IncompatibleAxesError, OpLookupError, OpTypeError, closest
 from ..opdef import Operator, registry
 from ..ops.binary import PYTHON_NAMES, TABLE, Choice
-from .axis import Axes, make_axes, unmatched
+from .axis import Axes, unmatched
 from .layout import aligned, merged, ordered, split, spread, union
-from .tensor import NamedSymbol, Tensor, mixed
+from .tensor import Tensor, mixed
 
 #: Operators of arrays of one shape, and those that broadcast in their place.
 _BROADCAST = {name: row.broadcast.split()[0] for row in TABLE for name in row.elemwise.split() if row.broadcast}
@@ -109,7 +109,7 @@ def _elementwise(op: Operator) -> Callable:
 def _wrapped(like: Tensor, result: Any, axes: Axes) -> Any:
     if isinstance(result, (list, tuple)):
         return [like._new(r, axes) for r in result]
-    if isinstance(like, NamedSymbol) and len(result) > 1:
+    if not like._holds_data and len(result) > 1:
         return [like._new(r, axes) for r in result]
     return like._new(result, axes)
 
@@ -143,8 +143,8 @@ def _two(choice: Choice) -> Callable:
             return rhs._new(getattr(rhs.F, choice.rscalar)(rhs.value, scalar=lhs, **options), rhs.axes)
         if isinstance(lhs, Number) and isinstance(rhs, Number):
             return choice.numbers(lhs, rhs)
-        symbols = isinstance(lhs, NamedSymbol)
-        return _elementwise(registry.get(choice.symbols if symbols else choice.arrays))(lhs, rhs, **options)
+        arrays = isinstance(lhs, Tensor) and lhs._holds_data
+        return _elementwise(registry.get(choice.arrays if arrays else choice.symbols))(lhs, rhs, **options)
 
     function.__doc__ = f"Apply ``{choice.arrays}`` by name, to tensors or to a tensor and a number."
     return function
@@ -264,6 +264,3 @@ def variance(x: Tensor, reduction_axes: Any = None, out_axes: Any = None) -> Any
 def moments(x: Tensor, reduction_axes: Any = None, out_axes: Any = None) -> tuple[Any, Any]:
     """Return mean and variance over axes that are given as for ``sum``."""
     return find("mean")(x, reduction_axes, out_axes), variance(x, reduction_axes, out_axes)
-
-
-__all__ = ["find", "make_axes", "moments", "reduced_and_kept", "variance"]

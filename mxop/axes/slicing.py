@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import IncompatibleAxesError, OpIndexError, OpTypeError, OpValueError, UnmatchedAxesError
-from .axis import Axes, Axis, FlattenedAxis, known_lengths, label, make_axes, unmatched
+from .axis import Axes, Axis, known_lengths, label, make_axes, unmatched
 from .layout import ordered, plain_shape
-from .tensor import NamedArray, Tensor, mixed
+from .tensor import Tensor, mixed
 
 
 # ---- slices ---------------------------------------------------------------------------------------------------------
@@ -41,8 +41,8 @@ def tensor_slice(x: Tensor, slices: Any, axes: Any = None) -> Any:
     key, found = sliced_axes(x.axes, slices)
     value = x.value
     if x.axes:
-        value = value[key] if isinstance(x, NamedArray) else _sliced_symbol(x.F, value, key)
-        if not found and isinstance(x, NamedArray) and value.shape != plain_shape(()):
+        value = value[key] if x._holds_data else _sliced_symbol(x.F, value, key)
+        if not found and x._holds_data and value.shape != plain_shape(()):
             value = value.reshape(plain_shape(()))
     if axes is not None:
         axes = make_axes(axes)
@@ -143,7 +143,8 @@ def concat_along_axis(x_list: Sequence[Tensor], axis: Axis | str | Sequence[Axis
     """
     x_list = _tensors(x_list, "concat_along_axis")
     first = x_list[0]
-    given = list(axis) if isinstance(axis, (list, tuple, Axes)) else [axis] * len(x_list)
+    several = isinstance(axis, (list, tuple, Axes))
+    given: list[Any] = list(axis) if several else [axis] * len(x_list)  # type: ignore[arg-type]
     if len(given) != len(x_list):
         raise OpValueError(f"concat_along_axis: {len(given)} axes for {len(x_list)} tensors")
     at = first.axes.index(given[0])
@@ -265,6 +266,3 @@ def _tensors(x_list: Any, what: str) -> list[Tensor]:
         if type(x) is not type(x_list[0]):
             raise mixed(x_list[0], x)
     return x_list
-
-
-__all__ = ["FlattenedAxis", "concat_along_axis", "one_hot", "pad", "slice_along_axis", "stack", "tensor_slice"]

@@ -38,8 +38,8 @@ def readable(roots: Sequence[Expr], names: Mapping[Expr, str], results: Sequence
     >>> from mxop.formula.expr import call, input_
     >>> x = input_(0)
     >>> t = call('tanh', x + 1)
-    >>> readable([t * (t - 2), x], {x: 'x'}, ['y', 'z'])
-    ['t0 = tanh(x + 1)', 'y = t0 * (t0 - 2)', 'z = x']
+    >>> readable([t * (t - 2)], {x: 'x'}, ['y'])
+    ['t0 = tanh(x + 1)', 'y = t0 * (t0 - 2)']
     """
     uses = Counter(a for node in walk(roots) for a in node.args)
     text: dict[Expr, tuple[str, int]] = {leaf: (name, _ATOM) for leaf, name in names.items()}

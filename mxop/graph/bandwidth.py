@@ -11,7 +11,7 @@ from ..context import Context
 
 #: What a copy of this many bytes moves stays in a cache; the two sizes that are measured.
 IN_CACHE = 1 << 20
-_SMALL, _LARGE = 1 << 18, 1 << 26
+_SMALL, _LARGE = 1 << 18, 1 << 25
 
 
 def copy_bandwidth(context: Context, nbytes: int) -> float:
@@ -36,7 +36,7 @@ def _measured(device_type: str, device_id: int, cached: bool) -> float:
     source, target = (full((n,), value, ctx=context) for value in (1, 2))
     call = copy_call(source, target)
     times = 100 if cached else 1
-    best = min(_seconds(call, times, waitall) for _ in range(6))
+    best = min(_seconds(call, times, waitall) for _ in range(5))
     return 2 * n * dtypes.SIZES[dtypes.FLOAT32] / best
 
 

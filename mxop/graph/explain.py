@@ -1,14 +1,13 @@
 """What an executor will do: its schedule, fused groups, buffers, the bytes that it moves, and the time that takes at least.
 
 Everything is read from the plan behind the prepared calls, so it is what runs.  Imports :mod:`.plan`, :mod:`.listing`,
-:mod:`.bandwidth`.
+:mod:`.rows`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -16,121 +15,12 @@ from typing import Any
 from .. import dtypes
 from ..context import cpu
 from ..opdef import Kernel
-from .bandwidth import copy_bandwidth
 from .fuse import Fused
 from .infer import Known
-from .ir import Entry, Node, location
-from .listing import cuda_of, formula_of, program_of, value_name
+from .ir import Entry, Graph, Node, location
+from .listing import formula_of, value_name
 from .plan import ADD, NULL, Home, Plan, Result, size_of
-
-
-@dataclass(frozen=True)
-class Value:
-    """An operand or a result of a call.
-
-    Attributes
-    ----------
-    name : str
-    shape : tuple of int
-    dtype : str
-    nbytes : int
-        What reading (or writing) it moves; what is added to its array is read, too.
-    place : str
-        ``buffer 3``, ``argument x``, ``output y``, ``gradient of x``...
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    nbytes: int
-    place: str
-
-    def __str__(self) -> str:
-        return f"{self.name}{list(self.shape)}"
-
-
-@dataclass
-class Row:
-    """One call of the schedule.
-
-    Attributes
-    ----------
-    step : int
-        Its place in the schedule, counted through forward and backward.
-    phase : {'forward', 'backward'}
-    kind : {'fused', 'operator', 'copy'}
-    operator : str
-        The operator; of a fused group all of them, in order.
-    members : list of str
-        The nodes that it computes.
-    formula : list of str
-        Lines ``result = formula``.
-    inputs, outputs : list of Value
-    seconds : float
-        What moving its bytes takes at least.
-    made_at : str or None
-        File and line of the user's code.
-    """
-
-    step: int
-    phase: str
-    kind: str
-    operator: str
-    members: list[str]
-    formula: list[str]
-    inputs: list[Value]
-    outputs: list[Value]
-    seconds: float
-    made_at: str | None
-    _node: Node | None = field(default=None, repr=False)
-    _call: Any = field(default=None, repr=False)
-    _known: Known | None = field(default=None, repr=False)
-    _reqs: list[int] = field(default_factory=list, repr=False)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the call moves: every input read once, every output written once."""
-        return sum(v.nbytes for v in (*self.inputs, *self.outputs))
-
-    @property
-    def source(self) -> str | None:
-        """The program that computes the call on the CPU; None for an operator with a function of its own."""
-        if self._node is None:
-            return str(self._call.source) if hasattr(self._call, "source") else None
-        return program_of(self._node, self._call, self._known)  # type: ignore[arg-type]
-
-    @property
-    def cuda_source(self) -> str | None:
-        """The CUDA source of the call; None for an operator that CuPy's routines compute."""
-        return None if self._node is None else cuda_of(self._node, self._known, self._reqs)  # type: ignore[arg-type]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the row as plain data."""
-        names = ("step", "phase", "kind", "operator", "members", "formula", "nbytes", "seconds", "made_at", "source")
-        values = {
-            side: [vars(v) | {"shape": list(v.shape)} for v in getattr(self, side)] for side in ("inputs", "outputs")
-        }
-        return {name: getattr(self, name) for name in names} | values
-
-
-@dataclass(frozen=True)
-class Tenant:
-    """A value in a buffer, from the step that makes it to the last one that reads it."""
-
-    name: str
-    first: int
-    last: int
-    nbytes: int
-
-
-@dataclass(frozen=True)
-class Buffer:
-    """Memory of the plan, and the values that live in it, one after the other."""
-
-    number: int
-    dtype: str
-    nbytes: int
-    tenants: tuple[Tenant, ...]
+from .rows import Buffer, Row, Tenant, Value, bytes_text, time_text
 
 
 class Explanation:
@@ -154,11 +44,11 @@ class Explanation:
     >>> executor = (mx.sym.tanh(x * 2 + 1) * x).simple_bind(mx.cpu(), 'null', x=(2, 3))
     >>> told = executor.explain()
     >>> told.rows[0].formula, told.rows[0].nbytes
-    (['_mul0 = tanh(x * 2 + 1) * x'], 48)
+    (['_mul0 = tanh(2 * x + 1) * x'], 48)
     >>> print(told.rows[0].source)
        r0 = add(mul(s0,x0),s1)               in0, 2.0, 1.0
-       r0 = tanh(x0)                         r0
-     out0 = mul(x0,x1)                       r0, in0
+       r1 = tanh(x0)                         r0
+     out0 = mul(x0,x1)                       r1, in0
     """
 
     def __init__(self, executor: Any, is_train: bool | None = None):
@@ -201,13 +91,11 @@ class Explanation:
         written = [self._value(e, {NULL: 0, ADD: 2}.get(req, 1)) for e, req in zip(outputs, reqs, strict=True)]
         fused = isinstance(node.op, Fused)
         members = node.op.members if fused else (node,)
-        row = Row(
+        return Row(
             step, phase, "fused" if fused else "operator", " ".join(m.op.name for m in members),
-            [m.name for m in members], formula_of(node), list(read.values()), written, 0.0, location(members[-1]),
-            node, call, self._known, reqs,
+            [m.name for m in members], formula_of(node), list(read.values()), written, location(members[-1]),
+            self.context, node, call, self._known, reqs,
         )  # fmt: skip
-        row.seconds = self._seconds(row.nbytes)
-        return row
 
     def _copy_row(self, step: int, phase: str, result: Result, call: Any) -> Row:
         source, added = self._value(result.entry, 1), result.req == ADD
@@ -215,15 +103,12 @@ class Explanation:
         target = Value(source.name, source.shape, source.dtype, source.nbytes * (1 + added), place)
         text = [f"{place} {'+=' if added else '='} {source.name}"]
         return Row(step, phase, "copy", "_copy", [], text, [source], [target],
-                   self._seconds(source.nbytes + target.nbytes), None, _call=call)  # fmt: skip
+                   None, self.context, _call=call)  # fmt: skip
 
     def _value(self, entry: Entry, times: int) -> Value:
         shape, code = self._known.shape(entry), self._known.dtype(entry)
         nbytes = times * size_of(shape) * dtypes.SIZES[code]
         return Value(value_name(entry), tuple(shape), dtypes.NAMES[code], nbytes, self._places.of(entry))
-
-    def _seconds(self, nbytes: int) -> float:
-        return nbytes / copy_bandwidth(self.context, nbytes)
 
     # ---- what it says -----------------------------------------------------------------------------------------------
     def __len__(self) -> int:
@@ -234,6 +119,11 @@ class Explanation:
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that runs: after all passes, with fused groups as nodes."""
+        return Graph(result.entry for phase in self._plan.phases for result in phase.results)
 
     @property
     def groups(self) -> list[Row]:
@@ -251,13 +141,15 @@ class Explanation:
         return sum(row.seconds for row in self.rows)
 
     @cached_property
-    def live_bytes(self) -> list[int]:
+    def livebytes_text(self) -> list[int]:
         """For each step, the bytes of the buffers' values that are alive."""
         found = [0] * len(self.rows)
         for buffer in self.buffers:
+            held = [0] * len(self.rows)  # a result that takes the place of its operand counts once
             for tenant in buffer.tenants:
-                for step in range(tenant.first, min(tenant.last, len(found) - 1) + 1):
-                    found[step] += tenant.nbytes
+                for step in range(tenant.first, tenant.last + 1):
+                    held[step] = max(held[step], tenant.nbytes)
+            found = [total + own for total, own in zip(found, held, strict=True)]
         return found
 
     def as_dict(self) -> dict[str, Any]:
@@ -275,12 +167,12 @@ class Explanation:
     def __str__(self) -> str:
         lines = [self._summary(), "", f"{'step':>4}  {'phase':<8}  {'kind':<8}  {'moves':>9}  {'at least':>9}  what"]
         for row in self.rows:
-            head = f"{row.step:>4}  {row.phase:<8}  {row.kind:<8}  {_bytes(row.nbytes):>9}  {_time(row.seconds):>9}  "
+            head = f"{row.step:>4}  {row.phase:<8}  {row.kind:<8}  {bytes_text(row.nbytes):>9}  {time_text(row.seconds):>9}  "
             lines += [(head if k == 0 else " " * len(head)) + line for k, line in enumerate(row.formula)]
         lines += ["", f"{'buffer':>6}  {'size':>9}  values (from step - to step)"]
         for b in self.buffers:
             lived = ", ".join(f"{t.name} ({t.first}-{t.last})" for t in b.tenants)
-            lines.append(f"{b.number:>6}  {_bytes(b.nbytes):>9}  {lived}")
+            lines.append(f"{b.number:>6}  {bytes_text(b.nbytes):>9}  {lived}")
         lines += [f"{name} is a view of {of}" for name, of in self.views]
         return "\n".join(lines)
 
@@ -290,8 +182,8 @@ class Explanation:
         unshared, planned = self.memory["unshared"], self.memory["planned"]
         return (
             f"{len(self.rows)} calls on {self.context}, {len(self.groups)} of them fused groups; they move "
-            f"{_bytes(self.nbytes)}, which takes at least {_time(self.seconds)}\n"
-            f"Buffers: {_bytes(planned)} ({_bytes(unshared)} unshared)"
+            f"{bytes_text(self.nbytes)}, which takes at least {time_text(self.seconds)}\n"
+            f"Buffers: {bytes_text(planned)} ({bytes_text(unshared)} unshared)"
         )
 
     def _repr_html_(self) -> str:
@@ -304,14 +196,18 @@ class Explanation:
                 str(r.step),
                 r.phase,
                 r.kind,
-                _bytes(r.nbytes),
-                _time(r.seconds),
+                bytes_text(r.nbytes),
+                time_text(r.seconds),
                 f"<pre>{escape(chr(10).join(r.formula))}</pre>",
             ]
             for r in self.rows
         ]
         buffers = [
-            [str(b.number), _bytes(b.nbytes), escape(", ".join(f"{t.name} ({t.first}-{t.last})" for t in b.tenants))]
+            [
+                str(b.number),
+                bytes_text(b.nbytes),
+                escape(", ".join(f"{t.name} ({t.first}-{t.last})" for t in b.tenants)),
+            ]
             for b in self.buffers
         ]
         return (
@@ -388,19 +284,3 @@ def _reads(plan: Plan, rows: list[Row]) -> Iterator[tuple[Row, Entry]]:
         else:
             for entry in row._node.inputs:
                 yield row, entry
-
-
-def _bytes(n: int) -> str:
-    """Write a number of bytes for people."""
-    for unit in ("B", "KB", "MB"):
-        if n < 1000:
-            return f"{n:.3g} {unit}"
-        n /= 1000  # type: ignore[assignment]
-    return f"{n:.3g} GB"
-
-
-def _time(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
