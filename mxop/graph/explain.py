@@ -41,10 +41,11 @@ class Explanation:
     --------
     >>> import mxop as mx
     >>> x = mx.sym.Variable('x')
-    >>> executor = (mx.sym.tanh(x * 2 + 1) * x).simple_bind(mx.cpu(), 'null', x=(2, 3))
+    >>> y = mx.sym.elemwise_mul(mx.sym.tanh(x * 2 + 1), x, name='y')
+    >>> executor = y.simple_bind(mx.cpu(), 'null', x=(2, 3))
     >>> told = executor.explain()
     >>> told.rows[0].formula, told.rows[0].nbytes
-    (['_mul0 = tanh(2 * x + 1) * x'], 48)
+    (['y = tanh(2 * x + 1) * x'], 48)
     >>> print(told.rows[0].source)
        r0 = add(mul(s0,x0),s1)               in0, 2.0, 1.0
        r1 = tanh(x0)                         r0
@@ -141,7 +142,7 @@ class Explanation:
         return sum(row.seconds for row in self.rows)
 
     @cached_property
-    def livebytes_text(self) -> list[int]:
+    def live_bytes(self) -> list[int]:
         """For each step, the bytes of the buffers' values that are alive."""
         found = [0] * len(self.rows)
         for buffer in self.buffers:
