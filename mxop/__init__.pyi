@@ -2,6 +2,7 @@
 
 from . import attribute as attribute
 from . import autograd as autograd
+from . import axes as axes
 from . import base as base
 from . import context as context
 from . import errors as errors
@@ -15,8 +16,10 @@ from . import records as records
 from . import symbol as symbol
 from . import test_utils as test_utils
 from . import util as util
+from . import visualization as visualization
 from . import ndarray as nd
 from . import symbol as sym
+from . import visualization as viz
 from .context import Context as Context
 from .errors import MXNetError as MXNetError
 from .context import cpu as cpu

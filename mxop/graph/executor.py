@@ -330,6 +330,23 @@ class Executor:
     def _memory(self) -> int:
         return self._arena.nbytes + sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._outputs)
 
+    def explain(self, is_train: bool | None = None) -> Any:
+        """Return what a run does: schedule, fused groups, buffers, bytes moved, and the time that takes at least.
+
+        Parameters
+        ----------
+        is_train : bool, optional
+            Explain training (forward and backward) or inference; by default training, where gradients are wanted.
+
+        Returns
+        -------
+        Explanation
+            It prints as a table; see :class:`mxop.graph.explain.Explanation`.
+        """
+        from .explain import Explanation
+
+        return Explanation(self, is_train)
+
     def debug_str(self) -> str:
         """Return the graph (with its gradient, when it is wanted) and what it takes, as text."""
         lines = [as_text(self._unfused[0]).rstrip()]
