@@ -39,6 +39,7 @@ MODULES = {
     "mxop._core.record": "mxop/_core/record.pyx",
     "mxop._core.transfer": "mxop/_core/transfer.pyx",
     "mxop._core.elementwise": "mxop/_core/elementwise.pyx",
+    "mxop._core.external": "mxop/_core/external.pyx",
     "mxop._core.dispatch": "mxop/_core/dispatch.pyx",
     "mxop._core.prepare": "mxop/_core/prepare.pyx",
     "mxop._core.tape": "mxop/_core/tape.pyx",

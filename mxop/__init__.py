@@ -27,6 +27,7 @@ from . import (
     ndarray,
 )
 from . import ndarray as nd
+from .operator import custom_op as _custom_op  # noqa: F401  registers the operator Custom
 
 
 def _infer_inside(*arguments):
@@ -36,6 +37,7 @@ def _infer_inside(*arguments):
 
 
 op.provide_inference(_infer_inside)
+op.provide_recording(autograd.differentiate_run)
 
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {

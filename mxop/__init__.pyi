@@ -9,6 +9,7 @@ from . import graph as graph
 from . import name as name
 from . import ndarray as ndarray
 from . import op as op
+from . import operator as operator
 from . import records as records
 from . import symbol as symbol
 from . import test_utils as test_utils

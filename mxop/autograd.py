@@ -7,11 +7,12 @@ their own calls are noted too.  May import :mod:`mxop._core`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._core import core, tape
-from .errors import OpTypeError, OpValueError
+from .errors import MXNetError, OpTypeError, OpValueError
+from .opdef import registry
 
 NDArray = core.NDArray
 
@@ -173,6 +174,73 @@ def get_symbol(x: NDArray) -> Any:
     from .symbol import recorded  # the layer above: only this function, which makes a Symbol, needs it
 
     return recorded.to_symbol(x)
+
+
+def differentiate_run(
+    name: str,
+    run: Callable,
+    inputs: list,
+    variable: list[bool],
+    likes: list,
+    heads: list,
+    grads: list,
+    train_mode: bool,
+) -> None:
+    """Record ``run(inputs, outputs)`` and write the gradients of its outputs into `grads`.
+
+    This differentiates what people write with operators, such as the ``backward`` of a :class:`mxop.operator.CustomOp`.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    run : callable
+        Writes its outputs into arrays that it gets.
+    inputs : list of NDArray
+    variable : list of bool
+        Which of them to differentiate with respect to; the others are states.
+    likes : list of NDArray
+        Arrays of the shapes and types that the outputs have.
+    heads : list of NDArray
+        Gradient with respect to each output.
+    grads : list of (NDArray or None)
+        What is computed: for each input, unless None.
+
+    Raises
+    ------
+    MXNetError
+        When a recorded array was handed to NumPy on the way: what was computed from it there has no gradient here.
+    """
+    again = is_recording()
+    with pause(train_mode=train_mode):
+        outputs = [like.zeros_like() for like in likes]
+    with record(train_mode=train_mode):
+        variables = [_variable(x, again) if v else x for x, v in zip(inputs, variable, strict=True)]
+        before = tape.reads_by_host()
+        run(variables, outputs)
+        if tape.reads_by_host() != before:
+            raise MXNetError(
+                f"{name} cannot be differentiated: it handed a recorded array to NumPy (asnumpy, np.asarray), and what was "
+                f"computed from it there has no gradient; compute it with operators of mx.nd instead"
+            )
+    tracked = [(o, h) for o, h in zip(outputs, heads, strict=True) if tape.tracked(o)]
+    found: list = [None] * len(inputs)
+    if tracked:
+        chosen = [x for x, v in zip(variables, variable, strict=True) if v]
+        result = iter(tape.run([o for o, _ in tracked], [h for _, h in tracked], chosen, False, again, train_mode))
+        found = [next(result) if v else None for v in variable]
+    for target, g in zip(grads, found, strict=True):
+        if target is not None:
+            target[:] = 0 if g is None else g
+
+
+def _variable(x: NDArray, again: bool) -> NDArray:
+    """Return the array as a variable; when recording goes on outside, as one that remembers where it came from."""
+    if again and tape.tracked(x):
+        return core.op_function(registry.get("_copy"))(x)
+    x = x.detach()
+    tape.mark_variable(x, None, "write")
+    return x
 
 
 def _listed(arrays: Any, what: str) -> list:

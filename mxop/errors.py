@@ -28,6 +28,10 @@ class OpLookupError(MXNetError, AttributeError, KeyError):
 
     __str__ = Exception.__str__  # KeyError would print the repr of the message
 
+    def __init__(self, *args: object):
+        super().__init__(*args)
+        self.obj = None  # else Python adds a "Did you mean" of its own to ours
+
 
 class DeviceError(MXNetError, NotImplementedError):
     """A device or optional package that this machine does not have."""

@@ -440,7 +440,7 @@ def test_operators_see_whether_the_run_is_for_training():
     test_executor_mode.shape(lambda data: data)
     test_executor_mode.cpu(lambda inputs, outputs: np.asarray(outputs[0]).fill(float(mx.autograd.is_training())))
     test_executor_mode.gradient(lambda F, heads, inputs, outputs: [None])
-    test_executor_mode.stateful = True
+    test_executor_mode.stateful, test_executor_mode.repeatable = True, False
     try:
         y = sym.test_executor_mode(a) + sym.test_executor_mode(a)
         for ex in (y.bind(mx.cpu(), [nd.ones((1,))]), bound(y, a=[1])):

@@ -57,6 +57,8 @@ cdef Array detached(Array base)
 cdef void fill_operand(Operand* operand, Array a) noexcept
 cdef int broadcast_operand(Operand* operand, Array a, int ndim, const Py_ssize_t* shape) except -1
 cdef int raise_readonly() except -1
+cdef void count_host_read() noexcept
+cdef long long host_reads(long long back_to=*) noexcept
 
 
 cdef inline char* read_pointer(Array a) noexcept:

@@ -107,6 +107,8 @@ cdef class Array:
             raise BufferError(f"the buffer protocol has no format for {dtypes.NAMES[self.dtype]}")
         if flags & PyBUF_WRITABLE and self.readonly_:
             raise BufferError("the array's memory is read-only")
+        if self.node is not None:
+            count_host_read()
         buffer.buf = self.data
         buffer.obj = self
         buffer.itemsize = itemsize_of(self.dtype)
@@ -300,6 +302,33 @@ cdef class RawBytes:
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         PyBuffer_FillInfo(buffer, self, self.low, self.nbytes, self.owner.readonly_, flags)
+
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    static __declspec(thread) long long mx_host_reads = 0;
+    #else
+    static __thread long long mx_host_reads = 0;
+    #endif
+    """
+    long long mx_host_reads
+
+
+cdef void count_host_read() noexcept:
+    global mx_host_reads
+    mx_host_reads += 1
+
+
+cdef long long host_reads(long long back_to=-1) noexcept:
+    """Return how often this thread handed the memory of a recorded array to code that is not recorded.
+
+    A caller whose own read must not count sets the number back.
+    """
+    global mx_host_reads
+    if back_to >= 0:
+        mx_host_reads = back_to
+    return mx_host_reads
 
 
 def set_device(Array a, int device_id):

@@ -5,7 +5,7 @@ the class there.  May import :mod:`.array`, :mod:`.dispatch`, :mod:`.tape`.
 """
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyTypeObject
 
-from mxop._core.array cimport Array, alloc_like, detached
+from mxop._core.array cimport Array, alloc_like, count_host_read, detached, host_reads
 from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
 
 import numpy as np
@@ -217,6 +217,8 @@ cdef class NDArray(Array):
     def asnumpy(self):
         """Return a copy as a NumPy array."""
         if self.gpu is not None:
+            if self.node is not None:
+                count_host_read()
             from mxop._gpu import device
             return device.to_numpy(self.gpu)
         return as_numpy(self).copy()
@@ -225,7 +227,10 @@ cdef class NDArray(Array):
         """Return the only element as a Python number."""
         if (<Array>self).size != 1:
             raise OpValueError(f"only an array of one element is a scalar; this one has shape {self.shape_tuple()}")
-        return self.asnumpy().reshape(()).item()
+        cdef long long reads = host_reads()
+        found = self.asnumpy().reshape(()).item()
+        host_reads(reads)  # one number steers the computation; it is no part of it
+        return found
 
     def asscalar(self):
         """Return the only element as a NumPy scalar."""

@@ -8,12 +8,13 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport (
-    MAX_VALUES, Array, Value, alloc, alloc_like, alloc_tuple, broadcast_operand, fill_operand,
+    ARRAY_TYPE, MAX_VALUES, Array, Value, alloc, alloc_like, alloc_tuple, broadcast_operand, fill_operand, host_reads,
     read_pointer, view_of, write_pointer,
 )
 from mxop._core.elementwise cimport (
     ElementwiseCall, call_for, run_elementwise, run_items, set_value,
 )
+from mxop._core.external cimport execute_external
 from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, overlaps, prepared_output
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program
@@ -23,7 +24,8 @@ from mxop._core import elementwise as _elementwise
 from mxop._kernels import interp
 from mxop.errors import DeviceError, OpTypeError
 from mxop.formula import compile_program, input_
-from mxop.opdef import Elementwise, Kernel, Reduction, registry
+from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
+from mxop.opdef.external import bind_open
 from mxop.opdef.reduction import _numpy_shape
 
 cdef enum:
@@ -31,6 +33,7 @@ cdef enum:
     REDUCTION = 2
     KERNEL = 3
     COMPOSITE = 4
+    EXTERNAL = 5
 
 cdef object _NAMESPACE = None       # mx.nd, as composites and gradient rules see it
 
@@ -209,7 +212,8 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     """Run a kernel's CPU or GPU function; requests, overlap and strides are dealt with around it."""
     cdef Array a, target, source
     cdef list results = [], work = [], targets, ready
-    cdef int k = 0, n_visible
+    cdef int k = 0
+    cdef long long reads
     shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
     types = tuple([(<Array>a).dtype for a in inputs])
     out_shapes, out_types = cached_inference(op, attrs, shapes, types)
@@ -220,14 +224,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
         from mxop._gpu import run as gpu_run
         results = gpu_run.kernel(op, attrs, list(inputs), targets, out_shapes, out_types, req)
     else:
-        for k in range(len(out_shapes)):
-            if targets[k] is None:
-                target = alloc_tuple(tuple(out_shapes[k]), out_types[k])
-                if inputs:
-                    target.device_id = (<Array>inputs[0]).device_id
-                results.append(target)
-            else:
-                results.append(prepared_output(op, targets[k], tuple(out_shapes[k]), out_types[k]))
+        results = allocated(op, inputs, targets, out_shapes, out_types)
         if op.run_cpu is None:
             raise DeviceError(f"operator {op.name} has no CPU function; give one with @{op.name}.cpu")
         ready = [a if op.strided or (<Array>a).contiguous else contiguous_copy(<Array>a) for a in inputs]
@@ -238,10 +235,49 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
                 work.append(alloc_like(target))
             else:
                 work.append(target)
+        reads = host_reads()
         op.run_cpu(ready, work, **attrs)
+        host_reads(reads)
         for k in range(len(results)):
             if work[k] is not results[k]:
                 copy_into(<Array>work[k], <Array>results[k], req)
+    if is_recording():
+        record_general(op, attrs, inputs, results)
+    return visible(op, attrs, len(inputs), results)
+
+
+cdef list allocated(object op, object inputs, list targets, object shapes, object types):
+    """Return the outputs of a call on the CPU: those that are given, checked, and new ones."""
+    cdef list results = []
+    cdef Array target
+    cdef int k
+    for k in range(len(shapes)):
+        if targets[k] is None:
+            target = alloc_tuple(tuple(shapes[k]), types[k])
+            if inputs:
+                target.device_id = (<Array>inputs[0]).device_id
+            results.append(target)
+        else:
+            results.append(prepared_output(op, targets[k], tuple(shapes[k]), types[k]))
+    return results
+
+
+cdef object run_external(object op, object attrs, object inputs, object out, int req):
+    """Run an operator from outside."""
+    cdef Array a
+    cdef list targets, results
+    shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
+    types = tuple([(<Array>a).dtype for a in inputs])
+    out_shapes, out_types = cached_inference(op, attrs, shapes, types)
+    targets = output_list(op, out, len(out_shapes))
+    if any([(<Array>a).gpu is not None for a in inputs]):
+        from mxop._gpu import run as gpu_run
+        results = gpu_run.outputs(op, list(inputs), targets, out_shapes, out_types)
+    else:
+        results = allocated(op, inputs, targets, out_shapes, out_types)
+    attrs = op.call_attrs(attrs)
+    execute_external(op, attrs, list(inputs), results,
+                     [REQ_WRITE if a is None else req for a in targets])
     if is_recording():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
@@ -314,6 +350,8 @@ cdef object invoke_checked(OpFunction f, object inputs, object attrs, object out
         if f.op.make_view is not None and (<Array?>inputs[0]).gpu is None:
             return run_view(f.op, attrs, inputs, out, req)
         return run_kernel(f.op, attrs, inputs, out, req)
+    if f.kind == EXTERNAL:
+        return run_external(f.op, attrs, inputs, out, req)
     return run_composite(f.op, attrs, inputs, out, req)
 
 
@@ -352,10 +390,10 @@ cdef class OpFunction:
         self.op = op
         self.parsed, self.numeric = {}, None
         self.kind = (ELEMENTWISE if isinstance(op, Elementwise) else REDUCTION if isinstance(op, Reduction)
-                     else KERNEL if isinstance(op, Kernel) else COMPOSITE)
+                     else KERNEL if isinstance(op, Kernel) else EXTERNAL if isinstance(op, External) else COMPOSITE)
         self.fast = False
         self.n_in = -1 if op.variadic else len(op.arguments)
-        self.fixed_inputs = not op.variadic and op._active_inputs is None
+        self.fixed_inputs = not op.variadic and op._active_inputs is None and not op.open_inputs
 
     cdef int prepare(self) except -1:
         """Find out, on the first call, whether the short way is open: numeric parameters only."""
@@ -476,6 +514,9 @@ def bind_arguments(op, tuple args, dict kwargs, dict cache):
             if not isinstance(a, Array):
                 raise OpTypeError(f"operator {op.name}: argument {k} must be an NDArray, got {a!r}")
         return inputs, parsed_params(op, kwargs, cache)
+    if op.open_inputs:
+        inputs, params = bind_open(op, args, kwargs, ARRAY_TYPE, False)
+        return inputs, parsed_params(op, params, cache)
     names = op.arguments
     by_position = len(names) - len(op.by_keyword)
     given = {}
@@ -514,7 +555,7 @@ def bind_arguments(op, tuple args, dict kwargs, dict cache):
 
 cdef object parsed_params(object op, dict kwargs, dict cache):
     """Parse parameters, remembering what equal arguments gave."""
-    if kwargs and not op.spec.names:  # MXNet's functions without parameters take these and ignore them
+    if kwargs and not op.spec.names and not isinstance(op, External):  # MXNet's functions without parameters take these and ignore them
         kwargs.pop("ctx", None)
         kwargs.pop("dtype", None)
     elif kwargs and "dtype" in kwargs and kwargs["dtype"] is None and "dtype" not in op.spec.by_name:

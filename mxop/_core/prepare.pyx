@@ -6,18 +6,19 @@ May import :mod:`.array`, :mod:`.dispatch`.
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from mxop._core.array cimport MAX_VALUES, Array, Value, alloc_like, broadcast_operand, fill_operand, write_pointer
+from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, fill_operand, write_pointer
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, whole_scalars
+from mxop._core.external cimport execute_external, fresh_like
 from mxop._core.record cimport set_recording
-from mxop._core.transfer cimport contiguous_copy, copy_into, overlaps, same_dims
+from mxop._core.transfer cimport copy_into, overlaps, same_dims
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program
 
 from mxop import dtypes
 from mxop._kernels import interp
 from mxop.errors import OpTypeError, OpValueError
 from mxop.formula import compile_program
-from mxop.opdef import Elementwise, Formula
+from mxop.opdef import Elementwise, External, Formula
 
 
 cdef class Call:
@@ -72,6 +73,16 @@ cdef class FunctionCall(Call):
         return 0
 
 
+cdef class ExternalCall(Call):
+    """An operator from outside on fixed arrays."""
+
+    cdef object op, attrs
+    cdef list inputs, outputs, reqs
+
+    cdef int execute(self) except -1:
+        return execute_external(self.op, self.attrs, self.inputs, self.outputs, self.reqs)
+
+
 def prepare(op, attrs, list inputs, list outputs, list reqs):
     """Return a :class:`Call` of an operator on fixed arrays.
 
@@ -87,7 +98,12 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     cdef Value values[MAX_VALUES]
     cdef FunctionCall general
     cdef ProgramCall fast
+    cdef ExternalCall external
     cdef int ctype
+    if isinstance(op, External):
+        external = ExternalCall()
+        external.op, external.attrs, external.inputs, external.outputs, external.reqs = op, attrs, inputs, outputs, reqs
+        return external
     if isinstance(op, Elementwise) and not any([a._gpu is not None for a in inputs]):
         op.check_arity(attrs, len(inputs))
         call = call_for(op, attrs, len(inputs))
@@ -109,16 +125,8 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     general.temporary = []
     for a, req in zip(outputs, reqs):
         alias = any([overlaps(<Array>b, <Array>a) for b in inputs])
-        general.temporary.append(a if req in (REQ_WRITE, REQ_INPLACE) and not alias else _like(a))
+        general.temporary.append(a if req in (REQ_WRITE, REQ_INPLACE) and not alias else fresh_like(<Array>a, False))
     return general
-
-
-def _like(Array a):
-    cdef Array b = alloc_like(a)
-    b.device_id = a.device_id
-    if a.gpu is not None:
-        return contiguous_copy(a)
-    return b
 
 
 cdef class GpuFormulaCall(Call):

@@ -5,7 +5,7 @@ of its outputs have been added up.  Elementwise calls run their backward program
 its rule.  With ``create_graph`` the gradient's own calls are recorded, which gives every higher order.
 May import :mod:`.array`, :mod:`.dispatch`.
 """
-from mxop._core.array cimport Array, Node, alloc_like, detached, write_pointer
+from mxop._core.array cimport Array, Node, alloc_like, detached, host_reads, write_pointer
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
@@ -64,6 +64,11 @@ def gradient_of(Array x):
 def tracked(Array x):
     """Tell whether an array is a variable or was recorded."""
     return x.node is not None
+
+
+def reads_by_host():
+    """Return how often this thread handed memory of recorded arrays to code that is not recorded, such as NumPy's."""
+    return host_reads()
 
 
 def origin(Array x):

@@ -187,6 +187,16 @@ def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], out: Any,
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------
+def outputs(op: Any, inputs: list[Any], targets: list[Any], out_shapes: Sequence[tuple[int, ...]],
+            out_types: Sequence[int]) -> list[Any]:  # fmt: skip
+    """Return the outputs of a call: those that are given, checked, and new ones on the device of the inputs."""
+    place = _one_device(op, inputs)
+    return [
+        _Output(op, given, tuple(shape), code, place, REQ_WRITE).array
+        for given, shape, code in zip(targets, out_shapes, out_types, strict=True)
+    ]
+
+
 def kernel(op: Any, attrs: Any, inputs: list[Any], targets: list[Any], out_shapes: Sequence[tuple[int, ...]],
            out_types: Sequence[int], req: int) -> list[Any]:  # fmt: skip
     """Run a kernel's GPU function, or copy what its view rule chooses.

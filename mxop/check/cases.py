@@ -148,7 +148,7 @@ def _listed(found: Any) -> list[np.ndarray]:
 
 def cases(op: Operator, record: Record, rng: np.random.Generator, device: Any = None) -> list[Case]:
     """Return the cases of a record: shapes and parameters of the same position, or all combinations with a single one."""
-    n = 0 if not op.arguments else None
+    n = 0 if not op.arguments and not op.open_inputs else None
     shapes = record.shapes
     if shapes is None:
         shapes = [()] if n == 0 else [None]

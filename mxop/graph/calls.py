@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import OpTypeError, closest
 from ..opdef import Attrs, Operator
+from ..opdef.external import bind_open
 
 
 def split_call(
@@ -31,6 +32,8 @@ def split_call(
         One item per declared input, None where none was given (of a variadic operator: those given).
     params : dict
     """
+    if op.open_inputs:
+        return bind_open(op, args, kwargs, kind, optional=True)
     if op.variadic:
         return _split_variadic(op, args, kwargs, kind)
     names = op.arguments
@@ -107,7 +110,7 @@ def active_inputs(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> tuple[tu
         names = op.input_names(attrs, max(len(inputs), count or 0))
         return names, [*inputs, *[None] * (len(names) - len(inputs))]
     names = op.input_names(attrs)
-    if names is op.arguments:
+    if op.open_inputs or names is op.arguments:
         return names, list(inputs)
     given = dict(zip(op.arguments, inputs, strict=True))
     for name, value in given.items():

@@ -20,9 +20,10 @@ from .gradient import gradients
 from .infer import Known
 from .ir import Entry, Graph, Node, as_text, describe, variable
 from .monitor import Monitor
-from .passes import expand, optimize
+from .passes import expand, give_state, optimize
 from .plan import ADD, NULL, WRITE, Phase, Result, phases_of
 from .recompute import recompute
+from .rewrite import rewrite
 from .schedule import Arena, allocate, build
 from .verify import verify
 
@@ -51,7 +52,7 @@ class Executor:
 
     def __init__(self, symbol: Any, ctx: Any, args: list, grads: list, reqs: list[str], aux: list):
         self._symbol, self._ctx = symbol, ctx
-        self._graph = Graph(symbol._entries)
+        self._graph = rewrite(Graph(symbol._entries), give_state)[0]
         self._arguments, self._states = self._graph.arguments()
         self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
         self._grad_req = reqs
@@ -209,7 +210,7 @@ class Executor:
             return
         self._set_head_gradients(out_grads)
         if self._last_run == "infer":  # MXNet allows it; the values that backward reads were not kept
-            if any(getattr(node.op, "stateful", False) or node.mutated_inputs() for node in self._graph.nodes):
+            if any(node.op and (not node.op.repeatable or node.mutated_inputs()) for node in self._graph.nodes):
                 raise MXNetError("backward() after forward(is_train=False): running forward again would draw other random "
                                  "numbers or update states twice; call forward(is_train=True) before")  # fmt: skip
             self.forward(is_train=True)

@@ -126,7 +126,7 @@ def _no_rule(node: Node, came_from: dict[Node, Node]) -> MXNetError:
         path.append(came_from[path[-1]])
     order = 1 + max(n.order for n in path)
     shown = " <- ".join(f"{n.name} ({n.op.name})" for n in reversed(path))
-    name = node.op.function.__name__
+    name = node.op.name.lstrip("_")
     return MXNetError(
         f"operator {node.op.name} has no gradient rule, so the gradient of order {order} is not defined; path from the "
         f"head: {shown}; at {describe(node)}.  Give it one with @{name}.gradient, a function "

@@ -117,9 +117,8 @@ class Node:
 
     def mutated_inputs(self) -> list[int]:
         """Return the positions of the inputs that the operator writes (auxiliary states)."""
-        if self.op is None or not self.op.aux:
-            return []
-        return [i for i, name in enumerate(self.input_names()) if name in self.op.aux]
+        states = () if self.op is None else self.op.aux_names(self.attrs)
+        return [i for i, name in enumerate(self.input_names()) if name in states] if states else []
 
 
 def variable(name: str, strings: Mapping[str, str] | None = None, source: Any = None) -> Node:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..errors import MXNetError, OpLookupError, closest
 from ..formula import input_
-from ..opdef import Composite, Elementwise, Kernel, contiguous_strides
+from ..opdef import Composite, Elementwise, External, Kernel, contiguous_strides
 from .builder import Builder, entries_of
 from .infer import Known, located
 from .ir import Entry, Graph, Node
@@ -52,11 +52,26 @@ def expand(graph: Graph, everything: bool = True) -> tuple[Graph, Moved]:
     for _ in range(_MAX_NESTING):
         graph, moved = rewrite(graph, replace)
         if not moved:
-            return graph, total
+            return _with_states(graph, total)
         total = {old: moved.get(new, new) for old, new in total.items()} | {
             old: new for old, new in moved.items() if old not in total
         }
     raise MXNetError(f"composite operators are nested more than {_MAX_NESTING} deep; does one call itself?")
+
+
+def _with_states(graph: Graph, total: Moved) -> tuple[Graph, Moved]:
+    """Give each call of an operator that keeps a state one of its own, which its backward will find."""
+    graph, moved = rewrite(graph, give_state)
+    return graph, {old: moved.get(new, new) for old, new in total.items()} | moved
+
+
+def give_state(node: Node) -> list[Entry] | None:
+    """Return the outputs of the node with a state of its own; None when it keeps none, or has it."""
+    attrs = node.op.call_attrs(node.attrs) if isinstance(node.op, External) else node.attrs
+    if attrs is node.attrs:
+        return None
+    new = node.replaced(attrs=attrs)
+    return [(new, k) for k in range(node.n_outputs)]
 
 
 def simplify(graph: Graph, known: Known) -> Graph:
@@ -67,7 +82,7 @@ def simplify(graph: Graph, known: Known) -> Graph:
 def _identity(node: Node, known: Known) -> list[Entry] | None:
     """Return the entries that a node's outputs equal, if each equals an input."""
     op = node.op
-    if getattr(op, "stateful", False) or not node.inputs:
+    if op.stateful or not node.inputs:
         return None
     if isinstance(op, Elementwise):
         leaves = [input_(i) for i in range(len(node.inputs))]
@@ -102,7 +117,7 @@ def common_subexpressions(graph: Graph, known: Known) -> Graph:
     first: dict[tuple, Node] = {}
 
     def replace(node: Node) -> list[Entry] | None:
-        if getattr(node.op, "stateful", False) or node.op.aux or node.control:
+        if node.op.stateful or node.mutated_inputs() or node.control:
             return None
         # repr tells 0.0 from -0.0, which are equal
         found = first.setdefault((node.op, repr(node.attrs.values_), node.inputs), node)

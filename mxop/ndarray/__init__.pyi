@@ -77,6 +77,12 @@ def Concat(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def Custom(
+    *data: NDArray | Sequence[NDArray],
+    op_type: str,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def ElementWiseSum(
     *args: NDArray | Sequence[NDArray],
     num_args: int = ...,

@@ -17,8 +17,8 @@ from .params import DType
 def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
     """Return the signature of an operator's function: inputs, then parameters, then ``out`` and ``name``."""
     P = inspect.Parameter
-    if op.variadic:
-        found = [P(op.arguments[0], P.VAR_POSITIONAL)]
+    if op.variadic or op.open_inputs:
+        found = [P(op.arguments[0] if op.arguments else "data", P.VAR_POSITIONAL)]
         kind = P.KEYWORD_ONLY
     else:
         optional = op._active_inputs is not None or symbol
@@ -73,7 +73,7 @@ def info(name: str) -> dict[str, Any]:
         "FCompute": _forward(op),
         "FGradient": _gradient(op),
         "FInplaceOption": [tuple(pair) for pair in op.inplace],
-        "FMutateInputs": list(op.aux),
+        "FMutateInputs": list(op.aux) or ("follow from the parameters" if op.open_inputs else []),
         "TIsBackward": op.is_backward,
         "arguments": dict.fromkeys(_input_names(op), "NDArray-or-Symbol"),
         "doc": _doc(op),
@@ -129,6 +129,8 @@ def _forward_call(op: BackwardOperator) -> tuple[Any, tuple, int]:
 
 
 def _input_names(op: Operator) -> list[str]:
+    if op.open_inputs:
+        return ["follow from the parameters"]
     if isinstance(op, BackwardOperator):
         return list(op.input_names(_example_call(op)[0]))
     return list(op.arguments) if not op.variadic else [f"*{op.arguments[0]}"]

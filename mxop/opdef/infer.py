@@ -95,6 +95,25 @@ def compatible(a: Shape, b: Shape) -> bool:
     return True
 
 
+def agreed(op_name: str, names: Sequence[str], found: list[Shape], given: Sequence[Shape]) -> list[Shape]:
+    """Return the shapes of the outputs that a rule found, completed by what was known of them.
+
+    Raises
+    ------
+    OpValueError
+        When they disagree.
+    """
+    result = []
+    for name, want, have in zip(names, found, given, strict=True):
+        try:
+            result.append(unify(want, have))
+        except Conflict:
+            raise OpValueError(
+                f"operator {op_name}: {name} has shape {show(have)} but the inputs give {show(want)}"
+            ) from None
+    return result
+
+
 def broadcast_shape(op_name: str, names: Sequence[str], shapes: Sequence[Shape]) -> Shape:
     """Return the shape that `shapes` broadcast to, NumPy's rule, as far as it is known."""
     if any(s is None for s in shapes):

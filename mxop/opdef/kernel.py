@@ -28,7 +28,6 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
-from ..errors import OpValueError
 from . import infer, registry
 from .operator import Operator
 from .params import Attrs
@@ -104,13 +103,7 @@ class Kernel(Operator):
             else:
                 return ins, outs
             found = list(found) if isinstance(found, list) else [tuple(found)]
-            names = self.output_names(attrs, len(ins))
-            for name, want, have in zip(names, found, outs, strict=True):
-                if not infer.compatible(want, have):
-                    raise OpValueError(
-                        f"operator {self.name}: {name} has shape {infer.show(have)} but the inputs give {infer.show(want)}"
-                    )
-            outs = found
+            outs = infer.agreed(self.name, self.output_names(attrs, len(ins)), found, outs)
         return ins, outs
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:

@@ -34,19 +34,23 @@ class Operator:
     num_args_param : str or None
         The parameter that holds that number in MXNet's JSON (``num_args``).
     aux : tuple of str
-        Inputs that are auxiliary states, written by the operator.
+        Inputs that are auxiliary states, written by the operator; see :meth:`aux_names`.
     is_backward : bool
         ``TIsBackward``.
     """
 
     kind = "operator"
     has_backward_operator = False
+    open_inputs = False  # whether the names of the inputs follow from the parameters, and `arguments` says nothing
+    stateful = False  # whether equal calls are two calls that must both run
+    repeatable = True  # whether running a call again gives the same
 
     def __init__(
         self,
-        function: Callable,
+        function: Callable | None,
         *,
         name: str | None = None,
+        arguments: Sequence[str] | None = None,
         aliases: Sequence[str] = (),
         extra_params: Sequence[Param] = (),
         num_outputs: int | Callable[..., int] = 1,
@@ -58,14 +62,17 @@ class Operator:
         is_backward: bool = False,
         module: str | None = None,
     ):
-        code = function.__code__
-        self.function = function
-        self.name = name or function.__name__
+        self.function: Any = function  # None for an operator that is no function of ours
+        self.name: str = name or self.function.__name__
         self.aliases = tuple(aliases)
-        self.module = module or function.__module__
-        self.variadic = bool(code.co_flags & _VARARGS)
-        at = code.co_argcount + code.co_kwonlyargcount
-        self.arguments = code.co_varnames[at : at + 1] if self.variadic else code.co_varnames[: code.co_argcount]
+        self.module: str = module or self.function.__module__
+        self.variadic = False
+        self.arguments = tuple(arguments or ())
+        if arguments is None:
+            code = self.function.__code__
+            self.variadic = bool(code.co_flags & _VARARGS)
+            at = code.co_argcount + code.co_kwonlyargcount
+            self.arguments = code.co_varnames[at : at + 1] if self.variadic else code.co_varnames[: code.co_argcount]
         self.aux = tuple(aux)
         self.num_args_param = num_args_param
         self.inplace = tuple(inplace)
@@ -104,6 +111,10 @@ class Operator:
         if self._active_inputs is not None:
             return tuple(self._active_inputs(**attrs))
         return self.arguments
+
+    def aux_names(self, attrs: Attrs) -> tuple[str, ...]:
+        """Return the names of the inputs that are auxiliary states, written by the operator (FMutateInputs)."""
+        return self.aux
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         """Return the number of outputs, hidden ones included."""

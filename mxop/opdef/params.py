@@ -382,6 +382,19 @@ class Spec:
         return result
 
 
+class OpenSpec(Spec):
+    """Parameters of an operator that takes any others too, and gets their values as strings."""
+
+    def parse(self, given: Mapping[str, Any]) -> Attrs:
+        own = super().parse({name: value for name, value in given.items() if name in self.by_name})
+        extra = {name: str(value) for name, value in sorted(given.items()) if name not in self.by_name}
+        return Attrs((*own.names, *extra), (*own.values_, *extra.values()))
+
+    def to_strings(self, attrs: Attrs, given: Mapping[str, Any] | None = None) -> dict[str, str]:
+        own = super().to_strings(Attrs(self.names, tuple(attrs[n] for n in self.names)), given)
+        return own | {name: value for name, value in attrs.items() if name not in self.by_name}
+
+
 def to_string(p: Param, value: Any) -> str:
     """Write one parsed value as MXNet's JSON does."""
     if value is not None and p.kind is DType:

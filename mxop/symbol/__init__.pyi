@@ -77,6 +77,13 @@ def Concat(
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
 ) -> Symbol: ...
+def Custom(
+    *data: Symbol | Sequence[Symbol],
+    op_type: str,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def ElementWiseSum(
     *args: Symbol | Sequence[Symbol],
     num_args: int = ...,

@@ -88,6 +88,8 @@ def as_strings(op: Operator, attrs: Attrs, given: Mapping[str, Any]) -> dict[str
     for key, value in given.items():
         if isinstance(value, str):
             result[key] = value
+        elif key not in op.spec.by_name:  # an operator from outside takes any parameters
+            result[key] = attrs[key]
         elif isinstance(value, (bool, int, float)) and op.spec.by_name[key].kind is not DType:
             result[key] = str(value)
         else:

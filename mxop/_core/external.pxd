@@ -1,0 +1,4 @@
+from mxop._core.array cimport Array
+
+cdef int execute_external(object op, object attrs, list inputs, list outputs, list reqs) except -1
+cdef Array fresh_like(Array a, bint zeros)
