@@ -30,9 +30,7 @@ class Shapes:
     def __init__(self, source: Source, shapes: Sequence[tuple[int, ...]], attributes: Sequence[Any]):
         self.source = source
         self.safe = True
-        self.of: dict[Variable, list[Interval] | None] = {
-            v: [(n, n) for n in s] for v, s in zip(source.inputs, shapes)
-        }
+        self.of: dict[Variable, list[Interval] | None] = {v: [(n, n) for n in s] for v, s in zip(source.inputs, shapes)}
         self.numbers: dict[Variable, Interval | None] = {}
         self.lists: dict[Variable, Any] = {}
         for variable, value in zip(source.attributes, attributes):
@@ -234,7 +232,13 @@ class Shapes:
 def _assignment_counts(source: Source) -> dict[Variable, int]:
     found: dict[Variable, int] = {}
     for node in ast.walk(source.tree):
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target if isinstance(node, ast.AugAssign) else None
+        target = (
+            node.targets[0]
+            if isinstance(node, ast.Assign)
+            else node.target
+            if isinstance(node, ast.AugAssign)
+            else None
+        )
         if isinstance(target, ast.Name):
             found[target.variable] = found.get(target.variable, 0) + 1  # type: ignore[attr-defined]
     return found

@@ -109,7 +109,9 @@ class _Checker:
         if args.vararg or args.kwarg or args.kwonlyargs or args.posonlyargs:
             self.fail(self.source.tree, "a kernel takes plain positional arguments only")
         if args.defaults:
-            self.fail(self.source.tree, "arguments of a kernel have no defaults; give an attribute its default in reg_info")
+            self.fail(
+                self.source.tree, "arguments of a kernel have no defaults; give an attribute its default in reg_info"
+            )
         numbers = {n for n in self.bare_names() if n not in self.tensor_names()} | attributes
         for arg in args.args:
             kind = "attribute" if arg.arg in numbers else "input"
@@ -217,7 +219,9 @@ class _Checker:
         if found.kind == "attribute":
             self.fail(node, f"attribute {found.name!r} is overwritten")
         if found.is_tensor:
-            self.fail(node, f"tensor {found.name!r} needs all its indices; it cannot be assigned as a whole or redefined")
+            self.fail(
+                node, f"tensor {found.name!r} needs all its indices; it cannot be assigned as a whole or redefined"
+            )
 
     def memory(self, node: ast.Assign, target: ast.expr, call: ast.Call) -> None:
         word = call.func.id  # type: ignore[attr-defined]
@@ -236,7 +240,9 @@ class _Checker:
         if len(call.args) > len(names) or "shape" not in given or "dtype" not in given:
             self.fail(node, f"{word} takes a shape and a dtype, {len(call.args) + len(call.keywords)} arguments given")
         if word == "output_tensor" and self.loops:
-            self.fail(node, "output_tensor stands outside of loops and conditions; use allocate for an intermediate tensor")
+            self.fail(
+                node, "output_tensor stands outside of loops and conditions; use allocate for an intermediate tensor"
+            )
         rank = self.shape(given["shape"])
         self.dtype(given["dtype"])
         kind = "output" if word == "output_tensor" else "local"

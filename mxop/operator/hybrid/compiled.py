@@ -89,8 +89,8 @@ def _helpers() -> dict[str, Any]:
     @inline
     def half(x):
         bits = np.float32(x).view(np.uint32)
-        sign = bits & np.uint32(0x80000000)
-        size = bits ^ sign
+        sign = np.uint32(bits & np.uint32(0x80000000))
+        size = np.uint32(bits ^ sign)
         if size > np.uint32(0x7F800000):
             return np.float32(x)
         if size >= np.uint32(0x477FF000):  # 65520 and more round to infinity
@@ -99,24 +99,16 @@ def _helpers() -> dict[str, Any]:
             small = np.float32(np.float32(size.view(np.float32) + np.float32(0.5)) - np.float32(0.5))
             size = small.view(np.uint32)
         else:
-            odd = (size >> np.uint32(13)) & np.uint32(1)
-            size = (size + np.uint32(0xFFF) + odd) & np.uint32(0xFFFFE000)
+            odd = np.uint32(size >> np.uint32(13)) & np.uint32(1)
+            size = np.uint32(np.uint32(size + np.uint32(0xFFF) + odd) & np.uint32(0xFFFFE000))
         return np.uint32(sign | size).view(np.float32)
-
-    @inline
-    def rsqrt(x):
-        return type_of_one(x) / np.sqrt(x)
-
-    @inline
-    def type_of_one(x):
-        return x - x + 1 if x == x else x
 
     names = {
         "sqrt": np.sqrt, "sign": np.sign, "log": np.log, "exp": np.exp, "expm1": np.expm1, "tanh": np.tanh, "abs": np.abs,
         "erf": math.erf, "sin": np.sin, "cos": np.cos, "atan": np.arctan, "atan2": np.arctan2, "isnan": np.isnan,
         "isinf": np.isinf, "isfinite": np.isfinite, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc,
         "round": np.rint, "pow": np.power, "zeros": np.zeros, "prange": numba.prange, "bool_": np.bool_,
-        "inf": np.inf, "nan": np.nan, "rsqrt": rsqrt, "ifloordiv": ifloordiv, "imod": imod, "ffloordiv": ffloordiv,
+        "inf": np.inf, "nan": np.nan, "ifloordiv": ifloordiv, "imod": imod, "ffloordiv": ffloordiv,
         "fmod": fmod, "ipow": ipow, "max": maximum, "min": minimum, "half": half,
     }  # fmt: skip
     for kind in ("int8", "uint8", "int16", "int32", "int64", "float32", "float64"):

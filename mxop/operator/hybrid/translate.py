@@ -88,7 +88,9 @@ class Translator:
                 self.store(target, node.value)
             case ast.AugAssign():
                 left = self.value(node.target)
-                self.store(node.target, None, self.operation(node, OPERATORS[type(node.op)], left, self.value(node.value)))
+                self.store(
+                    node.target, None, self.operation(node, OPERATORS[type(node.op)], left, self.value(node.value))
+                )
             case ast.For():
                 self.loop(node)
             case ast.If():
@@ -318,6 +320,8 @@ class Translator:
             return self.wrapped(f"(-{text}(-({a}), {b}))", kind)
         if name == "power":
             return self.operation(node, "**", *values)[0] if applied("**", *(v[1] for v in values)) == kind else ""
+        if name == "rsqrt":
+            return f"({self.cast(('1', 'int'), kind)} / _mx_sqrt({self.cast(values[0], kind)}))"
         return self.wrapped(f"_mx_{name}({', '.join(self.cast(v, kind) for v in values)})", kind)
 
     def extreme(self, name: str, values: list[tuple[str, str]]) -> str:
@@ -377,6 +381,12 @@ def _always_stored(statements: list[ast.stmt]) -> Iterator[ast.Subscript]:
     for node in statements:
         if isinstance(node, ast.With):
             yield from _always_stored(node.body)
-        target = node.target if isinstance(node, ast.AugAssign) else node.targets[0] if isinstance(node, ast.Assign) else None
+        target = (
+            node.target
+            if isinstance(node, ast.AugAssign)
+            else node.targets[0]
+            if isinstance(node, ast.Assign)
+            else None
+        )
         if isinstance(target, ast.Subscript):
             yield target

@@ -93,7 +93,9 @@ class Types:
         self.codes: dict[Variable, int] = dict(zip(source.inputs, in_types))
         self.ranks: dict[Variable, int] = dict(zip(source.inputs, ranks))
         self.values: dict[Variable, Any] = dict(zip(source.attributes, attributes))
-        self.kinds: dict[Variable, str] = {v: kind_of(a) for v, a in self.values.items() if type(a) in (int, float, bool)}
+        self.kinds: dict[Variable, str] = {
+            v: kind_of(a) for v, a in self.values.items() if type(a) in (int, float, bool)
+        }
         for variable, rank in self.ranks.items():
             if variable.rank not in (None, rank):
                 source.fail(
@@ -105,11 +107,11 @@ class Types:
             pass
 
     def _tensors(self) -> None:
+        self.codes = declared_codes(self.source, [self.codes[v] for v in self.source.inputs])
         for node in ast.walk(self.source.tree):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 variable = node.targets[0].variable  # type: ignore[attr-defined]
                 if variable.kind in ("output", "local"):
-                    self.codes[variable] = self._dtype(variable.dtype, node)
                     self.ranks[variable] = self.rank(variable.shape)
                     if variable.rank not in (None, self.ranks[variable]):
                         self.source.fail(node, f"tensor {variable.name!r} has {self.ranks[variable]} dimensions, but is "
@@ -120,21 +122,6 @@ class Types:
         if isinstance(shape, ast.Attribute):
             return self.ranks[shape.value.variable]  # type: ignore[attr-defined]
         return len(shape.elts) if isinstance(shape, (ast.Tuple, ast.List)) else 1
-
-    def _dtype(self, node: ast.expr | None, where: ast.AST) -> int:
-        match node:
-            case ast.Attribute(attr="dtype", value=ast.Name() as tensor) if hasattr(tensor, "variable"):
-                return self.codes[tensor.variable]
-            case ast.Attribute(attr=name) | ast.Constant(value=name):
-                spelled: Any = name
-            case ast.Name(id=name):
-                spelled = name
-            case _:
-                spelled = None
-        try:
-            return dtypes.code_of(spelled)
-        except MXNetError as problem:
-            self.source.fail(where, str(problem))
 
     def _scalars(self) -> bool:
         """Go once through all assignments; tell whether a type has changed."""
@@ -157,7 +144,8 @@ class Types:
             new = found if old is None else joined(old, found)
             if new is None:
                 self.source.fail(
-                    node, f"variable {variable.name!r} changes its type from {old} to {found}; convert, as in {old}(...)"
+                    node,
+                    f"variable {variable.name!r} changes its type from {old} to {found}; convert, as in {old}(...)",
                 )
             changed |= new != old
             self.kinds[variable] = new
@@ -254,7 +242,9 @@ class Types:
             if not is_integer(kind):
                 self.source.fail(node, f"index {ast.unparse(item)} is of type {kind}, not an integer")
         if count != self.ranks[variable]:
-            self.source.fail(node, f"tensor {variable.name!r} needs all its {self.ranks[variable]} indices, {count} given")
+            self.source.fail(
+                node, f"tensor {variable.name!r} needs all its {self.ranks[variable]} indices, {count} given"
+            )
 
     def grid_rank(self, variable: Variable) -> int:
         """Return the number of loops that a grid's variable stands for."""
@@ -274,6 +264,29 @@ class Types:
         for kind in kinds[1:]:
             found = applied("+", found, kind)
         return found
+
+
+def declared_codes(source: Source, in_types: Sequence[int]) -> dict[Variable, int]:
+    """Return the type code of every tensor, from those of the inputs."""
+    found = dict(zip(source.inputs, in_types))
+    for variable in source.variables:
+        if variable.kind in ("output", "local"):
+            found[variable] = _declared_code(source, variable, found)
+    return found
+
+
+def _declared_code(source: Source, variable: Variable, known: dict[Variable, int]) -> int:
+    match variable.dtype:
+        case ast.Attribute(attr="dtype", value=ast.Name() as tensor) if hasattr(tensor, "variable"):
+            return known[tensor.variable]
+        case ast.Attribute(attr=name) | ast.Constant(value=name) | ast.Name(id=name):
+            spelled: Any = name
+        case _:
+            spelled = None
+    try:
+        return dtypes.code_of(spelled)
+    except MXNetError as problem:
+        source.fail(variable.node, str(problem))
 
 
 def comparison(op: ast.cmpop) -> str:
