@@ -5,10 +5,10 @@ Imports :mod:`mxop.errors`, :mod:`mxop._core`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from ..errors import DeviceError
+from ..errors import MXNetError
 
 Inferred = tuple[list[tuple[int, ...]], list[int]]
 
@@ -31,6 +31,8 @@ class Body:
         Whether the outputs are a tuple, even of one.
     assigned : tuple of (int, int)
         Pairs of an output and the input that it is assigned to.
+    for_gpu : bool
+        Whether an info says that it is for the GPU.
     """
 
     name = ""
@@ -40,6 +42,7 @@ class Body:
     n_outputs: int | None = None
     multiple = False
     assigned: tuple[tuple[int, int], ...] = ()
+    for_gpu = False
 
     def infer_shapes(self, shapes: Sequence[tuple[int, ...]], attributes: dict[str, Any]) -> Any:
         """Return the shapes of the outputs, None when ``out_shape`` must say."""
@@ -53,13 +56,23 @@ class Body:
         """Compute on NDArrays in C order."""
         raise NotImplementedError
 
-    def derive(self, owner: Any) -> Any:
-        """Return a ``bprop`` that was derived, or raise with the reason why there is none."""
-        self.fail_derivative(f"a {type(self).__name__} is not differentiated by itself")
+    def derive(self) -> Callable:
+        """Return a ``bprop`` that follows from what the body computes.
 
-    def fail_derivative(self, reason: str) -> NoReturn:
-        """Raise, saying how to give a bprop."""
-        raise DeviceError(reason)
+        Raises
+        ------
+        MXNetError
+            With the reason why there is none, and how to give one.
+        """
+        raise no_bprop(self.name, f"what a {type(self).__name__.lower()} computes is not known")
+
+
+def no_bprop(name: str, reason: str) -> MXNetError:
+    """Return the error that says how to give a bprop."""
+    return MXNetError(
+        f"Custom {name} has no gradient: {reason}; give it one with Custom(..., bprop=...), a function "
+        "bprop(*inputs, out, dout) that returns the tuple of the gradients of the inputs"
+    )
 
 
 def on_gpu(arrays: Sequence[Any]) -> bool:

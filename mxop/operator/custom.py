@@ -100,6 +100,7 @@ class Custom:
         declared = self.infos.declared_attrs()
         self.body = _make_body(func, func_type, declared)
         self.infos.name = self.name = self.body.name
+        self.body.for_gpu = "GPU" in self.infos.by_target
         names = [a["name"] for a in declared]
         declared = [*declared, *({"name": n} for n in self.body.attributes if n not in names)]
         self.params = parameters(self.name, declared)
@@ -338,7 +339,7 @@ class CustomOperator(External):
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
     ) -> list | None:
         if self.owner.bprop is None:
-            self.owner.bprop = self.owner.body.derive(self.owner)
+            self.owner.bprop = self.owner.body.derive()
         return super().grad(F, attrs, heads, inputs, outputs, needed)
 
     def run_backward(

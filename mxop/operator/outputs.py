@@ -141,6 +141,8 @@ class Outputs:
         have = [dtypes.NAMES[c] for c in codes]
         for info in self.infos.all:
             n = len(info["inputs"])
+            if info["dtype_format"] and all(p[0] for c in info["dtype_format"] for p in c):
+                self.infos.match(info, codes, [None] * len(info["outputs"]))  # raises, with those supported
             for combination in info["dtype_format"]:
                 outs = [p[0] for p in combination[n:]]
                 if n == len(have) and all(outs) and all(p[0] in ("", h) for p, h in zip(combination[:n], have)):

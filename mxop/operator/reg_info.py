@@ -358,7 +358,7 @@ class Infos:
             return None
         key = (target, tuple(in_types), tuple(out_types))
         if key not in self._matched:
-            self._matched[key] = self._match(info, in_types, out_types)
+            self._matched[key] = self.match(info, in_types, out_types)
         return self._matched[key]
 
     def _check_count(self, info: dict, n: int) -> None:
@@ -370,7 +370,8 @@ class Infos:
             names = ", ".join(str(p.get("name", p.get("index", "?"))) for p in ports)
             raise OpTypeError(f"Custom {self.name} takes {len(ports)} inputs ({names}) by its info, {n} given")
 
-    def _match(self, info: dict, in_types: Sequence[int], out_types: Sequence[int | None]) -> tuple:
+    def match(self, info: dict, in_types: Sequence[int], out_types: Sequence[int | None]) -> tuple:
+        """Return the combination of an info that fits, or raise."""
         n = len(info["inputs"])
         have = [dtypes.NAMES[t] for t in in_types]
         outs = [None if t is None else dtypes.NAMES[t] for t in out_types]
