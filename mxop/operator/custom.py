@@ -243,17 +243,17 @@ def _name_of(func: Any, func_type: str) -> str:
 
 def _make_body(func: Any, func_type: str, declared: list[dict]) -> Body:
     names = [a["name"] for a in declared]
-    if func_type == "pyfunc":
-        from .pyfunc import PyFunc
-
-        return PyFunc(func, names)
     if func_type == "aot":
         from .aot import Aot
 
         return Aot(func)
-    from .hybrid.body import Hybrid
+    from .hybrid.body import Hybrid, Kernel
 
-    return Hybrid(func, names)
+    if func_type == "pyfunc" and not isinstance(func, Kernel):
+        from .pyfunc import PyFunc
+
+        return PyFunc(func, names)
+    return Hybrid(func, names, as_python=func_type == "pyfunc")
 
 
 def _kind_of(values: Sequence[Any], name: str) -> type:

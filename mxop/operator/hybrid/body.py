@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,9 +23,13 @@ class Hybrid(Body):
         A :class:`Kernel`, or a function that becomes one.
     declared : sequence of str
         Attributes that the info declares.
+    as_python : bool
+        Run it as plain Python.
     """
 
-    def __init__(self, function: Callable, declared: Sequence[str] = ()):
+    _as_python = False
+
+    def __init__(self, function: Callable, declared: Sequence[str] = (), as_python: bool = False):
         if not callable(function):
             raise OpTypeError(f"Custom: func_type='hybrid' takes a function of the hybrid language, got {function!r}")
         if not isinstance(function, Kernel):
@@ -34,6 +39,7 @@ class Hybrid(Body):
             source = checked(read(function.__wrapped__), frozenset(declared))
         self._become(Program(source, function._plain))
         self.doc = function.__doc__ or ""
+        self._as_python = as_python
 
     def _become(self, program: Program) -> None:
         source = program.source
@@ -67,4 +73,8 @@ class Hybrid(Body):
 
             cuda.run(self.program, [a._gpu for a in inputs], [a._gpu for a in outputs], values)
             return
-        self.program.run([core.as_numpy(a) for a in inputs], [core.as_numpy(a) for a in outputs], values)
+        arrays = [core.as_numpy(a) for a in inputs], [core.as_numpy(a) for a in outputs]
+        if self._as_python or os.environ.get("MXOP_HYBRID") == "python":
+            self.program.run_as_python(*arrays, values)
+        else:
+            self.program.run(*arrays, values)

@@ -25,6 +25,8 @@ class Shapes:
     of : dict of Variable to list of intervals
     safe : bool
         Whether no index can be outside of its tensor (or negative).
+    empty : bool
+        Whether a tensor may have no elements.
     """
 
     def __init__(self, source: Source, shapes: Sequence[tuple[int, ...]], attributes: Sequence[Any]):
@@ -41,6 +43,7 @@ class Shapes:
         self.grids: dict[Variable, list[Interval]] = {}
         self.assigned = _assignment_counts(source)
         self.block(source.tree.body)
+        self.empty = any(low <= 0 for shape in self.of.values() for low, _ in shape or ())
 
     def results(self) -> list[tuple[int, ...]]:
         """Return the shapes of the outputs.

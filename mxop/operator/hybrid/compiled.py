@@ -16,6 +16,7 @@ import numpy as np
 
 from ..._kernels import interp
 from ...errors import DeviceError
+from .source import Source
 
 INSTALL = 'pip install "mxop[hybrid]"'
 _lock = threading.RLock()
@@ -59,12 +60,34 @@ def _helpers() -> dict[str, Any]:
         return a % b
 
     @inline
-    def ffloordiv(a, b):
-        return np.floor_divide(a, b)
+    def ffloordiv(a, b):  # as NumPy: the quotient that goes with the remainder
+        if b == 0:
+            return a / b
+        rest = np.fmod(a, b)
+        found = (a - rest) / b
+        if rest != 0 and (b < 0) != (rest < 0):
+            found -= 1
+        if found == 0:
+            return np.copysign(0 * b, a / b)
+        whole = np.floor(found)
+        return whole + 1 if found - whole > 0.5 else whole
 
     @inline
     def fmod(a, b):
-        return np.remainder(a, b)
+        rest = np.fmod(a, b)
+        if b == 0:
+            return rest
+        if rest == 0:
+            return np.copysign(rest, b)
+        return rest + b if (b < 0) != (rest < 0) else rest
+
+    @inline
+    def at(index, size, line, outside):
+        index = index + size if index < 0 else index
+        if index < 0 or index >= size:
+            outside[0] = line
+            return 0 * index
+        return index
 
     @inline
     def ipow(a, b):
@@ -109,7 +132,7 @@ def _helpers() -> dict[str, Any]:
         "isinf": np.isinf, "isfinite": np.isfinite, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc,
         "round": np.rint, "pow": np.power, "zeros": np.zeros, "prange": numba.prange, "bool_": np.bool_,
         "inf": np.inf, "nan": np.nan, "ifloordiv": ifloordiv, "imod": imod, "ffloordiv": ffloordiv,
-        "fmod": fmod, "ipow": ipow, "max": maximum, "min": minimum, "half": half,
+        "fmod": fmod, "ipow": ipow, "max": maximum, "min": minimum, "half": half, "at": at,
     }  # fmt: skip
     for kind in ("int8", "uint8", "int16", "int32", "int64", "float32", "float64"):
         names[kind] = getattr(np, kind)
@@ -124,38 +147,57 @@ _PARALLEL = {
 
 
 class Compiled:
-    """A translated kernel in up to four forms: with threads or without, with index checks or without."""
+    """A translated kernel, with the forms in which it has been needed.
 
-    def __init__(self, name: str, text: str, parallel: bool):
-        self.name, self.text, self.parallel = name, text, parallel
+    Parameters
+    ----------
+    source : Source
+    text : str
+        Without index checks.
+    checked : str
+        With them: it takes an array more, where it writes the line of an index that was outside.
+    parallel : bool
+        Whether there is a parallel loop.
+    """
+
+    def __init__(self, source: Source, text: str, checked: str, parallel: bool):
+        self.source, self.text, self.parallel = source, text, parallel
+        self._texts = {False: text, True: checked}
         self._forms: dict[tuple[bool, bool], Callable] = {}
-        self._function = _define(name, text)
 
     def form(self, threads: bool, checked: bool) -> Callable:
-        """Return one form, made on first use."""
-        found = self._forms.get((threads, checked))
+        """Return one form, compiled when it is first called."""
+        key = (threads, checked)
+        found = self._forms.get(key)
         if found is None:
             with _lock:
-                numba = require_numba(self.name)
+                numba = require_numba(self.source.name)
                 options: dict[str, Any] = {"parallel": _PARALLEL} if threads else {}
-                found = numba.njit(self._function, error_model="numpy", nogil=True, boundscheck=checked, **options)
-                self._forms[threads, checked] = found
+                function = _define(self.source.name, self._texts[checked])
+                found = self._forms[key] = numba.njit(function, error_model="numpy", nogil=True, **options)
         return found
 
     def __call__(self, safe: bool, *arguments: Any) -> None:
         """Run on arrays; `safe` says that no index can be outside."""
         threads = interp.get_num_threads() if self.parallel else 1
+        function = self.form(threads > 1, not safe)
+        outside = np.zeros(1, np.int64)
+        given = arguments if safe else (*arguments, outside)
         if threads == 1:
-            self.form(False, not safe)(*arguments)
-            return
-        function = self.form(True, not safe)
-        numba = require_numba(self.name)
-        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
-        if _needs_lock(numba):
-            with _parallel_lock:
-                function(*arguments)
+            function(*given)
         else:
+            _with_threads(require_numba(self.source.name), threads, function, given)
+        if outside[0]:
+            raise IndexError(self.source.message(int(outside[0]), "an index is outside of its tensor"))
+
+
+def _with_threads(numba: Any, threads: int, function: Callable, arguments: tuple) -> None:
+    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    if _needs_lock(numba):
+        with _parallel_lock:
             function(*arguments)
+    else:
+        function(*arguments)
 
 
 def _needs_lock(numba: Any) -> bool:

@@ -7,7 +7,6 @@ of the outputs, and a run on the memory of arrays.  Imports the other modules of
 from __future__ import annotations
 
 import functools
-import os
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -202,8 +201,9 @@ class Program:
 
         An input that the kernel assigns is left as it is: the output is what it would become.
         """
-        if os.environ.get("MXOP_HYBRID") == "python":
-            self._run_plain(inputs, outputs, attributes)
+        shapes = self.shapes([a.shape for a in inputs], attributes)
+        if shapes.empty and not shapes.safe:  # an index into a tensor without elements: nothing could stand in for it
+            self.run_as_python(inputs, outputs, attributes)
             return
         codes = tuple(dtypes.code_of(a.dtype) for a in inputs)
         ranks = tuple(a.ndim for a in inputs)
@@ -211,16 +211,16 @@ class Program:
         compiled = self._compiled.get(key)
         if compiled is None:
             compiled = self._compiled[key] = self._compile(codes, ranks, attributes)
-        safe = self.shapes([a.shape for a in inputs], attributes).safe
         arrays, back = self._arguments(inputs, outputs, attributes)
-        compiled(safe, *arrays)
+        compiled(shapes.safe, *arrays)
         for target, wide in back:
             target[...] = wide
 
     def _compile(self, codes: tuple, ranks: tuple, attributes: Sequence[Any]) -> Compiled:
         require_numba(self.source.name)
-        translated = Translator(self.types(codes, ranks, attributes))
-        return Compiled(self.source.name, translated.text, translated.parallel)
+        types = self.types(codes, ranks, attributes)
+        translated = Translator(types)
+        return Compiled(self.source, translated.text, Translator(types, checked=True).text, translated.parallel)
 
     def _arguments(
         self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], attributes: Sequence[Any]
@@ -252,9 +252,10 @@ class Program:
         arguments += [written[v] for v in source.results if v.kind == "output"]
         return arguments, back
 
-    def _run_plain(
+    def run_as_python(
         self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], attributes: Sequence[Any]
     ) -> None:
+        """Do what :meth:`run` does in plain Python."""
         arrays, numbers = iter(inputs), iter(attributes)
         given = [np.array(next(arrays)) if v.kind == "input" else next(numbers) for v in self.source.arguments]
         assert self._plain is not None

@@ -86,10 +86,13 @@ class Source:
 
     def fail(self, node: ast.AST | None, problem: str) -> NoReturn:
         """Raise for a place in the text."""
-        line = getattr(node, "lineno", self.tree.lineno)
+        raise HybridError(self.message(getattr(node, "lineno", self.tree.lineno), problem))
+
+    def message(self, line: int, problem: str) -> str:
+        """Return a message with a place in the text."""
         at = line - self.first
         text = self.lines[at].strip() if 0 <= at < len(self.lines) else ""
-        raise HybridError(f"{self.file}:{line}: kernel {self.name}: {problem}\n    {text}")
+        return f"{self.file}:{line}: kernel {self.name}: {problem}\n    {text}"
 
 
 def read(function: Callable) -> Source:

@@ -25,18 +25,25 @@ _ALWAYS_FLOAT = ("isnan", "isinf", "isfinite")
 class Translator:
     """Writes one kernel for one set of types.
 
+    Parameters
+    ----------
+    types : Types
+    checked : bool
+        Whether to check indices; the function then takes an array more, for the line of one that is outside.
+
     Attributes
     ----------
     text : str
-        A Python function whose arguments are the inputs, the attributes that are numbers, and the outputs.
+        A Python function whose arguments are the inputs and the attributes that are numbers, then the outputs.
     parallel : bool
         Whether it has a parallel loop.
     """
 
     prange = "_mx_prange"
 
-    def __init__(self, types: Types):
+    def __init__(self, types: Types, checked: bool = False):
         self.types, self.source = types, types.source
+        self.checked = checked
         self.parallel = False
         self.lines: list[str] = []
         self.depth = 0
@@ -63,7 +70,8 @@ class Translator:
         """Return the arguments of the compiled function: arguments of the kernel, then outputs that are none of them."""
         lists = [v for v in self.source.attributes if v not in self.types.kinds]
         names = [v.unique for v in self.source.arguments if v not in lists]
-        return names + [v.unique for v in self.source.results if v.kind == "output"]
+        names += [v.unique for v in self.source.results if v.kind == "output"]
+        return [*names, "_mx_outside"] if self.checked else names
 
     def function(self) -> str:
         self.line(f"def {self.source.name}({', '.join(self.parameters())}):")
@@ -357,6 +365,9 @@ class Translator:
                 items += [self.grid_index(grid, k) for k in range(self.types.grid_rank(grid))]
             else:
                 items.append(self.value(item)[0])
+        if self.checked:
+            name, line = variable.unique, node.lineno
+            items = [f"_mx_at({i}, {name}.shape[{k}], {line}, _mx_outside)" for k, i in enumerate(items)]
         return f"{variable.unique}[{', '.join(items) or '()'}]"
 
     def from_memory(self, text: str, tensor: Variable) -> str:

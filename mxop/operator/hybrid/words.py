@@ -128,9 +128,11 @@ def _plain(function: Callable) -> Callable:
     def call(*args: Any) -> Any:
         with np.errstate(all="ignore"):
             found = function(*args)
+            if isinstance(found, np.float16):  # NumPy's choice for int8
+                found = function(*(np.float32(a) if isinstance(a, np.generic) else a for a in args))
         if builtins.all(map(_weak, args)):
             return found.item() if isinstance(found, (np.generic, np.ndarray)) else found
-        return np.float32(found) if isinstance(found, np.float16) else found
+        return found
 
     call.__name__ = call.__qualname__ = function.__name__
     return call
