@@ -46,6 +46,7 @@ MODULES = {
     "mxop._core.native_library": "mxop/_core/native_library.pyx",
     "mxop._core.dispatch": "mxop/_core/dispatch.pyx",
     "mxop._core.prepare": "mxop/_core/prepare.pyx",
+    "mxop._core.strips": "mxop/_core/strips.pyx",
     "mxop._core.tape": "mxop/_core/tape.pyx",
     "mxop._core.core": "mxop/_core/core.pyx",
 }

@@ -1,7 +1,8 @@
 """Squared hinge loss as MindSpore's Custom over a NumPy function; its gradient is written with operators."""
 
-import mxop as mx
 import numpy as np
+
+import mxop as mx
 from mxop import nd
 
 

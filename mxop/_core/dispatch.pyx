@@ -26,7 +26,7 @@ from mxop._kernels import interp
 from mxop.errors import DeviceError, OpTypeError
 from mxop.formula import compile_program, input_
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
-from mxop.opdef.external import bind_open
+from mxop.opdef.binding import bind_open
 from mxop.opdef.reduction import _numpy_shape
 
 cdef enum:

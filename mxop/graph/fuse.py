@@ -13,20 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .. import dtypes
-from ..formula import Expr, const, input_, leaves, param, substitute
-from ..opdef import Attrs, Elementwise, Formula, Scalar
+from ..formula import Expr, input_, leaves, substitute
+from ..opdef import Attrs, Elementwise, Formula
+from .formulas import specialised
 from .infer import Known
 from .ir import NO_ATTRS, Entry, Graph, Node, topological
 from .recompute import calls_of
 from .rewrite import Moved, rebuilt
 
 MAX_INPUTS, MAX_OUTPUTS, MAX_INSTRUCTIONS = 12, 8, 64
-
-_INTEGER_RANGE = {
-    dtypes.UINT8: (0, 2**8 - 1), dtypes.INT8: (-(2**7), 2**7 - 1), dtypes.INT32: (-(2**31), 2**31 - 1),
-    dtypes.INT64: (-(2**53), 2**53),  # constants of a formula are doubles
-}  # fmt: skip
 
 
 def _inputs_of_region(*inputs):
@@ -71,16 +66,14 @@ class Piece:
     ----------
     kind : tuple
         What nodes of one region have in common: shape, type, phase.
-    formula : Formula
-    constants : dict of Expr to Expr
-        Values of the formula's parameters.
+    roots : tuple of Expr
+        The formula of each output.
     calls : int
-        Length of the formula.
+        Their length.
     """
 
     kind: tuple
-    formula: Formula
-    constants: dict[Expr, Expr]
+    roots: tuple[Expr, ...]
     calls: int
 
 
@@ -170,29 +163,8 @@ def _piece(node: Node, known: Known, phase: Callable[[Node], int]) -> Piece | No
     if not isinstance(op, Elementwise) or not node.inputs or node.control or getattr(op, "stateful", False):
         return None
     shape, code = known.shape((node, 0)), known.dtype((node, 0))
-    types = {known.dtype(e) for e in node.inputs} | {known.dtype((node, k)) for k in range(node.n_outputs)}
-    if types != {code} or code == dtypes.BOOL:
-        return None
-    formula = op.formula(node.attrs, len(node.inputs))
-    constants = _constants(node, formula, code)
-    if constants is None or formula.compute_type(code) != dtypes.COMPUTED_AS.get(code, code):
-        return None
-    return Piece((shape, code, phase(node)), formula, constants, calls_of(formula))
-
-
-def _constants(node: Node, formula: Formula, code: int) -> dict[Expr, Expr] | None:
-    """Return the values of a formula's parameters; None when the type of the data does not hold them."""
-    values = {}
-    for name in formula.params:
-        scalar = node.op.spec.by_name[name].kind is Scalar
-        value = node.attrs[name]
-        if scalar and code not in dtypes.FLOATS:
-            low, high = _INTEGER_RANGE[code]
-            if not low <= value <= high:  # NaN too
-                return None
-            value = int(value)
-        values[param(name, real=not scalar)] = const(float(value))
-    return values
+    roots = specialised(node, known)
+    return None if roots is None else Piece((shape, code, phase(node)), roots, calls_of(roots))
 
 
 def _chunks(region: list[Node], readers: dict[Entry, int], pieces: Pieces) -> list[tuple[Node, ...]]:
@@ -256,7 +228,7 @@ def _merge(unit: tuple[Node, ...], outside: list[Entry], pieces: Pieces, moved: 
     for node in unit:
         piece = pieces[node]
         operands = {input_(i): operand(e) for i, e in enumerate(node.inputs)}
-        for k, expr in enumerate(substitute(piece.formula.roots, operands | piece.constants)):
+        for k, expr in enumerate(substitute(piece.roots, operands)):
             value[node, k] = expr
     roots = tuple(dict.fromkeys(value[e] for e in outside))
     used = sorted({leaf.label for leaf in leaves(roots) if leaf.kind == "input"})

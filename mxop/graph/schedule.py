@@ -11,6 +11,7 @@ from typing import Any
 from .. import dtypes
 from .._core import core
 from ..opdef import contiguous_strides, registry
+from .constants import is_literal, is_small
 from .fuse import Fused
 from .infer import Known, located
 from .ir import Entry, Node
@@ -53,15 +54,21 @@ def allocate(shape: tuple[int, ...], code: int, like: Any = None) -> Any:
     return core.empty(shape, code)
 
 
-def build(phases: Sequence[Phase], known: Known, bound: dict[Node, Any], arena: Arena) -> tuple[list[Any], Plan]:
+def build(
+    phases: Sequence[Phase], known: Known, bound: dict[Node, Any], arena: Arena, share: bool = True
+) -> tuple[list[Any], Plan]:
     """Return a schedule for each phase, and the plan behind them.
 
     Parameters
     ----------
     bound : dict
         The array of each variable.
+    share : bool
+        Whether values that live at different times share memory.
     """
-    plan = make_plan(phases, known, {n for n, a in bound.items() if a._contiguous})
+    phases, bound = _without_constants(phases, known, bound, arena.like)
+    written = {n.inputs[i][0] for phase in phases for n in phase.nodes for i in n.mutated_inputs()}
+    plan = make_plan(phases, known, {n for n, a in bound.items() if a._contiguous and n not in written}, share)
     buffers = arena.take(plan.buffers)
     arrays: dict[Entry, Any] = {(node, 0): array for node, array in bound.items()}
 
@@ -89,6 +96,19 @@ def build(phases: Sequence[Phase], known: Known, bound: dict[Node, Any], arena: 
         calls += [copy_call(array_of(r.entry), r.array, r.req) for r in copies]
         schedules.append(core.Schedule(calls))
     return schedules, plan
+
+
+def _without_constants(
+    phases: Sequence[Phase], known: Known, bound: dict[Node, Any], like: Any
+) -> tuple[list[Phase], dict[Node, Any]]:
+    """Compute small constants now: they become arrays, as variables are."""
+    bound = dict(bound)
+    for node in [n for phase in phases for n in phase.nodes]:
+        if is_literal(node) and is_small(known.shape((node, 0))) and node not in bound:
+            array = allocate(known.shape((node, 0)), known.dtype((node, 0)), like)
+            prepared(node, [], [array], [1]).run()
+            bound[node] = array
+    return [Phase([n for n in phase.nodes if n.op is None or n not in bound], phase.results) for phase in phases], bound
 
 
 def seen_as(array: Any, shape: tuple[int, ...]) -> Any:
