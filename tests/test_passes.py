@@ -700,6 +700,35 @@ def test_constants_of_executors_are_computed_once():
     assert constant.forward()[0].asnumpy().tolist() == [0, 1, 2]
 
 
+# ---- where a node came from -----------------------------------------------------------------------------------------
+def test_errors_of_a_run_name_the_node_and_the_users_line():
+    from mxop.op import kernel, unregister
+
+    @kernel
+    def test_passes_failing(data, *, own: bool = True):
+        """It fails when it runs."""
+
+    test_passes_failing.shape(lambda data, own: data)
+
+    @test_passes_failing.cpu
+    def _(inputs, outputs, *, own):
+        raise mx.MXNetError("not today") if own else KeyError("not today")
+
+    try:
+        for own in (True, False):
+            line = inspect.currentframe().f_lineno + 1
+            y = sym.test_passes_failing(sym.exp(a), own=own, name="culprit") * 2
+            executor = y.bind(mx.cpu(), [nd.array([1.0])])
+            for monitored in (False, True):
+                executor.set_monitor_callback((lambda name, array: None) if monitored else None)
+                with pytest.raises(mx.MXNetError if own else KeyError, match="not today") as problem:
+                    executor.forward()
+                text = str(problem.value) + "".join(getattr(problem.value, "__notes__", ()))
+                assert "Error in operator culprit" in text and f"test_passes.py:{line}" in text
+    finally:
+        unregister("test_passes_failing")
+
+
 # ---- every rewriting keeps shapes, types, values and NaN, proven on random graphs -----------------------------------
 def _swapped(x):
     return sym.SwapAxis(sym.transpose(x) * 1.5, dim1=0, dim2=1)

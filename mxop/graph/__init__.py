@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .backends import backends, register_backend, unregister_backend
 from .expand import expand
 from .gradient import gradients
 from .infer import Known, Shapes, Types
 from .ir import Graph, Node, location, topological, variable
+from .partition import Backend
 from .passes import (
     Pass,
     PeepholePass,
@@ -28,9 +30,9 @@ from .passes import (
 from .verify import verify
 
 __all__ = [
-    "Executor", "Graph", "Known", "Node", "Pass", "PeepholePass", "RewritePass", "Shapes", "Types", "expand", "gradients",
-    "label", "list_passes", "location", "optimize", "register_pass", "skip", "switch_passes", "topological",
-    "unregister_pass", "variable", "verify", "visit",
+    "Backend", "Executor", "Graph", "Known", "Node", "Pass", "PeepholePass", "RewritePass", "Shapes", "Types", "backends",
+    "expand", "gradients", "label", "list_passes", "location", "optimize", "register_backend", "register_pass", "skip",
+    "switch_passes", "topological", "unregister_backend", "unregister_pass", "variable", "verify", "visit",
 ]  # fmt: skip
 
 

@@ -1,9 +1,7 @@
 """Fusion: regions of elementwise nodes become one formula, computed in one pass over memory.
 
-A region has one iteration space (the shape of its results) and one element type.  Its nodes lie at one *level*: the level
-grows along every edge that leaves a region, so a path that leaves a region never comes back, and regions can be run one
-after the other.  Limits keep a formula small enough for the interpreter's registers and the cache.
-Imports :mod:`.ir`, :mod:`.infer` and :mod:`mxop.opdef`.
+A region has one iteration space (the shape of its results) and one element type.  Limits keep a formula small enough for
+the interpreter's registers and the cache.  Imports :mod:`.ir`, :mod:`.infer`, :mod:`.regions` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -11,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from ..formula import Expr, input_, leaves, substitute
 from ..opdef import Attrs, Elementwise, Formula
 from .formulas import specialised
 from .infer import Known
-from .ir import NO_ATTRS, Entry, Graph, Node, topological
+from .ir import NO_ATTRS, Entry, Graph, Node
 from .recompute import calls_of
+from .regions import convex_regions, in_order
 from .rewrite import Moved, rebuilt
 
 MAX_INPUTS, MAX_OUTPUTS, MAX_INSTRUCTIONS = 12, 8, 64
@@ -91,19 +89,10 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     readers = Counter(e for node in graph.nodes for e in node.inputs)
     readers.update(graph.outputs)
     pieces: Pieces = {node: _piece(node, known, phase) for node in graph.nodes}
-    units = [members for region in _regions(graph, pieces) for members in _chunks(region, readers, pieces)]
-    unit_of = {node: i for i, unit in enumerate(units) for node in unit}
-    for node in graph.nodes:
-        if node not in unit_of:
-            unit_of[node] = len(units)
-            units.append((node,))
-
-    def needs(i: int) -> list[int]:
-        return [unit_of[n] for node in units[i] for n in node.needs() if unit_of[n] != i]
-
+    regions = convex_regions(graph, {node: piece and piece.kind for node, piece in pieces.items()})
+    units = [members for region in regions if len(region) > 1 for members in _chunks(region, readers, pieces)]
     moved: Moved = {}
-    for i in topological((unit_of[n] for n, _ in graph.outputs), needs):
-        unit = units[i]
+    for unit in in_order(graph, units):
         if len(unit) > 1:
             _merge(unit, _outside(unit, readers), pieces, moved, known)
             continue
@@ -116,51 +105,10 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     return Graph(moved.get(e, e) for e in graph.outputs)
 
 
-def _regions(graph: Graph, pieces: Pieces) -> list[list[Node]]:
-    """Return the connected sets of nodes that could be one formula, but for its size."""
-    kind = {node: piece and piece.kind for node, piece in pieces.items()}
-    level = _levels(graph, kind)
-    parent = {node: node for node in graph.nodes}
-
-    def root(node: Node) -> Node:
-        while parent[node] is not node:
-            parent[node] = node = parent[parent[node]]
-        return node
-
-    for node in graph.nodes:
-        for n, _ in node.inputs:
-            if kind[node] is not None and kind[n] == kind[node] and level[n] == level[node]:
-                parent[root(n)] = root(node)
-    regions: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        if kind[node] is not None:
-            regions.setdefault(root(node), []).append(node)
-    return [members for members in regions.values() if len(members) > 1]
-
-
-def _levels(graph: Graph, kind: dict[Node, Any]) -> dict[Node, int]:
-    """Return a level for each node: equal or higher along edges between equal kinds, higher along all others."""
-    level: dict[Node, int] = {}
-    readers: dict[Node, list[Node]] = {node: [] for node in graph.nodes}
-
-    def step(above: Node, below: Node) -> int:
-        return kind[above] is None or kind[above] != kind[below]
-
-    for node in graph.nodes:
-        level[node] = max((level[n] + step(node, n) for n in node.needs()), default=0)
-        for n in node.needs():
-            readers[n].append(node)
-    for node in reversed(graph.nodes):  # wait for a reader of the same kind, where that delays nobody
-        latest = min((level[r] - step(r, node) for r in readers[node]), default=0)
-        if latest > level[node] and any(level[r] == latest and not step(r, node) for r in readers[node]):
-            level[node] = latest
-    return level
-
-
 def _piece(node: Node, known: Known, phase: Callable[[Node], int]) -> Piece | None:
     """Return what a node adds to a region, or None when it cannot be part of one."""
     op = node.op
-    if not isinstance(op, Elementwise) or not node.inputs or node.control or getattr(op, "stateful", False):
+    if not isinstance(op, Elementwise) or not node.inputs or node.control or op.stateful:
         return None
     shape, code = known.shape((node, 0)), known.dtype((node, 0))
     roots = specialised(node, known)

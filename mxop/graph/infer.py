@@ -334,6 +334,11 @@ def inside(op: Operator, attrs: Any, n_inputs: int) -> tuple[Graph, list[Node]]:
 def expand_infer(op: Operator, attrs: Any, ins: list, outs: list, what: str) -> tuple[list, list]:
     """Infer a composite's shapes or types through the operators inside."""
     graph, inputs = inside(op, attrs, len(ins))
+    return solved_inside(graph, inputs, ins, outs, what)
+
+
+def solved_inside(graph: Graph, inputs: list[Node], ins: list, outs: list, what: str) -> tuple[list, list]:
+    """Infer the shapes or types of an operator that stands for a graph."""
     solver: Solver = Shapes(graph) if what == "shape" else Types(graph)
     for node, value in zip(inputs, ins, strict=True):
         if node in solver and value != solver.unknown:

@@ -69,7 +69,7 @@ def _costs(forward: list[Node], kept: set[Entry], wanted: set[Entry], known: Kno
 
 
 def _cheap(node: Node, known: Known) -> bool:
-    if not isinstance(node.op, Elementwise) or not node.inputs or getattr(node.op, "stateful", False):
+    if not isinstance(node.op, Elementwise) or not node.inputs or node.op.stateful:
         return False
     shape = known.shape((node, 0))
     if known.dtype((node, 0)) not in dtypes.FLOATS or any(known.shape(e) != shape for e in node.inputs):

@@ -6,15 +6,17 @@ Imports :mod:`.plan`, :mod:`.fuse` and :mod:`mxop._core`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from .. import dtypes
 from .._core import core
+from ..errors import MXNetError
 from ..opdef import contiguous_strides, registry
 from .constants import is_literal, is_small
 from .fuse import Fused
 from .infer import Known, located
-from .ir import Entry, Node
+from .ir import Entry, Node, describe
 from .plan import Phase, Plan, make_plan
 
 
@@ -86,16 +88,32 @@ def build(
 
     schedules = []
     for phase, copies in zip(phases, plan.copies, strict=True):
-        calls = []
+        calls, made_for = [], []
         for node in phase.nodes:
             if node.op is None or (node, 0) in plan.alias:
                 continue
             outputs = [(node, k) for k in range(node.n_outputs)]
             reqs = [plan.homes[e].req for e in outputs]
             calls.append(prepared(node, [array_of(e) for e in node.inputs], [array_of(e) for e in outputs], reqs))
+            made_for.append(node)
         calls += [copy_call(array_of(r.entry), r.array, r.req) for r in copies]
-        schedules.append(core.Schedule(calls))
+        schedules.append(core.Schedule(calls, partial(_explained, made_for)))
     return schedules, plan
+
+
+def _explained(nodes: list[Node], i: int, problem: Exception) -> Exception:
+    return explained(nodes[i] if i < len(nodes) else None, problem)  # None: a copy
+
+
+def explained(node: Node | None, problem: Exception) -> Exception:
+    """Return an error of a call with the node that it was for."""
+    if node is None:
+        return problem
+    if isinstance(problem, MXNetError):
+        found = located(problem, node)
+        return found.with_traceback(problem.__traceback__)
+    problem.add_note(f"Error in operator {node.name}: in {describe(node)}")
+    return problem
 
 
 def _without_constants(

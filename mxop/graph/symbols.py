@@ -34,6 +34,16 @@ def namespace() -> Any:
     return import_module("mxop.symbol")
 
 
+def to_json(entries: Sequence[Entry]) -> str:
+    """Return a graph as MXNet's JSON."""
+    return symbol(entries).tojson(remove_amp_cast=False)
+
+
+def from_json(text: str) -> Any:
+    """Return the symbol of a JSON text."""
+    return namespace().load_json(text)
+
+
 def scope() -> AbstractContextManager:
     """Return a scope in which making symbols leaves the user's names and attributes alone."""
     return _operands().own_names()

@@ -106,6 +106,37 @@ def optimize(symbol: Any, passes: Any, type_dict: Any, shapes: Mapping[str, Any]
     return run_passes(graph, Known.solve(graph, given, partial=True), chosen).outputs
 
 
+def optimize_for(symbol: Any, backend: str, args: Any, aux: Any, ctx: Any, options: dict[str, Any]) -> Any:
+    """See ``Symbol.optimize_for``."""
+    from ..graph.partition import optimize_for
+
+    _check_context(ctx)
+    graph = Graph(symbol._entries)
+    arguments, states = graph.arguments()
+    args = _named("args", args, [n.name for n in arguments])
+    aux = _named("aux", aux, [n.name for n in states])
+    found = optimize_for(symbol, backend, args, aux, ctx, options)
+    if not isinstance(found, type(symbol)) and not hasattr(found, "_entries"):
+        raise OpTypeError(f"backend {backend!r} returned {found!r}; expected a Symbol")
+    return found
+
+
+def _named(what: str, given: Any, names: list[str]) -> Any:
+    """Return arrays by name: a dict as it is, a list as a dict."""
+    if given is None or isinstance(given, dict):
+        arrays = given
+    elif isinstance(given, (list, tuple)) and len(given) == len(names):
+        arrays = {name: array for name, array in zip(names, given, strict=True) if array is not None}
+    else:
+        raise OpTypeError(
+            f"optimize_for: {what} is {given!r}; expected a dict, or a list of {len(names)}: {', '.join(names)}"
+        )
+    for name, array in (arrays or {}).items():
+        if not hasattr(array, "dtype_code"):
+            raise OpTypeError(f"optimize_for: {what}[{name!r}] is {array!r}; only NDArrays are accepted")
+    return arrays
+
+
 def gradient(symbol: Any, wrt: Sequence[str]) -> list[Entry]:
     """See ``Symbol.gradient``."""
     if isinstance(wrt, str):

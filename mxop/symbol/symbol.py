@@ -337,10 +337,31 @@ class Symbol(Arithmetic):
         --------
         >>> import mxop as mx
         >>> x = mx.sym.Variable('x')
-        >>> (mx.sym.log(mx.sym.softmax(x)) * 1).optimize(x=(2, 3)).get_internals().list_outputs()
-        ['x', 'log0_output']
+        >>> y = mx.sym.log(mx.sym.softmax(x), name='y') * 1
+        >>> y.optimize(x=(2, 3)).get_internals().list_outputs()
+        ['x', 'y_output']
         """
         return Symbol(binding.optimize(self, passes, type_dict, shapes))
+
+    def optimize_for(self, backend: str, args: Any = None, aux: Any = None, ctx: Any = None, **options: Any) -> Symbol:
+        """Return the symbol as a backend wants it: changed, or with parts that the backend runs itself.
+
+        Parameters
+        ----------
+        backend : str
+            A registered name; see ``mx.graph.backends()``, ``mx.graph.register_backend`` and ``mx.library.load``.
+        args, aux : dict of str to NDArray, or list of NDArray, optional
+            Arguments and auxiliary states.  They tell shapes and types; to a dict, the backend may add new ones.
+        ctx : Context, optional
+        **options
+            For the backend.
+
+        Raises
+        ------
+        OpLookupError
+            When there is no such backend.
+        """
+        return binding.optimize_for(self, backend, args, aux, ctx, options)
 
     def eval(self, ctx: Any = None, **kwargs: Any) -> list[Any]:
         """Compute the outputs from arrays given by argument name."""

@@ -71,9 +71,9 @@ class PeepholePass(Rewriting, metaclass=_Prepared):
     ...     def root_of_square(self, node, x):
     ...         if x.op_name == 'square':
     ...             self.replace(node, mx.sym.abs(x.inputs[0]))
-    >>> y = mx.sym.sqrt(mx.sym.square(mx.sym.Variable('x')))
+    >>> y = mx.sym.sqrt(mx.sym.square(mx.sym.Variable('x')), name='root')
     >>> y.optimize([SquareRoots]).get_internals().list_outputs()
-    ['x', 'sqrt0_output']
+    ['x', 'root_output']
     """
 
     _rules: tuple[Rule, ...] = ()
