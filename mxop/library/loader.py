@@ -141,8 +141,8 @@ def _entry(handle: Any, file: Path) -> int:
 
 
 def _register(found: Library) -> None:
+    _check_names(found.path, [native.name for native in found.native.operators])
     operators = [LibraryOperator(native) for native in found.native.operators]
-    _check_names(found.path, [op.name for op in operators])
     for op in operators:
         if op.native.gradient is not None:
             _check_gradient(op, operators)

@@ -107,10 +107,13 @@ class LibraryOperator(External):
         """Refuse an operator that wants sparse arrays."""
         if bound.dense or not bound.has_infer_storage:
             return
-        found = bound.infer_codes(True, [0] * n_inputs, [0] * n_outputs)
+        where = f"operator {self.name} of library {self.native.library}"
+        try:
+            found = bound.infer_codes(True, [0] * n_inputs, [0] * n_outputs)
+        except MXNetError as problem:
+            raise MXNetError(f"{where} does not take dense arrays, and mxop has no others\n{problem}") from None
         if any(found[0]) or any(found[1]):
-            raise MXNetError(f"operator {self.name} of library {self.native.library} makes sparse arrays (setInferSType); "
-                             f"mxop has dense arrays only")  # fmt: skip
+            raise MXNetError(f"{where} makes sparse arrays (setInferSType), and mxop has dense ones only")
         bound.dense = True
 
     # ---- a call ---------------------------------------------------------------------------------------------------------

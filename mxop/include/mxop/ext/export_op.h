@@ -74,7 +74,7 @@ template <>
 struct ShapeForm<unsigned int> {
   static unsigned int unknown_dim() { return 0; }
   static void set_unknown_rank(std::vector<unsigned int>* shape) { shape->clear(); }
-  static bool unknown_rank(const std::vector<unsigned int>& shape) { return shape.empty(); }
+  static bool unknown_rank(const std::vector<unsigned int>& shape, bool scalars) { return shape.empty() && !scalars; }
   static unsigned int to(int64_t dim) {
     if (dim > INT64_C(0xFFFFFFFF))
       throw std::runtime_error("a dimension of " + std::to_string(dim) +
@@ -91,7 +91,9 @@ template <>
 struct ShapeForm<int64_t> {
   static int64_t unknown_dim() { return kUnknownDim; }
   static void set_unknown_rank(std::vector<int64_t>* shape) { shape->assign(1, kUnknownRank); }
-  static bool unknown_rank(const std::vector<int64_t>& shape) { return shape.size() == 1 && shape[0] == kUnknownRank; }
+  static bool unknown_rank(const std::vector<int64_t>& shape, bool) {
+    return shape.size() == 1 && shape[0] == kUnknownRank;
+  }
   static int64_t to(int64_t dim) { return dim; }
   static int64_t from(int64_t dim) { return dim; }
 };
@@ -121,11 +123,11 @@ inline std::vector<std::vector<Dim>> to_vectors(int32_t n, const MXOPShape* shap
 }
 
 template <typename Dim>
-inline void from_vectors(const std::vector<std::vector<Dim>>& vectors, bool literal, MXOPShape* shapes) {
+inline void from_vectors(const std::vector<std::vector<Dim>>& vectors, bool literal, bool scalars, MXOPShape* shapes) {
   typedef ShapeForm<Dim> Form;
   for (size_t i = 0; i < vectors.size(); ++i) {
     const std::vector<Dim>& one = vectors[i];
-    if (Form::unknown_rank(one) && !literal) {
+    if (Form::unknown_rank(one, scalars)) {
       shapes[i].ndim = -1;
       continue;
     }
@@ -141,14 +143,17 @@ template <typename Dim>
 inline MXReturnValue infer_shapes(MXReturnValue (*function)(const MXAttrs&, std::vector<std::vector<Dim>>*,
                                                            std::vector<std::vector<Dim>>*),
                                   void* bound, int32_t n_inputs, MXOPShape* inputs, int32_t n_outputs, MXOPShape* outputs) {
-  /* with all inputs known, 0 and () are a size and a shape; before that they are MXNet's "not known" */
+  /* With all inputs known, 0 is a size, and where one of them is a scalar, () is a shape: otherwise they are MXNet's "not
+   * known". */
   const bool literal = complete(n_inputs, inputs);
+  bool scalars = false;
+  for (int32_t i = 0; i < n_inputs; ++i) scalars = scalars || (literal && inputs[i].ndim == 0);
   std::vector<std::vector<Dim>> ins = to_vectors<Dim>(n_inputs, inputs), outs = to_vectors<Dim>(n_outputs, outputs);
   if (function(attrs_of(bound), &ins, &outs) != MX_SUCCESS) return MX_FAIL;
   if (ins.size() != static_cast<size_t>(n_inputs) || outs.size() != static_cast<size_t>(n_outputs))
     return complain("it changed the number of inputs or outputs");
-  from_vectors(ins, literal, inputs);
-  from_vectors(outs, literal, outputs);
+  from_vectors(ins, literal, scalars, inputs);
+  from_vectors(outs, literal, scalars, outputs);
   return MX_SUCCESS;
 }
 
