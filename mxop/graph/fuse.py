@@ -187,7 +187,7 @@ def _merge(unit: tuple[Node, ...], results: list[Entry], pieces: Pieces, moved: 
     renumbered = {input_(old): input_(new) for new, old in enumerate(used)}
     last, shape, code = unit[-1], known.shape(results[0]), known.dtype(results[0])
     op = Fused(tuple(substitute(roots, renumbered)), unit, shape, code)
-    op.results = tuple(next(e for e in outside if value[e] is r) for r in roots)
+    op.results = tuple(next(e for e in results if value[e] is r) for r in roots)
     new = Node(op, NO_ATTRS, tuple(inputs[i] for i in used), f"{last.name}_fused", None, last.source, last.order)
     known.put(new, [shape] * len(roots), [code] * len(roots))
     for entry in results:
