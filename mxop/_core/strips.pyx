@@ -74,6 +74,11 @@ cdef class StripCall(Call):
         free(self.offsets)
         free(self.scalars)
 
+    @property
+    def source(self):
+        """The listings of the stages."""
+        return "\n".join([f"stage {k}:\n{text}" for k, text in enumerate(self.sources)])
+
     cdef int execute(self) except -1:
         cdef int threads = threads_for(self.total_bytes), t
         cdef Py_ssize_t blocks = (self.rows + self.block_rows - 1) // self.block_rows

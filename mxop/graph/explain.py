@@ -21,6 +21,7 @@ from .ir import Entry, Graph, Node, location
 from .listing import formula_of, value_name
 from .plan import ADD, NULL, Home, Plan, Result, size_of
 from .rows import Buffer, Row, Tenant, Value, bytes_text, time_text
+from .strips import Strip
 
 
 class Explanation:
@@ -90,7 +91,7 @@ class Explanation:
         reqs = [self._plan.homes[e].req for e in outputs]
         read = {self._places.of(e): self._value(e, 1) for e in _read(node)}
         written = [self._value(e, {NULL: 0, ADD: 2}.get(req, 1)) for e, req in zip(outputs, reqs, strict=True)]
-        fused = isinstance(node.op, Fused)
+        fused = isinstance(node.op, (Fused, Strip))
         members = node.op.members if fused else (node,)
         return Row(
             step, phase, "fused" if fused else "operator", " ".join(m.op.name for m in members),

@@ -16,12 +16,13 @@ from ..opdef.params import to_string
 from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Node
+from .strips import Strip
 
 
 def value_name(entry: Entry) -> str:
     """Return how texts call a value: the node, and the output where there are several."""
     node, k = entry
-    if isinstance(node.op, Fused):
+    if isinstance(node.op, (Fused, Strip)):
         return value_name(node.op.results[k])
     return node.name if node.n_outputs == 1 else f"{node.name}[{k}]"
 
@@ -35,6 +36,8 @@ def formula_of(node: Node) -> list[str]:
         return readable(formula.roots, _names(formula, node, operands), results)
     if isinstance(op, Reduction):
         return _reduction_lines(node, operands[0], results[0])
+    if isinstance(op, Strip):
+        return _strip_lines(op, [*operands, *results])
     params = [
         f"{p.name}={to_string(p, node.attrs[p.name])}"
         for p in op.spec.params
@@ -63,6 +66,25 @@ def _reduction_lines(node: Node, operand: str, result: str) -> list[str]:
     if final is None:
         return [f"{result} = {combined}"]
     return readable(final.roots, {input_(0): combined, input_(1): "count"}, [result])
+
+
+def _strip_lines(op: Strip, names: list[str]) -> list[str]:
+    """Return a line for each value of a strip; those that never reach memory are called ``row0``, ``row1``..."""
+
+    def name(k: int) -> str:
+        return names[k] if k >= 0 else f"row{~k}"
+
+    lines = []
+    for stage in op.stages:
+        operands = {input_(i): name(k) for i, k in enumerate(stage.inputs)}
+        results = [name(k) for k in stage.outputs]
+        if stage.combine is None:
+            lines += readable(stage.roots, operands, results)
+        else:
+            inner = readable(stage.roots, operands, ["?"])[-1].removeprefix("? = ")
+            combine = {"add": "sum", "mul": "product"}.get(stage.combine, stage.combine)
+            lines.append(f"{results[0]} = {combine}({inner} over each row)")
+    return lines
 
 
 # ---- programs and kernels -------------------------------------------------------------------------------------------
