@@ -40,10 +40,15 @@ def test_headers_are_where_get_include_says():
 @pytest.mark.parametrize("include", ["", "mxop", "mxnet"])
 def test_headers_compile(tmp_path, standard, include):
     source = tmp_path / "a.cc"
-    source.write_text('#include "lib_api.h"\n' + ("" if include else '#include "mxnet/lib_api.h"\n#include "mxop/lib_api.h"\n'))
+    source.write_text(
+        '#include "lib_api.h"\n' + ("" if include else '#include "mxnet/lib_api.h"\n#include "mxop/lib_api.h"\n')
+    )
     command = [COMPILER, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
     done = subprocess.run(
-        [*command, "-I", os.path.join(mx.get_include(), include), str(source)], capture_output=True, text=True, check=False
+        [*command, "-I", os.path.join(mx.get_include(), include), str(source)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 
@@ -142,5 +147,3 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     source = tmp_path / "a.c"
     source.write_text("int value(void) { return 1; }\n")
     assert Path(mx.library.build(source)).is_file()
-
-

@@ -98,9 +98,15 @@ def elf(machine=62, kind=3, bits=2, order=1, parts=((1, 0, 64),)):
         (elf(parts=((1, 0, 10**6),)) + bytes(500), "cut off"),
         (elf(parts=((1, 2**63, 2**63),)) + bytes(500), "cut off"),
         (elf(parts=((1, 0, 64),) * 5)[:200], "cut off"),
-        (b"MZ" + bytes(58) + struct.pack("<I", 64) + b"PE\0\0" + struct.pack("<H", 0x8664) + bytes(200), "another system"),
+        (
+            b"MZ" + bytes(58) + struct.pack("<I", 64) + b"PE\0\0" + struct.pack("<H", 0x8664) + bytes(200),
+            "another system",
+        ),
         (b"\xcf\xfa\xed\xfe" + struct.pack("<IIIII", 0x0100000C, 0, 6, 3, 100) + bytes(200), "Mach-O for aarch64"),
-        (b"\xca\xfe\xba\xbe" + struct.pack(">I", 1) + struct.pack(">IIIII", 7, 0, 0, 0, 0) + bytes(99), "Mach-O for x86"),
+        (
+            b"\xca\xfe\xba\xbe" + struct.pack(">I", 1) + struct.pack(">IIIII", 7, 0, 0, 0, 0) + bytes(99),
+            "Mach-O for x86",
+        ),
     ],
 )
 def test_a_library_of_another_machine_or_system(untouched, tmp_path, content, message):
@@ -139,7 +145,10 @@ def test_a_library_cut_off_anywhere(untouched, tmp_path):
 def test_libraries_of_something_else(untouched, tmp_path):
     refused(compiled("int nothing_of_ours() {\n return 1; }", tmp_path), "exports no mxop_library_v1")
     refused(compiled('extern "C" {\nint _opRegSize() { return 0; } }', tmp_path), r"MXNet's own lib_api.h.*get_include")
-    refused(compiled('extern "C" int not_there();\nint f() { return not_there(); }', tmp_path), "cannot be loaded.*not_there")
+    refused(
+        compiled('extern "C" int not_there();\nint f() { return not_there(); }', tmp_path),
+        "cannot be loaded.*not_there",
+    )
 
 
 HOSTILE = [
@@ -225,7 +234,9 @@ def test_initialize_in_cpp(untouched, tmp_path):
     refused(path, r"failed to initialize.*version 10901 is too old")  # the second time too
     refused(compiled(source % 'throw std::runtime_error("no key");', tmp_path), "failed to initialize: no key")
     assert not hasattr(mx.nd, "never_there")
-    wrong = (source % "return MX_SUCCESS;").replace('setForward(copy, "cpu")', 'setForward(copy, "cpu").setForward(copy, "cpu")')
+    wrong = (source % "return MX_SUCCESS;").replace(
+        'setForward(copy, "cpu")', 'setForward(copy, "cpu").setForward(copy, "cpu")'
+    )
     refused(compiled(wrong, tmp_path), "never_there: setForward is called twice for context 'cpu'")
     wrong = (source % "return MX_SUCCESS;").replace('"cpu"', '"tpu"')
     refused(compiled(wrong, tmp_path), "never_there: setForward: context 'tpu'")
@@ -243,7 +254,9 @@ def test_a_library_in_plain_c(library, tmp_path, monkeypatch, capsys):  # noqa: 
     monkeypatch.chdir(tmp_path)
     mx.library.load("libplain.so")  # a relative path
     said = capsys.readouterr().out
-    assert re.search(r"Found 3 operators in library\n\tOp\[0\] c_scale\n\tOp\[1\] c_scale_gradient\n\tOp\[2\] c_count", said)
+    assert re.search(
+        r"Found 3 operators in library\n\tOp\[0\] c_scale\n\tOp\[1\] c_scale_gradient\n\tOp\[2\] c_count", said
+    )
     mx.library.load(tmp_path / "libplain.so", verbose=False)  # again, by another path
     assert capsys.readouterr().out == ""
     assert mx.library.loaded().count(str((tmp_path / "libplain.so").resolve())) == 1
