@@ -43,6 +43,7 @@ MODULES = {
     "mxop._core.external": "mxop/_core/external.pyx",
     "mxop._core.native_host": "mxop/_core/native_host.pyx",
     "mxop._core.native": "mxop/_core/native.pyx",
+    "mxop._core.native_graph": "mxop/_core/native_graph.pyx",
     "mxop._core.native_library": "mxop/_core/native_library.pyx",
     "mxop._core.dispatch": "mxop/_core/dispatch.pyx",
     "mxop._core.prepare": "mxop/_core/prepare.pyx",

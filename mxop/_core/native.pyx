@@ -41,11 +41,11 @@ cdef NativeOp native_op(const MXOPOperator* given, str library):
                <Py_ssize_t>(<char*>&made.table.run - <char*>&made.table) + sizeof(void*), what)
     made.given, made.library = given, library
     made.name = table_text(made.table.name, 200, f"{what}: name")
-    made.doc = "" if made.table.doc == NULL else table_text(made.table.doc, 1 << 20, f"operator {made.name}: doc")
+    made.doc = "" if made.table.doc == NULL else table_text(made.table.doc, 1 << 20, f"library {library}: operator {made.name}: doc")
     made.gradient = None if made.table.gradient == NULL else table_text(
-        made.table.gradient, 200, f"operator {made.name}: gradient")
+        made.table.gradient, 200, f"library {library}: operator {made.name}: gradient")
     names = "" if made.table.input_names == NULL else table_text(
-        made.table.input_names, 1 << 16, f"operator {made.name}: input_names")
+        made.table.input_names, 1 << 16, f"library {library}: operator {made.name}: input_names")
     made.input_names = tuple([n.strip() for n in names.split(",") if n.strip()])
     made.bounds, made.calls = {}, {}
     if made.table.bind == NULL or made.table.run == NULL:
@@ -259,6 +259,10 @@ cdef class Bound:
         if self.handle != NULL and self.native.table.unbind != NULL:
             with nogil:
                 self.native.table.unbind(self.native.given, self.handle)
+
+    def set_counts(self, int n_inputs, int n_outputs):
+        """Tell how many inputs and outputs there are, where the library left it open."""
+        self.n_inputs, self.n_outputs = n_inputs, n_outputs
 
     def find_mutated(self):
         """Return the positions of the inputs that are states."""

@@ -1,22 +1,23 @@
 """What a compiled library has: read from the table that its entry point returns.
 
-May import :mod:`.native`, :mod:`.native_host`.
+May import :mod:`.native`, :mod:`.native_graph`, :mod:`.native_host`.
 """
 from libc.stdint cimport int32_t
 
 from mxop._core.abi cimport MXOP_ABI_VERSION, MXOPEntry, MXOPHost, MXOPLibrary
 from mxop._core.native cimport native_op
+from mxop._core.native_graph cimport native_partitioner, native_pass
 from mxop._core.native_host cimport copy_table, failure, host, table_text
 
 from mxop._core import native_host
 from mxop.errors import MXNetError
 
 cdef enum:
-    MANY = 65536                # operators of one library: more is a mistake
+    MANY = 65536                # operators (or passes) of one library: more is a mistake
 
 
 cdef class NativeLibrary:
-    """A library's operators, as far as they could be read.
+    """A library's operators, passes and partitioners.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ cdef class NativeLibrary:
     cdef const MXOPLibrary* given
     cdef MXOPLibrary table
     cdef readonly str label, compiler
-    cdef readonly list operators
+    cdef readonly list operators, passes, partitioners
 
     def __init__(self, size_t address, str label):
         cdef MXOPEntry entry = <MXOPEntry><void*>address
@@ -65,12 +66,17 @@ cdef class NativeLibrary:
             if failed:
                 raise MXNetError(f"library {self.label} failed to initialize: {failure()}")
         self.read_table()
-        self.operators = self.read_operators()
+        self.read_lists()
 
-    def read_operators(self):
+    def read_lists(self):
         cdef int k
         self.check_count("operators", self.table.n_operators, self.table.operators != NULL)
-        return [native_op(self.table.operators[k], self.label) for k in range(self.table.n_operators)]
+        self.check_count("graph passes", self.table.n_passes, self.table.passes != NULL)
+        self.check_count("partitioners", self.table.n_partitioners, self.table.partitioners != NULL)
+        self.operators = [native_op(self.table.operators[k], self.label) for k in range(self.table.n_operators)]
+        self.passes = [native_pass(self.table.passes[k], self.label) for k in range(self.table.n_passes)]
+        self.partitioners = [native_partitioner(self.table.partitioners[k], self.label)
+                             for k in range(self.table.n_partitioners)]
 
     def check_count(self, str what, int count, bint listed):
         if not 0 <= count <= MANY or (count and not listed):

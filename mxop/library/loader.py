@@ -1,6 +1,6 @@
 """Loading a compiled library: look at the file, open it, read what it has, register all of it or nothing.
 
-May import :mod:`.binary`, :mod:`.operator`, :mod:`mxop._core`, :mod:`mxop.opdef`.
+May import :mod:`.binary`, :mod:`.operator`, :mod:`.graphs`, :mod:`.partition`, :mod:`mxop._core`, :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,14 @@ from typing import Any
 
 from .._core import dispatch, native_host, native_library
 from ..errors import MXNetError
+from ..graph.backends import backends as known_backends
+from ..graph.backends import register_backend, unregister_backend
 from ..opdef import registry
 from . import binary
+from .graphs import Pass
 from .operator import LibraryOperator
+from .partition import Partitioner
+from .subgraph import SubgraphOperator
 
 _ENTRY, _MXNET_ENTRY = "mxop_library_v1", "_opRegSize"
 
@@ -30,6 +35,7 @@ class Library:
     handle: Any  # ctypes keeps it open: libraries are never unloaded
     native: native_library.NativeLibrary
     operators: list[LibraryOperator] = field(default_factory=list)
+    backends: list[str] = field(default_factory=list)
 
 
 _loaded: dict[Path, Library] = {}
@@ -142,7 +148,9 @@ def _entry(handle: Any, file: Path) -> int:
 
 def _register(found: Library) -> None:
     _check_names(found.path, [native.name for native in found.native.operators])
-    operators = [LibraryOperator(native) for native in found.native.operators]
+    operators = [SubgraphOperator(n) if n.is_subgraph else LibraryOperator(n) for n in found.native.operators]
+    backends = [*map(Partitioner, found.native.partitioners), *map(Pass, found.native.passes)]
+    _check_backends(found.path, [backend.name for backend in backends])
     for op in operators:
         if op.native.gradient is not None:
             _check_gradient(op, operators)
@@ -150,6 +158,9 @@ def _register(found: Library) -> None:
         for op in operators:
             registry.register(op)
             found.operators.append(op)
+        for backend in backends:
+            register_backend(backend.name, backend)
+            found.backends.append(backend.name)
     except Exception:
         forget(found)
         raise
@@ -169,6 +180,14 @@ def _check_names(path: Path, names: list[str]) -> None:
         seen.add(name)
 
 
+def _check_backends(path: Path, names: list[str]) -> None:
+    taken = set(known_backends())
+    for name in names:
+        if name in taken:
+            raise MXNetError(f"library {path} registers the pass or partitioner {name!r}, but that name is taken")
+        taken.add(name)
+
+
 def _check_gradient(op: LibraryOperator, operators: list[LibraryOperator]) -> None:
     name = op.native.gradient
     if name not in {other.name for other in operators} and registry.find(name) is None:
@@ -181,13 +200,23 @@ def forget(library: Library) -> None:
     for op in library.operators:
         registry.unregister(op.name)
         dispatch.forget(op)
-    library.operators = []
+    for name in library.backends:
+        unregister_backend(name)
+    library.operators, library.backends = [], []
 
 
 def _show(library: Library) -> None:
     print(f"Found {len(library.operators)} operators in library")
     for k, op in enumerate(library.operators):
         print(f"\tOp[{k}] {op.name}{' isSubgraphOp' if op.native.is_subgraph else ''}")
+    print(f"Found {len(library.native.partitioners)} partitioners in library")
+    for k, partitioner in enumerate(library.native.partitioners):
+        print(f"\tPartitioner[{k}] {partitioner.name}")
+        for j, strategy in enumerate(partitioner.strategies):
+            print(f"\t\tStrategy[{j}] {strategy.name} subgraphOp: '{strategy.subgraph_op}'")
+    print(f"Found {len(library.native.passes)} graph passes in library")
+    for k, graph_pass in enumerate(library.native.passes):
+        print(f"\tGraph Pass [{k}] {graph_pass.name}")
 
 
 def _prepare() -> None:

@@ -13,6 +13,7 @@ from .._core import native
 from ..errors import MXNetError, OpTypeError
 from ..opdef import Attrs, External, infer, registry
 from ..opdef.external import ExternalBackward
+from ..opdef.params import Param
 
 #: What a library may leave in a vector of types for "not known": MXNet's kUNSET.
 _UNSET = 100
@@ -25,20 +26,23 @@ class LibraryOperator(External):
     ----------
     of : NativeOp
         The functions.
+    params : sequence of Param
+        Declared parameters; the library gets all others as they are.
     """
 
     open_inputs = True
     contiguous = True
 
-    def __init__(self, of: native.NativeOp):
-        super().__init__(of.name, doc=_documentation(of), open_params=True, module=f"library {of.library}")
+    def __init__(self, of: native.NativeOp, params: Sequence[Param] = ()):
+        module = f"library {of.library}"
+        super().__init__(of.name, doc=_documentation(of), params=params, open_params=True, module=module)
         self.native = of
         self.needs_state = of.stateful
         of.op = self
 
     def _bound(self, attrs: Attrs) -> native.Bound:
         """Return the operator with the parameters of a call."""
-        return self.native.bind(getattr(attrs, "plain", attrs))
+        return self.native.bind(self.plain_attrs(attrs))
 
     # ---- what a call looks like -----------------------------------------------------------------------------------------
     def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
@@ -158,7 +162,7 @@ class LibraryOperator(External):
                              f"setBackward nor setGradient")  # fmt: skip
         op = registry.get(name)
         given = [*heads, *inputs, *outputs]
-        found = F._invoke(op, given, op.parse(dict(getattr(attrs, "plain", attrs))))
+        found = F._invoke(op, given, op.parse(dict(self.plain_attrs(attrs))))
         grads = list(found) if isinstance(found, (list, tuple)) else [found]
         if len(grads) != len(inputs):
             raise MXNetError(f"operator {name} is the gradient of {self.name}, which has {len(inputs)} inputs, but gives "

@@ -101,8 +101,8 @@ class Graph {
   void DFS(std::function<void(Node*)> handler) const {
     std::unordered_set<Node*> to_visit(nodes_.begin(), nodes_.end());
     for (const std::vector<Node*>& starts : {inputs, nodes_})
-      for (Node* node : starts)
-        if (to_visit.count(node) != 0) _dfs_util(node, &to_visit, handler);
+      for (size_t i = starts.size(); i-- > 0;) /* from the last, so that going backwards has them in order */
+        if (to_visit.count(starts[i]) != 0) _dfs_util(starts[i], &to_visit, handler);
   }
 
   /* All nodes in the order of DFS, as in MXNet: results first, so that going backwards is the order of execution. */
@@ -156,6 +156,7 @@ class Graph {
   }
   static int entry_of(const JsonVal& reference) { return reference.list.size() > 1 ? reference.list[1].num : 0; }
   void read_node(const JsonVal& val);
+  std::vector<const Node*> in_order() const;
 
   std::vector<Node*> nodes_;
   std::vector<std::unique_ptr<Graph>> subgraphs_;
@@ -202,6 +203,33 @@ inline Graph* Graph::fromJson(JsonVal val) {
   return graph.release();
 }
 
+/* The nodes as they were added, but each after its inputs. */
+inline std::vector<const Node*> Graph::in_order() const {
+  std::vector<const Node*> order;
+  std::unordered_map<const Node*, size_t> visited; /* how many inputs were looked at */
+  for (const Node* start : nodes_) {
+    std::vector<const Node*> pending;
+    if (visited.emplace(start, 0).second) pending.push_back(start);
+    while (!pending.empty()) {
+      const Node* node = pending.back();
+      size_t& at = visited[node];
+      if (at >= node->inputs.size()) {
+        at = static_cast<size_t>(-1); /* done */
+        order.push_back(node);
+        pending.pop_back();
+        continue;
+      }
+      const Node* input = node->inputs[at++].node;
+      const auto known = visited.emplace(input, 0);
+      if (known.second)
+        pending.push_back(input);
+      else if (known.first->second != static_cast<size_t>(-1))
+        throw std::runtime_error("the graph has a cycle through node '" + input->name + "'");
+    }
+  }
+  return order;
+}
+
 inline JsonVal Graph::toJson() const {
   const auto text = [](const std::string& s) { return JsonVal(s); };
   const auto list = [](std::initializer_list<int> numbers) {
@@ -209,14 +237,13 @@ inline JsonVal Graph::toJson() const {
     for (int number : numbers) result.list.push_back(JsonVal(number));
     return result;
   };
-  std::vector<Node*> order = topological_sort();
+  const std::vector<const Node*> order = in_order();
   std::unordered_map<const Node*, int> ids;
-  for (size_t i = order.size(); i-- > 0;) ids.emplace(order[i], static_cast<int>(ids.size()));
+  for (const Node* node : order) ids.emplace(node, static_cast<int>(ids.size()));
   const auto entry = [&](const NodeEntry& e) { return list({ids.at(e.node), e.entry, 0}); };
 
   JsonVal result(MAP), nodes(LIST), arg_nodes(LIST), heads(LIST), row_ptr(LIST);
-  for (size_t i = order.size(); i-- > 0;) {
-    const Node* node = order[i];
+  for (const Node* node : order) {
     JsonVal one(MAP), inputs_(LIST);
     one.map[text("op")] = text(node->op);
     one.map[text("name")] = text(node->name);
