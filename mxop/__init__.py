@@ -50,7 +50,7 @@ _LATER = {
 _NAMES = {"AttrScope": ("mxop.attribute", "AttrScope"), "Symbol": ("mxop.symbol", "Symbol"),
           "Executor": ("mxop.graph.executor", "Executor"), "is_np_shape": ("mxop.util", "is_np_shape"),
           "np_shape": ("mxop.util", "np_shape"), "set_np_shape": ("mxop.util", "set_np_shape"),
-          "use_np_shape": ("mxop.util", "use_np_shape")}  # fmt: skip
+          "use_np_shape": ("mxop.util", "use_np_shape"), "get_include": ("mxop.library.include", "get_include")}  # fmt: skip
 
 
 def __getattr__(name: str):

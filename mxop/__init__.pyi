@@ -7,6 +7,7 @@ from . import base as base
 from . import context as context
 from . import errors as errors
 from . import graph as graph
+from . import library as library
 from . import name as name
 from . import ndarray as ndarray
 from . import op as op
@@ -34,5 +35,6 @@ from .util import is_np_shape as is_np_shape
 from .util import np_shape as np_shape
 from .util import set_np_shape as set_np_shape
 from .util import use_np_shape as use_np_shape
+from .library.include import get_include as get_include
 
 __version__: str

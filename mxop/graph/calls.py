@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import OpTypeError, closest
 from ..opdef import Attrs, Operator
-from ..opdef.external import bind_open
+from ..opdef.binding import bind_open
 from ..opdef.operator import carrier
 
 

@@ -2,7 +2,7 @@
 
 Values that live at different times share a buffer; an elementwise result takes the place of an operand that nobody reads
 afterwards; a reshape is another view of its operand.  Results go straight into the arrays that they belong in.
-Imports :mod:`.ir`, :mod:`.infer`, :mod:`.passes`.
+Imports :mod:`.ir`, :mod:`.infer`, :mod:`.traits`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .. import dtypes
 from ..opdef import Elementwise
 from .infer import Known
 from .ir import Entry, Graph, Node
-from .passes import is_plain_view
+from .traits import is_plain_view
 
 NULL, WRITE, ADD = 0, 1, 3
 
@@ -111,13 +111,15 @@ def size_of(shape: tuple[int, ...]) -> int:
     return size
 
 
-def make_plan(phases: Sequence[Phase], known: Known, contiguous: set[Node]) -> Plan:
+def make_plan(phases: Sequence[Phase], known: Known, contiguous: set[Node], share: bool = True) -> Plan:
     """Plan memory for phases that run in this order, where the last may run again.
 
     Parameters
     ----------
     contiguous : set of Node
         The variables whose arrays lie in C order, so that they can be viewed in another shape.
+    share : bool
+        Whether buffers are used again; otherwise every value has its own.
     """
     plan = Plan(phases=phases, known=known)
     made_in = {node: p for p, phase in enumerate(phases) for node in phase.nodes if node.op is not None}
@@ -127,6 +129,8 @@ def make_plan(phases: Sequence[Phase], known: Known, contiguous: set[Node]) -> P
             _find_alias(plan, node, delivered, known, contiguous)
     _deliver(plan, phases, made_in)
     last = _last_uses(plan, phases, made_in)
+    if not share:
+        _never_ending(last, phases)
     _share(plan, phases, last, known)
     return plan
 
@@ -177,6 +181,12 @@ def _last_uses(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) ->
             last[root] = step if made_in.get(root[0]) == p else end
         step += 1
     return last
+
+
+def _never_ending(last: dict[Entry, int], phases: Sequence[Phase]) -> None:
+    """Let every value live to the end."""
+    end = sum(len(phase.nodes) for phase in phases) + len(phases)
+    last.update(dict.fromkeys(last, end))
 
 
 def _share(plan: Plan, phases: Sequence[Phase], last: dict[Entry, int], known: Known) -> None:
