@@ -66,9 +66,12 @@ class Strip(Operator):
     locals_ : list of (shape, type)
     stages : list of Stage
     members : tuple of Node
+    entries : tuple of (Node, int)
+        The entry of a member that each output stands for.
     """
 
     kind = "strip"
+    entries: tuple[Entry, ...] = ()
 
     def __init__(self, rows: int, members: tuple[Node, ...]):
         super().__init__(None, name="_strip", arguments=(), module=__name__)
@@ -191,6 +194,7 @@ class _Writer:
         for entry in self.results:
             self._store(entry)
         op, last = self.op, self.unit[-1]
+        op.entries = tuple(self.results)
         op.results = [(self.known.shape(e), self.known.dtype(e)) for e in self.results]
         self._number()
         inputs = tuple(moved.get(e, e) for e in self.inputs)
