@@ -115,6 +115,26 @@ def test_reductions_are_explained():
     assert told[0].formula == ["prod0 = product(x over all axes but 0, 2)"]
 
 
+def test_strips_are_explained():
+    x = mx.sym.Variable("x")
+    away = mx.sym.broadcast_sub(x, mx.sym.mean(x, axis=1, keepdims=True), name="away")
+    y = mx.sym.broadcast_mul(away, mx.sym.rsqrt(mx.sym.mean(mx.sym.square(away), axis=1, keepdims=True)), name="y")
+    told = y.simple_bind(mx.cpu(), "null", x=(64, 32)).explain()
+    assert [r.kind for r in told] == ["strip"] and len(told.groups) == 1 and told[0].cuda_source is None
+    text = "\n".join(told[0].formula)
+    assert "sum(x over each row)" in text and "y = " in text and "add of each row" in told[0].source
+    assert told.nbytes == 2 * 4 * 64 * 32 and told[0].members[-1] == "y"
+    picture = mx.viz.svg(y.simple_bind(mx.cpu(), "null", x=(64, 32)))
+    assert f"{len(told[0].members)} operators by rows" in picture
+
+
+def test_constants_are_no_calls():
+    x = mx.sym.Variable("x")
+    y = mx.sym.dot(x, mx.sym.arange(3, name="numbers").reshape((3, 1)))
+    told = y.simple_bind(mx.cpu(), "null", x=(2, 3)).explain()
+    assert len(told) == 1 and told[0].inputs[1].place.startswith("constant ")
+
+
 def test_cuda_text_of_a_group(executor):
     text = executor.explain().groups[0].cuda_source
     assert 'extern "C" __global__ void mxop_fused(' in text and "tanh(t0)" in text and "float16" not in text

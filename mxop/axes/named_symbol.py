@@ -33,9 +33,9 @@ class NamedSymbol(Tensor):
     >>> import mxop as mx
     >>> H, W = mx.axes.make_axis(2, 'H'), mx.axes.make_axis(3, 'W')
     >>> x, y = mx.axes.placeholder([H, W], name='x'), mx.axes.placeholder(W, name='y')
-    >>> z = mx.axes.exp(x * y)
+    >>> z = mx.axes.exp(x * y, name='z')
     >>> z, z.value.infer_shape()[1]
-    (<NamedSymbol exp0 Axes(H: 2, W: 3)>, [(2, 3)])
+    (<NamedSymbol z Axes(H: 2, W: 3)>, [(2, 3)])
     """
 
     __slots__ = ()

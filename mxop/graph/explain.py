@@ -91,10 +91,10 @@ class Explanation:
         reqs = [self._plan.homes[e].req for e in outputs]
         read = {self._places.of(e): self._value(e, 1) for e in _read(node)}
         written = [self._value(e, {NULL: 0, ADD: 2}.get(req, 1)) for e, req in zip(outputs, reqs, strict=True)]
-        fused = isinstance(node.op, (Fused, Strip))
-        members = node.op.members if fused else (node,)
+        members = node.op.members if isinstance(node.op, (Fused, Strip)) else (node,)
+        kind = "fused" if isinstance(node.op, Fused) else "strip" if isinstance(node.op, Strip) else "operator"
         return Row(
-            step, phase, "fused" if fused else "operator", " ".join(m.op.name for m in members),
+            step, phase, kind, " ".join(m.op.name for m in members),
             [m.name for m in members], formula_of(node), list(read.values()), written, location(members[-1]),
             self.context, node, call, self._known, reqs,
         )  # fmt: skip
@@ -129,8 +129,8 @@ class Explanation:
 
     @property
     def groups(self) -> list[Row]:
-        """The rows that are fused groups."""
-        return [row for row in self.rows if row.kind == "fused"]
+        """The rows that are several operators in one: fused formulas, and strips."""
+        return [row for row in self.rows if row.kind in ("fused", "strip")]
 
     @property
     def nbytes(self) -> int:
@@ -241,7 +241,9 @@ class _Places:
         root = self._plan.root(entry)
         if root[0].op is None:
             return self._variables.get(root[0], f"head gradient {root[0].name}")
-        home: Home = self._plan.homes[root]
+        home: Home | None = self._plan.homes.get(root)
+        if home is None:  # computed when the executor was made
+            return f"constant {root[0].name}"
         return f"buffer {home.buffer}" if home.array is None else self.of_array(home.array)
 
     def of_array(self, array: Any) -> str:

@@ -37,11 +37,11 @@ class Fused(Elementwise):
     shape : tuple of int
     code : int
         Shape and type of every output.
-    results : tuple of (Node, int)
+    entries : tuple of (Node, int)
         The entry of a member that each output stands for.
     """
 
-    results: tuple[Entry, ...] = ()
+    entries: tuple[Entry, ...] = ()
 
     def __init__(self, roots: tuple[Expr, ...], members: tuple[Node, ...], shape: tuple[int, ...], code: int):
         super().__init__(_inputs_of_region, name="_fused", broadcast=True, differentiable=False, module=__name__)
@@ -187,7 +187,7 @@ def _merge(unit: tuple[Node, ...], results: list[Entry], pieces: Pieces, moved: 
     renumbered = {input_(old): input_(new) for new, old in enumerate(used)}
     last, shape, code = unit[-1], known.shape(results[0]), known.dtype(results[0])
     op = Fused(tuple(substitute(roots, renumbered)), unit, shape, code)
-    op.results = tuple(next(e for e in results if value[e] is r) for r in roots)
+    op.entries = tuple(next(e for e in results if value[e] is r) for r in roots)
     new = Node(op, NO_ATTRS, tuple(inputs[i] for i in used), f"{last.name}_fused", None, last.source, last.order)
     known.put(new, [shape] * len(roots), [code] * len(roots))
     for entry in results:

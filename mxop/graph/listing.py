@@ -1,6 +1,6 @@
 """What a call does, as text: its formula for people, its program for the CPU, its kernel for the GPU.
 
-Imports :mod:`.fuse`, :mod:`.infer`, :mod:`mxop.formula`, and :mod:`mxop._gpu.text` on use.
+Imports :mod:`.fuse`, :mod:`.strips`, :mod:`.infer`, :mod:`mxop.formula`, and :mod:`mxop._gpu.text` on use.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from ..opdef.params import to_string
 from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Node
-from .strips import Strip
+from .strips import Stage, Strip
+
+_COMBINED = {"add": "sum", "mul": "product"}
 
 
 def value_name(entry: Entry) -> str:
     """Return how texts call a value: the node, and the output where there are several."""
     node, k = entry
     if isinstance(node.op, (Fused, Strip)):
-        return value_name(node.op.results[k])
+        return value_name(node.op.entries[k])
     return node.name if node.n_outputs == 1 else f"{node.name}[{k}]"
 
 
@@ -37,7 +39,7 @@ def formula_of(node: Node) -> list[str]:
     if isinstance(op, Reduction):
         return _reduction_lines(node, operands[0], results[0])
     if isinstance(op, Strip):
-        return _strip_lines(op, [*operands, *results])
+        return [line for stage in op.stages for line in _stage_lines(stage, [*operands, *results])]
     params = [
         f"{p.name}={to_string(p, node.attrs[p.name])}"
         for p in op.spec.params
@@ -54,37 +56,34 @@ def _names(formula: Formula, node: Node, operands: list[str]) -> dict[Expr, str]
     return names
 
 
-def _reduction_lines(node: Node, operand: str, result: str) -> list[str]:
-    op = node.op
-    (map_,), final = op.formulas(node.attrs)[0].roots, op.formulas(node.attrs)[1]
-    inner = readable([map_], {input_(0): operand}, ["?"])[-1].removeprefix("? = ")
-    axis = node.attrs["axis"]
-    over = "all axes" if not axis else f"axis {', '.join(map(str, axis))}"
-    if node.attrs.get("exclude", False):
-        over = f"all axes but {', '.join(map(str, axis or ()))}"
-    combined = f"{ {'add': 'sum', 'mul': 'product'}.get(op.combine.name, op.combine.name) }({inner} over {over})"
-    if final is None:
-        return [f"{result} = {combined}"]
-    return readable(final.roots, {input_(0): combined, input_(1): "count"}, [result])
-
-
-def _strip_lines(op: Strip, names: list[str]) -> list[str]:
-    """Return a line for each value of a strip; those that never reach memory are called ``row0``, ``row1``..."""
+def _stage_lines(stage: Stage, names: list[str]) -> list[str]:
+    """Return one step on the rows of a strip; what only the next steps read is called ``row0``, ``row1``..."""
 
     def name(k: int) -> str:
         return names[k] if k >= 0 else f"row{~k}"
 
-    lines = []
-    for stage in op.stages:
-        operands = {input_(i): name(k) for i, k in enumerate(stage.inputs)}
-        results = [name(k) for k in stage.outputs]
-        if stage.combine is None:
-            lines += readable(stage.roots, operands, results)
-        else:
-            inner = readable(stage.roots, operands, ["?"])[-1].removeprefix("? = ")
-            combine = {"add": "sum", "mul": "product"}.get(stage.combine, stage.combine)
-            lines.append(f"{results[0]} = {combine}({inner} over each row)")
-    return lines
+    operands = {input_(i): name(k) for i, k in enumerate(stage.inputs)}
+    results = [name(k) for k in stage.outputs]
+    if stage.combine is None:
+        return readable(stage.roots, operands, results)
+    *before, last = readable(stage.roots, operands, ["?"])
+    inner = last.removeprefix("? = ")
+    return [*before, f"{results[0]} = {_COMBINED.get(stage.combine, stage.combine)}({inner} over each row)"]
+
+
+def _reduction_lines(node: Node, operand: str, result: str) -> list[str]:
+    op = node.op
+    (map_,), final = op.formulas(node.attrs)[0].roots, op.formulas(node.attrs)[1]
+    *before, last = readable([map_], {input_(0): operand}, ["?"])
+    inner = last.removeprefix("? = ")
+    axis = node.attrs["axis"]
+    over = "all axes" if not axis else f"axis {', '.join(map(str, axis))}"
+    if node.attrs.get("exclude", False):
+        over = f"all axes but {', '.join(map(str, axis or ()))}"
+    combined = f"{_COMBINED.get(op.combine.name, op.combine.name)}({inner} over {over})"
+    if final is None:
+        return [*before, f"{result} = {combined}"]
+    return before + readable(final.roots, {input_(0): combined, input_(1): "count"}, [result])
 
 
 # ---- programs and kernels -------------------------------------------------------------------------------------------
@@ -110,7 +109,24 @@ def program_of(node: Node, call: Any, known: Known) -> str | None:
         if final is not None:
             parts.append(f"final:\n{_listing(final, 2, compute)}")
         return "\n".join(parts)
+    if isinstance(op, Strip):
+        return "\n".join(f"{_stage_head(s)}:\n{_stage_listing(s, op)}" for s in op.stages)
     return None
+
+
+def _stage_head(stage: Stage) -> str:
+    """Return what a step of a strip reads, writes and does."""
+
+    def name(k: int) -> str:
+        return f"operand {k}" if k >= 0 else f"row{~k}"
+
+    what = "elements" if stage.combine is None else f"{stage.combine} of each row"
+    return f"{what}, {', '.join(map(name, stage.inputs)) or 'nothing'} -> {', '.join(map(name, stage.outputs))}"
+
+
+def _stage_listing(stage: Stage, op: Strip) -> str:
+    compute = dtypes.COMPUTED_AS.get(op.results[0][1], op.results[0][1])
+    return _listing(Formula(stage.roots, ()), len(stage.inputs), compute)
 
 
 def _listing(formula: Formula, n_inputs: int, compute: int) -> str:

@@ -46,7 +46,8 @@ class Row:
     step : int
         Its place in the schedule, counted through forward and backward.
     phase : {'forward', 'backward'}
-    kind : {'fused', 'operator', 'copy'}
+    kind : {'fused', 'strip', 'operator', 'copy'}
+        A strip goes through several reductions and formulas, a few rows at a time.
     operator : str
         The operator; of a fused group all of them, in order.
     members : list of str

@@ -165,7 +165,7 @@ def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) ->
         found = core.prepare_strip(op.rows, op.locals_, stages, [*inputs, *outputs])
         if found is not None:
             return found
-    results = [allocate(shape, code) for shape, code in op.outputs]
+    results = [allocate(shape, code) for shape, code in op.results]
     copies = [copy_call(a, b, req) for a, b, req in zip(results, outputs, reqs, strict=True)]
     return core.Sequence([core.prepare_strip(op.rows, op.locals_, stages, [*inputs, *results]), *copies])
 

@@ -65,21 +65,20 @@ class Strip(Operator):
     rows : int
     locals_ : list of (shape, type)
     stages : list of Stage
-    results : list of (Node, int)
-        The entries that the outputs stand for.
-    outputs : list of (shape, type)
     members : tuple of Node
+    entries : tuple of (Node, int)
+        The entry of a member that each output stands for.
     """
 
     kind = "strip"
+    entries: tuple[Entry, ...] = ()
 
     def __init__(self, rows: int, members: tuple[Node, ...]):
         super().__init__(None, name="_strip", arguments=(), module=__name__)
         self.rows, self.members = rows, members
         self.locals_: list[tuple[Shape, int]] = []
         self.stages: list[Stage] = []
-        self.results: list[Entry] = []
-        self.outputs: list[tuple[Shape, int]] = []
+        self.results: list[tuple[Shape, int]] = []
 
     def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
         return tuple(f"input{i}" for i in range(n or 0))
@@ -88,13 +87,13 @@ class Strip(Operator):
         """Any number is right."""
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
-        return len(self.outputs)
+        return len(self.results)
 
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
-        return ins, [shape for shape, _ in self.outputs]
+        return ins, [shape for shape, _ in self.results]
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
-        return ins, [code for _, code in self.outputs]
+        return ins, [code for _, code in self.results]
 
 
 def strips(graph: Graph, known: Known, phase: Callable[[Node], Any] = lambda node: 0) -> Graph:
@@ -195,12 +194,12 @@ class _Writer:
         for entry in self.results:
             self._store(entry)
         op, last = self.op, self.unit[-1]
-        op.results = self.results
-        op.outputs = [(self.known.shape(e), self.known.dtype(e)) for e in self.results]
+        op.entries = tuple(self.results)
+        op.results = [(self.known.shape(e), self.known.dtype(e)) for e in self.results]
         self._number()
         inputs = tuple(moved.get(e, e) for e in self.inputs)
         new = Node(op, NO_ATTRS, inputs, f"{last.name}_strip", None, last.source, last.order)
-        self.known.put(new, [s for s, _ in op.outputs], [c for _, c in op.outputs])
+        self.known.put(new, [s for s, _ in op.results], [c for _, c in op.results])
         for k, entry in enumerate(self.results):
             moved[entry] = (new, k)
 

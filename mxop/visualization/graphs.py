@@ -13,6 +13,7 @@ from ..graph.executor import Executor
 from ..graph.fuse import Fused
 from ..graph.ir import Graph, Node, location
 from ..graph.listing import formula_of
+from ..graph.strips import Strip
 from ..symbol import Symbol
 from .canvas import SVG, drawing, group, path, rectangle, shortened, text, width_of
 from .layout import layered
@@ -144,15 +145,18 @@ def _drawn(
 def _kind(node: Node) -> str:
     if node.op is None:
         return "variable"
-    return "fused" if isinstance(node.op, Fused) else node.op.kind if node.op.kind in COLORS else "kernel"
+    return "fused" if isinstance(node.op, (Fused, Strip)) else node.op.kind if node.op.kind in COLORS else "kernel"
 
 
 def _lines(node: Node, dims: Mapping[str, tuple] | None) -> list[str]:
     """Return what stands in a box."""
     if node.op is None:
         lines = [node.name]
-    elif isinstance(node.op, Fused):
-        lines = [f"{len(node.op.members)} operators fused", *formula_of(node)]
+    elif isinstance(node.op, (Fused, Strip)):
+        lines = [
+            f"{len(node.op.members)} operators {'fused' if isinstance(node.op, Fused) else 'by rows'}",
+            *formula_of(node),
+        ]
     else:
         lines = [node.op.name, node.name]
     if dims is not None:
