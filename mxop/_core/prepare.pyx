@@ -180,7 +180,7 @@ cdef ProgramCall program_call(Program program, list inputs, list outputs, list r
 cdef class Sequence(Call):
     """Calls that count as one."""
 
-    cdef list calls
+    cdef readonly list calls
 
     def __init__(self, calls):
         self.calls = [c for c in calls]
