@@ -1,5 +1,6 @@
 """Loading compiled libraries: what is found and printed, and every way in which it can fail, with nothing registered then."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -124,7 +125,7 @@ def test_a_library_cut_off_anywhere(untouched, tmp_path):
         file.write_bytes(whole[:size])
         if size > len(whole) - 4096:  # only what the loader does not read is missing
             continue
-        with pytest.raises(mx.MXNetError, match="cut"):
+        with pytest.raises(mx.MXNetError, match=r"cut"):
             mx.library.load(file, verbose=False)
     rng = np.random.default_rng(5)
     for _ in range(300):  # headers with wrong bytes are read without an accident; they are not opened here
@@ -132,10 +133,8 @@ def test_a_library_cut_off_anywhere(untouched, tmp_path):
         for at in rng.integers(0, 1000, 3):
             damaged[at] = rng.integers(256)
         file.write_bytes(damaged)
-        try:
+        with contextlib.suppress(mx.MXNetError):
             binary.check(file)
-        except mx.MXNetError:
-            pass
 
 
 # ---- libraries that are not ours ----------------------------------------------------------------------------------------
@@ -266,7 +265,7 @@ def test_a_library_in_plain_c(library, tmp_path, monkeypatch, capsys):  # noqa: 
     assert mx.nd.c_scale(data=x.astype("float64"), by=0.5).asnumpy().tolist() == [0.5, 1, 1.5]
     with pytest.raises(mx.MXNetError, match=r"c_scale has one parameter, by; given:\ntimes"):
         mx.nd.c_scale(x, times=3)
-    with pytest.raises(mx.MXNetError, match="expected float32 or float64"):
+    with pytest.raises(mx.MXNetError, match=r"expected float32 or float64"):
         mx.nd.c_scale(x.astype("int32"))
     assert mx.nd.c_scale.__doc__ == "Multiply by the parameter `by`."
     x.attach_grad()
