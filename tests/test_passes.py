@@ -835,3 +835,20 @@ def test_nan_stays(name, program, leaf):
     y = random_symbol(STEPS + FORMS[:-1], PAIRS, leaf, program)
     plain, done = results(y, [np.nan] * 6, []), results(y, [np.nan] * 6, [name])
     np.testing.assert_array_equal(np.isnan(done[0]), np.isnan(plain[0]))
+
+
+def test_a_view_of_a_part_is_no_view_of_the_whole():
+    x = mx.sym.Variable("x")
+    values = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    for make in (
+        lambda x: mx.sym.Reshape(mx.sym.slice_axis(x, axis=0, begin=0, end=1), shape=(3, 4)),
+        lambda x: mx.sym.slice_axis(mx.sym.Reshape(x, shape=(6, 4)), axis=0, begin=0, end=2),
+        lambda x: mx.sym.transpose(mx.sym.slice_axis(x, axis=0, begin=0, end=1), axes=(2, 1, 0)),
+        lambda x: mx.sym.Reshape(mx.sym.broadcast_to(mx.sym.slice_axis(x, axis=0, begin=0, end=1), shape=(2, 3, 4)),
+                                 shape=(6, 4)),
+    ):  # fmt: skip
+        y = make(x)
+        with mx.graph.switch_passes(simplify=False):
+            expected = y.bind(mx.cpu(), {"x": mx.nd.array(values)}).forward()[0].asnumpy()
+        found = y.bind(mx.cpu(), {"x": mx.nd.array(values)}).forward()[0].asnumpy()
+        np.testing.assert_array_equal(found, expected)

@@ -27,6 +27,7 @@ from mxop.errors import DeviceError, OpTypeError
 from mxop.formula import compile_program, input_
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.binding import bind_open
+from mxop.opdef.operator import carrier
 from mxop.opdef.reduction import _numpy_shape
 
 cdef enum:
@@ -472,6 +473,11 @@ cdef class OpFunction:
                 if not isinstance(args[k], Array):
                     plain = False
                     break
+        if not plain:
+            listed = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+            by_name = carrier([a for a in (*listed, *kwargs.values()) if not isinstance(a, Array)])
+            if by_name is not None:
+                return by_name.__mxop_operator__(self.op.name, args, kwargs if out is None else {**kwargs, "out": out})
         if plain and not self.shadowed(kwargs):
             return invoke_checked(self, args, parsed_params(self.op, kwargs, self.parsed), out, REQ_WRITE)
         if self.fixed_inputs:

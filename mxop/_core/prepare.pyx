@@ -177,6 +177,21 @@ cdef ProgramCall program_call(Program program, list inputs, list outputs, list r
     return call
 
 
+cdef class Sequence(Call):
+    """Calls that count as one."""
+
+    cdef list calls
+
+    def __init__(self, calls):
+        self.calls = [c for c in calls]
+
+    cdef int execute(self) except -1:
+        cdef Call call
+        for call in self.calls:
+            call.execute()
+        return 0
+
+
 cdef class Schedule:
     """Prepared calls, run one after the other without Python in between.
 

@@ -24,6 +24,7 @@ _COMBINE = {"add": 0, "mul": 1, "max": 2, "min": 3}
 
 cdef enum:
     CACHE_BYTES = 131072     # what the arrays of one block of rows may take
+    WORTH_A_BLOCK = 256      # elements of a row that make a block of their own
 
 ctypedef void (*range_function)(PyObject* program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs,
                                 const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block) noexcept nogil
@@ -72,6 +73,11 @@ cdef class StripCall(Call):
         free(self.row_bytes)
         free(self.offsets)
         free(self.scalars)
+
+    @property
+    def source(self):
+        """The listings of the stages."""
+        return "\n".join([f"stage {k}:\n{text}" for k, text in enumerate(self.sources)])
 
     cdef int execute(self) except -1:
         cdef int threads = threads_for(self.total_bytes), t
@@ -146,7 +152,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
     Returns
     -------
     Call or None
-        None when a row is too long for the cache, or an array is written that another stage reads.
+        None when an array is written that overlaps another.
     """
     cdef StripCall call = StripCall()
     cdef int k, i, j, n_in, ctype, at = 0, n_scalars = 0, number
@@ -169,8 +175,6 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         if a.size >= rows:
             row += a.size // rows * itemsize_of(a.dtype)
     call.block_rows = max(1, CACHE_BYTES // max(row, 1))
-    if row > 4 * CACHE_BYTES:
-        return None
     call.total_bytes = row * rows
     call.stages = <Stage*>calloc(call.n_stages, sizeof(Stage))
     call.row_bytes = <Py_ssize_t*>calloc(call.n_locals + 1, sizeof(Py_ssize_t))
@@ -200,12 +204,10 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         stage.block = BLOCK_BYTES // program.itemsize
         if program.n_registers - n_in > 6:
             stage.block //= 2
-        if stage.combine >= 0 and stage.inner < stage.block:
-            stage.block = stage.inner
+        if stage.inner < stage.block and (stage.combine >= 0 or stage.inner >= WORTH_A_BLOCK):
+            stage.block = stage.inner  # blocks that are rows read what is broadcast over rows in place
         stage.scalars = n_scalars
         n_scalars += (program.n_scalars * 8 + 63) & ~63
-        if program.n_registers > 256:
-            return None
         need = ((stage.block * program.itemsize + 63) & ~63) * program.n_registers
         registers = max(registers, need)
         operands.append((shape, [*inputs, *outputs]))

@@ -106,7 +106,7 @@ class Executor:
         """Return a graph ready to be scheduled."""
         known = Known.solve(graph, dict(given))
         self._check_inferred(graph.outputs[n_forward:], known)
-        known.n_forward = n_forward
+        known.n_forward, known.on_cpu = n_forward, self._device is None
         graph = run_passes(graph, known, of_stage(self._passes, "graph") + of_stage(self._passes, "schedule"))
         return graph, known
 
@@ -329,6 +329,23 @@ class Executor:
     @property
     def _memory(self) -> int:
         return self._arena.nbytes + sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._outputs)
+
+    def explain(self, is_train: bool | None = None) -> Any:
+        """Return what a run does: schedule, fused groups, buffers, bytes moved, and the time that takes at least.
+
+        Parameters
+        ----------
+        is_train : bool, optional
+            Explain training (forward and backward) or inference; by default training, where gradients are wanted.
+
+        Returns
+        -------
+        Explanation
+            It prints as a table; see :class:`mxop.graph.explain.Explanation`.
+        """
+        from .explain import Explanation
+
+        return Explanation(self, is_train)
 
     def debug_str(self) -> str:
         """Return the graph (with its gradient, when it is wanted) and what it takes, as text."""

@@ -37,7 +37,11 @@ class Fused(Elementwise):
     shape : tuple of int
     code : int
         Shape and type of every output.
+    entries : tuple of (Node, int)
+        The entry of a member that each output stands for.
     """
+
+    entries: tuple[Entry, ...] = ()
 
     def __init__(self, roots: tuple[Expr, ...], members: tuple[Node, ...], shape: tuple[int, ...], code: int):
         super().__init__(_inputs_of_region, name="_fused", broadcast=True, differentiable=False, module=__name__)
@@ -94,7 +98,7 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     moved: Moved = {}
     for unit in in_order(graph, units):
         if len(unit) > 1:
-            _merge(unit, _outside(unit, readers), pieces, moved, known)
+            _merge(unit, outside(unit, readers), pieces, moved, known)
             continue
         (node,) = unit
         new = rebuilt(node, moved)
@@ -153,14 +157,14 @@ class _Size:
         return False
 
 
-def _outside(unit: tuple[Node, ...], readers: dict[Entry, int]) -> list[Entry]:
+def outside(unit: tuple[Node, ...], readers: dict[Entry, int]) -> list[Entry]:
     """Return the entries of a chunk that others read."""
     inside = Counter(e for node in unit for e in node.inputs)
     results = [(node, k) for node in unit for k in range(node.n_outputs)]
     return [e for e in results if readers.get(e, 0) > inside[e]]
 
 
-def _merge(unit: tuple[Node, ...], outside: list[Entry], pieces: Pieces, moved: Moved, known: Known) -> None:
+def _merge(unit: tuple[Node, ...], results: list[Entry], pieces: Pieces, moved: Moved, known: Known) -> None:
     """Make one node of a chunk and note where the entries that others read went."""
     inputs: list[Entry] = []
     value: dict[Entry, Expr] = {}
@@ -178,12 +182,13 @@ def _merge(unit: tuple[Node, ...], outside: list[Entry], pieces: Pieces, moved: 
         operands = {input_(i): operand(e) for i, e in enumerate(node.inputs)}
         for k, expr in enumerate(substitute(piece.roots, operands)):
             value[node, k] = expr
-    roots = tuple(dict.fromkeys(value[e] for e in outside))
+    roots = tuple(dict.fromkeys(value[e] for e in results))
     used = sorted({leaf.label for leaf in leaves(roots) if leaf.kind == "input"})
     renumbered = {input_(old): input_(new) for new, old in enumerate(used)}
-    last, shape, code = unit[-1], known.shape(outside[0]), known.dtype(outside[0])
+    last, shape, code = unit[-1], known.shape(results[0]), known.dtype(results[0])
     op = Fused(tuple(substitute(roots, renumbered)), unit, shape, code)
+    op.entries = tuple(next(e for e in results if value[e] is r) for r in roots)
     new = Node(op, NO_ATTRS, tuple(inputs[i] for i in used), f"{last.name}_fused", None, last.source, last.order)
     known.put(new, [shape] * len(roots), [code] * len(roots))
-    for entry in outside:
+    for entry in results:
         moved[entry] = (new, next(k for k, r in enumerate(roots) if r is value[entry]))

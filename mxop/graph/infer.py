@@ -221,6 +221,8 @@ class Known:
 
     Attributes
     ----------
+    on_cpu : bool
+        Whether the graph's arrays lie on the CPU.
     n_forward : int or None
         How many of the graph's outputs are those of the forward pass; gradients follow.  None: all.
     """
@@ -228,6 +230,7 @@ class Known:
     def __init__(self) -> None:
         self._of: dict[Node, tuple[list, list]] = {}
         self.n_forward: int | None = None
+        self.on_cpu = True
 
     @classmethod
     def solve(cls, graph: Graph, given: dict[Node, tuple[tuple, int]], partial: bool = False) -> Known:

@@ -81,6 +81,9 @@ class Plan:
         Type and number of elements of each buffer.
     unshared : int
         Bytes that the values would take without sharing.
+    phases : sequence of Phase
+    known : Known
+        What the plan was made for.
     """
 
     homes: dict[Entry, Home] = field(default_factory=dict)
@@ -88,6 +91,8 @@ class Plan:
     copies: list[list[Result]] = field(default_factory=list)
     buffers: list[tuple[int, int]] = field(default_factory=list)
     unshared: int = 0
+    phases: Sequence[Phase] = ()
+    known: Known | None = None
 
     def root(self, entry: Entry) -> Entry:
         """Return the entry whose memory an entry is a view of."""
@@ -116,7 +121,7 @@ def make_plan(phases: Sequence[Phase], known: Known, contiguous: set[Node], shar
     share : bool
         Whether buffers are used again; otherwise every value has its own.
     """
-    plan = Plan()
+    plan = Plan(phases=phases, known=known)
     made_in = {node: p for p, phase in enumerate(phases) for node in phase.nodes if node.op is not None}
     delivered = {r.entry for phase in phases for r in phase.results}
     for phase in phases:

@@ -17,6 +17,7 @@ from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
 from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
 from ..opdef import Operator, registry
+from ..opdef.operator import carrier
 from . import binding, inference, serialize
 from .compose import compose, copied, hidden, listed, make_node, marked, outputs_of
 
@@ -398,6 +399,10 @@ def create(op: Operator, hint: str, inputs: Sequence[Any], params: dict[str, Any
 def invoke(op: Operator, hint: str, /, *args: Any, name: str | None = None, attr: dict[str, str] | None = None,
            out: Any = None, **kwargs: Any) -> Symbol:  # fmt: skip
     """Call an operator as a function of ``mx.sym`` does."""
+    listed = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    by_name = carrier((*listed, *kwargs.values()))
+    if by_name is not None:
+        return by_name.__mxop_operator__(op.name, args, kwargs)
     inputs, params = split_call(op, args, kwargs, Symbol)
     return create(op, hint.lower(), inputs, params, name, attr)
 

@@ -5,12 +5,21 @@ Imports :mod:`.base`, :mod:`mxop.graph.fuse`, :mod:`mxop.graph.recompute`, :mod:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..fuse import fuse
 from ..infer import Known
-from ..ir import Graph
+from ..ir import Graph, Node
 from ..plan import phases_of
 from ..recompute import recompute
+from ..strips import strips
 from .base import Pass
+
+
+def _phases(graph: Graph, known: Known) -> Callable[[Node], bool]:
+    """Return what tells the nodes of forward from those of backward."""
+    forward = set(phases_of(graph, len(graph.outputs) if known.n_forward is None else known.n_forward)[0])
+    return lambda node: node in forward
 
 
 class Recompute(Pass):
@@ -30,6 +39,20 @@ class Recompute(Pass):
         return graph if n is None or n >= len(graph.outputs) else recompute(graph, n, known)
 
 
+class Strips(Pass):
+    """Let reductions over the last axes, and the formulas around them, go down their rows together, in the cache.
+
+    ::
+
+        x -- mean -- sub -- square -- mean -- ... -- y      becomes      x -- _strip: 3 stages -- y
+    """
+
+    stage = "schedule"
+
+    def run(self, graph: Graph, known: Known) -> Graph:
+        return strips(graph, known, _phases(graph, known)) if known.on_cpu else graph
+
+
 class Fuse(Pass):
     """Make one formula of each region of elementwise nodes: one pass over memory.
 
@@ -41,8 +64,7 @@ class Fuse(Pass):
     stage = "schedule"
 
     def run(self, graph: Graph, known: Known) -> Graph:
-        forward = set(phases_of(graph, len(graph.outputs) if known.n_forward is None else known.n_forward)[0])
-        return fuse(graph, known, lambda node: node in forward)
+        return fuse(graph, known, _phases(graph, known))
 
 
 class ShareMemory(Pass):

@@ -8,6 +8,7 @@ Imports :mod:`.base`, :mod:`mxop.graph.formulas`, :mod:`mxop.graph.traits`, :mod
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 from ... import dtypes
@@ -151,6 +152,8 @@ class Simplify(Rewriting):
         """Return the origin, a reshape or a transpose of it, when elements so strided are one."""
         before = self.known.shape(origin)
         params: dict[str, Any]
+        if prod(shape) != prod(before):  # a part of it, or its elements several times
+            return None
         if is_plain(shape, strides, 0):
             if shape == before:
                 return [origin]
@@ -161,7 +164,10 @@ class Simplify(Rewriting):
             steps = contiguous_strides(before)
             if 1 in before or len(shape) != len(before) or sorted(strides) != sorted(steps):
                 return None
-            name, params = "transpose", {"axes": tuple(steps.index(s) for s in strides)}
+            axes = tuple(steps.index(s) for s in strides)
+            if tuple(before[i] for i in axes) != tuple(shape):
+                return None
+            name, params = "transpose", {"axes": axes}
         op = registry.get(name)
         attrs = op.parse(params)
         if node.op is op and node.inputs[0] == origin and node.attrs == attrs:

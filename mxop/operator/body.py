@@ -1,0 +1,80 @@
+"""What :class:`mxop.operator.Custom` runs: a NumPy function, a compiled library, or a kernel.
+
+Imports :mod:`mxop.errors`, :mod:`mxop._core`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import MXNetError
+
+Inferred = tuple[list[tuple[int, ...]], list[int]]
+
+
+class Body:
+    """The inside of an operator.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    doc : str
+    input_names : tuple of str or None
+        None when a call says how many inputs there are.
+    attributes : tuple of str
+        Arguments that are known to be attributes although no info declares them.
+    n_outputs : int or None
+        When it is known without shapes.
+    multiple : bool
+        Whether the outputs are a tuple, even of one.
+    assigned : tuple of (int, int)
+        Pairs of an output and the input that it is assigned to.
+    for_gpu : bool
+        Whether an info says that it is for the GPU.
+    """
+
+    name = ""
+    doc = ""
+    input_names: tuple[str, ...] | None = None
+    attributes: tuple[str, ...] = ()
+    n_outputs: int | None = None
+    multiple = False
+    assigned: tuple[tuple[int, int], ...] = ()
+    for_gpu = False
+
+    def infer_shapes(self, shapes: Sequence[tuple[int, ...]], attributes: dict[str, Any]) -> Any:
+        """Return the shapes of the outputs, None when ``out_shape`` must say."""
+        return None
+
+    def infer_types(self, codes: Sequence[int], attributes: dict[str, Any]) -> list[int] | None:
+        """Return the type codes of the outputs, None when ``out_dtype`` must say."""
+        return None
+
+    def run(self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: dict[str, Any]) -> None:
+        """Compute on NDArrays in C order."""
+        raise NotImplementedError
+
+    def derive(self) -> Callable:
+        """Return a ``bprop`` that follows from what the body computes.
+
+        Raises
+        ------
+        MXNetError
+            With the reason why there is none, and how to give one.
+        """
+        raise no_bprop(self.name, f"what a {type(self).__name__.lower()} computes is not known")
+
+
+def no_bprop(name: str, reason: str) -> MXNetError:
+    """Return the error that says how to give a bprop."""
+    return MXNetError(
+        f"Custom {name} has no gradient: {reason}; give it one with Custom(..., bprop=...), a function "
+        "bprop(*inputs, out, dout) that returns the tuple of the gradients of the inputs"
+    )
+
+
+def on_gpu(arrays: Sequence[Any]) -> bool:
+    """Tell whether a call's arrays are on a GPU."""
+    return any(a._gpu is not None for a in arrays)

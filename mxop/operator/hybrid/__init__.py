@@ -1,0 +1,15 @@
+"""Operators written with loops in Python: MindSpore's hybrid language, compiled by numba (CPU) or cupyx.jit (GPU).
+
+``kernel`` checks a function's text; called directly it runs as plain Python, inside :class:`mxop.operator.Custom` it is
+compiled.  :mod:`.words` are the language, :mod:`.checks` and :mod:`.races` what is refused, :mod:`.types` and :mod:`.bounds`
+what is known of a call, :mod:`.translate` and :mod:`.cuda` the texts that are compiled.
+"""
+
+from .function import Kernel, Program, kernel
+from .source import HybridError
+from .words import WORDS, allocate, attr, block_realize, grid, output_tensor, parallel, reduce, serial, vectorize
+
+__all__ = [
+    "WORDS", "HybridError", "Kernel", "Program", "allocate", "attr", "block_realize", "grid", "kernel", "output_tensor",
+    "parallel", "reduce", "serial", "vectorize",
+]  # fmt: skip

@@ -1,0 +1,80 @@
+"""A kernel as the body of a Custom operator.  Imports :mod:`.function`, :mod:`..body`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..._core import core
+from ...errors import OpTypeError
+from ..body import Body, on_gpu
+from .function import Kernel, Program, checked
+from .source import read
+from .types import declared_codes
+
+
+class Hybrid(Body):
+    """Runs a kernel on the memory of arrays.
+
+    Parameters
+    ----------
+    function : callable
+        A :class:`Kernel`, or a function that becomes one.
+    declared : sequence of str
+        Attributes that the info declares.
+    as_python : bool
+        Run it as plain Python.
+    """
+
+    _as_python = False
+
+    def __init__(self, function: Callable, declared: Sequence[str] = (), as_python: bool = False):
+        if not callable(function):
+            raise OpTypeError(f"Custom: func_type='hybrid' takes a function of the hybrid language, got {function!r}")
+        if not isinstance(function, Kernel):
+            function = Kernel(function)
+        source = function.source
+        if set(declared) - {v.name for v in source.attributes}:
+            source = checked(read(function.__wrapped__), frozenset(declared))
+        self._become(Program(source, function._plain))
+        self.doc = function.__doc__ or ""
+        self._as_python = as_python
+
+    def _become(self, program: Program) -> None:
+        source = program.source
+        self.program, self.name = program, source.name
+        self.input_names = tuple(v.name for v in source.inputs)
+        self.attributes = tuple(v.name for v in source.attributes)
+        self.n_outputs, self.multiple = len(source.results), not source.single
+        self.assigned = tuple((k, source.inputs.index(v)) for k, v in enumerate(source.results) if v.kind == "input")
+
+    @classmethod
+    def of_text(cls, text: str, name: str) -> Hybrid:
+        """Return the body of a generated kernel."""
+        found = cls.__new__(cls)
+        found._become(Program.of_text(text, name))
+        return found
+
+    def _values(self, attributes: Any) -> tuple:
+        return tuple(attributes[name] for name in self.attributes)
+
+    def infer_shapes(self, shapes: Sequence[tuple[int, ...]], attributes: Any) -> list[tuple[int, ...]]:
+        return self.program.shapes(shapes, self._values(attributes)).results()
+
+    def infer_types(self, codes: Sequence[int], attributes: Any) -> list[int]:
+        found = declared_codes(self.program.source, codes)
+        return [found[v] for v in self.program.source.results]
+
+    def run(self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Any) -> None:
+        values = self._values(attributes)
+        if on_gpu(inputs):
+            from . import cuda
+
+            cuda.run(self.program, [a._gpu for a in inputs], [a._gpu for a in outputs], values)
+            return
+        arrays = [core.as_numpy(a) for a in inputs], [core.as_numpy(a) for a in outputs]
+        if self._as_python or os.environ.get("MXOP_HYBRID") == "python":
+            self.program.run_as_python(*arrays, values)
+        else:
+            self.program.run(*arrays, values)

@@ -1,0 +1,242 @@
+"""The words of the hybrid language, as plain Python on NumPy arrays: what a kernel does when it is run for debugging.
+
+They are also its definition: the compiler asks them for the type of every expression (:mod:`.types`).  Numbers behave as
+NumPy's scalars do; a function of Python numbers gives a Python number.  Tensors of float16 and bfloat16 hold float32 while
+a kernel works on them (:class:`Narrow`) and are rounded when it is done.  Imports NumPy and :mod:`mxop.dtypes`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes
+from ...errors import OpTypeError, OpValueError
+
+NARROW = (dtypes.FLOAT16, dtypes.BFLOAT16)
+
+
+class Narrow(np.ndarray):
+    """Float32 elements of a tensor whose ``dtype`` is a narrower one."""
+
+    narrow: np.dtype | None = None
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return np.dtype(np.float32) if self.narrow is None else self.narrow
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.narrow = getattr(source, "narrow", None)
+
+
+def widened(array: np.ndarray) -> np.ndarray:
+    """Return what a kernel works on: the array itself, or a float32 copy of a narrow one."""
+    code = dtypes.code_of(array.dtype)
+    if code not in NARROW:
+        return array
+    found = array.astype(np.float32).view(Narrow)
+    found.narrow = dtypes.numpy_dtype(code)
+    return found
+
+
+def narrowed(array: np.ndarray) -> np.ndarray:
+    """Return the result of a kernel in its own dtype."""
+    return np.asarray(array).astype(array.narrow) if isinstance(array, Narrow) and array.narrow is not None else array
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+def output_tensor(shape: Any, dtype: Any) -> np.ndarray:
+    """Make an output: zeros of a shape (a tuple, a tensor's ``.shape``, one number) and a dtype.
+
+    Examples
+    --------
+    >>> output_tensor((2,), 'float32')
+    array([0., 0.], dtype=float32)
+    """
+    code = dtypes.code_of(getattr(dtype, "dtype", dtype))
+    return widened(np.zeros(sizes(shape), dtypes.numpy_dtype(code)))
+
+
+def allocate(shape: Any, dtype: Any, scope: str = "global") -> np.ndarray:
+    """Make an intermediate tensor: zeros; `scope` is kept for the original's programs."""
+    return output_tensor(shape, dtype)
+
+
+def sizes(shape: Any) -> tuple[int, ...]:
+    """Return a shape as a tuple of integers."""
+    items = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if not all(isinstance(n, (int, np.integer)) and not isinstance(n, (bool, np.bool_)) and n >= 0 for n in items):
+        raise OpValueError(f"a shape must be a tuple of integers from 0, got {shape!r}")
+    return tuple(int(n) for n in items)
+
+
+# ---- loops ----------------------------------------------------------------------------------------------------------
+def grid(shape: Any) -> Iterator[tuple[int, ...]]:
+    """Run through all indices of a shape, the last one fastest.
+
+    Examples
+    --------
+    >>> list(grid((2, 2)))
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
+    return itertools.product(*(builtins.range(n) for n in sizes(shape)))
+
+
+def serial(*bounds: int) -> builtins.range:
+    """A loop whose iterations run one after another, as ``range``."""
+    return builtins.range(*bounds)
+
+
+def parallel(*bounds: int) -> builtins.range:
+    """A loop whose iterations run on threads, or on the GPU's grid; they must not depend on each other."""
+    return builtins.range(*bounds)
+
+
+def vectorize(*bounds: int) -> builtins.range:
+    """A loop whose iterations are computed several at once by SIMD instructions; they must not depend on each other."""
+    return builtins.range(*bounds)
+
+
+def reduce(*bounds: int) -> builtins.range:
+    """A loop that accumulates, in order, into elements that stay in a register meanwhile."""
+    return builtins.range(*bounds)
+
+
+def attr(name: str, value: Any) -> AbstractContextManager[None]:
+    """``with attr(name, value):`` marks statements for a compiler; it does nothing here."""
+    return nullcontext()
+
+
+def block_realize(tensor: Any) -> AbstractContextManager[None]:
+    """``with block_realize(tensor):`` says where a tensor is computed; it does nothing here."""
+    return nullcontext()
+
+
+# ---- functions of numbers -------------------------------------------------------------------------------------------
+def _weak(value: Any) -> bool:
+    return type(value) in (int, float, bool)
+
+
+def _plain(function: Callable) -> Callable:
+    """Make a function of NumPy scalars one that gives Python numbers for Python numbers, and no float16."""
+
+    def call(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            found = function(*args)
+            if isinstance(found, np.float16):  # NumPy's choice for int8
+                found = function(*(np.float32(a) if isinstance(a, np.generic) else a for a in args))
+        if builtins.all(map(_weak, args)):
+            return found.item() if isinstance(found, (np.generic, np.ndarray)) else found
+        return found
+
+    call.__name__ = call.__qualname__ = function.__name__
+    return call
+
+
+def _erf(x: Any) -> Any:
+    from scipy.special import erf
+
+    return erf(x) if np.asarray(x).dtype.kind == "f" else erf(np.float64(x))
+
+
+def _rsqrt(x: Any) -> Any:
+    root = np.sqrt(x)
+    return type(root)(1) / root
+
+
+def _ceil_div(a: Any, b: Any) -> Any:
+    return -(-a // b)
+
+
+def _len(x: Any) -> int:
+    return builtins.len(x)
+
+
+def _pair(function: Callable, name: str) -> Callable:
+    def call(first: Any, *others: Any) -> Any:
+        for other in others:
+            first = function(first, other)
+        return first
+
+    call.__name__ = name
+    return call
+
+
+def _converter(code: int) -> Callable:
+    dtype = dtypes.numpy_dtype(code)
+
+    def call(x: Any) -> Any:
+        if code not in NARROW:
+            return dtype.type(x) if not isinstance(x, np.generic) else x.astype(dtype)
+        with np.errstate(all="ignore"):
+            return np.float32(np.asarray(x).astype(dtype))
+
+    call.__name__ = call.__qualname__ = dtypes.NAMES[code]
+    call.dtype = dtype  # type: ignore[attr-defined]  so that it also names the type in output_tensor(shape, float32)
+    return call
+
+
+def _renamed(function: Callable, name: str) -> Callable:
+    def call(*args: Any) -> Any:
+        return function(*args)
+
+    call.__name__ = name
+    return call
+
+
+#: name -> (function, least and most number of arguments)
+FUNCTIONS: dict[str, tuple[Callable, int, int]] = {
+    name: (_plain(_renamed(function, name)), 1, 1)
+    for name, function in {
+        "sqrt": np.sqrt, "rsqrt": _rsqrt, "sign": np.sign, "log": np.log, "exp": np.exp, "expm1": np.expm1,
+        "tanh": np.tanh, "abs": np.abs, "erf": _erf, "sin": np.sin, "cos": np.cos, "atan": np.arctan,
+        "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "floor": np.floor, "ceil": np.ceil,
+        "trunc": np.trunc, "round": np.rint,
+    }.items()
+}  # fmt: skip
+FUNCTIONS |= {
+    "power": (_plain(_renamed(np.power, "power")), 2, 2),
+    "atan2": (_plain(_renamed(np.arctan2, "atan2")), 2, 2),
+    "ceil_div": (_plain(_renamed(_ceil_div, "ceil_div")), 2, 2),
+    "max": (_plain(_pair(np.maximum, "max")), 2, 255),
+    "min": (_plain(_pair(np.minimum, "min")), 2, 255),
+    "len": (_len, 1, 1),
+}
+CONVERTERS = {
+    dtypes.NAMES[code]: code
+    for code in (dtypes.INT8, dtypes.UINT8, dtypes.INT32, dtypes.INT64, dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64)
+}
+FUNCTIONS |= {name: (_converter(code), 1, 1) for name, code in CONVERTERS.items()}
+
+
+def _int16(x: Any) -> Any:
+    return x.astype(np.int16) if isinstance(x, np.generic) else np.int16(x)
+
+
+FUNCTIONS["int16"] = (_int16, 1, 1)
+
+SCHEDULES: dict[str, Callable] = {
+    "range": builtins.range, "serial": serial, "parallel": parallel, "vectorize": vectorize, "reduce": reduce,
+}  # fmt: skip
+MEMORY = {"output_tensor": output_tensor, "allocate": allocate}
+BLOCKS = {"attr": attr, "block_realize": block_realize}
+
+#: Everything that a kernel's text may name.
+WORDS: dict[str, Any] = {
+    **{name: function for name, (function, _, _) in FUNCTIONS.items()}, **SCHEDULES, **MEMORY, **BLOCKS, "grid": grid,
+}  # fmt: skip
+
+
+def check_arrays(name: str, arrays: tuple) -> None:
+    """Raise unless the arguments of a plain run are NumPy arrays or numbers."""
+    for k, array in enumerate(arrays):
+        if not isinstance(array, (np.ndarray, np.generic, int, float, bool, str, tuple, list)):
+            raise OpTypeError(
+                f"kernel {name}: argument {k} is of type {type(array).__name__}; called directly, a kernel takes NumPy "
+                f"arrays (mx.operator.Custom({name}) takes NDArrays)"
+            )

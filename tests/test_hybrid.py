@@ -1,0 +1,625 @@
+"""Kernels of the hybrid language: what is compiled gives what plain Python gives, and schedules mean what they say."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import mxop as mx
+from mxop.operator import HybridError, kernel
+from mxop.operator.hybrid import Program
+from mxop.operator.hybrid.translate import Translator
+
+numba = pytest.importorskip("numba")
+
+FLOATS = ["float32", "float64"]
+ALL = ["float32", "float64", "float16", "int8", "uint8", "int32", "int64"]
+TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-14}
+
+
+def compiled(function, *arrays, attributes=()):
+    """Run a kernel through Custom on NDArrays; return NumPy arrays."""
+    custom = mx.operator.Custom(function)
+    found = custom(*(mx.nd.array(a, dtype=a.dtype) for a in arrays), *attributes)
+    return tuple(f.asnumpy() for f in found) if isinstance(found, tuple) else found.asnumpy()
+
+
+def agree(function, *arrays, attributes=(), rtol=None):
+    """Compare the compiled with the plain run."""
+    given = compiled(function, *arrays, attributes=attributes)
+    wanted = function(*(a.copy() for a in arrays), *attributes)
+    pairs = [(given, wanted)] if isinstance(wanted, np.ndarray) else list(zip(given, wanted, strict=True))
+    for a, b in pairs:
+        assert a.dtype == b.dtype and a.shape == b.shape
+        tolerance = TOLERANCE.get(a.dtype.name, 0) if rtol is None else rtol
+        if tolerance:
+            with np.errstate(all="ignore"):
+                np.testing.assert_allclose(a.astype("float64"), b.astype("float64"), rtol=tolerance, atol=tolerance)
+        else:
+            np.testing.assert_array_equal(a, b)
+
+
+def numbers(shape, dtype, seed=0, low=-5, high=5):
+    rng = np.random.default_rng(seed)
+    if np.dtype(dtype).kind == "u":
+        low = 0
+    return (rng.uniform(low, high, shape)).astype(dtype)
+
+
+def from_text(text, tmp_path, name="f"):
+    path = tmp_path / f"k{len(list(tmp_path.iterdir()))}.py"
+    path.write_text(text)
+    namespace = {}
+    exec(compile(text, str(path), "exec"), namespace)
+    return kernel(namespace[name])
+
+
+# ---- kernels as people write them -----------------------------------------------------------------------------------------
+@kernel
+def matmul(a, b):
+    """A product of matrices."""
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for i in parallel(a.shape[0]):
+        for j in range(b.shape[1]):
+            c[i, j] = 0.0
+            for k in reduce(a.shape[1]):
+                c[i, j] = c[i, j] + a[i, k] * b[k, j]
+    return c
+
+
+@kernel
+def outer_product(a, b):
+    d = allocate(a.shape, a.dtype)
+    c = output_tensor(a.shape, a.dtype)
+    with block_realize(c):
+        for i0 in range(a.shape[0]):
+            for i1 in range(b.shape[1]):
+                c[i0, i1] = 0.0
+                for i2 in range(a.shape[1]):
+                    d[i0, i2] = 2 * a[i0, i2]
+                    c[i0, i1] = c[i0, i1] + sin(d[i0, i2] * b[i2, i1])
+    return c
+
+
+@kernel
+def softmax(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in parallel(x.shape[0]):
+        m = x[i, 0]
+        for j in range(1, x.shape[1]):
+            m = max(m, x[i, j])
+        total = 0.0
+        for j in range(x.shape[1]):
+            y[i, j] = exp(x[i, j] - m)
+            total += y[i, j]
+        for j in vectorize(x.shape[1]):
+            y[i, j] /= total
+    return y
+
+
+@kernel
+def stencil(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i, j in grid(x.shape):
+        y[i, j] = x[i, j]
+        if i > 0 and i < x.shape[0] - 1 and j > 0 and j < x.shape[1] - 1:
+            y[i, j] = (x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1]) / 4
+    return y
+
+
+@kernel
+def moments(x):
+    mean = output_tensor((x.shape[1],), x.dtype)
+    var = output_tensor((x.shape[1],), x.dtype)
+    n = x.shape[0]
+    for j in parallel(x.shape[1]):
+        s = 0.0
+        for i in reduce(n):
+            s += x[i, j]
+        mean[j] = s / n
+        v = 0.0
+        for i in reduce(n):
+            v += (x[i, j] - mean[j]) * (x[i, j] - mean[j])
+        var[j] = v / n
+    return mean, var
+
+
+@kernel
+def flattened(x):
+    y = output_tensor((x.shape[0] * x.shape[1] * x.shape[2],), x.dtype)
+    for i in parallel(x.shape[0]):
+        for j in range(x.shape[1]):
+            for k in range(x.shape[2]):
+                y[(i * x.shape[1] + j) * x.shape[2] + k] = x[i, j, k]
+    return y
+
+
+@kernel
+def copied(x):
+    y = output_tensor(x.shape, x.dtype)
+    for arg in grid(x.shape):
+        y[arg] = x[arg]
+    return y
+
+
+@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 1, 1), (0, 3, 2), (3, 0, 2), (7, 2, 9)])
+def test_matmul(shape, dtype):
+    n, m, k = shape
+    agree(matmul, numbers((n, k), dtype), numbers((k, m), dtype, 1), rtol=None)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "float16"])
+def test_outer_product(dtype):
+    agree(outer_product, numbers((4, 4), dtype), numbers((4, 4), dtype, 1), rtol=5 * TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "float16"])
+def test_softmax(dtype):
+    x = numbers((5, 7), dtype)
+    agree(softmax, x)
+    assert np.allclose(compiled(softmax, x).astype("float32").sum(1), 1, atol=5e-3)
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (1, 5), (2, 2), (3, 3)])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_stencil(shape, dtype):
+    agree(stencil, numbers(shape, dtype))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_several_outputs(dtype):
+    x = numbers((6, 3), dtype)
+    mean, var = compiled(moments, x)
+    np.testing.assert_allclose(mean, x.mean(0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(var, x.var(0), rtol=1e-5)
+    agree(moments, x)
+
+
+@pytest.mark.parametrize(
+    "function, shape", [(flattened, (2, 3, 4)), (copied, (2, 3, 4)), (copied, (5,)), (copied, (2, 0))]
+)
+@pytest.mark.parametrize("dtype", [*ALL, "bool"])
+def test_moves(function, shape, dtype):
+    agree(function, numbers(shape, dtype))
+
+
+# ---- the words ------------------------------------------------------------------------------------------------------------
+UNARY = ["sqrt", "rsqrt", "sign", "log", "exp", "expm1", "tanh", "abs", "erf", "sin", "cos", "atan", "floor", "ceil", "trunc",
+         "round", "isnan", "isinf", "isfinite", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]  # fmt: skip
+BINARY = ["power", "atan2", "ceil_div", "max", "min"]
+SPECIAL = np.array([0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 3.7, -3.7, 1e-8, 100.0, -2.0])
+
+
+@pytest.mark.parametrize("word", UNARY)
+@pytest.mark.parametrize("dtype", ALL)
+def test_functions_of_one(word, dtype, tmp_path):
+    values = SPECIAL.copy()
+    if np.dtype(dtype).kind == "f" and not word.startswith("int"):
+        values = np.concatenate([values, [np.inf, -np.inf, np.nan, 7e4, 1e-7]])
+    values = np.abs(values) if np.dtype(dtype).kind == "u" else values
+    result = "float64" if not word.startswith(("is", "int")) else "int64"
+    f = from_text(
+        f"def f(x):\n    y = output_tensor(x.shape, '{result}')\n    for i in range(x.shape[0]):\n"
+        f"        y[i] = {word}(x[i])\n    return y\n",
+        tmp_path,
+    )
+    with np.errstate(all="ignore"):
+        x = values.astype(dtype)
+    agree(f, x, rtol=3e-6 if dtype != "float64" else 1e-14)
+
+
+@pytest.mark.parametrize("word", BINARY)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "float16"])
+def test_functions_of_two(word, dtype, tmp_path):
+    f = from_text(
+        "def f(x, z):\n    y = output_tensor((x.shape[0], z.shape[0]), 'float64')\n"
+        f"    for i, j in grid(y.shape):\n        y[i, j] = {word}(x[i], z[j])\n    return y\n",
+        tmp_path,
+    )
+    x = np.array([1, 2, 5, -3, 7]).astype(dtype)
+    z = np.array([1, 3, 4, 2]).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        x, z = np.append(x, np.array([np.nan, 0.5, -np.inf], dtype)), np.append(z, np.array([np.nan, -0.5], dtype))
+    agree(f, x, z, rtol=3e-6 if dtype != "float64" else 1e-14)
+
+
+def test_float16_is_computed_in_float32(tmp_path):
+    f = from_text(
+        "def f(x):\n    y = output_tensor((1,), x.dtype)\n    s = 0.0\n    for i in reduce(x.shape[0]):\n"
+        "        s += x[i]\n    y[0] = s / x.shape[0]\n    return y\n",
+        tmp_path,
+    )
+    x = np.full(5000, 100.1, "float16")
+    assert compiled(f, x)[0] == np.float16(100.1) == f(x)[0]
+
+
+@given(st.floats(width=32), st.sampled_from([1.0, -1.0]))
+@settings(max_examples=300, deadline=None)
+def test_float16_rounds_as_numpy(value, sign):
+    half = _half()
+    with np.errstate(all="ignore"):
+        wanted = np.float32(np.float16(np.float32(sign * value)))
+        np.testing.assert_array_equal(half(np.float32(sign * value)), wanted)
+
+
+def test_float16_rounds_every_bit_pattern():
+    half = _half()
+    bits = np.arange(0, 2**32, 65521, dtype=np.uint64).astype(np.uint32)
+    near = np.concatenate(
+        [bits, np.arange(0x33000000, 0x33000100, dtype=np.uint32), np.arange(0x477FEF00, 0x477FF100, dtype=np.uint32)]
+    )
+    values = near.view(np.float32)
+    with np.errstate(all="ignore"):
+        wanted = values.astype(np.float16).astype(np.float32)
+    given = np.array([half(v) for v in values], np.float32)
+    np.testing.assert_array_equal(given, wanted)
+
+
+def _half():
+    from mxop.operator.hybrid.compiled import _helpers
+
+    return _helpers()["_mx_half"]
+
+
+# ---- expressions at random ------------------------------------------------------------------------------------------------
+def expressions():
+    leaves = st.sampled_from(["x[i]", "z[i]", "i", "2", "0.5", "3", "x[0]", "-1.5", "n", "a"])
+    unary = st.sampled_from(["(-{0})", "abs({0})", "float32({0})", "(+{0})", "tanh({0})", "int32(tanh({0}) * 50)"])
+    binary = st.sampled_from(["({0} + {1})", "({0} - {1})", "({0} * {1})", "({0} / {1})", "max({0}, {1})", "min({0}, {1})",
+                              "({0} // {1})", "({0} % {1})"])  # fmt: skip
+    choice = st.sampled_from(["({0} if {1} > {2} else {0})", "({0} if 0 < {1} <= {2} or {1} == 1 else {0})"])
+
+    def extend(inner):
+        return st.one_of(
+            st.builds(lambda f, a: f.format(a), unary, inner),
+            st.builds(lambda f, a, b: f.format(a, b), binary, inner, inner),
+            st.builds(lambda f, a, b, c: f.format(a, b, c), choice, inner, inner, inner),
+        )
+
+    return st.recursive(leaves, extend, max_leaves=6)
+
+
+@given(
+    expressions(), st.sampled_from(ALL), st.sampled_from(ALL), st.sampled_from(ALL), st.integers(0, 5), st.booleans()
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_expressions_agree(tmp_path, text, x_type, z_type, y_type, n, parallel):
+    word = "parallel" if parallel else "serial"
+    f = from_text(
+        f"def f(x, z, a):\n    y = output_tensor(x.shape, '{y_type}')\n    n = x.shape[0]\n"
+        f"    b = a\n    for i in {word}(x.shape[0]):\n        s = {text}\n        y[i] = s\n    return y\n",
+        tmp_path,
+    )
+    x, z = numbers((n,), x_type, 1), numbers((n,), z_type, 2)
+    try:
+        with np.errstate(all="ignore"):
+            wanted = f(x, z, 7).astype("float64")
+    except (OverflowError, ZeroDivisionError, TypeError, IndexError):
+        return  # Python's own integers are stricter than a machine's
+    try:
+        given = compiled(f, x, z, attributes=(7,)).astype("float64")
+    except HybridError:
+        return  # refused, not wrong
+    exact = np.dtype(y_type).kind != "f"
+    bounded = np.isfinite(wanted) & (np.abs(wanted) < 1e6)
+    if exact:
+        return_types = np.iinfo(y_type)
+        bounded &= (wanted > return_types.min) & (wanted < return_types.max) & (np.abs(wanted) < 100)
+        near = np.abs(given - wanted)[bounded] <= 1  # a rounding apart before truncation
+        assert near.all(), (text, given, wanted)
+    else:
+        np.testing.assert_allclose(
+            given[bounded], wanted[bounded], rtol=4e-3 if y_type == "float16" else 2e-5, atol=1e-4
+        )
+        assert (np.isnan(given) == np.isnan(wanted)).all(), (text, given, wanted)
+
+
+SCHEDULES = st.sampled_from(["range", "serial", "parallel", "vectorize"])
+
+
+@given(SCHEDULES, SCHEDULES, st.sampled_from(["range", "reduce", "serial"]), st.tuples(*[st.integers(0, 5)] * 3),
+       st.sampled_from(ALL))  # fmt: skip
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+def test_schedules_change_nothing(tmp_path, first, second, third, shape, dtype):
+    f = from_text(
+        f"def f(a, b):\n    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)\n    for i in {first}(a.shape[0]):\n"
+        f"        for j in {second}(b.shape[1]):\n            for k in {third}(a.shape[1]):\n"
+        "                c[i, j] += a[i, k] * b[k, j]\n    return c\n",
+        tmp_path,
+    )
+    n, m, k = shape
+    agree(f, numbers((n, k), dtype), numbers((k, m), dtype, 3))
+
+
+# ---- indices --------------------------------------------------------------------------------------------------------------
+@kernel
+def shifted(x, by):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i + by]
+    return y
+
+
+def test_indices_from_the_end():
+    x = np.arange(4.0)
+    agree(shifted, x, attributes=(-2,))
+
+
+@pytest.mark.parametrize("word", ["range", "parallel"])
+def test_index_outside_raises(word, tmp_path):
+    f = from_text(
+        f"def f(x, by):\n    y = output_tensor(x.shape, x.dtype)\n    for i in {word}(x.shape[0]):\n"
+        "        y[i] = x[i + by]\n    return y\n",
+        tmp_path,
+    )
+    for by in (1, -10, 10**9):
+        with pytest.raises(IndexError, match=r"k0\.py:4: kernel f: an index is outside of its tensor\n    y\[i\] = x"):
+            compiled(f, np.arange(4.0), attributes=(by,))
+        with pytest.raises(IndexError):
+            f(np.arange(4.0), by)
+    assert compiled(f, np.arange(4.0), attributes=(0,)).tolist() == [0, 1, 2, 3]
+
+
+@kernel
+def gather(table, index):
+    y = output_tensor((index.shape[0], table.shape[1]), table.dtype)
+    for i in range(index.shape[0]):
+        for j in range(table.shape[1]):
+            y[i, j] = table[index[i], j]
+    return y
+
+
+def test_index_from_data():
+    table, index = numbers((5, 3), "float32"), np.array([4, 0, -1, 2], "int32")
+    agree(gather, table, index)
+    with pytest.raises(IndexError):
+        compiled(gather, table, np.array([5], "int32"))
+
+
+@pytest.mark.parametrize(
+    "function, shapes, attributes, safe",
+    [
+        (matmul, [(3, 4), (4, 5)], (), True),
+        (matmul, [(3, 4), (3, 5)], (), False),
+        (stencil, [(4, 4)], (), False),
+        (shifted, [(4,)], (0,), True),
+        (shifted, [(4,)], (1,), False),
+        (gather, [(4, 3), (2,)], (), False),
+        (flattened, [(2, 3, 4)], (), True),
+        (copied, [(2, 3)], (), True),
+        (softmax, [(2, 3)], (), True),
+        (softmax, [(2, 0)], (), False),
+    ],
+)
+def test_what_is_proven_of_indices(function, shapes, attributes, safe):
+    program = Program(function.source)
+    assert program.shapes(shapes, attributes).safe is safe
+
+
+# ---- inputs that are assigned ---------------------------------------------------------------------------------------------
+@kernel
+def accumulate(a, b):
+    for i in range(a.shape[0]):
+        b[i] = b[i] + a[i]
+    return b
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_input_is_assigned(dtype):
+    a, b = np.arange(3).astype(dtype), np.ones(3, dtype)
+    assert accumulate(a, b) is b and b.tolist() == [1, 2, 3]
+    x, y = mx.nd.array(a, dtype=dtype), mx.nd.ones(3, dtype=dtype)
+    z = mx.operator.Custom(accumulate)(x, y)
+    assert z.asnumpy().tolist() == [1, 2, 3] and y.asnumpy().tolist() == [1, 2, 3] and x.asnumpy().tolist() == [0, 1, 2]
+
+
+def test_input_is_not_assigned_while_it_is_recorded():
+    x, y = mx.nd.ones(3), mx.nd.ones(3)
+    y.attach_grad()
+    with mx.autograd.record(), pytest.raises(mx.MXNetError, match="assigns its input 1"):
+        mx.operator.Custom(accumulate)(x, y)
+
+
+def test_returned_input_that_is_not_assigned():
+    @kernel
+    def f(a):
+        y = output_tensor(a.shape, a.dtype)
+        for i in range(a.shape[0]):
+            y[i] = -a[i]
+        return y, a
+
+    y, a = compiled(f, np.arange(3.0))
+    assert y.tolist() == [0, -1, -2] and a.tolist() == [0, 1, 2]
+
+
+# ---- what is compiled -----------------------------------------------------------------------------------------------------
+def translated(function, codes, ranks):
+    return Translator(Program(function.source).types(codes, ranks, ())).text
+
+
+def test_parallel_becomes_prange_and_reduce_a_register():
+    text = translated(matmul, (0, 0), (2, 2))
+    assert text.count("_mx_prange(") == 1
+    inner = text[text.index("for k in") :]
+    assert "c[" not in inner.splitlines()[1]  # accumulates in a variable
+    assert inner.splitlines()[2].strip().startswith("c[i, j] =")
+
+
+def test_inner_parallel_loops_are_loops(tmp_path):
+    f = from_text(
+        "def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    for i in parallel(x.shape[0]):\n"
+        "        for j in parallel(1, x.shape[1], 2):\n            y[i, j] = x[i, j]\n    return y\n",
+        tmp_path,
+    )
+    assert translated(f, (0,), (2,)).count("_mx_prange") == 1
+    agree(f, numbers((3, 6), "float32"))
+
+
+@pytest.mark.parametrize("bounds", ["n", "1, n", "1, n, 2", "n - 1, -1, -1", "0", "3, 1"])
+@pytest.mark.parametrize("word", ["parallel", "serial", "vectorize"])
+def test_bounds_of_loops(bounds, word, tmp_path):
+    f = from_text(
+        f"def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    n = x.shape[0]\n    for i in {word}({bounds}):\n"
+        "        y[i] = x[i] + i\n    return y\n",
+        tmp_path,
+    )
+    agree(f, numbers((7,), "float32"))
+
+
+def test_threads_run_at_once(tmp_path):
+    """A parallel loop is one of numba's parallel regions; one thread takes the plain form."""
+    before = mx.context.get_num_threads()
+    program = Program(matmul.source)
+    a = numbers((8, 8), "float32")
+    try:
+        for threads in (1, 2):
+            mx.context.set_num_threads(threads)
+            out = np.empty((8, 8), "float32")
+            program.run([a, a], [out], ())
+            np.testing.assert_allclose(out, a @ a, rtol=1e-5)
+    finally:
+        mx.context.set_num_threads(before)
+    (one,) = program._compiled.values()
+    assert set(one._forms) == {(False, False), (True, False)}
+    function = one.form(True, False)
+    assert function.get_metadata(function.signatures[0])["parfor_diagnostics"].count_parfors() == 1
+
+
+def test_vectorize_uses_simd(tmp_path):
+    f = from_text(
+        "def f(x, z):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
+        "        for j in vectorize(x.shape[1]):\n            y[i, j] = x[i, j] * z[i, j] + x[i, j]\n    return y\n",
+        tmp_path,
+    )
+    program = Program(f.source)
+    x = numbers((4, 64), "float32")
+    program.run([x, x], [np.empty_like(x)], ())
+    (one,) = program._compiled.values()
+    code = "".join(one.form(False, False).inspect_asm().values())
+    if "xmm" in code:
+        assert "mulps" in code
+
+
+def test_many_threads_call_at_once():
+    custom, problems = mx.operator.Custom(softmax), []
+    x = mx.nd.array(numbers((16, 8), "float32"))
+    wanted = custom(x).asnumpy()
+
+    def work():
+        for _ in range(20):
+            if not (custom(x).asnumpy() == wanted).all():
+                problems.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not problems
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_after_a_fork(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        textwrap.dedent("""
+        import os
+        import mxop as mx
+
+        @mx.operator.kernel
+        def f(x):
+            y = output_tensor(x.shape, x.dtype)
+            for i in parallel(x.shape[0]):
+                y[i] = x[i] * 2
+            return y
+
+        custom = mx.operator.Custom(f)
+        assert custom(mx.nd.ones(1000)).sum().asscalar() == 2000
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if custom(mx.nd.ones(1000)).sum().asscalar() == 2000 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    """)
+    )
+    env = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(mx.__file__))}
+    done = subprocess.run([sys.executable, str(path)], env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+# ---- without numba --------------------------------------------------------------------------------------------------------
+def test_without_numba(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    custom = mx.operator.Custom(copied)
+    with pytest.raises(mx.errors.DeviceError, match=r'pip install "mxop\[hybrid\]".*MXOP_HYBRID=python'):
+        custom(mx.nd.ones((2, 2)))
+    monkeypatch.setenv("MXOP_HYBRID", "python")
+    assert custom(mx.nd.ones((2, 2))).asnumpy().sum() == 4
+    monkeypatch.delenv("MXOP_HYBRID")
+    plain = mx.operator.Custom(copied, func_type="pyfunc")
+    assert plain(mx.nd.ones((2, 2))).asnumpy().sum() == 4
+
+
+# ---- called directly ------------------------------------------------------------------------------------------------------
+def test_called_directly():
+    assert isinstance(matmul(np.eye(2), np.eye(2)), np.ndarray)
+    assert matmul.__name__ == "matmul" and matmul.__doc__ == "A product of matrices."
+    with pytest.raises(mx.MXNetError, match="takes 2 arguments"):
+        matmul(np.eye(2))
+    with pytest.raises(mx.MXNetError, match="takes NumPy arrays"):
+        matmul(mx.nd.ones((2, 2)), mx.nd.ones((2, 2)))
+
+
+def test_decorator_with_arguments():
+    info = (mx.operator.CustomRegOp().input(0, "a").output(0, "y")
+            .dtype_format(mx.operator.DataType.F32_None, mx.operator.DataType.F32_None).target("CPU").get_op_info())  # fmt: skip
+
+    @kernel(reg_info=info, compile_attrs={"test1": True})
+    def f(a):
+        y = output_tensor(a.shape, a.dtype)
+        for i in range(a.shape[0]):
+            y[i] = a[i]
+        return y
+
+    custom = mx.operator.Custom(f)
+    assert custom(mx.nd.ones(2)).asnumpy().sum() == 2
+    with pytest.raises(
+        mx.MXNetError, match=r"\(float64 -> float64\).*not among those supported: \(float32\) -> \(float32\)"
+    ):
+        custom(mx.nd.ones(2, dtype="float64"))
+
+
+@pytest.mark.parametrize("value", [3, 2.5, True])
+def test_attributes(value, tmp_path):
+    f = from_text(
+        "def f(x, a):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
+        "        y[i] = x[i] * a + (1 if a > 1 else 2)\n    return y\n",
+        tmp_path,
+    )
+    agree(f, numbers((3,), "float32"), attributes=(value,))
+    custom = mx.operator.Custom(f)
+    x = mx.nd.ones(2)
+    assert (custom(x, a=value).asnumpy() == custom(x, value).asnumpy()).all()
+    with pytest.raises(mx.MXNetError, match="'a'.*missing"):
+        custom(x)
+
+
+def test_list_attribute():
+    info = (mx.operator.CustomRegOp().input(0, "x").output(0, "y").attr("axes", "required", "listInt")
+            .dtype_format(mx.operator.DataType.None_None, mx.operator.DataType.None_None).target("CPU").get_op_info())  # fmt: skip
+
+    def f(x, axes):
+        y = output_tensor((axes[0], axes[1]), x.dtype)
+        for i, j in grid(y.shape):
+            y[i, j] = x[i * axes[1] + j]
+        return y
+
+    custom = mx.operator.Custom(f, reg_info=info)
+    assert custom(mx.nd.arange(6), (2, 3)).asnumpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert custom(mx.nd.arange(6), axes=[3, 2]).shape == (3, 2)
