@@ -14,6 +14,9 @@ from mxop.library import loader
 SOURCES = Path(__file__).parent / "libraries"
 COMPILER = os.environ.get("CXX") or next((c for c in ("c++", "g++", "clang++") if shutil.which(c)), None)
 
+#: Flags of tools/sanitize_libraries.py.
+SANITIZE = tuple(os.environ.get("MXOP_TEST_SANITIZE", "").split())
+
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")
 
 
@@ -24,7 +27,7 @@ def compiled(source: str, folder: Path | None = None, flags: tuple[str, ...] = (
         file.write_text(source)
     else:
         file = SOURCES / source
-    return mx.library.build([file], flags=("-O1", *flags))
+    return mx.library.build([file], flags=("-O1", *SANITIZE, *flags))
 
 
 class Loader:

@@ -96,11 +96,11 @@ def test_errors_show_what_the_compiler_said(tmp_path):
         mx.library.build(source)
     with pytest.raises(mx.MXNetError, match=r"missing.cc does not exist"):
         mx.library.build(tmp_path / "missing.cc")
-    with pytest.raises(mx.MXNetError, match="no sources"):
+    with pytest.raises(mx.MXNetError, match=r"no sources"):
         mx.library.build([])
-    with pytest.raises(mx.MXNetError, match="no name for a library"):
+    with pytest.raises(mx.MXNetError, match=r"no name for a library"):
         mx.library.build(source, "../up")
-    with pytest.raises(mx.errors.DeviceError, match="no compiler 'no-such-compiler'.*CXX"):
+    with pytest.raises(mx.errors.DeviceError, match=r"no compiler 'no-such-compiler'.*CXX"):
         mx.library.build(source, compiler="no-such-compiler")
 
 
@@ -121,7 +121,7 @@ def test_load_inline(library, capsys):  # noqa: F811
     assert mx.library.load_inline("inline", TWICE, ["-O0", "-DBY=2"]) == path
     with pytest.raises(mx.MXNetError, match=r"broken.cc:2(.|\n)*what_is_this"):
         mx.library.load_inline("broken", "\nint f() { return what_is_this; }\n", ["-O0"])
-    with pytest.raises(mx.MXNetError, match="inline_twice, but that name is taken"):
+    with pytest.raises(mx.MXNetError, match=r"inline_twice, but that name is taken"):
         mx.library.load_inline("inline", TWICE, ["-O0", "-DBY=3"])
 
 

@@ -26,7 +26,7 @@ def test_parameters_arrive_as_text():
     assert mx.nd.lib_sum([x, x], scale="2").asnumpy().tolist() == [4, 8, 12]
     for scale in (1, 1.0, True, "1", -1, 0.0, -0.0, 2):  # equal keys of a dictionary, some of them, but not equal text
         if scale is True:
-            with pytest.raises(mx.MXNetError, match="stof"):
+            with pytest.raises(mx.MXNetError, match=r"stof"):
                 mx.nd.lib_sum(x, x, scale=scale)
         else:
             assert mx.nd.lib_sum(x, x, scale=scale).asnumpy().tolist() == [float(scale) * v for v in (2, 4, 6)]
@@ -34,7 +34,7 @@ def test_parameters_arrive_as_text():
     out = mx.sym.lib_sum(mx.sym.Variable("a"), mx.sym.Variable("b"), num_args=2, scale=3)
     bound = out.bind(mx.cpu(), {"a": x, "b": x})
     assert bound.forward()[0].asnumpy().tolist() == [6, 12, 18]
-    with pytest.raises(mx.MXNetError, match="zero character"):
+    with pytest.raises(mx.MXNetError, match=r"zero character"):
         mx.nd.lib_sum(x, x, scale="1\0")
 
 
@@ -222,10 +222,10 @@ def test_states():
     assert mx.nd.lib_short_state(x3()).asnumpy().tolist() == [1.5, 2.5, 3.5]
     with mx.autograd.train_mode():
         assert mx.nd.lib_shifter(x3()).asnumpy().tolist() == [1002, 1003, 1004]
-    with pytest.raises(mx.MXNetError, match="lib_shifter.*returned no object"):
+    with pytest.raises(mx.MXNetError, match=r"lib_shifter.*returned no object"):
         mx.nd.lib_shifter(x3(), state="none")
     for how in ("throw", "fail"):
-        with pytest.raises(mx.MXNetError, match="lib_shifter.*making its state failed"):
+        with pytest.raises(mx.MXNetError, match=r"lib_shifter.*making its state failed"):
             mx.nd.lib_shifter(x3(), state=how)
 
 
@@ -233,15 +233,15 @@ def test_sparse_and_other_devices_are_refused():
     with pytest.raises(mx.MXNetError, match=r"lib_csr(.|\n)*no others(.|\n)*Expected csr storage"):
         mx.nd.lib_csr(x3())
     assert mx.nd.lib_any_storage(x3()).asnumpy().tolist() == [1, 2, 3]
-    with pytest.raises(mx.MXNetError, match="lib_any_storage.*sparse"):
+    with pytest.raises(mx.MXNetError, match=r"lib_any_storage.*sparse"):
         mx.nd.lib_any_storage(x3(), sparse=1)
-    with pytest.raises(mx.errors.DeviceError, match="lib_gpu_only.*no forward function for the CPU"):
+    with pytest.raises(mx.errors.DeviceError, match=r"lib_gpu_only.*no forward function for the CPU"):
         mx.nd.lib_gpu_only(x3())
 
 
 def test_shapes_too_large_for_unsigned_int():
     out = mx.sym.lib_dense(mx.sym.Variable("x"), hidden=7, name="d")
-    with pytest.raises(mx.MXNetError, match="lib_dense(.|\n)*int64_t"):
+    with pytest.raises(mx.MXNetError, match=r"lib_dense(.|\n)*int64_t"):
         out.infer_shape(x=(2**33, 1), d_weight=(7, 1))
     assert mx.sym.lib_rank(mx.sym.Variable("x")).infer_shape(x=(2**40, 3))[1] == [(2,)]
 

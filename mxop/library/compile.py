@@ -67,6 +67,14 @@ def build(
         When a source is missing or does not compile; with what the compiler said.
     DeviceError
         When there is no compiler.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.library.build("no_such_source.cc")
+    Traceback (most recent call last):
+    ...
+    mxop.errors.MXNetError: build: source no_such_source.cc does not exist
     """
     files = [Path(s) for s in ([sources] if isinstance(sources, (str, os.PathLike)) else sources)]
     if not files:
@@ -103,6 +111,19 @@ def load_inline(
     -------
     str
         The path of the library.
+
+    Raises
+    ------
+    MXNetError, DeviceError
+        As :func:`build` and :func:`load`; see ``docs/libraries.md`` for libraries that work.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.library.load_inline("a/b", "")
+    Traceback (most recent call last):
+    ...
+    mxop.errors.MXNetError: build: 'a/b' is no name for a library
     """
     text = source if isinstance(source, str) else "\n".join(source)
     if "lib_api.h" not in text and "mxop/abi.h" not in text:

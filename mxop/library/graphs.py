@@ -15,7 +15,7 @@ from ..context import Context
 from ..errors import MXNetError, OpValueError
 from ..graph import symbols
 from ..graph.infer import Known
-from ..graph.ir import Graph, Node
+from ..graph.ir import Graph
 from ..opdef import infer
 
 #: Attributes of nodes that tell libraries shapes and types: lists, one item for each output.

@@ -1,0 +1,28 @@
+"""The page about libraries: its files compile, its sessions give what it says."""
+
+import doctest
+
+from libraries_util import library, needs_compiler  # noqa: F401
+from test_docs import FLAGS, ROOT, blocks, run_examples
+
+import mxop as mx
+
+PAGE = ROOT / "docs" / "libraries.md"
+
+
+@needs_compiler
+def test_the_page_about_libraries(library, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    files, sessions = 0, 0
+    for language, text in blocks(PAGE):
+        if text.startswith("// "):
+            (tmp_path / text.split()[1]).write_text(text)
+            files += 1
+        elif language == "" and text.startswith(">>>"):
+            session = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)
+            session.globs = {"mx": mx}
+            for example in session.examples:
+                example.options.update({flag: True for flag in (doctest.NORMALIZE_WHITESPACE, doctest.ELLIPSIS)})
+            run_examples([session], PAGE.name, session.globs)
+            sessions += 1
+    assert files == 2 and sessions == 3 and FLAGS
