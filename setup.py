@@ -21,6 +21,7 @@ from setuptools.command.build_ext import build_ext
 ROOT = Path(__file__).resolve().parent
 KERNELS = ROOT / "mxop" / "_kernels"
 INCLUDE = "mxop/_kernels/include"
+ABI_INCLUDE = "mxop/include"  # what users of libraries get, too
 GENERATED = KERNELS / "include" / "mxop_instructions.h"
 
 #: Instruction sets by machine: name of the module, compiler flags.
@@ -40,8 +41,13 @@ MODULES = {
     "mxop._core.transfer": "mxop/_core/transfer.pyx",
     "mxop._core.elementwise": "mxop/_core/elementwise.pyx",
     "mxop._core.external": "mxop/_core/external.pyx",
+    "mxop._core.native_host": "mxop/_core/native_host.pyx",
+    "mxop._core.native": "mxop/_core/native.pyx",
+    "mxop._core.native_graph": "mxop/_core/native_graph.pyx",
+    "mxop._core.native_library": "mxop/_core/native_library.pyx",
     "mxop._core.dispatch": "mxop/_core/dispatch.pyx",
     "mxop._core.prepare": "mxop/_core/prepare.pyx",
+    "mxop._core.strips": "mxop/_core/strips.pyx",
     "mxop._core.tape": "mxop/_core/tape.pyx",
     "mxop._core.core": "mxop/_core/core.pyx",
 }
@@ -132,7 +138,7 @@ if __name__ == "__main__":
     generate_instructions()
     present = {name: path for name, path in MODULES.items() if (ROOT / path).exists()}
     kernels = [Extension(n, [p], include_dirs=[INCLUDE]) for n, p in present.items() if "._kernels." in n]
-    core = [Extension(n, [p], include_dirs=[INCLUDE]) for n, p in present.items() if "._core." in n]
+    core = [Extension(n, [p], include_dirs=[INCLUDE, ABI_INCLUDE]) for n, p in present.items() if "._core." in n]
     flags = {e.name: e.isa_flags for e in isa_extensions()}
     extensions = cythonize(
         isa_extensions() + kernels, compiler_directives=KERNEL_DIRECTIVES, include_path=["."], quiet=True

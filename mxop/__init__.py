@@ -45,11 +45,12 @@ _LATER = {
     "test_utils": "mxop.test_utils", "attribute": "mxop.attribute", "name": "mxop.name", "records": "mxop.records",
     "util": "mxop.util", "random": "mxop.random", "library": "mxop.library", "operator": "mxop.operator",
     "viz": "mxop.visualization", "visualization": "mxop.visualization",
+    "axes": "mxop.axes",
 }  # fmt: skip
 _NAMES = {"AttrScope": ("mxop.attribute", "AttrScope"), "Symbol": ("mxop.symbol", "Symbol"),
           "Executor": ("mxop.graph.executor", "Executor"), "is_np_shape": ("mxop.util", "is_np_shape"),
           "np_shape": ("mxop.util", "np_shape"), "set_np_shape": ("mxop.util", "set_np_shape"),
-          "use_np_shape": ("mxop.util", "use_np_shape")}  # fmt: skip
+          "use_np_shape": ("mxop.util", "use_np_shape"), "get_include": ("mxop.library.include", "get_include")}  # fmt: skip
 
 
 def __getattr__(name: str):

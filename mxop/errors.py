@@ -19,6 +19,14 @@ class OpValueError(MXNetError, ValueError):
     """A value, shape or parameter that the operator does not allow."""
 
 
+class IncompatibleAxesError(OpValueError):
+    """Named axes that cannot go together: one twice, or both reduced and kept."""
+
+
+class UnmatchedAxesError(IncompatibleAxesError):
+    """Named axes (or lengths) of one side that have no counterpart on the other."""
+
+
 class OpIndexError(MXNetError, IndexError):
     """An index or axis out of range."""
 
@@ -35,6 +43,10 @@ class OpLookupError(MXNetError, AttributeError, KeyError):
 
 class DeviceError(MXNetError, NotImplementedError):
     """A device or optional package that this machine does not have."""
+
+
+class MissingPackageError(DeviceError, ImportError):
+    """An optional Python package that is not installed."""
 
 
 def closest(name: str, known) -> str:

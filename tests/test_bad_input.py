@@ -101,7 +101,7 @@ NAMES_AND_ARITY = [
     (lambda: nd.contrib.quadratc(ONES), AttributeError, ["quadratc", "quadratic"]),
     (lambda: mx.op.get("sigmod"), KeyError, ["sigmod", "sigmoid"]),
     (lambda: nd.exp(), TypeError, ["exp", "data"]),
-    (lambda: nd.exp(ONES, ONES), TypeError, ["exp", "1", "2"]),
+    (lambda: nd.exp(ONES, None, None, ONES), TypeError, ["exp", "1", "4"]),
     (lambda: nd.elemwise_add(ONES), TypeError, ["elemwise_add", "rhs"]),
     (lambda: nd.elemwise_add(ONES, ONES, lhs=ONES), TypeError, ["elemwise_add", "lhs", "twice"]),
     (lambda: nd.FullyConnected(ONES, ONES, ONES, num_hidden=2, no_bias=True), TypeError, ["FullyConnected", "bias"]),

@@ -529,3 +529,37 @@ def test_a_composite_may_call_it():
         )
     finally:
         mx.op.unregister("test_custom_inside")
+
+
+def test_an_operator_without_inputs():
+    class Fill(CustomOp):
+        def __init__(self, shape):
+            self.values = np.full(shape, 3, "float32")
+
+        def forward(self, is_train, req, in_data, out_data, aux):
+            self.assign(out_data[0], req[0], self.values)
+
+    @register("test_fill")
+    class FillProp(CustomOpProp):
+        def __init__(self, rows, columns):
+            super().__init__()
+            self.shape = (int(rows), int(columns))
+
+        def list_arguments(self):
+            return []
+
+        def infer_shape(self, in_shape):
+            return [], [self.shape], []
+
+        def infer_type(self, in_type):
+            return [], [np.float32], []
+
+        def create_operator(self, ctx, in_shapes, in_dtypes):
+            assert ctx == mx.cpu()
+            return Fill(self.shape)
+
+    with autograd.record():
+        assert nd.Custom(rows=2, columns=3, op_type="test_fill").asnumpy().tolist() == [[3] * 3] * 2
+    made = sym.Custom(rows=2, columns=3, op_type="test_fill")
+    assert made.list_arguments() == [] and made.infer_shape() == ([], [(2, 3)], [])
+    assert made.bind(mx.cpu(), {}).forward()[0].asnumpy().tolist() == [[3] * 3] * 2

@@ -182,7 +182,9 @@ def test_several_outputs(dtype):
     agree(moments, x)
 
 
-@pytest.mark.parametrize("function, shape", [(flattened, (2, 3, 4)), (copied, (2, 3, 4)), (copied, (5,)), (copied, (2, 0))])
+@pytest.mark.parametrize(
+    "function, shape", [(flattened, (2, 3, 4)), (copied, (2, 3, 4)), (copied, (5,)), (copied, (2, 0))]
+)
 @pytest.mark.parametrize("dtype", [*ALL, "bool"])
 def test_moves(function, shape, dtype):
     agree(function, numbers(shape, dtype))
@@ -250,7 +252,9 @@ def test_float16_rounds_as_numpy(value, sign):
 def test_float16_rounds_every_bit_pattern():
     half = _half()
     bits = np.arange(0, 2**32, 65521, dtype=np.uint64).astype(np.uint32)
-    near = np.concatenate([bits, np.arange(0x33000000, 0x33000100, dtype=np.uint32), np.arange(0x477FEF00, 0x477FF100, dtype=np.uint32)])
+    near = np.concatenate(
+        [bits, np.arange(0x33000000, 0x33000100, dtype=np.uint32), np.arange(0x477FEF00, 0x477FF100, dtype=np.uint32)]
+    )
     values = near.view(np.float32)
     with np.errstate(all="ignore"):
         wanted = values.astype(np.float16).astype(np.float32)
@@ -282,7 +286,9 @@ def expressions():
     return st.recursive(leaves, extend, max_leaves=6)
 
 
-@given(expressions(), st.sampled_from(ALL), st.sampled_from(ALL), st.sampled_from(ALL), st.integers(0, 5), st.booleans())
+@given(
+    expressions(), st.sampled_from(ALL), st.sampled_from(ALL), st.sampled_from(ALL), st.integers(0, 5), st.booleans()
+)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_expressions_agree(tmp_path, text, x_type, z_type, y_type, n, parallel):
     word = "parallel" if parallel else "serial"
@@ -309,7 +315,9 @@ def test_expressions_agree(tmp_path, text, x_type, z_type, y_type, n, parallel):
         near = np.abs(given - wanted)[bounded] <= 1  # a rounding apart before truncation
         assert near.all(), (text, given, wanted)
     else:
-        np.testing.assert_allclose(given[bounded], wanted[bounded], rtol=4e-3 if y_type == "float16" else 2e-5, atol=1e-4)
+        np.testing.assert_allclose(
+            given[bounded], wanted[bounded], rtol=4e-3 if y_type == "float16" else 2e-5, atol=1e-4
+        )
         assert (np.isnan(given) == np.isnan(wanted)).all(), (text, given, wanted)
 
 
@@ -520,7 +528,8 @@ def test_many_threads_call_at_once():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_after_a_fork(tmp_path):
     path = tmp_path / "program.py"
-    path.write_text(textwrap.dedent("""
+    path.write_text(
+        textwrap.dedent("""
         import os
         import mxop as mx
 
@@ -537,7 +546,8 @@ def test_after_a_fork(tmp_path):
         if child == 0:
             os._exit(0 if custom(mx.nd.ones(1000)).sum().asscalar() == 2000 else 1)
         assert os.waitpid(child, 0)[1] == 0
-    """))
+    """)
+    )
     env = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(mx.__file__))}
     done = subprocess.run([sys.executable, str(path)], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -579,7 +589,9 @@ def test_decorator_with_arguments():
 
     custom = mx.operator.Custom(f)
     assert custom(mx.nd.ones(2)).asnumpy().sum() == 2
-    with pytest.raises(mx.MXNetError, match=r"\(float64 -> float64\).*not among those supported: \(float32\) -> \(float32\)"):
+    with pytest.raises(
+        mx.MXNetError, match=r"\(float64 -> float64\).*not among those supported: \(float32\) -> \(float32\)"
+    ):
         custom(mx.nd.ones(2, dtype="float64"))
 
 

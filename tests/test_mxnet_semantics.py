@@ -732,3 +732,32 @@ def test_executors_cast_scalars_as_calls_do():
     x, a = nd.array([-1, 2, 3], dtype="int8"), mx.sym.Variable("a")
     for f in (lambda v: v**1.5, lambda v: 1.5**v, lambda v: v % 2.5, lambda v: v / 1.9):
         check(f(a).bind(mx.cpu(), {"a": x}).forward()[0], f(x).asnumpy(), "int8")
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------
+def test_out_and_name_may_follow_the_parameters_by_position():
+    x, y = nd.array([1.0, 4.0]), nd.zeros((2,))
+    assert nd.sqrt(x, y) is y
+    assert y.asnumpy().tolist() == [1, 2]
+    nd.sqrt(x, y, "name")
+    total = nd.zeros((1,))
+    nd.sum(x, None, False, False, total)
+    assert total.asscalar() == 5
+    with pytest.raises(TypeError, match="out is given twice"):
+        nd.sqrt(x, y, out=y)
+    with pytest.raises(TypeError, match="out must be an NDArray"):
+        nd.sqrt(x, 3)
+
+
+def test_a_sum_of_many_arrays():
+    for n in (63, 64, 200):
+        arrays = [nd.full((2, 3), i) for i in range(n)]
+        arrays[0].attach_grad()
+        with mx.autograd.record():
+            total = nd.add_n(*arrays)
+        total.backward()
+        assert (total.asnumpy() == sum(range(n))).all() and (arrays[0].grad.asnumpy() == 1).all()
+        symbol = mx.sym.add_n(*[mx.sym.Variable(f"x{i}") for i in range(n)])
+        assert (symbol.bind(mx.cpu(), arrays).forward()[0].asnumpy() == sum(range(n))).all()
+    with pytest.raises(ValueError, match="300 inputs; at most"):
+        nd.add_n(*[nd.ones((1,))] * 300)

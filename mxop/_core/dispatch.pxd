@@ -1,8 +1,10 @@
 from mxop._core.array cimport MAX_VALUES, Array, Value
 from mxop._core.elementwise cimport ElementwiseCall
+from mxop._core.native cimport NativeOp
 
 cdef class OpFunction:
     cdef readonly object op
+    cdef NativeOp native            # a library's functions, for a shorter way
     cdef dict parsed                # keyword arguments -> Attrs
     cdef dict numeric               # parameter -> slot of its value
     cdef ElementwiseCall default

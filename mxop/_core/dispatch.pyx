@@ -15,6 +15,7 @@ from mxop._core.elementwise cimport (
     ElementwiseCall, call_for, run_elementwise, run_items, set_value,
 )
 from mxop._core.external cimport execute_external
+from mxop._core.native cimport NativeOp
 from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, overlaps, prepared_output
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program
@@ -25,7 +26,8 @@ from mxop._kernels import interp
 from mxop.errors import DeviceError, OpTypeError
 from mxop.formula import compile_program, input_
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
-from mxop.opdef.external import bind_open
+from mxop.opdef.binding import bind_open
+from mxop.opdef.operator import carrier
 from mxop.opdef.reduction import _numpy_shape
 
 cdef enum:
@@ -268,7 +270,7 @@ cdef object run_external(object op, object attrs, object inputs, object out, int
     cdef list targets, results
     shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
     types = tuple([(<Array>a).dtype for a in inputs])
-    out_shapes, out_types = cached_inference(op, attrs, shapes, types)
+    out_shapes, out_types = cached_inference(op, op.plain_attrs(attrs), shapes, types)
     targets = output_list(op, out, len(out_shapes))
     if any([(<Array>a).gpu is not None for a in inputs]):
         from mxop._gpu import run as gpu_run
@@ -394,6 +396,7 @@ cdef class OpFunction:
         self.fast = False
         self.n_in = -1 if op.variadic else len(op.arguments)
         self.fixed_inputs = not op.variadic and op._active_inputs is None and not op.open_inputs
+        self.native = getattr(op, "native", None)
 
     cdef int prepare(self) except -1:
         """Find out, on the first call, whether the short way is open: numeric parameters only."""
@@ -431,6 +434,10 @@ cdef class OpFunction:
         cdef int slot, k
         cdef bint plain
         cdef double d
+        if self.native is not None:
+            result = self.native.call(args, kwargs)
+            if result is not None:
+                return result
         if self.numeric is None:
             self.prepare()
         if self.fast and len(args) == self.n_in:
@@ -466,8 +473,15 @@ cdef class OpFunction:
                 if not isinstance(args[k], Array):
                     plain = False
                     break
+        if not plain:
+            listed = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+            by_name = carrier([a for a in (*listed, *kwargs.values()) if not isinstance(a, Array)])
+            if by_name is not None:
+                return by_name.__mxop_operator__(self.op.name, args, kwargs if out is None else {**kwargs, "out": out})
         if plain and not self.shadowed(kwargs):
             return invoke_checked(self, args, parsed_params(self.op, kwargs, self.parsed), out, REQ_WRITE)
+        if self.fixed_inputs:
+            args, out = without_output(self.op, args, out)
         inputs, attrs = bind_arguments(self.op, args, kwargs, self.parsed)
         return invoke_with(self.op, inputs, attrs, out, REQ_WRITE)
 
@@ -501,6 +515,18 @@ cdef class OpFunction:
     def __signature__(self):
         from mxop.opdef import docs
         return docs.signature(self.op)
+
+
+cdef tuple without_output(object op, tuple args, object out):
+    """Take ``out`` and ``name`` off the end of the positional arguments, where MXNet's functions have them."""
+    cdef Py_ssize_t n = len(op.arguments) - len(op.by_keyword) + len(op.spec.names), given = len(args)
+    if given <= n or given > n + 2:
+        return args, out
+    if args[n] is None:
+        return args[:n], out
+    if out is not None:
+        raise OpTypeError(f"operator {op.name}: out is given twice, by position and by name")
+    return args[:n], args[n]
 
 
 def bind_arguments(op, tuple args, dict kwargs, dict cache):

@@ -3,6 +3,7 @@
 Small calls on plain arrays take a way without any set-up.  May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`.
 """
 from cpython.object cimport PyObject
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from mxop._core.array cimport (
@@ -25,7 +26,8 @@ cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object sequence)   # of a list or tuple
 
 cdef enum:
-    MAX_OPERANDS = 64      # inputs and outputs of one program run from here
+    MAX_REGISTERS = 240    # inputs and outputs of one program: its registers share the cache
+    MAX_OPERANDS = 64      # inputs and outputs of one program that are described on the stack
 
 cdef dict _calls = {}      # operator -> {(inputs, static parameters): ElementwiseCall}
 
@@ -72,8 +74,8 @@ cdef class ElementwiseCall:
         if len(self.formula.params) > MAX_VALUES:
             raise OpValueError(f"operator {op.name} has {len(self.formula.params)} numeric parameters; "
                                f"at most {MAX_VALUES} are supported")
-        if self.n_in + self.n_out > MAX_OPERANDS:
-            raise OpValueError(f"operator {op.name}: {self.n_in} inputs; at most {MAX_OPERANDS - self.n_out} are supported")
+        if self.n_in + self.n_out > MAX_REGISTERS:
+            raise OpValueError(f"operator {op.name}: {self.n_in} inputs; at most {MAX_REGISTERS - self.n_out} are supported")
 
     cdef Program program(self, int ctype):
         found = self.programs[ctype]
@@ -244,8 +246,24 @@ cdef list listed(PyObject** items, int n):
 
 
 cdef object run_large(ElementwiseCall call, object inputs, const Value* values, object out, int req, bint same):
+    """Find room for the description of the operands, and go on."""
+    cdef Operand near[MAX_OPERANDS]
+    cdef Operand* far
+    cdef Py_ssize_t n = call.n_in + call.n_out
+    if n <= MAX_OPERANDS:
+        return run_described(call, inputs, values, out, req, same, near)
+    far = <Operand*>malloc(n * sizeof(Operand))
+    if far == NULL:
+        raise MemoryError()
+    try:
+        return run_described(call, inputs, values, out, req, same, far)
+    finally:
+        free(far)
+
+
+cdef object run_described(ElementwiseCall call, object inputs, const Value* values, object out, int req, bint same,
+                          Operand* operands):
     """Describe the operands to the interpreter and run the program."""
-    cdef Operand operands[MAX_OPERANDS]
     cdef Py_ssize_t shape[MAX_DIMS]
     cdef Value whole[MAX_VALUES]
     cdef Array first = <Array>inputs[0], a, result

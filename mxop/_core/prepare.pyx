@@ -177,19 +177,53 @@ cdef ProgramCall program_call(Program program, list inputs, list outputs, list r
     return call
 
 
-cdef class Schedule:
-    """Prepared calls, run one after the other without Python in between."""
+cdef class Sequence(Call):
+    """Calls that count as one."""
 
-    cdef readonly list calls
+    cdef list calls
 
     def __init__(self, calls):
         self.calls = [c for c in calls]
 
-    def run(self):
-        """Execute all calls."""
+    cdef int execute(self) except -1:
         cdef Call call
         for call in self.calls:
             call.execute()
+        return 0
+
+
+cdef class Schedule:
+    """Prepared calls, run one after the other without Python in between.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+    explain : callable, optional
+        ``explain(i, problem)`` returns what to raise when call number `i` raises.
+    """
+
+    cdef readonly list calls
+    cdef object explain
+
+    def __init__(self, calls, explain=None):
+        self.calls = [c for c in calls]
+        self.explain = explain
+
+    def run(self):
+        """Execute all calls."""
+        cdef Call call
+        cdef Py_ssize_t i = -1
+        try:
+            for call in self.calls:
+                i += 1
+                call.execute()
+        except Exception as problem:
+            if self.explain is None:
+                raise
+            found = self.explain(i, problem)
+            if found is problem:
+                raise
+            raise found from None
 
     def __len__(self):
         return len(self.calls)

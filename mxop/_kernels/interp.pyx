@@ -244,6 +244,23 @@ cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssi
             d -= 1
 
 
+cdef const char* block_in_place(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length) noexcept nogil:
+    """Return where elements ``start`` to ``start + length`` lie one after the other, NULL when they do not.
+
+    A row that is broadcast over others, as a bias is, is read in place by every block that keeps within it.
+    """
+    cdef int last = operand.ndim - 1, d
+    cdef const char* p = operand.data
+    cdef Py_ssize_t rest = start
+    if (operand.dtype != ctype or last < 0 or operand.strides[last] != ITEMSIZE[ctype]
+            or start % operand.shape[last] + length > operand.shape[last]):
+        return NULL
+    for d in range(last, -1, -1):
+        p = p + rest % operand.shape[d] * operand.strides[d]
+        rest = rest // operand.shape[d]
+    return p
+
+
 cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, const char* src) noexcept nogil:
     """Store a register to elements ``start`` to ``start + length``, adding when the request says so."""
     cdef mx_store store = ISA.stores[operand.dtype][ctype]
@@ -352,6 +369,8 @@ cdef class Program:
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil:
         """Run the program on elements ``start`` to ``stop``, block by block."""
         cdef char* registers[256]
+        cdef char* rooms[256]
+        cdef const char* there
         cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
         cdef int k, s, n_in = self.n_inputs, n_out = self.n_outputs
         cdef char* free_room = scratch
@@ -361,7 +380,7 @@ cdef class Program:
         for k in range(n_in):
             direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype
             if not direct_in[k]:
-                registers[k] = free_room
+                registers[k] = rooms[k] = free_room
                 free_room += room
                 if inputs[k].ndim == 1 and inputs[k].strides[0] == 0 and not inputs[k].contiguous:
                     load_block(&inputs[k], self.ctype, 0, min(block, stop - start), registers[k])
@@ -380,7 +399,10 @@ cdef class Program:
                 if direct_in[k]:
                     registers[k] = inputs[k].data + at * size
                 elif not (inputs[k].ndim == 1 and inputs[k].strides[0] == 0 and not inputs[k].contiguous):
-                    load_block(&inputs[k], self.ctype, at, length, registers[k])
+                    there = block_in_place(&inputs[k], self.ctype, at, length)
+                    registers[k] = <char*>there if there != NULL else rooms[k]
+                    if there == NULL:
+                        load_block(&inputs[k], self.ctype, at, length, rooms[k])
             for k in range(n_out):
                 if direct_out[k]:
                     registers[n_in + k] = outputs[k].data + at * size
@@ -402,6 +424,7 @@ cdef class Program:
                            char* scratch, Py_ssize_t stride) noexcept nogil:
         """Compute one block of the (only) output and return where it lies; for kernels that go on from there."""
         cdef char* registers[256]
+        cdef const char* there
         cdef int k, s
         cdef StepC* step
         if self.n_steps == 1 and self.n_inputs == 1 and self.steps[0].loop == ISA.instructions[_copy_at].loops[self.ctype]:
@@ -412,8 +435,11 @@ cdef class Program:
         for k in range(self.n_registers):
             registers[k] = scratch + k * stride
         for k in range(self.n_inputs):
+            there = block_in_place(&inputs[k], self.ctype, start, length) if not inputs[k].contiguous else NULL
             if inputs[k].contiguous and inputs[k].dtype == self.ctype:
                 registers[k] = inputs[k].data + start * self.itemsize
+            elif there != NULL:
+                registers[k] = <char*>there
             else:
                 load_block(&inputs[k], self.ctype, start, length, registers[k])
         for s in range(self.n_steps):

@@ -17,4 +17,6 @@ cdef struct Reduced:
     Py_ssize_t reduced_shape[MAX_DIMS]
     Py_ssize_t reduced_strides[MAX_DIMS]
 
+cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize_t n_reduced, const char* scalars,
+                      char* scratch, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last, char* results) noexcept nogil
 cdef int reduce(Program map_, int combine, Reduced* source, const Value* params, char* results) except -1

@@ -201,6 +201,26 @@ cdef void rows_task(Program map_, int combine, const Reduced* s, const Operand* 
         at += length
 
 
+cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize_t n_reduced, const char* scalars,
+                      char* scratch, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last, char* results) noexcept nogil:
+    """Reduce rows ``first`` to ``last`` of a map of several inputs, whose elements are counted row by row.
+
+    Write one value of the compute type for each row; the order of combination is that of :func:`reduce`.
+    """
+    cdef Py_ssize_t row, at, length, stride = (block * map_.itemsize + 63) & ~63
+    cdef const char* values
+    cdef Total total
+    for row in range(first, last):
+        total = identity(combine, map_.ctype)
+        at = 0
+        while at < n_reduced:
+            length = min(block, n_reduced - at)
+            values = map_.block(row * n_reduced + at, length, inputs, scalars, scratch, stride)
+            join_row_any(map_.ctype, combine, &total, values, length)
+            at += length
+        store_total(results, map_.ctype, row - first, &total)
+
+
 cdef void columns_task(Program map_, int combine, const Reduced* s, const char* scalars, char* scratch, Py_ssize_t block,
                        Py_ssize_t outer, Py_ssize_t column, Py_ssize_t width, Py_ssize_t start, Py_ssize_t stop,
                        Total* totals) noexcept nogil:

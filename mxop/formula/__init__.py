@@ -7,9 +7,10 @@ from .derive import Backward, backward, vjp
 from .expr import Expr, NeedsValue, TraceError, const, input_, leaves, output, param, substitute, walk
 from .primitives import TABLE
 from .program import Program, Step, compile_program
+from .readable import readable
 from .text import statements
 
 __all__ = [
     "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward", "compile_program", "const",
-    "input_", "leaves", "output", "param", "statements", "substitute", "vjp", "walk",
+    "input_", "leaves", "output", "param", "readable", "statements", "substitute", "vjp", "walk",
 ]  # fmt: skip

@@ -90,6 +90,8 @@ def _neg(a: Expr) -> Expr | None:
 
 
 def _sub(a: Expr, b: Expr) -> Expr | None:
+    if _is(b, 0) and math.copysign(1, b.label) > 0:  # keeps -0.0; adding 0.0 would not
+        return a
     if b.kind == CALL and b.label == "neg":
         return simplified("add", (a, b.args[0]))
     return None

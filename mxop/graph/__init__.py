@@ -8,15 +8,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from .backends import backends, register_backend, unregister_backend
+from .expand import expand
 from .gradient import gradients
 from .infer import Known, Shapes, Types
 from .ir import Graph, Node, location, topological, variable
-from .passes import PASSES, Pass, expand, optimize
+from .partition import Backend
+from .passes import (
+    Pass,
+    PeepholePass,
+    RewritePass,
+    label,
+    list_passes,
+    optimize,
+    register_pass,
+    skip,
+    switch_passes,
+    unregister_pass,
+    visit,
+)
 from .verify import verify
 
 __all__ = [
-    "PASSES", "Executor", "Graph", "Known", "Node", "Pass", "Shapes", "Types", "expand", "gradients", "location",
-    "optimize", "topological", "variable", "verify",
+    "Backend", "Executor", "Graph", "Known", "Node", "Pass", "PeepholePass", "RewritePass", "Shapes", "Types", "backends",
+    "expand", "gradients", "label", "list_passes", "location", "optimize", "register_backend", "register_pass", "skip",
+    "switch_passes", "topological", "unregister_backend", "unregister_pass", "variable", "verify", "visit",
 ]  # fmt: skip
 
 

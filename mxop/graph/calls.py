@@ -10,7 +10,8 @@ from typing import Any
 
 from ..errors import OpTypeError, closest
 from ..opdef import Attrs, Operator
-from ..opdef.external import bind_open
+from ..opdef.binding import bind_open
+from ..opdef.operator import carrier
 
 
 def split_call(
@@ -139,6 +140,9 @@ def by_kind(choice: Any, two: str, call: Callable, kind: type) -> Callable:
             return call(choice.scalar, _hint(choice.scalar), [lhs], {"scalar": rhs, **options})
         if isinstance(rhs, kind):
             return call(choice.rscalar, _hint(choice.rscalar), [rhs], {"scalar": lhs, **options})
+        by_name = carrier((lhs, rhs))
+        if by_name is not None:
+            return by_name.__mxop_operator__(two, (lhs, rhs), options)
         return choice.numbers(lhs, rhs)
 
     return function

@@ -15,17 +15,15 @@ from .. import dtypes
 from .._core import core, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, closest
 from ..opdef import Composite, registry
-from .fuse import fuse
+from .expand import expand, give_state
 from .gradient import gradients
 from .infer import Known
 from .ir import Entry, Graph, Node, as_text, describe, variable
 from .monitor import Monitor
-from .passes import expand, give_state, optimize
+from .passes import of_stage, run_passes, selected
 from .plan import ADD, NULL, WRITE, Phase, Result, phases_of
-from .recompute import recompute
 from .rewrite import rewrite
 from .schedule import Arena, allocate, build
-from .verify import verify
 
 REQS = {"null": NULL, "write": WRITE, "add": ADD}
 
@@ -50,7 +48,7 @@ class Executor:
     [1.0, 4.0, 9.0]
     """
 
-    def __init__(self, symbol: Any, ctx: Any, args: list, grads: list, reqs: list[str], aux: list):
+    def __init__(self, symbol: Any, ctx: Any, args: list, grads: list, reqs: list[str], aux: list, passes: Any = None):
         self._symbol, self._ctx = symbol, ctx
         self._graph = rewrite(Graph(symbol._entries), give_state)[0]
         self._arguments, self._states = self._graph.arguments()
@@ -62,6 +60,7 @@ class Executor:
         self.grad_dict = dict(zip(names, grads, strict=True))
         self.aux_dict = dict(zip([n.name for n in self._states], aux, strict=True))
         self._bound = dict(zip(self._arguments + self._states, args + aux, strict=True))
+        self._passes = selected(passes)
         self._check_gradients()
         self._prepare()
 
@@ -76,6 +75,7 @@ class Executor:
     def _prepare(self) -> None:
         self._given = {n: (a.shape, a.dtype_code) for n, a in self._bound.items()}
         known = Known.solve(self._graph, self._given)
+        self._source = run_passes(self._graph, known, of_stage(self._passes, "symbol"))
         self._device = next((a for a in self._bound.values() if a._gpu is not None), None)
         self._outputs = [allocate(known.shape(e), known.dtype(e), self._device) for e in self._graph.outputs]
         self._arena = Arena(self._device)
@@ -106,22 +106,23 @@ class Executor:
         """Return a graph ready to be scheduled."""
         known = Known.solve(graph, dict(given))
         self._check_inferred(graph.outputs[n_forward:], known)
-        graph = optimize(graph, known)
-        if n_forward < len(graph.outputs):
-            graph = recompute(graph, n_forward, known)
-            verify(graph, known, "recompute")
-        forward = set(phases_of(graph, n_forward)[0])
-        graph = fuse(graph, known, lambda node: node in forward)
-        verify(graph, known, "fuse")
+        known.n_forward, known.on_cpu = n_forward, self._device is None
+        graph = run_passes(graph, known, of_stage(self._passes, "graph") + of_stage(self._passes, "schedule"))
         return graph, known
 
+    @property
+    def _shares(self) -> bool:
+        return bool(of_stage(self._passes, "plan"))
+
     def _prepare_inference(self) -> None:
-        graph, moved = expand(self._graph)
+        graph, moved = expand(self._source)
         if not self._wanted:
-            self._unfused, self._labels = (graph, self._given), _composite_names(self._graph, moved)
+            self._unfused, self._labels = (graph, self._given), _composite_names(self._source, moved)
         graph, known = self._optimized(graph, len(graph.outputs), self._given)
         results = [Result(e, a) for e, a in zip(graph.outputs, self._outputs, strict=True)]
-        (self._infer,), self._infer_plan = build([Phase(graph.nodes, results)], known, self._bound, self._arena)
+        (self._infer,), self._infer_plan = build(
+            [Phase(graph.nodes, results)], known, self._bound, self._arena, self._shares
+        )
 
     def _prepare_training(self) -> None:
         graph, given = self._training_graph()
@@ -134,18 +135,18 @@ class Executor:
             Phase(backward, self._gradient_results(graph.outputs[n:])),
         ]
         (self._train, self._backward), self._train_plan = build(
-            phases, known, self._bound | self._head_bound, self._arena
+            phases, known, self._bound | self._head_bound, self._arena, self._shares
         )
 
     def _training_graph(self) -> tuple[Graph, dict[Node, tuple]]:
         """Return the graph of outputs and gradients without composites, and what is known of its variables."""
-        graph, first = expand(self._graph, everything=False)
+        graph, first = expand(self._source, everything=False)
         heads = [variable(f"_head_grad_{i}") for i in range(len(graph.outputs))]
         wanted = [(self._arguments[i], 0) for i in self._wanted]
         grads = gradients(graph.outputs, [(h, 0) for h in heads], wanted)
         grads = [_zeros_like(e) if g is None else g for g, e in zip(grads, wanted, strict=True)]
         whole, second = expand(Graph([*graph.outputs, *grads]))
-        self._labels = _composite_names(self._graph, first, second)
+        self._labels = _composite_names(self._source, first, second)
         present = set(whole.variables)
         given = dict(self._given)
         for i, node in enumerate(heads):
@@ -307,7 +308,7 @@ class Executor:
             _resized(a, s, allow_up_sizing, n)
             for n, s, a in zip(self.aux_dict, aux_shapes, self.aux_arrays, strict=True)
         ]
-        return Executor(self._symbol, self._ctx, args, grads, self._reqs, aux)
+        return Executor(self._symbol, self._ctx, args, grads, self._reqs, aux, self._passes)
 
     # ---- looking inside ---------------------------------------------------------------------------------------------
     def set_monitor_callback(self, callback: Callable[[str, Any], None] | None, monitor_all: bool = False) -> None:
@@ -328,6 +329,23 @@ class Executor:
     @property
     def _memory(self) -> int:
         return self._arena.nbytes + sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._outputs)
+
+    def explain(self, is_train: bool | None = None) -> Any:
+        """Return what a run does: schedule, fused groups, buffers, bytes moved, and the time that takes at least.
+
+        Parameters
+        ----------
+        is_train : bool, optional
+            Explain training (forward and backward) or inference; by default training, where gradients are wanted.
+
+        Returns
+        -------
+        Explanation
+            It prints as a table; see :class:`mxop.graph.explain.Explanation`.
+        """
+        from .explain import Explanation
+
+        return Explanation(self, is_train)
 
     def debug_str(self) -> str:
         """Return the graph (with its gradient, when it is wanted) and what it takes, as text."""

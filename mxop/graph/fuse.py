@@ -1,9 +1,7 @@
 """Fusion: regions of elementwise nodes become one formula, computed in one pass over memory.
 
-A region has one iteration space (the shape of its results) and one element type.  Its nodes lie at one *level*: the level
-grows along every edge that leaves a region, so a path that leaves a region never comes back, and regions can be run one
-after the other.  Limits keep a formula small enough for the interpreter's registers and the cache.
-Imports :mod:`.ir`, :mod:`.infer` and :mod:`mxop.opdef`.
+A region has one iteration space (the shape of its results) and one element type.  Limits keep a formula small enough for
+the interpreter's registers and the cache.  Imports :mod:`.ir`, :mod:`.infer`, :mod:`.regions` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -11,22 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from .. import dtypes
-from ..formula import Expr, const, input_, leaves, param, substitute
-from ..opdef import Attrs, Elementwise, Formula, Scalar
+from ..formula import Expr, input_, leaves, substitute
+from ..opdef import Attrs, Elementwise, Formula
+from .formulas import specialised
 from .infer import Known
-from .ir import NO_ATTRS, Entry, Graph, Node, topological
+from .ir import NO_ATTRS, Entry, Graph, Node
 from .recompute import calls_of
+from .regions import convex_regions, in_order
 from .rewrite import Moved, rebuilt
 
 MAX_INPUTS, MAX_OUTPUTS, MAX_INSTRUCTIONS = 12, 8, 64
-
-_INTEGER_RANGE = {
-    dtypes.UINT8: (0, 2**8 - 1), dtypes.INT8: (-(2**7), 2**7 - 1), dtypes.INT32: (-(2**31), 2**31 - 1),
-    dtypes.INT64: (-(2**53), 2**53),  # constants of a formula are doubles
-}  # fmt: skip
 
 
 def _inputs_of_region(*inputs):
@@ -44,7 +37,11 @@ class Fused(Elementwise):
     shape : tuple of int
     code : int
         Shape and type of every output.
+    entries : tuple of (Node, int)
+        The entry of a member that each output stands for.
     """
+
+    entries: tuple[Entry, ...] = ()
 
     def __init__(self, roots: tuple[Expr, ...], members: tuple[Node, ...], shape: tuple[int, ...], code: int):
         super().__init__(_inputs_of_region, name="_fused", broadcast=True, differentiable=False, module=__name__)
@@ -71,16 +68,14 @@ class Piece:
     ----------
     kind : tuple
         What nodes of one region have in common: shape, type, phase.
-    formula : Formula
-    constants : dict of Expr to Expr
-        Values of the formula's parameters.
+    roots : tuple of Expr
+        The formula of each output.
     calls : int
-        Length of the formula.
+        Their length.
     """
 
     kind: tuple
-    formula: Formula
-    constants: dict[Expr, Expr]
+    roots: tuple[Expr, ...]
     calls: int
 
 
@@ -98,21 +93,12 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     readers = Counter(e for node in graph.nodes for e in node.inputs)
     readers.update(graph.outputs)
     pieces: Pieces = {node: _piece(node, known, phase) for node in graph.nodes}
-    units = [members for region in _regions(graph, pieces) for members in _chunks(region, readers, pieces)]
-    unit_of = {node: i for i, unit in enumerate(units) for node in unit}
-    for node in graph.nodes:
-        if node not in unit_of:
-            unit_of[node] = len(units)
-            units.append((node,))
-
-    def needs(i: int) -> list[int]:
-        return [unit_of[n] for node in units[i] for n in node.needs() if unit_of[n] != i]
-
+    regions = convex_regions(graph, {node: piece and piece.kind for node, piece in pieces.items()})
+    units = [members for region in regions if len(region) > 1 for members in _chunks(region, readers, pieces)]
     moved: Moved = {}
-    for i in topological((unit_of[n] for n, _ in graph.outputs), needs):
-        unit = units[i]
+    for unit in in_order(graph, units):
         if len(unit) > 1:
-            _merge(unit, _outside(unit, readers), pieces, moved, known)
+            _merge(unit, outside(unit, readers), pieces, moved, known)
             continue
         (node,) = unit
         new = rebuilt(node, moved)
@@ -123,76 +109,14 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     return Graph(moved.get(e, e) for e in graph.outputs)
 
 
-def _regions(graph: Graph, pieces: Pieces) -> list[list[Node]]:
-    """Return the connected sets of nodes that could be one formula, but for its size."""
-    kind = {node: piece and piece.kind for node, piece in pieces.items()}
-    level = _levels(graph, kind)
-    parent = {node: node for node in graph.nodes}
-
-    def root(node: Node) -> Node:
-        while parent[node] is not node:
-            parent[node] = node = parent[parent[node]]
-        return node
-
-    for node in graph.nodes:
-        for n, _ in node.inputs:
-            if kind[node] is not None and kind[n] == kind[node] and level[n] == level[node]:
-                parent[root(n)] = root(node)
-    regions: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        if kind[node] is not None:
-            regions.setdefault(root(node), []).append(node)
-    return [members for members in regions.values() if len(members) > 1]
-
-
-def _levels(graph: Graph, kind: dict[Node, Any]) -> dict[Node, int]:
-    """Return a level for each node: equal or higher along edges between equal kinds, higher along all others."""
-    level: dict[Node, int] = {}
-    readers: dict[Node, list[Node]] = {node: [] for node in graph.nodes}
-
-    def step(above: Node, below: Node) -> int:
-        return kind[above] is None or kind[above] != kind[below]
-
-    for node in graph.nodes:
-        level[node] = max((level[n] + step(node, n) for n in node.needs()), default=0)
-        for n in node.needs():
-            readers[n].append(node)
-    for node in reversed(graph.nodes):  # wait for a reader of the same kind, where that delays nobody
-        latest = min((level[r] - step(r, node) for r in readers[node]), default=0)
-        if latest > level[node] and any(level[r] == latest and not step(r, node) for r in readers[node]):
-            level[node] = latest
-    return level
-
-
 def _piece(node: Node, known: Known, phase: Callable[[Node], int]) -> Piece | None:
     """Return what a node adds to a region, or None when it cannot be part of one."""
     op = node.op
-    if not isinstance(op, Elementwise) or not node.inputs or node.control or getattr(op, "stateful", False):
+    if not isinstance(op, Elementwise) or not node.inputs or node.control or op.stateful:
         return None
     shape, code = known.shape((node, 0)), known.dtype((node, 0))
-    types = {known.dtype(e) for e in node.inputs} | {known.dtype((node, k)) for k in range(node.n_outputs)}
-    if types != {code} or code == dtypes.BOOL:
-        return None
-    formula = op.formula(node.attrs, len(node.inputs))
-    constants = _constants(node, formula, code)
-    if constants is None or formula.compute_type(code) != dtypes.COMPUTED_AS.get(code, code):
-        return None
-    return Piece((shape, code, phase(node)), formula, constants, calls_of(formula))
-
-
-def _constants(node: Node, formula: Formula, code: int) -> dict[Expr, Expr] | None:
-    """Return the values of a formula's parameters; None when the type of the data does not hold them."""
-    values = {}
-    for name in formula.params:
-        scalar = node.op.spec.by_name[name].kind is Scalar
-        value = node.attrs[name]
-        if scalar and code not in dtypes.FLOATS:
-            low, high = _INTEGER_RANGE[code]
-            if not low <= value <= high:  # NaN too
-                return None
-            value = int(value)
-        values[param(name, real=not scalar)] = const(float(value))
-    return values
+    roots = specialised(node, known)
+    return None if roots is None else Piece((shape, code, phase(node)), roots, calls_of(roots))
 
 
 def _chunks(region: list[Node], readers: dict[Entry, int], pieces: Pieces) -> list[tuple[Node, ...]]:
@@ -233,14 +157,14 @@ class _Size:
         return False
 
 
-def _outside(unit: tuple[Node, ...], readers: dict[Entry, int]) -> list[Entry]:
+def outside(unit: tuple[Node, ...], readers: dict[Entry, int]) -> list[Entry]:
     """Return the entries of a chunk that others read."""
     inside = Counter(e for node in unit for e in node.inputs)
     results = [(node, k) for node in unit for k in range(node.n_outputs)]
     return [e for e in results if readers.get(e, 0) > inside[e]]
 
 
-def _merge(unit: tuple[Node, ...], outside: list[Entry], pieces: Pieces, moved: Moved, known: Known) -> None:
+def _merge(unit: tuple[Node, ...], results: list[Entry], pieces: Pieces, moved: Moved, known: Known) -> None:
     """Make one node of a chunk and note where the entries that others read went."""
     inputs: list[Entry] = []
     value: dict[Entry, Expr] = {}
@@ -256,14 +180,15 @@ def _merge(unit: tuple[Node, ...], outside: list[Entry], pieces: Pieces, moved: 
     for node in unit:
         piece = pieces[node]
         operands = {input_(i): operand(e) for i, e in enumerate(node.inputs)}
-        for k, expr in enumerate(substitute(piece.formula.roots, operands | piece.constants)):
+        for k, expr in enumerate(substitute(piece.roots, operands)):
             value[node, k] = expr
-    roots = tuple(dict.fromkeys(value[e] for e in outside))
+    roots = tuple(dict.fromkeys(value[e] for e in results))
     used = sorted({leaf.label for leaf in leaves(roots) if leaf.kind == "input"})
     renumbered = {input_(old): input_(new) for new, old in enumerate(used)}
-    last, shape, code = unit[-1], known.shape(outside[0]), known.dtype(outside[0])
+    last, shape, code = unit[-1], known.shape(results[0]), known.dtype(results[0])
     op = Fused(tuple(substitute(roots, renumbered)), unit, shape, code)
+    op.entries = tuple(next(e for e in results if value[e] is r) for r in roots)
     new = Node(op, NO_ATTRS, tuple(inputs[i] for i in used), f"{last.name}_fused", None, last.source, last.order)
     known.put(new, [shape] * len(roots), [code] * len(roots))
-    for entry in outside:
+    for entry in results:
         moved[entry] = (new, next(k for k, r in enumerate(roots) if r is value[entry]))

@@ -217,24 +217,42 @@ def declared_type(node: Node) -> int:
 
 
 class Known:
-    """Shapes and types of every entry of a graph, carried along while passes rebuild it."""
+    """Shapes and types of every entry of a graph, carried along while passes rebuild it.
+
+    Attributes
+    ----------
+    on_cpu : bool
+        Whether the graph's arrays lie on the CPU.
+    n_forward : int or None
+        How many of the graph's outputs are those of the forward pass; gradients follow.  None: all.
+    """
 
     def __init__(self) -> None:
         self._of: dict[Node, tuple[list, list]] = {}
+        self.n_forward: int | None = None
+        self.on_cpu = True
 
     @classmethod
-    def solve(cls, graph: Graph, given: dict[Node, tuple[tuple, int]]) -> Known:
-        """Infer everything from the shapes and types of the variables."""
+    def solve(cls, graph: Graph, given: dict[Node, tuple[tuple, int]], partial: bool = False) -> Known:
+        """Infer everything from the shapes and types of the variables.
+
+        With `partial`, shapes may stay unknown (None), and types too.
+        """
         shapes, types = Shapes(graph), Types(graph)
         for node, (shape, code) in given.items():
             if node in shapes:
                 shapes.set((node, 0), shape)
                 types.set((node, 0), code)
         shapes.run()
-        types.default()
+        if partial:
+            types.run()
+        else:
+            types.default()
         found = cls()
         for node in graph.nodes:
             found._of[node] = (shapes.all_of(node), types.all_of(node))
+            if partial:
+                continue
             for k, shape in enumerate(shapes.all_of(node)):
                 if not infer.known(shape):
                     raise OpValueError(f"the shape of {node.output_name(k)!r} does not follow from the arguments' shapes; "
@@ -250,8 +268,18 @@ class Known:
         return self._of[entry[0]][1][entry[1]]
 
     def same(self, a: Entry, b: Entry) -> bool:
-        """Tell whether two entries have one shape and type."""
-        return self.shape(a) == self.shape(b) and self.dtype(a) == self.dtype(b)
+        """Tell whether two entries are known to have one shape and type."""
+        shape, code = self.shape(a), self.dtype(a)
+        return shape == self.shape(b) and code == self.dtype(b) != dtypes.UNKNOWN and infer.known(shape)
+
+    def conflict(self, a: Entry, b: Entry) -> bool:
+        """Tell whether two entries are known to have different shapes or types."""
+        codes = {self.dtype(a), self.dtype(b)} - {dtypes.UNKNOWN}
+        return len(codes) > 1 or not infer.compatible(self.shape(a), self.shape(b))
+
+    def is_known(self, entry: Entry) -> bool:
+        """Tell whether shape and type of an entry are known."""
+        return infer.known(self.shape(entry)) and self.dtype(entry) != dtypes.UNKNOWN
 
     def __contains__(self, node: Node) -> bool:
         return node in self._of
@@ -264,10 +292,25 @@ class Known:
         self._of[node] = (shapes, types)
 
     def add(self, node: Node) -> None:
-        """Infer the outputs of a new node whose inputs are known."""
+        """Infer the outputs of a new node from its inputs, as far as they are known."""
         shapes = [self.shape(e) for e in node.inputs]
         types = [self.dtype(e) for e in node.inputs]
-        self._of[node] = node.op.infer_outputs(node.attrs, shapes, types)
+        try:
+            if all(map(infer.known, shapes)) and dtypes.UNKNOWN not in types:
+                self._of[node] = node.op.infer_outputs(node.attrs, shapes, types)
+                return
+            outs = [None] * node.n_outputs
+            found = node.op.infer_shape(node.attrs, shapes, outs)[1]
+            codes = node.op.infer_type(node.attrs, types, [dtypes.UNKNOWN] * node.n_outputs)[1]
+        except MXNetError as problem:
+            raise located(problem, node, zip(node.input_names(), shapes)) from None
+        self._of[node] = list(found), list(codes)
+
+    def complete(self, graph: Graph) -> None:
+        """Infer what a pass left out."""
+        for node in graph.nodes:
+            if node not in self._of and node.op is not None and all(n in self._of for n, _ in node.inputs):
+                self.add(node)
 
 
 # ---- composites -----------------------------------------------------------------------------------------------------
@@ -294,6 +337,11 @@ def inside(op: Operator, attrs: Any, n_inputs: int) -> tuple[Graph, list[Node]]:
 def expand_infer(op: Operator, attrs: Any, ins: list, outs: list, what: str) -> tuple[list, list]:
     """Infer a composite's shapes or types through the operators inside."""
     graph, inputs = inside(op, attrs, len(ins))
+    return solved_inside(graph, inputs, ins, outs, what)
+
+
+def solved_inside(graph: Graph, inputs: list[Node], ins: list, outs: list, what: str) -> tuple[list, list]:
+    """Infer the shapes or types of an operator that stands for a graph."""
     solver: Solver = Shapes(graph) if what == "shape" else Types(graph)
     for node, value in zip(inputs, ins, strict=True):
         if node in solver and value != solver.unknown:

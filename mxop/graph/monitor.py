@@ -12,7 +12,7 @@ from .._core import tape
 from .infer import Known
 from .ir import Entry, Node
 from .plan import Result, phases_of
-from .schedule import allocate, copy_call, prepared
+from .schedule import allocate, copy_call, explained, prepared
 
 if TYPE_CHECKING:
     from .executor import Executor
@@ -70,7 +70,10 @@ class Monitor:
             for node, call in steps:
                 if node is not None and self.monitor_all:
                     self._show_inputs(node, shown)
-                call.run()
+                try:
+                    call.run()
+                except Exception as problem:
+                    raise explained(node, problem) from None
                 if node is not None:
                     for k in range(node.n_outputs):
                         name = self._labels.get((node, k)) or node.output_name(k)

@@ -2,7 +2,7 @@
 
 Values that live at different times share a buffer; an elementwise result takes the place of an operand that nobody reads
 afterwards; a reshape is another view of its operand.  Results go straight into the arrays that they belong in.
-Imports :mod:`.ir`, :mod:`.infer`, :mod:`.passes`.
+Imports :mod:`.ir`, :mod:`.infer`, :mod:`.traits`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .. import dtypes
 from ..opdef import Elementwise
 from .infer import Known
 from .ir import Entry, Graph, Node
-from .passes import is_plain_view
+from .traits import is_plain_view
 
 NULL, WRITE, ADD = 0, 1, 3
 
@@ -81,6 +81,9 @@ class Plan:
         Type and number of elements of each buffer.
     unshared : int
         Bytes that the values would take without sharing.
+    phases : sequence of Phase
+    known : Known
+        What the plan was made for.
     """
 
     homes: dict[Entry, Home] = field(default_factory=dict)
@@ -88,6 +91,8 @@ class Plan:
     copies: list[list[Result]] = field(default_factory=list)
     buffers: list[tuple[int, int]] = field(default_factory=list)
     unshared: int = 0
+    phases: Sequence[Phase] = ()
+    known: Known | None = None
 
     def root(self, entry: Entry) -> Entry:
         """Return the entry whose memory an entry is a view of."""
@@ -106,15 +111,17 @@ def size_of(shape: tuple[int, ...]) -> int:
     return size
 
 
-def make_plan(phases: Sequence[Phase], known: Known, contiguous: set[Node]) -> Plan:
+def make_plan(phases: Sequence[Phase], known: Known, contiguous: set[Node], share: bool = True) -> Plan:
     """Plan memory for phases that run in this order, where the last may run again.
 
     Parameters
     ----------
     contiguous : set of Node
         The variables whose arrays lie in C order, so that they can be viewed in another shape.
+    share : bool
+        Whether buffers are used again; otherwise every value has its own.
     """
-    plan = Plan()
+    plan = Plan(phases=phases, known=known)
     made_in = {node: p for p, phase in enumerate(phases) for node in phase.nodes if node.op is not None}
     delivered = {r.entry for phase in phases for r in phase.results}
     for phase in phases:
@@ -122,6 +129,8 @@ def make_plan(phases: Sequence[Phase], known: Known, contiguous: set[Node]) -> P
             _find_alias(plan, node, delivered, known, contiguous)
     _deliver(plan, phases, made_in)
     last = _last_uses(plan, phases, made_in)
+    if not share:
+        _never_ending(last, phases)
     _share(plan, phases, last, known)
     return plan
 
@@ -172,6 +181,12 @@ def _last_uses(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) ->
             last[root] = step if made_in.get(root[0]) == p else end
         step += 1
     return last
+
+
+def _never_ending(last: dict[Entry, int], phases: Sequence[Phase]) -> None:
+    """Let every value live to the end."""
+    end = sum(len(phase.nodes) for phase in phases) + len(phases)
+    last.update(dict.fromkeys(last, end))
 
 
 def _share(plan: Plan, phases: Sequence[Phase], last: dict[Entry, int], known: Known) -> None:

@@ -7,8 +7,8 @@ and load.  Values with costly parts (exp, tanh...) are kept.  Imports :mod:`.ir`
 from __future__ import annotations
 
 from .. import dtypes
-from ..formula import TABLE, walk
-from ..opdef import Elementwise, Formula
+from ..formula import TABLE, Expr, walk
+from ..opdef import Elementwise
 from .infer import Known
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rebuilt
@@ -53,7 +53,7 @@ def _costs(forward: list[Node], kept: set[Entry], wanted: set[Entry], known: Kno
     for node in forward:
         if not _cheap(node, known):
             continue
-        total = calls_of(node.op.formula(node.attrs, len(node.inputs)))
+        total = calls_of(node.op.formula(node.attrs, len(node.inputs)).roots)
         for entry in node.inputs:
             source = entry[0]
             if source.op is None or entry in kept:
@@ -69,7 +69,7 @@ def _costs(forward: list[Node], kept: set[Entry], wanted: set[Entry], known: Kno
 
 
 def _cheap(node: Node, known: Known) -> bool:
-    if not isinstance(node.op, Elementwise) or not node.inputs or getattr(node.op, "stateful", False):
+    if not isinstance(node.op, Elementwise) or not node.inputs or node.op.stateful:
         return False
     shape = known.shape((node, 0))
     if known.dtype((node, 0)) not in dtypes.FLOATS or any(known.shape(e) != shape for e in node.inputs):
@@ -78,9 +78,9 @@ def _cheap(node: Node, known: Known) -> bool:
     return not any(n.args and TABLE[n.label].costly for n in walk(formula.roots))
 
 
-def calls_of(formula: Formula) -> int:
-    """Return the number of calls of primitives in a formula."""
-    return sum(1 for n in walk(formula.roots) if n.args)
+def calls_of(roots: tuple[Expr, ...]) -> int:
+    """Return the number of calls of primitives in formulas."""
+    return sum(1 for n in walk(roots) if n.args)
 
 
 def _copies(forward: list[Node], wanted: set[Entry], kept: set[Entry], costs: dict[Node, int], known: Known) -> Moved:

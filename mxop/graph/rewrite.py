@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from ..errors import OpValueError
 from .infer import Known
-from .ir import Entry, Graph, Node
+from .ir import Entry, Graph, Node, describe, topological
 
 Moved = dict[Entry, Entry]
 
@@ -55,3 +56,30 @@ def rebuilt(node: Node, moved: Moved, controls: dict[Node, Node] | None = None) 
     if inputs == node.inputs and control == node.control:
         return node
     return node.replaced(inputs, control=control)
+
+
+def adopt(entries: Iterable[Entry], node: Node, known: Known) -> list[Entry]:
+    """Return entries that a pass built in place of a node, over copies that point at the node's source.
+
+    The outermost new node keeps the name of `node`, so that outputs keep theirs.  Shapes and types are added to `known`.
+
+    Raises
+    ------
+    OpValueError
+        When the pass brought a variable that the graph does not have.
+    """
+    entries = list(entries)
+    copies: dict[Node, Node] = {}
+    for new in topological([n for n, _ in entries], lambda n: () if n in known else n.needs()):
+        if new in known:
+            continue
+        if new.op is None:
+            raise OpValueError(
+                f"it put {describe(new)} in the place of {describe(node)}, but the graph has no such variable"
+            )
+        inputs = tuple((copies.get(n, n), k) for n, k in new.inputs)
+        name = node.name if new is entries[0][0] else f"{node.name}_{new.name}"
+        copy = Node(new.op, new.attrs, inputs, name, new.strings, node.source, node.order, new.control)
+        known.add(copy)
+        copies[new] = copy
+    return [(copies.get(n, n), k) for n, k in entries]

@@ -6,15 +6,19 @@ Imports :mod:`.plan`, :mod:`.fuse` and :mod:`mxop._core`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from .. import dtypes
 from .._core import core
+from ..errors import MXNetError
 from ..opdef import contiguous_strides, registry
+from .constants import is_literal, is_small
 from .fuse import Fused
 from .infer import Known, located
-from .ir import Entry, Node
-from .plan import Phase, Plan, make_plan
+from .ir import Entry, Node, describe
+from .plan import WRITE, Phase, Plan, make_plan
+from .strips import Strip
 
 
 class Arena:
@@ -53,42 +57,88 @@ def allocate(shape: tuple[int, ...], code: int, like: Any = None) -> Any:
     return core.empty(shape, code)
 
 
-def build(phases: Sequence[Phase], known: Known, bound: dict[Node, Any], arena: Arena) -> tuple[list[Any], Plan]:
+def build(
+    phases: Sequence[Phase], known: Known, bound: dict[Node, Any], arena: Arena, share: bool = True
+) -> tuple[list[Any], Plan]:
     """Return a schedule for each phase, and the plan behind them.
 
     Parameters
     ----------
     bound : dict
         The array of each variable.
+    share : bool
+        Whether values that live at different times share memory.
     """
-    plan = make_plan(phases, known, {n for n, a in bound.items() if a._contiguous})
-    buffers = arena.take(plan.buffers)
-    arrays: dict[Entry, Any] = {(node, 0): array for node, array in bound.items()}
-
-    def array_of(entry: Entry) -> Any:
-        found = arrays.get(entry)
-        if found is None:
-            root = plan.root(entry)
-            if root is not entry:
-                found = seen_as(array_of(root), known.shape(entry))
-            else:
-                home = plan.homes[entry]
-                found = home.array if home.array is not None else seen_as(buffers[home.buffer], known.shape(entry))
-            arrays[entry] = found
-        return found
-
+    phases, bound = _without_constants(phases, known, bound, arena.like)
+    written = {n.inputs[i][0] for phase in phases for n in phase.nodes for i in n.mutated_inputs()}
+    plan = make_plan(phases, known, {n for n, a in bound.items() if a._contiguous and n not in written}, share)
+    arrays = _Arrays(plan, known, bound, arena.take(plan.buffers))
     schedules = []
     for phase, copies in zip(phases, plan.copies, strict=True):
-        calls = []
+        calls, made_for = [], []
         for node in phase.nodes:
             if node.op is None or (node, 0) in plan.alias:
                 continue
             outputs = [(node, k) for k in range(node.n_outputs)]
             reqs = [plan.homes[e].req for e in outputs]
-            calls.append(prepared(node, [array_of(e) for e in node.inputs], [array_of(e) for e in outputs], reqs))
-        calls += [copy_call(array_of(r.entry), r.array, r.req) for r in copies]
-        schedules.append(core.Schedule(calls))
+            calls.append(prepared(node, [arrays.of(e) for e in node.inputs], [arrays.of(e) for e in outputs], reqs))
+            made_for.append(node)
+        calls += [copy_call(arrays.of(r.entry), r.array, r.req) for r in copies]
+        schedules.append(core.Schedule(calls, partial(_explained, made_for)))
     return schedules, plan
+
+
+class _Arrays:
+    """The arrays in which values live, made when they are first asked for."""
+
+    def __init__(self, plan: Plan, known: Known, bound: dict[Node, Any], buffers: list[Any]):
+        self._plan, self._known, self._buffers = plan, known, buffers
+        self._found: dict[Entry, Any] = {(node, 0): array for node, array in bound.items()}
+
+    def of(self, entry: Entry) -> Any:
+        """Return the array of an entry."""
+        found = self._found.get(entry)
+        if found is None:
+            root = self._plan.root(entry)
+            if root is not entry:
+                found = seen_as(self.of(root), self._known.shape(entry))
+            else:
+                home = self._plan.homes[entry]
+                found = (
+                    home.array
+                    if home.array is not None
+                    else seen_as(self._buffers[home.buffer], self._known.shape(entry))
+                )
+            self._found[entry] = found
+        return found
+
+
+def _explained(nodes: list[Node], i: int, problem: Exception) -> Exception:
+    return explained(nodes[i] if i < len(nodes) else None, problem)  # None: a copy
+
+
+def explained(node: Node | None, problem: Exception) -> Exception:
+    """Return an error of a call with the node that it was for."""
+    if node is None:
+        return problem
+    if isinstance(problem, MXNetError):
+        found = located(problem, node)
+        return found.with_traceback(problem.__traceback__)
+    problem.add_note(f"Error in operator {node.name}: in {describe(node)}")
+    return problem
+
+
+def _without_constants(
+    phases: Sequence[Phase], known: Known, bound: dict[Node, Any], like: Any
+) -> tuple[list[Phase], dict[Node, Any]]:
+    """Compute small constants now: they become arrays, as variables are."""
+    bound = dict(bound)
+    for node in [n for phase in phases for n in phase.nodes]:
+        if is_literal(node) and is_small(known.shape((node, 0))) and node not in bound:
+            array = allocate(known.shape((node, 0)), known.dtype((node, 0)), like)
+            prepared(node, [], [array], [1]).run()
+            bound[node] = array
+    return [Phase([n for n in phase.nodes if n.op is None or n not in bound], phase.results) for phase in phases], bound
 
 
 def seen_as(array: Any, shape: tuple[int, ...]) -> Any:
@@ -99,11 +149,25 @@ def seen_as(array: Any, shape: tuple[int, ...]) -> Any:
 def prepared(node: Node, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
     """Return the prepared call of a node."""
     try:
+        if isinstance(node.op, Strip):
+            return _strip(node.op, inputs, outputs, reqs)
         if isinstance(node.op, Fused):
             return core.prepare_formula(node.op.roots, inputs, outputs, reqs)
         return core.prepare(node.op, node.attrs, inputs, outputs, reqs)
     except core.MXNetError as problem:
         raise located(problem, node) from None
+
+
+def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
+    """Return the prepared call of a strip; what it cannot write in place is copied afterwards."""
+    stages = [(s.roots, list(s.inputs), list(s.outputs), s.combine, s.shape) for s in op.stages]
+    if all(req == WRITE for req in reqs):
+        found = core.prepare_strip(op.rows, op.locals_, stages, [*inputs, *outputs])
+        if found is not None:
+            return found
+    results = [allocate(shape, code) for shape, code in op.results]
+    copies = [copy_call(a, b, req) for a, b, req in zip(results, outputs, reqs, strict=True)]
+    return core.Sequence([core.prepare_strip(op.rows, op.locals_, stages, [*inputs, *results]), *copies])
 
 
 def copy_call(source: Any, target: Any, req: int = 1) -> Any:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from .. import dtypes
 from ..errors import MXNetError
 from ..opdef import Operator, infer
 from .infer import Known
 from .ir import Graph, Node, describe
 
 
-def verify(graph: Graph, known: Known | None = None, after: str | None = None) -> None:
+def verify(
+    graph: Graph, known: Known | None = None, after: str | None = None, verified: set[Node] | None = None,
+    complete: bool = False,
+) -> None:  # fmt: skip
     """Check that a graph is one.
 
     Parameters
@@ -18,51 +24,121 @@ def verify(graph: Graph, known: Known | None = None, after: str | None = None) -
         Shapes and types, which are inferred again and compared.
     after : str, optional
         The pass that made the graph, for the message.
+    verified : set of Node, optional
+        Nodes that were found right before (they do not change); this one's are added.
+    complete : bool
+        Infer, and add to `known`, what is not known of a node; otherwise that is an error.
 
     Raises
     ------
     MXNetError
         For a cycle, a missing output, a wrong number of inputs, or a shape or type that does not follow.
     """
-    blame = f"the graph is damaged after pass {after!r}: " if after else "the graph is damaged: "
+    blame = _blame(after)
+    verified = set() if verified is None else verified
     place = {node: i for i, node in enumerate(graph.nodes)}
     answers: dict[tuple, tuple] = {}
     for i, node in enumerate(graph.nodes):
+        for source in node.needs():
+            if place[source] >= i:
+                raise MXNetError(f"{blame}{describe(node)} and {describe(source)} need each other")
+        if node in verified:
+            continue
         if node.op is None:
             if node.inputs:
                 raise MXNetError(f"{blame}{describe(node)} has inputs")
-            continue
-        if not isinstance(node.op, Operator):
-            raise MXNetError(f"{blame}{node.name!r} calls {node.op!r}, which is no operator")
-        for source, k in node.inputs:
-            if place[source] >= i:
-                raise MXNetError(f"{blame}{describe(node)} and {describe(source)} need each other")
-            if not 0 <= k < source.n_outputs:
-                raise MXNetError(
-                    f"{blame}{describe(node)} reads output {k} of {describe(source)}; it has {source.n_outputs}"
-                )
-        try:
-            node.op.check_arity(node.attrs, len(node.inputs))
-        except MXNetError as problem:
-            raise MXNetError(f"{blame}{problem}; at {describe(node)}") from None
+        else:
+            _check_call(node, blame)
+            if complete and node not in known:  # type: ignore[operator]
+                _infer(node, known, blame)  # type: ignore[arg-type]
         if known is not None:
             _check_known(node, known, answers, blame)
+        verified.add(node)
     for node, k in graph.outputs:
         if not 0 <= k < node.n_outputs:
             raise MXNetError(f"{blame}output {k} of {describe(node)} is asked for; it has {node.n_outputs}")
 
 
+def _blame(after: str | None) -> str:
+    return f"the graph is damaged after pass {after!r}: " if after else "the graph is damaged: "
+
+
+def _check_call(node: Node, blame: str) -> None:
+    if not isinstance(node.op, Operator):
+        raise MXNetError(f"{blame}{node.name!r} calls {node.op!r}, which is no operator")
+    for source, k in node.inputs:
+        if not 0 <= k < source.n_outputs:
+            raise MXNetError(
+                f"{blame}{describe(node)} reads output {k} of {describe(source)}; it has {source.n_outputs}"
+            )
+    try:
+        node.op.check_arity(node.attrs, len(node.inputs))
+    except MXNetError as problem:
+        raise MXNetError(f"{blame}{problem}; at {describe(node)}") from None
+
+
+def _infer(node: Node, known: Known, blame: str) -> None:
+    try:
+        known.add(node)
+    except MXNetError as problem:
+        raise type(problem)(f"{blame}{problem}") from None
+
+
 def _check_known(node: Node, known: Known, answers: dict[tuple, tuple], blame: str) -> None:
     if node not in known:
         raise MXNetError(f"{blame}nothing is known of the shape of {describe(node)}")
-    shapes = tuple(known.shape(e) for e in node.inputs)
-    types = tuple(known.dtype(e) for e in node.inputs)
+    if node.op is None:
+        return
+    shapes = tuple([known.shape(e) for e in node.inputs])
+    types = tuple([known.dtype(e) for e in node.inputs])
+    if not all(map(infer.known, shapes)) or dtypes.UNKNOWN in types:
+        return
     key = (node.op, node.attrs, shapes, types)
-    if key not in answers:
-        answers[key] = node.op.infer_outputs(node.attrs, list(shapes), list(types))
-    for k, (shape, code) in enumerate(zip(*answers[key], strict=True)):
+    found = answers.get(key)
+    if found is None:
+        found = answers[key] = node.op.infer_outputs(node.attrs, list(shapes), list(types))
+    for k, (shape, code) in enumerate(zip(*found, strict=True)):
         have = known.shape((node, k)), known.dtype((node, k))
         if (tuple(shape), code) != have and infer.known(shape):
             raise MXNetError(
                 f"{blame}output {k} of {describe(node)} is said to be {have}; its inputs give {(shape, code)}"
             )
+
+
+def verify_arguments(before: Graph, graph: Graph, after: str) -> None:
+    """Check that no variable is new."""
+    for node in set(graph.variables) - set(before.variables):
+        raise MXNetError(f"{_blame(after)}{describe(node)} is new; a pass cannot ask for further arguments")
+
+
+def verify_kept(before: Graph, graph: Graph, known: Known, after: str) -> None:
+    """Check that the outputs are as many as before, of the same shapes and types."""
+    blame = _blame(after)
+    if len(graph.outputs) != len(before.outputs):
+        raise MXNetError(f"{blame}it has {len(graph.outputs)} outputs; before it had {len(before.outputs)}")
+    for i, (new, old) in enumerate(zip(graph.outputs, before.outputs, strict=True)):
+        if known.conflict(new, old):
+            have, want = (known.shape(new), known.dtype(new)), (known.shape(old), known.dtype(old))
+            raise MXNetError(
+                f"{blame}output {i}, {describe(new[0])}, has shape and type {have}; before they were {want}"
+            )
+
+
+Snapshot = list[tuple[Node, tuple[Any, ...]]]
+
+
+def snapshot(graph: Graph) -> Snapshot:
+    """Write down what the nodes of a graph are, before code of a user sees them."""
+    return [(n, (n.op, n.attrs, n.inputs, n.name, n.control)) for n in graph.nodes]
+
+
+def verify_untouched(before: Snapshot, after: str) -> None:
+    """Check that a pass built new nodes and left those that it was given alone; put back what it changed."""
+    changed = None
+    for node, parts in before:
+        if any(a is not b for a, b in zip(parts, (node.op, node.attrs, node.inputs, node.name, node.control))):
+            node.op, node.attrs, node.inputs, node.name, node.control = parts
+            changed = changed or node
+    if changed is not None:
+        raise MXNetError(f"pass {after!r} changed {describe(changed)}, which belongs to the graph that it was given; a pass "
+                         f"builds new nodes")  # fmt: skip

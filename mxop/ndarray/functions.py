@@ -11,6 +11,7 @@ from typing import Any
 from .._core import core
 from ..errors import OpTypeError
 from ..opdef import registry
+from ..opdef.operator import carrier
 from ..ops import binary
 
 __all__ = list(binary.PYTHON_NAMES)
@@ -27,6 +28,9 @@ def _two(name: str, choice: binary.Choice):
             return core.op_function(registry.get(choice.rscalar))(rhs, scalar=lhs)
         if isinstance(lhs, Number) and isinstance(rhs, Number):
             return choice.numbers(lhs, rhs)
+        by_name = carrier((lhs, rhs))
+        if by_name is not None:
+            return by_name.__mxop_operator__(name, (lhs, rhs), {})
         raise OpTypeError(f"nd.{name} takes NDArrays and numbers; got {type(lhs).__name__} and {type(rhs).__name__}")
 
     function.__name__ = function.__qualname__ = name

@@ -9,11 +9,11 @@ Imports :mod:`.operator` and :mod:`.params`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError, closest
+from ..errors import MXNetError
 from . import infer
 from .operator import Operator
 from .params import Attrs, OpenSpec, Param, Spec
@@ -52,6 +52,16 @@ class CallAttrs(Attrs):
 
     def __eq__(self, other: object) -> bool:
         return self is other
+
+
+class BackwardAttrs(Attrs):
+    """Parameters of a gradient: those of the call (``of``) and the inputs whose gradient is wanted (``wanted``)."""
+
+    __slots__ = ("of", "wanted")
+
+    def __init__(self, of: Attrs, wanted: tuple[int, ...]):
+        super().__init__(("of", "wanted"), (of, wanted))
+        self.of, self.wanted = of, wanted
 
 
 class External(Operator):
@@ -114,6 +124,10 @@ class External(Operator):
     def call_attrs(self, attrs: Attrs) -> Attrs:
         """Return parameters that carry a state of their own, when the operator keeps one."""
         return CallAttrs(attrs) if self.needs_state and not isinstance(attrs, CallAttrs) else attrs
+
+    def plain_attrs(self, attrs: Attrs) -> Attrs:
+        """Return parameters without the state of a call: what may be kept when the call is over."""
+        return getattr(attrs, "plain", attrs)
 
     def state_of(self, attrs: Attrs, inputs: list) -> Any:
         """Return the state of a call, made when it runs first."""
@@ -185,89 +199,114 @@ class External(Operator):
             return super().grad(F, attrs, heads, inputs, outputs, needed)
         if not self.has_backward(attrs):
             return None
-        states = set(self.aux_names(attrs))
-        names = self.input_names(attrs, len(inputs))
-        wanted = tuple(k for k, name in enumerate(names) if needed[k] and name not in states)
+        op = self.backward_operator()
+        wanted = op.wanted(attrs, tuple(needed))
         result: list = [None] * len(inputs)
         if wanted:
-            op = self.backward_operator()
-            backward = Attrs(("of", "wanted"), (attrs, wanted))
-            found = F._invoke(op, op.gather(backward, heads, inputs, outputs), backward)
+            backward = BackwardAttrs(attrs, wanted)
+            found = F._invoke(op, op.layout(backward).gather(heads, inputs, outputs), backward)
             for k, g in zip(wanted, found if isinstance(found, (list, tuple)) else [found], strict=True):
                 result[k] = g
         return result
 
 
-class ExternalBackward(External):
-    """The gradient of an operator from outside: inputs are heads, inputs and outputs, as far as they are read.
+class _Layout:
+    """Where heads, inputs and outputs of a call lie among the inputs of its gradient."""
 
-    Its parameters are those of the call (``of``) and the positions of the inputs whose gradient is wanted (``wanted``).
-    """
+    def __init__(self, lower: External, attrs: BackwardAttrs):
+        names = lower.input_names(attrs.of)
+        outputs = lower.output_names(attrs.of, len(names))
+        heads, inputs, kept = lower.backward_reads(attrs.of, len(names))
+        inputs = tuple(sorted({*inputs, *attrs.wanted}))  # a gradient has its input's shape and type
+        self.counts = len(outputs), len(names), len(outputs)
+        self.reads = heads, inputs, kept
+        self.gradients = [len(heads) + inputs.index(k) for k in attrs.wanted]
+        self.names = tuple(self.gather([f"head_{name}" for name in outputs], list(names), list(outputs)))
+        self.states = lower.aux_names(attrs.of)
+        self.variable = [name not in self.states for name in self.names]
+
+    def gather(self, heads: list, inputs: list, outputs: list) -> list:
+        """Return the inputs of the gradient."""
+        return [values[k] for values, chosen in zip((heads, inputs, outputs), self.reads) for k in chosen]
+
+    def scatter(self, given: list) -> list[list]:
+        """Undo :meth:`gather`: return heads, inputs and outputs, None where they are not read."""
+        lists: list[list] = [[None] * count for count in self.counts]
+        at = 0
+        for values, chosen in zip(lists, self.reads):
+            for k in chosen:
+                values[k] = given[at]
+                at += 1
+        return lists
+
+
+class ExternalBackward(External):
+    """The gradient of an operator from outside: inputs are heads, inputs and outputs, as far as they are read."""
 
     def __init__(self, lower: External):
         doc = f"The gradient of ``{lower.name}``."
         super().__init__("_backward_" + lower.name, doc=doc, is_backward=True, module=lower.module)
         self.lower = lower
         self.contiguous = lower.contiguous
-        self.needs_state = False
+        self._layouts: dict[Attrs, _Layout] = {}
+        self._wanted: dict[tuple, tuple[int, ...]] = {}
 
-    def _reads(self, attrs: Attrs) -> Reads:
-        n = len(self.lower.input_names(attrs.of))
-        heads, inputs, outputs = self.lower.backward_reads(attrs.of, n)
-        return heads, tuple(sorted({*inputs, *attrs.wanted})), outputs  # a gradient has its input's shape and type
+    def plain_attrs(self, attrs: BackwardAttrs) -> BackwardAttrs:  # type: ignore[override]
+        plain = self.lower.plain_attrs(attrs.of)
+        return attrs if plain is attrs.of else BackwardAttrs(plain, attrs.wanted)
 
-    def gather(self, attrs: Attrs, heads: list, inputs: list, outputs: list) -> list:
-        """Return the inputs of a call."""
-        lists = zip((heads, inputs, outputs), self._reads(attrs), strict=True)
-        return [values[k] for values, positions in lists for k in positions]
+    def wanted(self, attrs: Attrs, needed: tuple[bool, ...]) -> tuple[int, ...]:
+        """Return the inputs of a call whose gradient is needed and which are no states."""
+        key = self.lower.plain_attrs(attrs), needed
+        found = self._wanted.get(key)
+        if found is None:
+            states = self.lower.aux_names(attrs)
+            names = self.lower.input_names(attrs, len(needed))
+            found = tuple(k for k, name in enumerate(names) if needed[k] and name not in states)
+            _keep(self._wanted, key, found)
+        return found
 
-    def _scatter(self, attrs: Attrs, given: list) -> tuple[list, list, list]:
-        """Undo :meth:`gather`."""
-        lower, of = self.lower, attrs.of
-        n_inputs = len(lower.input_names(of))
-        n_outputs = lower.num_outputs(of, n_inputs)
-        lists: tuple[list, list, list] = ([None] * n_outputs, [None] * n_inputs, [None] * n_outputs)
-        at = iter(given)
-        for values, positions in zip(lists, self._reads(attrs), strict=True):
-            for k in positions:
-                values[k] = next(at)
-        return lists
+    def layout(self, attrs: BackwardAttrs) -> _Layout:
+        """Return how the inputs of a call are ordered."""
+        plain = self.plain_attrs(attrs)
+        found = self._layouts.get(plain)
+        if found is None:
+            found = _keep(self._layouts, plain, _Layout(self.lower, plain))
+        return found
 
-    def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
-        names = self.lower.input_names(attrs.of)
-        outputs = self.lower.output_names(attrs.of, len(names))
-        heads = [f"head_{name}" for name in outputs]
-        return tuple(self.gather(attrs, heads, list(names), list(outputs)))
+    def forget(self) -> None:
+        """Drop what was found out about calls; for operators whose inputs follow from what can be registered anew."""
+        self._layouts.clear()
+        self._wanted.clear()
 
-    def aux_names(self, attrs: Attrs) -> tuple[str, ...]:
-        return self.lower.aux_names(attrs.of)
+    def input_names(self, attrs: BackwardAttrs, n: int | None = None) -> tuple[str, ...]:  # type: ignore[override]
+        return self.layout(attrs).names
 
-    def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
+    def aux_names(self, attrs: BackwardAttrs) -> tuple[str, ...]:  # type: ignore[override]
+        return self.layout(attrs).states
+
+    def num_outputs(self, attrs: BackwardAttrs, n_inputs: int | None = None) -> int:  # type: ignore[override]
         return len(attrs.wanted)
-
-    def _positions(self, attrs: Attrs) -> list[int]:
-        """Return where, among the inputs of a call, the inputs lie whose gradients are wanted."""
-        heads, inputs, _ = self._reads(attrs)
-        return [len(heads) + inputs.index(k) for k in attrs.wanted]
 
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         ins, outs = list(ins), list(outs)
-        names = self.input_names(attrs)
-        for k, at in enumerate(self._positions(attrs)):
+        layout = self.layout(attrs)
+        names = layout.names
+        for k, at in enumerate(layout.gradients):
             pair = [names[at], f"gradient of {names[at]}"]
             ins[at], outs[k] = infer.same_shape(self.name, pair, [ins[at], outs[k]])
         return ins, outs
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         ins, outs = list(ins), list(outs)
-        for k, at in enumerate(self._positions(attrs)):
+        for k, at in enumerate(self.layout(attrs).gradients):
             known = [t for t in (ins[at], outs[k]) if t != dtypes.UNKNOWN]
             if known:
                 ins[at] = outs[k] = known[0]
         return ins, outs
 
     def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:
-        heads, ins, outs = self._scatter(attrs, inputs)
+        heads, ins, outs = self.layout(attrs).scatter(inputs)
         grads: list = [None] * len(ins)
         requests = ["null"] * len(ins)
         for k, target, req in zip(attrs.wanted, outputs, reqs, strict=True):
@@ -297,60 +336,21 @@ class ExternalBackward(External):
     ) -> None:
         if _differentiate_run is None:
             raise MXNetError(f"operator {self.name}: its gradient needs autograd, which is not loaded")
-        likes = [inputs[at] for at in self._positions(attrs)]
-        states = self.aux_names(attrs)
-        variable = [name not in states for name in self.input_names(attrs)]
+        layout = self.layout(attrs)
+        likes = [inputs[at] for at in layout.gradients]
 
         def run(ins: list, outs: list) -> None:
             self.run(attrs, state, is_train, ["write"] * len(outs), ins, outs)
 
-        _differentiate_run(self.name, run, inputs, variable, likes, heads, grads, is_train)
+        _differentiate_run(self.name, run, inputs, layout.variable, likes, heads, grads, is_train)
 
 
-def _a(kind: type) -> str:
-    return f"{'an' if kind.__name__[0] in 'AEIOUN' else 'a'} {kind.__name__}"
+_MANY = 1024
 
 
-def bind_open(
-    op: Operator, args: Sequence[Any], kwargs: Mapping[str, Any], kind: type, optional: bool
-) -> tuple[list[Any], dict[str, Any]]:
-    """Sort the arguments of a call whose inputs follow from its parameters.
-
-    Parameters
-    ----------
-    kind : type
-        The class of inputs: these are inputs, all else is a parameter.
-    optional : bool
-        Whether inputs may be missing (None stands for them), as when a symbol is made.
-
-    Returns
-    -------
-    inputs : list
-    params : dict
-    """
-    named = {name: value for name, value in kwargs.items() if isinstance(value, kind)}
-    params = {name: value for name, value in kwargs.items() if name not in named and value is not None}
-    if len(args) == 1 and isinstance(args[0], (list, tuple)):
-        args = args[0]
-    names = op.input_names(op.parse(params), len(args))
-    if len(args) > len(names):
-        raise OpTypeError(f"operator {op.name} takes {len(names)} inputs ({', '.join(names)}) with these parameters; "
-                          f"{len(args)} were given")  # fmt: skip
-    inputs: list[Any] = [*args, *[None] * (len(names) - len(args))]
-    for i, value in enumerate(args):
-        if value is not None and not isinstance(value, kind):
-            raise OpTypeError(f"operator {op.name}: argument {names[i]} must be {_a(kind)}, got {value!r}")
-    for name, value in named.items():
-        if name not in names:
-            raise OpTypeError(f"operator {op.name} has no input {name!r} with these parameters; its inputs are "
-                              f"{', '.join(names)}{closest(name, names)}")  # fmt: skip
-        at = names.index(name)
-        if inputs[at] is not None:
-            raise OpTypeError(f"operator {op.name}: input {name!r} is given twice")
-        inputs[at] = value
-    missing = [name for name, value in zip(names, inputs, strict=True) if value is None]
-    if missing and not optional:
-        raise OpTypeError(
-            f"operator {op.name} takes {len(names)} inputs ({', '.join(names)}); missing: {', '.join(missing)}"
-        )
-    return inputs, params
+def _keep(cache: dict, key: Any, value: Any) -> Any:
+    """Put a value into a cache of bounded size; return it."""
+    if len(cache) >= _MANY:
+        cache.clear()
+    cache[key] = value
+    return value

@@ -5,7 +5,7 @@ Imports :mod:`.params`, :mod:`.infer`, :mod:`.registry`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,14 @@ from . import infer
 from .params import Attrs, Param, Spec
 
 _VARARGS = 0x04
+
+
+def carrier(values: Iterable[Any]) -> Any:
+    """Return the first argument of a call that applies operators itself, as tensors with axes do, or None.
+
+    Its class has a method ``__mxop_operator__(name, args, kwargs)``.
+    """
+    return next((v for v in values if hasattr(type(v), "__mxop_operator__")), None)
 
 
 class Operator:

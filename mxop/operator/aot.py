@@ -51,7 +51,7 @@ class Aot(Body):
         self._library = _load(shared_library(source, self._who) if source.suffix in SOURCES else source, self._who)
         self._run = self._symbol(function)
         if self._run is None:
-            raise OpLookupError(f"{self._who}: {path} has no function {function!r}; is it declared extern \"C\"?")
+            raise OpLookupError(f'{self._who}: {path} has no function {function!r}; is it declared extern "C"?')
         self._init, self._infer = self._symbol(function + "Init"), self._symbol(function + "InferShape")
         self._calls: dict[tuple, tuple[_Described, _Extra | None, list[int]]] = {}
         if self._init or self._infer:
@@ -75,7 +75,9 @@ class Aot(Body):
         if n == _THREW:
             raise MXNetError(f"{self._who}: {self.name}InferShape threw: {error.value.decode(errors='replace')}")
         if not 0 <= n <= len(found) or any(d < 0 for d in found[:n]):
-            raise OpValueError(f"{self._who}: {self.name}InferShape returned {list(found[: max(n, 0)])}; expected a shape")
+            raise OpValueError(
+                f"{self._who}: {self.name}InferShape returned {list(found[: max(n, 0)])}; expected a shape"
+            )
         return [tuple(found[:n])]
 
     # ---- running --------------------------------------------------------------------------------------------------------
@@ -94,7 +96,9 @@ class Aot(Body):
             raise DeviceError(f"{self._who}: its inputs are on a GPU, but it is a library for the CPU; move them, or give an "
                               "info with .target('GPU')")  # fmt: skip
         if self._cuda and not gpu:
-            raise DeviceError(f"{self._who} is CUDA code, but its inputs are on the CPU; it needs a GPU and arrays there")
+            raise DeviceError(
+                f"{self._who} is CUDA code, but its inputs are on the CPU; it needs a GPU and arrays there"
+            )
         return gpu
 
     def _prepared(self, arrays: Sequence[Any], attributes: Any) -> tuple[_Described, _Extra | None, list[int]]:
@@ -130,7 +134,9 @@ class Aot(Body):
         shim = _shim_or_none()
         if shim is None:
             function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 6)(self._run.value)  # type: ignore[union-attr]
-            at = [ctypes.cast(p, ctypes.c_void_p) for p in (params, described.ndims, described.shapes, described.dtypes)]
+            at = [
+                ctypes.cast(p, ctypes.c_void_p) for p in (params, described.ndims, described.shapes, described.dtypes)
+            ]
             return function(n, *at, stream, None), error
         code = shim.mxop_aot_run(
             self._run, n, params, described.ndims, described.shapes, described.dtypes, stream,
@@ -151,7 +157,7 @@ def _split(func: Any) -> tuple[str, str]:
         raise OpTypeError(f"Custom: func_type='aot' takes a text \"file:function\", got {func!r}")
     path, colon, function = func.rpartition(":")
     if not colon or not path or not function.isidentifier():
-        raise OpValueError(f"Custom: func_type='aot' takes \"lib.so:Func\" or \"file.cc:Func\", got {func!r}")
+        raise OpValueError(f'Custom: func_type=\'aot\' takes "lib.so:Func" or "file.cc:Func", got {func!r}')
     return path, function
 
 

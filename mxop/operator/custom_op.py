@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from .. import dtypes
+from ..context import current_context
 from ..errors import OpLookupError, OpTypeError, OpValueError, closest
 from ..ndarray import NDArray
 from ..opdef import Attrs, External, infer, registry
@@ -200,6 +201,11 @@ class Custom(External):
     def forget(self) -> None:
         """Drop what was made of classes that are registered anew."""
         self._props.clear()
+        op: Any = self
+        while op is not None:
+            op = op._backward
+            if op is not None:
+                op.forget()
         if registry.find(self.name) is self:
             from .._core import dispatch
 
@@ -291,7 +297,9 @@ class Custom(External):
         shapes = [list(a.shape) for a in inputs[:n]]
         prop = self._make(attrs)  # one of its own, as what it finds out about shapes is about these
         prop.infer_shape([list(s) for s in shapes])
-        op = prop.create_operator(inputs[0].context if inputs else None, shapes, [a.dtype for a in inputs[:n]])
+        op = prop.create_operator(
+            inputs[0].context if inputs else current_context(), shapes, [a.dtype for a in inputs[:n]]
+        )
         if not isinstance(op, CustomOp):
             raise OpTypeError(
                 f"operator Custom: {type(prop).__name__}.create_operator returned {op!r}; expected a CustomOp"

@@ -3,6 +3,8 @@
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
 
+from functools import lru_cache
+
 from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import DType, Shape, elementwise, infer, kernel
@@ -63,6 +65,43 @@ def full(*, shape: Shape = (), ctx: str = "", dtype: DType = dtypes.FLOAT32, val
     >>> mx.nd._internal._full(shape=(2,), value=7).asnumpy().tolist()
     [7.0, 7.0]
     """
+
+
+@kernel(name="_constant")
+def constant(*, shape: Shape, dtype: DType, data: str):
+    """An array that is written down with the graph: `data` are its bytes, in C order and little-endian, in base64.
+
+    ``mx.graph.constant`` makes one of an array.
+
+    >>> mx.nd._internal._constant(shape=(2,), dtype='uint8', data='BQc=').asnumpy().tolist()
+    [5, 7]
+    """
+
+
+@constant.infer
+def _(ins, outs, *, shape, dtype, data):
+    return ins, infer.same_shape("_constant", ("the constant", "output"), [shape, outs[0]])[1:]
+
+
+@on_both(constant)
+def _(xp, inputs, outputs, *, shape, dtype, data):
+    outputs[0][...] = xp.asarray(decoded(shape, dtype, data))
+
+
+@lru_cache(256)
+def decoded(shape, dtype, data):
+    """Return the array of a ``_constant``, which must not be written to."""
+    import base64
+
+    import numpy as np
+
+    try:
+        found = np.frombuffer(base64.b64decode(data, validate=True), dtypes.numpy_dtype(dtype).newbyteorder("<"))
+        return found.reshape(shape)
+    except ValueError as problem:
+        raise OpValueError(
+            f"operator _constant: data are not those of an array of shape {shape} and dtype {dtypes.NAMES[dtype]}: {problem}"
+        ) from None
 
 
 _filled(zeros, 0)
@@ -227,7 +266,7 @@ def _(xp, inputs, outputs, *, N, M, k, **params):
     outputs[0][...] = xp.eye(N, M or N, k, dtype=outputs[0].dtype)
 
 
-for _op in (arange, linspace, eye):
+for _op in (arange, linspace, eye, constant):
     _op.dtype(lambda *, dtype, **params: dtype)
-for _op in (arange, arange_like, linspace, eye):
+for _op in (arange, arange_like, linspace, eye, constant):
     zero_gradient(_op)

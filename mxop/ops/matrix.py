@@ -26,8 +26,8 @@ def real_types(op):
     op.infer_type = check
 
 
-def product(a, b, out, transpose_a, transpose_b, beta=0.0):
-    """Write ``op(a) @ op(b) + beta * out`` into `out`; NumPy arrays of two dimensions, or three for a batch.
+def product(a, b, out, transpose_a, transpose_b, beta=0.0, alpha=1.0):
+    """Write ``alpha * op(a) @ op(b) + beta * out`` into `out`; NumPy arrays of two dimensions, or three for a batch.
 
     float16 and bfloat16 are multiplied in float32.
     """
@@ -36,10 +36,10 @@ def product(a, b, out, transpose_a, transpose_b, beta=0.0):
     from .._kernels import gemm
 
     if out.dtype.char in "fd":
-        gemm.gemm(a, b, out, transpose_a, transpose_b, beta)
+        gemm.gemm(a, b, out, transpose_a, transpose_b, beta, alpha)
         return
     wide = out.astype(np.float32) if beta else np.empty(out.shape, np.float32)
-    gemm.gemm(a.astype(np.float32), b.astype(np.float32), wide, transpose_a, transpose_b, beta)
+    gemm.gemm(a.astype(np.float32), b.astype(np.float32), wide, transpose_a, transpose_b, beta, alpha)
     out[...] = wide
 
 
@@ -261,5 +261,68 @@ def _(F, heads, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
     return [da, db]
 
 
-for _op in (dot, dot_grad, batch_dot):
+# ---- a product with scale and bias ----------------------------------------------------------------------------------
+@kernel(
+    name="_gemm",
+    active_inputs=lambda *, no_bias, **params: ("lhs", "rhs") if no_bias else ("lhs", "rhs", "bias"),
+)
+def scaled_product(
+    lhs, rhs, bias, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, no_bias: bool = False
+):
+    """Evaluate ``alpha * op(lhs) @ op(rhs) + bias`` for two matrices and a bias that broadcasts to their product."""
+
+
+@scaled_product.shape
+def _(lhs, rhs, bias=None, *, transpose_a, transpose_b, alpha, no_bias):
+    if len(lhs) != 2 or len(rhs) != 2:
+        raise OpValueError(f"operator _gemm: shapes {lhs} and {rhs}; expected two matrices")
+    k, j, left, right = _parts(lhs, rhs, transpose_a, transpose_b)
+    if k != j:
+        raise OpValueError(
+            f"operator _gemm: lhs has shape {lhs} and rhs {rhs}; expected equal contracted sizes, got {k} and {j}"
+        )
+    result = left + right
+    if bias is not None and infer.broadcast_shape("_gemm", ("the product", "bias"), (result, bias)) != result:
+        raise OpValueError(f"operator _gemm: bias has shape {bias}, which does not broadcast to {result}")
+    return result
+
+
+@scaled_product.cpu
+def _(inputs, outputs, *, transpose_a, transpose_b, alpha, no_bias):
+    import numpy as np
+
+    lhs, rhs, *bias = (np.asarray(a) for a in inputs)
+    out = np.asarray(outputs[0])
+    if bias:
+        out[...] = bias[0]  # the product is added to it
+    product(lhs, rhs, out, transpose_a, transpose_b, 1.0 if bias else 0.0, alpha)
+
+
+@scaled_product.gpu
+def _(xp, inputs, outputs, *, transpose_a, transpose_b, alpha, no_bias):
+    lhs, rhs, *bias = inputs
+    found = product_gpu(xp, lhs, rhs, transpose_a, transpose_b)
+    if alpha != 1:
+        found *= alpha
+    if bias:
+        found += bias[0]
+    outputs[0][...] = found
+
+
+@scaled_product.gradient
+def _(F, heads, inputs, outputs, *, transpose_a, transpose_b, alpha, no_bias):
+    a, b = inputs[:2]
+    scale = {"alpha": alpha, "no_bias": True}
+    if transpose_a:
+        da = F._gemm(b, heads[0], transpose_a=transpose_b, transpose_b=True, **scale)
+    else:
+        da = F._gemm(heads[0], b, transpose_b=not transpose_b, **scale)
+    if transpose_b:
+        db = F._gemm(heads[0], a, transpose_a=True, transpose_b=transpose_a, **scale)
+    else:
+        db = F._gemm(a, heads[0], transpose_a=not transpose_a, **scale)
+    return [da, db] if no_bias else [da, db, F._unbroadcast(heads[0], inputs[2])]
+
+
+for _op in (dot, dot_grad, batch_dot, scaled_product):
     real_types(_op)

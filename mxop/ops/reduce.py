@@ -375,6 +375,23 @@ def moments(F, data, *, axes: Shape | None = None, keepdims: bool = False):
     return [center if keepdims else F.reshape_like(center, variance), variance]
 
 
+@elementwise(name="_finite_or_zero")
+def finite_or_zero(data):
+    """The data where they are finite, otherwise 0; the gradient is zero."""
+    return F.where(F.abs(data) < float("inf"), data, 0)
+
+
+finite_or_zero.gradient(lambda F, heads, inputs, outputs: [None])
+
+
+@composite(name="_logsumexp")
+def logsumexp(F, data, *, axis: Shape | None = None, keepdims: bool = False, exclude: bool = False):
+    """Logarithm of the sum of exponentials along axes, without overflow.  Parameters as for ``sum``."""
+    top = F._finite_or_zero(F.max(data, axis=axis, keepdims=True, exclude=exclude))
+    total = F.sum(F.exp(F.broadcast_sub(data, top)), axis=axis, keepdims=keepdims, exclude=exclude)
+    return F.elemwise_add(F.log(total), top if keepdims else F.reshape_like(top, total))
+
+
 # ---- the way back: from a reduction's result to its data's shape ----------------------------------------------------
 def _kept(name, shape, axis, exclude):
     axes = infer.reduced_axes(name, axis, exclude, len(shape))

@@ -37,6 +37,10 @@ RECORDS: dict[str, Record] = {
         np.linspace, {"start": 0, "stop": 1, "num": 5}, {"start": 2, "stop": 1, "num": 4, "endpoint": False}
     ),
     "_eye": _created(lambda N, M=0, k=0: np.eye(N, M or N, k), {"N": 3}, {"N": 2, "M": 3, "k": 1}, {"N": 3, "k": -1}),
+    "_constant": _created(
+        lambda shape, data, dtype: np.array([[1.0, -2.0]], np.float32),
+        {"shape": (1, 2), "data": "AACAPwAAAMA=", "dtype": "float32"},
+    ),
     "_contrib_arange_like": Record(
         _arange_like,
         params=[{}, {"axis": 1, "start": 1, "step": 2}, {"axis": -1, "repeat": 2}, {"repeat": 3}],

@@ -17,6 +17,10 @@ def _batch_dot(lhs, rhs, transpose_a=False, transpose_b=False):
     return np.matmul(lhs.swapaxes(-1, -2) if transpose_a else lhs, rhs.swapaxes(-1, -2) if transpose_b else rhs)
 
 
+def _gemm(lhs, rhs, bias=0.0, transpose_a=False, transpose_b=False, alpha=1.0, no_bias=False):
+    return alpha * (lhs.T if transpose_a else lhs) @ (rhs.T if transpose_b else rhs) + bias
+
+
 _A, _B, _BOTH = {"transpose_a": True}, {"transpose_b": True}, {"transpose_a": True, "transpose_b": True}
 
 RECORDS: dict[str, Record] = {
@@ -38,6 +42,27 @@ RECORDS: dict[str, Record] = {
         ],
         dtypes="f",
         special=False,  # BLAS sums products in an order of its own: inf - inf may or may not meet
+    ),
+    "_gemm": Record(
+        _gemm,
+        params=[
+            {"no_bias": True, "alpha": 0.5},
+            {},
+            {"alpha": -2.0, **_A},
+            {"no_bias": True, **_B},
+            {"alpha": 3.0, **_BOTH},
+            {},
+        ],
+        shapes=[
+            ((2, 3), (3, 4)),
+            ((2, 3), (3, 4), (4,)),
+            ((3, 2), (3, 4), (2, 1)),
+            ((2, 3), (4, 3)),
+            ((3, 2), (4, 3), (2, 4)),
+            ((2, 0), (0, 3), (3,)),
+        ],
+        dtypes="f",
+        special=False,
     ),
     "batch_dot": Record(
         _batch_dot,

@@ -33,6 +33,14 @@ def _full(result):
     return np.reshape(result, (1,)) if np.ndim(result) == 0 else result
 
 
+def _logsumexp(data, axis, keepdims):
+    top = np.max(data, axis=axis, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        top = np.where(np.isfinite(top), top, 0)
+        found = np.log(np.sum(np.exp(data - top), axis=axis, keepdims=True)) + top
+    return found if keepdims else np.squeeze(found, axis)
+
+
 def _along(function):
     """Make a reference with MXNet's parameters of a NumPy reduction."""
 
@@ -106,6 +114,15 @@ RECORDS: dict[str, Record] = {
         shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),), ((3, 2),), ((4,),), ((0, 3),)],
         avoid=(0,),
         domain=(-2.0, 2.0),
+    ),
+    "_logsumexp": Record(
+        _along(_logsumexp),
+        params=[p for p, shape in _CASES if 0 not in shape],
+        shapes=[(shape,) for _, shape in _CASES if 0 not in shape],
+        dtypes="f",
+    ),
+    "_finite_or_zero": Record(
+        lambda data: np.where(np.isfinite(data), data, 0), order=0, grad_inputs=(), shapes=[((2, 3),)]
     ),
     # ---- products: few elements, as integers would overflow
     "prod": _reduction(np.prod),

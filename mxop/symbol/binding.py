@@ -10,16 +10,17 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError, closest
+from ..graph.expand import expand
 from ..graph.gradient import gradients
+from ..graph.infer import Known
 from ..graph.ir import Entry, Graph, Node, describe
-from ..graph.passes import expand
 from ..opdef import infer, registry
 from .inference import _checked_shape, _match, solve_shapes, solve_types
 
 _REQS = ("null", "write", "add")
 
 
-def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_states: Any) -> Any:
+def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_states: Any, passes: Any = None) -> Any:
     """See ``Symbol.bind``."""
     from ..graph.executor import Executor
 
@@ -31,10 +32,12 @@ def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_st
     grads = _arrays("args_grad", args_grad, names, required=False)
     aux = _arrays("aux_states", aux_states, state_names, required=True)
     _check_devices(ctx, {**dict(zip(names, arrays, strict=True)), **dict(zip(state_names, aux, strict=True))})
-    return Executor(symbol, ctx, arrays, grads, requests(grad_req, names), aux)
+    return Executor(symbol, ctx, arrays, grads, requests(grad_req, names), aux, passes)
 
 
-def simple_bind(symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Mapping[str, Any]) -> Any:
+def simple_bind(
+    symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Mapping[str, Any], passes: Any = None
+) -> Any:
     """See ``Symbol.simple_bind``."""
     from ..graph.executor import Executor
 
@@ -60,7 +63,7 @@ def simple_bind(symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Ma
         ]
 
     args, aux = zeros(arguments, [True] * len(arguments)), zeros(states, [True] * len(states))
-    return Executor(symbol, ctx, args, zeros(arguments, [r != "null" for r in reqs]), reqs, aux)
+    return Executor(symbol, ctx, args, zeros(arguments, [r != "null" for r in reqs]), reqs, aux, passes)
 
 
 def requests(grad_req: Any, names: list[str]) -> list[str]:
@@ -86,6 +89,52 @@ def requests(grad_req: Any, names: list[str]) -> list[str]:
                 f"grad_req of {name!r} is {req!r}; it must be in {', '.join(_REQS)}{closest(req, _REQS)}"
             )
     return found
+
+
+def optimize(symbol: Any, passes: Any, type_dict: Any, shapes: Mapping[str, Any]) -> tuple[Entry, ...]:
+    """See ``Symbol.optimize``."""
+    from ..graph.passes import run_passes, selected
+
+    graph = Graph(symbol._entries)
+    solved = solve_shapes(graph, _match(graph, (), shapes, _checked_shape))
+    types = solve_types(graph, _match(graph, (), type_dict or {}, lambda name, value: dtypes.code_of(value)))
+    types.run()
+    given = {n: (solved.get((n, 0)), types.get((n, 0))) for n in graph.variables}
+    chosen = selected(passes, everything=True)
+    if passes is None or isinstance(passes, Mapping):
+        chosen = [p for p in chosen if p.stage in ("symbol", "graph")]
+    return run_passes(graph, Known.solve(graph, given, partial=True), chosen).outputs
+
+
+def optimize_for(symbol: Any, backend: str, args: Any, aux: Any, ctx: Any, options: dict[str, Any]) -> Any:
+    """See ``Symbol.optimize_for``."""
+    from ..graph.partition import optimize_for
+
+    _check_context(ctx)
+    graph = Graph(symbol._entries)
+    arguments, states = graph.arguments()
+    args = _named("args", args, [n.name for n in arguments])
+    aux = _named("aux", aux, [n.name for n in states])
+    found = optimize_for(symbol, backend, args, aux, ctx, options)
+    if not isinstance(found, type(symbol)) and not hasattr(found, "_entries"):
+        raise OpTypeError(f"backend {backend!r} returned {found!r}; expected a Symbol")
+    return found
+
+
+def _named(what: str, given: Any, names: list[str]) -> Any:
+    """Return arrays by name: a dict as it is, a list as a dict."""
+    if given is None or isinstance(given, dict):
+        arrays = given
+    elif isinstance(given, (list, tuple)) and len(given) == len(names):
+        arrays = {name: array for name, array in zip(names, given, strict=True) if array is not None}
+    else:
+        raise OpTypeError(
+            f"optimize_for: {what} is {given!r}; expected a dict, or a list of {len(names)}: {', '.join(names)}"
+        )
+    for name, array in (arrays or {}).items():
+        if not hasattr(array, "dtype_code"):
+            raise OpTypeError(f"optimize_for: {what}[{name!r}] is {array!r}; only NDArrays are accepted")
+    return arrays
 
 
 def gradient(symbol: Any, wrt: Sequence[str]) -> list[Entry]:

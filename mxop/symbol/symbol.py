@@ -17,6 +17,7 @@ from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
 from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
 from ..opdef import Operator, registry
+from ..opdef.operator import carrier
 from . import binding, inference, serialize
 from .compose import compose, copied, hidden, listed, make_node, marked, outputs_of
 
@@ -280,7 +281,7 @@ class Symbol(Arithmetic):
     # ---- execution --------------------------------------------------------------------------------------------------
     def bind(
         self, ctx: Any, args: Any, args_grad: Any = None, grad_req: Any = "write", aux_states: Any = None,
-        group2ctx: Any = None, shared_exec: Any = None,
+        group2ctx: Any = None, shared_exec: Any = None, passes: Any = None,
     ) -> Any:  # fmt: skip
         """Bind arrays and return an :class:`~mxop.graph.executor.Executor`.
 
@@ -294,12 +295,16 @@ class Symbol(Arithmetic):
         grad_req : {'write', 'add', 'null'}, or list or dict of them
             What backward does with a gradient.
         aux_states : list or dict of NDArray, optional
+        passes : sequence of (str or Pass), or dict of str to bool, optional
+            What is done to the graph: exactly these passes, or those that differ from the usual ones, as
+            ``{'fuse': False}``.
         """
-        return binding.bind(self, ctx, args, args_grad, grad_req, aux_states)
+        return binding.bind(self, ctx, args, args_grad, grad_req, aux_states, passes)
 
     def simple_bind(
         self, ctx: Any, grad_req: Any = "write", type_dict: Any = None, stype_dict: Any = None, group2ctx: Any = None,
-        shared_arg_names: Any = None, shared_exec: Any = None, shared_buffer: Any = None, **kwargs: Any,
+        shared_arg_names: Any = None, shared_exec: Any = None, shared_buffer: Any = None, passes: Any = None,
+        **kwargs: Any,
     ) -> Any:  # fmt: skip
         """Infer shapes from those given, allocate all arrays, filled with zeros, and bind them.
 
@@ -309,10 +314,55 @@ class Symbol(Arithmetic):
         grad_req : {'write', 'add', 'null'}, or list or dict of them
         type_dict : dict of str to dtype, optional
             Element types of arguments; float32 where nothing else follows.
+        passes : sequence of (str or Pass), or dict of str to bool, optional
+            As for :meth:`bind`.
         **kwargs : tuple of int
             Shapes of arguments.
         """
-        return binding.simple_bind(self, ctx, grad_req, type_dict, kwargs)
+        return binding.simple_bind(self, ctx, grad_req, type_dict, kwargs, passes)
+
+    def optimize(self, passes: Any = None, type_dict: Any = None, **shapes: Any) -> Symbol:
+        """Return the symbol after passes; it computes the same.
+
+        Parameters
+        ----------
+        passes : sequence of (str or Pass), or dict of str to bool, optional
+            Exactly these, in this order; or what differs from the usual.  By default those that rewrite symbols and
+            graphs, also the ones that executors leave out.
+        type_dict : dict of str to dtype, optional
+            Element types of arguments, as far as they are known.
+        **shapes : tuple of int
+            Shapes of arguments, as far as they are known.  Much can be simplified only where shapes and types are known.
+
+        Examples
+        --------
+        >>> import mxop as mx
+        >>> x = mx.sym.Variable('x')
+        >>> y = mx.sym.log(mx.sym.softmax(x), name='y') * 1
+        >>> y.optimize(x=(2, 3)).get_internals().list_outputs()
+        ['x', 'y_output']
+        """
+        return Symbol(binding.optimize(self, passes, type_dict, shapes))
+
+    def optimize_for(self, backend: str, args: Any = None, aux: Any = None, ctx: Any = None, **options: Any) -> Symbol:
+        """Return the symbol as a backend wants it: changed, or with parts that the backend runs itself.
+
+        Parameters
+        ----------
+        backend : str
+            A registered name; see ``mx.graph.backends()``, ``mx.graph.register_backend`` and ``mx.library.load``.
+        args, aux : dict of str to NDArray, or list of NDArray, optional
+            Arguments and auxiliary states.  They tell shapes and types; to a dict, the backend may add new ones.
+        ctx : Context, optional
+        **options
+            For the backend.
+
+        Raises
+        ------
+        OpLookupError
+            When there is no such backend.
+        """
+        return binding.optimize_for(self, backend, args, aux, ctx, options)
 
     def eval(self, ctx: Any = None, **kwargs: Any) -> list[Any]:
         """Compute the outputs from arrays given by argument name."""
@@ -349,6 +399,10 @@ def create(op: Operator, hint: str, inputs: Sequence[Any], params: dict[str, Any
 def invoke(op: Operator, hint: str, /, *args: Any, name: str | None = None, attr: dict[str, str] | None = None,
            out: Any = None, **kwargs: Any) -> Symbol:  # fmt: skip
     """Call an operator as a function of ``mx.sym`` does."""
+    listed = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    by_name = carrier((*listed, *kwargs.values()))
+    if by_name is not None:
+        return by_name.__mxop_operator__(op.name, args, kwargs)
     inputs, params = split_call(op, args, kwargs, Symbol)
     return create(op, hint.lower(), inputs, params, name, attr)
 

@@ -1,0 +1,572 @@
+"""Operators of compiled libraries: one call through the C ABI of ``mxop/include/mxop/abi.h``.
+
+What is the same from call to call is made once: the parameters (:class:`Bound`), the shapes and types that were inferred
+(:class:`Plan`) and the C structures (:class:`Frame`).  Everything that a library returns is checked before it is used.
+May import :mod:`.array`, :mod:`.record`, :mod:`.native_host`.
+"""
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from mxop._core.abi cimport (
+    MXOP_BACKWARD_CPU, MXOP_BACKWARD_GPU, MXOP_CPU, MXOP_FORWARD_CPU, MXOP_FORWARD_GPU, MXOP_GPU, MXOP_RUN_BACKWARD,
+    MXOP_RUN_TRAINING, MXOP_STATE_CPU, MXOP_STATE_GPU, MXOP_SUBGRAPH, MXOPAttr, MXOPOperator, MXOPRun,
+    MXOPShape, MXOPTensor,
+)
+from mxop._core.array cimport Array, alloc, alloc_like, read_pointer, write_pointer
+from mxop._core.native_host cimport copy_table, failure, free_memory, seed_of, table_text
+from mxop._core.record cimport any_node, is_recording, is_training, record_general
+from mxop._kernels.interp cimport MAX_DIMS
+
+from mxop import dtypes
+from mxop.errors import DeviceError, MXNetError, OpValueError
+
+cdef enum:
+    MANY = 1024                 # parameters, inputs, outputs: more is a mistake
+    PLANS = 8
+
+cdef uint64_t _version = 0      # of tensors: no two calls share one
+
+
+# ---- operators ------------------------------------------------------------------------------------------------------------------
+
+
+cdef NativeOp native_op(const MXOPOperator* given, str library):
+    """Return a library's operator after a look at its table."""
+    cdef NativeOp made = NativeOp.__new__(NativeOp)
+    what = f"library {library}: an operator's table"
+    copy_table(<const char*>given, <char*>&made.table, sizeof(made.table),
+               <Py_ssize_t>(<char*>&made.table.run - <char*>&made.table) + sizeof(void*), what)
+    made.given, made.library = given, library
+    made.name = table_text(made.table.name, 200, f"{what}: name")
+    made.doc = "" if made.table.doc == NULL else table_text(made.table.doc, 1 << 20, f"library {library}: operator {made.name}: doc")
+    made.gradient = None if made.table.gradient == NULL else table_text(
+        made.table.gradient, 200, f"library {library}: operator {made.name}: gradient")
+    names = "" if made.table.input_names == NULL else table_text(
+        made.table.input_names, 1 << 16, f"library {library}: operator {made.name}: input_names")
+    made.input_names = tuple([n.strip() for n in names.split(",") if n.strip()])
+    made.bounds, made.calls = {}, {}
+    if made.table.bind == NULL or made.table.run == NULL:
+        raise MXNetError(f"operator {made.name} of library {library} has no function that "
+                         f"{'parses its parameters' if made.table.bind == NULL else 'runs it'}")
+    if not made.table.functions & (MXOP_FORWARD_CPU | MXOP_FORWARD_GPU):
+        raise MXNetError(f"operator {made.name} of library {library} has no forward function: call setForward, or "
+                         f"setCreateOpState, for \"cpu\" or \"gpu\"")
+    if made.table.functions & (MXOP_STATE_CPU | MXOP_STATE_GPU) and made.table.create_state == NULL:
+        raise MXNetError(f"operator {made.name} of library {library} keeps a state but has no create_state")
+    return made
+
+
+cdef class NativeOp:
+    """A library's operator; see :class:`mxop.library.operator.LibraryOperator` for what is registered."""
+
+    @property
+    def stateful(self):
+        """Whether calls have a state."""
+        return bool(self.table.functions & (MXOP_STATE_CPU | MXOP_STATE_GPU))
+
+    @property
+    def has_backward(self):
+        """Whether there is a backward function."""
+        return bool(self.table.functions & (MXOP_BACKWARD_CPU | MXOP_BACKWARD_GPU))
+
+    @property
+    def is_subgraph(self):
+        """Whether it runs subgraphs."""
+        return bool(self.table.functions & MXOP_SUBGRAPH)
+
+    def bind(self, attrs):
+        """Return the operator with these parsed parameters."""
+        found = self.bounds.get(attrs)
+        if found is None:
+            found = bind(self, attrs)
+            if len(self.bounds) > MANY:
+                self.bounds.clear()
+                self.calls.clear()
+            self.bounds[attrs] = found
+        return found
+
+    cdef Bound bound_of(self, dict kwargs):
+        """Return the operator with a call's keyword arguments, or None when they need the general way."""
+        cdef list key = []
+        for name, value in kwargs.items():
+            if not (type(value) is str or type(value) is int or type(value) is bool
+                    or (type(value) is float and value != 0.0)) or name == "name" or name == "out":
+                return None
+            key.append(name)
+            key.append(type(value))
+            key.append(value)
+        made = tuple(key)
+        found = self.calls.get(made)
+        if found is None:
+            found = self.calls[made] = self.bind(self.op.parse(kwargs))
+        return <Bound>found
+
+    cdef object call(self, tuple args, dict kwargs):
+        """Run a plain call; None means that it is not one."""
+        cdef Bound bound = self.plain
+        cdef object a
+        if kwargs:
+            bound = self.bound_of(kwargs)
+        elif bound is None:
+            bound = self.plain = self.bind(self.op.parse({}))
+        if bound is None or not bound.direct or len(args) != bound.n_inputs:
+            return None
+        for a in args:
+            if not isinstance(a, Array) or (<Array>a).gpu is not None or not (<Array>a).contiguous:
+                return None
+        return bound.run_direct(args)
+
+
+# ---- plans ----------------------------------------------------------------------------------------------------------------------
+
+
+cdef class Plan:
+    def __cinit__(self):
+        self.forms = NULL
+
+    def __dealloc__(self):
+        free(self.forms)
+
+    cdef bint fits(self, tuple inputs) noexcept:
+        """Tell whether a call's inputs have these shapes and types."""
+        cdef Py_ssize_t* form = self.forms
+        cdef Array a
+        cdef int i
+        cdef object item
+        for item in inputs:
+            a = <Array>item
+            if a.ndim != form[0] or a.dtype != form[1]:
+                return False
+            form += 2
+            for i in range(a.ndim):
+                if a.shape_[i] != form[i]:
+                    return False
+            form += a.ndim
+        return True
+
+
+cdef Plan make_plan(tuple inputs, out_shapes, out_types):
+    cdef Plan plan = Plan.__new__(Plan)
+    cdef list numbers = []
+    cdef Array a
+    cdef Py_ssize_t k
+    for a in inputs:
+        numbers += [a.ndim, a.dtype, *a.shape_tuple()]
+    for shape, dtype in zip(out_shapes, out_types):
+        numbers += [len(shape), dtype, *shape]
+    plan.n_inputs, plan.n_outputs = len(inputs), len(out_shapes)
+    plan.forms = <Py_ssize_t*>calloc(len(numbers) + 1, sizeof(Py_ssize_t))
+    if plan.forms == NULL:
+        raise MemoryError()
+    for k in range(len(numbers)):
+        plan.forms[k] = numbers[k]
+    return plan
+
+
+# ---- frames ---------------------------------------------------------------------------------------------------------------------
+
+
+@cython.no_gc_clear
+cdef class Frame:
+    def __cinit__(self, NativeOp native, int n_inputs, int n_outputs):
+        cdef int k, n = n_inputs + n_outputs
+        self.native = native
+        self.tensors = <MXOPTensor*>calloc(n + 1, sizeof(MXOPTensor))
+        self.pointers = <MXOPTensor**>calloc(n + 1, sizeof(MXOPTensor*))
+        if self.tensors == NULL or self.pointers == NULL:
+            raise MemoryError()
+        for k in range(n):
+            self.pointers[k] = &self.tensors[k]
+            self.tensors[k].struct_size = sizeof(MXOPTensor)
+        memset(&self.run, 0, sizeof(self.run))
+        self.run.struct_size = sizeof(self.run)
+        self.run.frame = &self.kept
+        self.run.n_inputs, self.run.n_outputs = n_inputs, n_outputs
+        self.run.inputs, self.run.outputs = self.pointers, self.pointers + n_inputs
+        self.run.call = &self.memory
+
+    def __dealloc__(self):
+        if self.kept != NULL and self.native.table.release_frame != NULL:
+            with nogil:
+                self.native.table.release_frame(self.native.given, self.kept)
+        free(self.tensors)
+        free(self.pointers)
+
+    cdef int fill(self, int k, Array a) except -1:
+        """Describe an array in C order."""
+        cdef MXOPTensor* t = &self.tensors[k]
+        t.dtype, t.shape, t.ndim, t.size = a.dtype, <const int64_t*>a.shape_, a.ndim, a.size
+        t.version, t.device_id = _version, a.device_id
+        if a.gpu is None:
+            t.data, t.device_type = <void*>(read_pointer(a) if k < self.run.n_inputs else write_pointer(a)), MXOP_CPU
+        else:
+            t.data, t.device_type = <void*><size_t>a.gpu.data.ptr, MXOP_GPU
+        return 0
+
+
+# ---- operators with parameters --------------------------------------------------------------------------------------------------
+
+
+cdef Bound bind(NativeOp native, object attrs):
+    """Let the library parse the parameters of a call."""
+    cdef Bound made = Bound.__new__(Bound)
+    cdef MXOPAttr* items
+    cdef int32_t n_inputs = 0, n_outputs = 0, n = len(attrs)
+    cdef int failed, k
+    cdef void* handle = NULL
+    made.native, made.attrs, made.plans = native, attrs, []
+    texts = []
+    for name, value in attrs.items():
+        for text in (name, str(value)):
+            if "\0" in text:
+                raise OpValueError(f"operator {native.name}: parameter {name!r} contains a zero character")
+            texts.append(text.encode("utf-8", "surrogateescape"))
+    items = <MXOPAttr*>calloc(n + 1, sizeof(MXOPAttr))
+    if items == NULL:
+        raise MemoryError()
+    try:
+        for k in range(n):
+            items[k].key, items[k].value = <bytes>texts[2 * k], <bytes>texts[2 * k + 1]
+        with nogil:
+            failed = native.table.bind(native.given, n, items, &handle, &n_inputs, &n_outputs)
+    finally:
+        free(items)
+    if failed:
+        raise failed_call(native, "parsing its parameters")
+    made.handle = handle
+    if native.is_subgraph:
+        n_inputs, n_outputs = max(n_inputs, -1), max(n_outputs, -1)
+    elif not (0 <= n_inputs <= MANY and 1 <= n_outputs <= MANY):
+        raise MXNetError(f"operator {native.name} of library {native.library} says that it has {n_inputs} inputs and "
+                         f"{n_outputs} outputs; expected 0 to {MANY} inputs and 1 to {MANY} outputs")
+    made.n_inputs, made.n_outputs = n_inputs, n_outputs
+    made.mutated = made.find_mutated()
+    made.direct = (native.table.functions & MXOP_FORWARD_CPU and not native.stateful and not made.mutated
+                   and n_inputs > 0 and not native.is_subgraph)
+    return made
+
+
+cdef object failed_call(NativeOp native, str what):
+    return MXNetError(f"operator {native.name}: {what} failed in library {native.library}: {failure()}")
+
+
+@cython.no_gc_clear
+cdef class Bound:
+    def __dealloc__(self):
+        if self.handle != NULL and self.native.table.unbind != NULL:
+            with nogil:
+                self.native.table.unbind(self.native.given, self.handle)
+
+    def set_counts(self, int n_inputs, int n_outputs):
+        """Tell how many inputs and outputs there are, where the library left it open."""
+        self.n_inputs, self.n_outputs = n_inputs, n_outputs
+
+    def find_mutated(self):
+        """Return the positions of the inputs that are states."""
+        cdef int32_t positions[MANY]
+        cdef int32_t count = 0
+        cdef int failed
+        if self.native.table.mutated_inputs == NULL or self.n_inputs <= 0:
+            return ()
+        with nogil:
+            failed = self.native.table.mutated_inputs(self.native.given, self.handle, self.n_inputs, positions, &count)
+        if failed:
+            raise failed_call(self.native, "listing the inputs that it writes")
+        found = [positions[k] for k in range(min(max(count, 0), MANY))]
+        if count != len(found) or len(set(found)) != count or any(not 0 <= k < self.n_inputs for k in found):
+            raise MXNetError(f"operator {self.native.name} of library {self.native.library} says that it writes {count} "
+                             f"inputs, {found}; expected different positions below {self.n_inputs}")
+        return tuple(found)
+
+    # ---- inference ------------------------------------------------------------------------------------------------------
+    def infer_codes(self, bint storage, list ins, list outs):
+        """Let the library complete types (or storage types); None when it cannot tell yet."""
+        cdef int n_in = len(ins), n_out = len(outs), k, failed
+        cdef int32_t* codes = <int32_t*>calloc(n_in + n_out + 1, sizeof(int32_t))
+        if codes == NULL:
+            raise MemoryError()
+        try:
+            for k in range(n_in + n_out):
+                codes[k] = ins[k] if k < n_in else outs[k - n_in]
+            with nogil:
+                failed = (self.native.table.infer_storage if storage else self.native.table.infer_type)(
+                    self.native.given, self.handle, n_in, codes, n_out, codes + n_in)
+            if failed:
+                return self.cannot_tell("inferring storage types" if storage else "inferring types", -1 not in ins)
+            return [codes[k] for k in range(n_in)], [codes[n_in + k] for k in range(n_out)]
+        finally:
+            free(codes)
+
+    @property
+    def has_infer_type(self):
+        return self.native.table.infer_type != NULL
+
+    @property
+    def has_infer_shape(self):
+        return self.native.table.infer_shape != NULL
+
+    @property
+    def has_infer_storage(self):
+        return self.native.table.infer_storage != NULL
+
+    def infer_shapes(self, list ins, list outs):
+        """Let the library complete shapes, None where not known; None when it cannot tell yet."""
+        cdef int n_in = len(ins), n_out = len(outs), n = len(ins) + len(outs), failed
+        cdef int64_t* dims = <int64_t*>calloc(n * MAX_DIMS + 1, sizeof(int64_t))
+        cdef MXOPShape* shapes = <MXOPShape*>calloc(n + 1, sizeof(MXOPShape))
+        try:
+            if dims == NULL or shapes == NULL:
+                raise MemoryError()
+            put_shapes([*ins, *outs], dims, shapes)
+            with nogil:
+                failed = self.native.table.infer_shape(self.native.given, self.handle, n_in, shapes, n_out,
+                                                       shapes + n_in)
+            if failed:
+                return self.cannot_tell("inferring shapes", all([s is not None and None not in s for s in ins]))
+            found = self.get_shapes(n, <Py_ssize_t>dims, <Py_ssize_t>shapes)
+            return found[:n_in], found[n_in:]
+        finally:
+            free(dims)
+            free(shapes)
+
+    def cannot_tell(self, str what, bint complete):
+        """A library that fails when it knows all inputs means it; otherwise it may lack one."""
+        error = failed_call(self.native, what)
+        if complete:
+            raise error
+
+    def get_shapes(self, int n, Py_ssize_t dims_at, Py_ssize_t shapes_at):
+        """Read the shapes that the library left, and refuse what cannot be one."""
+        cdef MXOPShape* shapes = <MXOPShape*>shapes_at
+        cdef int64_t* dims
+        cdef int k, i
+        cdef list result = []
+        for k in range(n):
+            if shapes[k].ndim == -1:
+                result.append(None)
+                continue
+            dims = shapes[k].dims
+            if not 0 <= shapes[k].ndim <= MAX_DIMS or <Py_ssize_t>dims != dims_at + k * MAX_DIMS * sizeof(int64_t):
+                raise MXNetError(f"operator {self.native.name} of library {self.native.library} inferred a shape of "
+                                 f"{shapes[k].ndim} dimensions; at most {MAX_DIMS} are supported")
+            found = tuple([dims[i] if dims[i] != -1 else None for i in range(shapes[k].ndim)])
+            if any([d is not None and not 0 <= d < 1 << 56 for d in found]):
+                raise MXNetError(f"operator {self.native.name} of library {self.native.library} inferred the shape "
+                                 f"{found}; expected dimensions of 0 and up")
+            result.append(found)
+        return result
+
+    # ---- calls ----------------------------------------------------------------------------------------------------------
+    def make_state(self, list inputs):
+        """Return the state of one call."""
+        cdef State made = State.__new__(State)
+        cdef int n = len(inputs), failed, k
+        cdef int64_t* dims = <int64_t*>calloc(n * MAX_DIMS + 1, sizeof(int64_t))
+        cdef MXOPShape* shapes = <MXOPShape*>calloc(n + 1, sizeof(MXOPShape))
+        cdef int32_t* types = <int32_t*>calloc(n + 1, sizeof(int32_t))
+        cdef Array first = <Array>inputs[0] if inputs else None
+        cdef int32_t device = MXOP_GPU if first is not None and first.gpu is not None else MXOP_CPU
+        cdef int32_t device_id = first.device_id if first is not None else 0
+        cdef void* handle = NULL
+        self.check_device(device, MXOP_STATE_CPU, MXOP_STATE_GPU, "state")
+        try:
+            if dims == NULL or shapes == NULL or types == NULL:
+                raise MemoryError()
+            put_shapes([(<Array?>a).shape_tuple() for a in inputs], dims, shapes)
+            for k in range(n):
+                types[k] = (<Array>inputs[k]).dtype
+            with nogil:
+                failed = self.native.table.create_state(self.native.given, self.handle, device, device_id, n, shapes,
+                                                        types, &handle)
+        finally:
+            free(dims)
+            free(shapes)
+            free(types)
+        made.bound, made.handle = self, handle
+        if failed:
+            raise failed_call(self.native, "making its state")
+        if handle == NULL:
+            raise MXNetError(f"operator {self.native.name}: create_state of library {self.native.library} gave no state")
+        return made
+
+    def run(self, object state, bint is_train, list inputs, list outputs):
+        """Run forward on arrays in C order."""
+        cdef Frame frame = self.take(False)
+        cdef int k
+        self.check_arrays(inputs, outputs, self.n_inputs, self.n_outputs)
+        self.check_device(self.begin(frame, inputs, outputs), MXOP_FORWARD_CPU, MXOP_FORWARD_GPU, "forward")
+        self.execute(frame, state, is_train)
+
+    def run_backward(self, object state, bint is_train, list heads, list inputs, list outputs, list grads):
+        """Run backward on arrays in C order; a gradient that is None is computed and dropped."""
+        cdef Frame frame = self.take(True)
+        given = [*heads, *inputs, *outputs]
+        wanted = [alloc_like(<Array?>i) if g is None else g for g, i in zip(grads, inputs)]
+        if any([(<Array?>a).gpu is not None for a in inputs]):
+            wanted = [i.copy() if g is None else g for g, i in zip(grads, inputs)]
+        self.check_arrays(given, wanted, 2 * self.n_outputs + self.n_inputs, self.n_inputs)
+        self.check_device(self.begin(frame, given, wanted), MXOP_BACKWARD_CPU, MXOP_BACKWARD_GPU, "backward")
+        self.execute(frame, state, is_train)
+
+    def begin(self, Frame frame, list inputs, list outputs):
+        """Describe the arrays of a run; return the device."""
+        global _version
+        cdef int k = 0
+        cdef Array a
+        _version += 1
+        for a in inputs:
+            frame.fill(k, a)
+            k += 1
+        for a in outputs:
+            frame.fill(k, a)
+            k += 1
+        frame.run.device_type = frame.tensors[0].device_type
+        frame.run.device_id = frame.tensors[0].device_id
+        if frame.run.device_type == MXOP_GPU:
+            import cupy
+
+            frame.gpu_memory = []
+            frame.memory.gpu = <PyObject*>frame.gpu_memory
+            frame.run.stream = <void*><size_t>cupy.cuda.get_current_stream().ptr
+        return frame.run.device_type
+
+    def check_arrays(self, list inputs, list outputs, int n_inputs, int n_outputs):
+        cdef Array a
+        for a in (*inputs, *outputs):
+            if a is None or (not a.contiguous and a.gpu is None):
+                raise MXNetError(f"operator {self.native.name}: every array must be there, in C order")
+        if len(inputs) != n_inputs or len(outputs) != n_outputs:
+            raise MXNetError(f"operator {self.native.name}: {len(inputs)} inputs and {len(outputs)} outputs; expected "
+                             f"{n_inputs} and {n_outputs}")
+
+    def check_device(self, int device, unsigned int cpu, unsigned int gpu, str what):
+        if not self.native.table.functions & (gpu if device == MXOP_GPU else cpu):
+            raise DeviceError(f"operator {self.native.name} of library {self.native.library} has no {what} function for "
+                              f"the {'GPU' if device == MXOP_GPU else 'CPU'}")
+
+    cdef Frame take(self, bint backward):
+        """Return a frame that nobody uses."""
+        cdef Frame found = self.backward if backward else self.forward
+        if found is None:
+            if backward:
+                return Frame(self.native, 2 * self.n_outputs + self.n_inputs, self.n_inputs)
+            return Frame(self.native, self.n_inputs, self.n_outputs)
+        if backward:
+            self.backward = found.next
+        else:
+            self.forward = found.next
+        found.next = None
+        return found
+
+    cdef int execute(self, Frame frame, object state, bint training) except -1:
+        """Run a frame that is filled, and put it back."""
+        cdef bint backward = frame.run.n_inputs != self.n_inputs
+        cdef const MXOPOperator* op = self.native.given
+        cdef void* handle = self.handle
+        cdef int failed
+        cdef int (*function)(const MXOPOperator*, void*, MXOPRun*) noexcept nogil
+        function = self.native.table.run
+        frame.run.state = (<State?>state).handle if state is not None else NULL
+        frame.run.flags = (MXOP_RUN_TRAINING if training else 0) | (MXOP_RUN_BACKWARD if backward else 0)
+        seed_of(&frame.run.seed, &frame.run.seed_version)
+        with nogil:
+            failed = function(op, handle, &frame.run)
+        if frame.memory.chunks != NULL:
+            free_memory(&frame.memory)
+        frame.gpu_memory, frame.memory.gpu = None, NULL
+        if backward:
+            frame.next, self.backward = self.backward, frame
+        else:
+            frame.next, self.forward = self.forward, frame
+        if failed:
+            raise failed_call(self.native, "its backward function" if backward else "its forward function")
+        return 0
+
+    cdef int find_plan(self, tuple inputs) except -1:
+        """Find, or make, the plan of a call."""
+        cdef Plan plan
+        cdef Array a
+        for plan in self.plans:
+            if plan.fits(inputs):
+                self.plan = plan
+                return 0
+        shapes, types = self.native.op.infer_outputs(self.attrs, [(<Array>a).shape_tuple() for a in inputs],
+                                                     [(<Array>a).dtype for a in inputs])
+        self.plan = make_plan(inputs, shapes, types)
+        self.plans.insert(0, self.plan)
+        del self.plans[PLANS:]
+        return 0
+
+    cdef object run_direct(self, tuple inputs):
+        """Run a call without state on CPU arrays in C order: infer, allocate, call, record."""
+        global _version
+        cdef Plan plan = self.plan
+        cdef Frame frame
+        cdef Array a, first = None, result
+        cdef Py_ssize_t* form
+        cdef object item
+        cdef list results
+        cdef int k = 0, i
+        if plan is None or not plan.fits(inputs):
+            self.find_plan(inputs)
+            plan = self.plan
+        frame = self.take(False)
+        _version += 1
+        form = plan.forms
+        for item in inputs:
+            a = <Array>item
+            if first is None:
+                first = a
+            frame.fill(k, a)
+            form += 2 + a.ndim
+            k += 1
+        frame.run.device_type, frame.run.device_id = MXOP_CPU, first.device_id
+        if plan.n_outputs == 1:
+            result = alloc(<int>form[0], form + 2, <int>form[1])
+            result.device_id = first.device_id
+            frame.fill(k, result)
+            self.execute(frame, None, is_training())
+            if is_recording() and any_node(inputs):
+                record_general(self.native.op, self.attrs, inputs, [result])
+            return result
+        results = []
+        for i in range(plan.n_outputs):
+            result = alloc(<int>form[0], form + 2, <int>form[1])
+            result.device_id = first.device_id
+            results.append(result)
+            frame.fill(k + i, result)
+            form += 2 + form[0]
+        self.execute(frame, None, is_training())
+        if is_recording() and any_node(inputs):
+            record_general(self.native.op, self.attrs, inputs, results)
+        return results
+
+
+cdef int put_shapes(list values, int64_t* dims, MXOPShape* shapes) except -1:
+    """Write shapes, None where not known, as the ABI has them."""
+    cdef int k = 0, i
+    for shape in values:
+        shapes[k].dims, shapes[k].capacity = dims + k * MAX_DIMS, MAX_DIMS
+        if shape is None:
+            shapes[k].ndim = -1
+        elif len(shape) > MAX_DIMS:
+            raise OpValueError(f"shape {shape} has {len(shape)} dimensions; at most {MAX_DIMS} are supported")
+        else:
+            shapes[k].ndim = len(shape)
+            for i in range(len(shape)):
+                shapes[k].dims[i] = -1 if shape[i] is None else shape[i]
+        k += 1
+    return 0
+
+
+@cython.no_gc_clear
+cdef class State:
+    """What a library's operator keeps from forward to backward."""
+
+    def __dealloc__(self):
+        if self.handle != NULL and self.bound.native.table.destroy_state != NULL:
+            with nogil:
+                self.bound.native.table.destroy_state(self.bound.native.given, self.handle)

@@ -1,0 +1,2 @@
+cdef class Call:
+    cdef int execute(self) except -1

@@ -1,0 +1,122 @@
+"""Constants of a graph: what is computed from nothing but numbers.
+
+Imports :mod:`.ir`, :mod:`.infer` and :mod:`mxop._core`.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from .. import dtypes
+from .._core import core
+from ..opdef import registry
+from ..opdef.infer import known as is_known
+from .infer import Known
+from .ir import Entry, Node
+
+#: Most elements of a constant that is kept with a graph instead of being computed.
+LARGEST = 1 << 14
+
+_CREATORS = "mxop.ops.create"
+_FILLED = {"_zeros": 0.0, "_zeros_without_dtype": 0.0, "_ones": 1.0}
+
+_values: WeakKeyDictionary[Node, np.ndarray] = WeakKeyDictionary()
+
+
+def is_literal(node: Node) -> bool:
+    """Tell whether a node makes an array from its parameters alone: zeros, ones, full, arange, a constant..."""
+    return node.op is not None and not node.inputs and not node.control and node.op.module == _CREATORS
+
+
+def fill_of(entry: Entry, known: Known) -> float | None:
+    """Return the number that all elements of an entry are, or None."""
+    node, k = entry
+    op: Any = node.op
+    if op is None or known.dtype(entry) == dtypes.UNKNOWN:
+        return None
+    if is_literal(node):
+        if op.name in _FILLED:
+            return _FILLED[op.name]
+        if op.name == "_full":
+            return _in_type(node.attrs["value"], known.dtype(entry))
+        value = value_of(entry, known) if op.name == "_constant" else None
+        return float(value.reshape(-1)[0]) if value is not None and _uniform(value) else None
+    if op.kind == "elementwise" and len(node.inputs) == 1:
+        root = op.formula(node.attrs, 1).roots[k]
+        if root.kind == "const":
+            return _in_type(root.label, known.dtype(entry))
+    return None
+
+
+def _in_type(value: float, code: int) -> float | None:
+    """Return a number as an element type holds it; None where a float cannot say it."""
+    if code not in dtypes.FLOATS and not abs(value) < 2**53:  # NaN too
+        return None
+    return float(np.asarray(value).astype(dtypes.numpy_dtype(code)))
+
+
+def _uniform(value: np.ndarray) -> bool:
+    flat = np.ascontiguousarray(value).reshape(-1)
+    bits = flat.view(f"V{flat.itemsize}")  # -0.0 is not 0.0, and NaN is itself
+    return bool(flat.size) and bool((bits == bits[0]).all())
+
+
+def value_of(entry: Entry, known: Known) -> np.ndarray | None:
+    """Return the value of an entry that is a constant of a bearable size, or None."""
+    node, _ = entry
+    if not known.is_known(entry) or size_of(known.shape(entry)) > LARGEST:
+        return None
+    if is_literal(node):
+        if node not in _values:
+            _values[node] = evaluated(node, [], known)[0]
+        return _values[node]
+    fill = fill_of(entry, known)
+    if fill is None:
+        return None
+    return np.full(known.shape(entry), fill, dtypes.numpy_dtype(known.dtype(entry)))
+
+
+def evaluated(node: Node, inputs: list[np.ndarray], known: Known) -> list[np.ndarray]:
+    """Run the operator of a node on arrays, as an executor does."""
+    outputs = [core.empty(known.shape((node, k)), known.dtype((node, k))) for k in range(node.n_outputs)]
+    arrays = []
+    for entry, value in zip(node.inputs, inputs, strict=True):
+        array = core.empty(known.shape(entry), known.dtype(entry))
+        core.as_numpy(array)[...] = value
+        arrays.append(array)
+    core.prepare(node.op, node.attrs, arrays, outputs, [1] * len(outputs)).run()
+    return [np.array(core.as_numpy(a)) for a in outputs]
+
+
+def size_of(shape: tuple[int, ...]) -> int:
+    size = 1
+    for d in shape:
+        size *= d
+    return size
+
+
+def literal(value: np.ndarray, name: str, source: Any = None, order: int = 0) -> Node:
+    """Return a node that makes an array: zeros, ones, full, or a constant."""
+    code = dtypes.code_of(value.dtype)
+    params: dict[str, Any] = {"shape": value.shape, "dtype": dtypes.NAMES[code]}
+    op_name = "_constant"
+    if value.ndim and _uniform(value) and _in_type(float(value.reshape(-1)[0]), code) is not None:
+        number = float(value.reshape(-1)[0])
+        op_name = "_full" if number not in (0, 1) or np.signbit(number) else "_ones" if number else "_zeros"
+        if op_name == "_full":
+            params["value"] = number
+    else:
+        little = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
+        params["data"] = base64.b64encode(little.tobytes()).decode()
+    op = registry.get(op_name)
+    attrs = op.parse(params)
+    return Node(op, attrs, (), name, op.spec.to_strings(attrs, params), source, order)
+
+
+def is_small(shape: tuple[int, ...] | None) -> bool:
+    """Tell whether a constant of this shape may be kept: not too large, not empty."""
+    return is_known(shape) and 0 < size_of(shape) <= LARGEST  # type: ignore[arg-type]

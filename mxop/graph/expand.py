@@ -1,0 +1,69 @@
+"""Composites become what they call.  Imports :mod:`.ir`, :mod:`.builder`, :mod:`.infer`, :mod:`.rewrite`."""
+
+from __future__ import annotations
+
+from ..errors import MXNetError
+from ..opdef import Composite, External
+from .builder import Builder, entries_of
+from .infer import located
+from .ir import Entry, Graph, Node
+from .rewrite import Moved, rewrite
+
+_MAX_NESTING = 64
+
+
+def expand(graph: Graph, everything: bool = True) -> tuple[Graph, Moved]:
+    """Replace composites by what they call.
+
+    Parameters
+    ----------
+    everything : bool
+        Also those with a gradient rule of their own (before gradients are taken they stay).
+
+    Returns
+    -------
+    graph : Graph
+    moved : dict
+        Where each entry that changed went.
+    """
+    F = Builder()
+
+    def replace(node: Node) -> list[Entry] | None:
+        if not isinstance(node.op, Composite) or (not everything and node.op._gradient is not None):
+            return None
+        F.work_for(node, "_inside", node.order)
+        inputs = [F.value(e) for e in node.inputs]
+        try:
+            result = node.op.function(F, *inputs, **node.attrs)
+            return entries_of(result, node.n_outputs, f"composite operator {node.op.name}")
+        except MXNetError as problem:
+            raise located(problem, node) from None
+
+    if not any(isinstance(node.op, Composite) for node in graph.nodes):
+        return _with_states(graph, {})
+    total: Moved = {}
+    for _ in range(_MAX_NESTING):
+        graph, moved = rewrite(graph, replace)
+        if not moved:
+            return _with_states(graph, total)
+        total = {old: moved.get(new, new) for old, new in total.items()} | {
+            old: new for old, new in moved.items() if old not in total
+        }
+    raise MXNetError(f"composite operators are nested more than {_MAX_NESTING} deep; does one call itself?")
+
+
+def _with_states(graph: Graph, total: Moved) -> tuple[Graph, Moved]:
+    """Give each call of an operator that keeps a state one of its own, which its backward will find."""
+    if not any(isinstance(node.op, External) for node in graph.nodes):
+        return graph, total
+    graph, moved = rewrite(graph, give_state)
+    return graph, {old: moved.get(new, new) for old, new in total.items()} | moved
+
+
+def give_state(node: Node) -> list[Entry] | None:
+    """Return the outputs of the node with a state of its own; None when it keeps none, or has it."""
+    attrs = node.op.call_attrs(node.attrs) if isinstance(node.op, External) else node.attrs
+    if attrs is node.attrs:
+        return None
+    new = node.replaced(attrs=attrs)
+    return [(new, k) for k in range(node.n_outputs)]

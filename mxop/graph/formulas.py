@@ -1,0 +1,75 @@
+"""The formulas of nodes, with their parameters filled in.  Imports :mod:`.ir`, :mod:`.infer` and :mod:`mxop.formula`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..formula import Expr, const, param, substitute
+from ..opdef import Attrs, Elementwise, Formula, Scalar
+from .infer import Known
+from .ir import Node
+
+_INTEGER_RANGE = {
+    dtypes.UINT8: (0, 2**8 - 1), dtypes.INT8: (-(2**7), 2**7 - 1), dtypes.INT32: (-(2**31), 2**31 - 1),
+    dtypes.INT64: (-(2**53), 2**53),  # constants of a formula are doubles
+    dtypes.UNKNOWN: (0, 127),
+}  # fmt: skip
+
+_MANY = 16384
+_found: dict[tuple, tuple[Expr, ...] | None] = {}
+
+
+def exact(attrs: Attrs) -> Any:
+    """Return a key that differs for parameters that differ: 0.0 and -0.0 are equal numbers."""
+    return repr(attrs.values_) if 0.0 in attrs.values_ else attrs.values_
+
+
+def specialised(node: Node, known: Known) -> tuple[Expr, ...] | None:
+    """Return the formulas of an elementwise node over its inputs alone.
+
+    None when it is not computed in the type of its data, which all inputs and outputs share.  Of an unknown type, the
+    formula is one that holds for every type.
+    """
+    op = node.op
+    if not isinstance(op, Elementwise) or not node.inputs:
+        return None
+    code = known.dtype((node, 0))
+    entries = [*node.inputs, *[(node, k) for k in range(1, node.n_outputs)]]
+    if code == dtypes.BOOL or any(known.dtype(e) != code for e in entries):
+        return None
+    key = (op, exact(node.attrs), len(node.inputs), code)
+    try:
+        return _found[key]
+    except KeyError:
+        if len(_found) >= _MANY:
+            _found.clear()
+        found = _found[key] = _filled_in(op, node.attrs, len(node.inputs), code)
+        return found
+
+
+def _filled_in(op: Elementwise, attrs: Attrs, n_inputs: int, code: int) -> tuple[Expr, ...] | None:
+    formula = op.formula(attrs, n_inputs)
+    constants = _constants(op, attrs, formula, code)
+    if code == dtypes.UNKNOWN and constants is not None:
+        return tuple(substitute(formula.roots, constants))
+    if constants is None or formula.compute_type(code) != dtypes.COMPUTED_AS.get(code, code):
+        return None
+    return tuple(substitute(formula.roots, constants)) if constants else formula.roots
+
+
+def _constants(op: Elementwise, attrs: Attrs, formula: Formula, code: int) -> dict[Expr, Expr] | None:
+    """Return the values of a formula's parameters; None when the type of the data does not hold them."""
+    values = {}
+    for name in formula.params:
+        scalar = op.spec.by_name[name].kind is Scalar
+        value = attrs[name]
+        if scalar and code not in dtypes.FLOATS:
+            low, high = _INTEGER_RANGE[code]
+            if not low <= value <= high:  # NaN too
+                return None
+            if code == dtypes.UNKNOWN and value != int(value):
+                return None
+            value = int(value)
+        values[param(name, real=not scalar)] = const(float(value))
+    return values

@@ -1,0 +1,168 @@
+"""What a call does, as text: its formula for people, its program for the CPU, its kernel for the GPU.
+
+Imports :mod:`.fuse`, :mod:`.strips`, :mod:`.infer`, :mod:`mxop.formula`, and :mod:`mxop._gpu.text` on use.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from .._kernels import interp
+from ..errors import MXNetError
+from ..formula import Expr, compile_program, input_, param, readable
+from ..opdef import Elementwise, Formula, Reduction
+from ..opdef.params import to_string
+from .fuse import Fused
+from .infer import Known
+from .ir import Entry, Node
+from .strips import Stage, Strip
+
+_COMBINED = {"add": "sum", "mul": "product"}
+
+
+def value_name(entry: Entry) -> str:
+    """Return how texts call a value: the node, and the output where there are several."""
+    node, k = entry
+    if isinstance(node.op, (Fused, Strip)):
+        return value_name(node.op.entries[k])
+    return node.name if node.n_outputs == 1 else f"{node.name}[{k}]"
+
+
+def formula_of(node: Node) -> list[str]:
+    """Return what a node computes, as lines ``result = formula``."""
+    op, operands = node.op, [value_name(e) for e in node.inputs]
+    results = [value_name((node, k)) for k in range(node.n_outputs)]
+    if isinstance(op, Elementwise):
+        formula = op.formula(node.attrs, len(node.inputs))
+        return readable(formula.roots, _names(formula, node, operands), results)
+    if isinstance(op, Reduction):
+        return _reduction_lines(node, operands[0], results[0])
+    if isinstance(op, Strip):
+        return [line for stage in op.stages for line in _stage_lines(stage, [*operands, *results])]
+    params = [
+        f"{p.name}={to_string(p, node.attrs[p.name])}"
+        for p in op.spec.params
+        if p.name in node.attrs.names and node.attrs[p.name] != p.default
+    ]
+    return [f"{', '.join(results)} = {op.name}({', '.join([*operands, *params])})"]
+
+
+def _names(formula: Formula, node: Node, operands: list[str]) -> dict[Expr, str]:
+    names = {input_(i): name for i, name in enumerate(operands)}
+    for name in formula.params:
+        for real in (True, False):
+            names[param(name, real=real)] = f"{node.attrs[name]:g}"
+    return names
+
+
+def _stage_lines(stage: Stage, names: list[str]) -> list[str]:
+    """Return one step on the rows of a strip; what only the next steps read is called ``row0``, ``row1``..."""
+
+    def name(k: int) -> str:
+        return names[k] if k >= 0 else f"row{~k}"
+
+    operands = {input_(i): name(k) for i, k in enumerate(stage.inputs)}
+    results = [name(k) for k in stage.outputs]
+    if stage.combine is None:
+        return readable(stage.roots, operands, results)
+    *before, last = readable(stage.roots, operands, ["?"])
+    inner = last.removeprefix("? = ")
+    return [*before, f"{results[0]} = {_COMBINED.get(stage.combine, stage.combine)}({inner} over each row)"]
+
+
+def _reduction_lines(node: Node, operand: str, result: str) -> list[str]:
+    op = node.op
+    (map_,), final = op.formulas(node.attrs)[0].roots, op.formulas(node.attrs)[1]
+    *before, last = readable([map_], {input_(0): operand}, ["?"])
+    inner = last.removeprefix("? = ")
+    axis = node.attrs["axis"]
+    over = "all axes" if not axis else f"axis {', '.join(map(str, axis))}"
+    if node.attrs.get("exclude", False):
+        over = f"all axes but {', '.join(map(str, axis or ()))}"
+    combined = f"{_COMBINED.get(op.combine.name, op.combine.name)}({inner} over {over})"
+    if final is None:
+        return [*before, f"{result} = {combined}"]
+    return before + readable(final.roots, {input_(0): combined, input_(1): "count"}, [result])
+
+
+# ---- programs and kernels -------------------------------------------------------------------------------------------
+def program_of(node: Node, call: Any, known: Known) -> str | None:
+    """Return the listing of the CPU program of a call; None for an operator that is not computed by programs.
+
+    Parameters
+    ----------
+    call : Call or None
+        The prepared call, whose own program is shown where it has one.
+    """
+    own = getattr(call, "source", None)
+    if own is not None:
+        return str(own)
+    op = node.op
+    if isinstance(op, Elementwise):
+        formula = op.formula(node.attrs, len(node.inputs))
+        return _listing(formula, len(node.inputs), _compute_type(formula, node, known))
+    if isinstance(op, Reduction):
+        map_, final = op.formulas(node.attrs)
+        compute = dtypes.FLOAT64 if op.wide else _compute_type(map_, node, known)
+        parts = [f"map:\n{_listing(map_, 1, compute) or '   in0'}", f"combine: {op.combine.name}"]
+        if final is not None:
+            parts.append(f"final:\n{_listing(final, 2, compute)}")
+        return "\n".join(parts)
+    if isinstance(op, Strip):
+        return "\n".join(f"{_stage_head(s)}:\n{_stage_listing(s, op)}" for s in op.stages)
+    return None
+
+
+def _stage_head(stage: Stage) -> str:
+    """Return what a step of a strip reads, writes and does."""
+
+    def name(k: int) -> str:
+        return f"operand {k}" if k >= 0 else f"row{~k}"
+
+    what = "elements" if stage.combine is None else f"{stage.combine} of each row"
+    return f"{what}, {', '.join(map(name, stage.inputs)) or 'nothing'} -> {', '.join(map(name, stage.outputs))}"
+
+
+def _stage_listing(stage: Stage, op: Strip) -> str:
+    compute = dtypes.COMPUTED_AS.get(op.results[0][1], op.results[0][1])
+    return _listing(Formula(stage.roots, ()), len(stage.inputs), compute)
+
+
+def _listing(formula: Formula, n_inputs: int, compute: int) -> str:
+    try:
+        return str(compile_program(formula.roots, n_inputs, lambda name: interp.has_instruction(name, compute)))
+    except KeyError as missing:
+        raise MXNetError(f"{missing.args[0]} is not defined for {dtypes.NAMES[compute]} data") from None
+
+
+def _compute_type(formula: Formula, node: Node, known: Known) -> int:
+    """Return the type in which a formula is computed: that of the data, the widest of mixed ones."""
+    types = [known.dtype(e) for e in node.inputs] or [known.dtype((node, 0))]
+    if isinstance(node.op, Fused):  # of one type
+        return formula.compute_type(types[0])
+    first = types[0]
+    for t in types[1:]:
+        if t != first:
+            first = dtypes.FLOAT64 if t in dtypes.FLOATS or first in dtypes.FLOATS else dtypes.INT64
+    return formula.compute_type(first)
+
+
+def cuda_of(node: Node, known: Known, reqs: list[int]) -> str | None:
+    """Return the CUDA source of a call, ready for a compiler; None for an operator that CuPy's routines compute."""
+    from .._gpu import text
+
+    op = node.op
+    in_types = [known.dtype(e) for e in node.inputs]
+    out_types = [known.dtype((node, k)) for k in range(node.n_outputs)]
+    if isinstance(op, Elementwise):
+        formula = op.formula(node.attrs, len(node.inputs))
+        compute = _compute_type(formula, node, known)
+        made: Any = text.of_formula(formula, in_types, out_types, compute, reqs, op.name)
+    elif isinstance(op, Reduction):
+        made = text.of_reduction(op, node.attrs, in_types[0], out_types[0])
+    else:
+        return None
+    kernel = made.standalone()
+    prologue = text.standalone_prologue([made])
+    return (prologue if "float16" in kernel else prologue.removeprefix(text.preamble.FLOAT16)) + kernel

@@ -1,0 +1,38 @@
+"""Passes: small transformations from a graph to a graph, in a table, each verified after it ran.
+
+One idea a file; :mod:`.base` says what a pass is, :mod:`.peephole` and :mod:`.pattern` how most are written, :mod:`.table`
+which run and in which order.  Imports the rest of :mod:`mxop.graph`.
+"""
+
+from __future__ import annotations
+
+from .algebra import Algebra
+from .base import STAGES, Pass
+from .common import CommonSubexpressions
+from .dead import DeadNodes
+from .folding import FoldConstants
+from .pattern import Labels, RewritePass, label, skip
+from .peephole import PeepholePass, visit
+from .products import ScaleAndBiasIntoProducts, TransposesIntoProducts
+from .scheduling import Fuse, Recompute, ShareMemory, Strips
+from .simplify import Simplify
+from .stable import Stable
+from .table import (
+    list_passes,
+    of_stage,
+    optimize,
+    register_pass,
+    run_passes,
+    selected,
+    switch_passes,
+    unregister_pass,
+)
+
+for _pass in (Stable, Algebra, FoldConstants, Simplify, TransposesIntoProducts, ScaleAndBiasIntoProducts,
+              CommonSubexpressions, DeadNodes, Recompute, Strips, Fuse, ShareMemory):  # fmt: skip
+    register_pass(_pass)
+
+__all__ = [
+    "STAGES", "Labels", "Pass", "PeepholePass", "RewritePass", "label", "list_passes", "of_stage", "optimize",
+    "register_pass", "run_passes", "selected", "skip", "switch_passes", "unregister_pass", "visit",
+]  # fmt: skip

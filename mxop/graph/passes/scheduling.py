@@ -1,0 +1,79 @@
+"""What is done to a graph while its schedule is made: recomputation, fusion, sharing of memory.
+
+Imports :mod:`.base`, :mod:`mxop.graph.fuse`, :mod:`mxop.graph.recompute`, :mod:`mxop.graph.plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..fuse import fuse
+from ..infer import Known
+from ..ir import Graph, Node
+from ..plan import phases_of
+from ..recompute import recompute
+from ..strips import strips
+from .base import Pass
+
+
+def _phases(graph: Graph, known: Known) -> Callable[[Node], bool]:
+    """Return what tells the nodes of forward from those of backward."""
+    forward = set(phases_of(graph, len(graph.outputs) if known.n_forward is None else known.n_forward)[0])
+    return lambda node: node in forward
+
+
+class Recompute(Pass):
+    """Let backward compute cheap forward values again, inside its formulas, instead of reading them from memory.
+
+    ::
+
+        a -- add -- exp -- y                 a -- add -- exp -- y
+              |                      ->      a -- add_again -- mul -- da
+              mul -- da
+    """
+
+    stage = "schedule"
+
+    def run(self, graph: Graph, known: Known) -> Graph:
+        n = known.n_forward
+        return graph if n is None or n >= len(graph.outputs) else recompute(graph, n, known)
+
+
+class Strips(Pass):
+    """Let reductions over the last axes, and the formulas around them, go down their rows together, in the cache.
+
+    ::
+
+        x -- mean -- sub -- square -- mean -- ... -- y      becomes      x -- _strip: 3 stages -- y
+    """
+
+    stage = "schedule"
+
+    def run(self, graph: Graph, known: Known) -> Graph:
+        return strips(graph, known, _phases(graph, known)) if known.on_cpu else graph
+
+
+class Fuse(Pass):
+    """Make one formula of each region of elementwise nodes: one pass over memory.
+
+    ::
+
+        x -- mul -- add -- sigmoid -- y      becomes      x -- _fused: sigmoid(x0 * x1 + x2) -- y
+    """
+
+    stage = "schedule"
+
+    def run(self, graph: Graph, known: Known) -> Graph:
+        return fuse(graph, known, _phases(graph, known))
+
+
+class ShareMemory(Pass):
+    """Let values that live at different times share memory, and results overwrite operands that nobody reads again.
+
+    The graph stays as it is; the memory plan (:mod:`mxop.graph.plan`) looks whether this is on.
+    """
+
+    stage = "plan"
+
+    def run(self, graph: Graph, known: Known) -> Graph:
+        return graph

@@ -1,0 +1,195 @@
+"""Simplification: what changes nothing is dropped, bit for bit.
+
+Everything here keeps NaN, infinities and the sign of zero, for every type: ``x * 0`` stays, and ``x + 0`` too, since it
+turns -0.0 into 0.0 (``x - 0`` does not).  What holds only for real numbers is in :mod:`.algebra`.
+Imports :mod:`.base`, :mod:`mxop.graph.formulas`, :mod:`mxop.graph.traits`, :mod:`mxop.formula`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+from ... import dtypes
+from ...formula import input_
+from ...opdef import Elementwise, Kernel, contiguous_strides, registry
+from ...opdef.infer import known as is_known
+from ..constants import fill_of
+from ..formulas import specialised
+from ..infer import Known
+from ..ir import Entry, Graph, Node
+from ..traits import is_plain, is_plain_view, is_pure, same_by_rule, states_of, strided
+from .base import Rewriting
+
+_OF_BYTES = {dtypes.INT32, dtypes.INT64, dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64}
+#: Types whose values another type holds exactly.
+_HELD_BY = {
+    dtypes.FLOAT16: {dtypes.FLOAT32, dtypes.FLOAT64}, dtypes.BFLOAT16: {dtypes.FLOAT32, dtypes.FLOAT64},
+    dtypes.FLOAT32: {dtypes.FLOAT64}, dtypes.INT32: {dtypes.INT64, dtypes.FLOAT64},
+    dtypes.UINT8: _OF_BYTES, dtypes.INT8: _OF_BYTES,
+}  # fmt: skip
+
+
+class Simplify(Rewriting):
+    """Drop what copies its input, undo what is done twice, and merge reshapes and transposes.
+
+    ===============================================  ==========================================
+    before                                           after
+    ===============================================  ==========================================
+    ``x * 1``, ``x / 1``, ``x ** 1``, ``x - 0``      ``x``
+    ``x + 0`` of integers                            ``x``
+    ``identity(x)``, ``cast(x)`` to its own type     ``x``
+    ``-(-x)``                                        ``x``
+    ``cast(cast(x, 'float64'), 'float32')``          ``x``, of float32
+    ``transpose(transpose(x))``, ``flip(flip(x))``   ``x``, or one transpose
+    ``reshape(reshape(x, ...), ...)``                ``reshape(x, ...)``, or ``x``
+    ``x * full(2)``                                  ``x * 2``, with the number in the formula
+    ===============================================  ==========================================
+    """
+
+    def begin_pass(self, graph: Graph, known: Known) -> None:
+        super().begin_pass(graph, known)
+        self._states = states_of(graph)
+
+    def visit_node(self, node: Node) -> None:
+        if not node.inputs or not is_pure(node) or (self._states and any(n in self._states for n, _ in node.inputs)):
+            return
+        found = self._identity(node)
+        if found is None and isinstance(node.op, Elementwise):
+            found = self._double_negation(node) or self._double_cast(node) or self._with_number(node)
+        elif found is None and isinstance(node.op, Kernel) and node.op.make_view is not None:
+            found = self._view_of_view(node)
+        if found is not None:
+            self._replacement[node] = found
+
+    # ---- copies -----------------------------------------------------------------------------------------------------
+    def _identity(self, node: Node) -> list[Entry] | None:
+        """Return the entries that a node's outputs equal, if each equals an input."""
+        known = self.known
+        if isinstance(node.op, Elementwise):
+            roots = specialised(node, known) or node.op.formula(node.attrs, len(node.inputs)).roots
+            found = []
+            for k, root in enumerate(roots):
+                source = node.inputs[root.label] if root.kind == "input" else None
+                if source is None or not (known.same(source, (node, k)) or same_by_rule(node, source, known)):
+                    return self._integer_sum(node)
+                found.append(source)
+            return found
+        if node.n_outputs != 1 or not known.same(node.inputs[0], (node, 0)):
+            return None
+        if node.op.name == "_unbroadcast" or is_plain_view(node, known):  # type: ignore[union-attr]
+            return [node.inputs[0]]
+        return None
+
+    def _integer_sum(self, node: Node) -> list[Entry] | None:
+        if node.op.name not in ("_plus_scalar", "_minus_scalar") or not -1 < node.attrs["scalar"] < 1:  # type: ignore[union-attr]
+            return None
+        code = self.known.dtype((node, 0))
+        return [node.inputs[0]] if code not in dtypes.FLOATS and code not in (dtypes.UNKNOWN, dtypes.BOOL) else None
+
+    # ---- done and undone --------------------------------------------------------------------------------------------
+    def _double_negation(self, node: Node) -> list[Entry] | None:
+        source = node.inputs[0][0]
+        if source.op is None or not self._negates(node) or not is_pure(source) or not self._negates(source):
+            return None
+        return [source.inputs[0]]
+
+    def _negates(self, node: Node) -> bool:
+        if len(node.inputs) != 1:
+            return False
+        if node.op.name == "negative":  # type: ignore[union-attr]
+            return True
+        roots = specialised(node, self.known)
+        return (
+            roots is not None
+            and len(roots) == 1
+            and roots[0].kind == "call"
+            and roots[0].label == "neg"
+            and (roots[0].args[0] is input_(0))
+        )
+
+    def _double_cast(self, node: Node) -> list[Entry] | None:
+        source = node.inputs[0][0]
+        if node.op.name != "Cast" or source.op is None or source.op.name != "Cast":  # type: ignore[union-attr]
+            return None
+        first, middle, last = (self.known.dtype(e) for e in (source.inputs[0], (source, 0), (node, 0)))
+        return [source.inputs[0]] if first == last and middle in _HELD_BY.get(first, ()) else None
+
+    # ---- numbers ----------------------------------------------------------------------------------------------------
+    def _with_number(self, node: Node) -> list[Entry] | None:
+        """Put an operand that is one number everywhere into the operator: ``x * full(2)`` is ``x * 2``."""
+        forms = _number_forms().get(node.op)
+        if forms is None:
+            return None
+        for at, (op, other) in enumerate(zip(forms, reversed(node.inputs), strict=True)):
+            fill = fill_of(node.inputs[at], self.known) if op is not None else None
+            if fill is not None and self.known.same(other, (node, 0)):
+                new = Node(op, op.parse({"scalar": fill}), (other,), node.name, None, node.source, node.order)
+                self.known.copy(node, new)
+                return [(new, 0)]
+        return None
+
+    # ---- views ------------------------------------------------------------------------------------------------------
+    def _view_of_view(self, node: Node) -> list[Entry] | None:
+        known = self.known
+        source = node.inputs[0][0]
+        if not isinstance(source.op, Kernel) or source.op.make_view is None or not is_pure(source):
+            return None
+        origin = source.inputs[0]
+        outer = [known.shape(e) for e in node.inputs]
+        inner = [known.shape(e) for e in source.inputs]
+        codes = {known.dtype(e) for e in (origin, (source, 0), (node, 0))}
+        if not all(map(is_known, outer + inner)) or len(codes) != 1 or 0 in outer[0]:
+            return None
+        _, strides, first = strided(source.op, source.attrs, tuple(inner), contiguous_strides(inner[0]))
+        if strides is None:
+            return None
+        shape, strides, second = strided(node.op, node.attrs, tuple(outer), strides)  # type: ignore[arg-type]
+        return None if strides is None or first + second else self._as_one_view(node, origin, shape, strides)
+
+    def _as_one_view(self, node: Node, origin: Entry, shape: tuple, strides: tuple) -> list[Entry] | None:
+        """Return the origin, a reshape or a transpose of it, when elements so strided are one."""
+        before = self.known.shape(origin)
+        params: dict[str, Any]
+        if prod(shape) != prod(before):  # a part of it, or its elements several times
+            return None
+        if is_plain(shape, strides, 0):
+            if shape == before:
+                return [origin]
+            if not shape:
+                return None
+            name, params = "Reshape", {"shape": shape}
+        else:
+            steps = contiguous_strides(before)
+            if 1 in before or len(shape) != len(before) or sorted(strides) != sorted(steps):
+                return None
+            axes = tuple(steps.index(s) for s in strides)
+            if tuple(before[i] for i in axes) != tuple(shape):
+                return None
+            name, params = "transpose", {"axes": axes}
+        op = registry.get(name)
+        attrs = op.parse(params)
+        if node.op is op and node.inputs[0] == origin and node.attrs == attrs:
+            return None
+        new = Node(op, attrs, (origin,), node.name, op.spec.to_strings(attrs, params), node.source, node.order)
+        self.known.copy(node, new)
+        return [(new, 0)]
+
+
+@lru_cache(1)
+def _number_forms() -> dict[Any, tuple[Any, Any]]:
+    """Return, for operators of two arrays, those of a number and an array, and of an array and a number."""
+    from ...ops.binary import TABLE
+
+    found = {}
+    commutes = ("_plus_scalar", "_mul_scalar", "_equal_scalar", "_not_equal_scalar")
+    for row in TABLE:
+        scalar, reflected = (text.split()[0] if text else "" for text in (row.scalar, row.rscalar))
+        if not reflected and scalar in commutes:
+            reflected = scalar
+        pair = tuple(registry.get(name) if name else None for name in (reflected, scalar))
+        for text in (row.elemwise, row.broadcast):
+            if text:
+                found[registry.get(text.split()[0])] = pair
+    return found  # type: ignore[return-value]

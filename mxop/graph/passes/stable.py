@@ -1,0 +1,118 @@
+"""Numerically safe forms of what people write down from a book.
+
+Imports :mod:`.pattern`, :mod:`.peephole`, :mod:`mxop.graph.symbols`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import dtypes
+from ...opdef import registry
+from .. import symbols
+from ..ir import Node
+from .peephole import PeepholePass, visit
+
+
+class Stable(PeepholePass):
+    """Replace formulas that overflow or cancel by operators that do not.
+
+    =================================  ================================================
+    before                             after
+    =================================  ================================================
+    ``log(softmax(x))``                ``log_softmax(x)``
+    ``log(1 + x)``                     ``log1p(x)``
+    ``exp(x) - 1``                     ``expm1(x)``
+    ``log(sum(exp(x)))``               the largest ``x`` taken out before (``_logsumexp``)
+    ``log(1 + exp(x))``                ``softrelu``
+    ``1 / (1 + exp(-x))``              ``sigmoid(x)``
+    ``log(sigmoid(x))``                ``log_sigmoid(x)``
+    ``log(1 - sigmoid(x))``            ``log_sigmoid(-x)``
+    =================================  ================================================
+
+    So the cross-entropy ``-(t*log(p) + (1-t)*log(1-p))`` of ``p = sigmoid(x)`` is finite, with its gradient, for every
+    finite ``x``.  It runs before gradients are taken.  For floating-point data only.  NaN gives NaN, and wherever the
+    written form did not overflow, underflow or cancel, both agree to rounding; where it did, the new one is right.
+    """
+
+    stage = "symbol"
+
+    @visit.on("log")
+    def log_of(self, node: Any, x: Any) -> None:
+        F = symbols.namespace()
+        if not is_real(node) or not _own(x):
+            return
+        inner = x.op_name
+        if inner == "softmax" and not x.attrs["use_length"]:
+            params = {k: v for k, v in x.attrs.items() if v is not None and k != "dtype"}
+            if x.attrs["dtype"] is not None:
+                params["dtype"] = dtypes.NAMES[x.attrs["dtype"]]
+            self.replace(node, F.log_softmax(x.inputs[0], **params))
+        elif inner == "sum" and x.inputs[0].op_name == "exp" and is_real(x.inputs[0]):
+            params = {k: v for k, v in x.attrs.items() if v is not None}
+            self.replace(node, F._internal._logsumexp(x.inputs[0].inputs[0], **params))
+        elif is_sigmoid(x):
+            self.replace(node, F.log_sigmoid(x.inputs[0]))
+        elif (source := minus_from_one(x)) is not None and is_sigmoid(source):
+            self.replace(node, F.log_sigmoid(-source.inputs[0]))
+        elif (source := plus_one(x)) is not None:
+            self.replace(node, F.log1p(source))
+
+    @visit.on("log1p")
+    def log1p_of(self, node: Any, x: Any) -> None:
+        F = symbols.namespace()
+        if x.op_name == "exp" and is_real(node):
+            self.replace(node, F.Activation(x.inputs[0], act_type="softrelu"))
+
+    @visit.on("_minus_scalar", "_plus_scalar")
+    def exp_minus_one(self, node: Any, x: Any) -> None:
+        wanted = 1 if node.op_name == "_minus_scalar" else -1
+        if x.op_name == "exp" and node.attrs["scalar"] == wanted and is_real(node):
+            self.replace(node, symbols.namespace().expm1(x.inputs[0]))
+
+    @visit.on("_rdiv_scalar", "reciprocal")
+    def sigmoid_written_out(self, node: Any, x: Any) -> None:
+        source = plus_one(x) if node.op_name == "reciprocal" or node.attrs["scalar"] == 1 else None
+        if source is None or source.op_name != "exp" or not is_real(node):
+            return
+        negated = source.inputs[0]
+        if negated.op_name == "negative" or (negated.op_name == "_mul_scalar" and negated.attrs["scalar"] == -1):
+            self.replace(node, symbols.namespace().sigmoid(negated.inputs[0]))
+
+
+def is_real(x: Any) -> bool:
+    """Tell whether data are of floating point; types that are not known are taken to be."""
+    code = x._known.dtype(x._entries[0])
+    return code in dtypes.FLOATS or code == dtypes.UNKNOWN
+
+
+def _own(x: Any) -> bool:
+    node: Node = x.node
+    return node.op is not None and registry.find(node.op.name) is node.op
+
+
+def is_sigmoid(x: Any) -> bool:
+    """Tell whether a value is ``sigmoid`` of something."""
+    return x.op_name == "sigmoid" or (x.op_name == "Activation" and x.attrs["act_type"] == "sigmoid")
+
+
+def plus_one(x: Any) -> Any:
+    """Return ``a`` of ``a + 1``, or None."""
+    if x.op_name == "_plus_scalar" and x.attrs["scalar"] == 1:
+        return x.inputs[0]
+    if x.op_name in ("elemwise_add", "broadcast_add"):
+        for a, b in (x.inputs, x.inputs[::-1]):
+            if b.fill == 1 and (x.op_name == "elemwise_add" or (a.shape is not None and a.shape == x.shape)):
+                return a
+    return None
+
+
+def minus_from_one(x: Any) -> Any:
+    """Return ``a`` of ``1 - a``, or None."""
+    if x.op_name == "_rminus_scalar" and x.attrs["scalar"] == 1:
+        return x.inputs[0]
+    if x.op_name in ("elemwise_sub", "broadcast_sub"):
+        one, a = x.inputs
+        if one.fill == 1 and (x.op_name == "elemwise_sub" or (a.shape is not None and a.shape == x.shape)):
+            return a
+    return None

@@ -1,0 +1,233 @@
+"""The table of passes: their order, which are on, and running them with the verifier behind each.
+
+Imports :mod:`.base`, :mod:`mxop.graph.verify` and :mod:`mxop.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest
+from .. import symbols
+from ..infer import Known
+from ..ir import Graph
+from ..verify import snapshot, verify, verify_arguments, verify_kept, verify_untouched
+from .base import STAGES, Pass
+
+#: What runs, in this order: pass classes, or instances.
+_table: list[Any] = []
+_switched: dict[str, bool] = {}
+
+Chosen = "Sequence[Any] | Mapping[str, bool] | None"
+
+
+def register_pass(pass_: Any, *, before: str | None = None, after: str | None = None) -> Any:
+    """Add a pass to those that every executor runs; usable as a decorator.
+
+    Parameters
+    ----------
+    pass_ : subclass (or instance) of Pass
+        A class is instantiated for every run.  A pass of the same name and module is replaced.
+    before, after : str, optional
+        Names of passes between which it goes; last of its stage by default.
+
+    Raises
+    ------
+    OpValueError
+        When the name is taken, or `after` comes later than `before`.
+    OpLookupError
+        For a name that no pass has.
+    """
+    if not isinstance(pass_, Pass) and not (isinstance(pass_, type) and issubclass(pass_, Pass)):
+        raise OpTypeError(f"register_pass: expected a subclass or instance of mx.graph.Pass, got {pass_!r}")
+    if pass_.stage not in STAGES:
+        raise OpValueError(f"pass {pass_.name!r}: stage={pass_.stage!r} is not one of {', '.join(STAGES)}")
+    old = next((p for p in _table if p.name == pass_.name), None)
+    if old is not None and _module(old) != _module(pass_):
+        raise OpValueError(f"there is a pass {pass_.name!r} already, of {_module(old)}; choose another name")
+    first, last = _place(pass_, before, after, [p for p in _table if p is not old])
+    if old is not None:
+        at = _table.index(old)
+        _table.remove(old)
+        if before is after is None:
+            _table.insert(at, pass_)
+            return pass_
+    _table.insert(last if before is not None else first, pass_)
+    return pass_
+
+
+def _module(pass_: Any) -> str:
+    return pass_.__module__ if isinstance(pass_, type) else type(pass_).__module__
+
+
+def _place(pass_: Any, before: str | None, after: str | None, table: list[Any]) -> tuple[int, int]:
+    """Return the first and the last position at which a pass can go."""
+    names = [p.name for p in table]
+    for name in (before, after):
+        if name is not None and name not in names:
+            raise OpLookupError(f"register_pass: there is no pass {name!r}{closest(name, names)}")
+    first = names.index(after) + 1 if after is not None else None
+    last = names.index(before) if before is not None else None
+    if first is not None and last is not None and first > last:
+        raise OpValueError(
+            f"register_pass: {pass_.name!r} cannot go after {after!r} and before {before!r}, which comes first"
+        )
+    neighbour = table[last] if last is not None else table[first - 1] if first is not None else None
+    if neighbour is not None and pass_.stage != neighbour.stage:
+        pass_.stage = neighbour.stage
+    end = sum(STAGES.index(p.stage) <= STAGES.index(pass_.stage) for p in table)
+    first = end if first is None else first
+    return first, end if last is None else last
+
+
+def unregister_pass(name: str) -> None:
+    """Take a pass out of the table."""
+    found = _find(name)
+    _table.remove(found)
+    _switched.pop(name, None)
+
+
+def list_passes() -> list[Any]:
+    """Return the registered passes in the order in which they run.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> [p.name for p in mx.graph.list_passes() if not p.automatic]
+    ['algebra']
+    """
+    return list(_table)
+
+
+def _find(name: Any) -> Any:
+    names = [p.name for p in _table]
+    if name not in names:
+        raise OpLookupError(f"there is no pass {name!r}{closest(name, names)}; passes: {', '.join(names)}")
+    return _table[names.index(name)]
+
+
+# ---- on and off -----------------------------------------------------------------------------------------------------
+class switch_passes:
+    """Turn passes on or off by name: for all executors made from now on, or within a ``with`` block.
+
+    Parameters
+    ----------
+    **states : bool
+        ``name=True`` or ``name=False``.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> x = mx.sym.Variable('x')
+    >>> with mx.graph.switch_passes(fuse=False):
+    ...     executor = mx.sym.exp(x * 2).simple_bind(mx.cpu(), x=(3,))
+    """
+
+    def __init__(self, **states: bool):
+        for name, on in states.items():
+            _find(name)
+            if on not in (True, False):
+                raise OpTypeError(f"switch_passes: {name}={on!r}; expected True or False")
+        self._before = dict(_switched)
+        _switched.update(states)
+
+    def __enter__(self) -> switch_passes:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        _switched.clear()
+        _switched.update(self._before)
+
+
+def selected(passes: Any = None, everything: bool = False) -> list[Any]:
+    """Return the passes to run.
+
+    Parameters
+    ----------
+    passes : sequence of (str, Pass or subclass), or dict of str to bool, optional
+        Exactly these, in this order; or what differs from the usual.
+    everything : bool
+        Whether the usual ones include those that are not automatic.
+    """
+    if passes is None or isinstance(passes, Mapping):
+        states = {**_switched, **(passes or {})}
+        for name in states:
+            _find(name)
+        return [p for p in _table if states.get(p.name, p.automatic or everything)]
+    if isinstance(passes, (str, Pass, type)):
+        passes = [passes]
+    if not isinstance(passes, Iterable):
+        raise OpTypeError(f"passes={passes!r}; expected a list of names or passes, or a dict of names to True or False")
+    found = []
+    for p in passes:
+        if isinstance(p, str):
+            p = _find(p)
+        elif not isinstance(p, Pass) and not (isinstance(p, type) and issubclass(p, Pass)):
+            raise OpTypeError(f"passes: {p!r} is neither the name of a pass nor a pass")
+        found.append(p)
+    return found
+
+
+# ---- running --------------------------------------------------------------------------------------------------------
+def run_passes(graph: Graph, known: Known, passes: Iterable[Any], check: bool = True) -> Graph:
+    """Run passes one after the other, with the verifier behind each.
+
+    Raises
+    ------
+    MXNetError
+        Naming the pass: it failed, or what it made is no graph, or means something else.
+    """
+    verified: set = set()
+    for p in passes:
+        pass_ = p() if isinstance(p, type) else p
+        before = snapshot(graph) if check and not _module(pass_).startswith("mxop.") else []
+        new = _run(pass_, graph, known)
+        verify_untouched(before, pass_.name)
+        if new is not graph:
+            if check:
+                verify_arguments(graph, new, pass_.name)
+                verify(new, known, pass_.name, verified, complete=True)
+                verify_kept(graph, new, known, pass_.name)
+            else:
+                known.complete(new)
+            graph = new
+    return graph
+
+
+def _run(pass_: Pass, graph: Graph, known: Known) -> Graph:
+    try:
+        with symbols.scope():
+            new = pass_.run(graph, known)
+    except MXNetError as problem:
+        raise type(problem)(f"pass {pass_.name!r} failed: {problem}").with_traceback(problem.__traceback__) from None
+    except Exception as problem:
+        raise MXNetError(f"pass {pass_.name!r} failed: {type(problem).__name__}: {problem}") from problem
+    if not isinstance(new, Graph):
+        raise OpTypeError(f"pass {pass_.name!r} returned {new!r}; expected a Graph")
+    return new
+
+
+def optimize(graph: Graph, known: Known, names: Sequence[Any] | None = None, check: bool = True) -> Graph:
+    """Run the passes of the graph's stage, or those that are named.
+
+    Parameters
+    ----------
+    graph : Graph
+        Without composites.
+    known : Known
+        Its shapes and types.
+    names : sequence of str, optional
+        Which passes; the usual ones by default.
+    check : bool
+        Verify the graph after each.
+    """
+    passes = selected(names)
+    if names is None:
+        passes = of_stage(passes, "graph")
+    return run_passes(graph, known, passes, check)
+
+
+def of_stage(passes: Iterable[Any], stage: str) -> list[Any]:
+    """Return the passes of a stage."""
+    return [p for p in passes if p.stage == stage]

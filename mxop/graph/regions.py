@@ -1,0 +1,130 @@
+"""Connected parts of a graph that can be run as one.  Imports :mod:`.ir` only.
+
+In a *convex* region, no path leaves and comes back.  Its nodes lie at one level: the level grows along every edge that
+leaves a region, so regions can be run one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from .ir import Graph, Node, topological
+
+Kinds = dict[Node, Any]
+Unit = Sequence[Node]
+
+
+def convex_regions(graph: Graph, kind: Kinds) -> list[list[Node]]:
+    """Return the connected nodes of one kind that no path leaves and enters again.
+
+    Parameters
+    ----------
+    kind : dict of Node to hashable
+        None for nodes that belong to no region.
+    """
+    level = _levels(graph, kind)
+    return connected(graph, kind, lambda above, below: level[above] == level[below])
+
+
+def connected(
+    graph: Graph, kind: dict[Node, Hashable], together: Callable[[Node, Node], bool] = lambda above, below: True
+) -> list[list[Node]]:
+    """Return the nodes of one kind that are connected by edges for which ``together(node, input)`` holds."""
+    parent = {node: node for node in graph.nodes}
+
+    def root(node: Node) -> Node:
+        while parent[node] is not node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    for node in graph.nodes:
+        mine = kind[node]
+        if mine is None:
+            continue
+        for n, _ in node.inputs:
+            if kind[n] == mine and together(node, n):
+                parent[root(n)] = root(node)
+    regions: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        if kind[node] is not None:
+            regions.setdefault(root(node), []).append(node)
+    return list(regions.values())
+
+
+def _levels(graph: Graph, kind: Kinds) -> dict[Node, int]:
+    """Return a level for each node: equal or higher along edges between equal kinds, higher along all others."""
+    level: dict[Node, int] = {}
+    readers: dict[Node, list[Node]] = {node: [] for node in graph.nodes}
+
+    def step(above: Node, below: Node) -> int:
+        return kind[above] is None or kind[above] != kind[below]
+
+    for node in graph.nodes:
+        level[node] = max((level[n] + step(node, n) for n in node.needs()), default=0)
+        for n in node.needs():
+            readers[n].append(node)
+    for node in reversed(graph.nodes):  # wait for a reader of the same kind, where that delays nobody
+        latest = min((level[r] - step(r, node) for r in readers[node]), default=0)
+        if latest > level[node] and any(level[r] == latest and not step(r, node) for r in readers[node]):
+            level[node] = latest
+    return level
+
+
+def in_order(graph: Graph, units: Sequence[Unit]) -> list[Unit]:
+    """Return units, and all other nodes as units of one, in an order of execution."""
+    whole, needs, heads = _as_units(graph, units)
+    return [whole[i] for i in topological(heads, needs)]
+
+
+def _as_units(graph: Graph, units: Sequence[Unit]) -> tuple[list[Unit], Callable[[int], list[int]], list[int]]:
+    whole: list[Unit] = [*units]
+    unit_of = {node: i for i, unit in enumerate(whole) for node in unit}
+    for node in graph.nodes:
+        if node not in unit_of:
+            unit_of[node] = len(whole)
+            whole.append((node,))
+
+    def needs(i: int) -> list[int]:
+        return [unit_of[n] for node in whole[i] for n in node.needs() if unit_of[n] != i]
+
+    return whole, needs, [unit_of[n] for n, _ in graph.outputs]
+
+
+def cycle(graph: Graph, units: Sequence[Unit]) -> list[Node] | None:
+    """Return the nodes along a cycle that would come of running units as one, or None.
+
+    The first and the last node belong to one unit; each node needs the one before it, directly or through its unit.
+    """
+    whole, needs, heads = _as_units(graph, units)
+    done: set[int] = set()
+    for head in heads:
+        if head in done:
+            continue
+        path, on_path = [(head, iter(needs(head)))], {head: 0}
+        while path:
+            i, below = path[-1]
+            found = next((n for n in below if n not in done), None)
+            if found is None:
+                done.add(i)
+                on_path.pop(i, None)
+                path.pop()
+            elif found in on_path:
+                return _along([whole[u] for u, _ in path[on_path[found] :]])
+            else:
+                on_path[found] = len(path)
+                path.append((found, iter(needs(found))))
+    return None
+
+
+def _along(units: list[Unit]) -> list[Node]:
+    """Return a path of nodes through units, each of which needs the next one and the last one the first."""
+    order = [*units, units[0]][::-1]
+    path: list[Node] = []
+    for below, above in pairwise(order):
+        members = set(below)
+        above_nodes = [n for n in above if any(s in members for s in n.needs())]
+        path += [n for n in above_nodes[0].needs() if n in members][:1] if not path or path[-1] not in members else []
+        path.append(above_nodes[0])
+    return path

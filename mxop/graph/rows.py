@@ -1,0 +1,142 @@
+"""What an explanation consists of: calls, values, buffers.  Imports :mod:`.listing` and :mod:`.bandwidth`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..context import Context
+from .bandwidth import copy_bandwidth
+from .infer import Known
+from .ir import Node
+from .listing import cuda_of, program_of
+
+
+@dataclass(frozen=True)
+class Value:
+    """An operand or a result of a call.
+
+    Attributes
+    ----------
+    name : str
+    shape : tuple of int
+    dtype : str
+    nbytes : int
+        What reading (or writing) it moves; what is added to its array is read, too.
+    place : str
+        ``buffer 3``, ``argument x``, ``output y``, ``gradient of x``...
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    nbytes: int
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.name}{list(self.shape)}"
+
+
+@dataclass
+class Row:
+    """One call of the schedule.
+
+    Attributes
+    ----------
+    step : int
+        Its place in the schedule, counted through forward and backward.
+    phase : {'forward', 'backward'}
+    kind : {'fused', 'strip', 'operator', 'copy'}
+        A strip goes through several reductions and formulas, a few rows at a time.
+    operator : str
+        The operator; of a fused group all of them, in order.
+    members : list of str
+        The nodes that it computes.
+    formula : list of str
+        Lines ``result = formula``.
+    inputs, outputs : list of Value
+    made_at : str or None
+        File and line of the user's code.
+    """
+
+    step: int
+    phase: str
+    kind: str
+    operator: str
+    members: list[str]
+    formula: list[str]
+    inputs: list[Value]
+    outputs: list[Value]
+    made_at: str | None
+    context: Context = field(repr=False)
+    _node: Node | None = field(default=None, repr=False)
+    _call: Any = field(default=None, repr=False)
+    _known: Known | None = field(default=None, repr=False)
+    _reqs: list[int] = field(default_factory=list, repr=False)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the call moves: every input read once, every output written once."""
+        return sum(v.nbytes for v in (*self.inputs, *self.outputs))
+
+    @property
+    def seconds(self) -> float:
+        """The time that moving these bytes takes at least, at the speed of a copy that was measured here."""
+        return self.nbytes / copy_bandwidth(self.context, self.nbytes)
+
+    @property
+    def source(self) -> str | None:
+        """The program that computes the call on the CPU; None for an operator with a function of its own."""
+        if self._node is None:
+            return str(self._call.source) if hasattr(self._call, "source") else None
+        return program_of(self._node, self._call, self._known)  # type: ignore[arg-type]
+
+    @property
+    def cuda_source(self) -> str | None:
+        """The CUDA source of the call; None for an operator that CuPy's routines compute."""
+        return None if self._node is None else cuda_of(self._node, self._known, self._reqs)  # type: ignore[arg-type]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row as plain data."""
+        names = ("step", "phase", "kind", "operator", "members", "formula", "nbytes", "seconds", "made_at", "source")
+        values = {
+            side: [vars(v) | {"shape": list(v.shape)} for v in getattr(self, side)] for side in ("inputs", "outputs")
+        }
+        return {name: getattr(self, name) for name in names} | values
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A value in a buffer, from the step that makes it to the last one that reads it."""
+
+    name: str
+    first: int
+    last: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Memory of the plan, and the values that live in it, one after the other."""
+
+    number: int
+    dtype: str
+    nbytes: int
+    tenants: tuple[Tenant, ...]
+
+
+def bytes_text(n: int) -> str:
+    """Write a number of bytes for people."""
+    for unit in ("B", "KB", "MB"):
+        if n < 1000:
+            return f"{n:.3g} {unit}"
+        n /= 1000  # type: ignore[assignment]
+    return f"{n:.3g} GB"
+
+
+def time_text(seconds: float) -> str:
+    """Write a duration for people."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"

@@ -1,0 +1,139 @@
+"""The operator that stands for a part of a graph, which a backend runs.
+
+It carries its graph, so it infers as that does, is differentiated through it, and can be written to a file.
+Imports :mod:`.ir`, :mod:`.infer`, :mod:`.gradient`, :mod:`.backends` and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..errors import OpTypeError
+from ..opdef import Attrs, External, registry
+from ..opdef.params import REQUIRED, Param
+from . import symbols
+from .backends import get_backend
+from .expand import expand
+from .gradient import gradients
+from .infer import solved_inside
+from .ir import Entry, Graph, Node, variable
+
+NAME = "_subgraph"
+
+
+def _string(name: str) -> Param:
+    return Param(name, str, REQUIRED, False, (), None, "string", str)
+
+
+class Subgraph(External):
+    """Runs a part of a graph by a backend; see ``Symbol.optimize_for``."""
+
+    kind = "subgraph"
+    open_inputs = True
+    contiguous = True
+
+    def __init__(self) -> None:
+        super().__init__(NAME, doc=type(self).__doc__ or "", params=(_string("backend"), _string("graph")))
+        self.gradient(self._rule)
+
+    # ---- what the graph says --------------------------------------------------------------------------------------------
+    def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
+        return tuple(v.name for v in inside(attrs.graph).variables)
+
+    def aux_names(self, attrs: Attrs) -> tuple[str, ...]:
+        return tuple(v.name for v in inside(attrs.graph).arguments()[1])
+
+    def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
+        return len(inside(attrs.graph).outputs)
+
+    def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
+        graph = inside(attrs.graph)
+        return solved_inside(graph, graph.variables, ins, outs, "shape")
+
+    def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
+        graph = inside(attrs.graph)
+        return solved_inside(graph, graph.variables, ins, outs, "type")
+
+    # ---- running --------------------------------------------------------------------------------------------------------
+    def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:
+        backend: Any = get_backend(attrs.backend)
+        if not hasattr(backend, "run"):
+            raise OpTypeError(f"backend {attrs.backend!r} is {backend!r}, which has no run(subgraph, inputs, outputs)")
+        found = backend.run(symbols.symbol(inside(attrs.graph).outputs), inputs, outputs)
+        if found is None:
+            return
+        found = list(found) if isinstance(found, (list, tuple)) else [found]
+        if len(found) != len(outputs):
+            raise OpTypeError(f"backend {attrs.backend!r} returned {len(found)} arrays for {len(outputs)} outputs")
+        for value, output in zip(found, outputs, strict=True):
+            output[:] = value
+
+    # ---- gradient: through the graph ------------------------------------------------------------------------------------
+    @staticmethod
+    def _rule(F: Any, heads: list, inputs: list, outputs: list, *, backend: str, graph: str) -> list:
+        whole, head_nodes, inner = gradient_inside(graph)
+        values = dict(zip(inner, inputs, strict=True)) | dict(zip(head_nodes, heads, strict=True))
+        return replayed(F, whole, values)
+
+
+def inside(text: str) -> Graph:
+    """Return the graph that is written in the parameter ``graph``."""
+    found = _graphs.get(text)
+    if found is None:
+        found = remember(text, Graph(symbols.from_json(text)._entries))
+    return found
+
+
+_graphs: dict[str, Graph] = {}  # graphs that were written in this process know where their nodes were made
+_MANY = 4096
+
+
+def remember(text: str, graph: Graph) -> Graph:
+    """Keep the graph of a text."""
+    if len(_graphs) >= _MANY:
+        _graphs.clear()
+    _graphs[text] = graph
+    return graph
+
+
+@lru_cache(256)
+def gradient_inside(text: str) -> tuple[Graph, list[Node], list[Node]]:
+    """Return the gradients of a graph's inputs, with the variables that stand for head gradients and for inputs.
+
+    An input without gradient is an output ``(None, 0)``.
+    """
+    graph = inside(text)
+    whole, _ = expand(graph, everything=False)
+    heads = [variable(f"_head_grad_{i}") for i in range(len(whole.outputs))]
+    inner = graph.variables
+    states = set(graph.arguments()[1])
+    wanted = [(v, 0) for v in inner if v not in states]
+    found = dict(zip(wanted, gradients(whole.outputs, [(h, 0) for h in heads], wanted), strict=True))
+    return Gradient([found.get((v, 0)) for v in inner]), heads, inner
+
+
+class Gradient(Graph):
+    """A graph of gradients; those that are zero are missing."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Sequence[Entry | None]):
+        super().__init__([e for e in parts if e is not None])
+        self.parts = parts
+
+
+def replayed(F: Any, graph: Gradient, values: dict[Node, Any]) -> list:
+    """Call the operators of a graph again, in the namespace `F`; return its parts."""
+    results: dict[Entry, Any] = {(node, 0): value for node, value in values.items()}
+    for node in graph.nodes:
+        if node.op is None:
+            continue
+        found = F._invoke(node.op, [results[e] for e in node.inputs], node.attrs)
+        found = found if isinstance(found, (list, tuple)) else [found]
+        results.update({(node, k): value for k, value in enumerate(found)})
+    return [None if e is None else results[e] for e in graph.parts]
+
+
+registry.register(Subgraph())

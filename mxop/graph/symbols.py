@@ -1,0 +1,61 @@
+"""How passes show nodes to their authors: as symbols.
+
+The symbol layer lies above this one; it is asked for on first use.  Imports :mod:`.ir` and :mod:`.infer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import Any
+
+from ..errors import OpTypeError
+from .infer import Known
+from .ir import Entry
+
+
+def _operands() -> Any:
+    return import_module("mxop.symbol.operands")
+
+
+def operand(entries: Sequence[Entry], known: Known) -> Any:
+    """Return entries as a symbol that knows its shape and type."""
+    return _operands().Operand(entries, known)
+
+
+def symbol(entries: Sequence[Entry]) -> Any:
+    """Return a plain symbol."""
+    return namespace().Symbol(entries)
+
+
+def namespace() -> Any:
+    """Return ``mx.sym``."""
+    return import_module("mxop.symbol")
+
+
+def to_json(entries: Sequence[Entry]) -> str:
+    """Return a graph as MXNet's JSON."""
+    return symbol(entries).tojson(remove_amp_cast=False)
+
+
+def from_json(text: str) -> Any:
+    """Return the symbol of a JSON text."""
+    return namespace().load_json(text)
+
+
+def scope() -> AbstractContextManager:
+    """Return a scope in which making symbols leaves the user's names and attributes alone."""
+    return _operands().own_names()
+
+
+def entries_of(what: Any) -> list[Entry]:
+    """Return the entries of a symbol, a value of a builder, or a list of them."""
+    if isinstance(what, (list, tuple)) and not (len(what) == 2 and isinstance(what[1], int)):
+        return [e for item in what for e in entries_of(item)]
+    if isinstance(what, tuple):
+        return [what]  # an entry itself
+    found = getattr(what, "_entries", None)
+    if found is None:
+        raise OpTypeError(f"expected a Symbol, or a list of them; got {what!r}")
+    return list(found)

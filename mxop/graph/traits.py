@@ -1,0 +1,62 @@
+"""What passes ask about a node.  Imports :mod:`.ir`, :mod:`.infer` and :mod:`mxop.opdef`."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from ..opdef import Attrs, Kernel, contiguous_strides
+from ..opdef.infer import known as is_known
+from ..opdef.reduction import numpy_shape
+from .infer import Known
+from .ir import Entry, Graph, Node
+
+
+def is_pure(node: Node) -> bool:
+    """Tell whether equal inputs give equal outputs and nothing else happens: what may be merged, folded or dropped.
+
+    Variables are not; nor are random operators, operators from outside, those that write states, and nodes whose order a
+    user fixed.
+    """
+    op = node.op
+    return op is not None and not (op.stateful or op.aux or node.control)
+
+
+def states_of(graph: Graph) -> set[Node]:
+    """Return the variables that operators write: what they hold changes while a graph runs."""
+    return {node.inputs[i][0] for node in graph.nodes for i in node.mutated_inputs()}
+
+
+def strided(op: Kernel, attrs: Attrs, shapes: tuple, strides: tuple) -> tuple[tuple, tuple | None, int]:
+    """Return shape, strides and offset of a view operator's result, by the shapes of its inputs and first strides."""
+    return _strided(op, attrs, shapes, strides, numpy_shape())
+
+
+@lru_cache(4096)
+def _strided(op: Kernel, attrs: Attrs, shapes: tuple, strides: tuple, np_shape: bool) -> tuple:
+    shape, steps, offset = op.make_view(shapes[0], strides, *shapes[1:], **attrs)  # type: ignore[misc]
+    return tuple(shape), None if steps is None else tuple(steps), offset
+
+
+def is_plain_view(node: Node, known: Known) -> bool:
+    """Tell whether a node gives the elements of its first input another shape, and nothing else."""
+    op = node.op
+    if not isinstance(op, Kernel) or op.make_view is None or known.dtype(node.inputs[0]) != known.dtype((node, 0)):
+        return False
+    shapes = tuple([known.shape(e) for e in node.inputs])
+    if not all(map(is_known, shapes)):
+        return False
+    return is_plain(*strided(op, node.attrs, shapes, contiguous_strides(shapes[0])))
+
+
+def is_plain(shape: tuple, strides: tuple | None, offset: int) -> bool:
+    """Tell whether elements lie in C order from the start."""
+    # an axis of one element has no step to compare
+    steps = zip(shape, strides or (), contiguous_strides(shape))
+    return strides is not None and offset == 0 and all(d <= 1 or a == b for d, a, b in steps)
+
+
+def same_by_rule(node: Node, entry: Entry, known: Known) -> bool:
+    """Tell whether output 0 of an elementwise node has the shape and type of one of its inputs, known or not."""
+    op: Any = node.op
+    return known.same(entry, (node, 0)) or (op.kind == "elementwise" and not op.broadcast and op.out_dtype is None)

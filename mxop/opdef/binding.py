@@ -1,0 +1,58 @@
+"""What a call means for an operator whose inputs follow from its parameters.  Imports :mod:`.operator`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import OpTypeError, closest
+from .operator import Operator
+
+
+def _a(kind: type) -> str:
+    return f"{'an' if kind.__name__[0] in 'AEIOUN' else 'a'} {kind.__name__}"
+
+
+def bind_open(
+    op: Operator, args: Sequence[Any], kwargs: Mapping[str, Any], kind: type, optional: bool
+) -> tuple[list[Any], dict[str, Any]]:
+    """Sort the arguments of a call whose inputs follow from its parameters.
+
+    Parameters
+    ----------
+    kind : type
+        The class of inputs: these are inputs, all else is a parameter.
+    optional : bool
+        Whether inputs may be missing (None stands for them), as when a symbol is made.
+
+    Returns
+    -------
+    inputs : list
+    params : dict
+    """
+    named = {name: value for name, value in kwargs.items() if isinstance(value, kind)}
+    params = {name: value for name, value in kwargs.items() if name not in named and value is not None}
+    if len(args) == 1 and isinstance(args[0], (list, tuple)):
+        args = args[0]
+    names = op.input_names(op.parse(params), len(args))
+    if len(args) > len(names):
+        raise OpTypeError(f"operator {op.name} takes {len(names)} inputs ({', '.join(names)}) with these parameters; "
+                          f"{len(args)} were given")  # fmt: skip
+    inputs: list[Any] = [*args, *[None] * (len(names) - len(args))]
+    for i, value in enumerate(args):
+        if value is not None and not isinstance(value, kind):
+            raise OpTypeError(f"operator {op.name}: argument {names[i]} must be {_a(kind)}, got {value!r}")
+    for name, value in named.items():
+        if name not in names:
+            raise OpTypeError(f"operator {op.name} has no input {name!r} with these parameters; its inputs are "
+                              f"{', '.join(names)}{closest(name, names)}")  # fmt: skip
+        at = names.index(name)
+        if inputs[at] is not None:
+            raise OpTypeError(f"operator {op.name}: input {name!r} is given twice")
+        inputs[at] = value
+    missing = [name for name, value in zip(names, inputs, strict=True) if value is None]
+    if missing and not optional:
+        raise OpTypeError(
+            f"operator {op.name} takes {len(names)} inputs ({', '.join(names)}); missing: {', '.join(missing)}"
+        )
+    return inputs, params

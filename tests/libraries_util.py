@@ -1,0 +1,53 @@
+"""Compiling and loading libraries in tests.  What a test loads is taken out of the registry when it ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import mxop as mx
+from mxop.library import loader
+
+SOURCES = Path(__file__).parent / "libraries"
+COMPILER = os.environ.get("CXX") or next((c for c in ("c++", "g++", "clang++") if shutil.which(c)), None)
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")
+
+
+def compiled(source: str, folder: Path | None = None, flags: tuple[str, ...] = ()) -> str:
+    """Return the path of a library compiled from a file of tests/libraries, or from text when a folder is given."""
+    if folder is not None:
+        file = folder / f"lib_{abs(hash(source)) % 10**8}.cc"
+        file.write_text(source)
+    else:
+        file = SOURCES / source
+    return mx.library.build([file], flags=("-O1", *flags))
+
+
+class Loader:
+    """Loads libraries for one test."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.before = set(loader._loaded)
+
+    def __call__(self, source: str, flags: tuple[str, ...] = ()) -> str:
+        """Compile (a file's name, or C++ text) and load; return the path."""
+        path = compiled(source, None if "\n" not in source else self.folder, flags)
+        mx.library.load(path, verbose=False)
+        return path
+
+    def forget(self) -> None:
+        for path in set(loader._loaded) - self.before:
+            loader.forget(loader._loaded.pop(path))
+
+
+@pytest.fixture
+def library(tmp_path):
+    """Compile and load libraries that are forgotten after the test."""
+    found = Loader(tmp_path)
+    yield found
+    found.forget()

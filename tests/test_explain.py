@@ -1,0 +1,237 @@
+"""What an executor says of itself, compared with what it is."""
+
+import json
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop.formula import input_, readable
+from mxop.formula.expr import call
+from mxop.graph import bandwidth
+from mxop.graph.rows import bytes_text, time_text
+
+
+@pytest.fixture(autouse=True)
+def names_begin_anew():
+    with mx.name.NameManager():
+        yield
+
+
+@pytest.fixture
+def executor():
+    x, w, b = (mx.sym.Variable(n) for n in "xwb")
+    h = mx.sym.tanh(mx.sym.broadcast_add(mx.sym.dot(x, w, name="h"), b))
+    y = mx.sym.sum(mx.sym.softmax(h * 2 + 1, axis=1) * h, axis=0, name="y")
+    return y.simple_bind(mx.cpu(), x=(4, 5), w=(5, 3), b=(3,))
+
+
+def test_one_row_for_each_call(executor):
+    told = executor.explain()
+    calls = [*executor._train.calls, *executor._backward.calls]
+    assert len(told) == len(calls) and [r.step for r in told] == list(range(len(calls)))
+    assert [r.phase for r in told].count("forward") == len(executor._train.calls)
+    for row, prepared in zip(told, calls, strict=True):
+        if hasattr(prepared, "source"):
+            assert row.source == str(prepared.source)
+    assert [r.kind for r in told.groups] == ["fused"] * len(told.groups) and told[1].operator.startswith(
+        "broadcast_add"
+    )
+    assert told[1].formula == ["tanh0 = tanh(h + b)", "_plusscalar0 = 2 * tanh0 + 1"]
+    assert told[0].formula == ["h = dot(x, w)"] and told[0].source is None and told[0].cuda_source is None
+    assert "test_explain.py" in told[0].made_at
+
+
+def test_inference_and_training_differ(executor):
+    inference = executor.explain(is_train=False)
+    assert {r.phase for r in inference} == {"forward"} and len(inference) < len(executor.explain())
+    alone = mx.sym.exp(mx.sym.Variable("x")).simple_bind(mx.cpu(), "null", x=(2,))
+    assert len(alone.explain()) == len(alone.explain(is_train=True)) == 1
+
+
+def test_bytes_are_those_of_the_operands(executor):
+    told = executor.explain()
+    dot, fused = told[0], told[1]
+    assert [v.shape for v in dot.inputs] == [(4, 5), (5, 3)] and dot.nbytes == 4 * (20 + 15 + 12)
+    assert fused.nbytes == 4 * (12 + 3 + 12 + 12)
+    assert [v.place for v in dot.inputs] == ["argument x", "argument w"] and dot.outputs[0].place.startswith("buffer")
+    assert told.nbytes == sum(r.nbytes for r in told) and told.seconds == pytest.approx(sum(r.seconds for r in told))
+    last = {v.place for r in told for v in r.outputs}
+    assert {"output y_output", "gradient of x", "gradient of w", "gradient of b"} <= last
+    x = mx.sym.Variable("x")
+    same = (x * x).simple_bind(mx.cpu(), "null", x=(10,)).explain()
+    assert same.nbytes == 80  # x is read once
+
+
+def test_added_gradients_are_read_too():
+    x = mx.sym.Variable("x")
+    for req, nbytes in (("write", 40), ("add", 80)):
+        row = mx.sym.exp(x).simple_bind(mx.cpu(), req, x=(10,)).explain()[-1]
+        assert row.outputs[0].place == "gradient of x" and row.outputs[0].nbytes == nbytes
+
+
+def test_buffers_hold_one_value_at_a_time(executor):
+    told = executor.explain()
+    assert sum(b.nbytes for b in told.buffers) == told.memory["planned"] == executor._train_plan.nbytes
+    assert told.memory["unshared"] >= told.memory["planned"] and told.memory["arguments"] == 4 * (20 + 15 + 3)
+    names = set()
+    for buffer in told.buffers:
+        for tenant, after in zip(buffer.tenants, buffer.tenants[1:]):
+            assert tenant.last <= after.first  # equal where a result takes the place of its operand
+        for tenant in buffer.tenants:
+            assert 0 <= tenant.first <= tenant.last < len(told) and tenant.nbytes <= buffer.nbytes
+            names.add(tenant.name)
+    assert {"h", "tanh0", "softmax0"} <= names
+    assert max(told.live_bytes) <= told.memory["planned"] and len(told.live_bytes) == len(told)
+
+
+def test_values_that_backward_reads_live_to_the_end(executor):
+    told = executor.explain()
+    kept = next(t for b in told.buffers for t in b.tenants if t.name == "softmax0")
+    assert kept.last == len(told) - 1
+
+
+def test_views_and_copies():
+    x = mx.sym.Variable("x")
+    y = mx.sym.exp(x)
+    told = (y.reshape((6,)) * 2).simple_bind(mx.cpu(), "null", x=(2, 3)).explain()
+    assert told.views == [("reshape0", "exp0")] and len(told) == 2
+    told = mx.sym.Group([x, y, y]).simple_bind(mx.cpu(), "null", x=(2,)).explain()
+    copies = [r for r in told if r.kind == "copy"]
+    assert [c.formula for c in copies] == [["output x = x"], [f"{copies[1].inputs[0].place} = exp0"]] or len(
+        copies
+    ) == 2
+    assert all(c.source.strip().startswith("out0") and c.cuda_source is None for c in copies)
+
+
+def test_reductions_are_explained():
+    x = mx.sym.Variable("x")
+    told = mx.sym.norm(x, axis=1).simple_bind(mx.cpu(), "null", x=(2, 3)).explain()
+    assert told[0].formula == ["norm0 = sqrt(sum(x**2 over axis 1))"]
+    assert "square(x0)" in told[0].source and "sqrt(x0)" in told[0].source and "mxop_norm" in told[0].cuda_source
+    told = mx.sym.mean(x).simple_bind(mx.cpu(), "null", x=(2, 3)).explain()
+    assert told[0].formula == ["mean0 = sum(x over all axes) / count"]
+    told = mx.sym.prod(x, axis=(0, 2), exclude=True).simple_bind(mx.cpu(), "null", x=(2, 3, 4)).explain()
+    assert told[0].formula == ["prod0 = product(x over all axes but 0, 2)"]
+
+
+def test_strips_are_explained():
+    x = mx.sym.Variable("x")
+    away = mx.sym.broadcast_sub(x, mx.sym.mean(x, axis=1, keepdims=True), name="away")
+    y = mx.sym.broadcast_mul(away, mx.sym.rsqrt(mx.sym.mean(mx.sym.square(away), axis=1, keepdims=True)), name="y")
+    told = y.simple_bind(mx.cpu(), "null", x=(64, 32)).explain()
+    assert [r.kind for r in told] == ["strip"] and len(told.groups) == 1 and told[0].cuda_source is None
+    text = "\n".join(told[0].formula)
+    assert "sum(x over each row)" in text and "y = " in text and "add of each row" in told[0].source
+    assert told.nbytes == 2 * 4 * 64 * 32 and told[0].members[-1] == "y"
+    picture = mx.viz.svg(y.simple_bind(mx.cpu(), "null", x=(64, 32)))
+    assert f"{len(told[0].members)} operators by rows" in picture
+
+
+def test_constants_are_no_calls():
+    x = mx.sym.Variable("x")
+    y = mx.sym.dot(x, mx.sym.arange(3, name="numbers").reshape((3, 1)))
+    told = y.simple_bind(mx.cpu(), "null", x=(2, 3)).explain()
+    assert len(told) == 1 and told[0].inputs[1].place.startswith("constant ")
+
+
+def test_cuda_text_of_a_group(executor):
+    text = executor.explain().groups[0].cuda_source
+    assert 'extern "C" __global__ void mxop_fused(' in text and "tanh(t0)" in text and "float16" not in text
+    half = (mx.sym.Variable("x") * 2 + 1).simple_bind(mx.cpu(), "null", x=(2,), type_dict={"x": "float16"})
+    assert "struct float16" in half.explain()[0].cuda_source or "class float16" in half.explain()[0].cuda_source
+
+
+def test_json_and_text(executor):
+    told = executor.explain()
+    data = json.loads(told.to_json(indent=1))
+    assert data["nbytes"] == told.nbytes and len(data["schedule"]) == len(told)
+    assert data["schedule"][1]["formula"] == told[1].formula and data["schedule"][1]["source"] == told[1].source
+    assert data["buffers"][0]["tenants"][0]["name"] == told.buffers[0].tenants[0].name
+    text = str(told)
+    assert text == repr(told) and "tanh0 = tanh(h + b)" in text and f"{len(told)} calls on cpu(0)" in text
+    html = told._repr_html_()
+    assert html.count("<tr>") == len(told) + len(told.buffers) + 2 and "tanh(h + b)" in html
+
+
+def test_explaining_changes_nothing(executor):
+    for name, value in executor.arg_dict.items():
+        value[:] = np.random.default_rng(len(name)).normal(size=value.shape)
+    head = mx.nd.ones((3,))
+    executor.forward(is_train=True)
+    executor.backward(head)
+    before = [a.asnumpy() for a in (*executor.outputs, *executor.grad_arrays)]
+    str(executor.explain()), str(executor.explain(False))
+    executor.forward(is_train=True)
+    executor.backward(head)
+    for a, b in zip(before, (*executor.outputs, *executor.grad_arrays), strict=True):
+        np.testing.assert_array_equal(a, b.asnumpy())
+
+
+def test_bandwidth_is_measured_once():
+    assert bandwidth.copy_bandwidth(mx.cpu(), 1 << 30) == bandwidth.copy_bandwidth(mx.cpu(), 1 << 31) > 0
+    assert bandwidth._measured.cache_info().hits >= 1
+
+
+def test_predicted_time_is_a_floor():
+    """A run takes no less than moving its bytes: allow for the noise of a shared machine."""
+    import time
+
+    x = mx.sym.Variable("x")
+    executor = mx.sym.exp(x * 2).simple_bind(mx.cpu(), "null", x=(1 << 22,))
+    floor = executor.explain().seconds
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        executor.forward()
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) > 0.2 * floor
+
+
+def test_operators_from_outside_are_explained():
+    class Twice(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            self.assign(out_data[0], req[0], in_data[0] * 2)
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            self.assign(in_grad[0], req[0], out_grad[0] * 2)
+
+    @mx.operator.register("explain_twice")
+    class TwiceProp(mx.operator.CustomOpProp):
+        def create_operator(self, ctx, shapes, dtypes):
+            return Twice()
+
+    y = mx.sym.Custom(mx.sym.Variable("x"), op_type="explain_twice", name="twice")
+    told = mx.sym.exp(y).simple_bind(mx.cpu(), x=(3,)).explain()
+    assert told[0].formula[0].startswith("twice = Custom(x") and told[0].source is None
+    assert json.loads(told.to_json())["schedule"]
+
+
+@pytest.mark.parametrize("n, text", [(0, "0 B"), (999, "999 B"), (1500, "1.5 KB"), (2e9, "2 GB")])
+def test_sizes_as_text(n, text):
+    assert bytes_text(n) == text
+
+
+@pytest.mark.parametrize(
+    "seconds, text", [(2, "2 s"), (0.0025, "2.5 ms"), (3e-6, "3 us"), (5e-8, "50 ns"), (0, "0 ns")]
+)
+def test_times_as_text(seconds, text):
+    assert time_text(seconds) == text
+
+
+def test_formulas_are_valid_python():
+    """What is printed means what the formula means: evaluated again, with brackets where they are needed."""
+    a, b, c = (input_(i) for i in range(3))
+    names = {a: "a", b: "b", c: "c"}
+    values = {"a": 1.7, "b": -0.6, "c": 2.3}
+    for build in (
+        lambda a, b, c: a - (b - c), lambda a, b, c: a - b - c, lambda a, b, c: a / (b / c), lambda a, b, c: a / b * c,
+        lambda a, b, c: (a + b) * c, lambda a, b, c: -(a + b) * -c, lambda a, b, c: abs(b) ** (a - c),
+        lambda a, b, c: (a + 3.5) ** 2 - -b, lambda a, b, c: -2.5 * b - (a < c) * (b + 1), lambda a, b, c: a % (c * b + 9),
+        lambda a, b, c: (a * b) * (a * b) + (a * b), lambda a, b, c: 1 / (1 / (a - b)), lambda a, b, c: (-a) ** 2 / 2,
+    ):  # fmt: skip
+        space = dict(values)
+        for line in readable([call("add", build(a, b, c), 0.0)], names, ["result"]):
+            exec(line, {"abs": abs}, space)
+        assert space["result"] == pytest.approx(build(**values)), readable([build(a, b, c)], names, ["result"])
+    assert readable([a, a], names, ["p", "q"]) == ["p = a", "q = a"]
