@@ -56,8 +56,8 @@ class Body:
         """Compute on NDArrays in C order."""
         raise NotImplementedError
 
-    def derive(self) -> Callable:
-        """Return a ``bprop`` that follows from what the body computes.
+    def derive(self, make: Callable) -> Callable:
+        """Return a ``bprop`` that follows from what the body computes; ``make(body)`` makes operators for it.
 
         Raises
         ------
