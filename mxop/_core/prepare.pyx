@@ -7,9 +7,11 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, fill_operand, write_pointer
+from mxop._core.call cimport Call
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, whole_scalars
 from mxop._core.external cimport execute_external, fresh_like
+from mxop._core.prepared cimport prepare_operator
 from mxop._core.record cimport set_recording
 from mxop._core.transfer cimport copy_into, overlaps, same_dims
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program
@@ -19,17 +21,6 @@ from mxop._kernels import interp
 from mxop.errors import OpTypeError, OpValueError
 from mxop.formula import compile_program
 from mxop.opdef import Elementwise, External, Formula
-
-
-cdef class Call:
-    """A call whose inference and allocation are done; ``run()`` executes it."""
-
-    cdef int execute(self) except -1:
-        return 0
-
-    def run(self):
-        """Execute the call once."""
-        self.execute()
 
 
 cdef class ProgramCall(Call):
@@ -120,6 +111,10 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
         if ctype == 1 and call.scalar_mask and types[0] not in dtypes.FLOATS:
             whole_scalars(call, values, types[0], fast.values)
         return fast
+    if not any([a._gpu is not None for a in (*inputs, *outputs)]):
+        ready = prepare_operator(op, attrs, inputs, outputs, reqs)
+        if ready is not None:
+            return ready
     general = FunctionCall()
     general.op, general.attrs, general.inputs, general.outputs, general.reqs = op, attrs, inputs, outputs, reqs
     general.temporary = []

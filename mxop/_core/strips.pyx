@@ -10,7 +10,7 @@ from cython.parallel cimport prange, threadid
 from libc.stdlib cimport calloc, free
 
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
-from mxop._core.prepare cimport Call
+from mxop._core.call cimport Call
 from mxop._core.transfer cimport overlaps
 from mxop._kernels.interp cimport BLOCK_BYTES, Operand, Program, itemsize_of, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
@@ -72,6 +72,11 @@ cdef class StripCall(Call):
         free(self.row_bytes)
         free(self.offsets)
         free(self.scalars)
+
+    @property
+    def source(self):
+        """The listings of the stages."""
+        return "\n".join([f"stage {k}:\n{(<Program>p).listing}" for k, p in enumerate(self.programs)])
 
     cdef int execute(self) except -1:
         cdef int threads = threads_for(self.total_bytes), t
