@@ -136,18 +136,33 @@ cdef class GpuFormulaCall(Call):
         return 0
 
 
+cdef dict _programs = {}
+cdef enum: MOST_PROGRAMS = 1024
+
+
 def prepare_formula(roots, list inputs, list outputs, list reqs):
     """Return a :class:`Call` of a fused formula over ``input_(0)`` and on, without parameters."""
-    cdef int ctype
     cdef GpuFormulaCall on_gpu
     if (<Array>outputs[0]).gpu is not None:
         on_gpu = GpuFormulaCall()
         on_gpu.roots, on_gpu.inputs, on_gpu.outputs, on_gpu.reqs = tuple(roots), inputs, outputs, reqs
         return on_gpu
-    formula = Formula(tuple(roots), ())
-    ctype = formula.compute_type((<Array>inputs[0]).dtype if inputs else (<Array>outputs[0]).dtype)
-    listing = compile_program(formula.roots, len(inputs), lambda name: interp.has_instruction(name, ctype))
-    return program_call(Program(listing, (), ctype), inputs, outputs, reqs, "fused")
+    program = program_of(tuple(roots), len(inputs), (<Array>(inputs[0] if inputs else outputs[0])).dtype)
+    return program_call(program, inputs, outputs, reqs, "fused")
+
+
+cdef Program program_of(tuple roots, Py_ssize_t n_inputs, int dtype):
+    """Return the program of a formula without parameters; large graphs repeat theirs."""
+    key = roots, n_inputs, dtype
+    found = _programs.get(key)
+    if found is None:
+        formula = Formula(roots, ())
+        ctype = formula.compute_type(dtype)
+        listing = compile_program(roots, n_inputs, lambda name: interp.has_instruction(name, ctype))
+        if len(_programs) >= MOST_PROGRAMS:
+            _programs.clear()
+        found = _programs[key] = Program(listing, (), ctype)
+    return <Program>found
 
 
 cdef ProgramCall program_call(Program program, list inputs, list outputs, list reqs, str label):
