@@ -298,7 +298,7 @@ def _build(op: CustomOperator, inputs: list, given: dict[str, Any], kind: type, 
     from ..symbol.symbol import create
 
     label, attr = given.pop("name", None), given.pop("attr", None)
-    return create(op, op.owner.name.lower().lstrip("_") or "custom", inputs, given, label, attr)
+    return create(op, re.sub(r"\W", "", op.owner.name).strip("_").lower() or "custom", inputs, given, label, attr)
 
 
 class CustomOperator(External):
