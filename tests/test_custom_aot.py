@@ -11,7 +11,10 @@ import mxop as mx
 from mxop import autograd, nd
 from mxop.operator import Custom, CustomRegOp, DataType
 
-COMPILER = next((c for c in (os.environ.get("CXX", "").split()[:1] or [""]) + ["c++", "g++", "clang++"] if c and shutil.which(c)), None)
+COMPILER = next(
+    (c for c in (os.environ.get("CXX", "").split()[:1] or [""]) + ["c++", "g++", "clang++"] if c and shutil.which(c)),
+    None,
+)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
 
 PLAIN = r"""
@@ -124,7 +127,9 @@ def library(folder, text, name="op"):
     path = source(folder, text, name + ".cc")
     include = os.path.join(mx.get_include(), "mxop")
     target = folder / f"{name}.so"
-    subprocess.run([COMPILER, "-std=c++17", "-shared", "-fPIC", f"-I{include}", str(path), "-o", str(target)], check=True)
+    subprocess.run(
+        [COMPILER, "-std=c++17", "-shared", "-fPIC", f"-I{include}", str(path), "-o", str(target)], check=True
+    )
     return target
 
 
@@ -133,9 +138,10 @@ def first(a, b):
 
 
 def reduce_info():
-    return (CustomRegOp("reduce").input(0, "x").output(0, "y").attr("axis", "required", "int").attr("keep_dim", "required", "bool")
-            .attr("scale", "optional", "float").attr("weights", "optional", "listFloat").attr("mode", "optional", "str")
-            .dtype_format(DataType.F32_Default, DataType.F32_Default).target("CPU").get_op_info())  # fmt: skip
+    reg = CustomRegOp("reduce").input(0, "x").output(0, "y").attr("axis", "required", "int")
+    reg.attr("keep_dim", "required", "bool").attr("scale", "optional", "float")
+    reg.attr("weights", "optional", "listFloat").attr("mode", "optional", "str")
+    return reg.dtype_format(DataType.F32_Default, DataType.F32_Default).target("CPU").get_op_info()
 
 
 @pytest.mark.parametrize("make", [source, library], ids=["source", "library"])
@@ -183,7 +189,10 @@ def test_init_and_infer_shape(make, tmp_path):
     np.testing.assert_allclose(op(x, axis=1, keep_dim=False, scale=0.5, weights=[1, 2, 4]).asnumpy(), wanted)
     net = op(mx.sym.Variable("x"), axis=0, keep_dim=True)
     assert net.infer_shape(x=(5, 2))[1] == [(1, 2)]
-    for mode, problem in (("throw", "CustomReduceInit threw: bad mode"), ("code", "CustomReduceInit returned the error code 7")):
+    for mode, problem in (
+        ("throw", "CustomReduceInit threw: bad mode"),
+        ("code", "CustomReduceInit returned the error code 7"),
+    ):
         with pytest.raises(mx.MXNetError, match=problem):
             op(x, 0, True, mode=mode)
 
@@ -271,10 +280,10 @@ def test_a_source_is_compiled_once(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "func, problem",
     [
-        ("CustomAdd", "takes \"lib.so:Func\""),
-        ("op.so", "takes \"lib.so:Func\""),
-        (":CustomAdd", "takes \"lib.so:Func\""),
-        ("op.so:", "takes \"lib.so:Func\""),
+        ("CustomAdd", 'takes "lib.so:Func"'),
+        ("op.so", 'takes "lib.so:Func"'),
+        (":CustomAdd", 'takes "lib.so:Func"'),
+        ("op.so:", 'takes "lib.so:Func"'),
         ("missing.so:F", "there is no file 'missing.so'"),
         ("missing.cc:F", "there is no file 'missing.cc'"),
         ("op.so:Missing", "has no function 'Missing'; is it declared extern"),
@@ -295,7 +304,7 @@ def test_what_cannot_be_loaded(func, problem, tmp_path, monkeypatch):
 def test_cuda_sources_say_what_is_missing(tmp_path, monkeypatch):
     path = source(tmp_path, PLAIN, "op.cu")
     monkeypatch.setattr(shutil, "which", lambda name, *a, **k: None)
-    with pytest.raises(mx.errors.DeviceError, match="op.cu needs CUDA's compiler nvcc"):
+    with pytest.raises(mx.errors.DeviceError, match=r"op\.cu needs CUDA's compiler nvcc"):
         Custom(f"{path}:CustomAdd", first, first, "aot")
 
 
@@ -317,5 +326,5 @@ def test_without_a_compiler(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name, *a, **k: None)
     monkeypatch.delenv("CXX", raising=False)
     assert Custom(f"{plain}:CustomAdd", first, first, "aot")(nd.ones(1), nd.ones(1)).asscalar() == 2
-    with pytest.raises(mx.errors.DeviceError, match="calling its Init and InferShape.*no C\\+\\+ compiler"):
+    with pytest.raises(mx.errors.DeviceError, match=r"calling its Init and InferShape.*no C\+\+ compiler"):
         Custom(f"{reduce}:CustomReduce", None, lambda t: t, "aot", reg_info=reduce_info())
