@@ -7,9 +7,11 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, fill_operand, write_pointer
+from mxop._core.call cimport Call
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, whole_scalars
 from mxop._core.external cimport execute_external, fresh_like
+from mxop._core.prepared cimport prepare_operator
 from mxop._core.record cimport set_recording
 from mxop._core.transfer cimport copy_into, overlaps, same_dims
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program
@@ -19,17 +21,6 @@ from mxop._kernels import interp
 from mxop.errors import OpTypeError, OpValueError
 from mxop.formula import compile_program
 from mxop.opdef import Elementwise, External, Formula
-
-
-cdef class Call:
-    """A call whose inference and allocation are done; ``run()`` executes it."""
-
-    cdef int execute(self) except -1:
-        return 0
-
-    def run(self):
-        """Execute the call once."""
-        self.execute()
 
 
 cdef class ProgramCall(Call):
@@ -120,6 +111,10 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
         if ctype == 1 and call.scalar_mask and types[0] not in dtypes.FLOATS:
             whole_scalars(call, values, types[0], fast.values)
         return fast
+    if not any([a._gpu is not None for a in (*inputs, *outputs)]):
+        ready = prepare_operator(op, attrs, inputs, outputs, reqs)
+        if ready is not None:
+            return ready
     general = FunctionCall()
     general.op, general.attrs, general.inputs, general.outputs, general.reqs = op, attrs, inputs, outputs, reqs
     general.temporary = []
@@ -141,18 +136,33 @@ cdef class GpuFormulaCall(Call):
         return 0
 
 
+cdef dict _programs = {}
+cdef enum: MOST_PROGRAMS = 1024
+
+
 def prepare_formula(roots, list inputs, list outputs, list reqs):
     """Return a :class:`Call` of a fused formula over ``input_(0)`` and on, without parameters."""
-    cdef int ctype
     cdef GpuFormulaCall on_gpu
     if (<Array>outputs[0]).gpu is not None:
         on_gpu = GpuFormulaCall()
         on_gpu.roots, on_gpu.inputs, on_gpu.outputs, on_gpu.reqs = tuple(roots), inputs, outputs, reqs
         return on_gpu
-    formula = Formula(tuple(roots), ())
-    ctype = formula.compute_type((<Array>inputs[0]).dtype if inputs else (<Array>outputs[0]).dtype)
-    listing = compile_program(formula.roots, len(inputs), lambda name: interp.has_instruction(name, ctype))
-    return program_call(Program(listing, (), ctype), inputs, outputs, reqs, "fused")
+    program = program_of(tuple(roots), len(inputs), (<Array>(inputs[0] if inputs else outputs[0])).dtype)
+    return program_call(program, inputs, outputs, reqs, "fused")
+
+
+cdef Program program_of(tuple roots, Py_ssize_t n_inputs, int dtype):
+    """Return the program of a formula without parameters; large graphs repeat theirs."""
+    key = roots, n_inputs, dtype
+    found = _programs.get(key)
+    if found is None:
+        formula = Formula(roots, ())
+        ctype = formula.compute_type(dtype)
+        listing = compile_program(roots, n_inputs, lambda name: interp.has_instruction(name, ctype))
+        if len(_programs) >= MOST_PROGRAMS:
+            _programs.clear()
+        found = _programs[key] = Program(listing, (), ctype)
+    return <Program>found
 
 
 cdef ProgramCall program_call(Program program, list inputs, list outputs, list reqs, str label):
@@ -180,7 +190,7 @@ cdef ProgramCall program_call(Program program, list inputs, list outputs, list r
 cdef class Sequence(Call):
     """Calls that count as one."""
 
-    cdef list calls
+    cdef readonly list calls
 
     def __init__(self, calls):
         self.calls = [c for c in calls]

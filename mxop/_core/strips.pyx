@@ -10,7 +10,7 @@ from cython.parallel cimport prange, threadid
 from libc.stdlib cimport calloc, free
 
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
-from mxop._core.prepare cimport Call
+from mxop._core.call cimport Call
 from mxop._core.transfer cimport overlaps
 from mxop._kernels.interp cimport BLOCK_BYTES, Operand, Program, itemsize_of, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
@@ -64,7 +64,6 @@ cdef class StripCall(Call):
     cdef Py_ssize_t* offsets        # of each local, in a thread's room
     cdef char* scalars
     cdef Py_ssize_t rows, block_rows, room, scratch, total_bytes
-    cdef readonly list sources      # the listing of each stage
 
     def __dealloc__(self):
         free(self.stages)
@@ -77,7 +76,7 @@ cdef class StripCall(Call):
     @property
     def source(self):
         """The listings of the stages."""
-        return "\n".join([f"stage {k}:\n{text}" for k, text in enumerate(self.sources)])
+        return "\n".join([f"stage {k}:\n{(<Program>p).listing}" for k, p in enumerate(self.programs)])
 
     cdef int execute(self) except -1:
         cdef int threads = threads_for(self.total_bytes), t
@@ -167,7 +166,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         for i in range(len(arrays)):
             if i != number and overlaps(<Array>arrays[i], <Array>arrays[number]):
                 return None
-    call.arrays, call.rows, call.programs, call.sources = arrays, rows, [], []
+    call.arrays, call.rows, call.programs = arrays, rows, []
     call.n_stages, call.n_locals = <int>len(stages), <int>len(locals_)
     for a in ghosts:
         row += a.size // rows * itemsize_of(a.dtype)
@@ -194,7 +193,6 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         listing = compile_program(tuple(roots), n_in, lambda name, ctype=ctype: interp.has_instruction(name, ctype))
         program = Program(listing, (), ctype)
         call.programs.append(program)
-        call.sources.append(listing)
         stage.program, stage.n_inputs, stage.n_outputs, stage.first = <PyObject*>program, n_in, <int>len(outputs), at
         stage.combine = _COMBINE[combine] if combine is not None else -1
         stage.inner = 1

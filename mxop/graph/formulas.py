@@ -34,9 +34,8 @@ def specialised(node: Node, known: Known) -> tuple[Expr, ...] | None:
     op = node.op
     if not isinstance(op, Elementwise) or not node.inputs:
         return None
-    code = known.dtype((node, 0))
-    entries = [*node.inputs, *[(node, k) for k in range(1, node.n_outputs)]]
-    if code == dtypes.BOOL or any(known.dtype(e) != code for e in entries):
+    code = known.only_type(node)
+    if code is None or code == dtypes.BOOL:
         return None
     key = (op, exact(node.attrs), len(node.inputs), code)
     try:

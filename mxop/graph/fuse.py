@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..formula import Expr, input_, leaves, substitute
 from ..opdef import Attrs, Elementwise, Formula
@@ -95,6 +96,8 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     pieces: Pieces = {node: _piece(node, known, phase) for node in graph.nodes}
     regions = convex_regions(graph, {node: piece and piece.kind for node, piece in pieces.items()})
     units = [members for region in regions if len(region) > 1 for members in _chunks(region, readers, pieces)]
+    if not units:
+        return graph
     moved: Moved = {}
     for unit in in_order(graph, units):
         if len(unit) > 1:
@@ -167,28 +170,59 @@ def outside(unit: tuple[Node, ...], readers: dict[Entry, int]) -> list[Entry]:
 def _merge(unit: tuple[Node, ...], results: list[Entry], pieces: Pieces, moved: Moved, known: Known) -> None:
     """Make one node of a chunk and note where the entries that others read went."""
     inputs: list[Entry] = []
-    value: dict[Entry, Expr] = {}
+    number: dict[Entry, int] = {}  # of values: those of the unit from 0 up, its inputs from -1 down
+    calls = []
+    made = 0
 
-    def operand(entry: Entry) -> Expr:
-        if entry in value:
-            return value[entry]
+    def operand(entry: Entry) -> int:
         entry = moved.get(entry, entry)
-        if entry not in inputs:
+        if entry not in number:
             inputs.append(entry)
-        return input_(inputs.index(entry))
+            number[entry] = -len(inputs)
+        return number[entry]
 
     for node in unit:
-        piece = pieces[node]
-        operands = {input_(i): operand(e) for i, e in enumerate(node.inputs)}
-        for k, expr in enumerate(substitute(piece.roots, operands)):
-            value[node, k] = expr
-    roots = tuple(dict.fromkeys(value[e] for e in results))
-    used = sorted({leaf.label for leaf in leaves(roots) if leaf.kind == "input"})
-    renumbered = {input_(old): input_(new) for new, old in enumerate(used)}
+        calls.append((pieces[node].roots, tuple([operand(e) for e in node.inputs])))
+        for k in range(node.n_outputs):
+            number[node, k] = made
+            made += 1
+    roots, used, places = _composed(tuple(calls), tuple([number[e] for e in results]))
     last, shape, code = unit[-1], known.shape(results[0]), known.dtype(results[0])
-    op = Fused(tuple(substitute(roots, renumbered)), unit, shape, code)
-    op.entries = tuple(next(e for e in results if value[e] is r) for r in roots)
+    op = Fused(roots, unit, shape, code)
+    op.entries = tuple(results[places.index(k)] for k in range(len(roots)))
     new = Node(op, NO_ATTRS, tuple(inputs[i] for i in used), f"{last.name}_fused", None, last.source, last.order)
     known.put(new, [shape] * len(roots), [code] * len(roots))
-    for entry in results:
-        moved[entry] = (new, next(k for k, r in enumerate(roots) if r is value[entry]))
+    for entry, place in zip(results, places, strict=True):
+        moved[entry] = (new, place)
+
+
+@lru_cache(1024)
+def _composed(
+    calls: tuple[tuple[tuple[Expr, ...], tuple[int, ...]], ...], results: tuple[int, ...]
+) -> tuple[tuple[Expr, ...], tuple[int, ...], tuple[int, ...]]:
+    """Compose formulas; large graphs repeat what is asked for.
+
+    Parameters
+    ----------
+    calls : tuple of (roots, operands)
+        Formulas and the values that they are applied to: their own, numbered from 0 up, and inputs, from -1 down.
+    results : tuple of int
+        The values that are wanted.
+
+    Returns
+    -------
+    roots : tuple of Expr
+    used : tuple of int
+        The inputs, counted from 0, that the leaves of the roots stand for.
+    places : tuple of int
+        Which root each result is.
+    """
+    values: list[Expr] = []
+    for roots, operands in calls:
+        exchanged = {input_(i): values[n] if n >= 0 else input_(-1 - n) for i, n in enumerate(operands)}
+        values += substitute(roots, exchanged)
+    wanted = list(dict.fromkeys(values[n] for n in results))
+    used = sorted({leaf.label for leaf in leaves(wanted) if leaf.kind == "input"})
+    found = substitute(wanted, {input_(old): input_(new) for new, old in enumerate(used)})
+    place = {root: k for k, root in enumerate(wanted)}
+    return tuple(found), tuple(used), tuple([place[values[n]] for n in results])

@@ -229,6 +229,7 @@ class Known:
 
     def __init__(self) -> None:
         self._of: dict[Node, tuple[list, list]] = {}
+        self._answers: dict[tuple, tuple[list, list]] = {}
         self.n_forward: int | None = None
         self.on_cpu = True
 
@@ -238,6 +239,40 @@ class Known:
 
         With `partial`, shapes may stay unknown (None), and types too.
         """
+        return cls._followed(graph, given) or cls._solved(graph, given, partial)
+
+    @classmethod
+    def _followed(cls, graph: Graph, given: dict[Node, tuple[tuple, int]]) -> Known | None:
+        """Infer from inputs to outputs alone, which does when all variables are known and nothing is wrong."""
+        found = cls()
+        for node in graph.nodes:
+            if node.op is None:
+                shape, code = given.get(node, (None, dtypes.UNKNOWN))
+                if not infer.known(shape) or code == dtypes.UNKNOWN:
+                    return None
+                found._of[node] = [tuple(shape)], [code]
+                continue
+            calls = len(found._answers)
+            try:
+                outputs = found.answer(node)
+                if outputs is None or (len(found._answers) > calls and not found._fits(node)):
+                    return None
+            except MXNetError:  # the solver says it better
+                return None
+            found._of[node] = outputs
+        return found
+
+    def _fits(self, node: Node) -> bool:
+        """Tell whether a node's rules have nothing to add to its inputs."""
+        op, attrs, n = node.op, node.attrs, node.n_outputs
+        shapes, types = [self.shape(e) for e in node.inputs], [self.dtype(e) for e in node.inputs]
+        return (
+            list(op.infer_shape(attrs, list(shapes), [None] * n)[0]) == shapes  # type: ignore[union-attr]
+            and list(op.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)[0]) == types  # type: ignore[union-attr]
+        )
+
+    @classmethod
+    def _solved(cls, graph: Graph, given: dict[Node, tuple[tuple, int]], partial: bool) -> Known:
         shapes, types = Shapes(graph), Types(graph)
         for node, (shape, code) in given.items():
             if node in shapes:
@@ -267,6 +302,15 @@ class Known:
     def dtype(self, entry: Entry) -> int:
         return self._of[entry[0]][1][entry[1]]
 
+    def only_type(self, node: Node) -> int | None:
+        """Return the type that all inputs and outputs of a node have; None when they differ."""
+        types = self._of[node][1]
+        code = types[0]
+        for source, k in node.inputs:
+            if self._of[source][1][k] != code:
+                return None
+        return code if len(types) == 1 or types.count(code) == len(types) else None
+
     def same(self, a: Entry, b: Entry) -> bool:
         """Tell whether two entries are known to have one shape and type."""
         shape, code = self.shape(a), self.dtype(a)
@@ -291,20 +335,39 @@ class Known:
     def put(self, node: Node, shapes: list, types: list[int]) -> None:
         self._of[node] = (shapes, types)
 
+    def answer(self, node: Node) -> tuple[list, list] | None:
+        """Return the outputs' shapes and types that follow from a node's inputs; None while one is not known.
+
+        Calls that look alike have one answer, so it is not to be changed.
+        """
+        shapes, types = [], []
+        for source, k in node.inputs:
+            of_source = self._of[source]
+            shapes.append(of_source[0][k])
+            types.append(of_source[1][k])
+        key = (node.op, node.attrs, tuple(shapes), tuple(types))
+        found = self._answers.get(key)
+        if found is None:
+            if dtypes.UNKNOWN in types or not all(map(infer.known, shapes)):
+                return None
+            found = self._answers[key] = node.op.infer_outputs(node.attrs, shapes, types)
+        return found
+
     def add(self, node: Node) -> None:
         """Infer the outputs of a new node from its inputs, as far as they are known."""
-        shapes = [self.shape(e) for e in node.inputs]
-        types = [self.dtype(e) for e in node.inputs]
         try:
-            if all(map(infer.known, shapes)) and dtypes.UNKNOWN not in types:
-                self._of[node] = node.op.infer_outputs(node.attrs, shapes, types)
+            found = self.answer(node)
+            if found is not None:
+                self._of[node] = found
                 return
             outs = [None] * node.n_outputs
-            found = node.op.infer_shape(node.attrs, shapes, outs)[1]
+            shapes = [self.shape(e) for e in node.inputs]
+            types = [self.dtype(e) for e in node.inputs]
+            found_shapes = node.op.infer_shape(node.attrs, shapes, outs)[1]
             codes = node.op.infer_type(node.attrs, types, [dtypes.UNKNOWN] * node.n_outputs)[1]
         except MXNetError as problem:
-            raise located(problem, node, zip(node.input_names(), shapes)) from None
-        self._of[node] = list(found), list(codes)
+            raise located(problem, node, zip(node.input_names(), map(self.shape, node.inputs))) from None
+        self._of[node] = list(found_shapes), list(codes)
 
     def complete(self, graph: Graph) -> None:
         """Infer what a pass left out."""

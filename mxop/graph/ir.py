@@ -8,7 +8,7 @@ entries and all that they need.  Nothing here recurses: graphs of any depth work
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -97,6 +97,10 @@ class Node:
         found = [source for source, _ in self.inputs]
         return found + list(self.control) if self.control else found
 
+    def below(self) -> Iterator[Entry]:
+        """Iterate over what :meth:`needs` lists, as entries."""
+        return iter(self.inputs) if not self.control else iter((*self.inputs, *((n, 0) for n in self.control)))
+
     def input_names(self) -> tuple[str, ...]:
         """Return the operator's names of the inputs."""
         return self.op.input_names(self.attrs, len(self.inputs))
@@ -145,7 +149,7 @@ class Graph:
     def nodes(self) -> list[Node]:
         """All nodes, each after what it needs; MXNet's order, depth first."""
         if self._nodes is None:
-            self._nodes = topological((node for node, _ in self.outputs), Node.needs)
+            self._nodes = _ordered(self.outputs)
         return self._nodes
 
     @property
@@ -170,6 +174,30 @@ class Graph:
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+
+def _ordered(outputs: Iterable[Entry]) -> list[Node]:
+    """Return what :func:`topological` does of nodes; it is asked for after every pass, so nothing is made on the way."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    for head, _ in outputs:
+        if head in seen:
+            continue
+        seen.add(head)
+        stack = [(head, head.below())]
+        while stack:
+            node, pending = stack[-1]
+            for source, _ in pending:
+                if source not in seen:
+                    seen.add(source)
+                    if source.inputs or source.control:
+                        stack.append((source, source.below()))
+                        break
+                    order.append(source)
+            else:
+                order.append(node)
+                stack.pop()
+    return order
 
 
 def topological(heads: Iterable[T], needs: Callable[[T], Iterable[T]]) -> list[T]:

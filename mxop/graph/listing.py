@@ -95,7 +95,8 @@ def program_of(node: Node, call: Any, known: Known) -> str | None:
     call : Call or None
         The prepared call, whose own program is shown where it has one.
     """
-    own = getattr(call, "source", None)
+    parts = getattr(call, "calls", [call])  # a call, and the copies of its results
+    own = getattr(parts[0], "source", None)
     if own is not None:
         return str(own)
     op = node.op
@@ -109,24 +110,7 @@ def program_of(node: Node, call: Any, known: Known) -> str | None:
         if final is not None:
             parts.append(f"final:\n{_listing(final, 2, compute)}")
         return "\n".join(parts)
-    if isinstance(op, Strip):
-        return "\n".join(f"{_stage_head(s)}:\n{_stage_listing(s, op)}" for s in op.stages)
     return None
-
-
-def _stage_head(stage: Stage) -> str:
-    """Return what a step of a strip reads, writes and does."""
-
-    def name(k: int) -> str:
-        return f"operand {k}" if k >= 0 else f"row{~k}"
-
-    what = "elements" if stage.combine is None else f"{stage.combine} of each row"
-    return f"{what}, {', '.join(map(name, stage.inputs)) or 'nothing'} -> {', '.join(map(name, stage.outputs))}"
-
-
-def _stage_listing(stage: Stage, op: Strip) -> str:
-    compute = dtypes.COMPUTED_AS.get(op.results[0][1], op.results[0][1])
-    return _listing(Formula(stage.roots, ()), len(stage.inputs), compute)
 
 
 def _listing(formula: Formula, n_inputs: int, compute: int) -> str:

@@ -6,6 +6,8 @@ and load.  Values with costly parts (exp, tanh...) are kept.  Imports :mod:`.ir`
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from .. import dtypes
 from ..formula import TABLE, Expr, walk
 from ..opdef import Elementwise
@@ -53,7 +55,7 @@ def _costs(forward: list[Node], kept: set[Entry], wanted: set[Entry], known: Kno
     for node in forward:
         if not _cheap(node, known):
             continue
-        total = calls_of(node.op.formula(node.attrs, len(node.inputs)).roots)
+        total, _ = weight(node.op.formula(node.attrs, len(node.inputs)).roots)
         for entry in node.inputs:
             source = entry[0]
             if source.op is None or entry in kept:
@@ -74,13 +76,19 @@ def _cheap(node: Node, known: Known) -> bool:
     shape = known.shape((node, 0))
     if known.dtype((node, 0)) not in dtypes.FLOATS or any(known.shape(e) != shape for e in node.inputs):
         return False  # a copy of another shape or type would not fuse with its reader
-    formula = node.op.formula(node.attrs, len(node.inputs))
-    return not any(n.args and TABLE[n.label].costly for n in walk(formula.roots))
+    return not weight(node.op.formula(node.attrs, len(node.inputs)).roots)[1]
 
 
 def calls_of(roots: tuple[Expr, ...]) -> int:
     """Return the number of calls of primitives in formulas."""
-    return sum(1 for n in walk(roots) if n.args)
+    return weight(roots)[0]
+
+
+@lru_cache(4096)
+def weight(roots: tuple[Expr, ...]) -> tuple[int, bool]:
+    """Return the number of calls of primitives in formulas, and whether one of them is costly."""
+    calls = [n for n in walk(roots) if n.args]
+    return len(calls), any(TABLE[n.label].costly for n in calls)
 
 
 def _copies(forward: list[Node], wanted: set[Entry], kept: set[Entry], costs: dict[Node, int], known: Known) -> Moved:

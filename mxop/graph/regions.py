@@ -56,19 +56,23 @@ def connected(
 def _levels(graph: Graph, kind: Kinds) -> dict[Node, int]:
     """Return a level for each node: equal or higher along edges between equal kinds, higher along all others."""
     level: dict[Node, int] = {}
-    readers: dict[Node, list[Node]] = {node: [] for node in graph.nodes}
-
-    def step(above: Node, below: Node) -> int:
-        return kind[above] is None or kind[above] != kind[below]
-
     for node in graph.nodes:
-        level[node] = max((level[n] + step(node, n) for n in node.needs()), default=0)
-        for n in node.needs():
-            readers[n].append(node)
-    for node in reversed(graph.nodes):  # wait for a reader of the same kind, where that delays nobody
-        latest = min((level[r] - step(r, node) for r in readers[node]), default=0)
-        if latest > level[node] and any(level[r] == latest and not step(r, node) for r in readers[node]):
-            level[node] = latest
+        mine, here = kind[node], 0
+        for source, _ in node.below():
+            here = max(here, level[source] + (mine is None or kind[source] != mine))
+        level[node] = here
+    latest: dict[Node, int] = {}  # at which the first reader wants a node
+    joined: dict[Node, int] = {}  # the lowest level of a reader of its kind
+    for node in reversed(graph.nodes):
+        if node in joined and level[node] < latest[node] == joined[node]:
+            level[node] = joined[node]  # wait for a reader of the same kind, where that delays nobody
+        mine, here = kind[node], level[node]
+        for source, _ in node.below():
+            if mine is None or kind[source] != mine:
+                latest[source] = min(latest.get(source, here - 1), here - 1)
+            else:
+                latest[source] = min(latest.get(source, here), here)
+                joined[source] = min(joined.get(source, here), here)
     return level
 
 

@@ -14,7 +14,7 @@ Moved = dict[Entry, Entry]
 def rewrite(
     graph: Graph, replace: Callable[[Node], list[Entry] | None], known: Known | None = None
 ) -> tuple[Graph, Moved]:
-    """Return a graph with nodes exchanged; the old one stays as it is.
+    """Return a graph with nodes exchanged; the old one stays as it is, and is returned when nothing was.
 
     Parameters
     ----------
@@ -44,18 +44,20 @@ def rewrite(
         for k in range(node.n_outputs):
             moved[node, k] = (new, k) if entries is None else entries[k]
         controls[node] = moved[node, 0][0]
-    return Graph(moved.get(e, e) for e in graph.outputs), moved
+    return (Graph(moved.get(e, e) for e in graph.outputs) if moved else graph), moved
 
 
 def rebuilt(node: Node, moved: Moved, controls: dict[Node, Node] | None = None) -> Node:
     """Return the node with its inputs exchanged: the node itself when none was."""
-    inputs = tuple([moved.get(e, e) for e in node.inputs])
     control = node.control
     if control and controls:
-        control = tuple(controls.get(n, n) for n in control)
-    if inputs == node.inputs and control == node.control:
-        return node
-    return node.replaced(inputs, control=control)
+        control = tuple([controls.get(n, n) for n in control])
+    for entry in node.inputs:
+        if entry in moved:
+            break
+    else:
+        return node if control == node.control else node.replaced(control=control)
+    return node.replaced(tuple([moved.get(e, e) for e in node.inputs]), control=control)
 
 
 def adopt(entries: Iterable[Entry], node: Node, known: Known) -> list[Entry]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes
 from ..errors import MXNetError
 from ..opdef import Operator, infer
 from .infer import Known
@@ -36,14 +35,12 @@ def verify(
     """
     blame = _blame(after)
     verified = set() if verified is None else verified
-    place = {node: i for i, node in enumerate(graph.nodes)}
-    answers: dict[tuple, tuple] = {}
-    for i, node in enumerate(graph.nodes):
-        for source in node.needs():
-            if place[source] >= i:
-                raise MXNetError(f"{blame}{describe(node)} and {describe(source)} need each other")
+    for node in graph.nodes:  # an order in which a node can only come before what it needs if that needs it too
         if node in verified:
             continue
+        for source, _ in node.below():
+            if source not in verified:
+                raise MXNetError(f"{blame}{describe(node)} and {describe(source)} need each other")
         if node.op is None:
             if node.inputs:
                 raise MXNetError(f"{blame}{describe(node)} has inputs")
@@ -51,8 +48,8 @@ def verify(
             _check_call(node, blame)
             if complete and node not in known:  # type: ignore[operator]
                 _infer(node, known, blame)  # type: ignore[arg-type]
-        if known is not None:
-            _check_known(node, known, answers, blame)
+            elif known is not None:
+                _check_known(node, known, blame)
         verified.add(node)
     for node, k in graph.outputs:
         if not 0 <= k < node.n_outputs:
@@ -84,19 +81,12 @@ def _infer(node: Node, known: Known, blame: str) -> None:
         raise type(problem)(f"{blame}{problem}") from None
 
 
-def _check_known(node: Node, known: Known, answers: dict[tuple, tuple], blame: str) -> None:
+def _check_known(node: Node, known: Known, blame: str) -> None:
     if node not in known:
         raise MXNetError(f"{blame}nothing is known of the shape of {describe(node)}")
-    if node.op is None:
-        return
-    shapes = tuple([known.shape(e) for e in node.inputs])
-    types = tuple([known.dtype(e) for e in node.inputs])
-    if not all(map(infer.known, shapes)) or dtypes.UNKNOWN in types:
-        return
-    key = (node.op, node.attrs, shapes, types)
-    found = answers.get(key)
+    found = known.answer(node)
     if found is None:
-        found = answers[key] = node.op.infer_outputs(node.attrs, list(shapes), list(types))
+        return
     for k, (shape, code) in enumerate(zip(*found, strict=True)):
         have = known.shape((node, k)), known.dtype((node, k))
         if (tuple(shape), code) != have and infer.known(shape):

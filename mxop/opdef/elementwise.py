@@ -88,9 +88,13 @@ class Elementwise(Operator):
     # ---- the formula ----------------------------------------------------------------------------------------------------
     def static_key(self, attrs: Attrs) -> tuple:
         """Return the parameters that need a formula of their own."""
-        if self._by_value:
-            return attrs.values_
-        return tuple(v for p, v in zip(self.spec.params, attrs.values_, strict=True) if not p.numeric)
+        values = attrs.values_
+        return values if self._by_value else tuple([values[i] for i in self._static])
+
+    @cached_property
+    def _static(self) -> tuple[int, ...]:
+        """Positions of the parameters that are no leaves of the formula."""
+        return tuple(i for i, p in enumerate(self.spec.params) if not p.numeric)
 
     def formula(self, attrs: Attrs, n_inputs: int) -> Formula:
         """Trace the function (once for each set of static parameters)."""
@@ -219,6 +223,7 @@ class BackwardOperator(Elementwise):
         )
         self.variadic = True
         self.arguments = ("args",)
+        self._rules: dict[Any, tuple[Formula, Backward]] = {}
 
     @cached_property
     def spec(self) -> Spec:  # type: ignore[override]
@@ -243,9 +248,13 @@ class BackwardOperator(Elementwise):
         return f"wanted{suffix}", f"forward_inputs{suffix}"
 
     def _rule(self, attrs: Attrs) -> tuple[Formula, Backward]:
-        inner = Attrs(attrs.names[:-2], attrs.values_[:-2])
         n = attrs.values_[-1]
-        return self.forward.formula(inner, n), self.forward.backward_formula(inner, n)
+        found = self._rules.get((n, self.forward.static_key(attrs)))  # the forward operator's parameters come first
+        if found is None:
+            inner = Attrs(attrs.names[:-2], attrs.values_[:-2])
+            found = self.forward.formula(inner, n), self.forward.backward_formula(inner, n)
+            self._rules[n, self.forward.static_key(attrs)] = found
+        return found
 
     def _trace(self, attrs: Attrs, n_inputs: int) -> Formula:
         formula, rule = self._rule(attrs)
@@ -270,8 +279,9 @@ class BackwardOperator(Elementwise):
         )
 
     def check_arity(self, attrs: Attrs, n: int) -> None:
-        names = self.input_names(attrs)
-        if n != len(names):
+        rule = self._rule(attrs)[1]
+        if n != len(rule.heads) + len(rule.inputs) + len(rule.outputs):
+            names = self.input_names(attrs)
             raise OpTypeError(f"operator {self.name} takes {len(names)} inputs {names}, {n} given")
 
     def same_as(self, other: Operator) -> bool:

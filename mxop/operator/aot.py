@@ -1,12 +1,13 @@
 """An operator compiled ahead of time: MindSpore's C functions ``Func``, ``FuncInit`` and ``FuncInferShape``.
 
 ``Func`` is C.  The two others speak C++ (``AotExtra``, ``std::vector``): a shim compiled against mxop's header stands between,
-which also turns exceptions into errors.  Imports :mod:`.body`, :mod:`.build`, :mod:`mxop._core`.
+which also turns exceptions into errors.  Imports :mod:`.body`, :mod:`mxop.library`, :mod:`mxop._core`.
 """
 
 from __future__ import annotations
 
 import ctypes
+import shutil
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import Any
 from .. import dtypes
 from .._core import core
 from ..errors import DeviceError, MXNetError, OpLookupError, OpTypeError, OpValueError
+from ..library import build, get_include
 from .body import Body, on_gpu
-from .build import SOURCES, shared_library
 
+SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu")
 _THREW = -2147483647
 _ROOM = 4096
 _MANY = 256
@@ -48,7 +50,7 @@ class Aot(Body):
         self._who = f"Custom {function}"
         source = Path(path)
         self._cuda = source.suffix == ".cu"
-        self._library = _load(shared_library(source, self._who) if source.suffix in SOURCES else source, self._who)
+        self._library = _load(_built(source, self._who) if source.suffix in SOURCES else source, self._who)
         self._run = self._symbol(function)
         if self._run is None:
             raise OpLookupError(f'{self._who}: {path} has no function {function!r}; is it declared extern "C"?')
@@ -161,6 +163,21 @@ def _split(func: Any) -> tuple[str, str]:
     return path, function
 
 
+def _built(source: Path, who: str) -> Path:
+    """Return the library of a source file, compiled now if it has not been."""
+    if not source.is_file():
+        raise OpLookupError(f"{who}: there is no file {str(source)!r}")
+    options: dict[str, Any] = {"include_dirs": [Path(get_include()) / "mxop"]}
+    if source.suffix == ".cu":
+        if shutil.which("nvcc") is None:
+            raise DeviceError(f"{who}: {source.name} needs CUDA's compiler nvcc, which is not on the path")
+        options["compiler"] = "nvcc --forward-unknown-to-host-compiler"
+    try:
+        return Path(build(source, **options))
+    except MXNetError as problem:
+        raise type(problem)(f"{who}: {problem}") from None
+
+
 def _load(path: Path, who: str) -> ctypes.CDLL:
     """Load a library; a path without folder is one in the current folder."""
     if not path.is_file():
@@ -234,7 +251,7 @@ def _shim_or_none() -> Any:
 
 def build_shim(who: str) -> ctypes.CDLL:
     """Compile and load the shim."""
-    found = _load(shared_library(Path(__file__).with_name("native") / "aot_shim.cc", who), who)
+    found = _load(_built(Path(__file__).with_name("native") / "aot_shim.cc", who), who)
     pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
     ints, listed = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.POINTER(ctypes.c_int64))
     texts, longs = ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_int64)

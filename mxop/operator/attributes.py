@@ -50,10 +50,14 @@ def _parse_any(value: Any) -> Any:
     """A number, string or list of those; text that reads as one becomes it, as when it comes from JSON."""
     found = _literal(value)
     found = found.item() if hasattr(found, "item") else found
-    found = tuple(found) if isinstance(found, list) else found
+    found = _frozen(found)
     if not isinstance(found, (int, float, bool, str, tuple, type(None))):
         raise Bad("a number, a string or a list of those")
     return found
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _parse_list(kind: str) -> Callable[[Any], Any]:

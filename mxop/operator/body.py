@@ -31,6 +31,8 @@ class Body:
         Whether the outputs are a tuple, even of one.
     assigned : tuple of (int, int)
         Pairs of an output and the input that it is assigned to.
+    fake_output : bool
+        Whether it computes nothing, and the operator gives a zero.
     for_gpu : bool
         Whether an info says that it is for the GPU.
     """
@@ -42,6 +44,7 @@ class Body:
     n_outputs: int | None = None
     multiple = False
     assigned: tuple[tuple[int, int], ...] = ()
+    fake_output = False
     for_gpu = False
 
     def infer_shapes(self, shapes: Sequence[tuple[int, ...]], attributes: dict[str, Any]) -> Any:
@@ -56,8 +59,8 @@ class Body:
         """Compute on NDArrays in C order."""
         raise NotImplementedError
 
-    def derive(self) -> Callable:
-        """Return a ``bprop`` that follows from what the body computes.
+    def derive(self, make: Callable) -> Callable:
+        """Return a ``bprop`` that follows from what the body computes; ``make(body)`` makes operators for it.
 
         Raises
         ------

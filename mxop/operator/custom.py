@@ -95,21 +95,33 @@ class Custom:
             )
         if bprop is not None and not callable(bprop):
             raise OpTypeError(f"Custom: bprop must be a function, got {bprop!r}")
+        infos = Infos(_name_of(func, func_type), func, reg_info)
+        body = _make_body(func, func_type, infos.declared_attrs())
+        self._become(func, func_type, body, infos, bprop, out_shape, out_dtype)
+
+    @classmethod
+    def of_body(cls, body: Body) -> Custom:
+        """Return the operator of a body that says its own shapes and dtypes."""
+        found = cls.__new__(cls)
+        found._become(None, "hybrid", body, Infos(body.name, None, None), None, None, None)
+        return found
+
+    def _become(
+        self, func: Any, func_type: str, body: Body, infos: Infos, bprop: Callable | None, out_shape: Any, out_dtype: Any
+    ) -> None:  # fmt: skip
         self.func, self.func_type, self.bprop = func, func_type, bprop
-        self.infos = Infos(_name_of(func, func_type), func, reg_info)
-        declared = self.infos.declared_attrs()
-        self.body = _make_body(func, func_type, declared)
-        self.infos.name = self.name = self.body.name
-        self.body.for_gpu = "GPU" in self.infos.by_target
+        self.body, self.infos = body, infos
+        infos.name = self.name = body.name
+        body.for_gpu = "GPU" in infos.by_target
+        declared = infos.declared_attrs()
         names = [a["name"] for a in declared]
-        declared = [*declared, *({"name": n} for n in self.body.attributes if n not in names)]
-        self.params = parameters(self.name, declared)
+        self.params = parameters(self.name, [*declared, *({"name": n} for n in body.attributes if n not in names)])
         self.attr_names = tuple(p.name for p in self.params)
-        self.outputs = Outputs(self.name, self.body, out_shape, out_dtype, self.infos)
+        self.outputs = Outputs(self.name, body, out_shape, out_dtype, infos)
         self._serial = next(_serial)
         self._ops: dict[int, CustomOperator] = {}
         self._derived: dict[str, Any] | None = None
-        self._simple = not self.params and not self.body.assigned
+        self._simple = not self.params and not body.assigned
 
     def __repr__(self) -> str:
         return f"<Custom {self.name} ({self.func_type})>"
@@ -286,7 +298,7 @@ def _build(op: CustomOperator, inputs: list, given: dict[str, Any], kind: type, 
     from ..symbol.symbol import create
 
     label, attr = given.pop("name", None), given.pop("attr", None)
-    return create(op, op.owner.name.lower().lstrip("_") or "custom", inputs, given, label, attr)
+    return create(op, re.sub(r"\W", "", op.owner.name).strip("_").lower() or "custom", inputs, given, label, attr)
 
 
 class CustomOperator(External):
@@ -339,7 +351,7 @@ class CustomOperator(External):
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
     ) -> list | None:
         if self.owner.bprop is None:
-            self.owner.bprop = self.owner.body.derive()
+            self.owner.bprop = self.owner.body.derive(Custom.of_body)
         return super().grad(F, attrs, heads, inputs, outputs, needed)
 
     def run_backward(

@@ -39,12 +39,11 @@ class Outputs:
         self.multiple = body.multiple
         self._count: int | None = body.n_outputs
         self._nothing = [False, False]
-        if given_shape is not None and not callable(given_shape):
+        if given_shape is not None and not _is_function(given_shape):
             shapes = self._read_shapes(given_shape)
             self._found(len(shapes), _nested(given_shape))
-        if given_dtype is not None and not callable(given_dtype):
-            types = self._read_types(given_dtype)
-            self._found(len(types), isinstance(given_dtype, (tuple, list)))
+        if isinstance(given_dtype, (tuple, list)):
+            self._found(len(self._read_types(given_dtype)), True)
 
     def _found(self, n: int, multiple: bool) -> None:
         if self._count is not None and self._count != n:
@@ -70,7 +69,7 @@ class Outputs:
         return 1 if self._count is None else self._count
 
     def _try_types(self, n_inputs: int, attributes: Any) -> None:
-        if callable(self.given_dtype):
+        if _is_function(self.given_dtype):
             try:
                 self.types([dtypes.FLOAT32] * n_inputs, attributes)
             except Exception:  # a function may refuse what it was not written for
@@ -95,7 +94,7 @@ class Outputs:
                     f"Custom {self.name}: out_shape is needed: a shape, or a function of the inputs' shapes"
                 )
             return found
-        if callable(given):
+        if _is_function(given):
             given = _call(given, [tuple(s) for s in shapes], attributes, self.name, "out_shape")
             self._nothing[0] = given is None
             if given is None:
@@ -115,14 +114,16 @@ class Outputs:
                     f"Custom {self.name}: out_dtype is needed: a dtype, or a function of the inputs' dtypes"
                 )
             return found
-        if callable(given):
+        if _is_function(given):
             given = _call(given, [dtypes.numpy_dtype(c) for c in codes], attributes, self.name, "out_dtype")
             self._nothing[1] = given is None
             if given is None:
                 return [dtypes.INT32]
         found = self._read_types(given)
-        self._found(len(found), isinstance(given, (tuple, list)))
-        return found
+        if isinstance(given, (tuple, list)):
+            self._found(len(found), True)
+            return found
+        return found * (self._count or 1)  # one dtype for all outputs
 
     def agree(self, shapes: list[Shape], types: list[int]) -> Inferred:
         """Return both, after a check that they speak of as many outputs."""
@@ -133,7 +134,7 @@ class Outputs:
                 f"Custom {self.name}: out_shape speaks of {len(shapes)} outputs and out_dtype of {len(types)}"
             )
         if all(self._nothing):
-            self.body.fake_output = True  # type: ignore[attr-defined]
+            self.body.fake_output = True
         return shapes, types
 
     def _from_info(self, codes: Sequence[int]) -> list[int] | None:
@@ -178,6 +179,11 @@ class Outputs:
             raise OpTypeError(
                 f"Custom {self.name}: out_dtype gave {value!r}; expected one of {', '.join(dtypes.CODES)}"
             ) from None
+
+
+def _is_function(value: Any) -> bool:
+    """Tell whether a value is to be called with the inputs; np.float32 is not."""
+    return callable(value) and not isinstance(value, type)
 
 
 def _nested(value: Any) -> bool:

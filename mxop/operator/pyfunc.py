@@ -64,11 +64,10 @@ class PyFunc(Body):
             result = self.function(*arrays)
         if self.multiple:
             self._store_several(result, outputs)
-        elif result is not None or not self.fake_output:
+        elif self.fake_output and result is None:
+            core.as_numpy(outputs[0])[...] = 0
+        else:
             self._store(result, outputs[0], "")
-
-    fake_output = False  # whether the function returns nothing, and the operator a zero
-    n_results = 1
 
     def _store_several(self, result: Any, outputs: Sequence[Any]) -> None:
         if not isinstance(result, (tuple, list)):

@@ -1,6 +1,6 @@
 """What a pass is: a function from a graph to a graph that means the same.
 
-Imports :mod:`mxop.graph.ir`, :mod:`mxop.graph.infer` and :mod:`mxop.graph.rewrite`.
+Imports :mod:`mxop.graph.ir`, :mod:`mxop.graph.infer`, :mod:`mxop.graph.rewrite` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...errors import MXNetError, OpTypeError, OpValueError
+from ...opdef import Operator
 from .. import symbols
 from ..infer import Known, located
 from ..ir import Entry, Graph, Node, describe
@@ -81,6 +82,10 @@ class Rewriting(Pass):
         self.graph, self.known = graph, known
         self._replacement: dict[Node, list[Entry]] = {}
 
+    def looks_at(self, op: Operator) -> bool:
+        """Tell whether the pass may replace calls of an operator; it is not run where no node is one of such."""
+        return True
+
     def visit_node(self, node: Node) -> None:
         """Look at a node, whose inputs were visited; :meth:`replace` it or not."""
         raise NotImplementedError
@@ -88,6 +93,8 @@ class Rewriting(Pass):
     def run(self, graph: Graph, known: Known) -> Graph:
         for _ in range(_MAX_SWEEPS):
             self.begin_pass(graph, known)
+            if not any(map(self.looks_at, {node.op for node in graph.nodes if node.op is not None})):
+                return graph
             new, _ = rewrite(graph, self._visited, known)
             if not self._replacement or not self.repeat:
                 return new

@@ -5,7 +5,9 @@ Imports :mod:`.base` and :mod:`mxop.opdef`.
 
 from __future__ import annotations
 
-from ...formula import leaves
+from functools import lru_cache
+
+from ...formula import Expr, leaves
 from ...opdef import Elementwise, Kernel
 from ..infer import Known
 from ..ir import Entry, Graph, Node
@@ -62,6 +64,11 @@ def unread_inputs(node: Node) -> tuple[int, ...]:
             return tuple(range(1, len(node.inputs)))
         return _SHAPE_ONLY.get(op.name, ()) if op.module.startswith("mxop.") else ()
     if isinstance(op, Elementwise):
-        used = {leaf.label for leaf in leaves(op.formula(node.attrs, len(node.inputs)).roots) if leaf.kind == "input"}
-        return tuple(i for i in range(len(node.inputs)) if i not in used)
+        return _unmentioned(op.formula(node.attrs, len(node.inputs)).roots, len(node.inputs))
     return ()
+
+
+@lru_cache(4096)
+def _unmentioned(roots: tuple[Expr, ...], n_inputs: int) -> tuple[int, ...]:
+    used = {leaf.label for leaf in leaves(roots) if leaf.kind == "input"}
+    return tuple(i for i in range(n_inputs) if i not in used)

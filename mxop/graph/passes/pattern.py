@@ -162,6 +162,9 @@ class RewritePass(Rewriting):
         for row in self._patterns:
             self._by_head.setdefault(_form(row[0].op), []).append(row)  # type: ignore[arg-type]
 
+    def looks_at(self, op: Operator) -> bool:
+        return _form(op) in self._by_head
+
     def visit_node(self, node: Node) -> None:
         for head, output, callback in self._by_head.get(_form(node.op), ()):  # type: ignore[arg-type]
             found = next(self._matches((head, output), (node, output), {}), None)

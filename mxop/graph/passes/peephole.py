@@ -111,6 +111,9 @@ class PeepholePass(Rewriting, metaclass=_Prepared):
     def _is_kind(key: Any, op: Operator) -> bool:
         return op.kind == key if isinstance(key, str) else isinstance(key, type) and isinstance(op, key)
 
+    def looks_at(self, op: Operator) -> bool:
+        return bool(self._visitors(op))
+
     def visit_node(self, node: Node) -> None:
         visitors = self._visitors(node.op)  # type: ignore[arg-type]
         if not visitors:

@@ -8,9 +8,10 @@ from typing import Any
 
 from ..._core import core
 from ...errors import OpTypeError
-from ..body import Body, on_gpu
+from ..body import Body, no_bprop, on_gpu
+from .derive import Underivable, gradient_text
 from .function import Kernel, Program, checked
-from .source import read
+from .source import HybridError, read
 from .types import declared_codes
 
 
@@ -50,10 +51,11 @@ class Hybrid(Body):
         self.assigned = tuple((k, source.inputs.index(v)) for k, v in enumerate(source.results) if v.kind == "input")
 
     @classmethod
-    def of_text(cls, text: str, name: str) -> Hybrid:
+    def of_text(cls, text: str, name: str, attributes: Sequence[str]) -> Hybrid:
         """Return the body of a generated kernel."""
         found = cls.__new__(cls)
-        found._become(Program.of_text(text, name))
+        found._become(Program.of_text(text, name, frozenset(attributes)))
+        found.doc = f"The gradient of a kernel:\n\n{text}"
         return found
 
     def _values(self, attributes: Any) -> tuple:
@@ -78,3 +80,29 @@ class Hybrid(Body):
             self.program.run_as_python(*arrays, values)
         else:
             self.program.run(*arrays, values)
+
+    # ---- gradient -------------------------------------------------------------------------------------------------------
+    def derive(self, make: Callable) -> Callable:
+        operators: dict[tuple, Any] = {}
+
+        def bprop(*arguments: Any) -> tuple:
+            n = len(self.program.source.inputs)
+            inputs, values, dout = arguments[:n], arguments[n:-2], arguments[-1]
+            heads = dout if self.multiple else (dout,)
+            key = tuple((a.dtype_code, a.ndim) for a in inputs), tuple(map(type, values))
+            if key not in operators:
+                operators[key] = make(self._gradient(inputs, values))
+            found = operators[key](*inputs, *heads, **dict(zip(self.attributes, values, strict=True)))
+            return found if isinstance(found, tuple) else (found,)
+
+        return bprop
+
+    def _gradient(self, inputs: Sequence[Any], values: Sequence[Any]) -> Hybrid:
+        """Return the kernel that computes the gradients for types and numbers of dimensions."""
+        types = self.program.types([a.dtype_code for a in inputs], [a.ndim for a in inputs], values)
+        try:
+            body = Hybrid.of_text(gradient_text(types), f"{self.name}_grad", self.attributes)
+        except (Underivable, HybridError) as problem:
+            raise no_bprop(self.name, str(problem)) from None
+        body._as_python = self._as_python
+        return body

@@ -160,9 +160,9 @@ class Program:
         self._compiled: dict[tuple, Compiled] = {}
 
     @classmethod
-    def of_text(cls, text: str, name: str) -> Program:
+    def of_text(cls, text: str, name: str, attributes: frozenset[str] = frozenset()) -> Program:
         """Return the program of a generated text."""
-        source = checked(parse(text, name))
+        source = checked(parse(text, name), attributes)
         namespace: dict[str, Any] = dict(words.WORDS)
         exec(compile(text, source.file, "exec"), namespace)  # text that this package wrote
         return cls(source, namespace[source.tree.name])

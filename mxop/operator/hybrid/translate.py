@@ -115,15 +115,17 @@ class Translator:
 
     def memory(self, variable: Variable) -> None:
         if variable.kind == "local":
-            kind = MACHINE.get(element_kind(self.types.codes[variable]), element_kind(self.types.codes[variable]))
-            self.line(f"{variable.unique} = _mx_zeros(({self.shape(variable.shape)}), _mx_{kind})")
+            kind = element_kind(self.types.codes[variable])
+            sizes = ", ".join(self.sizes(variable.shape))
+            self.line(f"{variable.unique} = _mx_zeros(({sizes},), _mx_{kind})")
 
-    def shape(self, node: ast.expr | None) -> str:
+    def sizes(self, node: ast.expr | None) -> list[str]:
+        """Return the sizes of a shape's expression."""
         if isinstance(node, ast.Attribute):
             tensor = node.value.variable  # type: ignore[attr-defined]
-            return "".join(f"{tensor.unique}.shape[{k}], " for k in range(self.types.ranks[tensor]))
+            return [f"{tensor.unique}.shape[{k}]" for k in range(self.types.ranks[tensor])]
         items = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
-        return "".join(f"{self.value(item)[0]}, " for item in items)  # type: ignore[arg-type]
+        return [self.integer(item) for item in items]  # type: ignore[arg-type]
 
     def store(self, target: ast.expr, value: ast.expr | None, found: tuple[str, str] | None = None) -> None:
         found = found or self.value(value)  # type: ignore[arg-type]
@@ -186,8 +188,12 @@ class Translator:
             self.block(node.body)
 
     def grid_loop(self, node: ast.For) -> None:
-        shape = node.iter.args[0]  # type: ignore[attr-defined]
-        sizes = self.shape(shape).rstrip(", ").split(", ") if self.shape(shape) else []
+        names, sizes = self.grid_loops(node)
+        self.nest(node, names, sizes)
+
+    def grid_loops(self, node: ast.For) -> tuple[list[str], list[str]]:
+        """Return names and sizes of the loops that a grid stands for."""
+        sizes = self.sizes(node.iter.args[0])  # type: ignore[attr-defined]
         if isinstance(node.target, ast.Tuple):
             names = [t.variable.unique for t in node.target.elts]  # type: ignore[attr-defined]
         else:
@@ -196,7 +202,7 @@ class Translator:
             names = [self.grid_index(variable, k) for k in range(len(sizes))]
         if len(names) != len(sizes):
             self.source.fail(node, f"{len(names)} loop variables for a grid of {len(sizes)} dimensions")
-        self.nest(node, names, sizes)
+        return names, sizes
 
     def nest(self, node: ast.For, names: list[str], sizes: list[str]) -> None:
         if not names:
