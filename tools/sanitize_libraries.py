@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1"
-SKIP = ("build", "dist", ".git", "__pycache__", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", "results")
+SKIP = ("dist", ".git", "__pycache__", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", "results")
 
 
 def runtime() -> str:
@@ -40,8 +40,8 @@ def instrumented(folder: Path) -> Path:
     """Copy the tree, and build the modules that talk to libraries with the sanitizers."""
     tree = folder / "mxop"
     shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*SKIP), symlinks=True)
-    for old in (tree / "mxop" / "_core").glob("native*.so"):
-        old.unlink()
+    for old in [*(tree / "mxop" / "_core").glob("native*.so"), *(tree / "build").rglob("native*")]:
+        old.unlink()  # all else is used as it was built
     environment = dict(os.environ, CFLAGS=FLAGS, LDFLAGS=FLAGS)
     command = [sys.executable, "setup.py", "build_ext", "--inplace"]
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)

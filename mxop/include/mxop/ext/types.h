@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <iostream>
 #include <map>
 #include <random>
