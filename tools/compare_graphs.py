@@ -66,7 +66,7 @@ def seconds(works: Iterable[Callable[[], Any]]) -> float:
 def all_passes(symbol: Any) -> Callable[[], Any]:
     """Return the work of inferring a graph and running every pass of an executor over it, verifier included."""
     graph = Graph(symbol._entries)
-    given: dict[Node, tuple] = {node: ((8,), 0) for node in graph.variables}
+    given: dict[Node, tuple] = dict.fromkeys(graph.variables, ((8,), 0))
     chosen = [p for p in selected() if p.stage != "plan"]
     return lambda: run_passes(graph, Known.solve(graph, given), chosen)
 
