@@ -775,3 +775,27 @@ def test_autograd_inside_the_function():
         y = op(x)
     y.backward()
     assert y.asnumpy().tolist() == [2, 4] and x.grad.asnumpy().tolist() == [2, 2]
+
+
+# ---- the checks that every operator passes ---------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["pyfunc", "hybrid"])
+def test_check_op(kind):
+    from mxop.records import record
+
+    def product_by_loops(x, y):
+        z = output_tensor(x.shape, x.dtype)
+        for arg in grid(x.shape):
+            z[arg] = x[arg] * y[arg] + x[arg]
+        return z
+
+    if kind == "hybrid":
+        pytest.importorskip("numba")
+        op = Custom(product_by_loops)  # its gradient is derived
+    else:
+        op = Custom(lambda x, y: x * y + x, lambda x, y: x, lambda x, y: x, "pyfunc",
+                    bprop=lambda x, y, out, dout: (dout * (y + 1), dout * x))  # fmt: skip
+    op(mx.sym.Variable("x"), mx.sym.Variable("y"))  # registers it
+    name = op.operator(2).name
+    record(name, lambda x, y: x * y + x, dtypes="f")
+    done = mx.test_utils.check_op(name, orders=2)["checks"]
+    assert done["req"] and done["strides"] and done["gradient"] and done["executor"]
