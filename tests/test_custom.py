@@ -716,6 +716,46 @@ def test_shapes_of_attributes():
     assert op(mx.sym.Variable("x"), n=2).infer_shape(x=(5,))[1] == [(10,)]
 
 
+# ---- kernels ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "shape, dtype, problem",
+    [
+        (
+            lambda s: (s[0] * 2,),
+            same,
+            r"has shape \(3,\) and dtype float32; out_shape and out_dtype say \(6,\) and float32",
+        ),
+        (None, "float64", r"say \(3,\) and float64"),
+        ((2,), None, r"say \(2,\) and float32"),
+        (lambda s: (s, s), same, "speak of 1 and of 2 outputs"),
+    ],
+)
+def test_a_kernel_and_what_is_said_of_it(shape, dtype, problem):
+    with pytest.raises(mx.MXNetError, match=problem):
+        Custom(square, shape, dtype)(nd.ones(3))
+
+
+def test_a_kernel_without_inputs():
+    pytest.importorskip("numba")
+
+    def counting(n):
+        y = output_tensor((n + 1,), "int32")
+        for i in parallel(n):
+            t = allocate((2,), "int32")
+            t[1] = i
+            y[i] = t[1]
+        return y
+
+    assert Custom(counting)(3).asnumpy().tolist() == [0, 1, 2, 0]
+
+
+def test_a_guess_of_the_number_of_outputs_that_was_wrong():
+    op = Custom(lambda x: (x, x), lambda s: {(7,): (s, s)}[s], "float32", "pyfunc")
+    net = op(mx.sym.Variable("x"))
+    with pytest.raises(mx.MXNetError, match="out_shape gives 2 outputs for these shapes, the symbol has 1"):
+        net.infer_shape(x=(7,))
+
+
 # ---- where and when -------------------------------------------------------------------------------------------------
 def test_many_threads():
     op, problems = Custom(lambda x: x + 1, same, same, "pyfunc", bprop=lambda x, out, dout: (dout,)), []

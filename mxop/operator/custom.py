@@ -229,7 +229,7 @@ class Custom:
 
     @property
     def reg_info(self) -> Any:
-        """The info (a list of them for several targets); without one, that of the last call, or None before it."""
+        """The info (a list of them for several targets); without one, that of the first call, or None before it."""
         if self.infos.all:
             return self.infos.all[0] if len(self.infos.all) == 1 else list(self.infos.all)
         return self._derived
@@ -326,6 +326,11 @@ class CustomOperator(External):
         if not all(infer.known(s) for s in ins):
             return ins, outs
         found = self.owner.outputs.shapes([tuple(s) for s in ins], attrs)
+        if len(found) != len(outs):
+            raise OpValueError(
+                f"Custom {self.owner.name}: out_shape gives {len(found)} outputs for these shapes, the symbol has {len(outs)}; "
+                "say how many by out_dtype, a tuple, or by an info"
+            )
         return ins, infer.agreed(self.name, self.output_names(attrs, self.n), found, outs)
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:

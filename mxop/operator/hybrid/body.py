@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ... import dtypes
 from ..._core import core
-from ...errors import OpTypeError
+from ...errors import OpTypeError, OpValueError
 from ..body import Body, no_bprop, on_gpu
 from .derive import Underivable, gradient_text
 from .function import Kernel, Program, checked
@@ -44,6 +45,7 @@ class Hybrid(Body):
 
     def _become(self, program: Program) -> None:
         source = program.source
+        self._agreed: set[tuple] = set()
         self.program, self.name = program, source.name
         self.input_names = tuple(v.name for v in source.inputs)
         self.attributes = tuple(v.name for v in source.attributes)
@@ -70,6 +72,7 @@ class Hybrid(Body):
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Any) -> None:
         values = self._values(attributes)
+        self._agree(inputs, outputs, values)
         if on_gpu(inputs):
             from . import cuda
 
@@ -80,6 +83,26 @@ class Hybrid(Body):
             self.program.run_as_python(*arrays, values)
         else:
             self.program.run(*arrays, values)
+
+    def _agree(self, inputs: Sequence[Any], outputs: Sequence[Any], values: tuple) -> None:
+        """Raise unless the outputs are what the kernel makes: out_shape and out_dtype may have said something else."""
+        key = (
+            tuple([(a.shape, a.dtype_code) for a in inputs]),
+            tuple([(a.shape, a.dtype_code) for a in outputs]),
+            values,
+        )
+        if key in self._agreed:
+            return
+        shapes, types = self.program.infer([a.shape for a in inputs], [a.dtype_code for a in inputs], values)
+        for k, (target, shape, code) in enumerate(zip(outputs, shapes, types, strict=True)):
+            if target.shape != shape or target.dtype_code != code:
+                raise OpValueError(
+                    f"Custom {self.name}: output {k} of the kernel has shape {shape} and dtype {dtypes.NAMES[code]}; out_shape "
+                    f"and out_dtype say {target.shape} and {dtypes.NAMES[target.dtype_code]}"
+                )
+        if len(self._agreed) > 1024:
+            self._agreed.clear()
+        self._agreed.add(key)
 
     # ---- gradient -------------------------------------------------------------------------------------------------------
     def derive(self, make: Callable) -> Callable:
