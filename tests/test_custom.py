@@ -155,7 +155,9 @@ def test_functions_get_tuples_and_dtypes():
     assert ((2, 1), (2, 1)) in seen and all(type(d) is int for s in seen[0] for d in s)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "bool", "int64", np.float64, np.dtype("uint8"), "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float16", "int8", "bool", "int64", np.float64, np.dtype("uint8"), "bfloat16"]
+)
 def test_dtypes_by_value(dtype):
     code_name = "bfloat16" if dtype == "bfloat16" else np.dtype(dtype).name
     if code_name == "bfloat16":
@@ -221,7 +223,12 @@ def test_any_number_of_inputs():
         (lambda x: x, lambda s: (-1,), same, r"out_shape gave \(-1,\)"),
         (lambda x: x, same, lambda t: "float31", "out_dtype gave 'float31'; expected one of float32"),
         (lambda x: x, lambda a, b: a, same, "out_shape.* cannot be called with 1 inputs"),
-        (lambda x: (x, x), lambda s: (s, s), lambda t: (t, t, t), "speak of 2 and of 3 outputs|2 outputs and out_dtype of 3"),
+        (
+            lambda x: (x, x),
+            lambda s: (s, s),
+            lambda t: (t, t, t),
+            "speak of 2 and of 3 outputs|2 outputs and out_dtype of 3",
+        ),
     ],
 )
 def test_what_does_not_fit(function, shape, dtype, problem):
@@ -516,7 +523,10 @@ def test_every_data_type(dtype):
     for layout in "None Default NCHW NHWC HWCN NDHWC NCDHW ChannelLast 5HD FracZ FracNZ".split():
         pair = getattr(DataType, f"{dtype}_{layout}")
         assert len(pair) == 2 and all(isinstance(p, str) for p in pair)
-    assert getattr(DataType, f"{dtype}_Default_Tuple")[2] == "tuple" and getattr(DataType, f"{dtype}_Default_List")[2] == "list"
+    assert (
+        getattr(DataType, f"{dtype}_Default_Tuple")[2] == "tuple"
+        and getattr(DataType, f"{dtype}_Default_List")[2] == "list"
+    )
     assert DataType.F32_Default == ("float32", "DefaultFormat") and DataType.None_None == ("", "")
 
 
@@ -527,7 +537,11 @@ def test_every_data_type(dtype):
         (lambda: CustomRegOp(3), TypeError, "op_name must be of type str"),
         (lambda: CustomRegOp().input("0", "x"), TypeError, "input: index must be of type int"),
         (lambda: CustomRegOp().input(0, 3), TypeError, "input: name must be of type str"),
-        (lambda: CustomRegOp().output(0, "x", "never"), ValueError, "param_type must be one of required, dynamic, optional"),
+        (
+            lambda: CustomRegOp().output(0, "x", "never"),
+            ValueError,
+            "param_type must be one of required, dynamic, optional",
+        ),
         (lambda: CustomRegOp().attr("k", "required", "integer"), ValueError, "value_type must be one of int"),
         (lambda: CustomRegOp().attr(3), TypeError, "attr: name must be"),
         (lambda: CustomRegOp().attr("k").attr("k"), ValueError, "'k' is declared twice"),
@@ -655,7 +669,10 @@ def test_attributes():
         (lambda: op(x, 1, offset=2.5), "offset=2.5 is not allowed; expected an integer"),
         (lambda: op(x, 1, scale=2), "'scale' is given twice"),
         (lambda: op(x, 1, sale=2), "no parameter 'sale'"),
-        (lambda: op(x, 1, 2, (0,), "m", 5), "Custom f: argument 1 is 1; expected an input of type NDArray or the attributes"),
+        (
+            lambda: op(x, 1, 2, (0,), "m", 5),
+            "Custom f: argument 1 is 1; expected an input of type NDArray or the attributes",
+        ),
     ]:
         with pytest.raises(mx.MXNetError, match=problem):
             call()
@@ -710,7 +727,8 @@ def test_many_threads():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_after_a_fork(tmp_path):
     path = tmp_path / "program.py"
-    path.write_text(textwrap.dedent("""
+    path.write_text(
+        textwrap.dedent("""
         import os
         import mxop as mx
 
@@ -720,7 +738,8 @@ def test_after_a_fork(tmp_path):
         if child == 0:
             os._exit(0 if op(mx.nd.ones(3)).asnumpy().sum() == 6 else 1)
         assert os.waitpid(child, 0)[1] == 0
-    """))
+    """)
+    )
     env = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(mx.__file__))}
     done = subprocess.run([sys.executable, str(path)], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

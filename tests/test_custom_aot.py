@@ -11,7 +11,10 @@ import mxop as mx
 from mxop import autograd, nd
 from mxop.operator import Custom, CustomRegOp, DataType
 
-COMPILER = next((c for c in (os.environ.get("CXX", "").split()[:1] or [""]) + ["c++", "g++", "clang++"] if c and shutil.which(c)), None)
+COMPILER = next(
+    (c for c in (os.environ.get("CXX", "").split()[:1] or [""]) + ["c++", "g++", "clang++"] if c and shutil.which(c)),
+    None,
+)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
 
 PLAIN = r"""
@@ -124,7 +127,9 @@ def library(folder, text, name="op"):
     path = source(folder, text, name + ".cc")
     include = os.path.join(mx.get_include(), "mxop")
     target = folder / f"{name}.so"
-    subprocess.run([COMPILER, "-std=c++17", "-shared", "-fPIC", f"-I{include}", str(path), "-o", str(target)], check=True)
+    subprocess.run(
+        [COMPILER, "-std=c++17", "-shared", "-fPIC", f"-I{include}", str(path), "-o", str(target)], check=True
+    )
     return target
 
 
@@ -183,7 +188,10 @@ def test_init_and_infer_shape(make, tmp_path):
     np.testing.assert_allclose(op(x, axis=1, keep_dim=False, scale=0.5, weights=[1, 2, 4]).asnumpy(), wanted)
     net = op(mx.sym.Variable("x"), axis=0, keep_dim=True)
     assert net.infer_shape(x=(5, 2))[1] == [(1, 2)]
-    for mode, problem in (("throw", "CustomReduceInit threw: bad mode"), ("code", "CustomReduceInit returned the error code 7")):
+    for mode, problem in (
+        ("throw", "CustomReduceInit threw: bad mode"),
+        ("code", "CustomReduceInit returned the error code 7"),
+    ):
         with pytest.raises(mx.MXNetError, match=problem):
             op(x, 0, True, mode=mode)
 
@@ -271,10 +279,10 @@ def test_a_source_is_compiled_once(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "func, problem",
     [
-        ("CustomAdd", "takes \"lib.so:Func\""),
-        ("op.so", "takes \"lib.so:Func\""),
-        (":CustomAdd", "takes \"lib.so:Func\""),
-        ("op.so:", "takes \"lib.so:Func\""),
+        ("CustomAdd", 'takes "lib.so:Func"'),
+        ("op.so", 'takes "lib.so:Func"'),
+        (":CustomAdd", 'takes "lib.so:Func"'),
+        ("op.so:", 'takes "lib.so:Func"'),
         ("missing.so:F", "there is no file 'missing.so'"),
         ("missing.cc:F", "there is no file 'missing.cc'"),
         ("op.so:Missing", "has no function 'Missing'; is it declared extern"),

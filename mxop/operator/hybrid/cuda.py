@@ -69,7 +69,11 @@ class CudaTranslator(Translator):
         return "".join(stage.text for stage in self.stages)
 
     def is_memory(self, node: ast.stmt) -> bool:
-        return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and variable_of(node.targets[0]).is_tensor
+        return (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and variable_of(node.targets[0]).is_tensor
+        )
 
     def is_prologue(self, node: ast.stmt) -> bool:
         """Tell whether a statement computes a number from shapes and attributes, so that every stage can do it again."""
@@ -77,8 +81,10 @@ class CudaTranslator(Translator):
             return False
         reads = [n for n in ast.walk(node.value) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)]
         simple = all(v.kind == "attribute" or v in self.scopes.fixed or v.is_tensor for v in names_in(node.value))
-        return variable_of(node.targets[0]) in self.scopes.fixed and simple and not any(
-            variable_of(n).is_tensor for n in reads
+        return (
+            variable_of(node.targets[0]) in self.scopes.fixed
+            and simple
+            and not any(variable_of(n).is_tensor for n in reads)
         )
 
     def stage(self, prologue: list[ast.stmt], group: list[ast.stmt]) -> None:
@@ -153,7 +159,11 @@ class CudaTranslator(Translator):
         start = bounds[0] if len(bounds) > 1 else "0"
         stop = bounds[1] if len(bounds) > 1 else bounds[0]
         step = bounds[2] if len(bounds) > 2 else "1"
-        count = f"_mx_int64({stop})" if start == "0" and step == "1" else f"_mx_count(_mx_int64({start}), _mx_int64({stop}), _mx_int64({step}))"
+        count = (
+            f"_mx_int64({stop})"
+            if start == "0" and step == "1"
+            else f"_mx_count(_mx_int64({start}), _mx_int64({stop}), _mx_int64({step}))"
+        )
         return [(loop.target.variable.unique, start, step, count)]  # type: ignore[attr-defined]
 
     def parallel_loop(self, node: ast.For, target: str, bounds: list[str]) -> None:
@@ -342,5 +352,7 @@ def _arguments(source: Any, types: Types, shapes: Shapes, inputs: Sequence[Any],
         if variable.kind == "local":
             sizes = shapes.of.get(variable)
             if sizes is None:
-                raise DeviceError(f"kernel {source.name}: the size of {variable.name!r} is not known before the kernel runs")
+                raise DeviceError(
+                    f"kernel {source.name}: the size of {variable.name!r} is not known before the kernel runs"
+                )
             yield cupy.zeros(tuple(high for _, high in sizes), dtypes.numpy_dtype(types.codes[variable]))

@@ -329,7 +329,8 @@ class _Gradient:
             for k, name in enumerate(names):
                 self.items[f"{grid.unique}[{k}]"] = name
         return [
-            (f"for {n} in range({f'{s} - 1, -1, -1' if backward else s}):", (n, s)) for n, s in zip(names, sizes, strict=True)
+            (f"for {n} in range({f'{s} - 1, -1, -1' if backward else s}):", (n, s))
+            for n, s in zip(names, sizes, strict=True)
         ]
 
     # ---- keeping values ---------------------------------------------------------------------------------------------------
@@ -337,7 +338,9 @@ class _Gradient:
         """Store a value in an element for the current iteration of all loops."""
         sizes = [size for _, size in self.loops]
         if any(size is None for size in sizes):
-            raise Underivable(f"line {key[0].lineno} overwrites what is needed, inside a loop whose bounds are not fixed")
+            raise Underivable(
+                f"line {key[0].lineno} overwrites what is needed, inside a loop whose bounds are not fixed"
+            )
         name = self.fresh("kept")
         shape = ", ".join(f"max({size}, 0)" for size in sizes) or "1"
         self.allocations.append(f"    {name} = allocate(({shape},), {dtype})")
@@ -366,8 +369,18 @@ class _Gradient:
         for variable, nodes in stores.items():
             target = target_of(nodes[0])
             same = len({unique_text(target_of(n)) for n in nodes}) == 1
-            varies = set(names_in(target.slice)) & inside if isinstance(target, ast.Subscript) else variable.node in set(ast.walk(loop))
-            if variable in self.needed and variable not in read and same and not varies and not self.hoisted & set(nodes):
+            varies = (
+                set(names_in(target.slice)) & inside
+                if isinstance(target, ast.Subscript)
+                else variable.node in set(ast.walk(loop))
+            )
+            if (
+                variable in self.needed
+                and variable not in read
+                and same
+                and not varies
+                and not self.hoisted & set(nodes)
+            ):
                 self.keep((loop, unique_text(target)), self.show(target), self.dtype(target))
                 self.before_loop.setdefault(loop, []).append(target)
                 self.hoisted |= set(nodes)
