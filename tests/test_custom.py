@@ -13,8 +13,8 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop.operator import Custom, CustomRegOp, DataType, custom_info_register
 from mxop.opdef import registry
+from mxop.operator import Custom, CustomRegOp, DataType, custom_info_register
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def info(n_in=1, n_out=1, target="CPU", *types):
     return reg.target(target).get_op_info()
 
 
-# ---- seed: square -----------------------------------------------------------------------------------------------------------
+# ---- seed: square ---------------------------------------------------------------------------------------------------
 def square(x):
     y = output_tensor(x.shape, x.dtype)
     for i0 in range(x.shape[0]):
@@ -97,7 +97,7 @@ def test_square_of_mindspores_page(as_python, monkeypatch, capsys):
     np.testing.assert_allclose(x.grad.asnumpy(), 8 * x.asnumpy())
 
 
-# ---- pyfunc -------------------------------------------------------------------------------------------------------------------
+# ---- pyfunc ---------------------------------------------------------------------------------------------------------
 def test_pyfunc():
     op = Custom(lambda x, y: x + y, lambda x, y: x, lambda x, y: x, "pyfunc")
     assert (op(nd.ones((2, 3)), nd.ones((2, 3))).asnumpy() == 2).all()
@@ -266,7 +266,7 @@ def test_arguments_that_do_not_fit(arguments, problem):
 
 @pytest.mark.parametrize("function, func_type", [(3, "pyfunc"), ("lib.so:f", "pyfunc"), (3, "hybrid"), (same, "aot")])
 def test_functions_that_do_not_fit(function, func_type):
-    with pytest.raises(mx.MXNetError, match="takes a (function|text)"):
+    with pytest.raises(mx.MXNetError, match=r"takes a (function|text)"):
         Custom(function, same, same, func_type)
 
 
@@ -295,7 +295,7 @@ def test_out():
     assert y.asnumpy().tolist() == [2, 2, 2]
 
 
-# ---- bprop --------------------------------------------------------------------------------------------------------------------
+# ---- bprop ----------------------------------------------------------------------------------------------------------
 def cube(x):
     return x**3
 
@@ -426,7 +426,7 @@ def test_numpy_in_bprop_has_no_second_derivative():
         total.backward()
 
 
-# ---- symbols ------------------------------------------------------------------------------------------------------------------
+# ---- symbols --------------------------------------------------------------------------------------------------------
 def test_symbols():
     op = Custom(cube, same, same, "pyfunc", bprop=cube_bprop)
     net = op(mx.sym.Variable("x") * 2, name="mine") + 1
@@ -499,7 +499,7 @@ def test_inside_a_composite():
     registry.unregister("test_custom_twice")
 
 
-# ---- infos --------------------------------------------------------------------------------------------------------------------
+# ---- infos ----------------------------------------------------------------------------------------------------------
 def test_info_as_a_dict():
     found = (CustomRegOp("op").fusion_type("ELEMWISE").input(0, "x", "required", shape="all").input(1, "y", "optional")
              .output(0, "z").attr("k", "required", "int", default_value="3").attr("f", "optional", "listFloat", value=[1.0])
@@ -518,9 +518,23 @@ def test_info_as_a_dict():
     assert json.loads(json.dumps(found))["op_name"] == "op"
 
 
-@pytest.mark.parametrize("dtype", "BOOL I8 U8 I16 U16 I32 U32 I64 U64 F16 F32 F64 C64 C128 None".split())
+@pytest.mark.parametrize(
+    "dtype", ["BOOL", "I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "F16", "F32", "F64", "C64", "C128", "None"]
+)
 def test_every_data_type(dtype):
-    for layout in "None Default NCHW NHWC HWCN NDHWC NCDHW ChannelLast 5HD FracZ FracNZ".split():
+    for layout in [
+        "None",
+        "Default",
+        "NCHW",
+        "NHWC",
+        "HWCN",
+        "NDHWC",
+        "NCDHW",
+        "ChannelLast",
+        "5HD",
+        "FracZ",
+        "FracNZ",
+    ]:
         pair = getattr(DataType, f"{dtype}_{layout}")
         assert len(pair) == 2 and all(isinstance(p, str) for p in pair)
     assert (
@@ -702,7 +716,7 @@ def test_shapes_of_attributes():
     assert op(mx.sym.Variable("x"), n=2).infer_shape(x=(5,))[1] == [(10,)]
 
 
-# ---- where and when -----------------------------------------------------------------------------------------------------------
+# ---- where and when -------------------------------------------------------------------------------------------------
 def test_many_threads():
     op, problems = Custom(lambda x: x + 1, same, same, "pyfunc", bprop=lambda x, out, dout: (dout,)), []
 
@@ -761,3 +775,27 @@ def test_autograd_inside_the_function():
         y = op(x)
     y.backward()
     assert y.asnumpy().tolist() == [2, 4] and x.grad.asnumpy().tolist() == [2, 2]
+
+
+# ---- the checks that every operator passes ---------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["pyfunc", "hybrid"])
+def test_check_op(kind):
+    from mxop.records import record
+
+    def product_by_loops(x, y):
+        z = output_tensor(x.shape, x.dtype)
+        for arg in grid(x.shape):
+            z[arg] = x[arg] * y[arg] + x[arg]
+        return z
+
+    if kind == "hybrid":
+        pytest.importorskip("numba")
+        op = Custom(product_by_loops)  # its gradient is derived
+    else:
+        op = Custom(lambda x, y: x * y + x, lambda x, y: x, lambda x, y: x, "pyfunc",
+                    bprop=lambda x, y, out, dout: (dout * (y + 1), dout * x))  # fmt: skip
+    op(mx.sym.Variable("x"), mx.sym.Variable("y"))  # registers it
+    name = op.operator(2).name
+    record(name, lambda x, y: x * y + x, dtypes="f")
+    done = mx.test_utils.check_op(name, orders=2)["checks"]
+    assert done["req"] and done["strides"] and done["gradient"] and done["executor"]

@@ -138,9 +138,10 @@ def first(a, b):
 
 
 def reduce_info():
-    return (CustomRegOp("reduce").input(0, "x").output(0, "y").attr("axis", "required", "int").attr("keep_dim", "required", "bool")
-            .attr("scale", "optional", "float").attr("weights", "optional", "listFloat").attr("mode", "optional", "str")
-            .dtype_format(DataType.F32_Default, DataType.F32_Default).target("CPU").get_op_info())  # fmt: skip
+    reg = CustomRegOp("reduce").input(0, "x").output(0, "y").attr("axis", "required", "int")
+    reg.attr("keep_dim", "required", "bool").attr("scale", "optional", "float")
+    reg.attr("weights", "optional", "listFloat").attr("mode", "optional", "str")
+    return reg.dtype_format(DataType.F32_Default, DataType.F32_Default).target("CPU").get_op_info()
 
 
 @pytest.mark.parametrize("make", [source, library], ids=["source", "library"])
@@ -303,7 +304,7 @@ def test_what_cannot_be_loaded(func, problem, tmp_path, monkeypatch):
 def test_cuda_sources_say_what_is_missing(tmp_path, monkeypatch):
     path = source(tmp_path, PLAIN, "op.cu")
     monkeypatch.setattr(shutil, "which", lambda name, *a, **k: None)
-    with pytest.raises(mx.errors.DeviceError, match="op.cu needs CUDA's compiler nvcc"):
+    with pytest.raises(mx.errors.DeviceError, match=r"op\.cu needs CUDA's compiler nvcc"):
         Custom(f"{path}:CustomAdd", first, first, "aot")
 
 
@@ -325,5 +326,5 @@ def test_without_a_compiler(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name, *a, **k: None)
     monkeypatch.delenv("CXX", raising=False)
     assert Custom(f"{plain}:CustomAdd", first, first, "aot")(nd.ones(1), nd.ones(1)).asscalar() == 2
-    with pytest.raises(mx.errors.DeviceError, match="calling its Init and InferShape.*no C\\+\\+ compiler"):
+    with pytest.raises(mx.errors.DeviceError, match=r"calling its Init and InferShape.*no C\+\+ compiler"):
         Custom(f"{reduce}:CustomReduce", None, lambda t: t, "aot", reg_info=reduce_info())

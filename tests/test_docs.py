@@ -19,6 +19,7 @@ from mxop.opdef import registry
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [p for p in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))) if p.exists()]
+NEEDS = {"custom_mindspore.md": "numba"}  # optional packages that examples of pages need
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -86,6 +87,8 @@ def blocks(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_examples_of_pages(page, registry_restored):
     """The blocks of a page are one program, in their order."""
+    if page.name in NEEDS:
+        pytest.importorskip(NEEDS[page.name])
     namespace = {"mx": mx, "np": np, "__name__": f"mxop_page_{page.stem}"}
     for language, text in blocks(page):
         assert language in ("python", "pycon", "sh", ""), f"{page.name}: {language}"

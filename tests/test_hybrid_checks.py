@@ -318,7 +318,7 @@ def test_returns(ending, pattern, tmp_path):
 @pytest.mark.parametrize("signature", ["*x", "x, **k", "x, *, k", "x=1", "x, /"])
 def test_signatures(signature, tmp_path):
     text = f"def f({signature}):\n    y = output_tensor((2,), 'float32')\n    return y\n"
-    with pytest.raises(HybridError, match="plain positional|no defaults"):
+    with pytest.raises(HybridError, match=r"plain positional|no defaults"):
         kernel(from_file(text, tmp_path))
 
 
@@ -355,8 +355,10 @@ FINE = [
     "for i in {w}(n):\n        t = 0.0\n        for j in range(n):\n            t += x[j]\n        y[i] = t",
     "for i in {w}(n):\n        for j in range(2):\n            y[i * 2 + j] = x[i]",
     "for i in {w}(n):\n        for j in range(m):\n            y[j + m * i] = x[i]",
-    "for i in {w}(n):\n        for j in range(m):\n            for k in range(3):\n                y[(i * m + j) * 3 + k] = x[i]",
-    "for i in {w}(n):\n        w = allocate((3,), x.dtype)\n        for j in range(3):\n            w[j] = x[i]\n        y[i] = w[0]",
+    "for i in {w}(n):\n        for j in range(m):\n            for k in range(3):\n"
+    "                y[(i * m + j) * 3 + k] = x[i]",
+    "for i in {w}(n):\n        w = allocate((3,), x.dtype)\n        for j in range(3):\n"
+    "            w[j] = x[i]\n        y[i] = w[0]",
     "for i in {w}(n):\n        y[n - i] = x[i]",
 ]
 BODY = (

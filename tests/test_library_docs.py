@@ -22,7 +22,7 @@ def test_the_page_about_libraries(library, tmp_path, monkeypatch):  # noqa: F811
             session = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)
             session.globs = {"mx": mx}
             for example in session.examples:
-                example.options.update({flag: True for flag in (doctest.NORMALIZE_WHITESPACE, doctest.ELLIPSIS)})
+                example.options.update(dict.fromkeys((doctest.NORMALIZE_WHITESPACE, doctest.ELLIPSIS), True))
             run_examples([session], PAGE.name, session.globs)
             sessions += 1
     assert files == 2 and sessions == 3 and FLAGS

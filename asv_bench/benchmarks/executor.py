@@ -75,3 +75,26 @@ class Network:
 
     def time_bind(self):
         network().simple_bind(mx.cpu(), grad_req="write", x=(64, 128))
+
+
+class LargeGraph:
+    """Passes over, and binding of, a chain of elementwise operators."""
+
+    params = ([1_000, 10_000],)
+    param_names = ("nodes",)
+    timeout = 120
+
+    def setup(self, n):
+        s = mx.sym.Variable("x")
+        for k in range(n):
+            s = (s * 1.01, s + 0.1, mx.sym.sin(s))[k % 3]
+        self.symbol = s
+
+    def time_passes(self, n):
+        self.symbol.optimize(x=(8,))
+
+    def time_bind(self, n):
+        self.symbol.simple_bind(mx.cpu(), grad_req="null", x=(8,))
+
+    def time_bind_with_gradient(self, n):
+        self.symbol.simple_bind(mx.cpu(), grad_req="write", x=(8,))

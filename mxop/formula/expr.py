@@ -8,6 +8,7 @@ Imports nothing but the primitive table (lazily, for operators).
 from __future__ import annotations
 
 import itertools
+import operator
 import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -97,7 +98,7 @@ class Expr:
 
 def _intern(kind: str, label: Any, args: tuple[Expr, ...], real: bool) -> Expr:
     # repr keeps 0.0 and -0.0, and NaN with itself, apart from other constants
-    key = (kind, repr(label), tuple(a.uid for a in args), real)
+    key = (kind, repr(label) if kind == CONST else label, tuple([a.uid for a in args]), real)
     node = _interned.get(key)
     if node is None:
         node = Expr(kind, label, args, real)
@@ -167,8 +168,7 @@ def leaves(roots: Iterable[Expr]) -> Iterator[Expr]:
 
 def substitute(roots: Iterable[Expr], replace: dict[Expr, Expr]) -> list[Expr]:
     """Rebuild `roots` with every node that is a key of `replace` exchanged for its value."""
-    roots = list(roots)
-    built: dict[int, Expr] = {}
+    built: dict[int, Expr] = {old.uid: new for old, new in replace.items()}
 
     def rebuild(node: Expr) -> Expr:
         stack = [node]
@@ -176,15 +176,14 @@ def substitute(roots: Iterable[Expr], replace: dict[Expr, Expr]) -> list[Expr]:
             top = stack[-1]
             if top.uid in built:
                 stack.pop()
-            elif top in replace:
-                built[top.uid] = replace[top]
-            else:
-                missing = [a for a in top.args if a.uid not in built]
-                if missing:
-                    stack.extend(missing)
-                    continue
-                args = tuple(built[a.uid] for a in top.args)
-                built[top.uid] = top if not args else call(top.label, *args)
+                continue
+            missing = [a for a in top.args if a.uid not in built]
+            if missing:
+                stack.extend(missing)
+                continue
+            args = [built[a.uid] for a in top.args]
+            same = all(map(operator.is_, args, top.args))
+            built[top.uid] = top if same else call(top.label, *args)
         return built[node.uid]
 
     return [rebuild(root) for root in roots]

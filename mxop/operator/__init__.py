@@ -3,8 +3,8 @@
 May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.ndarray`.
 """
 
-from .custom_op import CustomOp, CustomOpProp, register
 from .custom import Custom
+from .custom_op import CustomOp, CustomOpProp, register
 from .hybrid import (
     HybridError,
     allocate,
@@ -27,8 +27,26 @@ from .listing import (
 from .reg_info import CustomRegOp, DataType, custom_info_register
 
 __all__ = [
-    "Custom", "CustomRegOp", "DataType", "HybridError", "allocate", "attr", "block_realize", "custom_info_register", "grid",
-    "kernel", "output_tensor", "parallel", "reduce", "serial", "vectorize",
-    "CustomOp", "CustomOpProp", "OperatorArguments", "get_all_registered_operators", "get_all_registered_operators_grouped",
-    "get_operator_arguments", "register",
+    "Custom",
+    "CustomOp",
+    "CustomOpProp",
+    "CustomRegOp",
+    "DataType",
+    "HybridError",
+    "OperatorArguments",
+    "allocate",
+    "attr",
+    "block_realize",
+    "custom_info_register",
+    "get_all_registered_operators",
+    "get_all_registered_operators_grouped",
+    "get_operator_arguments",
+    "grid",
+    "kernel",
+    "output_tensor",
+    "parallel",
+    "reduce",
+    "register",
+    "serial",
+    "vectorize",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import OpValueError
-from ..opdef.params import REQUIRED, AnyValue, Bad, Param, Shape, param_from
+from ..opdef.params import REQUIRED, Bad, Param, Shape, param_from
 
 _PLAIN: dict[str, Any] = {"int": int, "float": float, "bool": bool, "str": str, "listInt": Shape}
 _ITEMS: dict[str, type | tuple[type, ...]] = {"listFloat": (int, float), "listStr": str, "listBool": bool}
@@ -27,7 +27,7 @@ def _parameter(name: str, attr: dict[str, Any]) -> Param:
         if kind in _PLAIN:
             return param_from(attr["name"], _PLAIN[kind], default, parameters)
         parse: Callable = _parse_any if kind == "all" else _parse_list(kind)
-        found = Param(attr["name"], AnyValue, REQUIRED, default is None, (), None, kind, parse)
+        found = Param(attr["name"], object, REQUIRED, default is None, (), None, kind, parse)
         if default is not REQUIRED:
             object.__setattr__(found, "default", found.parse(default))
         return found

@@ -1,7 +1,7 @@
 """What follows from the shapes of one call: the shapes of a kernel's tensors, and whether every index stays inside them.
 
 Integers are followed as intervals. Where all indices are proven to lie inside, the kernel runs without checks; otherwise it
-runs with them, and raises IndexError as plain Python would.  Imports :mod:`.source`, :mod:`.checks`, :mod:`.races`.
+runs with them, and raises IndexError as plain Python would.  Imports :mod:`.source`, :mod:`.expressions`, :mod:`.races`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from .checks import constant, index_items
+from .expressions import constant, index_items
 from .races import word_of
 from .source import Source, Variable
 

@@ -170,8 +170,8 @@ class Compiled:
         key = (threads, checked)
         found = self._forms.get(key)
         if found is None:
+            numba = require_numba(self.source.name)
             with _lock:
-                numba = require_numba(self.source.name)
                 options: dict[str, Any] = {"parallel": _PARALLEL} if threads else {}
                 function = _define(self.source.name, self._texts[checked])
                 found = self._forms[key] = numba.njit(function, error_model="numpy", nogil=True, **options)

@@ -1,8 +1,8 @@
 """Kernels on the GPU, through cupyx.jit: one CUDA kernel for each statement of the function's own block.
 
 A loop whose iterations are independent runs on the grid, together with such loops directly inside it; ``parallel`` and
-``vectorize`` promise that, of ``range`` and ``grid`` it is found out, ``serial`` and ``reduce`` run in order.  Everything else is
-done by one thread.  Imports :mod:`.translate`, :mod:`.races`; CuPy when a kernel runs.
+``vectorize`` promise that, of ``range`` and ``grid`` it is found out, ``serial`` and ``reduce`` run in order.  Everything
+else is done by one thread.  Imports :mod:`.translate`, :mod:`.races`; CuPy when a kernel runs.
 """
 
 from __future__ import annotations

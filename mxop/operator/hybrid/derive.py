@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from .checks import OPERATORS, constant, index_items
+from .expressions import OPERATORS, constant, index_items
 from .flow import Scopes, assignments, strip, target_of, variable_of
 from .races import names_in, unique_text, word_of
 from .rules import Puller
@@ -401,10 +401,9 @@ class _Gradient:
 
 def _accumulation(target: ast.expr, value: ast.expr) -> str | None:
     """Return the sign of ``t = t + value`` or ``t = t - value``."""
-    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
-        if unique_text(value.left) == unique_text(target):
-            return OPERATORS[type(value.op)]
-    return None
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, (ast.Add, ast.Sub)):
+        return None
+    return OPERATORS[type(value.op)] if unique_text(value.left) == unique_text(target) else None
 
 
 def _reads_elements(node: ast.expr) -> bool:

@@ -18,7 +18,7 @@ from ...errors import OpTypeError
 from . import words
 from .bounds import Shapes
 from .checks import check
-from .compiled import Compiled, require_numba
+from .compiled import Compiled
 from .races import check_races
 from .source import Source, parse, read
 from .translate import Translator
@@ -217,7 +217,6 @@ class Program:
             target[...] = wide
 
     def _compile(self, codes: tuple, ranks: tuple, attributes: Sequence[Any]) -> Compiled:
-        require_numba(self.source.name)
         types = self.types(codes, ranks, attributes)
         translated = Translator(types)
         return Compiled(self.source, translated.text, Translator(types, checked=True).text, translated.parallel)

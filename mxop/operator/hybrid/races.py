@@ -2,7 +2,7 @@
 
 The rule: of every tensor that a loop writes, one index must be the same in all places of the loop and tell its iterations
 apart: the loop's variable, ``2*i + 1``, or ``i*n + j`` where ``j`` runs through ``range(n)``.  Numbers must not be carried
-from one iteration to the next.  Imports :mod:`.source` and :mod:`.checks`.
+from one iteration to the next.  Imports :mod:`.source` and :mod:`.expressions`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .checks import constant, index_items
+from .expressions import constant, index_items
 from .source import Source, Variable
 
 #: Words whose iterations must be independent.

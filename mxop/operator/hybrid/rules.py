@@ -1,11 +1,14 @@
-"""Derivatives of the expressions of a kernel, written as statements of a kernel.  Imports :mod:`.checks`, :mod:`.source`."""
+"""Derivatives of the expressions of a kernel, written as statements of a kernel.
+
+Imports :mod:`.expressions`, :mod:`.source`.
+"""
 
 from __future__ import annotations
 
 import ast
 from typing import Any
 
-from .checks import OPERATORS
+from .expressions import OPERATORS
 
 #: Function of one argument -> its derivative, where x is the argument and f the function's value.
 DERIVATIVES = {

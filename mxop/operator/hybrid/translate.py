@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .checks import OPERATORS, index_items
+from .expressions import OPERATORS, index_items
 from .races import names_in, unique_text, word_of
 from .source import Variable
 from .types import WEAK, Types, applied, comparison, element_kind, is_integer

@@ -3,7 +3,7 @@
 A type is a NumPy dtype's name (``'float32'``, ``'bool_'``), or ``'int'``, ``'float'``, ``'bool'`` for Python's numbers, which
 take the type of the other operand.  What an operation gives is not written here: it is asked of the plain words and of
 NumPy, on samples, so the compiled kernel has the types of the plain run.
-Imports :mod:`.source`, :mod:`.checks`, :mod:`.words`.
+Imports :mod:`.source`, :mod:`.expressions`, :mod:`.words`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import MXNetError
-from .checks import COMPARISONS, OPERATORS, constant, index_items
+from .expressions import COMPARISONS, OPERATORS, constant, index_items
 from .source import Source, Variable
 from .words import CONVERTERS, FUNCTIONS, NARROW
 

@@ -1,0 +1,123 @@
+#!/usr/bin/env python
+"""Measure what is done to graphs: how long passes and binding take.
+
+    python tools/compare_graphs.py                  # everything; prints the table of figures
+    python tools/compare_graphs.py passes           # one group
+
+The table is that of ``compare.py``.  Times of this tool are of the processor, not of the clock: what else runs on the
+machine matters less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from compare import Row, machine, mx, show
+
+from mxop.graph import Graph, Known, Node  # isort: skip  (compare sets the number of threads first)
+from mxop.graph.passes import run_passes, selected
+
+UNARY = ("sin", "tanh", "sigmoid", "square", "arctan", "softsign")
+BINARY = ("elemwise_add", "elemwise_mul", "elemwise_sub", "_maximum", "_hypot")
+
+
+# ---- graphs ----------------------------------------------------------------------------------------------------------
+def chain(n: int, seed: int = 0) -> Any:
+    """Return a chain of `n` elementwise operators, some of them with numbers; its pieces are alike."""
+    s = mx.sym.Variable("x")
+    for k in range(n):
+        s = (s * 1.01, s + 0.1, getattr(mx.sym, UNARY[k // 3 % len(UNARY)])(s))[k % 3]
+    return s
+
+
+def tangle(n: int, seed: int = 0) -> Any:
+    """Return a graph of `n` elementwise operators of which no two pieces are alike."""
+    draw = random.Random(seed)
+    values = [mx.sym.Variable("x"), mx.sym.Variable("y")]
+    for _ in range(n):
+        kind = draw.random()
+        if kind < 0.4:
+            new = getattr(mx.sym._internal, draw.choice(BINARY))(values[-1], draw.choice(values[-40:]))
+        else:
+            new = values[-1] * draw.random() if kind < 0.6 else getattr(mx.sym, draw.choice(UNARY))(values[-1])
+        values.append(new)
+    return values[-1]
+
+
+# ---- time ------------------------------------------------------------------------------------------------------------
+def seconds(works: Iterable[Callable[[], Any]]) -> float:
+    """Return the median of processor time; garbage is collected before, and as always meanwhile."""
+    found = []
+    for work in works:
+        gc.collect()
+        start = time.process_time()
+        kept = work()
+        found.append(time.process_time() - start)
+        del kept
+    return statistics.median(found)
+
+
+def all_passes(symbol: Any) -> Callable[[], Any]:
+    """Return the work of inferring a graph and running every pass of an executor over it, verifier included."""
+    graph = Graph(symbol._entries)
+    given: dict[Node, tuple] = dict.fromkeys(graph.variables, ((8,), 0))
+    chosen = [p for p in selected() if p.stage != "plan"]
+    return lambda: run_passes(graph, Known.solve(graph, given), chosen)
+
+
+def bound(symbol: Any, request: str) -> Callable[[], Any]:
+    """Return the work of binding a symbol to arrays of eight elements."""
+    shapes = dict.fromkeys(symbol.list_arguments(), (8,))
+    return lambda: symbol.simple_bind(mx.cpu(), request, **shapes)
+
+
+def passes() -> list[Row]:
+    """Passes and binding of graphs of 1,000, 10,000 and 100,000 nodes."""
+    sizes = (1_000, 10_000, 100_000)
+    rows = []
+    for name, make in (("chain", chain), ("tangle", tangle)):
+        series: dict[str, list[float]] = {"passes": [], "bind": [], "bind with gradient": []}
+        for n in sizes:
+            symbols = [make(n, seed) for seed in range(3 if n < sizes[-1] else 1)]  # each one new to all caches
+            series["passes"].append(seconds(map(all_passes, symbols)))
+            series["bind"].append(seconds(bound(s, "null") for s in symbols))
+            series["bind with gradient"].append(seconds(bound(s, "write") for s in symbols))
+        for what, found in series.items():
+            most = 2.0 if what == "passes" else float("inf")
+            text = f"{what}, {name} of 10,000 nodes"
+            rows.append(Row("passes", text, f"<= {most:g}" if most < 1e9 else "", found[1], found[1] <= most,
+                            f"1,000: {found[0]:.3g} s, 100,000: {found[2]:.3g} s", unit="s"))  # fmt: skip
+            growth = found[2] / found[1]
+            rows.append(Row("passes", f"{what}, {name}: from 10,000 nodes to 100,000", "<= 15", growth, growth <= 15,
+                            "10 is linear"))  # fmt: skip
+    return rows
+
+
+GROUPS: dict[str, Callable[[], list[Row]]] = {"passes": passes}
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("groups", nargs="*", default=list(GROUPS), choices=[*GROUPS, []], metavar="group",
+                        help=f"of {', '.join(GROUPS)}; all by default")  # fmt: skip
+    given = parser.parse_args()
+    about = machine()
+    print(f"{about['cpu']}, {about['threads']} threads, instruction set {about['instruction_set']}")
+    found = []
+    for group in given.groups:
+        for row in GROUPS[group]():
+            found.append(row)
+            print(show(row), flush=True)
+    short = [row for row in found if row.bound and not row.ok]
+    print(f"{sum(bool(row.bound) for row in found)} figures, {len(short)} short")
+
+
+if __name__ == "__main__":
+    main()
