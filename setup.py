@@ -43,6 +43,8 @@ MODULES = {
     "mxop._core.external": "mxop/_core/external.pyx",
     "mxop._core.native_host": "mxop/_core/native_host.pyx",
     "mxop._core.native": "mxop/_core/native.pyx",
+    "mxop._core.native_infer": "mxop/_core/native_infer.pyx",
+    "mxop._core.native_prepared": "mxop/_core/native_prepared.pyx",
     "mxop._core.native_graph": "mxop/_core/native_graph.pyx",
     "mxop._core.native_library": "mxop/_core/native_library.pyx",
     "mxop._core.call": "mxop/_core/call.pyx",

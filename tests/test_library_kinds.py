@@ -136,6 +136,35 @@ def test_gradients_of_gradients(name):
     np.testing.assert_allclose(bound.grad_dict["x"].asnumpy(), 3 * x**2)
 
 
+def test_bound_calls_fail_and_go_on():
+    x = x3()
+    executor = mx.sym.lib_bad(mx.sym.Variable("x"), forward="throw").bind(mx.cpu(), {"x": x})
+    for _ in range(3):
+        with pytest.raises(mx.MXNetError, match=r"lib_bad.*thrown by the library"):
+            executor.forward()
+    data = mx.sym.Variable("x")
+    both = mx.sym.lib_sum(data, data, scale=3, name="s")  # one array as both inputs
+    grad = mx.nd.ones((3,))
+    executor = both.bind(mx.cpu(), {"x": x}, {"x": grad}, {"x": "add"})
+    for turn in range(1, 4):
+        assert executor.forward(is_train=True)[0].asnumpy().tolist() == [6, 12, 18]
+        executor.backward(mx.nd.ones((3,)))
+        assert grad.asnumpy().tolist() == [1 + 6 * turn] * 3
+    x[:] = 2  # the arrays stay the same, what is in them does not
+    assert executor.forward()[0].asnumpy().tolist() == [12] * 3
+    strided = mx.nd.array([[1, 9], [2, 9], [3, 9]])[:, 0]
+    assert both.bind(mx.cpu(), {"x": strided}).forward()[0].asnumpy().tolist() == [6, 12, 18]
+
+
+def test_recorded_calls_keep_their_own_state():
+    x = mx.nd.array([[1, 9], [-2, 9], [3, 9]])
+    x.attach_grad()
+    with mx.autograd.record():
+        outs = [mx.nd.lib_sum(x[:, 0], x[:, 0], scale=k) for k in (1, 2, 3)]  # strided inputs
+    mx.autograd.backward(outs)
+    assert x.grad.asnumpy().tolist() == [[12, 0]] * 3
+
+
 def test_the_end_of_the_chain_is_told():
     v = x3()
     v.attach_grad()

@@ -75,6 +75,19 @@ def test_each_thread_gets_its_own_messages(library):  # noqa: F811
     in_threads(8, work)
 
 
+def test_threads_that_share_an_executor(library):  # noqa: F811
+    library("kinds_lib.cc")
+    x = mx.nd.ones((50, 50))
+    executor = mx.sym.lib_sum(mx.sym.Variable("a"), mx.sym.Variable("b"), scale=2).bind(mx.cpu(), {"a": x, "b": x})
+
+    def work(k):
+        for _ in range(200):
+            executor.forward()  # all write the same elements, so only the end counts
+
+    in_threads(8, work)
+    assert (executor.outputs[0].asnumpy() == 4).all()
+
+
 def test_the_interpreter_lock_is_free_during_a_call(library):  # noqa: F811
     library("""#include "lib_api.h"
     #include <chrono>

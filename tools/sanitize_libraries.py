@@ -50,6 +50,14 @@ def instrumented(folder: Path) -> Path:
     return tree
 
 
+def compiler(folder: Path) -> str:
+    """Return a compiler that runs without the sanitizers itself, which are loaded before everything else."""
+    script = folder / "c++"
+    script.write_text(f'#!/bin/sh\nunset LD_PRELOAD\nexec {os.environ.get("CXX", "g++")} "$@"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
 def main() -> int:
     """Build, run, and return pytest's exit status."""
     preload = runtime()
@@ -57,7 +65,7 @@ def main() -> int:
         tree = instrumented(Path(folder))
         environment = dict(
             os.environ, LD_PRELOAD=preload, PYTHONPATH=str(tree), PYTHONMALLOC="malloc", MXOP_TEST_SANITIZE=FLAGS,
-            MXOP_CACHE_DIR=str(Path(folder) / "cache"), UBSAN_OPTIONS="print_stacktrace=1",
+            CXX=compiler(Path(folder)), MXOP_CACHE_DIR=str(Path(folder) / "cache"), UBSAN_OPTIONS="print_stacktrace=1",
             # Python's own memory lives until the end, so leaks are for tests to measure; some tests ask for too much memory
             ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=1",
         )  # fmt: skip

@@ -1,4 +1,6 @@
-from mxop._core.abi cimport MXOPOperator, MXOPRun, MXOPTensor
+from libc.stdint cimport int64_t
+
+from mxop._core.abi cimport MXOPOperator, MXOPRun, MXOPShape, MXOPTensor
 from mxop._core.array cimport Array
 from mxop._core.native_host cimport Memory
 
@@ -6,6 +8,8 @@ cdef class NativeOp
 cdef class Bound
 
 cdef NativeOp native_op(const MXOPOperator* given, str library)
+cdef object failed_call(NativeOp native, str what)
+cdef int put_shapes(list values, int64_t* dims, MXOPShape* shapes) except -1
 
 # A library's operator.
 cdef class NativeOp:
@@ -37,6 +41,7 @@ cdef class Frame:
     cdef Memory memory
     cdef list gpu_memory
     cdef int fill(self, int k, Array a) except -1
+    cdef void renew(self) noexcept
 
 # An operator with its parameters.
 cdef class Bound:
@@ -46,13 +51,17 @@ cdef class Bound:
     cdef readonly int n_inputs, n_outputs
     cdef readonly tuple mutated
     cdef public bint dense              # whether the library said that dense arrays will do
+    cdef bint stateful
     cdef bint direct                    # whether calls may take the short way
     cdef list plans
     cdef Plan plan                      # the one that fitted last
     cdef Frame forward, backward        # frames that wait
-    cdef object run_direct(self, tuple inputs)
-    cdef int find_plan(self, tuple inputs) except -1
+    cdef bint on_cpu(self, bint backward) noexcept
+    cdef object run_direct(self, tuple inputs, tuple given)
+    cdef Plan find_plan(self, tuple inputs)
     cdef Frame take(self, bint backward)
+    cdef int begin(self, Frame frame, list inputs, list outputs) except -1
+    cdef int launch(self, Frame frame, object state, bint training) except -1
     cdef int execute(self, Frame frame, object state, bint training) except -1
 
 cdef class State:

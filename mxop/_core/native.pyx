@@ -2,7 +2,7 @@
 
 What is the same from call to call is made once: the parameters (:class:`Bound`), the shapes and types that were inferred
 (:class:`Plan`) and the C structures (:class:`Frame`).  Everything that a library returns is checked before it is used.
-May import :mod:`.array`, :mod:`.record`, :mod:`.native_host`.
+May import :mod:`.array`, :mod:`.external`, :mod:`.record`, :mod:`.transfer`, :mod:`.native_host`.
 """
 cimport cython
 from cpython.object cimport PyObject
@@ -15,9 +15,11 @@ from mxop._core.abi cimport (
     MXOP_RUN_TRAINING, MXOP_STATE_CPU, MXOP_STATE_GPU, MXOP_SUBGRAPH, MXOPAttr, MXOPOperator, MXOPRun,
     MXOPShape, MXOPTensor,
 )
-from mxop._core.array cimport Array, alloc, alloc_like, read_pointer, write_pointer
+from mxop._core.array cimport Array, alloc, read_pointer, write_pointer
+from mxop._core.external cimport fresh_like
 from mxop._core.native_host cimport copy_table, failure, free_memory, seed_of, table_text
 from mxop._core.record cimport any_node, is_recording, is_training, record_general
+from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.interp cimport MAX_DIMS
 
 from mxop import dtypes
@@ -28,6 +30,11 @@ cdef enum:
     PLANS = 8
 
 cdef uint64_t _version = 0      # of tensors: no two calls share one
+
+
+cdef void new_version() noexcept:
+    global _version
+    _version += 1
 
 
 # ---- operators ------------------------------------------------------------------------------------------------------------------
@@ -108,6 +115,7 @@ cdef class NativeOp:
         """Run a plain call; None means that it is not one."""
         cdef Bound bound = self.plain
         cdef object a
+        cdef bint plain = True
         if kwargs:
             bound = self.bound_of(kwargs)
         elif bound is None:
@@ -115,9 +123,12 @@ cdef class NativeOp:
         if bound is None or not bound.direct or len(args) != bound.n_inputs:
             return None
         for a in args:
-            if not isinstance(a, Array) or (<Array>a).gpu is not None or not (<Array>a).contiguous:
+            if not isinstance(a, Array) or (<Array>a).gpu is not None:
                 return None
-        return bound.run_direct(args)
+            plain = plain and (<Array>a).contiguous
+        if plain:
+            return bound.run_direct(args, args)
+        return bound.run_direct(tuple([a if (<Array>a).contiguous else contiguous_copy(<Array>a) for a in args]), args)
 
 
 # ---- plans ----------------------------------------------------------------------------------------------------------------------
@@ -207,6 +218,14 @@ cdef class Frame:
         return 0
 
 
+    cdef void renew(self) noexcept:
+        """Say that the elements of all arrays may have changed."""
+        cdef int k
+        new_version()
+        for k in range(self.run.n_inputs + self.run.n_outputs):
+            self.tensors[k].version = _version
+
+
 # ---- operators with parameters --------------------------------------------------------------------------------------------------
 
 
@@ -244,8 +263,8 @@ cdef Bound bind(NativeOp native, object attrs):
                          f"{n_outputs} outputs; expected 0 to {MANY} inputs and 1 to {MANY} outputs")
     made.n_inputs, made.n_outputs = n_inputs, n_outputs
     made.mutated = made.find_mutated()
-    made.direct = (native.table.functions & MXOP_FORWARD_CPU and not native.stateful and not made.mutated
-                   and n_inputs > 0 and not native.is_subgraph)
+    made.stateful = native.stateful
+    made.direct = made.on_cpu(False) and not made.mutated and n_inputs > 0 and not native.is_subgraph
     return made
 
 
@@ -281,25 +300,7 @@ cdef class Bound:
                              f"inputs, {found}; expected different positions below {self.n_inputs}")
         return tuple(found)
 
-    # ---- inference ------------------------------------------------------------------------------------------------------
-    def infer_codes(self, bint storage, list ins, list outs):
-        """Let the library complete types (or storage types); None when it cannot tell yet."""
-        cdef int n_in = len(ins), n_out = len(outs), k, failed
-        cdef int32_t* codes = <int32_t*>calloc(n_in + n_out + 1, sizeof(int32_t))
-        if codes == NULL:
-            raise MemoryError()
-        try:
-            for k in range(n_in + n_out):
-                codes[k] = ins[k] if k < n_in else outs[k - n_in]
-            with nogil:
-                failed = (self.native.table.infer_storage if storage else self.native.table.infer_type)(
-                    self.native.given, self.handle, n_in, codes, n_out, codes + n_in)
-            if failed:
-                return self.cannot_tell("inferring storage types" if storage else "inferring types", -1 not in ins)
-            return [codes[k] for k in range(n_in)], [codes[n_in + k] for k in range(n_out)]
-        finally:
-            free(codes)
-
+    # ---- what the library says -------------------------------------------------------------------------------------------
     @property
     def has_infer_type(self):
         return self.native.table.infer_type != NULL
@@ -311,53 +312,6 @@ cdef class Bound:
     @property
     def has_infer_storage(self):
         return self.native.table.infer_storage != NULL
-
-    def infer_shapes(self, list ins, list outs):
-        """Let the library complete shapes, None where not known; None when it cannot tell yet."""
-        cdef int n_in = len(ins), n_out = len(outs), n = len(ins) + len(outs), failed
-        cdef int64_t* dims = <int64_t*>calloc(n * MAX_DIMS + 1, sizeof(int64_t))
-        cdef MXOPShape* shapes = <MXOPShape*>calloc(n + 1, sizeof(MXOPShape))
-        try:
-            if dims == NULL or shapes == NULL:
-                raise MemoryError()
-            put_shapes([*ins, *outs], dims, shapes)
-            with nogil:
-                failed = self.native.table.infer_shape(self.native.given, self.handle, n_in, shapes, n_out,
-                                                       shapes + n_in)
-            if failed:
-                return self.cannot_tell("inferring shapes", all([s is not None and None not in s for s in ins]))
-            found = self.get_shapes(n, <Py_ssize_t>dims, <Py_ssize_t>shapes)
-            return found[:n_in], found[n_in:]
-        finally:
-            free(dims)
-            free(shapes)
-
-    def cannot_tell(self, str what, bint complete):
-        """A library that fails when it knows all inputs means it; otherwise it may lack one."""
-        error = failed_call(self.native, what)
-        if complete:
-            raise error
-
-    def get_shapes(self, int n, Py_ssize_t dims_at, Py_ssize_t shapes_at):
-        """Read the shapes that the library left, and refuse what cannot be one."""
-        cdef MXOPShape* shapes = <MXOPShape*>shapes_at
-        cdef int64_t* dims
-        cdef int k, i
-        cdef list result = []
-        for k in range(n):
-            if shapes[k].ndim == -1:
-                result.append(None)
-                continue
-            dims = shapes[k].dims
-            if not 0 <= shapes[k].ndim <= MAX_DIMS or <Py_ssize_t>dims != dims_at + k * MAX_DIMS * sizeof(int64_t):
-                raise MXNetError(f"operator {self.native.name} of library {self.native.library} inferred a shape of "
-                                 f"{shapes[k].ndim} dimensions; at most {MAX_DIMS} are supported")
-            found = tuple([dims[i] if dims[i] != -1 else None for i in range(shapes[k].ndim)])
-            if any([d is not None and not 0 <= d < 1 << 56 for d in found]):
-                raise MXNetError(f"operator {self.native.name} of library {self.native.library} inferred the shape "
-                                 f"{found}; expected dimensions of 0 and up")
-            result.append(found)
-        return result
 
     # ---- calls ----------------------------------------------------------------------------------------------------------
     def make_state(self, list inputs):
@@ -403,20 +357,34 @@ cdef class Bound:
     def run_backward(self, object state, bint is_train, list heads, list inputs, list outputs, list grads):
         """Run backward on arrays in C order; a gradient that is None is computed and dropped."""
         cdef Frame frame = self.take(True)
-        given = [*heads, *inputs, *outputs]
-        wanted = [alloc_like(<Array?>i) if g is None else g for g, i in zip(grads, inputs)]
-        if any([(<Array?>a).gpu is not None for a in inputs]):
-            wanted = [i.copy() if g is None else g for g, i in zip(grads, inputs)]
+        cdef list given = heads + inputs + outputs
+        cdef list wanted = [fresh_like(<Array?>i, False) if g is None else g for g, i in zip(grads, inputs)]
         self.check_arrays(given, wanted, 2 * self.n_outputs + self.n_inputs, self.n_inputs)
         self.check_device(self.begin(frame, given, wanted), MXOP_BACKWARD_CPU, MXOP_BACKWARD_GPU, "backward")
         self.execute(frame, state, is_train)
 
-    def begin(self, Frame frame, list inputs, list outputs):
+    def gradients(self, object state, list heads, list inputs, list outputs):
+        """Return the gradients of all inputs at once; None when the general way must be taken."""
+        cdef Array a
+        cdef list grads
+        if is_recording() or not self.on_cpu(True):
+            return None
+        for a in heads + inputs + outputs:
+            if not a.contiguous or a.gpu is not None:
+                return None
+        grads = [fresh_like(<Array>i, False) for i in inputs]
+        self.run_backward(state, is_training(), heads, inputs, outputs, grads)
+        return grads
+
+    cdef bint on_cpu(self, bint backward) noexcept:
+        """Tell whether there is a function for the CPU."""
+        return (self.native.table.functions & (MXOP_BACKWARD_CPU if backward else MXOP_FORWARD_CPU)) != 0
+
+    cdef int begin(self, Frame frame, list inputs, list outputs) except -1:
         """Describe the arrays of a run; return the device."""
-        global _version
         cdef int k = 0
         cdef Array a
-        _version += 1
+        new_version()
         for a in inputs:
             frame.fill(k, a)
             k += 1
@@ -461,8 +429,8 @@ cdef class Bound:
         found.next = None
         return found
 
-    cdef int execute(self, Frame frame, object state, bint training) except -1:
-        """Run a frame that is filled, and put it back."""
+    cdef int launch(self, Frame frame, object state, bint training) except -1:
+        """Run a frame that is filled."""
         cdef bint backward = frame.run.n_inputs != self.n_inputs
         cdef const MXOPOperator* op = self.native.given
         cdef void* handle = self.handle
@@ -476,73 +444,72 @@ cdef class Bound:
             failed = function(op, handle, &frame.run)
         if frame.memory.chunks != NULL:
             free_memory(&frame.memory)
-        frame.gpu_memory, frame.memory.gpu = None, NULL
-        if backward:
-            frame.next, self.backward = self.backward, frame
-        else:
-            frame.next, self.forward = self.forward, frame
+        if frame.gpu_memory is not None:
+            frame.gpu_memory, frame.memory.gpu = None, NULL
         if failed:
             raise failed_call(self.native, "its backward function" if backward else "its forward function")
         return 0
 
-    cdef int find_plan(self, tuple inputs) except -1:
-        """Find, or make, the plan of a call."""
+    cdef int execute(self, Frame frame, object state, bint training) except -1:
+        """Run a frame that is filled, and put it back."""
+        self.launch(frame, state, training)
+        if frame.run.n_inputs != self.n_inputs:
+            frame.next, self.backward = self.backward, frame
+        else:
+            frame.next, self.forward = self.forward, frame
+        return 0
+
+    cdef Plan find_plan(self, tuple inputs):
+        """Find, or make, the plan of a call.  Other threads may do so at the same time."""
         cdef Plan plan
         cdef Array a
         for plan in self.plans:
             if plan.fits(inputs):
                 self.plan = plan
-                return 0
+                return plan
         shapes, types = self.native.op.infer_outputs(self.attrs, [(<Array>a).shape_tuple() for a in inputs],
                                                      [(<Array>a).dtype for a in inputs])
-        self.plan = make_plan(inputs, shapes, types)
-        self.plans.insert(0, self.plan)
-        del self.plans[PLANS:]
-        return 0
+        self.plan = plan = make_plan(inputs, shapes, types)
+        self.plans = [plan, *self.plans[:PLANS - 1]]
+        return plan
 
-    cdef object run_direct(self, tuple inputs):
-        """Run a call without state on CPU arrays in C order: infer, allocate, call, record."""
-        global _version
+    cdef object run_direct(self, tuple inputs, tuple given):
+        """Run a plain call on CPU arrays in C order: infer, allocate, call, record it as a call on what was given."""
         cdef Plan plan = self.plan
         cdef Frame frame
-        cdef Array a, first = None, result
+        cdef Array a, first, result = None
         cdef Py_ssize_t* form
-        cdef object item
-        cdef list results
+        cdef object item, state = None
+        cdef list results = None
         cdef int k = 0, i
         if plan is None or not plan.fits(inputs):
-            self.find_plan(inputs)
-            plan = self.plan
+            plan = self.find_plan(inputs)
+        if self.stateful:
+            state = self.make_state(list(inputs))
         frame = self.take(False)
-        _version += 1
+        new_version()
         form = plan.forms
+        first = <Array>inputs[0]
         for item in inputs:
             a = <Array>item
-            if first is None:
-                first = a
             frame.fill(k, a)
             form += 2 + a.ndim
             k += 1
-        frame.run.device_type, frame.run.device_id = MXOP_CPU, first.device_id
-        if plan.n_outputs == 1:
-            result = alloc(<int>form[0], form + 2, <int>form[1])
-            result.device_id = first.device_id
-            frame.fill(k, result)
-            self.execute(frame, None, is_training())
-            if is_recording() and any_node(inputs):
-                record_general(self.native.op, self.attrs, inputs, [result])
-            return result
-        results = []
+        if plan.n_outputs > 1:
+            results = []
         for i in range(plan.n_outputs):
             result = alloc(<int>form[0], form + 2, <int>form[1])
             result.device_id = first.device_id
-            results.append(result)
             frame.fill(k + i, result)
             form += 2 + form[0]
-        self.execute(frame, None, is_training())
-        if is_recording() and any_node(inputs):
-            record_general(self.native.op, self.attrs, inputs, results)
-        return results
+            if results is not None:
+                results.append(result)
+        frame.run.device_type, frame.run.device_id = MXOP_CPU, first.device_id
+        self.execute(frame, state, is_training())
+        if is_recording() and any_node(given):
+            record_general(self.native.op, self.native.op.attrs_with(self.attrs, state), given,
+                           [result] if results is None else results)
+        return result if results is None else results
 
 
 cdef int put_shapes(list values, int64_t* dims, MXOPShape* shapes) except -1:

@@ -17,6 +17,7 @@ from mxop._core.transfer cimport copy_into, overlaps, same_dims
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program
 
 from mxop import dtypes
+from mxop._core.native_prepared import native_call
 from mxop._kernels import interp
 from mxop.errors import OpTypeError, OpValueError
 from mxop.formula import compile_program
@@ -92,6 +93,9 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     cdef ExternalCall external
     cdef int ctype
     if isinstance(op, External):
+        ready = native_call(op, attrs, inputs, outputs, reqs)
+        if ready is not None:
+            return ready
         external = ExternalCall()
         external.op, external.attrs, external.inputs, external.outputs, external.reqs = op, attrs, inputs, outputs, reqs
         return external

@@ -1,6 +1,6 @@
 """A library's operator as an entry of the registry.
 
-May import :mod:`mxop._core.native` and :mod:`mxop.opdef`.
+May import :mod:`mxop._core`, :mod:`mxop.ndarray` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from .._core import native
+from .._core import native, native_infer
 from ..errors import MXNetError, OpTypeError
+from ..ndarray import NDArray
 from ..opdef import Attrs, External, infer, registry
 from ..opdef.external import ExternalBackward
 from ..opdef.params import Param
@@ -40,34 +41,34 @@ class LibraryOperator(External):
         self.needs_state = of.stateful
         of.op = self
 
-    def _bound(self, attrs: Attrs) -> native.Bound:
+    def bound_to(self, attrs: Attrs) -> native.Bound:
         """Return the operator with the parameters of a call."""
         return self.native.bind(self.plain_attrs(attrs))
 
     # ---- what a call looks like -----------------------------------------------------------------------------------------
     def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
-        count, given = self._bound(attrs).n_inputs, self.native.input_names
+        count, given = self.bound_to(attrs).n_inputs, self.native.input_names
         if len(given) == count:
             return given
         return ("data",) if count == 1 else tuple(f"data{i}" for i in range(count))
 
     def aux_names(self, attrs: Attrs) -> tuple[str, ...]:
         names = self.input_names(attrs)
-        return tuple(names[k] for k in self._bound(attrs).mutated)
+        return tuple(names[k] for k in self.bound_to(attrs).mutated)
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
-        return self._bound(attrs).n_outputs
+        return self.bound_to(attrs).n_outputs
 
     # ---- inference ------------------------------------------------------------------------------------------------------
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         names = [*self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins))]
-        bound = self._bound(attrs)
+        bound = self.bound_to(attrs)
         if not bound.has_infer_shape:
             done = infer.same_shape(self.name, names, [*ins, *outs])
             return done[: len(ins)], done[len(ins) :]
         if ins and all(shape is None for shape in (*ins, *outs)):
             return ins, outs
-        found = bound.infer_shapes(list(ins), list(outs))
+        found = native_infer.infer_shapes(bound, list(ins), list(outs))
         if found is None:  # it lacks an input
             return ins, outs
         done = self._agreed(names, [*found[0], *found[1]], [*ins, *outs])
@@ -84,13 +85,13 @@ class LibraryOperator(External):
         return result
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
-        bound = self._bound(attrs)
+        bound = self.bound_to(attrs)
         self._check_storage(bound, len(ins), len(outs))
         if not bound.has_infer_type:
             return super().infer_type(attrs, ins, outs)
         if ins and all(code == dtypes.UNKNOWN for code in (*ins, *outs)):
             return ins, outs
-        found = bound.infer_codes(False, list(ins), list(outs))
+        found = native_infer.infer_codes(bound, False, list(ins), list(outs))
         if found is None:
             return ins, outs
         names = [*self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins))]
@@ -113,19 +114,27 @@ class LibraryOperator(External):
             return
         where = f"operator {self.name} of library {self.native.library}"
         try:
-            found = bound.infer_codes(True, [0] * n_inputs, [0] * n_outputs)
+            found = native_infer.infer_codes(bound, True, [0] * n_inputs, [0] * n_outputs)
         except MXNetError as problem:
             raise MXNetError(f"{where} does not take dense arrays, and mxop has no others\n{problem}") from None
         if any(found[0]) or any(found[1]):
             raise MXNetError(f"{where} makes sparse arrays (setInferSType), and mxop has dense ones only")
         bound.dense = True
 
+    def attrs_with(self, attrs: Attrs, state: Any) -> Attrs:
+        """Return the parameters of a call that was run with a state, for the tape."""
+        if state is None:
+            return attrs
+        found = self.call_attrs(attrs)
+        found.cell.state, found.cell.made = state, True  # type: ignore[attr-defined]
+        return found
+
     # ---- a call ---------------------------------------------------------------------------------------------------------
     def make_state(self, attrs: Attrs, inputs: list) -> Any:
-        return self._bound(attrs).make_state(list(inputs))
+        return self.bound_to(attrs).make_state(list(inputs))
 
     def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:
-        self._bound(attrs).run(state, is_train, list(inputs), list(outputs))
+        self.bound_to(attrs).run(state, is_train, list(inputs), list(outputs))
 
     # ---- gradient -------------------------------------------------------------------------------------------------------
     @property
@@ -157,7 +166,11 @@ class LibraryOperator(External):
         name = self.gradient_name
         if name is None:
             if self.native.has_backward:
-                return super().grad(F, attrs, heads, inputs, outputs, needed)
+                found = self._gradients(attrs, heads, inputs, outputs)
+                if found is None:
+                    return super().grad(F, attrs, heads, inputs, outputs, needed)
+                states = self.bound_to(attrs).mutated
+                return [g if needed[k] and k not in states else None for k, g in enumerate(found)]
             raise MXNetError(f"operator {self.name} of library {self.native.library} has no gradient: it registers neither "
                              f"setBackward nor setGradient")  # fmt: skip
         op = registry.get(name)
@@ -167,18 +180,29 @@ class LibraryOperator(External):
         if len(grads) != len(inputs):
             raise MXNetError(f"operator {name} is the gradient of {self.name}, which has {len(inputs)} inputs, but gives "
                              f"{len(grads)} outputs")  # fmt: skip
-        states = self._bound(attrs).mutated
+        states = self.bound_to(attrs).mutated
         return [g if needed[k] and k not in states else None for k, g in enumerate(grads)]
+
+    def _gradients(self, attrs: Attrs, heads: list, inputs: list, outputs: list) -> list | None:
+        """Return the gradients of plain arrays, None where more is asked for: symbols, or a gradient of the gradient."""
+        if not isinstance(heads[0], NDArray):
+            return None
+        return self.bound_to(attrs).gradients(self.state_of(attrs, inputs), list(heads), list(inputs), list(outputs))
 
     def run_backward(
         self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], heads: list, inputs: list, outputs: list,
         grads: list,
     ) -> None:  # fmt: skip
-        self._bound(attrs).run_backward(state, is_train, list(heads), list(inputs), list(outputs), list(grads))
+        self.bound_to(attrs).run_backward(state, is_train, list(heads), list(inputs), list(outputs), list(grads))
 
 
 class LibraryBackward(ExternalBackward):
     """The gradient of a library's operator, computed by its backward function."""
+
+    @property
+    def gradient_of(self) -> External:
+        """The operator that it is the gradient of; executors ask for it."""
+        return self.lower
 
     def grad(
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]

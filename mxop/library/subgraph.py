@@ -32,7 +32,7 @@ class SubgraphOperator(LibraryOperator):
                              f"gives it (Symbol.optimize_for) as the parameter {JSON}")  # fmt: skip
         return inside(attrs[JSON])
 
-    def _bound(self, attrs: Attrs) -> native.Bound:
+    def bound_to(self, attrs: Attrs) -> native.Bound:
         plain = self.plain_attrs(attrs)
         found = self._bounds.get(plain)
         if found is None:

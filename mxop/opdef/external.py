@@ -127,7 +127,7 @@ class External(Operator):
 
     def plain_attrs(self, attrs: Attrs) -> Attrs:
         """Return parameters without the state of a call: what may be kept when the call is over."""
-        return getattr(attrs, "plain", attrs)
+        return attrs.plain if type(attrs) is CallAttrs else attrs
 
     def state_of(self, attrs: Attrs, inputs: list) -> Any:
         """Return the state of a call, made when it runs first."""

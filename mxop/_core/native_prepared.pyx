@@ -1,0 +1,101 @@
+"""Calls of a library's operators on fixed arrays, for executors: the C structures are filled once.
+
+May import :mod:`.native`, :mod:`.call`, :mod:`.transfer`.
+"""
+from mxop._core.array cimport Array, alloc_like
+from mxop._core.call cimport Call
+from mxop._core.native cimport Bound, Frame
+from mxop._core.record cimport is_training
+from mxop._core.transfer cimport copy_into, overlaps
+from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE
+
+
+cdef class NativeCall(Call):
+    """A forward or backward call, ready to run."""
+
+    cdef Bound bound
+    cdef Frame frame                    # None while it is in use
+    cdef bint backward
+    cdef object op, attrs               # whose state the call has
+    cdef list inputs, arguments         # of the call, and those that the operator's state is made of
+    cdef list written                   # the outputs of the C call
+    cdef list work, targets, reqs       # what is written, and where it goes if that is not the same array
+
+    cdef int execute(self) except -1:
+        cdef int k
+        cdef Frame frame = self.frame
+        self.frame = None
+        if frame is None:  # another thread runs the same executor, or the last run failed
+            frame = self.bound.take(self.backward)
+            self.bound.begin(frame, self.inputs, self.written)
+        frame.renew()
+        self.bound.launch(frame, self.op.state_of(self.attrs, self.arguments), is_training())
+        self.frame = frame
+        for k in range(len(self.targets)):
+            if self.work[k] is not self.targets[k]:
+                copy_into(<Array>self.work[k], <Array>self.targets[k], self.reqs[k])
+        return 0
+
+
+def native_call(op, attrs, list inputs, list outputs, list reqs):
+    """Return a prepared call, or None when the operator is no library's or its arrays need more than that.
+
+    Parameters
+    ----------
+    op, attrs
+        A library's operator, or its gradient.
+    """
+    lower = getattr(op, "gradient_of", None)
+    if lower is None and getattr(op, "native", None) is None:
+        return None
+    if not all([(<Array?>a).contiguous and (<Array>a).gpu is None for a in (*inputs, *outputs)]):
+        return None
+    if lower is None:
+        return forward_call(op, attrs, inputs, outputs, reqs)
+    return backward_call(lower, attrs, inputs, outputs, reqs)
+
+
+cdef object forward_call(object op, object attrs, list inputs, list outputs, list reqs):
+    cdef Bound bound = op.bound_to(attrs)
+    cdef NativeCall made = NativeCall.__new__(NativeCall)
+    if not bound.on_cpu(False):
+        return None
+    made.op, made.attrs, made.bound, made.arguments = op, attrs, bound, inputs
+    made.work = work_for(inputs, outputs, reqs)
+    return filled(made, False, inputs, made.work, outputs, reqs)
+
+
+cdef object backward_call(object op, object attrs, list inputs, list outputs, list reqs):
+    """The gradient: outputs are those that are wanted, the others are computed and dropped."""
+    cdef Bound bound = op.bound_to(attrs.of)
+    cdef NativeCall made = NativeCall.__new__(NativeCall)
+    cdef int n_out = bound.n_outputs, k
+    if not bound.on_cpu(True) or len(inputs) != 2 * n_out + bound.n_inputs:
+        return None
+    made.op, made.attrs, made.bound, made.arguments = op, attrs.of, bound, inputs[n_out:n_out + bound.n_inputs]
+    work = work_for(inputs, outputs, reqs)
+    wanted = dict(zip(attrs.wanted, work))
+    every = [wanted.get(k) for k in range(bound.n_inputs)]
+    every = [alloc_like(<Array>a) if g is None else g for g, a in zip(every, made.arguments)]
+    made.work = work
+    return filled(made, True, inputs, every, outputs, reqs)
+
+
+cdef list work_for(list inputs, list outputs, list reqs):
+    """Return the arrays to write: the outputs, or others where they are to be added to or overlap an input."""
+    cdef list result = []
+    cdef Array a, target
+    for target, req in zip(outputs, reqs):
+        direct = req == REQ_WRITE or req == REQ_INPLACE
+        result.append(target if direct and not any([overlaps(a, target) for a in inputs]) else alloc_like(target))
+    return result
+
+
+cdef object filled(NativeCall made, bint backward, list inputs, list written, list outputs, list reqs):
+    """Give the call its structures, which point into arrays that it keeps."""
+    made.frame, made.backward = made.bound.take(backward), backward
+    made.inputs, made.written, made.targets, made.reqs = inputs, written, outputs, reqs
+    if len(inputs) != made.frame.run.n_inputs or len(written) != made.frame.run.n_outputs:
+        return None
+    made.bound.begin(made.frame, inputs, written)
+    return made
