@@ -289,7 +289,7 @@ def expressions():
 @given(
     expressions(), st.sampled_from(ALL), st.sampled_from(ALL), st.sampled_from(ALL), st.integers(0, 5), st.booleans()
 )
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 def test_expressions_agree(tmp_path, text, x_type, z_type, y_type, n, parallel):
     word = "parallel" if parallel else "serial"
     f = from_text(
@@ -326,7 +326,7 @@ SCHEDULES = st.sampled_from(["range", "serial", "parallel", "vectorize"])
 
 @given(SCHEDULES, SCHEDULES, st.sampled_from(["range", "reduce", "serial"]), st.tuples(*[st.integers(0, 5)] * 3),
        st.sampled_from(ALL))  # fmt: skip
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 def test_schedules_change_nothing(tmp_path, first, second, third, shape, dtype):
     f = from_text(
         f"def f(a, b):\n    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)\n    for i in {first}(a.shape[0]):\n"
