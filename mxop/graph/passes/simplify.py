@@ -8,6 +8,7 @@ Imports :mod:`.base`, :mod:`mxop.graph.formulas`, :mod:`mxop.graph.traits`, :mod
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 from ... import dtypes
@@ -154,14 +155,17 @@ class Simplify(Rewriting):
         if is_plain(shape, strides, 0):
             if shape == before:
                 return [origin]
-            if not shape:
+            if not shape or prod(shape) != prod(before):  # a part of it
                 return None
             name, params = "Reshape", {"shape": shape}
         else:
             steps = contiguous_strides(before)
             if 1 in before or len(shape) != len(before) or sorted(strides) != sorted(steps):
                 return None
-            name, params = "transpose", {"axes": tuple(steps.index(s) for s in strides)}
+            axes = tuple(steps.index(s) for s in strides)
+            if shape != tuple(before[a] for a in axes):
+                return None
+            name, params = "transpose", {"axes": axes}
         op = registry.get(name)
         attrs = op.parse(params)
         if node.op is op and node.inputs[0] == origin and node.attrs == attrs:
