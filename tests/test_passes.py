@@ -537,6 +537,23 @@ def test_views_of_three_dimensions():
 
 # ---- algebra and safe forms -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
+    "build",
+    [
+        lambda x: mx.sym.reshape(mx.sym.slice_axis(x, axis=0, begin=0, end=1), shape=(3, 4)),
+        lambda x: mx.sym.slice_axis(mx.sym.slice_axis(x, axis=1, begin=0, end=2), axis=0, begin=0, end=1),
+        lambda x: mx.sym.slice_axis(mx.sym.slice_axis(x, axis=1, begin=0, end=2), axis=2, begin=0, end=2),
+        lambda x: mx.sym.transpose(mx.sym.slice_axis(x, axis=1, begin=0, end=2), axes=(1, 0, 2)),
+        lambda x: mx.sym.reshape(mx.sym.slice_axis(x, axis=0, begin=0, end=1), shape=(-1,)),
+    ],
+)
+def test_views_of_a_part_that_begins_at_the_start(build):
+    values = np.arange(24.0).reshape(2, 3, 4)
+    symbol = build(mx.sym.Variable("x"))
+    plain = symbol.bind(mx.cpu(), {"x": mx.nd.array(values)}, passes=[]).forward()[0].asnumpy()
+    np.testing.assert_array_equal(symbol.eval(x=mx.nd.array(values))[0].asnumpy(), plain)
+
+
+@pytest.mark.parametrize(
     "build, left",
     [
         (lambda x: x + 0, []), (lambda x: sym.log(sym.exp(x)), []), (lambda x: (x + 1) + 2, ["_plus_scalar"]),

@@ -6,13 +6,16 @@ May import :mod:`mxop.opdef`, :mod:`mxop.formula` and :mod:`mxop._core`; the exe
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
+from .assignment import assign
 from .backends import backends, register_backend, unregister_backend
 from .expand import expand
 from .gradient import gradients
 from .infer import Known, Shapes, Types
 from .ir import Graph, Node, location, topological, variable
+from .ordering import after, control_dependencies, do_all, sequential
 from .partition import Backend
 from .passes import (
     Pass,
@@ -30,15 +33,16 @@ from .passes import (
 from .verify import verify
 
 __all__ = [
-    "Backend", "Executor", "Graph", "Known", "Node", "Pass", "PeepholePass", "RewritePass", "Shapes", "Types", "backends",
-    "expand", "gradients", "label", "list_passes", "location", "optimize", "register_backend", "register_pass", "skip",
-    "switch_passes", "topological", "unregister_backend", "unregister_pass", "variable", "verify", "visit",
+    "Backend", "Computation", "Executor", "Graph", "Known", "Node", "Pass", "PeepholePass", "RewritePass", "Shapes", "Types",
+    "after", "assign", "backends", "computation", "control_dependencies", "deriv", "do_all", "expand", "gradients", "label",
+    "list_passes", "location", "optimize", "register_backend", "register_pass", "sequential", "skip", "switch_passes",
+    "topological", "unregister_backend", "unregister_pass", "variable", "verify", "visit",
 ]  # fmt: skip
+
+_LATER = {"Executor": "executor", "Computation": "functions", "computation": "functions", "deriv": "functions"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Executor":
-        from .executor import Executor
-
-        return Executor
+    if name in _LATER:
+        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

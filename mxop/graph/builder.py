@@ -51,10 +51,12 @@ class Builder:
 
     def __init__(self) -> None:
         self._prefix, self._source, self._order, self._count = "", None, 0, 0
+        self._control: tuple[Node, ...] = ()
 
-    def work_for(self, node: Node, suffix: str, order: int = 0) -> None:
-        """From now on make nodes for `node`: called after it, and pointing at its source."""
+    def work_for(self, node: Node, suffix: str, order: int = 0, control: tuple[Node, ...] = ()) -> None:
+        """From now on make nodes for `node`: called after it, and pointing at its source; they run after `control`."""
         self._prefix, self._source, self._order, self._count = node.name + suffix, node.source, order, 0
+        self._control = control
 
     def value(self, entry: Entry) -> Value:
         """Return an entry as what rules work with."""
@@ -67,7 +69,7 @@ class Builder:
         if self._count:
             name += str(self._count)
         self._count += 1
-        return Node(op, attrs, tuple(inputs), name, None, self._source, self._order)
+        return Node(op, attrs, tuple(inputs), name, None, self._source, self._order, self._control)
 
     def _invoke(self, op: Operator, inputs: Sequence[Value], attrs: Attrs) -> Any:
         """Add a call; return its output, or the list of its outputs."""

@@ -15,6 +15,7 @@ from .. import dtypes
 from .._core import core, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, closest
 from ..opdef import Composite, registry
+from .assignment import settled
 from .expand import expand, give_state
 from .gradient import gradients
 from .infer import Known
@@ -108,7 +109,7 @@ class Executor:
         self._check_inferred(graph.outputs[n_forward:], known)
         known.n_forward, known.on_cpu = n_forward, self._device is None
         graph = run_passes(graph, known, of_stage(self._passes, "graph") + of_stage(self._passes, "schedule"))
-        return graph, known
+        return settled(graph, known), known
 
     @property
     def _shares(self) -> bool:

@@ -31,7 +31,7 @@ def expand(graph: Graph, everything: bool = True) -> tuple[Graph, Moved]:
     def replace(node: Node) -> list[Entry] | None:
         if not isinstance(node.op, Composite) or (not everything and node.op._gradient is not None):
             return None
-        F.work_for(node, "_inside", node.order)
+        F.work_for(node, "_inside", node.order, node.control)
         inputs = [F.value(e) for e in node.inputs]
         try:
             result = node.op.function(F, *inputs, **node.attrs)

@@ -91,8 +91,7 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     phase : callable
         Nodes of different phases (forward, backward) are not fused.
     """
-    readers = Counter(e for node in graph.nodes for e in node.inputs)
-    readers.update(graph.outputs)
+    readers = readers_of(graph)
     pieces: Pieces = {node: _piece(node, known, phase) for node in graph.nodes}
     regions = convex_regions(graph, {node: piece and piece.kind for node, piece in pieces.items()})
     units = [members for region in regions if len(region) > 1 for members in _chunks(region, readers, pieces)]
@@ -110,6 +109,13 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
             for k in range(new.n_outputs):
                 moved[node, k] = (new, k)
     return Graph(moved.get(e, e) for e in graph.outputs)
+
+
+def readers_of(graph: Graph) -> Counter:
+    """Count the readers of each entry; who only runs after a node counts as one of its first output."""
+    readers = Counter(e for node in graph.nodes for e in node.below())
+    readers.update(graph.outputs)
+    return readers
 
 
 def _piece(node: Node, known: Known, phase: Callable[[Node], int]) -> Piece | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._core import tape
+from .assignment import settled
 from .infer import Known
 from .ir import Entry, Node
 from .plan import Result, phases_of
@@ -36,6 +37,8 @@ class Monitor:
         n = len(executor._outputs)
         self._labels = executor._labels
         known = Known.solve(graph, given)
+        known.n_forward = n
+        graph = settled(graph, known)
         bound = executor._bound | executor._head_bound
         self._arrays: dict[Entry, Any] = {(node, 0): array for node, array in bound.items()}
         forward, backward = phases_of(graph, n)

@@ -31,11 +31,10 @@ def rewrite(
         Where each entry that changed went.
     """
     moved: Moved = {}
-    controls: dict[Node, Node] = {}
     for node in graph.nodes:
         if node.op is None:
             continue
-        new = rebuilt(node, moved, controls)
+        new = rebuilt(node, moved)
         if new is not node and known is not None:
             known.copy(node, new)
         entries = replace(new)
@@ -43,21 +42,30 @@ def rewrite(
             continue
         for k in range(node.n_outputs):
             moved[node, k] = (new, k) if entries is None else entries[k]
-        controls[node] = moved[node, 0][0]
     return (Graph(moved.get(e, e) for e in graph.outputs) if moved else graph), moved
 
 
 def rebuilt(node: Node, moved: Moved, controls: dict[Node, Node] | None = None) -> Node:
-    """Return the node with its inputs exchanged: the node itself when none was."""
+    """Return the node with its inputs, and what it runs after, exchanged: the node itself when nothing was.
+
+    Parameters
+    ----------
+    controls : dict, optional
+        Nodes that others stand for, beside those whose first output moved.
+    """
     control = node.control
-    if control and controls:
-        control = tuple([controls.get(n, n) for n in control])
+    if control:
+        control = tuple(dict.fromkeys([_moved_node(n, moved, controls or {}) for n in control]))
     for entry in node.inputs:
         if entry in moved:
             break
     else:
         return node if control == node.control else node.replaced(control=control)
     return node.replaced(tuple([moved.get(e, e) for e in node.inputs]), control=control)
+
+
+def _moved_node(node: Node, moved: Moved, controls: dict[Node, Node]) -> Node:
+    return controls.get(node) or moved.get((node, 0), (node, 0))[0]
 
 
 def adopt(entries: Iterable[Entry], node: Node, known: Known) -> list[Entry]:
@@ -81,7 +89,8 @@ def adopt(entries: Iterable[Entry], node: Node, known: Known) -> list[Entry]:
             )
         inputs = tuple((copies.get(n, n), k) for n, k in new.inputs)
         name = node.name if new is entries[0][0] else f"{node.name}_{new.name}"
-        copy = Node(new.op, new.attrs, inputs, name, new.strings, node.source, node.order, new.control)
+        control = tuple([copies.get(n, n) for n in new.control])
+        copy = Node(new.op, new.attrs, inputs, name, new.strings, node.source, node.order, control)
         known.add(copy)
         copies[new] = copy
     return [(copies.get(n, n), k) for n, k in entries]

@@ -13,6 +13,7 @@ from .. import name as naming
 from ..errors import OpTypeError, OpValueError, closest
 from ..graph.calls import active_inputs, parse_with_count
 from ..graph.ir import HIDDEN_KEYS, Entry, Graph, Node, caller, variable
+from ..graph.ordering import current, later
 from ..graph.rewrite import Moved, rebuilt
 from ..opdef import Attrs, DType, Operator
 from ..opdef.params import to_string
@@ -79,7 +80,8 @@ def make_node(
             entry = variable(f"{name}_{argument}", {**strings, **start}, source), 0
         entries.append(entry)
     op.check_arity(attrs, len(entries))
-    return Node(op, attrs, tuple(entries), name, strings, source)
+    node = Node(op, attrs, tuple(entries), name, strings, source)
+    return later(node, current()) if current() else node
 
 
 def as_strings(op: Operator, attrs: Attrs, given: Mapping[str, Any]) -> dict[str, str]:

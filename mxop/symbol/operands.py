@@ -16,6 +16,7 @@ from .. import name as naming
 from ..graph import constants
 from ..graph.infer import Known
 from ..graph.ir import Entry, Node, location
+from ..graph.ordering import no_dependencies
 from ..opdef import Attrs, Operator
 from .symbol import Symbol
 
@@ -120,7 +121,7 @@ def own_names() -> Iterator[None]:
     before = attribute.current()
     attribute._scopes.value = attribute.AttrScope()
     try:
-        with naming.NameManager():
+        with naming.NameManager(), no_dependencies():
             yield
     finally:
         attribute._scopes.value = before

@@ -16,6 +16,7 @@ from ..errors import MXNetError, OpIndexError, OpLookupError, OpTypeError, OpVal
 from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
 from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
+from ..graph.ordering import after
 from ..opdef import Operator, registry
 from ..opdef.operator import carrier
 from . import binding, inference, serialize
@@ -363,6 +364,10 @@ class Symbol(Arithmetic):
             When there is no such backend.
         """
         return binding.optimize_for(self, backend, args, aux, ctx, options)
+
+    def after(self, *before: Any) -> Symbol:
+        """Return a symbol of the same value that is computed after others; see :func:`mxop.graph.after`."""
+        return Symbol(after(self, *before)._entries)
 
     def eval(self, ctx: Any = None, **kwargs: Any) -> list[Any]:
         """Compute the outputs from arrays given by argument name."""
