@@ -189,7 +189,9 @@ def _read_outside(graph: Graph, member: dict[Node, int], n_groups: int) -> list[
 
 def _cut_out(unit: Sequence[Node], outside: list[Entry]) -> tuple[Moved, list[Entry]]:
     """Return the variables that stand for what comes into a group, and the group's entries over them."""
-    members, inner, copies = set(unit), {}, {}
+    members = set(unit)
+    inner: Moved = {}
+    copies: Moved = {}
     names: set[str] = set()
     for node in unit:
         for entry in node.inputs:
