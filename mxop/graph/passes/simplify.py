@@ -157,7 +157,7 @@ class Simplify(Rewriting):
         if is_plain(shape, strides, 0):
             if shape == before:
                 return [origin]
-            if not shape or prod(shape) != prod(before):  # a part of it
+            if not shape:
                 return None
             name, params = "Reshape", {"shape": shape}
         else:
