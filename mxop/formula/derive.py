@@ -47,7 +47,7 @@ def backward(roots: tuple[Expr, ...], n_inputs: int, rule=None) -> Backward:
     heads = [input_(n_inputs + k) for k in range(len(roots))]
     if rule is None:
         grads = vjp(roots, heads, [input_(i) for i in range(n_inputs)])
-        grads = _reuse_outputs(grads, roots)
+        grads = _reuse_outputs(grads, roots, n_inputs)
     else:
         grads = rule(heads, [input_(i) for i in range(n_inputs)], [output(k) for k in range(len(roots))])
     return _renumbered(grads, n_inputs)
@@ -73,16 +73,20 @@ def vjp(roots, heads, variables) -> list[Expr | None]:
     return [grads.get(v.uid) for v in variables]
 
 
-def _reuse_outputs(grads, roots):
-    """Read an output that was costly to compute instead of computing it again."""
-    replace = {
-        root: output(k)
-        for k, root in enumerate(roots)
-        if root.kind == CALL and any(n.kind == CALL and TABLE[n.label].costly for n in walk([root]))
-    }
+def _reuse_outputs(grads, roots, n_inputs):
+    """Read an output that was costly to compute, or in the place of an input that nothing else needs, instead of computing it.
+
+    The second is for ``max(0, x)``: it is exact, and the memory of ``x`` becomes free.
+    """
+    calls = {root: output(k) for k, root in enumerate(roots) if root.kind == CALL}
+    costly = {r: o for r, o in calls.items() if any(n.kind == CALL and TABLE[n.label].costly for n in walk([r]))}
+    chosen = {r: o for r, o in calls.items() if r.label in ("maximum", "minimum")}
     present = [g for g in grads if g is not None]
-    rebuilt = iter(substitute(present, replace) if replace else present)
-    return [None if g is None else next(rebuilt) for g in grads]
+    rebuilt = substitute(present, costly | chosen)
+    if any(n.kind == INPUT and n.label < n_inputs for n in walk(rebuilt)):
+        rebuilt = substitute(present, costly)
+    found = iter(rebuilt)
+    return [None if g is None else next(found) for g in grads]
 
 
 def _renumbered(grads, n_inputs: int) -> Backward:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .expr import Expr, call, const
+from .expr import CONST, Expr, call, const
 
 Rule = Callable[..., "tuple[Expr | None, ...]"]
 
@@ -77,6 +77,11 @@ def _zero(g, *operands_and_result):
     return (None,) * (len(operands_and_result) - 1)
 
 
+def _known(a: Expr, b: Expr, y: Expr) -> Expr:
+    """Return what to compare with ``a``: where that is a number, ``max(a, b) > a`` says what ``b > a`` does, of the result."""
+    return y if a.kind == CONST else b
+
+
 def _where(condition, a, b):
     return call("where", condition, a, b)
 
@@ -129,12 +134,12 @@ _infix(
 )  # fmt: skip
 _function(
     "maximum", "mx_maximum({0}, {1})",
-    lambda g, a, b, y: (_where(call("ge", a, b), g, const(0)), _where(call("lt", a, b), g, const(0))),
+    lambda g, a, b, y: (_where(call("ge", a, b), g, const(0)), _where(call("lt", a, _known(a, b, y)), g, const(0))),
     integer="({0} >= {1} ? {0} : {1})", cheap=True,
 )  # fmt: skip
 _function(
     "minimum", "mx_minimum({0}, {1})",
-    lambda g, a, b, y: (_where(call("le", a, b), g, const(0)), _where(call("gt", a, b), g, const(0))),
+    lambda g, a, b, y: (_where(call("le", a, b), g, const(0)), _where(call("gt", a, _known(a, b, y)), g, const(0))),
     integer="({0} <= {1} ? {0} : {1})", cheap=True,
 )  # fmt: skip
 

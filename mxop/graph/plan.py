@@ -2,7 +2,7 @@
 
 Values that live at different times share a buffer; an elementwise result takes the place of an operand that nobody reads
 afterwards; a reshape is another view of its operand.  Results go straight into the arrays that they belong in.
-Imports :mod:`.ir`, :mod:`.infer`, :mod:`.traits`.
+Imports :mod:`.ir`, :mod:`.infer`, :mod:`.order`, :mod:`.traits`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .. import dtypes
 from ..opdef import Elementwise
 from .infer import Known
 from .ir import Entry, Graph, Node
+from .order import early_release
 from .traits import is_plain_view
 
 NULL, WRITE, ADD = 0, 1, 3
@@ -128,6 +129,10 @@ def make_plan(phases: Sequence[Phase], known: Known, contiguous: set[Node], shar
         for node in phase.nodes:
             _find_alias(plan, node, delivered, known, contiguous)
     _deliver(plan, phases, made_in)
+    if share:
+        plan.phases = phases = [
+            Phase(_early(plan, p, phases, made_in, known), phase.results) for p, phase in enumerate(phases)
+        ]
     last = _last_uses(plan, phases, made_in)
     if not share:
         _never_ending(last, phases)
@@ -162,6 +167,32 @@ def _deliver(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) -> N
             else:
                 copies.append(result)
         plan.copies.append(copies)
+
+
+def _early(plan: Plan, p: int, phases: Sequence[Phase], made_in: dict[Node, int], known: Known) -> list[Node]:
+    """Return the nodes of a phase in an order in which memory is given back early."""
+    nodes = phases[p].nodes
+    kept = {plan.root(e) for phase in phases[p + 1 :] for node in phase.nodes for e in node.inputs}
+    kept |= {plan.root(r.entry) for copies in plan.copies[p:] for r in copies}
+    states = {node.inputs[i][0] for node in nodes for i in node.mutated_inputs()}
+    in_turn: dict[Node, Node] = {}  # what has effects keeps its order
+    before = None
+    for node in nodes:
+        if node.op is not None and (node.op.stateful or any(source in states for source, _ in node.inputs)):
+            if before is not None:
+                in_turn[node] = before
+            before = node
+
+    def needs(node: Node) -> list[Node]:
+        return node.needs() if node not in in_turn else [*node.needs(), in_turn[node]]
+
+    def size(entry: Entry) -> int:
+        node = entry[0]
+        if made_in.get(node) != p or entry in plan.homes or entry in plan.alias:
+            return 0
+        return dtypes.SIZES[known.dtype(entry)] * size_of(known.shape(entry))
+
+    return early_release(nodes, needs, plan.root, size, kept)
 
 
 def _last_uses(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) -> dict[Entry, int]:

@@ -74,7 +74,7 @@ def build(
     plan = make_plan(phases, known, {n for n, a in bound.items() if a._contiguous and n not in written}, share)
     arrays = _Arrays(plan, known, bound, arena.take(plan.buffers))
     schedules = []
-    for phase, copies in zip(phases, plan.copies, strict=True):
+    for phase, copies in zip(plan.phases, plan.copies, strict=True):
         calls, made_for = [], []
         for node in phase.nodes:
             if node.op is None or (node, 0) in plan.alias:
