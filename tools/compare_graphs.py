@@ -1,8 +1,8 @@
 #!/usr/bin/env python
-"""Measure what is done to graphs: how long passes and binding take.
+"""Measure what is done to graphs: how long passes and binding take, and how much memory the plan saves.
 
     python tools/compare_graphs.py                  # everything; prints the table of figures
-    python tools/compare_graphs.py passes           # one group
+    python tools/compare_graphs.py passes           # some groups: passes, memory
 
 The table is that of ``compare.py``.  Times of this tool are of the processor, not of the clock: what else runs on the
 machine matters less.
@@ -15,7 +15,7 @@ import gc
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from compare import Row, machine, mx, show
@@ -99,7 +99,53 @@ def passes() -> list[Row]:
     return rows
 
 
-GROUPS: dict[str, Callable[[], list[Row]]] = {"passes": passes}
+# ---- memory ----------------------------------------------------------------------------------------------------------
+def perceptron(widths: Sequence[int], act_type: str) -> Any:
+    """Return layers with an activation each, and a loss."""
+    s = mx.sym.Variable("data")
+    for k, width in enumerate(widths):
+        s = mx.sym.FullyConnected(s, num_hidden=width, name=f"layer{k}")
+        s = mx.sym.Activation(s, act_type=act_type) if k < len(widths) - 1 else mx.sym.log_softmax(s)
+    return mx.sym.sum(mx.sym.elemwise_mul(s, mx.sym.Variable("label")))
+
+
+def stages(n: int) -> Any:
+    """Return a chain of operators without weights, of which every second one cannot be fused."""
+    s = mx.sym.Variable("data")
+    for k in range(n):
+        s = mx.sym.sin(s) * 1.1 if k % 2 else mx.sym.softmax(s)
+    return mx.sym.sum(s)
+
+
+def planned(symbol: Any, shape: tuple[int, ...], **passes: bool) -> int:
+    """Return the bytes of the buffers of a training step."""
+    shapes = {"data": shape, "label": (shape[0], 10)}
+    shapes = {n: shapes[n] for n in symbol.list_arguments() if n in shapes}
+    requests = {n: "null" if n in ("data", "label") else "write" for n in symbol.list_arguments()}
+    if set(requests) == {"data"}:
+        requests["data"] = "write"
+    executor = symbol.simple_bind(mx.cpu(), requests, passes=passes, **shapes)
+    return executor.explain(is_train=True).memory["planned"]
+
+
+def memory() -> list[Row]:
+    """Buffers of a training step, planned and with mirroring, as a share of those of a plan that shares nothing."""
+    rows = []
+    models = (
+        ("MLP of 4 layers", perceptron((512, 512, 512, 10), "relu"), (1024, 512)),
+        ("50 layers", perceptron((256,) * 49 + (10,), "tanh"), (1024, 256)),
+        ("chain of 50 operators", stages(50), (1024, 256)),
+    )
+    for name, symbol, shape in models:
+        without = planned(symbol, shape, share_memory=False)
+        for what, most, passes in (("planned", 0.6, {}), ("mirrored", 0.35, {"mirror": True})):
+            share = planned(symbol, shape, **passes) / without
+            rows.append(Row("memory", f"training step, {name}: {what}", f"<= {most:g}", share, share <= most,
+                            f"{without / 1e6:.3g} MB without"))  # fmt: skip
+    return rows
+
+
+GROUPS: dict[str, Callable[[], list[Row]]] = {"passes": passes, "memory": memory}
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from .folding import FoldConstants
 from .pattern import Labels, RewritePass, label, skip
 from .peephole import PeepholePass, visit
 from .products import ScaleAndBiasIntoProducts, TransposesIntoProducts
-from .scheduling import Fuse, Recompute, ShareMemory, Strips
+from .scheduling import Fuse, Mirror, Recompute, ShareMemory, Strips
 from .simplify import Simplify
 from .stable import Stable
 from .table import (
@@ -29,7 +29,7 @@ from .table import (
 )
 
 for _pass in (Stable, Algebra, FoldConstants, Simplify, TransposesIntoProducts, ScaleAndBiasIntoProducts,
-              CommonSubexpressions, DeadNodes, Recompute, Strips, Fuse, ShareMemory):  # fmt: skip
+              CommonSubexpressions, DeadNodes, Mirror, Recompute, Strips, Fuse, ShareMemory):  # fmt: skip
     register_pass(_pass)
 
 __all__ = [

@@ -1,6 +1,6 @@
 """What is done to a graph while its schedule is made: recomputation, fusion, sharing of memory.
 
-Imports :mod:`.base`, :mod:`mxop.graph.fuse`, :mod:`mxop.graph.recompute`, :mod:`mxop.graph.plan`.
+Imports :mod:`.base`, :mod:`mxop.graph.fuse`, :mod:`mxop.graph.mirror`, :mod:`mxop.graph.recompute`, :mod:`mxop.graph.plan`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ..fuse import fuse
 from ..infer import Known
 from ..ir import Graph, Node
+from ..mirror import is_forced, mirror
 from ..plan import phases_of
 from ..recompute import recompute
 from ..strips import strips
@@ -20,6 +21,28 @@ def _phases(graph: Graph, known: Known) -> Callable[[Node], bool]:
     """Return what tells the nodes of forward from those of backward."""
     forward = set(phases_of(graph, len(graph.outputs) if known.n_forward is None else known.n_forward)[0])
     return lambda node: node in forward
+
+
+class Mirror(Pass):
+    """Let backward compute forward values again, a segment at a time, instead of keeping all of them: less memory, more time.
+
+    ::
+
+        x -- f1 -- f2 -- f3 -- f4 -- y            x -- f1 -- f2 -- f3 -- f4 -- y
+             |     |     |     |          ->                 |     |     |
+        dx - b1 -- b2 -- b3 -- b4 -- dy                      |     b3 -- b4 -- dy
+                                                  x -- f1_again -- b2, b1 ...
+
+    Not automatic: turned on by ``passes={'mirror': True}``, by ``switch_passes(mirror=True)``, or by MXNet's environment
+    variable ``MXNET_BACKWARD_DO_MIRROR=1``.  Nodes with the attribute ``__force_mirroring__`` are always computed again.
+    """
+
+    stage = "schedule"
+    automatic = False
+
+    def run(self, graph: Graph, known: Known) -> Graph:
+        n = known.n_forward
+        return graph if n is None or n >= len(graph.outputs) else mirror(graph, n, known)
 
 
 class Recompute(Pass):
@@ -36,7 +59,11 @@ class Recompute(Pass):
 
     def run(self, graph: Graph, known: Known) -> Graph:
         n = known.n_forward
-        return graph if n is None or n >= len(graph.outputs) else recompute(graph, n, known)
+        if n is None or n >= len(graph.outputs):
+            return graph
+        if any(map(is_forced, graph.nodes)):
+            graph = mirror(graph, n, known, forced_only=True)
+        return recompute(graph, n, known)
 
 
 class Strips(Pass):

@@ -12,6 +12,7 @@ from ...errors import MXNetError, OpLookupError, OpTypeError, OpValueError, clos
 from .. import symbols
 from ..infer import Known
 from ..ir import Graph
+from ..mirror import asked_for
 from ..verify import snapshot, verify, verify_arguments, verify_kept, verify_untouched
 from .base import STAGES, Pass
 
@@ -95,7 +96,7 @@ def list_passes() -> list[Any]:
     --------
     >>> import mxop as mx
     >>> [p.name for p in mx.graph.list_passes() if not p.automatic]
-    ['algebra']
+    ['algebra', 'mirror']
     """
     return list(_table)
 
@@ -151,7 +152,7 @@ def selected(passes: Any = None, everything: bool = False) -> list[Any]:
         Whether the usual ones include those that are not automatic.
     """
     if passes is None or isinstance(passes, Mapping):
-        states = {**_switched, **(passes or {})}
+        states = {**({"mirror": True} if asked_for() else {}), **_switched, **(passes or {})}
         for name in states:
             _find(name)
         return [p for p in _table if states.get(p.name, p.automatic or everything)]

@@ -1,0 +1,149 @@
+"""Mirroring: backward computes forward values again, so that they need not be kept; time is traded for memory.
+
+The forward pass is cut into segments where little is alive.  What lives at a cut is kept; everything else of a segment is
+computed again from it when backward comes there, and only one segment is there at a time.  With cuts at the square root
+of the length, memory grows with that root, for one more forward pass.  MXNet knows this as mirroring.
+Imports :mod:`.ir`, :mod:`.infer`, :mod:`.rewrite`, :mod:`.traits`.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from itertools import accumulate
+
+from .. import dtypes
+from .infer import Known
+from .ir import Entry, Graph, Node
+from .rewrite import Moved, rebuilt
+from .traits import is_pure, states_of
+
+#: Most segments that are tried.
+MOST_SEGMENTS = 64
+
+
+def asked_for() -> bool:
+    """Tell whether MXNet's environment variable asks for mirroring."""
+    return os.environ.get("MXNET_BACKWARD_DO_MIRROR", "0").strip().lower() in ("1", "true")
+
+
+def is_forced(node: Node) -> bool:
+    """Tell whether a node's attribute asks for mirroring."""
+    return bool(node.strings) and node.strings.get("__force_mirroring__", "").lower() in ("1", "true")
+
+
+def mirror(graph: Graph, n_forward: int, known: Known, forced_only: bool = False) -> Graph:
+    """Return the graph with copies of forward nodes for its backward part.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its first `n_forward` outputs are the forward pass.
+    forced_only : bool
+        Only nodes with the attribute ``__force_mirroring__``.
+    """
+    forward = Graph(graph.outputs[:n_forward]).nodes
+    is_forward = set(forward)
+    backward = [node for node in graph.nodes if node not in is_forward]
+    states = states_of(graph)
+    calls = [n for n in forward if n.op is not None]
+    again = {
+        n for n in calls if n.inputs and is_pure(n) and n.op.repeatable and not any(s in states for s, _ in n.inputs)
+    }
+    if forced_only:
+        again = {n for n in again if is_forced(n)}
+    else:
+        read = {e for node in backward for e in node.inputs if e[0] in is_forward and e[0].op is not None}
+        delivered = set(graph.outputs[:n_forward])
+        again &= _Segments(calls, read - delivered, known).recomputed()
+    again -= {node for node, _ in graph.outputs}
+    return _with_copies(graph, n_forward, forward, backward, again, known) if again else graph
+
+
+def _with_copies(
+    graph: Graph, n_forward: int, forward: list[Node], backward: list[Node], again: set[Node], known: Known
+) -> Graph:
+    """Let backward nodes read copies of the nodes that are computed again."""
+    needed = {source for node in backward for source, _ in node.inputs if source in again}
+    for node in reversed(forward):
+        if node in needed:
+            needed.update(source for source, _ in node.inputs if source in again)
+    moved: Moved = {}
+    for node in [*(n for n in forward if n in needed), *backward]:
+        new = rebuilt(node, moved)
+        if node in needed:
+            new = new.replaced(name=f"{node.name}_again")
+        if new is not node:
+            known.copy(node, new)
+            moved.update({(node, k): (new, k) for k in range(node.n_outputs)})
+    return Graph([*graph.outputs[:n_forward], *(moved.get(e, e) for e in graph.outputs[n_forward:])])
+
+
+class _Segments:
+    """Where to cut a forward pass.
+
+    Parameters
+    ----------
+    calls : list of Node
+        In order of execution.
+    read : set of (Node, int)
+        What backward reads of them.
+    """
+
+    def __init__(self, calls: list[Node], read: set[Entry], known: Known):
+        self.calls, self.known = calls, known
+        place = {node: i for i, node in enumerate(calls)}
+        self.last: dict[Entry, int] = {}  # by which call each value is read last
+        for i, node in enumerate(calls):
+            for entry in node.inputs:
+                if entry[0] in place:
+                    self.last[entry] = i
+        grows = [0] * (len(calls) + 1)
+        for entry, last in self.last.items():
+            grows[place[entry[0]]] += self._size(entry)
+            grows[last] -= self._size(entry)
+        self.alive = list(accumulate(grows))[:-1]  # bytes that later calls read, behind each call
+        self.kept = list(
+            accumulate(sum(self._size((n, k)) for k in range(n.n_outputs) if (n, k) in read) for n in calls)
+        )
+
+    def _size(self, entry: Entry) -> int:
+        size = dtypes.SIZES[self.known.dtype(entry)]
+        for d in self.known.shape(entry):
+            size *= d
+        return size
+
+    def recomputed(self) -> set[Node]:
+        """Return the calls that are made again: all but those whose results live at a cut.
+
+        The last segment, too: what forward leaves for backward stays to the end, since backward may run again.
+        """
+        if not self.kept or not self.kept[-1]:
+            return set()
+        cuts = min(map(self._cuts, range(1, MOST_SEGMENTS + 1)), key=self._needed)
+        if not cuts:
+            return set()
+        place = {node: i for i, node in enumerate(self.calls)}
+        stay = set()
+        for (node, _), last in self.last.items():
+            at = bisect_left(cuts, place[node])
+            if at < len(cuts) and cuts[at] < last:
+                stay.add(node)
+        return {node for node in self.calls if node not in stay}
+
+    def _cuts(self, segments: int) -> tuple[int, ...]:
+        """Return the calls behind which to cut: each where least is alive, not far from an equal share."""
+        share = self.kept[-1] / segments
+        found: list[int] = []
+        for k in range(1, segments):
+            first, stop = (bisect_left(self.kept, (k + d) * share) for d in (-0.3, 0.3))
+            first = max(first, found[-1] + 1 if found else 0)
+            if first < min(stop + 1, len(self.calls)):
+                found.append(min(range(first, min(stop + 1, len(self.calls))), key=self.alive.__getitem__))
+        return tuple(found)
+
+    def _needed(self, cuts: tuple[int, ...]) -> int:
+        """Return about how many bytes are held at once: what lives at the cuts, and the largest segment."""
+        ends = [self.kept[c] for c in cuts] + [self.kept[-1]]
+        largest = max(b - a for a, b in zip([0, *ends], ends))
+        return sum(self.alive[c] for c in cuts) + largest

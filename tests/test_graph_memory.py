@@ -1,0 +1,187 @@
+"""Memory of a training step: the order of execution, and mirroring."""
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import nd
+
+
+def layers(n, width=8, act_type="tanh"):
+    s = mx.sym.Variable("data")
+    for k in range(n):
+        s = mx.sym.FullyConnected(s, num_hidden=width, name=f"layer{k}")
+        s = mx.sym.Activation(s, act_type=act_type, name=f"act{k}")
+    return mx.sym.sum(s, name="total")
+
+
+def step(symbol, passes=None, batch=64, **shapes):
+    """Bind, train one step; return the executor and all that it computed."""
+    executor = symbol.simple_bind(mx.cpu(), "write", passes=passes, data=(batch, 8), **shapes)
+    rng = np.random.default_rng(0)
+    for array in executor.arg_arrays:
+        array[:] = rng.normal(size=array.shape) / 3
+    executor.forward(is_train=True)
+    executor.backward([nd.ones(o.shape) for o in executor.outputs])
+    return executor, [a.asnumpy() for a in (*executor.outputs, *executor.grad_arrays)]
+
+
+def planned(executor):
+    return executor.explain(is_train=True).memory["planned"]
+
+
+# ---- order ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("act_type", ["tanh", "relu"])
+def test_a_step_keeps_one_value_a_layer(act_type):
+    executor, _ = step(layers(20, act_type=act_type))
+    one = 64 * 8 * 4
+    assert planned(executor) <= 24 * one
+    assert executor.explain().memory["unshared"] >= 75 * one
+
+
+def test_weights_get_their_gradients_when_they_can():
+    executor, _ = step(layers(10))
+    order = [row.outputs[0].place for row in executor.explain().rows if row.phase == "backward" and row.outputs]
+    places = [order.index(f"gradient of layer{k}_weight") for k in range(10)]
+    assert places == sorted(places, reverse=True)
+
+
+def test_order_never_needs_more_than_that_of_the_graph():
+    from mxop.graph import order
+
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        x = mx.sym.Variable("data")
+        values = [x, mx.sym.softmax(x)]
+        for _ in range(15):
+            a, b = (values[i] for i in rng.integers(0, len(values), 2))
+            values.append(mx.sym.softmax(a) if rng.random() < 0.5 else mx.sym.dot(a, b, transpose_b=True))
+        symbol = mx.sym.add_n(*[mx.sym.sum(v) for v in values[-4:]])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("mxop.graph.plan.early_release", lambda nodes, *rest: list(nodes))
+            executor, plain = step(symbol, batch=8)
+        again, found = step(symbol, batch=8)
+        assert max(again.explain().live_bytes) <= max(executor.explain().live_bytes)
+        for a, b in zip(found, plain, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    assert order._eager([], lambda n: [], {}, lambda e: 0, set()) == []
+
+
+class Note(mx.operator.CustomOp):
+    """Notes that it runs, and by how much its results differ from run to run."""
+
+    def __init__(self, tag):
+        self.tag = tag
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        noted.append(self.tag)
+        self.assign(out_data[0], req[0], in_data[0] * (1 + len(noted)))
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.assign(in_grad[0], req[0], out_grad[0] * out_data[0] / in_data[0])
+
+
+@mx.operator.register("graph_memory_note")
+class NoteProp(mx.operator.CustomOpProp):
+    def __init__(self, tag):
+        super().__init__()
+        self.tag = tag
+
+    def create_operator(self, ctx, shapes, dtypes):
+        return Note(self.tag)
+
+
+noted = []
+
+
+def test_what_has_effects_keeps_its_order():
+    x = mx.sym.Variable("data")
+    parts = [mx.sym.Custom(mx.sym.softmax(x), op_type="graph_memory_note", tag=str(k)) for k in range(6)]
+    symbol = mx.sym.Group([mx.sym.sum(p) for p in parts] + [mx.sym.dot(p, x, transpose_a=True) for p in parts[::-1]])
+    for passes in ({"share_memory": False}, {}):
+        executor = symbol.simple_bind(mx.cpu(), "null", passes=passes, data=(64, 8))
+        noted.clear()
+        executor.forward()
+        assert noted == list("012345")
+
+
+# ---- mirroring ------------------------------------------------------------------------------------------------------
+def same(found, plain):
+    for a, b in zip(found, plain, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_mirroring_gives_the_same_in_less_memory():
+    symbol = layers(50)
+    plain, expected = step(symbol)
+    mirrored, found = step(symbol, {"mirror": True})
+    same(found, expected)
+    assert planned(mirrored) <= 0.4 * planned(plain)
+    assert planned(mirrored) <= 0.35 * plain.explain().memory["unshared"]
+
+
+def test_backward_may_run_again():
+    executor, found = step(layers(12), {"mirror": True})
+    executor.backward([nd.ones(o.shape) for o in executor.outputs])
+    same([a.asnumpy() for a in executor.grad_arrays], found[1:])
+
+
+def test_mxnets_environment_variable(monkeypatch):
+    symbol = layers(30)
+    plain, _ = step(symbol)
+    monkeypatch.setenv("MXNET_BACKWARD_DO_MIRROR", "1")
+    assert planned(step(symbol)[0]) < planned(plain)
+    assert planned(step(symbol, {"mirror": False})[0]) == planned(plain)
+    monkeypatch.setenv("MXNET_BACKWARD_DO_MIRROR", "0")
+    assert planned(step(symbol)[0]) == planned(plain)
+
+
+def test_mxnets_attribute():
+    def build(**attr):
+        s = mx.sym.Variable("data")
+        for k in range(10):
+            s = mx.sym.FullyConnected(s, num_hidden=8, name=f"layer{k}")
+            s = mx.sym.sin(mx.sym.softmax(s, attr=attr), attr=attr)
+        return mx.sym.sum(s)
+
+    plain, expected = step(build())
+    forced, found = step(build(force_mirroring="True"))
+    same(found, expected)
+    assert planned(forced) < 0.8 * planned(plain)
+    assert any("again" in name for row in forced.explain().rows for name in row.members)
+    assert planned(step(build(force_mirroring="False"))[0]) == planned(plain)
+
+
+def test_what_is_not_repeatable_runs_once():
+    s = mx.sym.Variable("data")
+    for k in range(12):
+        s = mx.sym.softmax(mx.sym.Custom(s, op_type="graph_memory_note", tag=str(k)))
+    found = []
+    for passes in ({}, {"mirror": True}):
+        noted.clear()
+        found.append(step(mx.sym.sum(mx.sym.square(s)), passes)[1])
+        assert noted == [str(k) for k in range(12)]
+    same(*found)
+
+
+def test_what_reads_states_is_not_computed_again():
+    s, w = mx.sym.Variable("data"), mx.sym.Variable("w")
+    new = mx.graph.assign(w, w + 100)
+    for _ in range(10):
+        s = mx.sym.softmax(mx.sym.broadcast_mul(s, w))
+    symbol = mx.sym.Group([mx.sym.sum(s), new])
+    found = []
+    for passes in ({}, {"mirror": True}):
+        executor = symbol.simple_bind(mx.cpu(), "write", passes=passes, data=(64, 8), w=(1, 8))
+        executor.arg_dict["data"][:] = np.random.default_rng(0).normal(size=(64, 8))
+        executor.aux_dict["w"][:] = 2
+        executor.forward(is_train=True)
+        executor.backward([nd.ones(o.shape) for o in executor.outputs])
+        found.append(executor.grad_dict["data"].asnumpy())
+    np.testing.assert_allclose(*found, rtol=1e-5, atol=1e-6)
+
+
+def test_inference_is_left_alone():
+    symbol = layers(5)
+    executor = symbol.simple_bind(mx.cpu(), "null", passes={"mirror": True}, data=(64, 8))
+    assert not any("again" in name for row in executor.explain().rows for name in row.members)
