@@ -237,3 +237,11 @@ def test_formulas_are_valid_python():
             exec(line, {"abs": abs}, space)
         assert space["result"] == pytest.approx(build(**values)), readable([build(a, b, c)], names, ["result"])
     assert readable([a, a], names, ["p", "q"]) == ["p = a", "q = a"]
+
+
+def test_constants_have_a_place():
+    x = mx.sym.Variable("x")
+    y = mx.sym.broadcast_add(mx.sym.softmax(x), mx.sym.arange(3, name="steps"))
+    executor = y.simple_bind(mx.cpu(), "null", x=(2, 3))
+    places = {v.place for row in executor.explain().rows for v in row.inputs}
+    assert any(place.startswith("constant steps") for place in places)
