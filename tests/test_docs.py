@@ -33,6 +33,13 @@ def modules():
     return found
 
 
+@pytest.fixture(autouse=True)
+def names_from_zero():
+    """Let examples see the names that a new program sees."""
+    with mx.name.NameManager():
+        yield
+
+
 @pytest.fixture
 def registry_restored():
     """Take out the operators that an example registers, and put back those that it replaces."""
@@ -145,3 +152,11 @@ def test_examples_run(path, tmp_path):
         [sys.executable, str(path)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_every_builtin_pass_is_on_its_page():
+    text = (ROOT / "docs" / "passes.md").read_text(encoding="utf-8")
+    titles = re.findall(r"^### `(\w+)`$", text, re.M)
+    assert titles == [p.name for p in mx.graph.list_passes() if p.__module__.startswith("mxop.")]
+    for part in re.split(r"^### ", text, flags=re.M)[1:]:
+        assert "```pycon" in part, part.splitlines()[0]
