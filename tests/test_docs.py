@@ -42,9 +42,12 @@ def names_from_zero():
 
 @pytest.fixture
 def registry_restored():
-    """Take out the operators that an example registers, and put back those that it replaces."""
-    before = set(registry.names(hidden=True))
+    """Take out the operators and passes that an example registers."""
+    before, passes = set(registry.names(hidden=True)), mx.graph.list_passes()
     yield
+    for found in mx.graph.list_passes():
+        if found not in passes:
+            mx.graph.unregister_pass(found.name)
     for name in set(registry._names) - before:
         if registry.find(name) is not None and not name.startswith("_backward_"):
             registry.unregister(name)
