@@ -12,7 +12,9 @@ import mxop as mx
 from mxop.library import loader
 
 SOURCES = Path(__file__).parent / "libraries"
-COMPILER = os.environ.get("CXX") or next((c for c in ("c++", "g++", "clang++") if shutil.which(c)), None)
+#: All C++ compilers of this machine, the one that ``build`` takes first.
+COMPILERS = [c for c in (os.environ.get("CXX"), "c++", "g++", "clang++") if c and shutil.which(c)]
+COMPILER = COMPILERS[0] if COMPILERS else None
 
 #: Flags of tools/sanitize_libraries.py.
 SANITIZE = tuple(os.environ.get("MXOP_TEST_SANITIZE", "").split())

@@ -6,7 +6,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from libraries_util import COMPILER, SOURCES, library, needs_compiler  # noqa: F401
+from libraries_util import COMPILER, COMPILERS, SOURCES, library, needs_compiler  # noqa: F401
+from processes import run_python
 
 import mxop as mx
 
@@ -51,6 +52,19 @@ def test_headers_compile(tmp_path, standard, include):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("compiler", COMPILERS[1:] or COMPILERS)
+def test_every_compiler_of_the_machine(compiler):
+    """Compilers are mixed in one process: nothing of C++ crosses between a library and mxop."""
+    paths = [
+        mx.library.build(SOURCES / f"{name}_lib.cc", flags=["-O1"], compiler=compiler) for name in ("gemm", "relu")
+    ]
+    said = run_python(
+        f"import mxop as mx\nfor path in {paths!r}:\n    mx.library.load(path, verbose=False)\n"
+        "x = mx.nd.array([[-1, 2]])\nprint(mx.nd.my_gemm(mx.nd.my_relu(x), mx.nd.my_state_relu(x).T).asscalar())"
+    )
+    assert said.endswith("4.0")
 
 
 @needs_compiler
