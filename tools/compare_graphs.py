@@ -94,7 +94,7 @@ def passes() -> list[Row]:
             rows.append(Row("passes", text, f"<= {most:g}" if most < 1e9 else "", found[1], found[1] <= most,
                             f"1,000: {found[0]:.3g} s, 100,000: {found[2]:.3g} s", unit="s"))  # fmt: skip
             growth = found[2] / found[1]
-            rows.append(Row("passes", f"{what}, {name}: from 10,000 nodes to 100,000", "<= 20", growth, growth <= 20,
+            rows.append(Row("passes", f"{what}, {name}: from 10,000 nodes to 100,000", "<= 12", growth, growth <= 12,
                             "10 is linear"))  # fmt: skip
     return rows
 
