@@ -1,5 +1,6 @@
 """Inference of shapes and types over graphs, in both directions.  Legacy forms are those of MXNet 1.9.1."""
 
+import gc
 import time
 from importlib import import_module
 
@@ -201,13 +202,21 @@ def chain(length):
 
 
 def test_deep_graphs_take_linear_time():
+    """The processor's time, without collections of garbage: those grow with what other tests left behind."""
     seconds = []
     for length in (2_000, 20_000):
-        y = chain(length)
-        start = time.perf_counter()
-        assert y.infer_shape(a=(2, 3)) == ([(2, 3)] * 2, [(2, 3)], [])
-        assert y.infer_type(b="float16")[1] == [np.float16]
-        seconds.append(time.perf_counter() - start)
+        y, tries = chain(length), []
+        for _ in range(3):
+            gc.collect()
+            gc.disable()
+            start = time.process_time()
+            try:
+                assert y.infer_shape(a=(2, 3)) == ([(2, 3)] * 2, [(2, 3)], [])
+                assert y.infer_type(b="float16")[1] == [np.float16]
+            finally:
+                tries.append(time.process_time() - start)
+                gc.enable()
+        seconds.append(min(tries))
     assert seconds[1] < 30 * seconds[0]  # ten times the nodes; machines are noisy
 
 
