@@ -88,6 +88,12 @@ def test_types_as_a_user_sees_them(tmp_path):
     assert wrong == set(range(first, first + 4)), done.stdout + done.stderr
 
 
+def test_import_brings_only_what_every_program_needs():
+    code = "import sys, mxop; print(*(n for n in sys.modules if n.startswith('mxop.operator.')))"
+    assert run_python(code).split() == ["mxop.operator.custom_op"]
+    assert run_python("import mxop as mx; print(mx.operator.kernel, mx.operator.hybrid.kernel)").count("kernel") == 2
+
+
 # ---- settings -------------------------------------------------------------------------------------------------------------
 def test_each_instruction_set_can_be_forced():
     for name in mx.context.interp.available_instruction_sets():

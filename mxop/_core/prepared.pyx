@@ -80,7 +80,7 @@ cdef Call prepare_view(object op, object attrs, list inputs, list outputs, list 
     cdef Array source = <Array>inputs[0], a
     shapes = [(<Array>a).shape_tuple() for a in inputs]
     shape, strides, offset = op.make_view(shapes[0], source._strides, *shapes[1:], **attrs)
-    if strides is None or overlaps(source, <Array>outputs[0]):
+    if strides is None or tuple(shape) != (<Array>outputs[0]).shape_tuple() or overlaps(source, <Array>outputs[0]):
         return None
     run = ViewRun()
     run.source, run.result, run.req = view_of(source, tuple(shape), tuple(strides), offset), outputs[0], reqs[0]

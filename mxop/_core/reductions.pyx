@@ -68,7 +68,7 @@ cdef int reduce_cpu(ReductionCall call, Array source, tuple axes, Array result, 
     cdef Operand operands[3]
     cdef Value no_values[1]
     cdef Array sums, count
-    cdef Py_ssize_t reduced = 1
+    cdef Py_ssize_t reduced = 1, kept = 1
     if call.maps[ctype] is None:
         call.make_programs(ctype)
     r.data, r.dtype, r.n_kept, r.n_reduced = read_pointer(source), source.dtype, 0, 0
@@ -81,6 +81,10 @@ cdef int reduce_cpu(ReductionCall call, Array source, tuple axes, Array result, 
         else:
             r.kept_shape[r.n_kept], r.kept_strides[r.n_kept] = source.shape_[i], source.strides_[i]
             r.n_kept += 1
+            kept *= source.shape_[i]
+    if kept != result.size:  # rules of the operator that disagree must not write beyond the result
+        raise ValueError(f"{call.op.name}: reduces {source.shape_tuple()} over axes {axes} to {kept} elements; its result "
+                         f"has the shape {result.shape_tuple()}")
     sums = alloc(result.ndim, result.shape_, ctype)
     reduce(<Program>call.maps[ctype], call.combine, &r, no_values, write_pointer(sums))
     fill_operand(&operands[0], sums)

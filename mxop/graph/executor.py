@@ -251,7 +251,7 @@ class Executor:
             if g is None:
                 raise MXNetError(
                     f"output {self._symbol.list_outputs()[i]!r} is not that of a loss function, so head gradients are "
-                    f"required: backward(out_grads), or pass the output through make_loss"
+                    f"required: backward(out_grads)"
                 )
             found.append((target, g, f"Head gradient {i}"))
         assign(found)

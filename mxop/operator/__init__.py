@@ -1,52 +1,61 @@
-"""Operators written by users: MXNet's ``CustomOp``, and what is registered.
+"""Operators written by users: MXNet's ``CustomOp``, MindSpore's ``Custom``, and what is registered.
 
-May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.ndarray`.
+``import mxop`` needs :mod:`.custom_op` alone, which registers the operator ``Custom``; the rest is imported when it is first
+used.  May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.ndarray`; :mod:`mxop.symbol` and :mod:`mxop.library` on use.
 """
 
-from .custom import Custom
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .custom_op import CustomOp, CustomOpProp, register
-from .hybrid import (
-    HybridError,
-    allocate,
-    attr,
-    block_realize,
-    grid,
-    kernel,
-    output_tensor,
-    parallel,
-    reduce,
-    serial,
-    vectorize,
-)
-from .listing import (
-    OperatorArguments,
-    get_all_registered_operators,
-    get_all_registered_operators_grouped,
-    get_operator_arguments,
-)
-from .reg_info import CustomRegOp, DataType, custom_info_register
+
+if TYPE_CHECKING:
+    from .custom import Custom
+    from .hybrid import (
+        HybridError,
+        allocate,
+        attr,
+        block_realize,
+        grid,
+        kernel,
+        output_tensor,
+        parallel,
+        reduce,
+        serial,
+        vectorize,
+    )  # fmt: skip
+    from .listing import (
+        OperatorArguments,
+        get_all_registered_operators,
+        get_all_registered_operators_grouped,
+        get_operator_arguments,
+    )  # fmt: skip
+    from .reg_info import CustomRegOp, DataType, custom_info_register
 
 __all__ = [
-    "Custom",
-    "CustomOp",
-    "CustomOpProp",
-    "CustomRegOp",
-    "DataType",
-    "HybridError",
-    "OperatorArguments",
-    "allocate",
-    "attr",
-    "block_realize",
-    "custom_info_register",
-    "get_all_registered_operators",
-    "get_all_registered_operators_grouped",
-    "get_operator_arguments",
-    "grid",
-    "kernel",
-    "output_tensor",
-    "parallel",
-    "reduce",
-    "register",
-    "serial",
-    "vectorize",
+    "Custom", "CustomOp", "CustomOpProp", "CustomRegOp", "DataType", "HybridError", "OperatorArguments", "allocate", "attr",
+    "block_realize", "custom_info_register", "get_all_registered_operators", "get_all_registered_operators_grouped",
+    "get_operator_arguments", "grid", "kernel", "output_tensor", "parallel", "reduce", "register", "serial", "vectorize",
 ]  # fmt: skip
+
+_PLACES = {
+    "custom": ("Custom",),
+    "listing": ("OperatorArguments", "get_all_registered_operators", "get_all_registered_operators_grouped",
+                "get_operator_arguments"),
+    "reg_info": ("CustomRegOp", "DataType", "custom_info_register"),
+}  # fmt: skip
+_LATER = dict.fromkeys(__all__, "hybrid") | {name: place for place, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER.values():
+        return import_module(f"{__name__}.{name}")
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
