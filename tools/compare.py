@@ -80,13 +80,16 @@ class Row:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-def in_turn(systems: Systems, rounds: int, least: float) -> dict[str, float]:
+def in_turn(systems: Systems, rounds: int, least: float, rest: float = 0.0) -> dict[str, float]:
     """Time every system once a round, in an order that rotates; return medians of seconds for one call.
 
     Parameters
     ----------
     least : float
         Seconds that one measurement takes at least; short calls are repeated.
+    rest : float
+        Seconds before each measurement in which the threads of the system before fall asleep: waiting, they would hold
+        the cores.  One call that is not timed follows, which wakes the system's own.
     """
     repeats = {}
     for name, call in systems.items():
@@ -105,6 +108,9 @@ def in_turn(systems: Systems, rounds: int, least: float) -> dict[str, float]:
         for k in range(rounds):
             for name in names[k % len(names) :] + names[: k % len(names)]:
                 call, n = systems[name], repeats[name]
+                if rest:
+                    time.sleep(rest)
+                    call()
                 start = time.perf_counter()
                 for _ in range(n):
                     call()
@@ -115,11 +121,11 @@ def in_turn(systems: Systems, rounds: int, least: float) -> dict[str, float]:
     return {name: statistics.median(times) for name, times in found.items()}
 
 
-def ratio_row(group: str, what: str, bound: float, systems: Systems, peers: Iterable[str], *, rounds: int,
-              least: float) -> Row | None:  # fmt: skip
+def ratio_row(group: str, what: str, bound: float, systems: Systems, peers: Iterable[str], *, rounds: int, least: float,
+              rest: float = 0.0) -> Row | None:  # fmt: skip
     """Compare mxop with the best of `peers` that are there; None when none is."""
     there = [p for p in peers if p in systems]
-    seconds = in_turn(systems, rounds, least)
+    seconds = in_turn(systems, rounds, least, rest)
     if not there:
         return Row(group, what, f"<= {bound:g}", float("nan"), False, "not installed", seconds=seconds)
     best = min(there, key=seconds.__getitem__)

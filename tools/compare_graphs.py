@@ -1,11 +1,11 @@
 #!/usr/bin/env python
-"""Measure what is done to graphs: how long passes and binding take, and how much memory the plan saves.
+"""Measure what is done to graphs: how long passes and binding take, how much memory the plan saves, what fusion gains.
 
     python tools/compare_graphs.py                  # everything; prints the table of figures
-    python tools/compare_graphs.py passes           # some groups: passes, memory
+    python tools/compare_graphs.py passes           # some groups: passes, memory, fused, nodes
 
-The table is that of ``compare.py``.  Times of this tool are of the processor, not of the clock: what else runs on the
-machine matters less.
+The table is that of ``compare.py``.  Times of passes are of the processor, not of the clock: what else runs on the machine
+matters less.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from compare import Row, machine, mx, show
+from compare_fused import fused, nodes
 
 from mxop.graph import Graph, Known, Node  # isort: skip  (compare sets the number of threads first)
 from mxop.graph.passes import run_passes, selected
@@ -145,7 +146,7 @@ def memory() -> list[Row]:
     return rows
 
 
-GROUPS: dict[str, Callable[[], list[Row]]] = {"passes": passes, "memory": memory}
+GROUPS: dict[str, Callable[[], list[Row]]] = {"passes": passes, "memory": memory, "fused": fused, "nodes": nodes}
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from mxop._core.elementwise cimport (
 from mxop._core.external cimport execute_external
 from mxop._core.native cimport NativeOp
 from mxop._core.record cimport is_recording, record_general, set_recording
-from mxop._core.reductions cimport ReductionCall, reduce_cpu, reduction_call
+from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, overlaps, prepared_output
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
@@ -64,7 +64,7 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
         from mxop._gpu import run as gpu_run
         result = gpu_run.reduction(op, attrs, source, axes, result, out_shape, out_type, req)
     else:
-        reduce_cpu(call, source, axes, result, req)
+        reduction_run(call, source, axes, result, req).execute()
     if is_recording():
         record_general(op, attrs, (source,), [result])
     return result

@@ -2,37 +2,27 @@
 
 May import :mod:`.array`, :mod:`.reductions`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
-from mxop._core.array cimport Array, view_of
+from mxop._core.array cimport Array, fill_operand, view_of, write_pointer
 from mxop._core.call cimport Call
 from mxop._core.external cimport fresh_like
 from mxop._core.record cimport set_recording
-from mxop._core.reductions cimport ReductionCall, reduce_cpu, reduction_call
-from mxop._core.transfer cimport contiguous_copy, copy_into, overlaps
-from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE
+from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
+from mxop._core.transfer cimport contiguous_copy, copy_into, copy_program, overlaps
+from mxop._kernels.interp cimport REQ_INPLACE, REQ_NULL, REQ_WRITE, Operand, Program
 
 from mxop.opdef import Kernel, Reduction
-
-
-cdef class ReductionRun(Call):
-    """A reduction of one array into another."""
-
-    cdef ReductionCall call
-    cdef tuple axes
-    cdef Array source, result
-    cdef int req
-
-    cdef int execute(self) except -1:
-        return reduce_cpu(self.call, self.source, self.axes, self.result, self.req)
 
 
 cdef class ViewRun(Call):
     """A copy of elements that lie elsewhere: transposed, sliced, broadcast."""
 
     cdef Array source, result
-    cdef int req
+    cdef Program program
+    cdef Operand operands[2]
 
     cdef int execute(self) except -1:
-        return copy_into(self.source, self.result, self.req)
+        write_pointer(self.result)
+        return self.program.run(self.result.size, self.operands, &self.operands[1], NULL)
 
 
 cdef class KernelRun(Call):
@@ -59,15 +49,14 @@ cdef class KernelRun(Call):
 
 cdef Call prepare_operator(object op, object attrs, list inputs, list outputs, list reqs):
     """Return a prepared reduction, view or kernel on CPU arrays; None for anything else."""
-    cdef ReductionRun reduction
+    cdef Array source = <Array>inputs[0] if inputs else None
+    cdef ReductionCall call
     if isinstance(op, Reduction):
         op.check_arity(attrs, len(inputs))
-        if overlaps(<Array>inputs[0], <Array>outputs[0]):
+        if reqs[0] == REQ_NULL or overlaps(source, <Array>outputs[0]):
             return None
-        reduction = ReductionRun()
-        reduction.call, reduction.source, reduction.result = reduction_call(op, attrs), inputs[0], outputs[0]
-        reduction.axes, reduction.req = reduction.call.axes_of((<Array>inputs[0]).ndim), reqs[0]
-        return reduction
+        call = reduction_call(op, attrs)
+        return reduction_run(call, source, call.axes_of(source.ndim), <Array>outputs[0], reqs[0])
     if isinstance(op, Kernel):
         op.check_arity(attrs, len(inputs))
         return prepare_kernel(op, attrs, inputs, outputs, reqs) if op.make_view is None else prepare_view(
@@ -83,7 +72,11 @@ cdef Call prepare_view(object op, object attrs, list inputs, list outputs, list 
     if strides is None or tuple(shape) != (<Array>outputs[0]).shape_tuple() or overlaps(source, <Array>outputs[0]):
         return None
     run = ViewRun()
-    run.source, run.result, run.req = view_of(source, tuple(shape), tuple(strides), offset), outputs[0], reqs[0]
+    run.source, run.result = view_of(source, tuple(shape), tuple(strides), offset), outputs[0]
+    run.program = copy_program(source.dtype)
+    fill_operand(&run.operands[0], run.source)
+    fill_operand(&run.operands[1], run.result)
+    run.operands[1].req = reqs[0]
     return run
 
 

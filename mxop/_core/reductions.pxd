@@ -1,4 +1,7 @@
 from mxop._core.array cimport Array
+from mxop._core.call cimport Call
+from mxop._kernels.interp cimport Operand
+from mxop._kernels.reduce cimport Reduced
 
 cdef class ReductionCall:
     cdef object op, attrs, map_formula, final_formula
@@ -9,5 +12,16 @@ cdef class ReductionCall:
     cdef int make_programs(self, int ctype) except -1
     cdef tuple axes_of(self, int rank)
 
+# A reduction of one array into another.
+cdef class ReductionRun(Call):
+    cdef ReductionCall call
+    cdef Array source, result
+    cdef Reduced reduced
+    cdef Operand operands[3]    # of the final program: the combined values, their number if it asks, the result
+    cdef double count
+    cdef Py_ssize_t kept
+    cdef int ctype
+    cdef bint direct            # the result has room for the combined values
+
 cdef ReductionCall reduction_call(object op, object attrs)
-cdef int reduce_cpu(ReductionCall call, Array source, tuple axes, Array result, int req) except -1
+cdef ReductionRun reduction_run(ReductionCall call, Array source, tuple axes, Array result, int req)

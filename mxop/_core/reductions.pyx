@@ -1,9 +1,11 @@
 """Reductions on the CPU: a program on each element, a combination of the values, a program on each result.
 
-May import :mod:`.array`, :mod:`mxop._kernels`, :mod:`mxop.opdef`.
+May import :mod:`.array`, :mod:`.call`, :mod:`mxop._kernels`, :mod:`mxop.opdef`.
 """
-from mxop._core.array cimport Array, Value, alloc, broadcast_operand, fill_operand, read_pointer, write_pointer
-from mxop._kernels.interp cimport Operand, Program
+from mxop._core.array cimport Array, Value, fill_operand, read_pointer, write_pointer
+from mxop._core.call cimport Call
+from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program, itemsize_of
+from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport Reduced, reduce
 
 from mxop._kernels import interp
@@ -62,41 +64,64 @@ def forget():
     _reductions.clear()
 
 
-cdef int reduce_cpu(ReductionCall call, Array source, tuple axes, Array result, int req) except -1:
-    cdef int i, at = 0, n_axes = len(axes), ctype = call.compute_type(source.dtype)
-    cdef Reduced r
-    cdef Operand operands[3]
-    cdef Value no_values[1]
-    cdef Array sums, count
-    cdef Py_ssize_t reduced = 1, kept = 1
-    if call.maps[ctype] is None:
-        call.make_programs(ctype)
+cdef class ReductionRun(Call):
+    """A reduction of one array into another."""
+
+    cdef int execute(self) except -1:
+        cdef Program map_ = <Program>self.call.maps[self.ctype], final = <Program>self.call.finals[self.ctype]
+        cdef Reduced reduced = self.reduced
+        cdef Value no_values[1]
+        cdef Block* room
+        if self.direct:
+            reduce(map_, self.call.combine, &reduced, no_values, write_pointer(self.result))
+            if self.call.final_formula is not None:
+                final.run(self.kept, self.operands, &self.operands[2], no_values)
+            return 0
+        room = block_new(self.kept * itemsize_of(self.ctype))
+        try:
+            reduce(map_, self.call.combine, &reduced, no_values, room.data)
+            self.operands[0].data = room.data
+            final.run(self.kept, self.operands, &self.operands[1 if self.call.final_formula is None else 2], no_values)
+        finally:
+            block_release(room)
+        return 0
+
+
+cdef ReductionRun reduction_run(ReductionCall call, Array source, tuple axes, Array result, int req):
+    """Return a reduction of `source` over `axes` into `result`, ready to execute."""
+    cdef ReductionRun run = ReductionRun()
+    cdef Reduced* r = &run.reduced
+    cdef Operand* target
+    cdef int i, at = 0, n_axes = <int>len(axes)
+    run.call, run.source, run.result, run.ctype = call, source, result, call.compute_type(source.dtype)
+    if call.maps[run.ctype] is None:
+        call.make_programs(run.ctype)
+    run.count, run.kept = 1, 1
     r.data, r.dtype, r.n_kept, r.n_reduced = read_pointer(source), source.dtype, 0, 0
     for i in range(source.ndim):
         if at < n_axes and <int>axes[at] == i:
             at += 1
             r.reduced_shape[r.n_reduced], r.reduced_strides[r.n_reduced] = source.shape_[i], source.strides_[i]
             r.n_reduced += 1
-            reduced *= source.shape_[i]
+            run.count *= source.shape_[i]
         else:
             r.kept_shape[r.n_kept], r.kept_strides[r.n_kept] = source.shape_[i], source.strides_[i]
             r.n_kept += 1
-            kept *= source.shape_[i]
-    if kept != result.size:  # rules of the operator that disagree must not write beyond the result
-        raise ValueError(f"{call.op.name}: reduces {source.shape_tuple()} over axes {axes} to {kept} elements; its result "
-                         f"has the shape {result.shape_tuple()}")
-    sums = alloc(result.ndim, result.shape_, ctype)
-    reduce(<Program>call.maps[ctype], call.combine, &r, no_values, write_pointer(sums))
-    fill_operand(&operands[0], sums)
-    if call.final_formula is None:
-        fill_operand(&operands[1], result)
-        operands[1].req = req
-        (<Program>call.finals[ctype]).run(result.size, operands, &operands[1], no_values)
-        return 0
-    count = alloc(0, result.shape_, 1)
-    (<double*>write_pointer(count))[0] = <double>reduced
-    broadcast_operand(&operands[1], count, result.ndim, result.shape_)
-    fill_operand(&operands[2], result)
-    operands[2].req = req
-    (<Program>call.finals[ctype]).run(result.size, operands, &operands[2], no_values)
-    return 0
+            run.kept *= source.shape_[i]
+    if run.kept != result.size:  # rules of the operator that disagree must not write beyond the result
+        raise ValueError(f"{call.op.name}: reduces {source.shape_tuple()} over axes {axes} to {run.kept} elements; its "
+                         f"result has the shape {result.shape_tuple()}")
+    run.direct = result.contiguous and result.dtype == run.ctype and req in (REQ_WRITE, REQ_INPLACE)
+    dense_operand(&run.operands[0], write_pointer(result), run.ctype)
+    dense_operand(&run.operands[1], <char*>&run.count, 1)
+    if call.final_formula is not None:  # one number for all elements
+        run.operands[1].contiguous, run.operands[1].ndim = False, 1
+        run.operands[1].shape[0], run.operands[1].strides[0] = run.kept, 0
+    target = &run.operands[1 if call.final_formula is None else 2]
+    fill_operand(target, result)
+    target.req = req
+    return run
+
+
+cdef void dense_operand(Operand* operand, char* data, int dtype) noexcept:
+    operand.data, operand.dtype, operand.contiguous, operand.staged, operand.ndim = data, dtype, True, False, 0

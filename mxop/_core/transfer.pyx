@@ -94,7 +94,9 @@ cdef int raise_devices(object op, object inputs) except -1:
     raise OpValueError(f"operator {op.name}: inputs lie on different devices ({devices}); use as_in_context")
 
 
-cdef Program copy_program(int ctype):
+cdef Program copy_program(int dtype):
+    """Return the program that copies elements of a type."""
+    cdef int ctype = 0 if dtype == 2 or dtype == 12 else 3 if dtype == 7 else dtype
     found = _copies[ctype]
     if found is None:
         found = _copies[ctype] = Program(compile_program((input_(0),), 1, lambda name: True), (), ctype)
@@ -104,7 +106,6 @@ cdef Program copy_program(int ctype):
 cdef int copy_into(Array source, Array target, int req) except -1:
     """Copy (or add, by `req`) one array into another of the same number of elements, converting types."""
     cdef Operand operands[2]
-    cdef int ctype = source.dtype
     if req == REQ_NULL:
         return 0
     if source.gpu is not None or target.gpu is not None:
@@ -114,7 +115,6 @@ cdef int copy_into(Array source, Array target, int req) except -1:
     write_pointer(target)
     if overlaps(source, target) and not same_layout(source, target):
         source = contiguous_copy(source)
-    ctype = 0 if ctype == 2 or ctype == 12 else 3 if ctype == 7 else ctype
     fill_operand(&operands[0], source)
     fill_operand(&operands[1], target)
     operands[1].req = req
@@ -123,7 +123,7 @@ cdef int copy_into(Array source, Array target, int req) except -1:
         if source.size * itemsize_of(source.dtype) < 65536:
             memcpy(write_pointer(target), read_pointer(source), source.size * itemsize_of(source.dtype))
             return 0
-    copy_program(ctype).run(source.size, &operands[0], &operands[1], NULL)
+    copy_program(source.dtype).run(source.size, &operands[0], &operands[1], NULL)
     return 0
 
 

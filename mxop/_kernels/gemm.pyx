@@ -1,17 +1,82 @@
-"""Matrix products by SciPy's BLAS, for row-major arrays in float32 and float64.
+"""Matrix products by SciPy's BLAS, for row-major arrays in float32 and float64, on this package's own threads.
 
 BLAS is column-major: it sees each row-major matrix transposed, so the product is taken as ``C^T = B^T A^T``, which swaps
-the operands and needs no copy.  Importing this module imports SciPy; callers do so on first use.  May import nothing of
-mxop.
+the operands and needs no copy.  A product is cut into pieces, which BLAS multiplies in one thread each: the threads of
+OpenBLAS stay awake after a product, and would keep the cores from the kernels that come next.  Sizes alone decide on the
+pieces, so that results have the same bits with any number of threads.
+Importing this module imports SciPy; callers do so on first use.  May import nothing of mxop.
 """
 
-from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+import ctypes
+
+import scipy.linalg.cython_blas as _blas
+
+from cpython.buffer cimport (
+    PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
+)
+from cython.parallel cimport prange
+from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm, sgemv
 
 cdef enum:
-    LARGEST = 2147483647  # BLAS counts in 32-bit integers
+    LARGEST = 2147483647    # BLAS counts in 32-bit integers
+    UNIT = 32               # pieces have a multiple of this many rows and columns
+    ENOUGH = 6              # pieces; more are smaller, and BLAS is slower on them
+    WORTH = 250000          # multiplications that are worth a thread
+    LEAST = 4000000         # multiplications of a piece
 
+
+# ---- threads of BLAS --------------------------------------------------------------------------------------------------
+
+ctypedef int (*get_threads_t)() noexcept nogil
+ctypedef void (*set_threads_t)(int) noexcept nogil
+
+cdef get_threads_t _get_threads = NULL
+cdef set_threads_t _set_threads = NULL
+cdef int _products = 0      # under way, in all threads of Python
+cdef int _threads_before = 1
+
+
+def _find_control():
+    """Find the functions of OpenBLAS for its number of threads; other libraries keep the threads they have."""
+    global _get_threads, _set_threads
+    try:
+        library = ctypes.CDLL(_blas.__file__)
+    except OSError:
+        return
+    for name in ("scipy_openblas_%s_num_threads", "openblas_%s_num_threads", "openblas_%s_num_threads64_"):
+        if hasattr(library, name % "get") and hasattr(library, name % "set"):
+            _get_threads = <get_threads_t><uintptr_t>ctypes.cast(getattr(library, name % "get"), ctypes.c_void_p).value
+            _set_threads = <set_threads_t><uintptr_t>ctypes.cast(getattr(library, name % "set"), ctypes.c_void_p).value
+            return
+
+
+_find_control()
+
+
+def blas_threads():
+    """Return how many threads BLAS uses outside of products of this module; None where it does not say."""
+    return None if _get_threads == NULL else _threads_before if _products else _get_threads()
+
+
+cdef void take_threads() noexcept:
+    """Let BLAS use one thread, until the last product under way has ended."""
+    global _products, _threads_before
+    if _products == 0:
+        _threads_before = _get_threads()
+        _set_threads(1)
+    _products += 1
+
+
+cdef void give_threads_back() noexcept:
+    global _products
+    _products -= 1
+    if _products == 0:
+        _set_threads(_threads_before)
+
+
+# ---- one product ------------------------------------------------------------------------------------------------------
 
 cdef void matrix(char* ta, char* tb, int* m, int* n, int* k, real* alpha, real* a, int* lda, real* b, int* ldb,
                  real* beta, real* c, int* ldc) noexcept nogil:
@@ -29,31 +94,29 @@ cdef void vector(char* t, int* m, int* n, real* alpha, real* a, int* lda, real* 
         dgemv(t, m, n, alpha, a, lda, x, &one, beta, y, &one)
 
 
-cdef void multiply(const real* a, const real* b, real* c, int m, int n, int k, bint transpose_a, bint transpose_b,
-                   real alpha, real beta) noexcept nogil:
-    """Write ``alpha * op(a) @ op(b) + beta * c`` to `c`, of `m` rows and `n` columns; `k` is contracted."""
+cdef void multiply(const real* a, int lda, const real* b, int ldb, real* c, int ldc, int m, int n, int k, bint transpose_a,
+                   bint transpose_b, real alpha, real beta) noexcept nogil:
+    """Write ``alpha * op(a) @ op(b) + beta * c`` to `c`, of `m` rows and `n` columns; `k` is contracted.
+
+    `lda`, `ldb` and `ldc` are the elements from one row of the matrix in memory to the next.
+    """
     cdef char plain = b'N', turned = b'T'
     cdef char* ta = &turned if transpose_a else &plain
     cdef char* tb = &turned if transpose_b else &plain
-    cdef int lda = m if transpose_a else k
-    cdef int ldb = k if transpose_b else n
-    cdef int ldc = n
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, j
     if m == 0 or n == 0:
         return
     if k == 0:  # the sum of nothing
-        if beta == 0:
-            memset(c, 0, <size_t>m * <size_t>n * sizeof(real))
-        elif beta != 1:
-            for i in range(<Py_ssize_t>m * n):
-                c[i] *= beta
+        for i in range(m):
+            for j in range(n):
+                c[i * ldc + j] = c[i * ldc + j] * beta if beta != 0 else 0
         return
-    if n == 1:  # matrix times vector: a row-major matrix is its own transpose to BLAS
+    if n == 1 and ldc == 1 and (ldb == 1 or transpose_b):  # matrix times vector: row-major is transposed to BLAS
         if transpose_a:
             vector[real](&plain, &m, &k, &alpha, <real*>a, &lda, <real*>b, &beta, c)
         else:
             vector[real](&turned, &k, &m, &alpha, <real*>a, &lda, <real*>b, &beta, c)
-    elif m == 1:
+    elif m == 1 and (lda == 1 or not transpose_a):
         if transpose_b:
             vector[real](&turned, &k, &n, &alpha, <real*>b, &ldb, <real*>a, &beta, c)
         else:
@@ -62,34 +125,102 @@ cdef void multiply(const real* a, const real* b, real* c, int m, int n, int k, b
         matrix[real](tb, ta, &n, &m, &k, &alpha, <real*>b, &ldb, <real*>a, &lda, &beta, c, &ldc)
 
 
-cdef int run(Py_buffer* a, Py_buffer* b, Py_buffer* c, bint transpose_a, bint transpose_b, double alpha, double beta,
-             bint single) except -1:
-    cdef int batched = c.ndim - 2, i, m, n, k
-    cdef Py_ssize_t count = c.shape[0] if batched else 1, item
-    cdef Py_ssize_t step_a, step_b, step_c
-    for v in range(2):
-        if (a.shape[batched + v] > LARGEST or b.shape[batched + v] > LARGEST or c.shape[batched + v] > LARGEST):
+# ---- a batch of products, in pieces -----------------------------------------------------------------------------------
+
+cdef struct Batch:
+    Py_ssize_t count                    # of products
+    int m, n, k
+    bint transpose_a, transpose_b
+    double alpha, beta
+    bint has_bias
+    Py_ssize_t bias_strides[3]          # in bytes, over the batch, rows and columns
+    int across, down                    # pieces of each product, along its rows and its columns
+
+
+cdef void piece(const Batch* batch, const real* a, const real* b, real* c, const char* bias, Py_ssize_t index) noexcept nogil:
+    """Take one piece of one product; a bias is written first, and the product added to it."""
+    cdef Py_ssize_t each = <Py_ssize_t>batch.down * batch.across, item = index // each
+    cdef Py_ssize_t row = bound(batch.m, batch.down, index % each // batch.across)
+    cdef Py_ssize_t column = bound(batch.n, batch.across, index % batch.across)
+    cdef int m = <int>(bound(batch.m, batch.down, index % each // batch.across + 1) - row)
+    cdef int n = <int>(bound(batch.n, batch.across, index % batch.across + 1) - column)
+    cdef int lda = batch.m if batch.transpose_a else batch.k, ldb = batch.k if batch.transpose_b else batch.n
+    cdef Py_ssize_t i, j
+    a += item * batch.m * batch.k + (row if batch.transpose_a else row * lda)
+    b += item * batch.k * batch.n + (column * ldb if batch.transpose_b else column)
+    c += item * batch.m * batch.n + row * batch.n + column
+    if batch.has_bias:
+        bias += item * batch.bias_strides[0] + row * batch.bias_strides[1] + column * batch.bias_strides[2]
+        for i in range(m):
+            for j in range(n):
+                c[i * batch.n + j] = (<const real*>(bias + i * batch.bias_strides[1] + j * batch.bias_strides[2]))[0]
+    multiply[real](a, lda, b, ldb, c, batch.n, m, n, batch.k, batch.transpose_a, batch.transpose_b, <real>batch.alpha,
+                   1 if batch.has_bias else <real>batch.beta)
+
+
+cdef Py_ssize_t bound(Py_ssize_t length, int parts, Py_ssize_t part) noexcept nogil:
+    """Return where a piece begins: whole units, as even as can be."""
+    return min((length + UNIT - 1) // UNIT * part // parts * UNIT, length)
+
+
+cdef void pieces(const Batch* batch, const real* a, const real* b, real* c, const char* bias, int threads) noexcept nogil:
+    cdef Py_ssize_t index, n = batch.count * batch.down * batch.across
+    if threads == 1:
+        for index in range(n):
+            piece[real](batch, a, b, c, bias, index)
+    else:
+        for index in prange(n, num_threads=threads, schedule="dynamic"):
+            piece[real](batch, a, b, c, bias, index)
+
+
+cdef int cut(Batch* batch, int threads) noexcept:
+    """Choose the pieces, as large as there are enough of them; return how many threads they are worth."""
+    cdef int* sides = [512, 512, 512, 256, 512, 128, 256, 128, 128, 128]  # rows and columns
+    cdef double work = <double>batch.count * batch.m * batch.n * batch.k
+    cdef Py_ssize_t n = 0
+    cdef int i
+    for i in range(0, 10, 2):
+        batch.down = max((batch.m + sides[i] - 1) // sides[i], 1)
+        batch.across = max((batch.n + sides[i + 1] - 1) // sides[i + 1], 1)
+        n = batch.count * batch.down * batch.across
+        if n >= min(ENOUGH, work / LEAST):
+            break
+    return <int>max(min(threads, n, work / WORTH), 1)
+
+
+cdef int check(Batch* batch, Py_buffer* a, Py_buffer* b, Py_buffer* c, Py_buffer* bias) except -1:
+    """Find the sizes, and refuse what does not fit."""
+    cdef int lead = c.ndim - 2, v
+    if c.ndim not in (2, 3) or a.ndim != c.ndim or b.ndim != c.ndim:
+        raise ValueError("a matrix product takes arrays of two dimensions, or of three for a batch")
+    if a.format[0] != b.format[0] or a.format[0] != c.format[0] or a.format[0] not in (c'f', c'd'):
+        raise TypeError("a matrix product takes float32 or float64 arrays of one type")
+    for v in range(lead, lead + 2):
+        if a.shape[v] > LARGEST or b.shape[v] > LARGEST or c.shape[v] > LARGEST:
             raise OverflowError("a matrix product takes at most 2**31 - 1 rows or columns: BLAS counts in 32 bits")
-    m, n = <int>c.shape[batched], <int>c.shape[batched + 1]
-    k = <int>a.shape[batched + (0 if transpose_a else 1)]
-    if (a.shape[batched + (1 if transpose_a else 0)] != m or b.shape[batched + (0 if transpose_b else 1)] != n
-            or b.shape[batched + (1 if transpose_b else 0)] != k
-            or (batched and (a.shape[0] != count or b.shape[0] != count))):
+    batch.count = c.shape[0] if lead else 1
+    batch.m, batch.n = <int>c.shape[lead], <int>c.shape[lead + 1]
+    batch.k = <int>a.shape[lead + (0 if batch.transpose_a else 1)]
+    if (a.shape[lead + (1 if batch.transpose_a else 0)] != batch.m
+            or b.shape[lead + (0 if batch.transpose_b else 1)] != batch.n
+            or b.shape[lead + (1 if batch.transpose_b else 0)] != batch.k
+            or (lead and (a.shape[0] != batch.count or b.shape[0] != batch.count))):
         raise ValueError("the shapes of a matrix product do not fit each other")
-    step_a, step_b, step_c = <Py_ssize_t>m * k, <Py_ssize_t>k * n, <Py_ssize_t>m * n
-    with nogil:
-        for item in range(count):
-            if single:
-                multiply[float](<float*>a.buf + item * step_a, <float*>b.buf + item * step_b,
-                                <float*>c.buf + item * step_c, m, n, k, transpose_a, transpose_b, <float>alpha, <float>beta)
-            else:
-                multiply[double](<double*>a.buf + item * step_a, <double*>b.buf + item * step_b,
-                                 <double*>c.buf + item * step_c, m, n, k, transpose_a, transpose_b, alpha, beta)
+    if batch.has_bias:
+        if bias.format[0] != c.format[0] or bias.ndim != c.ndim:
+            raise TypeError("the bias of a matrix product has its type and its number of dimensions")
+        for v in range(c.ndim):
+            if bias.shape[v] != c.shape[v]:
+                raise ValueError("the bias of a matrix product has its shape; strides of zero broadcast it")
+            batch.bias_strides[v + 1 - lead] = bias.strides[v]
+        if not lead:
+            batch.bias_strides[0] = 0
     return 0
 
 
-def gemm(a, b, out, bint transpose_a=False, bint transpose_b=False, double beta=0.0, double alpha=1.0):
-    """Write ``alpha * op(a) @ op(b) + beta * out`` to `out`.
+def gemm(a, b, out, bint transpose_a=False, bint transpose_b=False, double alpha=1.0, double beta=0.0, bias=None,
+         int threads=1):
+    """Write ``alpha * op(a) @ op(b)`` to `out`, plus ``beta * out`` or `bias`.
 
     Parameters
     ----------
@@ -98,11 +229,21 @@ def gemm(a, b, out, bint transpose_a=False, bint transpose_b=False, double beta=
         neither of the others.
     transpose_a, transpose_b : bool
         Transpose the matrices of `a` or `b` first.
-    beta, alpha : float
+    alpha, beta : float
         With ``beta=0`` the old content of `out` is not read.
+    bias : buffer, optional
+        Of the shape and type of `out`, with any strides; `beta` is not used then.
+    threads : int
+        Threads to use at most.  BLAS libraries whose own threads cannot be stopped are left to use them instead.
     """
-    cdef Py_buffer x, y, z
+    cdef Batch batch
+    cdef Py_buffer x, y, z, w
     cdef int held = 0
+    cdef bint own = _set_threads != NULL
+    batch.transpose_a, batch.transpose_b = transpose_a, transpose_b
+    batch.alpha, batch.beta, batch.has_bias = alpha, beta, bias is not None
+    memset(batch.bias_strides, 0, sizeof(batch.bias_strides))
+    memset(&w, 0, sizeof(w))
     try:
         PyObject_GetBuffer(a, &x, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
         held = 1
@@ -110,12 +251,27 @@ def gemm(a, b, out, bint transpose_a=False, bint transpose_b=False, double beta=
         held = 2
         PyObject_GetBuffer(out, &z, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | PyBUF_WRITABLE)
         held = 3
-        if x.format[0] != y.format[0] or x.format[0] != z.format[0] or x.format[0] not in (c'f', c'd'):
-            raise TypeError("a matrix product takes float32 or float64 arrays of one type")
-        if z.ndim not in (2, 3) or x.ndim != z.ndim or y.ndim != z.ndim:
-            raise ValueError("a matrix product takes arrays of two dimensions, or of three for a batch")
-        run(&x, &y, &z, transpose_a, transpose_b, alpha, beta, x.format[0] == c'f')
+        if bias is not None:
+            PyObject_GetBuffer(bias, &w, PyBUF_STRIDES | PyBUF_FORMAT)
+            held = 4
+        check(&batch, &x, &y, &z, &w)
+        threads = cut(&batch, threads if own else 1)
+        if not own:
+            batch.down = batch.across = 1
+        if own:
+            take_threads()
+        try:
+            with nogil:
+                if x.format[0] == c'f':
+                    pieces[float](&batch, <float*>x.buf, <float*>y.buf, <float*>z.buf, <char*>w.buf, threads)
+                else:
+                    pieces[double](&batch, <double*>x.buf, <double*>y.buf, <double*>z.buf, <char*>w.buf, threads)
+        finally:
+            if own:
+                give_threads_back()
     finally:
+        if held > 3:
+            PyBuffer_Release(&w)
         if held > 2:
             PyBuffer_Release(&z)
         if held > 1:

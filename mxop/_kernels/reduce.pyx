@@ -274,11 +274,13 @@ cdef int reduce(Program map_, int combine, Reduced* source, const Value* params,
     cdef int i, threads, thread, last
     cdef bint columns
     cdef Operand reduced
-    cdef Block* memory
-    cdef Block* partial
-    cdef Total* totals
+    cdef Block* memory = NULL
+    cdef Block* partial = NULL
+    cdef Total few[64]
+    cdef char small[4096 + 64]
+    cdef Total* totals = few
     cdef Total total
-    cdef char* scratch
+    cdef char* scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
     cdef char scalars[1024]
     for i in range(source.n_kept):
         n_kept *= source.kept_shape[i]
@@ -314,26 +316,30 @@ cdef int reduce(Program map_, int combine, Reduced* source, const Value* params,
     threads = threads_for(n_kept * n_reduced * map_.itemsize)
     if tasks * chunks < threads:
         threads = <int>(tasks * chunks)
+    block = min(block, max(width if columns else per_chunk, 1))
     room = ((block * map_.itemsize + 63) & ~63) * map_.n_registers
-    memory = block_new(room * threads)
-    partial = block_new(n_kept * chunks * sizeof(Total))
-    totals = <Total*>partial.data
+    if room * threads > 4096:
+        memory = block_new(room * threads)
+        scratch = memory.data
+    if n_kept * chunks > 64:
+        partial = block_new(n_kept * chunks * sizeof(Total))
+        totals = <Total*>partial.data
     if threads == 1:
         with nogil:
             for t in range(tasks * chunks):
                 if columns:
-                    columns_entry(map_, combine, source, scalars, memory.data, room, block, t, chunks, per_chunk, n_reduced,
+                    columns_entry(map_, combine, source, scalars, scratch, room, block, t, chunks, per_chunk, n_reduced,
                                   width, tiles, n_kept, totals)
                 else:
-                    rows_entry(map_, combine, source, &reduced, scalars, memory.data, room, block, t, chunks, per_chunk,
+                    rows_entry(map_, combine, source, &reduced, scalars, scratch, room, block, t, chunks, per_chunk,
                                n_reduced, n_kept, totals)
     elif columns:
         for t in prange(tasks * chunks, nogil=True, schedule="dynamic", num_threads=threads):
-            columns_entry(map_, combine, source, scalars, memory.data, room, block, t, chunks, per_chunk, n_reduced, width,
+            columns_entry(map_, combine, source, scalars, scratch, room, block, t, chunks, per_chunk, n_reduced, width,
                           tiles, n_kept, totals)
     else:
         for t in prange(tasks * chunks, nogil=True, schedule="dynamic", num_threads=threads):
-            rows_entry(map_, combine, source, &reduced, scalars, memory.data, room, block, t, chunks, per_chunk, n_reduced,
+            rows_entry(map_, combine, source, &reduced, scalars, scratch, room, block, t, chunks, per_chunk, n_reduced,
                        n_kept, totals)
     for j in range(n_kept):
         total = totals[j]
@@ -343,8 +349,10 @@ cdef int reduce(Program map_, int combine, Reduced* source, const Value* params,
             else:
                 total.i = join_i(combine, total.i, totals[c * n_kept + j].i)
         store_total(results, map_.ctype, j, &total)
-    block_release(partial)
-    block_release(memory)
+    if partial != NULL:
+        block_release(partial)
+    if memory != NULL:
+        block_release(memory)
     return 0
 
 

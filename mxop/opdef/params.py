@@ -273,38 +273,41 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
     return result
 
 
-class Attrs(Mapping):
-    """Parsed parameters of one call: a frozen mapping whose items are attributes too."""
+class Attrs(dict):
+    """Parsed parameters of one call: a frozen dictionary whose items are attributes too.
+
+    It is a dictionary because ``function(**attrs)`` is then as fast as can be.
+    """
 
     __slots__ = ("_hash", "names", "values_")
 
     def __init__(self, names: tuple[str, ...], values: tuple):
+        super().__init__(zip(names, values, strict=True))
         self.names, self.values_ = names, values
         self._hash = hash((names, values))
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self.values_[self.names.index(name)]
-        except ValueError:
+            return self[name]
+        except KeyError:
             raise AttributeError(name) from None
 
-    def __getitem__(self, name: str) -> Any:
-        try:
-            return self.values_[self.names.index(name)]
-        except ValueError:
-            raise KeyError(name) from None
-
-    def __iter__(self):
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         return self._hash
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Attrs) and self.names == other.names and self.values_ == other.values_
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __reduce__(self):
+        return Attrs, (self.names, self.values_)
+
+    def _frozen(self, *args: Any, **changes: Any) -> Any:
+        raise TypeError("parsed parameters do not change; replaced(name=value) returns a copy")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _frozen  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Attrs({', '.join(f'{k}={v!r}' for k, v in self.items())})"

@@ -26,21 +26,22 @@ def real_types(op):
     op.infer_type = check
 
 
-def product(a, b, out, transpose_a, transpose_b, beta=0.0, alpha=1.0):
-    """Write ``alpha * op(a) @ op(b) + beta * out`` into `out`; NumPy arrays of two dimensions, or three for a batch.
+def product(a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None):
+    """Write ``alpha * op(a) @ op(b) + bias`` into `out`; NumPy arrays of two dimensions, or three for a batch.
 
     float16 and bfloat16 are multiplied in float32.
     """
     import numpy as np
 
-    from .._kernels import gemm
+    from .._kernels import gemm, interp
 
-    if out.dtype.char in "fd":
-        gemm.gemm(a, b, out, transpose_a, transpose_b, beta, alpha)
-        return
-    wide = out.astype(np.float32) if beta else np.empty(out.shape, np.float32)
-    gemm.gemm(a.astype(np.float32), b.astype(np.float32), wide, transpose_a, transpose_b, beta, alpha)
-    out[...] = wide
+    wide = out if out.dtype.char in "fd" else np.empty(out.shape, np.float32)
+    a, b = (x.astype(wide.dtype, copy=False) for x in (a, b))
+    if bias is not None:
+        bias = np.broadcast_to(bias.astype(wide.dtype, copy=False), out.shape)
+    gemm.gemm(a, b, wide, transpose_a, transpose_b, alpha, 0.0, bias, interp.get_num_threads())
+    if wide is not out:
+        out[...] = wide
 
 
 def product_gpu(xp, a, b, transpose_a, transpose_b):
@@ -293,9 +294,7 @@ def _(inputs, outputs, *, transpose_a, transpose_b, alpha, no_bias):
 
     lhs, rhs, *bias = (np.asarray(a) for a in inputs)
     out = np.asarray(outputs[0])
-    if bias:
-        out[...] = bias[0]  # the product is added to it
-    product(lhs, rhs, out, transpose_a, transpose_b, 1.0 if bias else 0.0, alpha)
+    product(lhs, rhs, out, transpose_a, transpose_b, alpha, *bias)
 
 
 @scaled_product.gpu

@@ -202,9 +202,7 @@ def _(inputs, outputs, *, num_hidden, no_bias, flatten):
     data, weight, *bias = (np.asarray(a) for a in inputs)
     matrix = _as_matrix(data, flatten, weight)
     out = np.asarray(outputs[0]).reshape(len(matrix), num_hidden)
-    if bias:
-        out[...] = bias[0]  # the product is added to it
-    product(matrix, weight, out, False, True, 1.0 if bias else 0.0)
+    product(matrix, weight, out, False, True, 1.0, *bias)
 
 
 @FullyConnected.gpu
