@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from compare import LARGE, Row, Systems, in_turn, jax, mx, ratio_row, torch
+from compare import LARGE, Row, Systems, in_turn, jax, mx, torch
 
 REST = 0.04  # seconds; OpenBLAS' threads wait for about 25 ms
 PEERS = ("torch.compile", "jax.jit")

@@ -24,6 +24,7 @@ cdef extern from "mxop_block.h" nogil:
         const mx_store (*stores)[7]
     void mx_stream_copy(char* d, const char* s, Py_ssize_t nbytes)
     void mx_stream_fence()
+    void mx_prefetch(const char* p, Py_ssize_t nbytes)
 
 cdef extern from *:
     """
@@ -371,7 +372,7 @@ cdef class Program:
         cdef char* registers[256]
         cdef char* rooms[256]
         cdef const char* there
-        cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
+        cdef Py_ssize_t at = start, length, ahead, size = self.itemsize, room = (block * size + 63) & ~63
         cdef int k, s, n_in = self.n_inputs, n_out = self.n_outputs
         cdef char* free_room = scratch
         cdef StepC* step
@@ -406,10 +407,13 @@ cdef class Program:
             for k in range(n_out):
                 if direct_out[k]:
                     registers[n_in + k] = outputs[k].data + at * size
+            ahead = min(block, stop - at - length) if self.n_steps > 1 else 0
             for s in range(self.n_steps):
                 step = &self.steps[s]
                 step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
                           scalars + step.scalars * size)
+                if ahead > 0:
+                    self.fetch(inputs, at + length, ahead, s)
             for k in range(n_out):
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
                     if stream and outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD:
@@ -419,6 +423,17 @@ cdef class Program:
             at += length
         if stream:
             mx_stream_fence()
+
+    cdef void fetch(self, const Operand* inputs, Py_ssize_t start, Py_ssize_t length, int part) noexcept nogil:
+        """Ask for one of the parts of a block of the inputs, as many as there are steps."""
+        cdef Py_ssize_t nbytes, begin
+        cdef int k
+        for k in range(self.n_inputs):
+            if inputs[k].contiguous:
+                nbytes = length * ITEMSIZE[inputs[k].dtype]
+                begin = nbytes * part // self.n_steps
+                mx_prefetch(inputs[k].data + start * ITEMSIZE[inputs[k].dtype] + begin,
+                            nbytes * (part + 1) // self.n_steps - begin)
 
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
                            char* scratch, Py_ssize_t stride) noexcept nogil:

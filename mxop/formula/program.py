@@ -17,6 +17,53 @@ MAX_OPERANDS = 3
 MAX_SCALARS = 4
 MAX_CALLS = 16  # of primitives in one instruction
 
+Tree = str | tuple  # "x" an array, "s" a scalar, or a primitive with its arguments
+
+
+def _idioms() -> list[Tree]:
+    """Return the small trees that are one instruction: pairs of arithmetic, and what training programs are made of."""
+    arithmetic, roots = ("add", "sub", "mul", "div"), ("square", "sqrt")
+    pairs = [(f, *k) for f in arithmetic for k in (("x", "x"), ("x", "s"), ("s", "x"))]
+    powers = [(f, "x") for f in roots]
+    return [
+        *((f, *k) for f in arithmetic for p in (*pairs, *powers) for k in ((p, "x"), ("x", p), (p, "s"), ("s", p))),
+        *((f, p) for f in roots for p in pairs),
+        ("add", ("mul", "s", "x"), ("mul", "s", "x")),  # moving averages, of a gradient and of its square
+        ("add", ("mul", "s", "x"), ("mul", ("mul", "s", "x"), "x")),
+        ("add", ("mul", "s", "x"), ("mul", "s", ("mul", "x", "x"))),
+        ("add", ("mul", "s", "x"), ("mul", "s", ("square", "x"))),
+        ("sub", "x", ("div", ("mul", "s", "x"), ("add", ("sqrt", "x"), "s"))),  # Adam
+        ("sub", "x", ("mul", "s", ("div", "x", ("add", ("sqrt", "x"), "s")))),
+        ("add", ("mul", ("div", ("sub", "x", "s"), "s"), "x"), "x"),  # normalization, scale and shift
+        ("add", ("mul", ("mul", ("sub", "x", "s"), "s"), "x"), "x"),
+        ("exp", ("sub", "x", "s")),  # softmax
+        ("exp", ("sub", "x", "x")),
+        ("mul", ("mul", "s", "x"), ("add", ("erf", ("mul", "s", "x")), "s")),  # the Gaussian error linear unit
+    ]
+
+
+IDIOMS = _idioms()
+
+
+def _skeleton(tree: Tree) -> Tree | None:
+    """Return a tree without its leaves."""
+    return None if isinstance(tree, str) else (tree[0], *map(_skeleton, tree[1:]))
+
+
+def _size(tree: Tree | None) -> int:
+    return 0 if tree is None else 1 + sum(map(_size, tree[1:]))
+
+
+def _by_root(trees: Sequence[Tree]) -> dict[str, list[Tree]]:
+    """Return the skeletons by the primitive at their root, the largest first."""
+    found: dict[str, list[Tree]] = {}
+    for tree in sorted({_skeleton(t) for t in trees}, key=lambda t: (-_size(t), str(t))):
+        found.setdefault(tree[0], []).append(tree)
+    return found
+
+
+_SKELETONS = _by_root(IDIOMS)
+
 
 @dataclass(frozen=True)
 class Step:
@@ -136,24 +183,53 @@ def _is_private(node: Expr, uses: Counter) -> bool:
 
 def _largest(node: Expr, uses: Counter, available) -> tuple[str, list[Expr], list[Expr]]:
     """Return the largest instruction rooted at `node` whose inner values nobody else needs."""
-    private = _is_private(node, uses)
-    candidates: list[Callable[[Expr], bool]] = []
-    if private:
-        candidates.append(lambda n: True)
+    if _is_private(node, uses):
+        found = _instruction(node, lambda n: True, available)
+        if found is not None:
+            return found
+    for skeleton in _SKELETONS.get(node.label, ()):
+        inside = {node.uid}
+        if _matches(node, skeleton, uses, inside):
+            found = _instruction(node, lambda n, inside=inside: n.uid in inside, available)
+            if found is not None:
+                return found
     for child in node.args:
         if child.kind == CALL and uses[child.uid] == 1:
-            candidates.append(lambda n, child=child: n is node or n is child)
-    candidates.append(lambda n: n is node)
-    for inside in candidates:
-        for merge in (True, False):
-            name, operands, scalars = instruction_name(node, inside, merge)
-            if len(operands) <= MAX_OPERANDS and len(scalars) <= MAX_SCALARS and available(name):
-                return name, operands, scalars
+            found = _instruction(node, lambda n, child=child: n is child, available)
+            if found is not None:
+                return found
+    found = _instruction(node, lambda n: False, available)
+    if found is not None:
+        return found
     # the scalars of this node become registers of their own
     name = f"{node.label}({','.join(f'x{i}' for i in range(len(node.args)))})"
     if available(name):
         return name, list(node.args), []
     raise KeyError(node.label)
+
+
+def _matches(node: Expr, skeleton: Tree, uses: Counter, inside: set[int]) -> bool:
+    """Tell whether a formula has these primitives, whose inner values nobody else needs; note them as `inside`."""
+    for arg, below in zip(node.args, skeleton[1:], strict=True):
+        if below is not None:
+            if (
+                arg.kind != CALL
+                or arg.label != below[0]
+                or uses[arg.uid] != 1
+                or not _matches(arg, below, uses, inside)
+            ):
+                return False
+            inside.add(arg.uid)
+    return True
+
+
+def _instruction(node: Expr, inside: Callable[[Expr], bool], available) -> tuple[str, list[Expr], list[Expr]] | None:
+    """Return the instruction of a tile, if there is one."""
+    for merge in (True, False):
+        name, operands, scalars = instruction_name(node, lambda n: n is node or inside(n), merge)
+        if len(operands) <= MAX_OPERANDS and len(scalars) <= MAX_SCALARS and available(name):
+            return name, operands, scalars
+    return None
 
 
 def _allocated(roots, tiles, n_inputs: int) -> Program:

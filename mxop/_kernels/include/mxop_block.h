@@ -65,6 +65,18 @@ static inline void mx_stream_copy(char *d, const char *s, ptrdiff_t bytes)
 #endif
 }
 
+/* Ask for memory that is read soon: while a block is computed, the next one can come. */
+static inline void mx_prefetch(const char *p, ptrdiff_t bytes)
+{
+#if defined(__GNUC__)
+    for (ptrdiff_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
+#elif defined(__SSE2__) || defined(_M_X64)
+    for (ptrdiff_t i = 0; i < bytes; i += 64) _mm_prefetch(p + i, _MM_HINT_T1);
+#else
+    (void)p, (void)bytes;
+#endif
+}
+
 static inline void mx_stream_fence(void)
 {
 #if defined(__SSE2__)
