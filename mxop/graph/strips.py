@@ -111,7 +111,8 @@ def strips(graph: Graph, known: Known, phase: Callable[[Node], Any] = lambda nod
     kind = {}
     for node in graph.nodes:
         prefix = reduced[node] or _rows_of_formula(node, known, prefixes)
-        kind[node] = (prefix, known.dtype((node, 0)), phase(node)) if prefix else None
+        mine = (prefix, known.dtype((node, 0)), phase(node)) if prefix else None
+        kind[node] = None if mine and _turns_rows(node, known, kind, mine) else mine
     found = [tuple(region[:MAX_MEMBERS]) for region in convex_regions(graph, kind)]
     units = [unit for unit in found if len(unit) > 1 and any(reduced[n] for n in unit)]
     readers = Counter(e for node in graph.nodes for e in node.inputs)
@@ -164,6 +165,14 @@ def _aligned(shape: Shape, space: Shape, n: int) -> bool:
     missing = len(space) - len(shape)
     leading = (1,) * min(missing, n) + shape[: max(n - missing, 0)]
     return leading == space[:n] or all(d == 1 for d in leading)
+
+
+def _turns_rows(node: Node, known: Known, kind: dict[Node, Any], mine: Any) -> bool:
+    """Tell whether a formula reads what has the same rows along another of its axes: then each row needs all of them."""
+    if isinstance(node.op, Reduction):
+        return False
+    ndim = len(known.shape((node, 0)))
+    return any(kind[e[0]] == mine and len(known.shape(e)) < ndim for e in node.inputs)
 
 
 class _Writer:
