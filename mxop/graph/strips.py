@@ -19,7 +19,7 @@ from typing import Any
 from .. import dtypes
 from ..formula import TABLE, Expr, const, input_, leaves, substitute, walk
 from ..opdef import Attrs, Operator, Reduction
-from .formulas import specialised
+from .formulas import seeks_equals, specialised
 from .fuse import outside
 from .infer import Known
 from .ir import NO_ATTRS, Entry, Graph, Node
@@ -149,6 +149,8 @@ def _rows_of(node: Node, known: Known) -> Shape | None:
 def _rows_of_formula(node: Node, known: Known, prefixes: list[Shape]) -> Shape | None:
     """Return the rows that an elementwise node goes down, if its operands do."""
     if node.op is None or node.control or node.op.stateful or specialised(node, known) is None:
+        return None
+    if seeks_equals(node, known):
         return None
     shape = known.shape((node, 0))
     found = next((p for p in prefixes if shape[: len(p)] == p), None)
