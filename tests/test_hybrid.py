@@ -1,7 +1,6 @@
 """Kernels of the hybrid language: what is compiled gives what plain Python gives, and schedules mean what they say."""
 
 import os
-import subprocess
 import sys
 import textwrap
 import threading
@@ -11,6 +10,7 @@ import pytest
 from hybrid_kernels import matmul, outer_product, softmax
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from processes import run_python
 
 import mxop as mx
 from mxop.operator import HybridError, kernel
@@ -486,6 +486,7 @@ def test_many_threads_call_at_once():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_after_a_fork(tmp_path):
+    """Its text is in a file, where that of a kernel can be read."""
     path = tmp_path / "program.py"
     path.write_text(
         textwrap.dedent("""
@@ -507,9 +508,7 @@ def test_after_a_fork(tmp_path):
         assert os.waitpid(child, 0)[1] == 0
     """)
     )
-    env = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(mx.__file__))}
-    done = subprocess.run([sys.executable, str(path)], env=env, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    run_python(f"import runpy; runpy.run_path({str(path)!r})", timeout=300)
 
 
 # ---- without numba --------------------------------------------------------------------------------------------------------
