@@ -2,14 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 import textwrap
 import threading
 import traceback
 
 import numpy as np
 import pytest
+from processes import run_python
 
 import mxop as mx
 from mxop import autograd, nd
@@ -779,10 +778,8 @@ def test_many_threads():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_after_a_fork(tmp_path):
-    path = tmp_path / "program.py"
-    path.write_text(
-        textwrap.dedent("""
+def test_after_a_fork():
+    program = """
         import os
         import mxop as mx
 
@@ -792,11 +789,8 @@ def test_after_a_fork(tmp_path):
         if child == 0:
             os._exit(0 if op(mx.nd.ones(3)).asnumpy().sum() == 6 else 1)
         assert os.waitpid(child, 0)[1] == 0
-    """)
-    )
-    env = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(mx.__file__))}
-    done = subprocess.run([sys.executable, str(path)], env=env, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    """
+    run_python(textwrap.dedent(program))
 
 
 def test_autograd_inside_the_function():

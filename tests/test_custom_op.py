@@ -1,14 +1,13 @@
 """MXNet's CustomOp: the methods of both classes, recorded and bound, and where MXNet's own went wrong."""
 
 import os
-import subprocess
-import sys
 import textwrap
 import threading
 import traceback
 
 import numpy as np
 import pytest
+from processes import run_python
 
 import mxop as mx
 from mxop import autograd, nd, sym
@@ -399,9 +398,7 @@ def test_after_a_fork():
         assert os.waitpid(child, 0)[1] == 0
         print("done")
     """
-    found = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)], capture_output=True,
-                           text=True, timeout=120)  # fmt: skip
-    assert found.stdout.strip() == "done", found.stderr
+    assert run_python(textwrap.dedent(program)) == "done"
 
 
 def test_lists_of_operators():

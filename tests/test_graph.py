@@ -367,6 +367,29 @@ def test_values_that_matrix_products_read_are_kept():
     assert not [n for n in recompute(whole, 1, known).nodes if n.name.endswith("_again")]
 
 
+@pytest.mark.parametrize(
+    "passes", [{}, {"strips": False}, {"recompute": False}, {"fuse": False}, {"mirror": True}], ids=str
+)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize(
+    "value",
+    [lambda x, y: x * y, lambda x, y: sym.tanh(x) * y, lambda x, y: sym.exp(x * y) - y * x * 3],
+)
+def test_the_largest_value_is_found_again(value, dtype, passes):
+    """Where halves are computed as floats, a product that is computed again, unrounded, is not the rounded largest one."""
+    data = value(a, b)
+    largest = sym.max(data, axis=1, keepdims=True)
+    symbol = sym.Group([sym.broadcast_equal(data, largest), sym.max(value(a, b) * 0.5, axis=1)])
+    rng = np.random.default_rng(0)
+    args = {name: nd.array(rng.uniform(0.5, 2, (64, 9))).astype(dtype) for name in "ab"}
+    grads = {name: nd.zeros((64, 9), dtype=dtype) for name in "ab"}
+    executor = symbol.bind(mx.cpu(), args, grads, passes=passes)
+    found, _ = executor.forward(is_train=True)
+    executor.backward([nd.zeros((64, 9), dtype=dtype), nd.ones((64,), dtype=dtype)])
+    for array in (found, grads["b"]):
+        assert (array.asnumpy() != 0).any(axis=1).all()
+
+
 # ---- the memory plan ------------------------------------------------------------------------------------------------
 def plan_of(symbol, shape=(1000,)):
     graph, known = solved(symbol, shape=shape)

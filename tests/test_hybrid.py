@@ -1,15 +1,16 @@
 """Kernels of the hybrid language: what is compiled gives what plain Python gives, and schedules mean what they say."""
 
 import os
-import subprocess
 import sys
 import textwrap
 import threading
 
 import numpy as np
 import pytest
+from hybrid_kernels import matmul, outer_product, softmax
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from processes import run_python
 
 import mxop as mx
 from mxop.operator import HybridError, kernel
@@ -61,48 +62,6 @@ def from_text(text, tmp_path, name="f"):
 
 
 # ---- kernels as people write them -----------------------------------------------------------------------------------------
-@kernel
-def matmul(a, b):
-    """A product of matrices."""
-    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
-    for i in parallel(a.shape[0]):
-        for j in range(b.shape[1]):
-            c[i, j] = 0.0
-            for k in reduce(a.shape[1]):
-                c[i, j] = c[i, j] + a[i, k] * b[k, j]
-    return c
-
-
-@kernel
-def outer_product(a, b):
-    d = allocate(a.shape, a.dtype)
-    c = output_tensor(a.shape, a.dtype)
-    with block_realize(c):
-        for i0 in range(a.shape[0]):
-            for i1 in range(b.shape[1]):
-                c[i0, i1] = 0.0
-                for i2 in range(a.shape[1]):
-                    d[i0, i2] = 2 * a[i0, i2]
-                    c[i0, i1] = c[i0, i1] + sin(d[i0, i2] * b[i2, i1])
-    return c
-
-
-@kernel
-def softmax(x):
-    y = output_tensor(x.shape, x.dtype)
-    for i in parallel(x.shape[0]):
-        m = x[i, 0]
-        for j in range(1, x.shape[1]):
-            m = max(m, x[i, j])
-        total = 0.0
-        for j in range(x.shape[1]):
-            y[i, j] = exp(x[i, j] - m)
-            total += y[i, j]
-        for j in vectorize(x.shape[1]):
-            y[i, j] /= total
-    return y
-
-
 @kernel
 def stencil(x):
     y = output_tensor(x.shape, x.dtype)
@@ -527,6 +486,7 @@ def test_many_threads_call_at_once():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_after_a_fork(tmp_path):
+    """Its text is in a file, where that of a kernel can be read."""
     path = tmp_path / "program.py"
     path.write_text(
         textwrap.dedent("""
@@ -548,9 +508,7 @@ def test_after_a_fork(tmp_path):
         assert os.waitpid(child, 0)[1] == 0
     """)
     )
-    env = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(mx.__file__))}
-    done = subprocess.run([sys.executable, str(path)], env=env, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    run_python(f"import runpy; runpy.run_path({str(path)!r})", timeout=300)
 
 
 # ---- without numba --------------------------------------------------------------------------------------------------------

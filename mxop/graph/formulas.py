@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from .. import dtypes
-from ..formula import Expr, const, param, substitute
+from ..formula import Expr, const, leaves, param, substitute, walk
 from ..opdef import Attrs, Elementwise, Formula, Scalar
 from .infer import Known
 from .ir import Node
@@ -72,3 +73,22 @@ def _constants(op: Elementwise, attrs: Attrs, formula: Formula, code: int) -> di
             value = int(value)
         values[param(name, real=not scalar)] = const(float(value))
     return values
+
+
+def seeks_equals(node: Node, known: Known) -> bool:
+    """Tell whether an elementwise node looks for equal values in a type that is computed in a wider one.
+
+    It has to read what was rounded: a product that is computed again within a formula, unrounded, is hardly ever equal to
+    the largest one, which a reduction has stored.
+    """
+    code = known.dtype(node.inputs[0]) if node.inputs else None
+    if code not in dtypes.FLOATS or code not in dtypes.COMPUTED_AS:
+        return False
+    return _compares_inputs(node.op.formula(node.attrs, len(node.inputs)).roots)
+
+
+@lru_cache(4096)
+def _compares_inputs(roots: tuple[Expr, ...]) -> bool:
+    """Tell whether formulas compare what they read for equality, and not only with constants."""
+    compared = [n.args for n in walk(roots) if n.args and n.label in ("eq", "ne")]
+    return any(all(any(a.kind == "input" for a in leaves((side,))) for side in sides) for sides in compared)

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from ..formula import Expr, input_, leaves, substitute
 from ..opdef import Attrs, Elementwise, Formula
-from .formulas import specialised
+from .formulas import seeks_equals, specialised
 from .infer import Known
 from .ir import NO_ATTRS, Entry, Graph, Node
 from .recompute import calls_of
@@ -121,7 +121,7 @@ def readers_of(graph: Graph) -> Counter:
 def _piece(node: Node, known: Known, phase: Callable[[Node], int]) -> Piece | None:
     """Return what a node adds to a region, or None when it cannot be part of one."""
     op = node.op
-    if not isinstance(op, Elementwise) or not node.inputs or node.control or op.stateful:
+    if not isinstance(op, Elementwise) or not node.inputs or node.control or op.stateful or seeks_equals(node, known):
         return None
     shape, code = known.shape((node, 0)), known.dtype((node, 0))
     roots = specialised(node, known)

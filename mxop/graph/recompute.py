@@ -11,6 +11,7 @@ from functools import lru_cache
 from .. import dtypes
 from ..formula import TABLE, Expr, walk
 from ..opdef import Elementwise
+from .formulas import seeks_equals
 from .infer import Known
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rebuilt
@@ -31,11 +32,12 @@ def recompute(graph: Graph, n_forward: int, known: Known) -> Graph:
     forward = Graph(heads).nodes
     is_forward = set(forward)
     backward = [node for node in graph.nodes if node not in is_forward]
-    elementwise_only: dict[Entry, bool] = {}  # forward values that backward reads: whether only formulas do
+    elementwise_only: dict[Entry, bool] = {}  # forward values that backward reads: whether only what fuses does
     for node in backward:
+        fuses = isinstance(node.op, Elementwise) and not seeks_equals(node, known)
         for entry in node.inputs:
             if entry[0] in is_forward and entry[0].op is not None:
-                elementwise_only[entry] = elementwise_only.get(entry, True) and isinstance(node.op, Elementwise)
+                elementwise_only[entry] = elementwise_only.get(entry, True) and fuses
     kept = {*graph.outputs, *(e for e, only in elementwise_only.items() if not only)}
     costs = _costs(forward, kept, set(elementwise_only), known)
     copies = _copies(forward, set(elementwise_only) - kept, kept, costs, known)

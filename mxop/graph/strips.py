@@ -19,7 +19,7 @@ from typing import Any
 from .. import dtypes
 from ..formula import TABLE, Expr, const, input_, leaves, substitute, walk
 from ..opdef import Attrs, Operator, Reduction
-from .formulas import specialised
+from .formulas import seeks_equals, specialised
 from .fuse import outside
 from .infer import Known
 from .ir import NO_ATTRS, Entry, Graph, Node
@@ -111,7 +111,8 @@ def strips(graph: Graph, known: Known, phase: Callable[[Node], Any] = lambda nod
     kind = {}
     for node in graph.nodes:
         prefix = reduced[node] or _rows_of_formula(node, known, prefixes)
-        kind[node] = (prefix, known.dtype((node, 0)), phase(node)) if prefix else None
+        mine = (prefix, known.dtype((node, 0)), phase(node)) if prefix else None
+        kind[node] = None if mine and _turns_rows(node, known, kind, mine) else mine
     found = [tuple(region[:MAX_MEMBERS]) for region in convex_regions(graph, kind)]
     units = [unit for unit in found if len(unit) > 1 and any(reduced[n] for n in unit)]
     readers = Counter(e for node in graph.nodes for e in node.inputs)
@@ -149,6 +150,8 @@ def _rows_of_formula(node: Node, known: Known, prefixes: list[Shape]) -> Shape |
     """Return the rows that an elementwise node goes down, if its operands do."""
     if node.op is None or node.control or node.op.stateful or specialised(node, known) is None:
         return None
+    if seeks_equals(node, known):
+        return None
     shape = known.shape((node, 0))
     found = next((p for p in prefixes if shape[: len(p)] == p), None)
     if found is None or known.dtype((node, 0)) not in dtypes.FLOATS or 0 in shape:
@@ -164,6 +167,14 @@ def _aligned(shape: Shape, space: Shape, n: int) -> bool:
     missing = len(space) - len(shape)
     leading = (1,) * min(missing, n) + shape[: max(n - missing, 0)]
     return leading == space[:n] or all(d == 1 for d in leading)
+
+
+def _turns_rows(node: Node, known: Known, kind: dict[Node, Any], mine: Any) -> bool:
+    """Tell whether a formula reads what has the same rows along another of its axes: then each row needs all of them."""
+    if isinstance(node.op, Reduction):
+        return False
+    ndim = len(known.shape((node, 0)))
+    return any(kind[e[0]] == mine and len(known.shape(e)) < ndim for e in node.inputs)
 
 
 class _Writer:
