@@ -2,7 +2,8 @@
 
 A strip is a list of stages over one number of rows.  A stage is a program, on all elements of its rows, or a reduction of
 each row.  Threads take blocks of rows; for each block they run all stages.  What only later stages read is *local*: it has
-room for one block of rows, in each thread.
+room for one block of rows, in each thread.  What is one number for a whole row, such as its mean, is a scalar to the
+programs of long rows, which then run row by row.
 May import :mod:`.array`, :mod:`.prepare`, :mod:`mxop._kernels`.
 """
 from cpython.object cimport PyObject
@@ -18,13 +19,14 @@ from mxop._kernels.reduce cimport reduce_rows
 
 from mxop._kernels import interp
 from mxop._kernels.interp import get_num_threads
-from mxop.formula import compile_program
+from mxop.formula import compile_program, input_, param, substitute
 
 _COMBINE = {"add": 0, "mul": 1, "max": 2, "min": 3}
 
 cdef enum:
     CACHE_BYTES = 131072     # what the arrays of one block of rows may take
     WORTH_A_BLOCK = 256      # elements of a row that make a block of their own
+    MOST_SCALARS = 8         # numbers of a row that one stage reads
 
 ctypedef void (*range_function)(PyObject* program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs,
                                 const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block) noexcept nogil
@@ -32,9 +34,12 @@ ctypedef void (*rows_function)(PyObject* program, int combine, const Operand* in
                                const char* scalars, char* scratch, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last,
                                char* results) noexcept nogil
 
+ctypedef void (*fill_function)(PyObject* program, const Value* values, char* scalars) noexcept nogil
+
 cdef struct Stage:
     PyObject* program           # kept alive by the strip
     int n_inputs, n_outputs     # a reduction has one output, which is local
+    int n_numbers               # of a row; their operands come last
     int first                   # where its operands begin
     int combine                 # -1: not a reduction
     Py_ssize_t inner            # elements of a row
@@ -47,9 +52,14 @@ cdef void run_range(Program program, Py_ssize_t start, Py_ssize_t stop, const Op
     program._range(start, stop, inputs, outputs, scalars, scratch, block, False)
 
 
+cdef void run_fill(Program program, const Value* values, char* scalars) noexcept nogil:
+    program.fill_scalars(values, scalars)
+
+
 # a struct holds a borrowed reference, which Cython cannot call without the lock
 cdef range_function _range = <range_function>run_range
 cdef rows_function _rows = <rows_function>reduce_rows
+cdef fill_function _fill = <fill_function>run_fill
 
 
 cdef class StripCall(Call):
@@ -63,7 +73,7 @@ cdef class StripCall(Call):
     cdef Py_ssize_t* row_bytes      # of each local
     cdef Py_ssize_t* offsets        # of each local, in a thread's room
     cdef char* scalars
-    cdef Py_ssize_t rows, block_rows, room, scratch, total_bytes
+    cdef Py_ssize_t rows, block_rows, room, scratch, own_scalars, total_bytes
 
     def __dealloc__(self):
         free(self.stages)
@@ -99,23 +109,45 @@ cdef class StripCall(Call):
     cdef void run_block(self, Py_ssize_t index, char* room, Operand* operands) noexcept nogil:
         """Run all stages on one block of rows."""
         cdef Py_ssize_t first = index * self.block_rows, last = min(self.rows, first + self.block_rows)
+        cdef Py_ssize_t row
         cdef int k, slot
         cdef Stage* stage
-        cdef Operand* mine
         for k in range(self.n_operands):
             slot = self.slots[k]
             if slot >= 0:  # row `first` is where the room of the local begins
                 operands[k].data = room + self.offsets[slot] - first * self.row_bytes[slot]
         for k in range(self.n_stages):
             stage = &self.stages[k]
-            mine = operands + stage.first
-            if stage.combine < 0:
-                _range(stage.program, first * stage.inner, last * stage.inner, mine, mine + stage.n_inputs,
-                       self.scalars + stage.scalars, room + self.scratch, stage.block)
-            else:
-                slot = self.slots[stage.first + stage.n_inputs]
-                _rows(stage.program, stage.combine, mine, stage.inner, self.scalars + stage.scalars, room + self.scratch,
-                      stage.block, first, last, room + self.offsets[slot])
+            if stage.n_numbers == 0:
+                self.run_stage(stage, operands + stage.first, room, self.scalars + stage.scalars, first, first, last)
+                continue
+            for row in range(first, last):
+                self.read_numbers(stage, operands + stage.first, row, room + self.own_scalars)
+                self.run_stage(stage, operands + stage.first, room, room + self.own_scalars, first, row, row + 1)
+
+    cdef void run_stage(self, const Stage* stage, Operand* mine, char* room, const char* scalars, Py_ssize_t origin,
+                        Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+        """Run one stage on some rows of the block that begins with row `origin`."""
+        cdef int slot
+        if stage.combine < 0:
+            _range(stage.program, first * stage.inner, last * stage.inner, mine, mine + stage.n_inputs, scalars,
+                   room + self.scratch, stage.block)
+        else:
+            slot = self.slots[stage.first + stage.n_inputs]
+            _rows(stage.program, stage.combine, mine, stage.inner, scalars, room + self.scratch, stage.block, first, last,
+                  room + self.offsets[slot] + (first - origin) * self.row_bytes[slot])
+
+    cdef void read_numbers(self, const Stage* stage, const Operand* mine, Py_ssize_t row, char* scalars) noexcept nogil:
+        """Make the numbers of a row scalars of the stage's program."""
+        cdef Value values[MOST_SCALARS]
+        cdef const Operand* operand
+        cdef const char* p
+        cdef int k
+        for k in range(stage.n_numbers):
+            operand = mine + stage.n_inputs + stage.n_outputs + k
+            p = operand.data + row * operand.strides[0]
+            values[k].d = <double>(<const float*>p)[0] if operand.dtype == 0 else (<const double*>p)[0]
+        _fill(stage.program, values, scalars)
 
 
 cdef Array ghost(tuple shape, int dtype, int number):
@@ -155,7 +187,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
     """
     cdef StripCall call = StripCall()
     cdef int k, i, j, n_in, ctype, at = 0, n_scalars = 0, number
-    cdef Py_ssize_t row = 0, need, registers = 0, size
+    cdef Py_ssize_t row = 0, need, registers = 0, size, own = 0
     cdef Program program
     cdef Stage* stage
     cdef list ghosts = [ghost(tuple(shape), dtype, k) for k, (shape, dtype) in enumerate(locals_)], operands = []
@@ -188,17 +220,22 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         size += (call.row_bytes[k] * call.block_rows + 127) & ~63
     for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
         stage = &call.stages[k]
-        n_in = <int>len(inputs)
         ctype = stage_type(inputs, outputs, arrays, ghosts)
-        listing = compile_program(tuple(roots), n_in, lambda name, ctype=ctype: interp.has_instruction(name, ctype))
-        program = Program(listing, (), ctype)
-        call.programs.append(program)
-        stage.program, stage.n_inputs, stage.n_outputs, stage.first = <PyObject*>program, n_in, <int>len(outputs), at
-        stage.combine = _COMBINE[combine] if combine is not None else -1
         stage.inner = 1
         for d in shape:
             stage.inner *= d
         stage.inner //= rows
+        numbers = []
+        if stage.inner >= WORTH_A_BLOCK:
+            roots, inputs, numbers = with_numbers(roots, inputs, [ghosts[~i] if i < 0 else arrays[i] for i in inputs], rows,
+                                                  tuple(shape), ctype)
+        n_in = <int>len(inputs)
+        listing = compile_program(tuple(roots), n_in, lambda name, ctype=ctype: interp.has_instruction(name, ctype))
+        program = Program(listing, [number_name(i) for i in range(len(numbers))], ctype)
+        call.programs.append(program)
+        stage.program, stage.n_inputs, stage.n_outputs, stage.first = <PyObject*>program, n_in, <int>len(outputs), at
+        stage.combine = _COMBINE[combine] if combine is not None else -1
+        stage.n_numbers = <int>len(numbers)
         stage.block = BLOCK_BYTES // program.itemsize
         if program.n_registers - n_in > 6:
             stage.block //= 2
@@ -208,9 +245,11 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         n_scalars += (program.n_scalars * 8 + 63) & ~63
         need = ((stage.block * program.itemsize + 63) & ~63) * program.n_registers
         registers = max(registers, need)
-        operands.append((shape, [*inputs, *outputs]))
-        at += n_in + stage.n_outputs
-    call.n_operands, call.scratch, call.room = at, size, size + registers + 64
+        own = max(own, (program.n_scalars * 8 + 127) & ~63)
+        operands.append((shape, [*inputs, *outputs, *numbers]))
+        at += n_in + stage.n_outputs + stage.n_numbers
+    call.n_operands, call.scratch, call.own_scalars = at, size, size + registers
+    call.room = size + registers + own + 64
     call.scalars = <char*>calloc(n_scalars + 64, 1)
     call.threads = get_num_threads()
     call.slots = <int*>calloc(at + 1, sizeof(int))
@@ -219,15 +258,63 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         raise MemoryError()
     at = 0
     for k, (shape, numbers) in enumerate(operands):
-        (<Program>call.programs[k]).fill_scalars(NULL, call.scalars + call.stages[k].scalars)
-        for number in numbers:
-            describe(call, at, number, <Array>(ghosts[~number] if number < 0 else arrays[number]), shape,
-                     at - call.stages[k].first >= call.stages[k].n_inputs, call.stages[k].combine >= 0)
+        stage = &call.stages[k]
+        if not stage.n_numbers:
+            (<Program>call.programs[k]).fill_scalars(NULL, call.scalars + stage.scalars)
+        for i, number in enumerate(numbers):
+            a = <Array>(ghosts[~number] if number < 0 else arrays[number])
+            if i < stage.n_inputs + stage.n_outputs:
+                describe(call, at, number, a, shape, i >= stage.n_inputs, stage.combine >= 0)
+            else:
+                call.slots[at] = ~number if number < 0 else -1
+                call.operands[at].data, call.operands[at].dtype = read_pointer(a), a.dtype
+                call.operands[at].strides[0] = itemsize_of(a.dtype) if a.size > 1 else 0
             at += 1
     for i in range(1, call.threads):
         for j in range(call.n_operands):
             call.operands[i * call.n_operands + j] = call.operands[j]
     return call
+
+
+def number_name(i):
+    """Return how programs call a number that is the same for a whole row."""
+    return f"row{i}"
+
+
+cdef tuple with_numbers(roots, inputs, list read, Py_ssize_t rows, tuple shape, int ctype):
+    """Let formulas read what is one number for each row as a parameter.
+
+    Parameters
+    ----------
+    read : list of NDArray
+        What each of `inputs` stands for.
+
+    Returns
+    -------
+    roots : tuple of Expr
+    inputs, numbers : list of int
+        What is still read as an array, and what is now a parameter.
+    """
+    found = [i for i, a in enumerate(read) if is_one_a_row(<Array>a, rows, shape, ctype)][:MOST_SCALARS]
+    if not found or len(found) == len(inputs):
+        return tuple(roots), list(inputs), []
+    names = {input_(i): param(number_name(k)) for k, i in enumerate(found)}
+    others = [i for i in range(len(inputs)) if i not in found]
+    names |= {input_(old): input_(new) for new, old in enumerate(others)}
+    return tuple(substitute(tuple(roots), names)), [inputs[i] for i in others], [inputs[i] for i in found]
+
+
+cdef bint is_one_a_row(Array a, Py_ssize_t rows, tuple shape, int ctype):
+    """Tell whether an array of the compute type has one element for each row, or one for all."""
+    cdef Py_ssize_t n = 1
+    cdef int i = 0
+    if a.dtype != ctype or not a.contiguous or a.size not in (1, rows):
+        return False
+    while n < rows:
+        n *= shape[i]
+        i += 1
+    padded = (1,) * (len(shape) - a.ndim) + a.shape_tuple()
+    return (a.size == 1 or padded[:i] == shape[:i]) and all([d == 1 for d in padded[i:]])
 
 
 cdef int describe(StripCall call, int at, int number, Array a, tuple shape, bint output, bint reduced) except -1:

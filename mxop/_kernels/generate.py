@@ -2,8 +2,9 @@
 
 An instruction is one tight loop for one small formula (see :mod:`mxop.formula.program`).  There is one for every
 primitive, with arrays or scalars as operands; for common small trees such as multiply-add; and for the whole forward and
-backward formula of every built-in operator that is small enough.  Only single primitives exist for integers.  The loops are plain C, not Cython, because the
-compiler vectorises them only with ``restrict`` and a pragma on the loop, which Cython cannot write.
+backward formula of every built-in operator that is small enough.  Only single primitives exist for integers.  The loops are
+plain C, not Cython, because the compiler vectorises them only with ``restrict`` and a pragma on the loop, which Cython
+cannot write.
 
 May import :mod:`mxop.formula`, :mod:`mxop.opdef` and :mod:`mxop.ops`; runs before anything is compiled.
 """
