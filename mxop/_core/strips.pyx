@@ -13,7 +13,7 @@ from libc.stdlib cimport calloc, free
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call
 from mxop._core.transfer cimport overlaps
-from mxop._kernels.interp cimport BLOCK_BYTES, Operand, Program, itemsize_of, threads_for
+from mxop._kernels.interp cimport BLOCK_BYTES, Operand, Program, itemsize_of, mx_prefetch, streams, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport reduce_rows
 
@@ -27,9 +27,12 @@ cdef enum:
     CACHE_BYTES = 131072     # what the arrays of one block of rows may take
     WORTH_A_BLOCK = 256      # elements of a row that make a block of their own
     MOST_SCALARS = 8         # numbers of a row that one stage reads
+    MOST_READ = 8            # arrays that are fetched ahead
+    PIECES = 8               # tasks of each thread
 
 ctypedef void (*range_function)(PyObject* program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs,
-                                const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block) noexcept nogil
+                                const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block,
+                                bint stream) noexcept nogil
 ctypedef void (*rows_function)(PyObject* program, int combine, const Operand* inputs, Py_ssize_t n_reduced,
                                const char* scalars, char* scratch, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last,
                                char* results) noexcept nogil
@@ -45,11 +48,12 @@ cdef struct Stage:
     Py_ssize_t inner            # elements of a row
     Py_ssize_t block            # elements that are computed at once
     int scalars                 # where its scalars begin
+    bint stream                 # its results are large, and no other stage reads them
 
 
 cdef void run_range(Program program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
-                    const char* scalars, char* scratch, Py_ssize_t block) noexcept nogil:
-    program._range(start, stop, inputs, outputs, scalars, scratch, block, False)
+                    const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil:
+    program._range(start, stop, inputs, outputs, scalars, scratch, block, stream)
 
 
 cdef void run_fill(Program program, const Value* values, char* scalars) noexcept nogil:
@@ -67,12 +71,14 @@ cdef class StripCall(Call):
 
     cdef list programs, arrays
     cdef Stage* stages
-    cdef int n_stages, n_operands, n_locals, threads
+    cdef int n_stages, n_operands, n_locals, n_long, n_read, threads  # n_long: stages that run row by row
     cdef int* slots                 # of each operand the local that it is, or -1
     cdef Operand* operands          # of every thread
     cdef Py_ssize_t* row_bytes      # of each local
     cdef Py_ssize_t* offsets        # of each local, in a thread's room
     cdef char* scalars
+    cdef const char* read[MOST_READ]        # arrays with an element or more for each row
+    cdef Py_ssize_t read_bytes[MOST_READ]   # of one row
     cdef Py_ssize_t rows, block_rows, room, scratch, own_scalars, total_bytes
 
     def __dealloc__(self):
@@ -90,26 +96,32 @@ cdef class StripCall(Call):
 
     cdef int execute(self) except -1:
         cdef int threads = threads_for(self.total_bytes), t
-        cdef Py_ssize_t blocks = (self.rows + self.block_rows - 1) // self.block_rows
+        cdef Py_ssize_t blocks = (self.rows + self.block_rows - 1) // self.block_rows, each
         cdef Block* memory
         threads = min(threads, self.threads)
         if blocks < threads:
             threads = <int>blocks
+        each = max(blocks // (threads * PIECES), 1)  # neighbours: a thread fetches the next block while it is busy with one
         memory = block_new(self.room * threads)
         if threads == 1:
             with nogil:
-                for t in range(<int>blocks):
-                    self.run_block(t, memory.data, self.operands)
+                self.run_blocks(0, blocks, memory.data, self.operands)
         else:
-            for t in prange(<int>blocks, nogil=True, schedule="dynamic", num_threads=threads):
-                self.run_block(t, memory.data + threadid() * self.room, self.operands + threadid() * self.n_operands)
+            for t in prange(<int>((blocks + each - 1) // each), nogil=True, schedule="dynamic", num_threads=threads):
+                self.run_blocks(t * each, min((t + 1) * each, blocks), memory.data + threadid() * self.room,
+                                self.operands + threadid() * self.n_operands)
         block_release(memory)
         return 0
 
-    cdef void run_block(self, Py_ssize_t index, char* room, Operand* operands) noexcept nogil:
-        """Run all stages on one block of rows."""
-        cdef Py_ssize_t first = index * self.block_rows, last = min(self.rows, first + self.block_rows)
-        cdef Py_ssize_t row
+    cdef void run_blocks(self, Py_ssize_t begin, Py_ssize_t end, char* room, Operand* operands) noexcept nogil:
+        cdef Py_ssize_t index
+        for index in range(begin, end):
+            self.run_block(index, index + 1 < end, room, operands)
+
+    cdef void run_block(self, Py_ssize_t index, bint more, char* room, Operand* operands) noexcept nogil:
+        """Run all stages on one block of rows; meanwhile fetch the arrays of the next one, if there are more."""
+        cdef Py_ssize_t first = index * self.block_rows, last = min(self.rows, first + self.block_rows), row, part = 0
+        cdef Py_ssize_t parts = (last - first) * self.n_long
         cdef int k, slot
         cdef Stage* stage
         for k in range(self.n_operands):
@@ -118,12 +130,26 @@ cdef class StripCall(Call):
                 operands[k].data = room + self.offsets[slot] - first * self.row_bytes[slot]
         for k in range(self.n_stages):
             stage = &self.stages[k]
-            if stage.n_numbers == 0:
+            if stage.inner < WORTH_A_BLOCK:
                 self.run_stage(stage, operands + stage.first, room, self.scalars + stage.scalars, first, first, last)
                 continue
             for row in range(first, last):
-                self.read_numbers(stage, operands + stage.first, row, room + self.own_scalars)
-                self.run_stage(stage, operands + stage.first, room, room + self.own_scalars, first, row, row + 1)
+                if stage.n_numbers:
+                    self.read_numbers(stage, operands + stage.first, row, room + self.own_scalars)
+                self.run_stage(stage, operands + stage.first, room,
+                               room + self.own_scalars if stage.n_numbers else self.scalars + stage.scalars, first, row, row + 1)
+                if more:
+                    self.fetch(last, part, parts)
+                part += 1
+
+    cdef void fetch(self, Py_ssize_t first, Py_ssize_t part, Py_ssize_t parts) noexcept nogil:
+        """Ask for one of the parts of what the block from row `first` on reads."""
+        cdef Py_ssize_t rows = min(self.block_rows, self.rows - first), begin, end
+        cdef int k
+        for k in range(self.n_read):
+            begin = rows * self.read_bytes[k] * part // parts
+            end = rows * self.read_bytes[k] * (part + 1) // parts
+            mx_prefetch(self.read[k] + first * self.read_bytes[k] + begin, end - begin)
 
     cdef void run_stage(self, const Stage* stage, Operand* mine, char* room, const char* scalars, Py_ssize_t origin,
                         Py_ssize_t first, Py_ssize_t last) noexcept nogil:
@@ -131,7 +157,7 @@ cdef class StripCall(Call):
         cdef int slot
         if stage.combine < 0:
             _range(stage.program, first * stage.inner, last * stage.inner, mine, mine + stage.n_inputs, scalars,
-                   room + self.scratch, stage.block)
+                   room + self.scratch, stage.block, stage.stream)
         else:
             slot = self.slots[stage.first + stage.n_inputs]
             _rows(stage.program, stage.combine, mine, stage.inner, scalars, room + self.scratch, stage.block, first, last,
@@ -199,6 +225,14 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
             if i != number and overlaps(<Array>arrays[i], <Array>arrays[number]):
                 return None
     call.arrays, call.rows, call.programs = arrays, rows, []
+    reread = {number for s in stages for number in s[1]}
+    for number in sorted(reread - written):
+        if number >= 0:
+            a = <Array>arrays[number]
+            if a.contiguous and a.size >= rows and call.n_read < MOST_READ:
+                call.read[call.n_read] = read_pointer(a)
+                call.read_bytes[call.n_read] = a.size // rows * itemsize_of(a.dtype)
+                call.n_read += 1
     call.n_stages, call.n_locals = <int>len(stages), <int>len(locals_)
     for a in ghosts:
         row += a.size // rows * itemsize_of(a.dtype)
@@ -245,6 +279,11 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         n_scalars += (program.n_scalars * 8 + 63) & ~63
         need = ((stage.block * program.itemsize + 63) & ~63) * program.n_registers
         registers = max(registers, need)
+        if stage.inner >= WORTH_A_BLOCK:
+            call.n_long += 1
+        stage.stream = stage.combine < 0 and all([
+            number >= 0 and number not in reread and (<Array>arrays[number]).contiguous
+            and streams((<Array>arrays[number]).size * itemsize_of((<Array>arrays[number]).dtype)) for number in outputs])
         own = max(own, (program.n_scalars * 8 + 127) & ~63)
         operands.append((shape, [*inputs, *outputs, *numbers]))
         at += n_in + stage.n_outputs + stage.n_numbers

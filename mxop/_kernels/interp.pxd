@@ -1,4 +1,5 @@
 cdef extern from "mxop_block.h" nogil:
+    void mx_prefetch(const char* p, Py_ssize_t nbytes)
     ctypedef void (*mx_loop)(Py_ssize_t n, void* o, const void* a, const void* b, const void* c, const void* s) noexcept
     ctypedef void (*mx_load)(Py_ssize_t n, const char* p, Py_ssize_t stride, void* d) noexcept
     ctypedef void (*mx_store)(Py_ssize_t n, const void* s, char* p, Py_ssize_t stride, int add) noexcept
@@ -52,5 +53,6 @@ cdef class Program:
 cdef void collapse(Operand* operand, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil
 cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil
 cdef int threads_for(Py_ssize_t nbytes) noexcept nogil
+cdef bint streams(Py_ssize_t nbytes) noexcept nogil
 cdef Py_ssize_t itemsize_of(int dtype) noexcept nogil
 cdef int BLOCK_BYTES

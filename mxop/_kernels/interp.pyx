@@ -24,7 +24,6 @@ cdef extern from "mxop_block.h" nogil:
         const mx_store (*stores)[7]
     void mx_stream_copy(char* d, const char* s, Py_ssize_t nbytes)
     void mx_stream_fence()
-    void mx_prefetch(const char* p, Py_ssize_t nbytes)
 
 cdef extern from *:
     """
@@ -172,6 +171,11 @@ cdef int threads_for(Py_ssize_t nbytes) noexcept nogil:
         return 1
     n = nbytes // (_parallel_bytes // 2)
     return <int>n if n < _threads else _threads
+
+
+cdef bint streams(Py_ssize_t nbytes) noexcept nogil:
+    """Tell whether results of this size go past the caches."""
+    return nbytes >= _stream_bytes
 
 
 def _after_fork():
@@ -416,7 +420,8 @@ cdef class Program:
                     self.fetch(inputs, at + length, ahead, s)
             for k in range(n_out):
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
-                    if stream and outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD:
+                    if (stream and outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD
+                            and not (<Py_ssize_t>outputs[k].data + at * size) & 15):
                         mx_stream_copy(outputs[k].data + at * size, registers[n_in + k], length * size)
                     else:
                         store_block(&outputs[k], self.ctype, at, length, registers[n_in + k])
@@ -498,6 +503,7 @@ cdef class Program:
         cdef Block* memory = NULL
         cdef Block* scalar_memory = NULL
         cdef bint stream = False
+        cdef Py_ssize_t written = 0
         if n == 0:
             return 0
         if self.n_registers > 256:
@@ -513,8 +519,8 @@ cdef class Program:
         room = (block * self.itemsize + 63) & ~63
         need = room * self.n_registers
         for k in range(self.n_outputs):
-            if n * ITEMSIZE[outputs[k].dtype] >= _stream_bytes and not (<Py_ssize_t>outputs[k].data & 15):
-                stream = True
+            written += n * ITEMSIZE[outputs[k].dtype]
+        stream = streams(written)
         threads = threads_for(n * self.itemsize * (1 + self.n_steps // 2)) if n > block else 1
         if threads == 1 and need <= 12288:
             scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
