@@ -27,6 +27,7 @@ from . import (
     ndarray,
 )
 from . import ndarray as nd
+from .opdef.above import provide
 from .operator import custom_op as _custom_op  # noqa: F401  registers the operator Custom
 
 
@@ -36,8 +37,13 @@ def _infer_inside(*arguments):
     return expand_infer(*arguments)
 
 
-op.provide_inference(_infer_inside)
-op.provide_recording(autograd.differentiate_run)
+def _symbols():
+    from .symbol import operands, recorded  # noqa: F401  what passes see; what autograd recorded
+
+    return _sys.modules["mxop.symbol"]
+
+
+provide(infer_inside=_infer_inside, differentiate_run=autograd.differentiate_run, symbols=_symbols)
 
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {

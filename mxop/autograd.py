@@ -13,6 +13,7 @@ from typing import Any
 from ._core import core, tape
 from .errors import MXNetError, OpTypeError, OpValueError
 from .opdef import registry
+from .opdef.above import ask
 
 NDArray = core.NDArray
 
@@ -171,9 +172,7 @@ def get_symbol(x: NDArray) -> Any:
     MXNetError
         When the array was not recorded, or a :class:`Function` took part.
     """
-    from .symbol import recorded  # the layer above: only this function, which makes a Symbol, needs it
-
-    return recorded.to_symbol(x)
+    return ask("symbols")().recorded.to_symbol(x)
 
 
 def differentiate_run(

@@ -6,5 +6,3 @@
 
 from .opdef import *  # noqa: F403
 from .opdef import F, __all__  # noqa: F401
-from .opdef.composite import provide_inference  # noqa: F401
-from .opdef.external import provide_recording  # noqa: F401

@@ -1,27 +1,23 @@
 """How passes show nodes to their authors: as symbols.
 
-The symbol layer lies above this one; it is asked for on first use.  Imports :mod:`.ir` and :mod:`.infer`.
+The symbol layer lies above this one, which asks it through :mod:`mxop.opdef.above`.  Imports :mod:`.ir` and :mod:`.infer`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from importlib import import_module
 from typing import Any
 
 from ..errors import OpTypeError
+from ..opdef.above import ask
 from .infer import Known
 from .ir import Entry
 
 
-def _operands() -> Any:
-    return import_module("mxop.symbol.operands")
-
-
 def operand(entries: Sequence[Entry], known: Known) -> Any:
     """Return entries as a symbol that knows its shape and type."""
-    return _operands().Operand(entries, known)
+    return namespace().operands.Operand(entries, known)
 
 
 def symbol(entries: Sequence[Entry]) -> Any:
@@ -31,7 +27,7 @@ def symbol(entries: Sequence[Entry]) -> Any:
 
 def namespace() -> Any:
     """Return ``mx.sym``."""
-    return import_module("mxop.symbol")
+    return ask("symbols")()
 
 
 def to_json(entries: Sequence[Entry]) -> str:
@@ -46,7 +42,7 @@ def from_json(text: str) -> Any:
 
 def scope() -> AbstractContextManager:
     """Return a scope in which making symbols leaves the user's names and attributes alone."""
-    return _operands().own_names()
+    return namespace().operands.own_names()
 
 
 def entries_of(what: Any) -> list[Entry]:

@@ -7,7 +7,7 @@ from ..formula import functions as F
 from .composite import Composite, composite
 from .docs import describe, info
 from .elementwise import Elementwise, Formula, elementwise
-from .external import External, provide_recording
+from .external import External
 from .kernel import Kernel, contiguous_strides, kernel
 from .operator import Operator
 from .params import AnyValue, Attrs, DType, Range, Scalar, Shape
@@ -17,6 +17,6 @@ from .registry import alias, find, get, load_entry_points, names, namespace_of, 
 __all__ = [
     "AnyValue", "Attrs", "Composite", "DType", "Elementwise", "External", "F", "Formula", "Kernel", "Operator", "Range",
     "Reduction", "Scalar", "Shape", "alias", "composite", "contiguous_strides", "describe", "elementwise", "find",
-    "get", "info", "kernel", "load_entry_points", "names", "namespace_of", "operators", "provide_recording",
+    "get", "info", "kernel", "load_entry_points", "names", "namespace_of", "operators",
     "reduction", "register", "unregister",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """The kind *composite*: a function of ``F`` that calls other operators.
 
-Gradient, devices and inference follow from the operators that it calls.  Imports :mod:`.operator` and :mod:`.registry`.
+Gradient, devices and inference follow from the operators that it calls.  Imports :mod:`.above`, :mod:`.operator` and
+:mod:`.registry`.
 """
 
 from __future__ import annotations
@@ -8,18 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import MXNetError
 from . import infer, registry
+from .above import ask
 from .operator import Operator
 from .params import Attrs
-
-_infer_inside: Callable | None = None
-
-
-def provide_inference(infer_inside: Callable) -> None:
-    """Tell how to infer through the operators inside: ``infer_inside(op, attrs, ins, outs, what)``; the graph layer's."""
-    global _infer_inside
-    _infer_inside = infer_inside
 
 
 class Composite(Operator):
@@ -52,9 +45,7 @@ class Composite(Operator):
         return self._inside(attrs, ins, outs, "type")
 
     def _inside(self, attrs: Attrs, ins: list, outs: list, what: str) -> tuple[list, list]:
-        if _infer_inside is None:
-            raise MXNetError(f"operator {self.name}: inference needs the graph layer, which is not loaded")
-        return _infer_inside(self, attrs, ins, outs, what)
+        return ask("infer_inside")(self, attrs, ins, outs, what)
 
     def grad(
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]

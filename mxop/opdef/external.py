@@ -4,29 +4,21 @@ The four kinds read an operator off the signature of one function.  An operator 
 inputs, parameters and shapes may all depend on what a call gives, and it may keep a state from forward to backward.  Its
 gradient is the hidden operator ``_backward_<name>``, which runs its ``run_backward``; the gradient of that one runs
 ``run_backward`` again while autograd records it, and so on to any order.
-Imports :mod:`.operator` and :mod:`.params`.
+Imports :mod:`.above`, :mod:`.operator` and :mod:`.params`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from ..errors import MXNetError
 from . import infer
+from .above import ask
 from .operator import Operator
 from .params import Attrs, OpenSpec, Param, Spec
 
 Reads = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-
-_differentiate_run: Callable | None = None
-
-
-def provide_recording(differentiate_run: Callable) -> None:
-    """Tell how to differentiate a run by recording it; autograd's (see :func:`mxop.autograd.differentiate_run`)."""
-    global _differentiate_run
-    _differentiate_run = differentiate_run
 
 
 class Cell:
@@ -334,15 +326,13 @@ class ExternalBackward(External):
         outputs: list,
         grads: list,
     ) -> None:
-        if _differentiate_run is None:
-            raise MXNetError(f"operator {self.name}: its gradient needs autograd, which is not loaded")
         layout = self.layout(attrs)
         likes = [inputs[at] for at in layout.gradients]
 
         def run(ins: list, outs: list) -> None:
             self.run(attrs, state, is_train, ["write"] * len(outs), ins, outs)
 
-        _differentiate_run(self.name, run, inputs, layout.variable, likes, heads, grads, is_train)
+        ask("differentiate_run")(self.name, run, inputs, layout.variable, likes, heads, grads, is_train)
 
 
 _MANY = 1024
