@@ -4,6 +4,7 @@ May import :mod:`mxop.opdef` only.
 """
 
 from functools import lru_cache
+from importlib import import_module
 
 from ..errors import OpValueError
 from ..opdef import get, infer
@@ -82,6 +83,12 @@ def on_both(op):
         return run
 
     return decorate
+
+
+@lru_cache
+def compiled(name):
+    """Return a module of compiled kernels: this folder is read before they are built, and imports none of them."""
+    return import_module(f"mxop._kernels.{name}")
 
 
 def run_op(name, params, inputs, outputs):

@@ -9,7 +9,7 @@ from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import infer, kernel
 from ..opdef.reduction import numpy_shape
-from ._shared import size_of
+from ._shared import compiled, size_of
 
 
 def real_types(op):
@@ -33,13 +33,12 @@ def product(a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None):
     """
     import numpy as np
 
-    from .._kernels import gemm, interp
-
     wide = out if out.dtype.char in "fd" else np.empty(out.shape, np.float32)
     a, b = (x.astype(wide.dtype, copy=False) for x in (a, b))
     if bias is not None:
         bias = np.broadcast_to(bias.astype(wide.dtype, copy=False), out.shape)
-    gemm.gemm(a, b, wide, transpose_a, transpose_b, alpha, 0.0, bias, interp.get_num_threads())
+    threads = compiled("interp").get_num_threads()
+    compiled("gemm").gemm(a, b, wide, transpose_a, transpose_b, alpha, 0.0, bias, threads)
     if wide is not out:
         out[...] = wide
 

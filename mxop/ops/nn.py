@@ -8,7 +8,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
-from ._shared import both_ways, equal_shapes, on_both, size_of, typed_by_first
+from ._shared import both_ways, compiled, equal_shapes, on_both, size_of, typed_by_first
 from .matrix import product, product_gpu, real_types
 
 
@@ -266,21 +266,19 @@ def _softmax(op, negate=False, logarithm=False):
     def _(inputs, outputs, *, axis, temperature, **params):
         import numpy as np
 
-        from .._kernels import interp
-        from .._kernels import softmax as loops
-
         data, *length = (np.asarray(a) for a in inputs)
         out = np.asarray(outputs[0])
         if out.size == 0:
             return
         axis %= data.ndim
-        wide = np.float64 if np.float64 in (data.dtype, out.dtype) else np.float32
+        wide = np.dtype("d" if "d" in (data.dtype.char, out.dtype.char) else "f")
         lanes = (size_of(data.shape[:axis]), data.shape[axis], size_of(data.shape[axis + 1 :]))
         source = data.astype(wide, copy=False).reshape(lanes)
         target = out.reshape(lanes) if out.dtype == wide else np.empty(lanes, wide)
         counts = length[0].astype(np.int64).reshape(lanes[0], lanes[2]) if length else None
         heat = 1.0 if temperature is None else temperature
-        loops.softmax(source, target, heat, negate, logarithm, counts, interp.get_num_threads())
+        threads = compiled("interp").get_num_threads()
+        compiled("softmax").softmax(source, target, heat, negate, logarithm, counts, threads)
         if out.dtype != wide:
             out[...] = target.reshape(out.shape)
 

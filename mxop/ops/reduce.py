@@ -9,7 +9,7 @@ from typing import Literal
 from ..errors import OpValueError
 from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel, reduction
 from ..opdef.reduction import numpy_shape
-from ._shared import equal_shapes, on_both, reviewed, run_op, size_of, typed_by_first, zero_gradient
+from ._shared import compiled, equal_shapes, on_both, reviewed, run_op, size_of, typed_by_first, zero_gradient
 
 
 # ---- sums -----------------------------------------------------------------------------------------------------------
@@ -182,8 +182,6 @@ equal_shapes(product_of_others)
 def _(inputs, outputs, *, axis, exclude):
     import numpy as np
 
-    from .._kernels import interp, products
-
     arrays = [np.asarray(a) for a in inputs]
     result = np.asarray(outputs[0])
     axes = infer.reduced_axes("_product_of_others", axis, exclude, result.ndim)
@@ -195,7 +193,7 @@ def _(inputs, outputs, *, axis, exclude):
     wide = np.float32 if result.dtype.kind in "fV" and result.itemsize <= 4 else np.float64
     matrices = [np.ascontiguousarray(a.transpose(order), dtype=wide).reshape(rows) for a in arrays]
     found = np.empty_like(matrices[0])
-    products.product_of_others(matrices, found, interp.get_num_threads())
+    compiled("products").product_of_others(matrices, found, compiled("interp").get_num_threads())
     np.copyto(moved, found.reshape(moved.shape), casting="unsafe")
 
 
