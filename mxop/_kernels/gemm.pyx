@@ -22,9 +22,10 @@ from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm, sgemv
 cdef enum:
     LARGEST = 2147483647    # BLAS counts in 32-bit integers
     UNIT = 32               # pieces have a multiple of this many rows and columns
-    ENOUGH = 6              # pieces; more are smaller, and BLAS is slower on them
+    SIDE = 512              # rows and columns of a piece; BLAS is slower on smaller ones
     WORTH = 250000          # multiplications that are worth a thread
-    LEAST = 4000000         # multiplications of a piece
+    LEAST = 4000000         # of a piece
+    ENOUGH = 150000000      # of a piece that need not be larger
 
 
 # ---- threads of BLAS --------------------------------------------------------------------------------------------------
@@ -174,18 +175,19 @@ cdef void pieces(const Batch* batch, const real* a, const real* b, real* c, cons
 
 
 cdef int cut(Batch* batch, int threads) noexcept:
-    """Choose the pieces, as large as there are enough of them; return how many threads they are worth."""
-    cdef int* sides = [512, 512, 512, 256, 512, 128, 256, 128, 128, 128]  # rows and columns
+    """Choose the pieces, large ones if there are enough of them; return how many threads they are worth."""
     cdef double work = <double>batch.count * batch.m * batch.n * batch.k
-    cdef Py_ssize_t n = 0
-    cdef int i
-    for i in range(0, 10, 2):
-        batch.down = max((batch.m + sides[i] - 1) // sides[i], 1)
-        batch.across = max((batch.n + sides[i + 1] - 1) // sides[i + 1], 1)
-        n = batch.count * batch.down * batch.across
-        if n >= min(ENOUGH, work / LEAST):
+    cdef Py_ssize_t least = <Py_ssize_t>min(4, work / LEAST), wanted = max(least, <Py_ssize_t>min(256, work / ENOUGH))
+    cdef int side
+    batch.down, batch.across = max((batch.m + SIDE - 1) // SIDE, 1), max((batch.n + SIDE - 1) // SIDE, 1)
+    for side in (192, 128, 64):
+        if batch.count * batch.down * batch.across < wanted:  # columns first: BLAS minds fewer rows more
+            batch.across = max(batch.across, <int>min(batch.n // side, wanted // (batch.count * batch.down)))
+        if batch.count * batch.down * batch.across < wanted:
+            batch.down = max(batch.down, <int>min(batch.m // side, wanted // (batch.count * batch.across)))
+        if batch.count * batch.down * batch.across >= least:
             break
-    return <int>max(min(threads, n, work / WORTH), 1)
+    return <int>max(min(threads, batch.count * batch.down * batch.across, work / WORTH), 1)
 
 
 cdef int check(Batch* batch, Py_buffer* a, Py_buffer* b, Py_buffer* c, Py_buffer* bias) except -1:
