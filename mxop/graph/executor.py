@@ -17,6 +17,7 @@ from ..errors import MXNetError, OpTypeError, OpValueError, closest
 from ..opdef import Composite, registry
 from .assignment import settled
 from .expand import expand, give_state
+from .garbage import collected_later
 from .gradient import gradients
 from .infer import Known
 from .ir import Entry, Graph, Node, as_text, describe, variable
@@ -49,6 +50,7 @@ class Executor:
     [1.0, 4.0, 9.0]
     """
 
+    @collected_later()
     def __init__(self, symbol: Any, ctx: Any, args: list, grads: list, reqs: list[str], aux: list, passes: Any = None):
         self._symbol, self._ctx = symbol, ctx
         self._graph = rewrite(Graph(symbol._entries), give_state)[0]
@@ -115,6 +117,7 @@ class Executor:
     def _shares(self) -> bool:
         return bool(of_stage(self._passes, "plan"))
 
+    @collected_later()
     def _prepare_inference(self) -> None:
         graph, moved = expand(self._source)
         if not self._wanted:

@@ -287,6 +287,8 @@ def _release(plan: Plan, entries: Sequence[Entry], free: dict[int, list[tuple[in
 
 def phases_of(graph: Graph, n_forward: int) -> tuple[list[Node], list[Node]]:
     """Return the nodes that the forward outputs need, and the others, in order of execution."""
+    if n_forward >= len(graph.outputs):
+        return graph.nodes, []
     forward = Graph(graph.outputs[:n_forward]).nodes
     done = set(forward)
     return forward, [node for node in graph.nodes if node not in done]

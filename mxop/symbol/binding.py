@@ -11,6 +11,7 @@ from typing import Any
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError, closest
 from ..graph.expand import expand
+from ..graph.garbage import collected_later
 from ..graph.gradient import gradients
 from ..graph.infer import Known
 from ..graph.ir import Entry, Graph, Node, describe
@@ -35,6 +36,7 @@ def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_st
     return Executor(symbol, ctx, arrays, grads, requests(grad_req, names), aux, passes)
 
 
+@collected_later()
 def simple_bind(
     symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Mapping[str, Any], passes: Any = None
 ) -> Any:
