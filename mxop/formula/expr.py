@@ -98,7 +98,7 @@ class Expr:
 
 def _intern(kind: str, label: Any, args: tuple[Expr, ...], real: bool) -> Expr:
     # repr keeps 0.0 and -0.0, and NaN with itself, apart from other constants
-    key = (kind, repr(label) if kind == CONST else label, tuple([a.uid for a in args]), real)
+    key = (kind, repr(label) if kind == CONST else label, real, *[a.uid for a in args])
     node = _interned.get(key)
     if node is None:
         node = Expr(kind, label, args, real)

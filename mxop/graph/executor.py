@@ -77,10 +77,8 @@ class Executor:
 
     def _prepare(self) -> None:
         self._given = {n: (a.shape, a.dtype_code) for n, a in self._bound.items()}
-        known = Known.solve(self._graph, self._given)
-        self._source = run_passes(self._graph, known, of_stage(self._passes, "symbol"))
         self._device = next((a for a in self._bound.values() if a._gpu is not None), None)
-        self._outputs = [allocate(known.shape(e), known.dtype(e), self._device) for e in self._graph.outputs]
+        self._prepare_source()
         self._arena = Arena(self._device)
         self._train: Any = None
         self._infer: Any = None
@@ -94,6 +92,12 @@ class Executor:
             self._prepare_training()
         else:
             self._prepare_inference()
+
+    def _prepare_source(self) -> None:
+        """Run the passes over the symbol, and make arrays for its outputs."""
+        known = Known.solve(self._graph, self._given)
+        self._source = run_passes(self._graph, known, of_stage(self._passes, "symbol"))
+        self._outputs = [allocate(known.shape(e), known.dtype(e), self._device) for e in self._graph.outputs]
 
     def _check_inferred(self, gradient_entries: Sequence[Entry], known: Known) -> None:
         """Raise unless the gradient rules gave what the arguments have: a rule may be a user's."""
