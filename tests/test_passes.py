@@ -1,6 +1,9 @@
 """Passes: the classes that users write, their order, switching them, and what the built-in ones do."""
 
+import gc
 import inspect
+import random
+import time
 
 import numpy as np
 import pytest
@@ -9,8 +12,8 @@ from hypothesis import strategies as st
 
 import mxop as mx
 from mxop import nd, sym
-from mxop.graph import Graph, Pass, PeepholePass, location
-from mxop.graph.passes import base
+from mxop.graph import Graph, Known, Pass, PeepholePass, location
+from mxop.graph.passes import base, run_passes, selected
 
 a, b, c = sym.Variable("a"), sym.Variable("b"), sym.Variable("c")
 
@@ -869,3 +872,39 @@ def test_a_view_of_a_part_is_no_view_of_the_whole():
             expected = y.bind(mx.cpu(), {"x": mx.nd.array(values)}).forward()[0].asnumpy()
         found = y.bind(mx.cpu(), {"x": mx.nd.array(values)}).forward()[0].asnumpy()
         np.testing.assert_array_equal(found, expected)
+
+
+# ---- time -----------------------------------------------------------------------------------------------------------
+def tangle(n, seed):
+    """Return `n` elementwise operators of which no two pieces are alike."""
+    draw = random.Random(seed)
+    values = [a, b]
+    for _ in range(n):
+        x, kind = values[-1], draw.random()
+        if kind < 0.4:
+            x = getattr(sym, draw.choice(("elemwise_add", "elemwise_mul")))(x, draw.choice(values[-40:]))
+        else:
+            x = x * draw.random() if kind < 0.6 else getattr(sym, draw.choice(("sin", "tanh", "square")))(x)
+        values.append(x)
+    return values[-1]
+
+
+def test_passes_take_linear_time():
+    """The processor's time, without collections of garbage: those grow with what other tests left behind."""
+    chosen = [p for p in selected() if p.stage != "plan"]
+    seconds = []
+    for length in (2_000, 8_000):
+        tries = []
+        for seed in range(3):  # each graph is new to all caches
+            graph = Graph(tangle(length, seed)._entries)
+            known = Known.solve(graph, dict.fromkeys(graph.variables, ((8,), 0)))
+            gc.collect()
+            gc.disable()
+            start = time.process_time()
+            try:
+                run_passes(graph, known, chosen)
+            finally:
+                tries.append(time.process_time() - start)
+                gc.enable()
+        seconds.append(min(tries))
+    assert seconds[1] < 8 * seconds[0]  # four times the nodes; machines are noisy

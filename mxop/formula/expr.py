@@ -2,7 +2,7 @@
 
 An :class:`Expr` is an immutable node.  Equal expressions are the same object (they are *hash-consed*), so a common
 subexpression is found by identity and every later step may use expressions as dictionary keys.
-Imports nothing but the primitive table (lazily, for operators).
+Imports :mod:`.simplify` only, at its end.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Expr:
 
 def _intern(kind: str, label: Any, args: tuple[Expr, ...], real: bool) -> Expr:
     # repr keeps 0.0 and -0.0, and NaN with itself, apart from other constants
-    key = (kind, repr(label) if kind == CONST else label, tuple([a.uid for a in args]), real)
+    key = (kind, repr(label) if kind == CONST else label, real, *[a.uid for a in args])
     node = _interned.get(key)
     if node is None:
         node = Expr(kind, label, args, real)
@@ -137,8 +137,6 @@ def as_expr(value: Any) -> Expr:
 
 def call(name: str, *args: Any) -> Expr:
     """Apply the primitive `name`, simplifying as it is built."""
-    from .simplify import simplified
-
     return simplified(name, tuple(as_expr(a) for a in args))
 
 
@@ -157,8 +155,11 @@ def walk(roots: Iterable[Expr]) -> Iterator[Expr]:
             yield node
         elif node.uid not in seen:
             seen.add(node.uid)
+            if not node.args:
+                yield node
+                continue
             stack.append((node, True))
-            stack.extend((arg, False) for arg in reversed(node.args))
+            stack.extend([(arg, False) for arg in reversed(node.args)])
 
 
 def leaves(roots: Iterable[Expr]) -> Iterator[Expr]:
@@ -181,9 +182,13 @@ def substitute(roots: Iterable[Expr], replace: dict[Expr, Expr]) -> list[Expr]:
             if missing:
                 stack.extend(missing)
                 continue
-            args = [built[a.uid] for a in top.args]
+            args = tuple([built[a.uid] for a in top.args])
             same = all(map(operator.is_, args, top.args))
-            built[top.uid] = top if same else call(top.label, *args)
+            built[top.uid] = top if same else simplified(top.label, args)
         return built[node.uid]
 
     return [rebuild(root) for root in roots]
+
+
+# last, since it needs all of the above; and once, since an import in a function is looked up at every call of it
+from .simplify import simplified  # noqa: E402

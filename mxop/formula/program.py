@@ -116,21 +116,22 @@ def instruction_name(node: Expr, inside: Callable[[Expr], bool], merge: bool) ->
     """
     operands: list[Expr] = []
     scalars: list[Expr] = []
+    return _written(node, inside, merge, operands, scalars), operands, scalars
 
-    def text(n: Expr) -> str:
-        if n.kind in (PARAM, CONST):
-            scalars.append(n)
-            return f"s{len(scalars) - 1}"
-        if n.kind == CALL and inside(n):
-            return f"{n.label}({','.join(text(a) for a in n.args)})"
-        if merge:
-            for i, known in enumerate(operands):
-                if known is n:
-                    return f"x{i}"
-        operands.append(n)
-        return f"x{len(operands) - 1}"
 
-    return text(node), operands, scalars
+def _written(n: Expr, inside: Callable[[Expr], bool], merge: bool, operands: list[Expr], scalars: list[Expr]) -> str:
+    """Write a part of an instruction's name.  (As a closure that calls itself, it would be garbage in a cycle.)"""
+    if n.kind in (PARAM, CONST):
+        scalars.append(n)
+        return f"s{len(scalars) - 1}"
+    if n.kind == CALL and inside(n):
+        return f"{n.label}({','.join([_written(a, inside, merge, operands, scalars) for a in n.args])})"
+    if merge:
+        for i, known in enumerate(operands):
+            if known is n:
+                return f"x{i}"
+    operands.append(n)
+    return f"x{len(operands) - 1}"
 
 
 def compile_program(roots: Sequence[Expr], n_inputs: int, available: Callable[[str], bool]) -> Program:
@@ -227,7 +228,9 @@ def _instruction(node: Expr, inside: Callable[[Expr], bool], available) -> tuple
     """Return the instruction of a tile, if there is one."""
     for merge in (True, False):
         name, operands, scalars = instruction_name(node, lambda n: n is node or inside(n), merge)
-        if len(operands) <= MAX_OPERANDS and len(scalars) <= MAX_SCALARS and available(name):
+        if len(operands) > MAX_OPERANDS or len(scalars) > MAX_SCALARS:
+            return None  # nor are there fewer when operands are not merged
+        if available(name):
             return name, operands, scalars
     return None
 

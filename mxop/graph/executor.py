@@ -17,6 +17,7 @@ from ..errors import MXNetError, OpTypeError, OpValueError, closest
 from ..opdef import Composite, registry
 from .assignment import settled
 from .expand import expand, give_state
+from .garbage import collected_later
 from .gradient import gradients
 from .infer import Known
 from .ir import Entry, Graph, Node, as_text, describe, variable
@@ -49,6 +50,7 @@ class Executor:
     [1.0, 4.0, 9.0]
     """
 
+    @collected_later()
     def __init__(self, symbol: Any, ctx: Any, args: list, grads: list, reqs: list[str], aux: list, passes: Any = None):
         self._symbol, self._ctx = symbol, ctx
         self._graph = rewrite(Graph(symbol._entries), give_state)[0]
@@ -75,10 +77,8 @@ class Executor:
 
     def _prepare(self) -> None:
         self._given = {n: (a.shape, a.dtype_code) for n, a in self._bound.items()}
-        known = Known.solve(self._graph, self._given)
-        self._source = run_passes(self._graph, known, of_stage(self._passes, "symbol"))
         self._device = next((a for a in self._bound.values() if a._gpu is not None), None)
-        self._outputs = [allocate(known.shape(e), known.dtype(e), self._device) for e in self._graph.outputs]
+        self._prepare_source()
         self._arena = Arena(self._device)
         self._train: Any = None
         self._infer: Any = None
@@ -92,6 +92,12 @@ class Executor:
             self._prepare_training()
         else:
             self._prepare_inference()
+
+    def _prepare_source(self) -> None:
+        """Run the passes over the symbol, and make arrays for its outputs."""
+        known = Known.solve(self._graph, self._given)
+        self._source = run_passes(self._graph, known, of_stage(self._passes, "symbol"))
+        self._outputs = [allocate(known.shape(e), known.dtype(e), self._device) for e in self._graph.outputs]
 
     def _check_inferred(self, gradient_entries: Sequence[Entry], known: Known) -> None:
         """Raise unless the gradient rules gave what the arguments have: a rule may be a user's."""
@@ -115,6 +121,7 @@ class Executor:
     def _shares(self) -> bool:
         return bool(of_stage(self._passes, "plan"))
 
+    @collected_later()
     def _prepare_inference(self) -> None:
         graph, moved = expand(self._source)
         if not self._wanted:

@@ -17,7 +17,7 @@ _INTEGER_RANGE = {
     dtypes.UNKNOWN: (0, 127),
 }  # fmt: skip
 
-_MANY = 16384
+_MANY = 1 << 16  # more than a graph of 100,000 nodes has, unless each has a number of its own
 _found: dict[tuple, tuple[Expr, ...] | None] = {}
 
 

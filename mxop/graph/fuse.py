@@ -142,28 +142,32 @@ def _chunks(region: list[Node], readers: dict[Entry, int], pieces: Pieces) -> li
 
 
 class _Size:
-    """Inputs, outputs and instructions of a chunk that grows."""
+    """Inputs, outputs and instructions of a chunk that grows until a node has no room."""
 
     def __init__(self, readers: dict[Entry, int]) -> None:
         self.readers = readers
         self.inputs: set[Entry] = set()
         self.pending: dict[Entry, int] = {}  # results, and how many readers are not in the chunk yet
+        self.outputs = 0  # results that have readers elsewhere
         self.instructions = 0
 
     def admits(self, node: Node, calls: int) -> bool:
-        """Add a node, or say that there is no room; there is always room for the first."""
-        inputs = self.inputs | {e for e in node.inputs if e not in self.pending}
-        pending = self.pending | {(node, k): self.readers.get((node, k), 0) for k in range(node.n_outputs)}
+        """Add a node, or say that there was no room, which ends the chunk; there is always room for the first."""
+        first = not self.instructions
         for entry in node.inputs:
-            if entry in pending:
-                pending[entry] -= 1
-        outputs = sum(1 for left in pending.values() if left > 0)
-        instructions = self.instructions + max(calls, 1)
-        fits = len(inputs) <= MAX_INPUTS and outputs <= MAX_OUTPUTS and instructions <= MAX_INSTRUCTIONS
-        if fits or not self.instructions:
-            self.inputs, self.pending, self.instructions = inputs, pending, instructions
-            return True
-        return False
+            left = self.pending.get(entry)
+            if left is None:
+                self.inputs.add(entry)
+            else:
+                self.pending[entry] = left - 1
+                self.outputs -= left == 1
+        for k in range(node.n_outputs):
+            left = self.pending[node, k] = self.readers.get((node, k), 0)
+            self.outputs += left > 0
+        self.instructions += max(calls, 1)
+        return first or (
+            len(self.inputs) <= MAX_INPUTS and self.outputs <= MAX_OUTPUTS and self.instructions <= MAX_INSTRUCTIONS
+        )
 
 
 def outside(unit: tuple[Node, ...], readers: dict[Entry, int]) -> list[Entry]:
@@ -229,6 +233,8 @@ def _composed(
         values += substitute(roots, exchanged)
     wanted = list(dict.fromkeys(values[n] for n in results))
     used = sorted({leaf.label for leaf in leaves(wanted) if leaf.kind == "input"})
-    found = substitute(wanted, {input_(old): input_(new) for new, old in enumerate(used)})
+    found = wanted
+    if used != list(range(len(used))):
+        found = substitute(wanted, {input_(old): input_(new) for new, old in enumerate(used)})
     place = {root: k for k, root in enumerate(wanted)}
     return tuple(found), tuple(used), tuple([place[values[n]] for n in results])

@@ -222,7 +222,7 @@ def _never_ending(last: dict[Entry, int], phases: Sequence[Phase]) -> None:
 
 def _share(plan: Plan, phases: Sequence[Phase], last: dict[Entry, int], known: Known) -> None:
     """Give every other value a buffer, and the buffer to another value when the last reader is done."""
-    free: dict[int, list[tuple[int, int]]] = {}  # type -> (size, buffer), sorted
+    free: dict[int, _Free] = {}  # of each type
     ending: dict[int, list[Entry]] = {}
     step = 0
     for phase in phases:
@@ -237,7 +237,7 @@ def _share(plan: Plan, phases: Sequence[Phase], last: dict[Entry, int], known: K
                     plan.unshared += dtypes.SIZES[code] * size
                     buffer = taken.get(k)
                     if buffer is None:
-                        buffer = _allocate(plan, free.setdefault(code, []), code, size)
+                        buffer = _allocate(plan, free.get(code), code, size)
                     plan.homes[entry] = Home(buffer=buffer, req=WRITE if entry in last else NULL)
                     ending.setdefault(last.get(entry, step), []).append(entry)
                 for entry in list(ending.get(step, ())):
@@ -268,25 +268,54 @@ def _take_place(plan: Plan, node: Node, step: int, last: dict[Entry, int], known
     return taken
 
 
-def _allocate(plan: Plan, free: list[tuple[int, int]], code: int, size: int) -> int:
-    """Return a free buffer: the smallest that is large enough, else the largest, made larger, else a new one."""
+class _Free:
+    """Buffers of one type that nobody needs now, as a stack for each size."""
+
+    def __init__(self) -> None:
+        self._sizes: list[int] = []  # sorted, each once: there are many buffers, but few sizes
+        self._of: dict[int, list[int]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._sizes)
+
+    def take(self, size: int) -> int:
+        """Return the buffer that was given back last of the smallest size that is enough, else of the largest."""
+        at = min(bisect_left(self._sizes, size), len(self._sizes) - 1)
+        stack = self._of[self._sizes[at]]
+        buffer = stack.pop()
+        if not stack:
+            del self._of[self._sizes.pop(at)]
+        return buffer
+
+    def give(self, size: int, buffer: int) -> None:
+        """Take a buffer back."""
+        if size not in self._of:
+            insort(self._sizes, size)
+            self._of[size] = []
+        self._of[size].append(buffer)
+
+
+def _allocate(plan: Plan, free: _Free | None, code: int, size: int) -> int:
+    """Return a free buffer, made larger where it is too small, or a new one."""
     if not free:
         plan.buffers.append((code, size))
         return len(plan.buffers) - 1
-    _, buffer = free.pop(min(bisect_left(free, (size, -1)), len(free) - 1))
+    buffer = free.take(size)
     plan.buffers[buffer] = (code, max(size, plan.buffers[buffer][1]))
     return buffer
 
 
-def _release(plan: Plan, entries: Sequence[Entry], free: dict[int, list[tuple[int, int]]]) -> None:
+def _release(plan: Plan, entries: Sequence[Entry], free: dict[int, _Free]) -> None:
     for entry in entries:
         buffer = plan.homes[entry].buffer
         code, size = plan.buffers[buffer]
-        insort(free.setdefault(code, []), (size, buffer))
+        free.setdefault(code, _Free()).give(size, buffer)
 
 
 def phases_of(graph: Graph, n_forward: int) -> tuple[list[Node], list[Node]]:
     """Return the nodes that the forward outputs need, and the others, in order of execution."""
+    if n_forward >= len(graph.outputs):
+        return graph.nodes, []
     forward = Graph(graph.outputs[:n_forward]).nodes
     done = set(forward)
     return forward, [node for node in graph.nodes if node not in done]

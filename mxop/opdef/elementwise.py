@@ -89,7 +89,9 @@ class Elementwise(Operator):
     def static_key(self, attrs: Attrs) -> tuple:
         """Return the parameters that need a formula of their own."""
         values = attrs.values_
-        return values if self._by_value else tuple([values[i] for i in self._static])
+        if self._by_value:
+            return values
+        return tuple([values[i] for i in self._static]) if self._static else ()
 
     @cached_property
     def _static(self) -> tuple[int, ...]:

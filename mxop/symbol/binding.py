@@ -11,6 +11,7 @@ from typing import Any
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError, closest
 from ..graph.expand import expand
+from ..graph.garbage import collected_later
 from ..graph.gradient import gradients
 from ..graph.infer import Known
 from ..graph.ir import Entry, Graph, Node, describe
@@ -35,6 +36,7 @@ def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_st
     return Executor(symbol, ctx, arrays, grads, requests(grad_req, names), aux, passes)
 
 
+@collected_later()
 def simple_bind(
     symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Mapping[str, Any], passes: Any = None
 ) -> Any:
@@ -47,6 +49,15 @@ def simple_bind(
     names = _names(arguments, "argument")
     _names(states, "auxiliary state")
     reqs = requests(grad_req, names)
+    arrays = _zeros_of(graph, arguments, states, [r != "null" for r in reqs], ctx, type_dict, shapes)
+    return Executor(symbol, ctx, *arrays[:2], reqs, arrays[2], passes)
+
+
+def _zeros_of(
+    graph: Graph, arguments: list[Node], states: list[Node], wanted: Sequence[bool], ctx: Any, type_dict: Any,
+    shapes: Mapping[str, Any],
+) -> tuple[list[Any], list[Any], list[Any]]:  # fmt: skip
+    """Return arrays for arguments, for the gradients that are wanted, and for states, of the shapes and types found."""
     solved = solve_shapes(graph, _match(graph, (), shapes, _checked_shape))
     types = solve_types(graph, _match(graph, (), type_dict or {}, lambda name, value: dtypes.code_of(value)))
     types.default()
@@ -62,8 +73,7 @@ def simple_bind(
             for n, want in zip(nodes, wanted, strict=True)
         ]
 
-    args, aux = zeros(arguments, [True] * len(arguments)), zeros(states, [True] * len(states))
-    return Executor(symbol, ctx, args, zeros(arguments, [r != "null" for r in reqs]), reqs, aux, passes)
+    return zeros(arguments, [True] * len(arguments)), zeros(arguments, wanted), zeros(states, [True] * len(states))
 
 
 def requests(grad_req: Any, names: list[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """The table of passes: their order, which are on, and running them with the verifier behind each.
 
-Imports :mod:`.base`, :mod:`mxop.graph.verify` and :mod:`mxop.errors`.
+Imports :mod:`.base`, :mod:`mxop.graph.verify`, :mod:`mxop.graph.garbage` and :mod:`mxop.errors`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest
 from .. import symbols
+from ..garbage import collected_later
 from ..infer import Known
 from ..ir import Graph
 from ..mirror import asked_for
@@ -171,6 +172,7 @@ def selected(passes: Any = None, everything: bool = False) -> list[Any]:
 
 
 # ---- running --------------------------------------------------------------------------------------------------------
+@collected_later()
 def run_passes(graph: Graph, known: Known, passes: Iterable[Any], check: bool = True) -> Graph:
     """Run passes one after the other, with the verifier behind each.
 
