@@ -24,7 +24,7 @@ from mxop.formula import compile_program, input_, param, substitute
 _COMBINE = {"add": 0, "mul": 1, "max": 2, "min": 3}
 
 cdef enum:
-    CACHE_BYTES = 131072     # what the arrays of one block of rows may take
+    CACHE_BYTES = 32768      # what the arrays of one block of rows may take
     WORTH_A_BLOCK = 256      # elements of a row that make a block of their own
     MOST_SCALARS = 8         # numbers of a row that one stage reads
     MOST_READ = 8            # arrays that are fetched ahead

@@ -22,6 +22,10 @@ cdef extern from "mxop_block.h" nogil:
         const mx_instruction* instructions
         const mx_load (*loads)[7]
         const mx_store (*stores)[7]
+        double (*sum_f32)(const float* x, Py_ssize_t n) noexcept nogil
+        double (*sum_f64)(const double* x, Py_ssize_t n) noexcept nogil
+        double (*extreme_f32[2])(double total, const float* x, Py_ssize_t n) noexcept nogil
+        double (*extreme_f64[2])(double total, const double* x, Py_ssize_t n) noexcept nogil
     void mx_stream_copy(char* d, const char* s, Py_ssize_t nbytes)
     void mx_stream_fence()
 
@@ -56,6 +60,7 @@ cdef extern from *:
 BLOCK_BYTES = 8192
 cdef enum:
     PIECES = 8              # of a large call, for each thread
+    AHEAD_BYTES = 2048      # a block of a large call that fetches the next one while it is computed
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
 cdef const mx_isa_table* ISA = NULL
@@ -130,6 +135,26 @@ def has_instruction(str name, int ctype):
     """Tell whether there is an instruction of this name for a compute type."""
     cdef object at = _index.get(name)
     return at is not None and ISA.instructions[<int>at].loops[ctype] != NULL
+
+
+cdef double sum_floats(const float* x, Py_ssize_t n) noexcept nogil:
+    """Add numbers that lie side by side."""
+    return ISA.sum_f32(x, n)
+
+
+cdef double sum_doubles(const double* x, Py_ssize_t n) noexcept nogil:
+    """Add numbers that lie side by side."""
+    return ISA.sum_f64(x, n)
+
+
+cdef double extreme_float(bint largest, double total, const float* x, Py_ssize_t n) noexcept nogil:
+    """Return the largest or smallest of `total` and of numbers that lie side by side; NaN wins."""
+    return ISA.extreme_f32[largest](total, x, n)
+
+
+cdef double extreme_double(bint largest, double total, const double* x, Py_ssize_t n) noexcept nogil:
+    """Return the largest or smallest of `total` and of numbers that lie side by side; NaN wins."""
+    return ISA.extreme_f64[largest](total, x, n)
 
 
 # ---- threads --------------------------------------------------------------------------------------------------------------
@@ -512,7 +537,9 @@ cdef class Program:
             scalar_memory = block_new(self.n_scalars * 8)
             scalars = scalar_memory.data
         self.fill_scalars(params, scalars)
-        if self.n_registers - self.n_inputs > 6:
+        if self.n_steps > 1 and n * self.itemsize > _parallel_bytes:
+            block = AHEAD_BYTES // self.itemsize  # few lines at a time are fetched ahead: as many as can be under way
+        elif self.n_registers - self.n_inputs > 6:
             block = block // 2  # many temporaries: keep them all in the first-level cache
         if n < block:
             block = n

@@ -8,7 +8,8 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY
 
 from mxop._kernels.interp cimport (
-    BLOCK_BYTES, Operand, Program, Value, collapse, itemsize_of, threads_for,
+    BLOCK_BYTES, Operand, Program, Value, collapse, extreme_double, extreme_float, itemsize_of, sum_doubles, sum_floats,
+    threads_for,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
 
@@ -33,33 +34,6 @@ cdef enum:
     CHUNK = 65536     # elements that one task combines when there are few results
     MAX_CHUNKS = 64
 
-cdef extern from *:
-    """
-    /* 32 independent lanes let the compiler add vectors, and keep rounding errors small. */
-    static double mx_sum_f32(const float *x, ptrdiff_t n)
-    {
-        float lanes[32] = {0};
-        ptrdiff_t i = 0;
-        for (; i + 32 <= n; i += 32) for (int k = 0; k < 32; k++) lanes[k] += x[i + k];
-        double total = 0;
-        for (int k = 0; k < 32; k++) total += lanes[k];
-        for (; i < n; i++) total += x[i];
-        return total;
-    }
-    static double mx_sum_f64(const double *x, ptrdiff_t n)
-    {
-        double lanes[16] = {0}, total = 0;
-        ptrdiff_t i = 0;
-        for (; i + 16 <= n; i += 16) for (int k = 0; k < 16; k++) lanes[k] += x[i + k];
-        for (int k = 0; k < 16; k++) total += lanes[k];
-        for (; i < n; i++) total += x[i];
-        return total;
-    }
-    """
-    double mx_sum_f32(const float* x, Py_ssize_t n) nogil
-    double mx_sum_f64(const double* x, Py_ssize_t n) nogil
-
-
 cdef Total identity(int combine, int ctype) noexcept nogil:
     """Return the value of an empty reduction."""
     cdef Total t
@@ -81,14 +55,22 @@ cdef Total identity(int combine, int ctype) noexcept nogil:
     return t
 
 
+cdef extern from *:
+    """
+    /* NaN wins, and stays; no branch, so that loops use vectors */
+    #define mx_larger(a, v) (((v) > (a)) | ((v) != (v)) ? (v) : (a))
+    #define mx_smaller(a, v) (((v) < (a)) | ((v) != (v)) ? (v) : (a))
+    """
+    double mx_larger(double a, double v) nogil
+    double mx_smaller(double a, double v) nogil
+
+
 cdef inline double join_d(int combine, double a, double v) noexcept nogil:
     if combine == COMBINE_ADD:
         return a + v
     if combine == COMBINE_MUL:
         return a * v
-    if combine == COMBINE_MAX:
-        return v if v > a or v != v else a   # NaN wins, and stays
-    return v if v < a or v != v else a
+    return mx_larger(a, v) if combine == COMBINE_MAX else mx_smaller(a, v)
 
 
 cdef inline long long join_i(int combine, long long a, long long v) noexcept nogil:
@@ -106,23 +88,26 @@ cdef void join_row(int combine, Total* total, const number* x, Py_ssize_t n) noe
     cdef Py_ssize_t i
     cdef double d
     cdef long long k
-    if number is float or number is double:
-        d = total.d
+    if number is float:
         if combine == COMBINE_ADD:
-            if number is float:
-                d = d + mx_sum_f32(x, n)
-            else:
-                d = d + mx_sum_f64(x, n)
+            total.d = total.d + sum_floats(x, n)
         elif combine == COMBINE_MUL:
+            d = total.d
             for i in range(n):
                 d = d * x[i]
-        elif combine == COMBINE_MAX:
-            for i in range(n):
-                d = x[i] if (x[i] > d or x[i] != x[i]) else d
+            total.d = d
         else:
+            total.d = extreme_float(combine == COMBINE_MAX, total.d, x, n)
+    elif number is double:
+        if combine == COMBINE_ADD:
+            total.d = total.d + sum_doubles(x, n)
+        elif combine == COMBINE_MUL:
+            d = total.d
             for i in range(n):
-                d = x[i] if (x[i] < d or x[i] != x[i]) else d
-        total.d = d
+                d = d * x[i]
+            total.d = d
+        else:
+            total.d = extreme_double(combine == COMBINE_MAX, total.d, x, n)
     else:
         k = total.i
         for i in range(n):
@@ -139,9 +124,15 @@ cdef void join_columns(int combine, Total* totals, const number* x, Py_ssize_t n
         if combine == COMBINE_ADD:
             for i in range(n):
                 d[i] = d[i] + x[i]
+        elif combine == COMBINE_MUL:
+            for i in range(n):
+                d[i] = d[i] * x[i]
+        elif combine == COMBINE_MAX:
+            for i in range(n):
+                d[i] = mx_larger(d[i], x[i])
         else:
             for i in range(n):
-                d[i] = join_d(combine, d[i], x[i])
+                d[i] = mx_smaller(d[i], x[i])
     else:
         for i in range(n):
             k[i] = join_i(combine, k[i], x[i])
@@ -207,10 +198,20 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
 
     Write one value of the compute type for each row; the order of combination is that of :func:`reduce`.
     """
-    cdef Py_ssize_t row, at, length, stride = (block * map_.itemsize + 63) & ~63
+    cdef Py_ssize_t row = first, k, at, length, stride = (block * map_.itemsize + 63) & ~63
+    cdef Py_ssize_t together = max(block // n_reduced, 1)  # short rows are computed several at a time
     cdef const char* values
     cdef Total total
-    for row in range(first, last):
+    while row < last:
+        together = min(together, last - row)
+        if together > 1:
+            values = map_.block(row * n_reduced, together * n_reduced, inputs, scalars, scratch, stride)
+            for k in range(together):
+                total = identity(combine, map_.ctype)
+                join_row_any(map_.ctype, combine, &total, values + k * n_reduced * map_.itemsize, n_reduced)
+                store_total(results, map_.ctype, row + k - first, &total)
+            row += together
+            continue
         total = identity(combine, map_.ctype)
         at = 0
         while at < n_reduced:
@@ -219,6 +220,7 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
             join_row_any(map_.ctype, combine, &total, values, length)
             at += length
         store_total(results, map_.ctype, row - first, &total)
+        row += 1
 
 
 cdef void columns_task(Program map_, int combine, const Reduced* s, const char* scalars, char* scratch, Py_ssize_t block,

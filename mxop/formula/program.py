@@ -35,7 +35,7 @@ def _idioms() -> list[Tree]:
         ("sub", "x", ("div", ("mul", "s", "x"), ("add", ("sqrt", "x"), "s"))),  # Adam
         ("sub", "x", ("mul", "s", ("div", "x", ("add", ("sqrt", "x"), "s")))),
         ("add", ("mul", ("div", ("sub", "x", "s"), "s"), "x"), "x"),  # normalization, scale and shift
-        ("add", ("mul", ("mul", ("sub", "x", "s"), "s"), "x"), "x"),
+        ("add", ("mul", ("mul", "s", ("sub", "x", "s")), "x"), "x"),
         ("exp", ("sub", "x", "s")),  # softmax
         ("exp", ("sub", "x", "x")),
         ("mul", ("mul", "s", "x"), ("add", ("erf", ("mul", "s", "x")), "s")),  # the Gaussian error linear unit

@@ -1,0 +1,52 @@
+/* mxop_sums.h - sums and extremes of numbers side by side; one build per instruction set, with results of the same bits.
+
+   Independent lanes let the compiler use vectors, and keep rounding errors of sums small.  Lanes are joined as a tree, in
+   double, since a chain of additions would take longer than the lanes do. */
+#ifndef MXOP_SUMS_H
+#define MXOP_SUMS_H
+
+#include <stddef.h>
+
+#define MX_SUM(name, T, LANES)                                                                                \
+    static double name(const T *x, ptrdiff_t n)                                                               \
+    {                                                                                                         \
+        double parts[8] = {0};                                                                                \
+        ptrdiff_t i = 0;                                                                                      \
+        if (n >= LANES) {                                                                                     \
+            T lanes[LANES] = {0};                                                                             \
+            for (; i + LANES <= n; i += LANES) for (int k = 0; k < LANES; k++) lanes[k] += x[i + k];          \
+            for (int j = 0; j < LANES; j += 8) for (int k = 0; k < 8; k++) parts[k] += (double)lanes[k + j];  \
+        }                                                                                                     \
+        for (; i + 8 <= n; i += 8) for (int k = 0; k < 8; k++) parts[k] += (double)x[i + k];                  \
+        double total = ((parts[0] + parts[4]) + (parts[2] + parts[6]))                                        \
+                     + ((parts[1] + parts[5]) + (parts[3] + parts[7]));                                       \
+        for (; i < n; i++) total += (double)x[i];                                                             \
+        return total;                                                                                         \
+    }
+
+/* The largest (or smallest) of `total` and n numbers; NaN wins, and stays. */
+#define MX_EXTREME(name, T, BEATS, LANES)                                                                     \
+    static double name(double total, const T *x, ptrdiff_t n)                                                 \
+    {                                                                                                         \
+        ptrdiff_t i = 0;                                                                                      \
+        if (n >= LANES) {                                                                                     \
+            T lanes[LANES];                                                                                   \
+            for (int k = 0; k < LANES; k++) lanes[k] = x[k];                                                  \
+            for (i = LANES; i + LANES <= n; i += LANES)                                                       \
+                for (int k = 0; k < LANES; k++)                                                               \
+                    lanes[k] = (x[i + k] BEATS lanes[k]) | (x[i + k] != x[i + k]) ? x[i + k] : lanes[k];      \
+            for (int k = 0; k < LANES; k++)                                                                   \
+                total = ((double)lanes[k] BEATS total) | (lanes[k] != lanes[k]) ? (double)lanes[k] : total;   \
+        }                                                                                                     \
+        for (; i < n; i++) total = ((double)x[i] BEATS total) | (x[i] != x[i]) ? (double)x[i] : total;        \
+        return total;                                                                                         \
+    }
+
+MX_SUM(mx_sum_f32, float, 64)
+MX_SUM(mx_sum_f64, double, 32)
+MX_EXTREME(mx_max_f32, float, >, 32)
+MX_EXTREME(mx_max_f64, double, >, 16)
+MX_EXTREME(mx_min_f32, float, <, 32)
+MX_EXTREME(mx_min_f64, double, <, 16)
+
+#endif
