@@ -1,6 +1,7 @@
 cdef extern from "mxop_block.h" nogil:
     void mx_prefetch(const char* p, Py_ssize_t nbytes)
     ctypedef void (*mx_loop)(Py_ssize_t n, void* o, const void* a, const void* b, const void* c, const void* s) noexcept
+    ctypedef double (*mx_total)(Py_ssize_t n, const void* a, const void* b, const void* c, const void* s) noexcept
     ctypedef void (*mx_load)(Py_ssize_t n, const char* p, Py_ssize_t stride, void* d) noexcept
     ctypedef void (*mx_store)(Py_ssize_t n, const void* s, char* p, Py_ssize_t stride, int add) noexcept
 
@@ -29,6 +30,7 @@ cdef struct Operand:
 
 cdef struct StepC:
     mx_loop loop
+    mx_total total              # or NULL
     int dst, a, b, c, n_srcs
     int scalars                 # offset of its scalars in the scalar buffer
 
@@ -48,7 +50,7 @@ cdef class Program:
     cdef bint run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
-                           char* scratch, Py_ssize_t stride) noexcept nogil
+                           char* scratch, Py_ssize_t stride, double* total) noexcept nogil
 
 cdef void collapse(Operand* operand, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil
 cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil

@@ -17,6 +17,7 @@ cdef extern from "mxop_block.h" nogil:
     ctypedef struct mx_instruction:
         const char* name
         mx_loop loops[7]
+        mx_total totals[2]
     ctypedef struct mx_isa_table:
         const char* isa
         const mx_instruction* instructions
@@ -356,6 +357,7 @@ cdef class Program:
                 raise KeyError(f"no instruction {step.name!r} for compute type {ctype}")
             srcs = list(step.srcs) + [0, 0, 0]
             self.steps[i].loop = ISA.instructions[<int>at].loops[ctype]
+            self.steps[i].total = ISA.instructions[<int>at].totals[ctype] if ctype <= 1 else NULL
             self.steps[i].dst = step.dst
             self.steps[i].n_srcs = len(step.srcs)
             self.steps[i].a, self.steps[i].b, self.steps[i].c = srcs[0], srcs[1], srcs[2]
@@ -466,8 +468,11 @@ cdef class Program:
                             nbytes * (part + 1) // self.n_steps - begin)
 
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
-                           char* scratch, Py_ssize_t stride) noexcept nogil:
-        """Compute one block of the (only) output and return where it lies; for kernels that go on from there."""
+                           char* scratch, Py_ssize_t stride, double* total) noexcept nogil:
+        """Compute one block of the (only) output and return where it lies; for kernels that go on from there.
+
+        With `total`, its elements are added to that instead, if the last instruction can: then the result is NULL.
+        """
         cdef char* registers[256]
         cdef const char* there
         cdef int k, s
@@ -489,6 +494,10 @@ cdef class Program:
                 load_block(&inputs[k], self.ctype, start, length, registers[k])
         for s in range(self.n_steps):
             step = &self.steps[s]
+            if total != NULL and s == self.n_steps - 1 and step.total != NULL:
+                total[0] += step.total(length, registers[step.a], registers[step.b], registers[step.c],
+                                       scalars + step.scalars * self.itemsize)
+                return NULL
             step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
                       scalars + step.scalars * self.itemsize)
         return registers[self.n_inputs]

@@ -187,8 +187,10 @@ cdef void rows_task(Program map_, int combine, const Reduced* s, const Operand* 
     total[0] = identity(combine, map_.ctype)
     while at < stop:
         length = min(block, stop - at)
-        values = map_.block(at, length, &operand, scalars, scratch, (block * map_.itemsize + 63) & ~63)
-        join_row_any(map_.ctype, combine, total, values, length)
+        values = map_.block(at, length, &operand, scalars, scratch, (block * map_.itemsize + 63) & ~63,
+                            &total.d if combine == COMBINE_ADD else NULL)
+        if values != NULL:
+            join_row_any(map_.ctype, combine, total, values, length)
         at += length
 
 
@@ -205,7 +207,7 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
     while row < last:
         together = min(together, last - row)
         if together > 1:
-            values = map_.block(row * n_reduced, together * n_reduced, inputs, scalars, scratch, stride)
+            values = map_.block(row * n_reduced, together * n_reduced, inputs, scalars, scratch, stride, NULL)
             for k in range(together):
                 total = identity(combine, map_.ctype)
                 join_row_any(map_.ctype, combine, &total, values + k * n_reduced * map_.itemsize, n_reduced)
@@ -216,8 +218,10 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
         at = 0
         while at < n_reduced:
             length = min(block, n_reduced - at)
-            values = map_.block(row * n_reduced + at, length, inputs, scalars, scratch, stride)
-            join_row_any(map_.ctype, combine, &total, values, length)
+            values = map_.block(row * n_reduced + at, length, inputs, scalars, scratch, stride,
+                                &total.d if combine == COMBINE_ADD else NULL)
+            if values != NULL:
+                join_row_any(map_.ctype, combine, &total, values, length)
             at += length
         store_total(results, map_.ctype, row - first, &total)
         row += 1
@@ -242,7 +246,7 @@ cdef void columns_task(Program map_, int combine, const Reduced* s, const char* 
     operand.contiguous = s.kept_strides[last] == itemsize_of(s.dtype)
     for r in range(start, stop):
         operand.data = base + offset_of(r, s.n_reduced, s.reduced_shape, s.reduced_strides)
-        values = map_.block(0, width, &operand, scalars, scratch, stride)
+        values = map_.block(0, width, &operand, scalars, scratch, stride, NULL)
         join_columns_any(map_.ctype, combine, totals, values, width)
 
 

@@ -32,7 +32,9 @@
 
 /* An instruction: n elements, destination, up to three operands, its scalars in the compute type. */
 typedef void (*mx_loop)(ptrdiff_t n, void *o, const void *a, const void *b, const void *c, const void *s);
-typedef struct { const char *name; mx_loop loops[7]; } mx_instruction;
+/* The sum of what an instruction makes of n elements, in float32 or float64. */
+typedef double (*mx_total)(ptrdiff_t n, const void *a, const void *b, const void *c, const void *s);
+typedef struct { const char *name; mx_loop loops[7]; mx_total totals[2]; } mx_instruction;
 /* Steps between memory (any storage type, any stride in bytes) and registers (compute types). */
 typedef void (*mx_load)(ptrdiff_t n, const char *p, ptrdiff_t stride, void *d);
 typedef void (*mx_store)(ptrdiff_t n, const void *s, char *p, ptrdiff_t stride, int add);

@@ -7,22 +7,31 @@
 
 #include <stddef.h>
 
-#define MX_SUM(name, T, LANES)                                                                                \
-    static double name(const T *x, ptrdiff_t n)                                                               \
-    {                                                                                                         \
+#define MX_LANES_float 64
+#define MX_LANES_double 32
+
+/* The sum of VALUE, an expression of `at`, for 0 <= at < n; returned in double. */
+#define MX_ADD_UP(T, n, VALUE)                                                                                \
+    do {                                                                                                      \
+        enum { lanes_ = MX_LANES_##T };                                                                       \
         double parts[8] = {0};                                                                                \
         ptrdiff_t i = 0;                                                                                      \
-        if (n >= LANES) {                                                                                     \
-            T lanes[LANES] = {0};                                                                             \
-            for (; i + LANES <= n; i += LANES) for (int k = 0; k < LANES; k++) lanes[k] += x[i + k];          \
-            for (int j = 0; j < LANES; j += 8) for (int k = 0; k < 8; k++) parts[k] += (double)lanes[k + j];  \
+        if (n >= lanes_) {                                                                                    \
+            T lanes[lanes_] = {0};                                                                            \
+            for (; i + lanes_ <= n; i += lanes_)                                                              \
+                for (int k = 0; k < lanes_; k++) { const ptrdiff_t at = i + k; lanes[k] += (VALUE); }         \
+            for (int j = 0; j < lanes_; j += 8) for (int k = 0; k < 8; k++) parts[k] += (double)lanes[k + j]; \
         }                                                                                                     \
-        for (; i + 8 <= n; i += 8) for (int k = 0; k < 8; k++) parts[k] += (double)x[i + k];                  \
+        for (; i + 8 <= n; i += 8)                                                                            \
+            for (int k = 0; k < 8; k++) { const ptrdiff_t at = i + k; parts[k] += (double)(T)(VALUE); }       \
         double total = ((parts[0] + parts[4]) + (parts[2] + parts[6]))                                        \
                      + ((parts[1] + parts[5]) + (parts[3] + parts[7]));                                       \
-        for (; i < n; i++) total += (double)x[i];                                                             \
+        for (; i < n; i++) { const ptrdiff_t at = i; total += (double)(T)(VALUE); }                           \
         return total;                                                                                         \
-    }
+    } while (0)
+
+static double mx_sum_f32(const float *x, ptrdiff_t n) { MX_ADD_UP(float, n, x[at]); }
+static double mx_sum_f64(const double *x, ptrdiff_t n) { MX_ADD_UP(double, n, x[at]); }
 
 /* The largest (or smallest) of `total` and n numbers; NaN wins, and stays. */
 #define MX_EXTREME(name, T, BEATS, LANES)                                                                     \
@@ -42,8 +51,6 @@
         return total;                                                                                         \
     }
 
-MX_SUM(mx_sum_f32, float, 64)
-MX_SUM(mx_sum_f64, double, 32)
 MX_EXTREME(mx_max_f32, float, >, 32)
 MX_EXTREME(mx_max_f64, double, >, 16)
 MX_EXTREME(mx_min_f32, float, <, 32)
