@@ -134,7 +134,8 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
 
 
 #: What is as cheap as reading: a sum of it need not be stored first.
-_CHEAP = {"add", "sub", "mul", "square", "abs"}
+_SIGNS = {"add": "+", "sub": "-", "mul": "*"}
+_CHEAP = {*_SIGNS, "square", "abs"}
 
 
 def _adder(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr]) -> str:
@@ -163,7 +164,7 @@ def _written(e: Expr, names: dict[Expr, str]) -> str:
         return (
             f"({args[0]}) * ({args[0]})" if e.label == "square" else f"(({args[0]}) < 0 ? -({args[0]}) : ({args[0]}))"
         )
-    return f"({args[0]} {dict(add='+', sub='-', mul='*')[e.label]} {args[1]})"
+    return f"({args[0]} {_SIGNS[e.label]} {args[1]})"
 
 
 def instruction_text() -> str:
