@@ -35,7 +35,7 @@ cdef enum:
 
 cdef extern from *:
     """
-    /* 32 independent lanes let the compiler add vectors, and keep rounding errors small. */
+    /* Independent lanes let the compiler add vectors, and keep rounding errors small. */
     static double mx_sum_f32(const float *x, ptrdiff_t n)
     {
         float lanes[32] = {0};
@@ -55,9 +55,34 @@ cdef extern from *:
         for (; i < n; i++) total += x[i];
         return total;
     }
+    /* NaN wins, and stays */
+    #define MX_EXTREMUM(name, type, before)                                                               \\
+    static double name(double first, const type *x, ptrdiff_t n)                                          \\
+    {                                                                                                     \\
+        type lanes[16], most = (type)first;                                                               \\
+        ptrdiff_t i = 0;                                                                                  \\
+        if (n >= 16) {                                                                                    \\
+            for (int k = 0; k < 16; k++) lanes[k] = most;                                                 \\
+            for (; i + 16 <= n; i += 16)                                                                  \\
+                for (int k = 0; k < 16; k++)                                                              \\
+                    lanes[k] = (x[i + k] before lanes[k]) | (x[i + k] != x[i + k]) ? x[i + k] : lanes[k]; \\
+            for (int k = 0; k < 16; k++)                                                                  \\
+                most = (lanes[k] before most) | (lanes[k] != lanes[k]) ? lanes[k] : most;                 \\
+        }                                                                                                 \\
+        for (; i < n; i++) most = (x[i] before most) | (x[i] != x[i]) ? x[i] : most;                      \\
+        return most;                                                                                      \\
+    }
+    MX_EXTREMUM(mx_max_f32, float, >)
+    MX_EXTREMUM(mx_max_f64, double, >)
+    MX_EXTREMUM(mx_min_f32, float, <)
+    MX_EXTREMUM(mx_min_f64, double, <)
     """
     double mx_sum_f32(const float* x, Py_ssize_t n) nogil
     double mx_sum_f64(const double* x, Py_ssize_t n) nogil
+    double mx_max_f32(double first, const float* x, Py_ssize_t n) nogil
+    double mx_max_f64(double first, const double* x, Py_ssize_t n) nogil
+    double mx_min_f32(double first, const float* x, Py_ssize_t n) nogil
+    double mx_min_f64(double first, const double* x, Py_ssize_t n) nogil
 
 
 cdef Total identity(int combine, int ctype) noexcept nogil:
@@ -117,11 +142,15 @@ cdef void join_row(int combine, Total* total, const number* x, Py_ssize_t n) noe
             for i in range(n):
                 d = d * x[i]
         elif combine == COMBINE_MAX:
-            for i in range(n):
-                d = x[i] if (x[i] > d or x[i] != x[i]) else d
+            if number is float:
+                d = mx_max_f32(d, x, n)
+            else:
+                d = mx_max_f64(d, x, n)
         else:
-            for i in range(n):
-                d = x[i] if (x[i] < d or x[i] != x[i]) else d
+            if number is float:
+                d = mx_min_f32(d, x, n)
+            else:
+                d = mx_min_f64(d, x, n)
         total.d = d
     else:
         k = total.i
