@@ -99,6 +99,14 @@ def _source(read: Read, step: Step | None) -> Read:
     return Read(origin.entry, missing + origin.shape) if read.shape == missing + step.space else read
 
 
+def reduces_rows(node: Node, known: Known) -> bool:
+    """Tell whether a node reduces each row: without one, no other step matters."""
+    if isinstance(node.op, Reduction) or (node.op is not None and node.op.name == "_unbroadcast"):
+        step = step_of(node, known)
+        return step is not None and step.combine is not None
+    return False
+
+
 def step_of(node: Node, known: Known) -> Step | None:
     """Return what a node does to rows; None when it is nothing of the kind, or not computed in one type of real numbers."""
     op = node.op

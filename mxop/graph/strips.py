@@ -21,7 +21,7 @@ from .infer import Known
 from .ir import Graph, Node
 from .regions import convex_regions, in_order
 from .rewrite import Moved, rebuilt
-from .rowwise import LONGEST_ROW, Read, Shape, Step, step_of
+from .rowwise import LONGEST_ROW, Read, Shape, Step, reduces_rows, step_of
 from .stages import Writer
 
 MAX_MEMBERS = 64
@@ -38,6 +38,8 @@ def strips(graph: Graph, known: Known, phase: Phase = lambda node: 0) -> Graph:
     phase : callable
         Nodes of different phases (forward, backward) do not share a strip.
     """
+    if not any(reduces_rows(node, known) for node in graph.nodes):
+        return graph
     steps: Steps = {}
     for node in graph.nodes:
         step = step_of(node, known)
@@ -75,7 +77,7 @@ def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase) -> dict[Node,
     """Return rows, type and phase of each node that goes down rows which some reduction has; None for others."""
     kind: dict[Node, Any] = dict.fromkeys(graph.nodes)
     found = sorted({step.rows for step in steps.values() if step.rows is not None}, key=len, reverse=True)
-    for node in graph.nodes if found else ():
+    for node in graph.nodes:
         step = steps.get(node)
         if step is None:
             continue
