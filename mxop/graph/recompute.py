@@ -16,6 +16,7 @@ from .formulas import seeks_equals
 from .infer import Known
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rebuilt
+from .traits import states_of
 
 #: Longest computation that is repeated, in calls of primitives.
 MAX_COST = 24
@@ -42,7 +43,9 @@ def recompute(graph: Graph, n_forward: int, known: Known) -> Graph:
             if entry[0] in is_forward and entry[0].op is not None:
                 elementwise_only[entry] = elementwise_only.get(entry, True) and fuses
     kept = {*graph.outputs, *(e for e, only in elementwise_only.items() if not only)}
-    costs = _costs(forward, kept, set(elementwise_only), known)
+    states = states_of(graph)
+    again = [node for node in forward if not any(n in states for n, _ in node.inputs)]  # states are other ones later
+    costs = _costs(again, kept, set(elementwise_only), known)
     copies = _copies(forward, set(elementwise_only) - kept, kept, costs, known)
     moved: Moved = dict(copies)
     for node in backward:

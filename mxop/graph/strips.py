@@ -6,7 +6,7 @@ gradient gives sums of each row back to the row: another strip.
 
 A strip is a region of nodes over the same rows: the leading dimensions, which no reduction of the region runs over.
 :mod:`.rowwise` says what a node does to rows, and :mod:`.stages` writes the region as one operator.
-Imports these, :mod:`.ir`, :mod:`.infer`, :mod:`.regions`.
+Imports these, :mod:`.ir`, :mod:`.infer`, :mod:`.regions`, :mod:`.traits`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from .regions import convex_regions, in_order
 from .rewrite import Moved, rebuilt
 from .rowwise import LONGEST_ROW, Read, Shape, Step, reduces_rows, step_of
 from .stages import Writer
+from .traits import states_of
 
 MAX_MEMBERS = 64
 
@@ -40,11 +41,13 @@ def strips(graph: Graph, known: Known, phase: Phase = lambda node: 0) -> Graph:
     """
     if not any(reduces_rows(node, known) for node in graph.nodes):
         return graph
+    states = states_of(graph)
     steps: Steps = {}
     for node in graph.nodes:
         step = step_of(node, known)
-        if step is not None:
-            steps[node] = step.through_views(steps)
+        if step is None or (step.only_reads and node.inputs[0][0] in states):  # it says when the state is read
+            continue
+        steps[node] = step.through_views(steps)
     kind = _kinds(graph, steps, known, phase)
     units = [_without_reshapes(region[:MAX_MEMBERS], steps) for region in convex_regions(graph, kind)]
     units = [unit for unit in units if len(unit) > 1 and any(steps[n].combine or steps[n].repeats for n in unit)]
