@@ -6,6 +6,7 @@ Imports :mod:`.ir`, :mod:`.infer`, :mod:`.recompute`, :mod:`.rowwise`, :mod:`mxo
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -89,6 +90,12 @@ class Strip(Operator):
         return ins, [code for _, code in self.results]
 
 
+def _mentioned(step: Step) -> Iterator[Entry]:
+    """Yield what each formula of a step reads."""
+    for root in step.roots:
+        yield from [step.reads[n.label].entry for n in leaves((root,)) if n.kind == "input"]
+
+
 class Writer:
     """Writes the stages of one strip.
 
@@ -107,10 +114,12 @@ class Writer:
     """
 
     def __init__(self, unit: tuple[Node, ...], steps: dict[Node, Step], rows: Shape, readers: Counter, known: Known):
-        self.unit, self.steps, self.readers, self.known = unit, steps, readers, known
+        self.unit, self.steps, self.known = unit, steps, known
         inside = Counter(r.entry for node in unit for r in steps[node].reads)
         values = [(node, k) for node in unit for k in range(node.n_outputs)]
         self.results = [e for e in values if readers[e] > inside[e]]
+        self.uses = Counter(e for node in unit for e in _mentioned(steps[node]))  # by formulas
+        self.uses.update(self.results)
         self.n_rows = len(rows)
         self.n_inner = max(len(steps[node].space) for node in unit) - len(rows)
         self.op = Strip(prod(rows), unit)
@@ -189,7 +198,7 @@ class Writer:
         calls = calls_of((root,))
         if calls > MAX_CALLS or len(set(leaves((root,)))) > MAX_OPERANDS:
             return True
-        if self.readers[entry] <= 1:
+        if self.uses[entry] <= 1:
             return False
         return calls > MAX_AGAIN or any(n.args and TABLE[n.label].costly for n in walk((root,)))
 
