@@ -49,6 +49,19 @@ def test_kinks_and_surrogates(function, data, value, grad):
     assert value_and_grads(function, data) == [value, grad]
 
 
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 100])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_extrema_of_nan_and_infinities(n, dtype):
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=(20, n)).astype(dtype)
+    x[np.arange(16), rng.integers(n, size=16)] = [nan] * 8 + [inf] * 4 + [-inf] * 4
+    x[16], x[17], x[18] = -inf, inf, nan
+    for axis in (0, 1):
+        for name in ("max", "min"):
+            found = getattr(mx.nd, name)(mx.nd.array(x, dtype=dtype), axis=axis).asnumpy()
+            np.testing.assert_array_equal(found, getattr(x, name)(axis))
+
+
 @pytest.mark.parametrize(
     ("function", "value", "lhs_grad", "rhs_grad"),
     [

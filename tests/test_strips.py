@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import mxop as mx
 from mxop._kernels import interp
-from mxop.graph.strips import FEWEST_ROWS, LONGEST_ROW
+from mxop.graph.rowwise import FEWEST_ROWS, LONGEST_ROW
 
 S = mx.sym
 TOLERANCE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-12}

@@ -21,7 +21,7 @@ from .ir import Entry, Graph, Node, location
 from .listing import formula_of, value_name
 from .plan import ADD, NULL, Home, Plan, Result, size_of
 from .rows import Buffer, Row, Tenant, Value, bytes_text, time_text
-from .strips import Strip
+from .stages import Strip
 
 
 class Explanation:

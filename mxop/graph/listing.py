@@ -1,6 +1,6 @@
 """What a call does, as text: its formula for people, its program for the CPU, its kernel for the GPU.
 
-Imports :mod:`.fuse`, :mod:`.strips`, :mod:`.infer`, :mod:`mxop.formula`, and :mod:`mxop._gpu.text` on use.
+Imports :mod:`.fuse`, :mod:`.stages`, :mod:`.infer`, :mod:`mxop.formula`, and :mod:`mxop._gpu.text` on use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..opdef.params import to_string
 from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Node
-from .strips import Stage, Strip
+from .stages import Stage, Strip
 
 _COMBINED = {"add": "sum", "mul": "product"}
 

@@ -7,6 +7,7 @@ and load.  Values with costly parts (exp, tanh...) are kept.  Imports :mod:`.ir`
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 
 from .. import dtypes
 from ..formula import TABLE, Expr, walk
@@ -15,9 +16,12 @@ from .formulas import seeks_equals
 from .infer import Known
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rebuilt
+from .traits import states_of
 
 #: Longest computation that is repeated, in calls of primitives.
 MAX_COST = 24
+#: How many times smaller an operand is that is kept, whatever it was computed of.
+SMALL = 8
 
 
 def recompute(graph: Graph, n_forward: int, known: Known) -> Graph:
@@ -39,7 +43,9 @@ def recompute(graph: Graph, n_forward: int, known: Known) -> Graph:
             if entry[0] in is_forward and entry[0].op is not None:
                 elementwise_only[entry] = elementwise_only.get(entry, True) and fuses
     kept = {*graph.outputs, *(e for e, only in elementwise_only.items() if not only)}
-    costs = _costs(forward, kept, set(elementwise_only), known)
+    states = states_of(graph)
+    again = [node for node in forward if not any(n in states for n, _ in node.inputs)]  # states are other ones later
+    costs = _costs(again, kept, set(elementwise_only), known)
     copies = _copies(forward, set(elementwise_only) - kept, kept, costs, known)
     moved: Moved = dict(copies)
     for node in backward:
@@ -60,7 +66,7 @@ def _costs(forward: list[Node], kept: set[Entry], wanted: set[Entry], known: Kno
         total, _ = weight(node.op.formula(node.attrs, len(node.inputs)).roots)
         for entry in node.inputs:
             source = entry[0]
-            if source.op is None or entry in kept:
+            if source.op is None or entry in kept or _is_small(entry, node, known):
                 continue
             if source in costs:
                 total += costs[source]
@@ -76,9 +82,16 @@ def _cheap(node: Node, known: Known) -> bool:
     if not isinstance(node.op, Elementwise) or not node.inputs or node.op.stateful:
         return False
     shape = known.shape((node, 0))
-    if known.dtype((node, 0)) not in dtypes.FLOATS or any(known.shape(e) != shape for e in node.inputs):
-        return False  # a copy of another shape or type would not fuse with its reader
+    if known.dtype((node, 0)) not in dtypes.FLOATS:
+        return False  # a copy of another type would not fuse with its reader
+    if not all(known.shape(e) == shape or _is_small(e, node, known) for e in node.inputs):
+        return False
     return not weight(node.op.formula(node.attrs, len(node.inputs)).roots)[1]
+
+
+def _is_small(entry: Entry, node: Node, known: Known) -> bool:
+    """Tell whether an operand, as a number for each row is, costs nothing to keep beside what is computed of it."""
+    return prod(known.shape(entry)) * SMALL <= prod(known.shape((node, 0)))
 
 
 def calls_of(roots: tuple[Expr, ...]) -> int:
@@ -98,7 +111,9 @@ def _copies(forward: list[Node], wanted: set[Entry], kept: set[Entry], costs: di
     needed = {node for node, _ in wanted if node in costs}
     for node in reversed(forward):
         if node in needed:
-            needed.update(e[0] for e in node.inputs if e[0] in costs and e not in kept)
+            needed.update(
+                e[0] for e in node.inputs if e[0] in costs and e not in kept and not _is_small(e, node, known)
+            )
     copies: Moved = {}
     for node in forward:
         if node in needed:

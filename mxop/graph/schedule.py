@@ -18,7 +18,7 @@ from .fuse import Fused
 from .infer import Known, located
 from .ir import Entry, Node, describe
 from .plan import WRITE, Phase, Plan, make_plan
-from .strips import Strip
+from .stages import Strip
 
 
 class Arena:
@@ -161,13 +161,26 @@ def prepared(node: Node, inputs: list[Any], outputs: list[Any], reqs: list[int])
 def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
     """Return the prepared call of a strip; what it cannot write in place is copied afterwards."""
     stages = [(s.roots, list(s.inputs), list(s.outputs), s.combine, s.shape) for s in op.stages]
-    if all(req == WRITE for req in reqs):
-        found = core.prepare_strip(op.rows, op.locals_, stages, [*inputs, *outputs])
-        if found is not None:
-            return found
-    results = [allocate(shape, code) for shape, code in op.results]
-    copies = [copy_call(a, b, req) for a, b, req in zip(results, outputs, reqs, strict=True)]
-    return core.Sequence([core.prepare_strip(op.rows, op.locals_, stages, [*inputs, *results]), *copies])
+
+    def prepare(results: list[Any]) -> Any:
+        arrays = [_of_shape(a, shape) for a, shape in zip([*inputs, *results], op.shapes, strict=True)]
+        return core.prepare_strip(op.rows, op.locals_, stages, arrays)
+
+    own = [a if req == WRITE else allocate(*of) for a, req, of in zip(outputs, reqs, op.results, strict=True)]
+    call = prepare(own)
+    if call is None:
+        own = [allocate(*of) for of in op.results]
+        call = prepare(own)
+    copies = [copy_call(a, b, req) for a, b, req in zip(own, outputs, reqs, strict=True) if a is not b and req]
+    return core.Sequence([call, *copies]) if copies else call
+
+
+def _of_shape(array: Any, shape: tuple[int, ...]) -> Any:
+    """Return an array with dimensions of size 1 added or left out."""
+    if array.shape == shape:
+        return array
+    strides = iter([s for d, s in zip(array.shape, array._strides, strict=True) if d != 1])
+    return array._view(shape, tuple([1 if d == 1 else next(strides) for d in shape]), 0)
 
 
 def copy_call(source: Any, target: Any, req: int = 1) -> Any:

@@ -13,7 +13,7 @@ from ..graph.executor import Executor
 from ..graph.fuse import Fused
 from ..graph.ir import Graph, Node, location
 from ..graph.listing import formula_of
-from ..graph.strips import Strip
+from ..graph.stages import Strip
 from ..symbol import Symbol
 from .canvas import SVG, drawing, group, path, rectangle, shortened, text, width_of
 from .layout import layered

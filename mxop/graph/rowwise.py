@@ -1,0 +1,210 @@
+"""What a node does to rows: a formula on all their elements, or a reduction of each row.
+
+Rows are leading dimensions of a shape.  Beside formulas and reductions, gradients are made of operators that do the same by
+another name: ``_unbroadcast`` may be a sum of each row, ``_broadcast_reduced`` gives a number of each row to all its
+elements, which is a formula that reads it.  Imports :mod:`.ir`, :mod:`.infer`, :mod:`.formulas`, :mod:`.traits`,
+:mod:`mxop.formula` and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from .. import dtypes
+from ..formula import Expr, const, input_, substitute
+from ..opdef import Elementwise, Kernel, Reduction, contiguous_strides, infer
+from .formulas import seeks_equals, specialised
+from .infer import Known
+from .ir import Entry, Node
+from .traits import strided
+
+#: Fewest rows that are worth it, and most bytes of one row of one array.
+FEWEST_ROWS, LONGEST_ROW = 16, 65536
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A value that a step reads.
+
+    Attributes
+    ----------
+    entry : (Node, int)
+    shape : tuple of int
+        That of the entry, with dimensions of size 1 added or left out, so that it has those of the step's space, or 1.
+    """
+
+    entry: Entry
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a node does to rows.
+
+    Attributes
+    ----------
+    reads : tuple of Read
+    roots : tuple of Expr
+        Formulas over the elements that are read, ``input_(i)`` for each.
+    space : tuple of int
+        What is gone through: of a formula, the shape of the results.
+    rows : tuple of int, optional
+        Of a reduction, the leading dimensions that it keeps.  It has these in the next attributes too:
+    combine : str, optional
+        How the elements of a row are combined.
+    final : Expr, optional
+        What is made of the combined value, ``input_(0)``.
+    wide : bool
+        Whether this is computed in float64.
+    """
+
+    reads: tuple[Read, ...]
+    roots: tuple[Expr, ...]
+    space: Shape
+    rows: Shape | None = None
+    combine: str | None = None
+    final: Expr | None = None
+    wide: bool = False
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether this gives what it reads another shape, or to more elements, and does nothing else."""
+        return self.combine is None and len(self.roots) == 1 and self.roots[0] is input_(0)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether this gives what it reads to more elements, and does nothing else."""
+        return self.only_reads and prod(self.reads[0].shape) != prod(self.space)
+
+    @property
+    def only_reshapes(self) -> bool:
+        """Whether this gives what it reads another shape, and does nothing else."""
+        return self.only_reads and not self.repeats
+
+    def through_views(self, steps: Mapping[Node, Step]) -> Step:
+        """Return a step that does not read the results of views, but what they are views of."""
+        reads = tuple([_source(r, steps.get(r.entry[0])) for r in self.reads])
+        return self if reads == self.reads else replace(self, reads=reads)
+
+
+def _source(read: Read, step: Step | None) -> Read:
+    if step is None or not step.only_reads:
+        return read
+    (origin,) = step.reads
+    missing = (1,) * (len(read.shape) - len(step.space))
+    return Read(origin.entry, missing + origin.shape) if read.shape == missing + step.space else read
+
+
+def reduces_rows(node: Node, known: Known) -> bool:
+    """Tell whether a node reduces each row: without one, no other step matters."""
+    if isinstance(node.op, Reduction) or (node.op is not None and node.op.name == "_unbroadcast"):
+        step = step_of(node, known)
+        return step is not None and step.combine is not None
+    return False
+
+
+def step_of(node: Node, known: Known) -> Step | None:
+    """Return what a node does to rows; None when it is nothing of the kind, or not computed in one type of real numbers."""
+    op = node.op
+    if op is None or not node.inputs or node.control or op.stateful:
+        return None
+    if isinstance(op, Reduction):
+        step = _reduction(node, known)
+    elif isinstance(op, Elementwise):
+        step = _formula(node, known)
+    elif isinstance(op, Kernel) and op.make_view is not None:
+        step = _view(node, known)
+    elif op.module.startswith("mxop."):
+        step = _unbroadcast(node, known) if op.name == "_unbroadcast" else _divided(node, known)
+    else:
+        return None
+    if step is None or 0 in step.space:
+        return None
+    types = {known.dtype(r.entry) for r in step.reads} | {known.dtype((node, k)) for k in range(node.n_outputs)}
+    return step if len(types) == 1 and types <= dtypes.FLOATS else None
+
+
+def _formula(node: Node, known: Known) -> Step | None:
+    roots = specialised(node, known)
+    if roots is None or seeks_equals(node, known):
+        return None
+    space = known.shape((node, 0))
+    return Step(tuple([_broadcast(e, known.shape(e), space) for e in node.inputs]), roots, space)
+
+
+def _broadcast(entry: Entry, shape: Shape, space: Shape) -> Read:
+    """Return a read as broadcasting has it: dimensions are aligned at the end."""
+    return Read(entry, (1,) * (len(space) - len(shape)) + shape)
+
+
+def _reduction(node: Node, known: Known) -> Step | None:
+    op, space = node.op, known.shape(node.inputs[0])
+    axes = op.axes(node.attrs, len(space))  # type: ignore[union-attr]
+    n = len(space) - len(axes)
+    if axes != tuple(range(n, len(space))):
+        return None
+    map_, final = op.formulas(node.attrs)  # type: ignore[union-attr]
+    last = None
+    if final is not None:
+        last = substitute(final.roots, {input_(1): const(float(prod(space[n:])))})[0]
+    return _of_rows(node, known, n, map_.roots, op.combine.name, last, op.wide)  # type: ignore[union-attr]
+
+
+def _unbroadcast(node: Node, known: Known) -> Step | None:
+    """Return the sum of each row, which the gradient of a number for each row is."""
+    space, kept = known.shape(node.inputs[0]), known.shape((node, 0))
+    n = next((i for i, (a, b) in enumerate(zip(space, kept, strict=False)) if a != b), len(space))
+    if len(space) != len(kept) or any(d != 1 for d in kept[n:]):
+        return None
+    return _of_rows(node, known, n, (input_(0),), "add")
+
+
+def _of_rows(
+    node: Node,
+    known: Known,
+    n: int,
+    roots: tuple[Expr, ...],
+    combine: str,
+    final: Expr | None = None,
+    wide: bool = False,
+) -> Step | None:
+    """Return a reduction that keeps the first `n` dimensions, if there are enough rows, and not too long ones."""
+    space = known.shape(node.inputs[0])
+    while n and space[n - 1] == 1:  # it makes no difference which of the dimensions of size 1 are rows'
+        n -= 1
+    rows, row = prod(space[:n]), prod(space[n:])
+    if rows < FEWEST_ROWS or row < 2 or row * dtypes.SIZES[known.dtype(node.inputs[0])] > LONGEST_ROW:
+        return None
+    return Step((Read(node.inputs[0], space),), roots, space, space[:n], combine, final, wide)
+
+
+def _divided(node: Node, known: Known) -> Step | None:
+    """Return what divides by the number of elements that a mean is made of, which is a constant."""
+    if node.op.name != "_divide_by_count":  # type: ignore[union-attr]
+        return None
+    space, like = known.shape(node.inputs[0]), known.shape(node.inputs[1])
+    axes = infer.reduced_axes("_divide_by_count", node.attrs["axis"], node.attrs["exclude"], len(like))
+    count = max(prod([like[a] for a in axes]), 1)
+    return Step((Read(node.inputs[0], space),), (input_(0) / const(float(count)),), space)
+
+
+def _view(node: Node, known: Known) -> Step | None:
+    """Return a view that only adds and leaves out dimensions of size 1, and repeats along such, as a formula that reads."""
+    shapes = tuple([known.shape(e) for e in node.inputs])
+    before = contiguous_strides(shapes[0])
+    space, strides, offset = strided(node.op, node.attrs, shapes, before)  # type: ignore[arg-type]
+    if strides is None or offset or 0 in shapes[0]:
+        return None
+    kept = tuple([1 if s == 0 else d for d, s in zip(space, strides, strict=True)])
+    if _longer(kept, strides) != _longer(shapes[0], before):
+        return None
+    return Step((Read(node.inputs[0], kept),), (input_(0),), space)
+
+
+def _longer(shape: Shape, strides: Shape) -> list[tuple[int, int]]:
+    """Return the dimensions that are longer than 1, with their strides."""
+    return [(d, s) for d, s in zip(shape, strides, strict=True) if d != 1]

@@ -1,0 +1,246 @@
+"""The operator that a strip is, and how its stages are written.
+
+Imports :mod:`.ir`, :mod:`.infer`, :mod:`.recompute`, :mod:`.rowwise`, :mod:`mxop.formula` and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from .. import dtypes
+from ..formula import TABLE, Expr, input_, leaves, substitute, walk
+from ..opdef import Attrs, Operator
+from .infer import Known
+from .ir import NO_ATTRS, Entry, Node
+from .recompute import calls_of
+from .rewrite import Moved
+from .rowwise import Read, Shape, Step
+
+#: Longest formula without costly parts that is computed again by each reader, and longest of all.
+MAX_AGAIN, MAX_CALLS, MAX_OPERANDS = 4, 48, 12
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step on each block of rows.
+
+    Attributes
+    ----------
+    roots : tuple of Expr
+    inputs, outputs : tuple of int
+        ``k`` is input `k` of the strip and, from the number of inputs on, its outputs; ``~k`` is local `k`.
+    combine : str or None
+        How a row is reduced to the (only) output; None for a program.
+    shape : tuple of int
+        What is gone through.
+    """
+
+    roots: tuple[Expr, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    combine: str | None
+    shape: Shape
+
+
+class Strip(Operator):
+    """A region of a graph as one operator.
+
+    Everything in it has the same number of dimensions: first those of the rows.
+
+    Attributes
+    ----------
+    rows : int
+    locals_ : list of (shape, type)
+    stages : list of Stage
+    shapes : list of tuple
+        As which the stages go through the inputs and outputs: with dimensions of size 1 added or left out.
+    members : tuple of Node
+    entries : tuple of (Node, int)
+        The entry of a member that each output stands for.
+    """
+
+    kind = "strip"
+    entries: tuple[Entry, ...] = ()
+
+    def __init__(self, rows: int, members: tuple[Node, ...]):
+        super().__init__(None, name="_strip", arguments=(), module=__name__)
+        self.rows, self.members = rows, members
+        self.locals_: list[tuple[Shape, int]] = []
+        self.stages: list[Stage] = []
+        self.shapes: list[Shape] = []
+        self.results: list[tuple[Shape, int]] = []
+
+    def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
+        return tuple(f"input{i}" for i in range(n or 0))
+
+    def check_arity(self, attrs: Attrs, n: int) -> None:
+        """Any number is right."""
+
+    def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
+        return len(self.results)
+
+    def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
+        return ins, [shape for shape, _ in self.results]
+
+    def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
+        return ins, [code for _, code in self.results]
+
+
+def _mentioned(step: Step) -> Iterator[Entry]:
+    """Yield what each formula of a step reads."""
+    for root in step.roots:
+        yield from [step.reads[n.label].entry for n in leaves((root,)) if n.kind == "input"]
+
+
+class Writer:
+    """Writes the stages of one strip.
+
+    Every value of the region is an expression over leaves ``input_(i)``, where ``leaf[i]`` is a read from outside, or a
+    value that was stored.  A value is stored when others than one formula over its own elements read it and it is not
+    cheap to compute again.
+
+    Parameters
+    ----------
+    unit : tuple of Node
+    steps : dict of Node to Step
+    rows : tuple of int
+        The dimensions of the rows.
+    readers : Counter
+        How many read each entry, in the whole graph: what others read are the results.
+    """
+
+    def __init__(self, unit: tuple[Node, ...], steps: dict[Node, Step], rows: Shape, readers: Counter, known: Known):
+        self.unit, self.steps, self.known = unit, steps, known
+        inside = Counter(r.entry for node in unit for r in steps[node].reads)
+        values = [(node, k) for node in unit for k in range(node.n_outputs)]
+        self.results = [e for e in values if readers[e] > inside[e]]
+        self.uses = Counter(e for node in unit for e in _mentioned(steps[node]))  # by formulas
+        self.uses.update(self.results)
+        self.n_rows = len(rows)
+        self.n_inner = max(len(steps[node].space) for node in unit) - len(rows)
+        self.op = Strip(prod(rows), unit)
+        self.code = known.dtype((unit[0], 0))
+        self.value: dict[Entry, Expr] = {}
+        self.leaf: list[Any] = []  # a Read, ("local", number) or ("result", entry)
+        self.stages: list[tuple[list[Expr], list[Any], str | None, Shape]] = []
+
+    def write(self, moved: Moved) -> None:
+        """Make the strip's node and note where the entries that others read went."""
+        for node in self.unit:
+            if self.steps[node].combine is None:
+                self._formula(node, self.steps[node])
+            else:
+                self._reduction(node, self.steps[node])
+        for entry in self.results:
+            self._store(entry)
+        op, last = self.op, self.unit[-1]
+        op.entries = tuple(self.results)
+        op.results = [(self.known.shape(e), self.known.dtype(e)) for e in self.results]
+        read = self._number()
+        op.shapes = [r.shape for r in read] + [self._shape_of(e) for e in self.results]
+        inputs = tuple(moved.get(r.entry, r.entry) for r in read)
+        new = Node(op, NO_ATTRS, inputs, f"{last.name}_strip", None, last.source, last.order)
+        self.known.put(new, [s for s, _ in op.results], [c for _, c in op.results])
+        for k, entry in enumerate(self.results):
+            moved[entry] = (new, k)
+
+    # ---- shapes -----------------------------------------------------------------------------------------------------
+    def _aligned(self, shape: Shape) -> Shape:
+        """Return a shape with the strip's number of dimensions: those of the rows first, those within a row at the end."""
+        n = self.n_rows
+        return shape[:n] + (1,) * (self.n_rows + self.n_inner - len(shape)) + shape[n:]
+
+    def _shape_of(self, entry: Entry) -> Shape:
+        return self._aligned(self.known.shape(entry))
+
+    # ---- values -----------------------------------------------------------------------------------------------------
+    def _formula(self, node: Node, step: Step) -> None:
+        for k, root in enumerate(self._over_leaves(step)):
+            self.value[node, k] = root
+            if self._is_worth_storing((node, k), root):
+                self._store((node, k))
+
+    def _reduction(self, node: Node, step: Step) -> None:
+        """Reduce each row; the result is what the final formula makes of it."""
+        (root,) = self._over_leaves(step)
+        entry = (node, 0)
+        compute = dtypes.FLOAT64 if step.wide else dtypes.COMPUTED_AS.get(self.code, self.code)
+        local = self._local(self._shape_of(entry), compute)
+        self.stages.append(([root], [local], step.combine, self._aligned(step.space)))
+        value = self._leaf(local)
+        self.value[entry] = value if step.final is None else substitute((step.final,), {input_(0): value})[0]
+        if step.wide and self.code != compute:  # a formula that reads it would be computed in float64 too
+            self._store(entry)
+
+    def _over_leaves(self, step: Step) -> list[Expr]:
+        """Return a step's formulas over leaves."""
+        space = self._aligned(step.space)
+        return substitute(step.roots, {input_(i): self._operand(r, space) for i, r in enumerate(step.reads)})
+
+    def _operand(self, read: Read, space: Shape) -> Expr:
+        """Return a value as a formula over `space` reads it."""
+        if read.entry not in self.value:
+            return self._leaf(Read(read.entry, self._aligned(read.shape)))
+        if self._shape_of(read.entry) != space and self.value[read.entry].args:
+            self._store(read.entry)
+        return self.value[read.entry]
+
+    def _leaf(self, what: Any) -> Expr:
+        if what not in self.leaf:
+            self.leaf.append(what)
+        return input_(self.leaf.index(what))
+
+    def _is_worth_storing(self, entry: Entry, root: Expr) -> bool:
+        calls = calls_of((root,))
+        if calls > MAX_CALLS or len(set(leaves((root,)))) > MAX_OPERANDS:
+            return True
+        if self.uses[entry] <= 1:
+            return False
+        return calls > MAX_AGAIN or any(n.args and TABLE[n.label].costly for n in walk((root,)))
+
+    # ---- storing ----------------------------------------------------------------------------------------------------
+    def _local(self, shape: Shape, code: int) -> Any:
+        self.op.locals_.append((shape, code))
+        return ("local", len(self.op.locals_) - 1)
+
+    def _store(self, entry: Entry) -> None:
+        """Compute a value now, into a result of the strip or a local; from now on it is read from there."""
+        root, shape = self.value[entry], self._shape_of(entry)
+        target: Any = ("result", entry) if entry in self.results else self._local(shape, self.code)
+        if root.kind == "input" and self.leaf[root.label] == target:  # stored before
+            return
+        read = {self.leaf[n.label] for n in leaves((root,)) if n.kind == "input"}
+        if self.stages:
+            roots, outputs, combine, space = self.stages[-1]
+            if combine is None and space == shape and not read & set(outputs) and len(outputs) < 8:
+                roots.append(root)
+                outputs.append(target)
+                self.value[entry] = self._leaf(target)
+                return
+        self.stages.append(([root], [target], None, shape))
+        self.value[entry] = self._leaf(target)
+
+    def _number(self) -> list[Read]:
+        """Say in numbers what each stage reads and writes; return what is read from outside."""
+        used = {n.label for roots, *_ in self.stages for n in leaves(tuple(roots)) if n.kind == "input"}
+        inputs = [what for i, what in enumerate(self.leaf) if i in used and isinstance(what, Read)]
+        place: dict[Any, int] = {read: i for i, read in enumerate(inputs)}
+        place |= {("result", e): len(inputs) + i for i, e in enumerate(self.results)}
+        place |= {("local", i): ~i for i in range(len(self.op.locals_))}
+        for roots, outputs, combine, shape in self.stages:
+            read = sorted({n.label for n in leaves(tuple(roots)) if n.kind == "input"})
+            renumbered = {input_(old): input_(new) for new, old in enumerate(read)}
+            self.op.stages.append(
+                Stage(
+                    tuple(substitute(tuple(roots), renumbered)),
+                    tuple(place[self.leaf[label]] for label in read),
+                    tuple(place[target] for target in outputs),
+                    combine,
+                    shape,
+                )
+            )
+        return inputs
