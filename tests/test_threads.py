@@ -59,6 +59,12 @@ def test_wrong_number_of_threads(n):
     assert mx.context.get_num_threads() == before
 
 
+def test_import_leaves_the_environment_as_it_was():
+    code = "import os; before = dict(os.environ); import mxop; print(dict(os.environ) == before)"
+    assert run_python(code) == "True"
+    assert run_python(code, GOMP_SPINCOUNT="7") == "True"
+
+
 @needs_openmp
 def test_environment_sets_threads():
     code = "import mxop as mx; print(mx.context.get_num_threads())"

@@ -46,7 +46,6 @@ cdef class Program:
     cdef void fill_scalars(self, const Value* params, char* buffer) noexcept nogil
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil
-    cdef void fetch(self, const Operand* inputs, Py_ssize_t start, Py_ssize_t length, int part) noexcept nogil
     cdef bint run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,

@@ -61,7 +61,7 @@ cdef extern from *:
 BLOCK_BYTES = 8192
 cdef enum:
     PIECES = 8              # of a large call, for each thread
-    AHEAD_BYTES = 2048      # a block of a large call that fetches the next one while it is computed
+    MEMORY_BYTES = 2048     # a block of several steps on data from memory: the processor reads ahead while it computes
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
 cdef const mx_isa_table* ISA = NULL
@@ -403,7 +403,7 @@ cdef class Program:
         cdef char* registers[256]
         cdef char* rooms[256]
         cdef const char* there
-        cdef Py_ssize_t at = start, length, ahead, size = self.itemsize, room = (block * size + 63) & ~63
+        cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
         cdef int k, s, n_in = self.n_inputs, n_out = self.n_outputs
         cdef char* free_room = scratch
         cdef StepC* step
@@ -438,13 +438,10 @@ cdef class Program:
             for k in range(n_out):
                 if direct_out[k]:
                     registers[n_in + k] = outputs[k].data + at * size
-            ahead = min(block, stop - at - length) if self.n_steps > 1 else 0
             for s in range(self.n_steps):
                 step = &self.steps[s]
                 step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
                           scalars + step.scalars * size)
-                if ahead > 0:
-                    self.fetch(inputs, at + length, ahead, s)
             for k in range(n_out):
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
                     if (stream and outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD
@@ -455,17 +452,6 @@ cdef class Program:
             at += length
         if stream:
             mx_stream_fence()
-
-    cdef void fetch(self, const Operand* inputs, Py_ssize_t start, Py_ssize_t length, int part) noexcept nogil:
-        """Ask for one of the parts of a block of the inputs, as many as there are steps."""
-        cdef Py_ssize_t nbytes, begin
-        cdef int k
-        for k in range(self.n_inputs):
-            if inputs[k].contiguous:
-                nbytes = length * ITEMSIZE[inputs[k].dtype]
-                begin = nbytes * part // self.n_steps
-                mx_prefetch(inputs[k].data + start * ITEMSIZE[inputs[k].dtype] + begin,
-                            nbytes * (part + 1) // self.n_steps - begin)
 
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
                            char* scratch, Py_ssize_t stride, double* total) noexcept nogil:
@@ -547,7 +533,7 @@ cdef class Program:
             scalars = scalar_memory.data
         self.fill_scalars(params, scalars)
         if self.n_steps > 1 and n * self.itemsize > _parallel_bytes:
-            block = AHEAD_BYTES // self.itemsize  # few lines at a time are fetched ahead: as many as can be under way
+            block = MEMORY_BYTES // self.itemsize
         elif self.n_registers - self.n_inputs > 6:
             block = block // 2  # many temporaries: keep them all in the first-level cache
         if n < block:
