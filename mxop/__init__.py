@@ -4,27 +4,9 @@ An operator is defined once, as one short Python function; from it follow ``mx.n
 of every order, CPU and GPU kernels, documentation and tests.  ``import mxop as mx``.
 """
 
-import os as _os
 import sys as _sys
 
-# GNU's OpenMP threads wait for their next work awake, for some milliseconds: on a busy machine that keeps the cores from
-# who has work.  It reads how long when it is loaded, and never again.
-_patience = not _os.environ.keys() & {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}
-if _patience:
-    _os.environ["GOMP_SPINCOUNT"] = "10000"
-try:
-    import mxop._kernels.interp as _compiled  # noqa: F401
-except ModuleNotFoundError as _missing:
-    if _missing.name != "mxop._kernels.interp":
-        raise
-    from . import _installed
-
-    _installed.hand_over(_sys.modules[__name__])  # a source tree that was installed, but not built in place
-finally:
-    if _patience:
-        del _os.environ["GOMP_SPINCOUNT"]
-
-from . import errors, op
+from . import _loading, errors, op  # noqa: F401  what is compiled first
 from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from .errors import MXNetError
 

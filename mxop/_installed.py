@@ -28,8 +28,13 @@ def find() -> ModuleSpec | None:
     return None
 
 
-def hand_over(package: ModuleType) -> None:
+def hand_over(package: ModuleType, caller: str) -> None:
     """Let `package`, a source tree, take its modules from the installed copy.
+
+    Parameters
+    ----------
+    caller : str
+        The module that is being imported, and stays.
 
     Raises
     ------
@@ -46,7 +51,7 @@ def hand_over(package: ModuleType) -> None:
             name="mxop._kernels.interp",
         ) from None
     for name in [n for n in sys.modules if n.startswith("mxop.")]:
-        if name != __name__:
+        if name not in (__name__, caller):
             del sys.modules[name]  # what the attempt to import from the source tree left
     vars(package).pop("_kernels", None)
     package.__path__ = list(spec.submodule_search_locations)

@@ -112,21 +112,20 @@ def layer_norm_symbol(x: Any, gamma: Any, beta: Any) -> Any:
 
 def perceptron(F: Any, x: Any, w1: Any, b1: Any, w2: Any, b2: Any, erf: Callable) -> Any:
     """Two layers with the Gaussian error linear unit between them."""
-    h = F.matmul(x, w1) + b1
-    return F.matmul(h * 0.5 * (1 + erf(h * 0.7071067811865476)), w2) + b2
+    h = F.matmul(x, w1.T) + b1
+    return F.matmul(h * 0.5 * (1 + erf(h * 0.7071067811865476)), w2.T) + b2
 
 
 def perceptron_symbol(x: Any, w1: Any, b1: Any, w2: Any, b2: Any) -> Any:
     """Two layers of symbols."""
     s = mx.sym
-    h = s.broadcast_add(s.dot(x, w1), b1)
-    return s.broadcast_add(s.dot(h * 0.5 * (1 + s.erf(h * 0.7071067811865476)), w2), b2)
+    h = s.broadcast_add(s.dot(x, s.transpose(w1)), b1)
+    return s.broadcast_add(s.dot(h * 0.5 * (1 + s.erf(h * 0.7071067811865476)), s.transpose(w2)), b2)
 
 
 def layers(x: Any, w1: Any, b1: Any, w2: Any, b2: Any) -> Any:
     """Two layers by the operators that are made for them."""
     s = mx.sym
-    w1, w2 = s.transpose(w1), s.transpose(w2)
     h = s.LeakyReLU(s.FullyConnected(x, w1, b1, num_hidden=WIDTH[1]), act_type="gelu")
     return s.FullyConnected(h, w2, b2, num_hidden=WIDTH[0])
 
@@ -209,7 +208,7 @@ def fused() -> list[Row]:
     def perceptron_theirs(F: Any, *values: Any) -> Any:
         return perceptron(F, *values, torch.erf if F is torch else jax.scipy.special.erf)
 
-    arrays = normal(rng, (TOKENS, WIDTH[0]), WIDTH, WIDTH[1], WIDTH[::-1], WIDTH[0], scale=0.05)
+    arrays = normal(rng, (TOKENS, WIDTH[0]), WIDTH[::-1], WIDTH[1], WIDTH, WIDTH[0], scale=0.05)
     rows += compared(f"GELU-MLP of {TOKENS} x {WIDTH[0]}, {WIDTH[1]} hidden", 15,
                      systems(perceptron_symbol, perceptron_theirs, arrays, layers), bounds)  # fmt: skip
     w, g, m, v = normal(rng, *[4_000_000] * 4)
