@@ -56,6 +56,50 @@ class Fused:
         self.bound.forward(is_train=False)
 
 
+def layer_norm():
+    """Normalization of rows, from small operators."""
+    s = mx.sym
+    x, gamma, beta = map(s.Variable, ("x", "gamma", "beta"))
+    centred = s.broadcast_sub(x, s.mean(x, axis=-1, keepdims=True))
+    scale = s.rsqrt(s.mean(s.square(centred), axis=-1, keepdims=True) + 1e-5)
+    return s.broadcast_add(s.broadcast_mul(s.broadcast_mul(centred, scale), gamma), beta)
+
+
+class LayerNorm:
+    """A strip: reductions of rows, and formulas around them."""
+
+    params = ([64, 1024],)
+    param_names = ("columns",)
+
+    def setup(self, n):
+        self.bound = layer_norm().simple_bind(mx.cpu(), "write", x=(1024, n), gamma=(n,), beta=(n,))
+        self.bound.arg_dict["x"][:] = nd.array(np.random.default_rng(0).normal(size=(1024, n)))
+        self.head = nd.ones((1024, n))
+        self.bound.forward(is_train=True)
+
+    def time_forward(self, n):
+        self.bound.forward(is_train=False)
+
+    def time_forward_backward(self, n):
+        self.bound.forward(is_train=True)
+        self.bound.backward(self.head)
+
+
+class Adam:
+    """One step of an optimizer, from small operators, on 1e6 float32."""
+
+    def setup(self):
+        w, g, m, v = map(mx.sym.Variable, "wgmv")
+        m2, v2 = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        step = mx.sym.Group([w - 0.001 * m2 / (mx.sym.sqrt(v2) + 1e-8), m2, v2])
+        self.bound = step.simple_bind(mx.cpu(), "null", **dict.fromkeys("wgmv", (1_000_000,)))
+        for array in self.bound.arg_arrays:
+            array[:] = 0.5
+
+    def time_forward(self):
+        self.bound.forward(is_train=False)
+
+
 class Network:
     """Forward and backward of a small classifier, and what binding it costs."""
 
