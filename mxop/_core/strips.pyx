@@ -25,7 +25,7 @@ _COMBINE = {"add": 0, "mul": 1, "max": 2, "min": 3}
 
 cdef enum:
     CACHE_BYTES = 32768      # what the arrays of one block of rows may take
-    WORTH_A_BLOCK = 256      # elements of a row that make a block of their own
+    WORTH_A_BLOCK = 128      # elements of a row that make a block of their own
     MOST_SCALARS = 8         # numbers of a row that one stage reads
     MOST_READ = 8            # arrays that are fetched ahead
     PIECES = 8               # tasks of each thread
@@ -273,7 +273,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         stage.block = BLOCK_BYTES // program.itemsize
         if program.n_registers - n_in > 6:
             stage.block //= 2
-        if stage.inner < stage.block and (stage.combine >= 0 or stage.inner >= WORTH_A_BLOCK):
+        if WORTH_A_BLOCK <= stage.inner < stage.block:
             stage.block = stage.inner  # blocks that are rows read what is broadcast over rows in place
         stage.scalars = n_scalars
         n_scalars += (program.n_scalars * 8 + 63) & ~63
