@@ -3,6 +3,7 @@
 Imports the standard library only, so that the build can run it before anything is compiled.
 """
 
+from . import simplify  # noqa: F401  formulas are simplified as they are built
 from .derive import Backward, backward, vjp
 from .expr import Expr, NeedsValue, TraceError, const, input_, leaves, output, param, substitute, walk
 from .primitives import TABLE

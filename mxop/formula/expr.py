@@ -2,7 +2,7 @@
 
 An :class:`Expr` is an immutable node.  Equal expressions are the same object (they are *hash-consed*), so a common
 subexpression is found by identity and every later step may use expressions as dictionary keys.
-Imports :mod:`.simplify` only, at its end.
+How they are simplified as they are built is told by :mod:`.simplify`.  Imports nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import operator
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 _uids = itertools.count()
@@ -137,12 +137,21 @@ def as_expr(value: Any) -> Expr:
 
 def call(name: str, *args: Any) -> Expr:
     """Apply the primitive `name`, simplifying as it is built."""
-    return simplified(name, tuple(as_expr(a) for a in args))
+    return _simplified(name, tuple(as_expr(a) for a in args))
 
 
 def raw_call(name: str, args: tuple[Expr, ...]) -> Expr:
     """Make the node as given; only the simplifier needs this."""
     return _intern(CALL, name, args, False)
+
+
+_simplified: Callable[[str, tuple[Expr, ...]], Expr] = raw_call
+
+
+def simplify_with(simplified: Callable[[str, tuple[Expr, ...]], Expr]) -> None:
+    """Tell what :func:`call` makes of a primitive and its arguments."""
+    global _simplified
+    _simplified = simplified
 
 
 def walk(roots: Iterable[Expr]) -> Iterator[Expr]:
@@ -184,11 +193,7 @@ def substitute(roots: Iterable[Expr], replace: dict[Expr, Expr]) -> list[Expr]:
                 continue
             args = tuple([built[a.uid] for a in top.args])
             same = all(map(operator.is_, args, top.args))
-            built[top.uid] = top if same else simplified(top.label, args)
+            built[top.uid] = top if same else _simplified(top.label, args)
         return built[node.uid]
 
     return [rebuild(root) for root in roots]
-
-
-# last, since it needs all of the above; and once, since an import in a function is looked up at every call of it
-from .simplify import simplified  # noqa: E402

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .expr import CALL, CONST, PARAM, Expr, const, raw_call
+from .expr import CALL, CONST, PARAM, Expr, const, raw_call, simplify_with
 
 
 def _divide(a: float, b: float) -> float:
@@ -124,3 +124,5 @@ def _where(c: Expr, a: Expr, b: Expr) -> Expr | None:
 _RULES: dict[str, Callable[..., Expr | None]] = {
     "add": _add, "sub": _sub, "mul": _mul, "div": _div, "neg": _neg, "pow": _pow, "where": _where,
 }  # fmt: skip
+
+simplify_with(simplified)
