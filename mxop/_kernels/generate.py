@@ -17,7 +17,7 @@ from string import Template
 
 from ..formula import TABLE, Expr, input_, param, statements, walk
 from ..formula.expr import CALL, raw_call
-from ..formula.program import IDIOMS, MAX_CALLS, MAX_OPERANDS, MAX_SCALARS, instruction_name
+from ..formula.program import MAX_CALLS, MAX_OPERANDS, MAX_SCALARS, idioms, instruction_name
 
 #: Compute types: C type, suffix of the function names, MXNet's type code.
 COMPUTE = (("float", "f32", 0), ("double", "f64", 1), ("uint8_t", "u8", 3), ("int32_t", "i32", 4), ("int8_t", "i8", 5),
@@ -67,7 +67,7 @@ def idiom_formulas() -> Iterator[Expr]:
             return _leaf(tree, next(counter))
         return raw_call(tree[0], tuple(build(t, counter) for t in tree[1:]))
 
-    return (build(tree, itertools.count()) for tree in IDIOMS)
+    return (build(tree, itertools.count()) for tree in idioms())
 
 
 def operator_formulas() -> Iterator[Expr]:

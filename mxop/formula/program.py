@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from .expr import CALL, CONST, INPUT, PARAM, Expr, walk
 
@@ -20,7 +21,7 @@ MAX_CALLS = 16  # of primitives in one instruction
 Tree = str | tuple  # "x" an array, "s" a scalar, or a primitive with its arguments
 
 
-def _idioms() -> list[Tree]:
+def idioms() -> list[Tree]:
     """Return the small trees that are one instruction: pairs of arithmetic, and what training programs are made of."""
     arithmetic, roots = ("add", "sub", "mul", "div"), ("square", "sqrt")
     pairs = [(f, *k) for f in arithmetic for k in (("x", "x"), ("x", "s"), ("s", "x"))]
@@ -42,9 +43,6 @@ def _idioms() -> list[Tree]:
     ]
 
 
-IDIOMS = _idioms()
-
-
 def _skeleton(tree: Tree) -> Tree | None:
     """Return a tree without its leaves."""
     return None if isinstance(tree, str) else (tree[0], *map(_skeleton, tree[1:]))
@@ -54,15 +52,13 @@ def _size(tree: Tree | None) -> int:
     return 0 if tree is None else 1 + sum(map(_size, tree[1:]))
 
 
-def _by_root(trees: Sequence[Tree]) -> dict[str, list[Tree]]:
-    """Return the skeletons by the primitive at their root, the largest first."""
+@cache
+def _skeletons() -> dict[str, list[Tree]]:
+    """Return the idioms' skeletons by the primitive at their root, the largest first."""
     found: dict[str, list[Tree]] = {}
-    for tree in sorted({_skeleton(t) for t in trees}, key=lambda t: (-_size(t), str(t))):
+    for tree in sorted({_skeleton(t) for t in idioms()}, key=lambda t: (-_size(t), str(t))):
         found.setdefault(tree[0], []).append(tree)
     return found
-
-
-_SKELETONS = _by_root(IDIOMS)
 
 
 @dataclass(frozen=True)
@@ -188,7 +184,7 @@ def _largest(node: Expr, uses: Counter, available) -> tuple[str, list[Expr], lis
         found = _instruction(node, lambda n: True, available)
         if found is not None:
             return found
-    for skeleton in _SKELETONS.get(node.label, ()):
+    for skeleton in _skeletons().get(node.label, ()):
         inside = {node.uid}
         if _matches(node, skeleton, uses, inside):
             found = _instruction(node, lambda n, inside=inside: n.uid in inside, available)
