@@ -133,9 +133,10 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
     return "\n".join([*head, loops, "}", ""])
 
 
-#: What is as cheap as reading: a sum of it need not be stored first.
+#: What is as cheap as reading: a sum of it need not be stored first.  Sums are of squares, products and magnitudes.
 _SIGNS = {"add": "+", "sub": "-", "mul": "*"}
-_CHEAP = {*_SIGNS, "square", "abs"}
+_SUMMED = {"square", "mul", "abs"}
+_CHEAP = {*_SIGNS, *_SUMMED}
 
 
 def _adder(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr]) -> str:
@@ -180,7 +181,7 @@ def instruction_text() -> str:
                 functions.append(_loop(function, ctype, root, operands, scalars))
                 cells[code] = function
         totals = []
-        if len(calls) <= 2 and all(row.name in _CHEAP for row in calls):
+        if root.label in _SUMMED and len(calls) <= 2 and all(row.name in _CHEAP for row in calls):
             for ctype, suffix, _ in COMPUTE[:2]:
                 totals.append(f"t{number}_{suffix}")
                 functions.append(_adder(totals[-1], ctype, root, operands, scalars))
