@@ -32,6 +32,7 @@ cdef struct StepC:
     mx_loop loop
     mx_total total              # or NULL
     int dst, a, b, c, n_srcs
+    bint costly                 # computing takes longer than reading
     int scalars                 # offset of its scalars in the scalar buffer
 
 cdef struct ScalarC:
@@ -48,6 +49,8 @@ cdef class Program:
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil
     cdef bint run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1
+    cdef Py_ssize_t run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
+                                 const Operand* inputs, Py_ssize_t start, Py_ssize_t fetched, Py_ssize_t most) noexcept nogil
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
                            char* scratch, Py_ssize_t stride, double* total) noexcept nogil
 

@@ -61,6 +61,7 @@ cdef extern from *:
 BLOCK_BYTES = 8192
 cdef enum:
     PIECES = 8              # of a large call, for each thread
+    PART_BYTES = 512        # that are fetched ahead at once
     MEMORY_BYTES = 2048     # a block of several steps on data from memory: the processor reads ahead while it computes
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
@@ -362,6 +363,7 @@ cdef class Program:
             self.steps[i].n_srcs = len(step.srcs)
             self.steps[i].a, self.steps[i].b, self.steps[i].c = srcs[0], srcs[1], srcs[2]
             self.steps[i].scalars = offset
+            self.steps[i].costly = step.costly
             for value in step.scalars:
                 if isinstance(value, str):
                     self.scalars[offset].param = names.index(value)
@@ -403,7 +405,7 @@ cdef class Program:
         cdef char* registers[256]
         cdef char* rooms[256]
         cdef const char* there
-        cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
+        cdef Py_ssize_t at = start, length, fetched, most, size = self.itemsize, room = (block * size + 63) & ~63
         cdef int k, s, n_in = self.n_inputs, n_out = self.n_outputs
         cdef char* free_room = scratch
         cdef StepC* step
@@ -438,8 +440,13 @@ cdef class Program:
             for k in range(n_out):
                 if direct_out[k]:
                     registers[n_in + k] = outputs[k].data + at * size
+            fetched, most = 0, min(block, stop - at - length) * size if block * size == MEMORY_BYTES else 0
             for s in range(self.n_steps):
                 step = &self.steps[s]
+                if most > 0 and step.costly:
+                    fetched = self.run_fetching(step, length, registers, scalars + step.scalars * size, inputs, at + length,
+                                                fetched, most)
+                    continue
                 step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
                           scalars + step.scalars * size)
             for k in range(n_out):
@@ -452,6 +459,25 @@ cdef class Program:
             at += length
         if stream:
             mx_stream_fence()
+
+    cdef Py_ssize_t run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
+                                 const Operand* inputs, Py_ssize_t start, Py_ssize_t fetched, Py_ssize_t most) noexcept nogil:
+        """Run a costly instruction in parts, and ask for a little of the next block of the inputs before each.
+
+        `fetched` of `most` bytes were asked for before; return how many are now.
+        """
+        cdef Py_ssize_t begin = 0, size = self.itemsize, part = PART_BYTES // size
+        cdef int k
+        while begin < length:
+            if fetched < most:
+                for k in range(self.n_inputs):
+                    if inputs[k].contiguous and inputs[k].dtype == self.ctype:
+                        mx_prefetch(inputs[k].data + start * size + fetched, min(PART_BYTES, most - fetched))
+                fetched += PART_BYTES
+            step.loop(min(part, length - begin), registers[step.dst] + begin * size, registers[step.a] + begin * size,
+                      registers[step.b] + begin * size, registers[step.c] + begin * size, scalars)
+            begin += part
+        return fetched
 
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
                            char* scratch, Py_ssize_t stride, double* total) noexcept nogil:

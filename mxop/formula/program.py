@@ -2,17 +2,19 @@
 
 An *instruction* is a loop that was generated at build time for a small formula; its name is that formula written with
 ``x0, x1...`` for array operands and ``s0, s1...`` for scalars, such as ``mul(s0,x0)`` or ``add(mul(x0,x1),x2)``.
-A formula is covered with the largest instructions that exist for it.  Imports :mod:`.expr` only.
+A formula is covered with the largest instructions that exist for it.  Imports :mod:`.expr` and :mod:`.primitives`.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from .expr import CALL, CONST, INPUT, PARAM, Expr, walk
+from .primitives import TABLE
 
 MAX_OPERANDS = 3
 MAX_SCALARS = 4
@@ -69,6 +71,11 @@ class Step:
     dst: int
     srcs: tuple[int, ...]
     scalars: tuple[str | float, ...]  # a parameter's name, or a number
+
+    @property
+    def costly(self) -> bool:
+        """Whether computing takes longer than reading."""
+        return any(TABLE[label].costly for label in re.findall(r"(\w+)\(", self.name))
 
 
 @dataclass
