@@ -191,7 +191,7 @@ def fused() -> list[Row]:
     """Programs from small operators, bound."""
     rng = np.random.default_rng(0)
     (x,) = normal(rng, LARGE)
-    rows = compared("chain of 10 elementwise operators, 1e7", 9, systems(lambda x: chain(mx.sym, x), chain, [x]),
+    rows = compared("chain of 10 elementwise operators, 1e7", 15, systems(lambda x: chain(mx.sym, x), chain, [x]),
                     {"torch eager": 0.35, "torch.compile": 0.8, "jax.jit": 0.8})  # fmt: skip
     mx.library.load_inline("written", HAND_WRITTEN, flags=["-O3", "-march=native", "-fno-math-errno", "-fopenmp"])
     bounds = {"hand-written": 1.1, "best": 0.8}
@@ -202,7 +202,7 @@ def fused() -> list[Row]:
         return layer_norm(lambda a: F.mean(a, -1, keepdims=True), jax.lax.rsqrt, x, gamma, beta)
 
     arrays = normal(rng, (4096, 1024), 1024, 1024)
-    rows += compared("LayerNorm of 4096 x 1024", 25,
+    rows += compared("LayerNorm of 4096 x 1024", 41,
                      systems(layer_norm_symbol, norm_theirs, arrays, mx.sym.written_layer_norm), bounds)  # fmt: skip
 
     def perceptron_theirs(F: Any, *values: Any) -> Any:
@@ -212,7 +212,7 @@ def fused() -> list[Row]:
     rows += compared(f"GELU-MLP of {TOKENS} x {WIDTH[0]}, {WIDTH[1]} hidden", 15,
                      systems(perceptron_symbol, perceptron_theirs, arrays, layers), bounds)  # fmt: skip
     w, g, m, v = normal(rng, *[4_000_000] * 4)
-    rows += compared("Adam step of 4e6", 15, systems(lambda *s: adam(mx.sym, *s), adam, [w, g, m, v * v],
+    rows += compared("Adam step of 4e6", 41, systems(lambda *s: adam(mx.sym, *s), adam, [w, g, m, v * v],
                      lambda *s: tuple(mx.sym.written_adam(*s))), bounds)  # fmt: skip
     return rows
 
