@@ -3,6 +3,7 @@
 import gc
 import os
 import threading
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -34,7 +35,8 @@ def test_what_was_off_stays_off():
     assert not gc.isenabled()
 
 
-def test_the_last_thread_turns_it_on():
+@contextmanager
+def another_thread_inside():
     inside, leave = threading.Event(), threading.Event()
 
     def work():
@@ -43,12 +45,18 @@ def test_the_last_thread_turns_it_on():
             leave.wait(60)
 
     thread = threading.Thread(target=work)
-    with collected_later():
-        thread.start()
-        assert inside.wait(60)
-    assert not gc.isenabled()
+    thread.start()
+    assert inside.wait(60)
+    yield
     leave.set()
     thread.join()
+
+
+def test_the_last_thread_turns_it_on():
+    with ExitStack() as stack:
+        with collected_later():
+            stack.enter_context(another_thread_inside())
+        assert not gc.isenabled()
     assert gc.isenabled()
 
 
@@ -76,23 +84,12 @@ def test_binding_and_passes_are_such_blocks():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_does_not_wait_for_threads_that_it_does_not_have():
-    inside, leave = threading.Event(), threading.Event()
-
-    def work():
-        with collected_later():
-            inside.set()
-            leave.wait(60)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    assert inside.wait(60)
-    child = os.fork()
-    if not child:
-        os._exit(0 if gc.isenabled() else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert not gc.isenabled()
-    leave.set()
-    thread.join()
+    with another_thread_inside():
+        child = os.fork()
+        if not child:
+            os._exit(0 if gc.isenabled() else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert not gc.isenabled()
 
 
 def test_binding_leaves_no_cycles_behind():

@@ -23,7 +23,18 @@ def network():
     return s
 
 
-class Chain:
+class Trained:
+    """What is timed of a bound executor, for each of its sizes."""
+
+    def time_forward(self, n):
+        self.bound.forward(is_train=False)
+
+    def time_forward_backward(self, n):
+        self.bound.forward(is_train=True)
+        self.bound.backward(self.head)
+
+
+class Chain(Trained):
     """Ten operators on few and on many elements."""
 
     params = ([8, 1000, 1_000_000],)
@@ -34,13 +45,6 @@ class Chain:
         self.bound.arg_dict["x"][:] = nd.array(np.linspace(0.1, 0.9, n))
         self.head = nd.ones((n,))
         self.bound.forward(is_train=True)
-
-    def time_forward(self, n):
-        self.bound.forward(is_train=False)
-
-    def time_forward_backward(self, n):
-        self.bound.forward(is_train=True)
-        self.bound.backward(self.head)
 
 
 class Fused:
@@ -65,7 +69,7 @@ def layer_norm():
     return s.broadcast_add(s.broadcast_mul(s.broadcast_mul(centred, scale), gamma), beta)
 
 
-class LayerNorm:
+class LayerNorm(Trained):
     """A strip: reductions of rows, and formulas around them."""
 
     params = ([64, 1024],)
@@ -76,13 +80,6 @@ class LayerNorm:
         self.bound.arg_dict["x"][:] = nd.array(np.random.default_rng(0).normal(size=(1024, n)))
         self.head = nd.ones((1024, n))
         self.bound.forward(is_train=True)
-
-    def time_forward(self, n):
-        self.bound.forward(is_train=False)
-
-    def time_forward_backward(self, n):
-        self.bound.forward(is_train=True)
-        self.bound.backward(self.head)
 
 
 class Adam:

@@ -9,10 +9,10 @@ from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport Reduced, reduce
 
 from mxop._kernels import interp
+from mxop._kernels.reduce import CODES
 from mxop.formula import compile_program, input_
 
 cdef dict _reductions = {}      # (operator, parameters) -> ReductionCall
-_COMBINE = {"add": 0, "mul": 1, "max": 2, "min": 3}
 
 
 cdef class ReductionCall:
@@ -20,7 +20,7 @@ cdef class ReductionCall:
 
     def __init__(self, op, attrs):
         self.op, self.attrs = op, attrs
-        self.combine = _COMBINE[op.combine.name]
+        self.combine = CODES[op.combine.name]
         self.map_formula, self.final_formula = op.formulas(attrs)
         self.axes, self.maps, self.finals = {}, [None] * 7, [None] * 7
 

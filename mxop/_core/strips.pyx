@@ -19,9 +19,8 @@ from mxop._kernels.reduce cimport reduce_rows
 
 from mxop._kernels import interp
 from mxop._kernels.interp import get_num_threads
+from mxop._kernels.reduce import CODES
 from mxop.formula import compile_program, input_, param, substitute
-
-_COMBINE = {"add": 0, "mul": 1, "max": 2, "min": 3}
 
 cdef enum:
     CACHE_BYTES = 32768      # what the arrays of one block of rows may take
@@ -71,7 +70,7 @@ cdef class StripCall(Call):
 
     cdef list programs, arrays
     cdef Stage* stages
-    cdef int n_stages, n_operands, n_locals, n_long, n_read, threads  # n_long: stages that run row by row
+    cdef int n_stages, n_operands, n_scalars, n_locals, n_long, n_read, threads  # n_long: stages that run row by row
     cdef int* slots                 # of each operand the local that it is, or -1
     cdef Operand* operands          # of every thread
     cdef Py_ssize_t* row_bytes      # of each local
@@ -79,7 +78,8 @@ cdef class StripCall(Call):
     cdef char* scalars
     cdef const char* read[MOST_READ]        # arrays with an element or more for each row
     cdef Py_ssize_t read_bytes[MOST_READ]   # of one row
-    cdef Py_ssize_t rows, block_rows, room, scratch, own_scalars, total_bytes
+    cdef Py_ssize_t rows, block_rows, total_bytes
+    cdef Py_ssize_t room, scratch, own_scalars, own_room    # of each thread: all, and where registers and scalars begin
 
     def __dealloc__(self):
         free(self.stages)
@@ -212,96 +212,124 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         None when an array is written that overlaps another.
     """
     cdef StripCall call = StripCall()
-    cdef int k, i, j, n_in, ctype, at = 0, n_scalars = 0, number
-    cdef Py_ssize_t row = 0, need, registers = 0, size, own = 0
-    cdef Program program
-    cdef Stage* stage
     cdef list ghosts = [ghost(tuple(shape), dtype, k) for k, (shape, dtype) in enumerate(locals_)], operands = []
-    cdef Array a
-    cdef const char* scalars
     written = {number for s in stages for number in s[2] if number >= 0}
+    reread = {number for s in stages for number in s[1] if number >= 0}
     for number in written:
         for i in range(len(arrays)):
             if i != number and overlaps(<Array>arrays[i], <Array>arrays[number]):
                 return None
-    call.arrays, call.rows, call.programs = arrays, rows, []
-    reread = {number for s in stages for number in s[1]}
-    for number in sorted(reread - written):
-        if number >= 0:
-            a = <Array>arrays[number]
-            if a.contiguous and a.size >= rows and call.n_read < MOST_READ:
-                call.read[call.n_read] = read_pointer(a)
-                call.read_bytes[call.n_read] = a.size // rows * itemsize_of(a.dtype)
-                call.n_read += 1
-    call.n_stages, call.n_locals = <int>len(stages), <int>len(locals_)
-    for a in ghosts:
-        row += a.size // rows * itemsize_of(a.dtype)
-    for a in arrays:
-        if a.size >= rows:
-            row += a.size // rows * itemsize_of(a.dtype)
+    call.arrays, call.rows, call.programs, call.threads = arrays, rows, [], get_num_threads()
+    lay_out(call, ghosts, stages)
+    fetch_ahead(call, [arrays[number] for number in sorted(reread - written)])
+    for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
+        operands.append(prepare_stage(call, k, roots, list(inputs), list(outputs), combine, tuple(shape), ghosts, reread))
+    call.room = call.own_scalars + call.own_room + 64
+    describe_all(call, operands, ghosts)
+    return call
+
+
+cdef Array array_of(StripCall call, list ghosts, int number):
+    """Return the array that a number stands for: one that is given, or a local."""
+    if number < 0:
+        return <Array>ghosts[~number]
+    return <Array>call.arrays[number]
+
+
+cdef Py_ssize_t row_bytes_of(Array a, Py_ssize_t rows) noexcept:
+    """Return the bytes of one row, 0 for what is the same for all rows."""
+    return a.size // rows * itemsize_of(a.dtype)
+
+
+cdef int lay_out(StripCall call, list ghosts, list stages) except -1:
+    """Say how many rows make a block, and where in a thread's room each local lies."""
+    cdef Py_ssize_t row = sum([row_bytes_of(<Array>a, call.rows) for a in [*ghosts, *call.arrays]])
+    cdef int k
+    call.n_stages, call.n_locals = <int>len(stages), <int>len(ghosts)
     call.block_rows = max(1, CACHE_BYTES // max(row, 1))
-    call.total_bytes = row * rows
+    call.total_bytes = row * call.rows
     call.stages = <Stage*>calloc(call.n_stages, sizeof(Stage))
     call.row_bytes = <Py_ssize_t*>calloc(call.n_locals + 1, sizeof(Py_ssize_t))
     call.offsets = <Py_ssize_t*>calloc(call.n_locals + 1, sizeof(Py_ssize_t))
     if call.stages == NULL or call.row_bytes == NULL or call.offsets == NULL:
         raise MemoryError()
-    size = 0
     for k in range(call.n_locals):
-        a = <Array>ghosts[k]
-        call.row_bytes[k] = a.size // rows * itemsize_of(a.dtype)
-        call.offsets[k] = size
-        size += (call.row_bytes[k] * call.block_rows + 127) & ~63
-    for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
-        stage = &call.stages[k]
-        ctype = stage_type(inputs, outputs, arrays, ghosts)
-        stage.inner = 1
-        for d in shape:
-            stage.inner *= d
-        stage.inner //= rows
-        numbers = []
-        if stage.inner >= WORTH_A_BLOCK:
-            roots, inputs, numbers = with_numbers(roots, inputs, [ghosts[~i] if i < 0 else arrays[i] for i in inputs], rows,
-                                                  tuple(shape), ctype)
-        n_in = <int>len(inputs)
-        listing = compile_program(tuple(roots), n_in, lambda name, ctype=ctype: interp.has_instruction(name, ctype))
-        program = Program(listing, [number_name(i) for i in range(len(numbers))], ctype)
-        call.programs.append(program)
-        stage.program, stage.n_inputs, stage.n_outputs, stage.first = <PyObject*>program, n_in, <int>len(outputs), at
-        stage.combine = _COMBINE[combine] if combine is not None else -1
-        stage.n_numbers = <int>len(numbers)
-        stage.block = BLOCK_BYTES // program.itemsize
-        if program.n_registers - n_in > 6:
-            stage.block //= 2
-        if WORTH_A_BLOCK <= stage.inner < stage.block:
-            stage.block = stage.inner  # blocks that are rows read what is broadcast over rows in place
-        stage.scalars = n_scalars
-        n_scalars += (program.n_scalars * 8 + 63) & ~63
-        need = ((stage.block * program.itemsize + 63) & ~63) * program.n_registers
-        registers = max(registers, need)
-        if stage.inner >= WORTH_A_BLOCK:
-            call.n_long += 1
-        stage.stream = stage.combine < 0 and all([
-            number >= 0 and number not in reread and (<Array>arrays[number]).contiguous
-            and streams((<Array>arrays[number]).size * itemsize_of((<Array>arrays[number]).dtype)) for number in outputs])
-        own = max(own, (program.n_scalars * 8 + 127) & ~63)
-        operands.append((shape, [*inputs, *outputs, *numbers]))
-        at += n_in + stage.n_outputs + stage.n_numbers
-    call.n_operands, call.scratch, call.own_scalars = at, size, size + registers
-    call.room = size + registers + own + 64
-    call.scalars = <char*>calloc(n_scalars + 64, 1)
-    call.threads = get_num_threads()
-    call.slots = <int*>calloc(at + 1, sizeof(int))
-    call.operands = <Operand*>calloc(<size_t>at * call.threads + 1, sizeof(Operand))
+        call.row_bytes[k] = row_bytes_of(<Array>ghosts[k], call.rows)
+        call.offsets[k] = call.scratch
+        call.scratch += (call.row_bytes[k] * call.block_rows + 127) & ~63
+    call.own_scalars = call.scratch
+    return 0
+
+
+cdef int fetch_ahead(StripCall call, list read) except -1:
+    """Note the arrays whose next rows are fetched while others are computed."""
+    cdef Array a
+    for a in read:
+        if a.contiguous and a.size >= call.rows and call.n_read < MOST_READ:
+            call.read[call.n_read], call.read_bytes[call.n_read] = read_pointer(a), row_bytes_of(a, call.rows)
+            call.n_read += 1
+    return 0
+
+
+cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs, combine, tuple shape, list ghosts,
+                         set reread):
+    """Compile one stage; return its shape and what its operands stand for: inputs, outputs, numbers of a row."""
+    cdef Stage* stage = &call.stages[k]
+    cdef int ctype = 1 if any([array_of(call, ghosts, i).dtype == 1 for i in [*inputs, *outputs]]) else 0  # halves in float
+    cdef Program program
+    cdef list numbers = []
+    stage.inner = 1
+    for d in shape:
+        stage.inner *= d
+    stage.inner //= call.rows
+    if stage.inner >= WORTH_A_BLOCK:
+        call.n_long += 1
+        read = [array_of(call, ghosts, i) for i in inputs]
+        roots, inputs, numbers = with_numbers(roots, inputs, read, call.rows, shape, ctype)
+    listing = compile_program(tuple(roots), len(inputs), lambda name, ctype=ctype: interp.has_instruction(name, ctype))
+    program = Program(listing, [number_name(i) for i in range(len(numbers))], ctype)
+    call.programs.append(program)
+    stage.program, stage.combine = <PyObject*>program, CODES[combine] if combine is not None else -1
+    stage.n_inputs, stage.n_outputs, stage.n_numbers = <int>len(inputs), <int>len(outputs), <int>len(numbers)
+    stage.first, stage.scalars = call.n_operands, call.n_scalars
+    stage.block = BLOCK_BYTES // program.itemsize
+    if program.n_registers - stage.n_inputs > 6:
+        stage.block //= 2
+    if WORTH_A_BLOCK <= stage.inner < stage.block:
+        stage.block = stage.inner  # blocks that are rows read what is broadcast over rows in place
+    stage.stream = stage.combine < 0
+    for number in outputs:
+        stage.stream = stage.stream and number >= 0 and number not in reread and goes_past_the_caches(call, number)
+    call.n_operands += stage.n_inputs + stage.n_outputs + stage.n_numbers
+    call.n_scalars += (program.n_scalars * 8 + 63) & ~63
+    call.own_room = max(call.own_room, (program.n_scalars * 8 + 127) & ~63)
+    call.own_scalars = max(
+        call.own_scalars, call.scratch + ((stage.block * program.itemsize + 63) & ~63) * program.n_registers)
+    return shape, [*inputs, *outputs, *numbers]
+
+
+cdef bint goes_past_the_caches(StripCall call, int number) noexcept:
+    """Tell whether an array is so large that writing it would only evict what is still needed."""
+    cdef Array a = <Array>call.arrays[number]
+    return a.contiguous and streams(a.size * itemsize_of(a.dtype))
+
+
+cdef int describe_all(StripCall call, list operands, list ghosts) except -1:
+    """Fill in all operands, for every thread, and the scalars that are the same for all rows."""
+    cdef int k, i, at = 0
+    cdef Stage* stage
+    cdef Array a
+    call.scalars = <char*>calloc(call.n_scalars + 64, 1)
+    call.slots = <int*>calloc(call.n_operands + 1, sizeof(int))
+    call.operands = <Operand*>calloc(<size_t>call.n_operands * call.threads + 1, sizeof(Operand))
     if call.scalars == NULL or call.slots == NULL or call.operands == NULL:
         raise MemoryError()
-    at = 0
     for k, (shape, numbers) in enumerate(operands):
         stage = &call.stages[k]
         if not stage.n_numbers:
             (<Program>call.programs[k]).fill_scalars(NULL, call.scalars + stage.scalars)
         for i, number in enumerate(numbers):
-            a = <Array>(ghosts[~number] if number < 0 else arrays[number])
+            a = array_of(call, ghosts, number)
             if i < stage.n_inputs + stage.n_outputs:
                 describe(call, at, number, a, shape, i >= stage.n_inputs, stage.combine >= 0)
             else:
@@ -309,10 +337,9 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
                 call.operands[at].data, call.operands[at].dtype = read_pointer(a), a.dtype
                 call.operands[at].strides[0] = itemsize_of(a.dtype) if a.size > 1 else 0
             at += 1
-    for i in range(1, call.threads):
-        for j in range(call.n_operands):
-            call.operands[i * call.n_operands + j] = call.operands[j]
-    return call
+    for i in range(call.n_operands, call.n_operands * call.threads):
+        call.operands[i] = call.operands[i - call.n_operands]
+    return 0
 
 
 def number_name(i):
@@ -370,14 +397,4 @@ cdef int describe(StripCall call, int at, int number, Array a, tuple shape, bint
     operand.req = 1
     if output and number >= 0:
         write_pointer(a)
-    return 0
-
-
-cdef int stage_type(list inputs, list outputs, list arrays, list ghosts) except -1:
-    """Return the type that a stage computes in: all its operands have one type, of which halves are computed in float."""
-    cdef int number, code = 0
-    for number in [*outputs, *inputs]:
-        code = (<Array>(ghosts[~number] if number < 0 else arrays[number])).dtype
-        if code == 1:
-            return 1
     return 0

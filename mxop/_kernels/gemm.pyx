@@ -257,11 +257,11 @@ def gemm(a, b, out, bint transpose_a=False, bint transpose_b=False, double alpha
             PyObject_GetBuffer(bias, &w, PyBUF_STRIDES | PyBUF_FORMAT)
             held = 4
         check(&batch, &x, &y, &z, &w)
-        threads = cut(&batch, threads if own else 1)
-        if not own:
-            batch.down = batch.across = 1
         if own:
+            threads = cut(&batch, threads)
             take_threads()
+        else:
+            threads = batch.down = batch.across = 1
         try:
             with nogil:
                 if x.format[0] == c'f':

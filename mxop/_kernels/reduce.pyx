@@ -25,6 +25,8 @@ cdef fused number:
     schar
     longlong
 
+CODES = {"add": COMBINE_ADD, "mul": COMBINE_MUL, "max": COMBINE_MAX, "min": COMBINE_MIN}
+
 # An accumulator: one of the two, by the compute type.
 cdef union Total:
     double d
@@ -55,14 +57,9 @@ cdef Total identity(int combine, int ctype) noexcept nogil:
     return t
 
 
-cdef extern from *:
-    """
-    /* NaN wins, and stays; no branch, so that loops use vectors */
-    #define mx_larger(a, v) (((v) > (a)) | ((v) != (v)) ? (v) : (a))
-    #define mx_smaller(a, v) (((v) < (a)) | ((v) != (v)) ? (v) : (a))
-    """
-    double mx_larger(double a, double v) nogil
-    double mx_smaller(double a, double v) nogil
+cdef extern from "mxop_sums.h" nogil:
+    double mx_larger(double a, double v)
+    double mx_smaller(double a, double v)
 
 
 cdef inline double join_d(int combine, double a, double v) noexcept nogil:

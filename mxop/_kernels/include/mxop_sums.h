@@ -33,8 +33,12 @@
 static double mx_sum_f32(const float *x, ptrdiff_t n) { MX_ADD_UP(float, n, x[at]); }
 static double mx_sum_f64(const double *x, ptrdiff_t n) { MX_ADD_UP(double, n, x[at]); }
 
-/* The largest (or smallest) of `total` and n numbers; NaN wins, and stays. */
-#define MX_EXTREME(name, T, BEATS, LANES)                                                                     \
+/* The larger (or smaller) of two numbers; NaN wins, and stays.  Without a branch, so that loops use vectors. */
+#define mx_larger(a, v) (((v) > (a)) | ((v) != (v)) ? (v) : (a))
+#define mx_smaller(a, v) (((v) < (a)) | ((v) != (v)) ? (v) : (a))
+
+/* The largest (or smallest) of `total` and n numbers. */
+#define MX_EXTREME(name, T, PICK, LANES)                                                                      \
     static double name(double total, const T *x, ptrdiff_t n)                                                 \
     {                                                                                                         \
         ptrdiff_t i = 0;                                                                                      \
@@ -42,18 +46,16 @@ static double mx_sum_f64(const double *x, ptrdiff_t n) { MX_ADD_UP(double, n, x[
             T lanes[LANES];                                                                                   \
             for (int k = 0; k < LANES; k++) lanes[k] = x[k];                                                  \
             for (i = LANES; i + LANES <= n; i += LANES)                                                       \
-                for (int k = 0; k < LANES; k++)                                                               \
-                    lanes[k] = (x[i + k] BEATS lanes[k]) | (x[i + k] != x[i + k]) ? x[i + k] : lanes[k];      \
-            for (int k = 0; k < LANES; k++)                                                                   \
-                total = ((double)lanes[k] BEATS total) | (lanes[k] != lanes[k]) ? (double)lanes[k] : total;   \
+                for (int k = 0; k < LANES; k++) lanes[k] = PICK(lanes[k], x[i + k]);                          \
+            for (int k = 0; k < LANES; k++) total = PICK(total, (double)lanes[k]);                            \
         }                                                                                                     \
-        for (; i < n; i++) total = ((double)x[i] BEATS total) | (x[i] != x[i]) ? (double)x[i] : total;        \
+        for (; i < n; i++) total = PICK(total, (double)x[i]);                                                 \
         return total;                                                                                         \
     }
 
-MX_EXTREME(mx_max_f32, float, >, 32)
-MX_EXTREME(mx_max_f64, double, >, 16)
-MX_EXTREME(mx_min_f32, float, <, 32)
-MX_EXTREME(mx_min_f64, double, <, 16)
+MX_EXTREME(mx_max_f32, float, mx_larger, 32)
+MX_EXTREME(mx_max_f64, double, mx_larger, 16)
+MX_EXTREME(mx_min_f32, float, mx_smaller, 32)
+MX_EXTREME(mx_min_f64, double, mx_smaller, 16)
 
 #endif
