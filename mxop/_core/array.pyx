@@ -16,10 +16,11 @@ from mxop._kernels.memory cimport block_new, block_release, block_retain, block_
 import numpy as np
 
 from mxop import dtypes
-from mxop.errors import DeviceError, OpValueError
+from mxop.errors import DeviceError, OpTypeError, OpValueError
 
 ARRAY_TYPE = Array
-cdef tuple _no_args = ()
+cdef object _key = object()
+cdef tuple _with_key = (_key,)      # what makes new_array's call of the class one of ours
 # buffer protocol formats by type code
 cdef dict _formats = {0: b"f", 1: b"d", 2: b"e", 3: b"B", 4: b"i", 5: b"b", 6: b"q", 7: b"?"}
 
@@ -37,11 +38,14 @@ cdef class Node:
 cdef class Array:
     """An array on the CPU (a pooled block and strides) or on a GPU (a CuPy array)."""
 
-    def __cinit__(self):
+    def __cinit__(self, *given):
         self.block = NULL
         self.shape_ = self.dims
         self.strides_ = self.dims + INLINE_DIMS
         self.ndim = 0
+        if len(given) != 1 or given[0] is not _key:
+            raise OpTypeError(f"{type(self).__name__}() would be an array without memory: make arrays with mx.nd.array(values), "
+                              "mx.nd.zeros(shape), mx.nd.empty(shape) and the like")
 
     def __dealloc__(self):
         if self.block != NULL:
@@ -127,7 +131,7 @@ cdef class Array:
 
 cdef Array new_array():
     """Return an array object without memory, of the class that users see."""
-    return <Array>(<PyTypeObject*>ARRAY_TYPE).tp_new(ARRAY_TYPE, <PyObject*>_no_args, NULL)
+    return <Array>(<PyTypeObject*>ARRAY_TYPE).tp_new(ARRAY_TYPE, <PyObject*>_with_key, NULL)
 
 
 def set_array_type(type cls):

@@ -2,19 +2,22 @@ from mxop._core.array cimport MAX_VALUES, Array, Value
 from mxop._core.elementwise cimport ElementwiseCall
 from mxop._core.native cimport NativeOp
 
+cdef class ShortWay:
+    cdef ElementwiseCall call           # the formula where every parameter that is no number has its default
+    cdef dict slots                     # parameter -> slot of its value
+    cdef unsigned int required          # slots that a call must give
+    cdef Value defaults[MAX_VALUES]
+
 cdef class OpFunction:
     cdef readonly object op
     cdef NativeOp native            # a library's functions, for a shorter way
     cdef dict parsed                # keyword arguments -> Attrs
-    cdef dict numeric               # parameter -> slot of its value
-    cdef ElementwiseCall default
+    cdef ShortWay short             # None where there is none, or `searched` is not set
     cdef int n_in, kind
-    cdef unsigned int required
-    cdef bint fast, fixed_inputs
+    cdef bint searched, fixed_inputs
     cdef bint shadowed(self, dict kwargs)
-    cdef Value defaults[MAX_VALUES]
     cdef dict __dict__
-    cdef int prepare(self) except -1
+    cdef ShortWay short_way(self)
     cdef object call_bound(self, tuple args, dict kwargs)
 
 cdef object call_two(OpFunction f, Array a, Array b, object out)

@@ -293,79 +293,88 @@ def forget(op):
     _elementwise.forget(op)
 
 
+cdef class ShortWay:
+    """What a call with arrays and numbers needs, found out on the first call."""
+
+
+cdef ShortWay find_short_way(OpFunction f):
+    """Return the short way of an operator whose parameters may all be left out or given as numbers; None for others."""
+    cdef ShortWay found = ShortWay()
+    cdef int slot
+    if f.kind != ELEMENTWISE or f.n_in < 1 or f.op._active_inputs is not None:
+        return None
+    params = f.op.spec.params
+    if any([p.required and not p.numeric for p in params]):
+        return None
+    attrs = f.op.parse({p.name: 1.0 for p in params if p.required})
+    try:
+        found.call = call_for(f.op, attrs, f.n_in)
+    except OpTypeError:
+        return None
+    found.slots = {}
+    memset(found.defaults, 0, sizeof(found.defaults))
+    for p in params:
+        if p.numeric and p.name in found.call.formula.params:
+            slot = found.call.formula.params.index(p.name)
+            if p.bounds is None:
+                found.slots[p.name] = slot
+            if p.required:
+                found.required |= 1u << slot
+            else:
+                set_value(&found.defaults[slot], p.default)
+        elif p.required:
+            return None  # a number that the formula's shape depends on
+    return found
+
+
 cdef class OpFunction:
     # An operator as a function of arrays.  (No docstring: users see the operator's.)
 
     def __init__(self, op):
         self.op = op
-        self.parsed, self.numeric = {}, None
+        self.parsed, self.searched, self.short = {}, False, None
         self.kind = (ELEMENTWISE if isinstance(op, Elementwise) else REDUCTION if isinstance(op, Reduction)
                      else KERNEL if isinstance(op, Kernel) else EXTERNAL if isinstance(op, External) else COMPOSITE)
-        self.fast = False
         self.n_in = -1 if op.variadic else len(op.arguments)
         self.fixed_inputs = not op.variadic and op._active_inputs is None and not op.open_inputs
         self.native = getattr(op, "native", None)
 
-    cdef int prepare(self) except -1:
-        """Find out, on the first call, whether the short way is open: numeric parameters only."""
-        cdef int slot = 0
-        self.numeric = {}
-        if self.kind != ELEMENTWISE or self.n_in < 1 or self.op._active_inputs is not None:
-            return 0
-        params = self.op.spec.params
-        if any([p.required and not p.numeric for p in params]):
-            return 0
-        attrs = self.op.parse({p.name: 1.0 for p in params if p.required})
-        try:
-            self.default = call_for(self.op, attrs, self.n_in)
-        except OpTypeError:
-            return 0
-        memset(self.defaults, 0, sizeof(self.defaults))
-        for p in params:
-            if p.numeric and p.name in self.default.formula.params:
-                slot = self.default.formula.params.index(p.name)
-                if p.bounds is None:
-                    self.numeric[p.name] = slot
-                if p.required:
-                    self.required |= 1u << slot
-                else:
-                    set_value(&self.defaults[slot], p.default)
-        if self.op._by_value:
-            self.numeric = {}
-            return 0
-        self.fast = True
-        return 0
+    cdef ShortWay short_way(self):
+        """Return the short way, None where there is none."""
+        if not self.searched:  # set last: another thread, or the next call after an interrupt, must not see half of it
+            self.short = find_short_way(self)
+            self.searched = True
+        return self.short
 
     def __call__(self, *args, **kwargs):
         cdef Value values[MAX_VALUES]
         cdef unsigned int given = 0
         cdef int slot, k
         cdef bint plain
-        cdef double d
+        cdef ShortWay short
         if self.native is not None:
             result = self.native.call(args, kwargs)
             if result is not None:
                 return result
-        if self.numeric is None:
-            self.prepare()
-        if self.fast and len(args) == self.n_in:
+        short = self.short_way()
+        if short is not None and len(args) == self.n_in:
             plain = True
             for k in range(self.n_in):
                 if not isinstance(<object>args[k], Array):
                     plain = False
                     break
             if plain:
-                memcpy(values, self.defaults, sizeof(values))
+                memcpy(values, short.defaults, sizeof(values))
                 for name, value in kwargs.items():
-                    at = self.numeric.get(name)
+                    at = short.slots.get(name)
                     if at is None or not (type(value) is float or type(value) is int):
                         plain = False
                         break
                     slot = at
                     set_value(&values[slot], value)
                     given |= 1u << slot
-                if plain and (given & self.required) == self.required:
-                    return run_elementwise(self.default, args, values, None, REQ_WRITE)
+                if plain and (given & short.required) == short.required:
+                    return run_elementwise(short.call, args, values, None, REQ_WRITE)
         return self.call_bound(args, kwargs)
 
     cdef object call_bound(self, tuple args, dict kwargs):
@@ -510,19 +519,17 @@ cdef object parsed_params(object op, dict kwargs, dict cache):
 
 cdef object call_two(OpFunction f, Array a, Array b, object out):
     """Call a two-input elementwise operator without parameters."""
-    if f.numeric is None:
-        f.prepare()
+    cdef ShortWay short = f.short_way()
     cdef PyObject* items[2]
     items[0], items[1] = <PyObject*>a, <PyObject*>b
-    return run_items(f.default, items, None, f.defaults, out, REQ_WRITE)
+    return run_items(short.call, items, None, short.defaults, out, REQ_WRITE)
 
 
 cdef object call_scalar(OpFunction f, Array a, double d, long long i, object out):
     """Call an elementwise operator of one input and one scalar."""
+    cdef ShortWay short = f.short_way()
     cdef Value values[MAX_VALUES]
     cdef PyObject* items[1]
-    if f.numeric is None:
-        f.prepare()
     values[0].d, values[0].i = d, i
     items[0] = <PyObject*>a
-    return run_items(f.default, items, None, values, out, REQ_WRITE)
+    return run_items(short.call, items, None, values, out, REQ_WRITE)

@@ -35,14 +35,12 @@ cdef dict _calls = {}      # operator -> {(inputs, static parameters): Elementwi
 cdef ElementwiseCall call_for(object op, object attrs, int n):
     """Return the call of an operator with these static parameters, the same object each time."""
     cdef dict calls = <dict?>_calls.setdefault(op, {})
-    key = (n, op.static_key(attrs))
-    found = calls.get(key)
+    found = calls.get(op.static_key(attrs, n))
     if found is None:
+        made = ElementwiseCall(op, attrs, n)
         if len(calls) > 1024:
             calls.clear()
-        made = ElementwiseCall(op, attrs, n)
-        key = (n, op.static_key(attrs))  # tracing may have found that parameters are needed by value
-        found = calls[key] = made
+        found = calls[op.static_key(attrs, n)] = made  # tracing may have found that values are needed
     return <ElementwiseCall>found
 
 

@@ -1,20 +1,21 @@
 from mxop._core.array cimport Array
 from mxop._core.call cimport Call
-from mxop._kernels.interp cimport Operand
+from mxop._kernels.interp cimport Operand, Program
 from mxop._kernels.reduce cimport Reduced
 
 cdef class ReductionCall:
     cdef object op, attrs, map_formula, final_formula
     cdef int combine
     cdef dict axes              # rank -> axes
-    cdef list maps, finals      # by compute type
+    cdef list programs          # by compute type: for each element, for each result
     cdef int compute_type(self, int dtype) except -1
-    cdef int make_programs(self, int ctype) except -1
+    cdef tuple programs_of(self, int ctype)
     cdef tuple axes_of(self, int rank)
 
 # A reduction of one array into another.
 cdef class ReductionRun(Call):
     cdef ReductionCall call
+    cdef Program map_, final
     cdef Array source, result
     cdef Reduced reduced
     cdef Operand operands[3]    # of the final program: the combined values, their number if it asks, the result

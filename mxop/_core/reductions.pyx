@@ -22,7 +22,7 @@ cdef class ReductionCall:
         self.op, self.attrs = op, attrs
         self.combine = CODES[op.combine.name]
         self.map_formula, self.final_formula = op.formulas(attrs)
-        self.axes, self.maps, self.finals = {}, [None] * 7, [None] * 7
+        self.axes, self.programs = {}, [None] * 7
 
     cdef int compute_type(self, int dtype) except -1:
         cdef int ctype = self.map_formula.compute_type(dtype)
@@ -32,15 +32,20 @@ cdef class ReductionCall:
             return 1
         return ctype
 
-    cdef int make_programs(self, int ctype) except -1:
-        def available(name):
-            return interp.has_instruction(name, ctype)
+    cdef tuple programs_of(self, int ctype):
+        """Return the programs for each element and for each result."""
+        found = self.programs[ctype]
+        if found is None:
+            def available(name):
+                return interp.has_instruction(name, ctype)
 
-        last = self.final_formula.roots if self.final_formula is not None else (input_(0),)
-        n_last = 2 if self.final_formula is not None else 1
-        self.maps[ctype] = Program(compile_program(self.map_formula.roots, 1, available), (), ctype)
-        self.finals[ctype] = Program(compile_program(last, n_last, available), (), ctype)
-        return 0
+            last = self.final_formula.roots if self.final_formula is not None else (input_(0),)
+            n_last = 2 if self.final_formula is not None else 1
+            found = self.programs[ctype] = (
+                Program(compile_program(self.map_formula.roots, 1, available), (), ctype),
+                Program(compile_program(last, n_last, available), (), ctype),
+            )
+        return <tuple>found
 
     cdef tuple axes_of(self, int rank):
         found = self.axes.get(rank)
@@ -68,7 +73,7 @@ cdef class ReductionRun(Call):
     """A reduction of one array into another."""
 
     cdef int execute(self) except -1:
-        cdef Program map_ = <Program>self.call.maps[self.ctype], final = <Program>self.call.finals[self.ctype]
+        cdef Program map_ = self.map_, final = self.final
         cdef Reduced reduced = self.reduced
         cdef Value no_values[1]
         cdef Block* room
@@ -94,8 +99,7 @@ cdef ReductionRun reduction_run(ReductionCall call, Array source, tuple axes, Ar
     cdef Operand* target
     cdef int i, at = 0, n_axes = <int>len(axes)
     run.call, run.source, run.result, run.ctype = call, source, result, call.compute_type(source.dtype)
-    if call.maps[run.ctype] is None:
-        call.make_programs(run.ctype)
+    run.map_, run.final = call.programs_of(run.ctype)
     run.count, run.kept = 1, 1
     r.data, r.dtype, r.n_kept, r.n_reduced = read_pointer(source), source.dtype, 0, 0
     for i in range(source.ndim):

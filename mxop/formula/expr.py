@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import itertools
 import operator
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 _uids = itertools.count()
 _interned: weakref.WeakValueDictionary[tuple, Expr] = weakref.WeakValueDictionary()
+_interning = threading.RLock()  # two threads must not make two objects of one expression
 
 #: Kinds of leaves, in the order in which a backward operator takes them.
 INPUT, OUTPUT, PARAM, CONST, CALL = "input", "output", "param", "const", "call"
@@ -25,7 +27,17 @@ class TraceError(TypeError):
 
 
 class NeedsValue(TraceError):
-    """Python control flow asked for the value of a parameter: trace again with the value itself."""
+    """Python control flow asked for the value of a parameter: trace again with the value itself.
+
+    Attributes
+    ----------
+    param : str
+        The parameter whose value is needed (the first one by name).
+    """
+
+    def __init__(self, param: str):
+        super().__init__(f"the formula branches on parameter {param!r}")
+        self.param = param
 
 
 class Expr:
@@ -52,11 +64,15 @@ class Expr:
         return self.uid
 
     def __bool__(self) -> bool:
-        if any(leaf.kind in (INPUT, OUTPUT) for leaf in leaves([self])):
+        found = list(leaves([self]))
+        if any(leaf.kind in (INPUT, OUTPUT) for leaf in found):
             raise TraceError(
                 "a formula has no truth value while it is traced: use where(condition, a, b) instead of if/and/or/not"
             )
-        raise NeedsValue("the formula branches on a parameter")
+        asked = [leaf.label for leaf in found if leaf.kind == PARAM]
+        if asked:
+            raise NeedsValue(min(asked))
+        raise TraceError(f"the truth value of {self} is not known while a formula is traced")
 
     def __repr__(self) -> str:
         if self.kind == CALL:
@@ -101,8 +117,10 @@ def _intern(kind: str, label: Any, args: tuple[Expr, ...], real: bool) -> Expr:
     key = (kind, repr(label) if kind == CONST else label, real, *[a.uid for a in args])
     node = _interned.get(key)
     if node is None:
-        node = Expr(kind, label, args, real)
-        _interned[key] = node
+        with _interning:
+            node = _interned.get(key)
+            if node is None:
+                node = _interned[key] = Expr(kind, label, args, real)
     return node
 
 

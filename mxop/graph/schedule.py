@@ -154,7 +154,7 @@ def prepared(node: Node, inputs: list[Any], outputs: list[Any], reqs: list[int])
         if isinstance(node.op, Fused):
             return core.prepare_formula(node.op.roots, inputs, outputs, reqs)
         return core.prepare(node.op, node.attrs, inputs, outputs, reqs)
-    except core.MXNetError as problem:
+    except MXNetError as problem:
         raise located(problem, node) from None
 
 

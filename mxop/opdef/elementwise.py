@@ -48,6 +48,9 @@ class Formula:
         return dtypes.FLOAT64
 
 
+MOST_FORMULAS = 1024  # that are kept for one operator
+
+
 class Elementwise(Operator):
     """An operator made of a scalar formula.
 
@@ -75,7 +78,7 @@ class Elementwise(Operator):
         self._differentiable = differentiable
         self._formulas: dict[Any, Formula] = {}
         self._backwards: dict[Any, Backward] = {}
-        self._by_value = False
+        self._asked: dict[tuple, str] = {}  # key of a trace that asked for the value of a parameter -> which
 
     @property
     def has_backward_operator(self) -> bool:  # type: ignore[override]
@@ -86,37 +89,52 @@ class Elementwise(Operator):
         return self._differentiable
 
     # ---- the formula ----------------------------------------------------------------------------------------------------
-    def static_key(self, attrs: Attrs) -> tuple:
-        """Return the parameters that need a formula of their own."""
-        values = attrs.values_
-        if self._by_value:
-            return values
-        return tuple([values[i] for i in self._static]) if self._static else ()
+    def static_key(self, attrs: Attrs, n_inputs: int) -> tuple:
+        """Return what tells the formula of a call from the operator's others.
+
+        That is the number of inputs, the parameters that are no numbers, and then, one by one, the numbers whose values
+        the function was found to ask for; what it asks for next may depend on those before.
+        """
+        return self._path(attrs, n_inputs)[0]
+
+    def _path(self, attrs: Attrs, n_inputs: int) -> tuple[tuple, list[str]]:
+        """Return the key of a call's formula, and which numbers are part of it."""
+        key: tuple = (n_inputs, *[attrs.values_[i] for i in self._static])
+        by_value: list[str] = []
+        while (asked := self._asked.get(key)) is not None:
+            by_value.append(asked)
+            value = attrs[asked]
+            key = (*key, value if value == value and value != 0 else repr(value))  # NaN is NaN, and 0.0 is not -0.0
+        return key, by_value
 
     @cached_property
     def _static(self) -> tuple[int, ...]:
-        """Positions of the parameters that are no leaves of the formula."""
+        """Positions of the parameters that are no numbers."""
         return tuple(i for i, p in enumerate(self.spec.params) if not p.numeric)
 
     def formula(self, attrs: Attrs, n_inputs: int) -> Formula:
-        """Trace the function (once for each set of static parameters)."""
-        key = (n_inputs, self.static_key(attrs))
+        """Trace the function (once for each :meth:`static_key`)."""
+        key, by_value = self._path(attrs, n_inputs)
         found = self._formulas.get(key)
-        if found is None:
+        while found is None:
             try:
-                found = self._trace(attrs, n_inputs)
-            except NeedsValue:
-                self._by_value = True
-                key = (n_inputs, self.static_key(attrs))
-                found = self._trace(attrs, n_inputs)
+                found = self._trace(attrs, n_inputs, by_value)
+            except NeedsValue as problem:
+                self._asked[key] = problem.param
+                key, by_value = self._path(attrs, n_inputs)
+                continue
+            if len(self._formulas) >= MOST_FORMULAS:
+                self._formulas.clear()
+                self._backwards.clear()
+                self._asked.clear()
             self._formulas[key] = found
         return found
 
-    def _trace(self, attrs: Attrs, n_inputs: int) -> Formula:
+    def _trace(self, attrs: Attrs, n_inputs: int, by_value: Sequence[str] = ()) -> Formula:
         inputs = [input_(i) for i in range(n_inputs)]
         values, names = {}, []
         for p, value in zip(self.spec.params, attrs.values_, strict=True):
-            if p.numeric and not self._by_value:
+            if p.numeric and p.name not in by_value:
                 values[p.name] = param(p.name, real=p.kind is not Scalar)
                 names.append(p.name)
             else:
@@ -159,7 +177,7 @@ class Elementwise(Operator):
     def backward_formula(self, attrs: Attrs, n_inputs: int) -> Backward:
         """Return the derivative of the formula, with the operands that it was found to need."""
         formula = self.formula(attrs, n_inputs)
-        key = (n_inputs, self.static_key(attrs))
+        key = self.static_key(attrs, n_inputs)
         found = self._backwards.get(key)
         if found is None:
             rule = None
@@ -171,7 +189,13 @@ class Elementwise(Operator):
                     grads = self.rule(*heads, *inputs, *outputs, **values)
                     return list(grads) if isinstance(grads, (tuple, list)) else [grads]
 
-            found = self._backwards[key] = backward(formula.roots, n_inputs, rule)
+            try:
+                found = backward(formula.roots, n_inputs, rule)
+            except NeedsValue as problem:
+                raise OpTypeError(
+                    f"operator {self.name}: in its gradient rule {problem}; use where(condition, a, b)"
+                ) from None
+            self._backwards[key] = found
         return found
 
     def dependencies(self, attrs: Attrs | None = None, n_inputs: int | None = None) -> str:
@@ -180,9 +204,10 @@ class Elementwise(Operator):
         found = self.backward_formula(attrs, self._count(attrs, n_inputs))
         return ("in" if found.inputs else "") + ("out" if found.outputs else "") or "none"
 
-    @cached_property
+    @property
     def _backward(self) -> BackwardOperator:
-        return BackwardOperator(self)
+        found = self.__dict__.get("backward_")
+        return found if found is not None else self.__dict__.setdefault("backward_", BackwardOperator(self))
 
     def backward_operator(self) -> Operator | None:
         return self._backward if self.has_backward_operator else None
@@ -250,30 +275,44 @@ class BackwardOperator(Elementwise):
         return f"wanted{suffix}", f"forward_inputs{suffix}"
 
     def _rule(self, attrs: Attrs) -> tuple[Formula, Backward]:
-        n = attrs.values_[-1]
-        found = self._rules.get((n, self.forward.static_key(attrs)))  # the forward operator's parameters come first
+        n = self._own_values(attrs)[1]
+        found = self._rules.get(self.forward.static_key(attrs, n))  # the forward operator's parameters come first
         if found is None:
-            inner = Attrs(attrs.names[:-2], attrs.values_[:-2])
+            names = self.forward.spec.names
+            inner = Attrs(names, attrs.values_[: len(names)])
             found = self.forward.formula(inner, n), self.forward.backward_formula(inner, n)
-            self._rules[n, self.forward.static_key(attrs)] = found
+            if len(self._rules) >= MOST_FORMULAS:
+                self._rules.clear()
+            self._rules[self.forward.static_key(inner, n)] = found
         return found
 
-    def _trace(self, attrs: Attrs, n_inputs: int) -> Formula:
+    def _own_values(self, attrs: Attrs) -> tuple[tuple[int, ...], int]:
+        """Return which gradients are wanted, and the forward operator's number of inputs."""
+        at = len(self.forward.spec.names)  # what follows may be parameters of derivatives of this one
+        return attrs.values_[at], attrs.values_[at + 1]
+
+    def _trace(self, attrs: Attrs, n_inputs: int, by_value: Sequence[str] = ()) -> Formula:
         formula, rule = self._rule(attrs)
-        wanted = attrs.values_[-2] or tuple(i for i, g in enumerate(rule.roots) if g is not None)
+        wanted = self._own_values(attrs)[0] or tuple(i for i, g in enumerate(rule.roots) if g is not None)
         roots = []
         for i in wanted:
             g = rule.roots[i]
             roots.append(const(0) if g is None else g)
         return Formula(tuple(roots), formula.params)
 
-    def formula(self, attrs: Attrs, n_inputs: int) -> Formula:
-        self._by_value = self.forward._by_value
-        return super().formula(attrs, n_inputs)
+    def _path(self, attrs: Attrs, n_inputs: int) -> tuple[tuple, list[str]]:
+        wanted, n = self._own_values(attrs)
+        self._rule(attrs)  # now it is known for which values the forward operator asks
+        key, by_value = self.forward._path(attrs, n)
+        return (n_inputs, wanted, *key), by_value
 
     def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
         rule = self._rule(attrs)[1]
-        names = self.forward.arguments if not self.forward.variadic else [f"arg{i}" for i in range(attrs.values_[-1])]
+        names = (
+            self.forward.arguments
+            if not self.forward.variadic
+            else [f"arg{i}" for i in range(self._own_values(attrs)[1])]
+        )
         return (
             *(f"head_grad{k or ''}" for k in rule.heads),
             *(names[i] for i in rule.inputs),

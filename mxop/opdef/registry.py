@@ -104,11 +104,11 @@ def find(name: str) -> Operator | None:
         forward = find(name[len(BACKWARD) :])
         op = forward.backward_operator() if forward is not None else None
         if op is not None:
-            _operators[name] = _names[name] = op
             root = forward.name if forward is not None else name
             while root.startswith(BACKWARD):
                 root = root[len(BACKWARD) :]
-            _derived.setdefault(root, []).append(name)
+            _derived.setdefault(root, []).append(name)  # before it can be found: who replaces `root` must know of it
+            _operators[name] = _names[name] = op
     return op
 
 
