@@ -16,7 +16,7 @@ SOURCES = Path(__file__).parent / "libraries"
 COMPILERS = [c for c in (os.environ.get("CXX"), "c++", "g++", "clang++") if c and shutil.which(c)]
 COMPILER = COMPILERS[0] if COMPILERS else None
 
-#: Flags of tools/sanitize_libraries.py.
+#: Flags of tools/sanitize.py.
 SANITIZE = tuple(os.environ.get("MXOP_TEST_SANITIZE", "").split())
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")

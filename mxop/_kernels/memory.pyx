@@ -33,7 +33,17 @@ cdef extern from *:
     #endif
     }
     #endif
+    #if defined(__SANITIZE_ADDRESS__)   /* see tools/sanitize.py */
+    #include <sanitizer/asan_interface.h>
+    #define mx_poison(p, bytes) __asan_poison_memory_region(p, bytes)
+    #define mx_unpoison(p, bytes) __asan_unpoison_memory_region(p, bytes)
+    #else
+    #define mx_poison(p, bytes) ((void)0)
+    #define mx_unpoison(p, bytes) ((void)0)
+    #endif
     """
+    void mx_poison(void* p, size_t nbytes) nogil        # what AddressSanitizer is to report the use of
+    void mx_unpoison(void* p, size_t nbytes) nogil
     void* mx_aligned(size_t alignment, size_t nbytes) nogil
     void mx_aligned_free(void* p) nogil
     void mx_huge(void* p, size_t nbytes) nogil
@@ -94,6 +104,8 @@ cdef Block* block_new(Py_ssize_t nbytes) except NULL:
                               f"({_in_use} bytes of arrays are in use)")
     block.refs = 1
     block.next = NULL
+    mx_unpoison(block.data, nbytes)
+    mx_poison(block.data + nbytes, rounded - nbytes)
     _in_use += rounded
     if _in_use > _peak:
         _peak = _in_use
@@ -152,11 +164,13 @@ cdef void block_free(Block* block) noexcept:
         _to_system(block)
         return
     _cached += block.nbytes
+    mx_poison(block.data, block.nbytes)
     block.next = _free_lists[block.size_class]
     _free_lists[block.size_class] = block
 
 
 cdef void _to_system(Block* block) noexcept:
+    mx_unpoison(block.data, block.nbytes)
     if block.nbytes >= HUGE:
         mx_aligned_free(block.data)
         free(block)
