@@ -86,7 +86,9 @@ def isa_extensions() -> list[Extension]:
     levels = LEVELS.get(platform.machine().lower(), {"base": []}) if sys.platform != "win32" else {"base": []}
     chosen = os.environ.get("MXOP_BUILD_CPU", "").replace(",", " ").split()
     if not set(chosen) <= set(levels):
-        sys.exit(f"mxop: MXOP_BUILD_CPU={' '.join(chosen)!r}; the instruction sets of this machine are {', '.join(levels)}")
+        sys.exit(
+            f"mxop: MXOP_BUILD_CPU={' '.join(chosen)!r}; the instruction sets of this machine are {', '.join(levels)}"
+        )
     levels = {name: flags for name, flags in levels.items() if not chosen or name in chosen}
     template = (KERNELS / "instructions.pyx.in").read_text()
     headers = [str(p.relative_to(ROOT)) for p in sorted((KERNELS / "include").glob("*.h"))]

@@ -28,13 +28,21 @@ def _infer_inside(*arguments):
     return expand_infer(*arguments)
 
 
+def _rule_reads(*arguments):
+    from .graph.reads import rule_reads
+
+    return rule_reads(*arguments)
+
+
 def _symbols():
     from .symbol import operands, recorded  # noqa: F401  what passes see; what autograd recorded
 
     return _sys.modules["mxop.symbol"]
 
 
-provide(infer_inside=_infer_inside, differentiate_run=autograd.differentiate_run, symbols=_symbols)
+provide(
+    infer_inside=_infer_inside, rule_reads=_rule_reads, differentiate_run=autograd.differentiate_run, symbols=_symbols
+)  # fmt: skip
 
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {

@@ -19,6 +19,7 @@ cdef class Node:
     cdef list output_specs          # (shape, dtype, device) of each output, for missing head gradients
     cdef int n_outputs
     cdef unsigned long long serial  # creation order: a topological order
+    cdef unsigned long long stamp   # what is kept was last written before this, or somebody changed it
     cdef bint freed
     cdef Value values[MAX_VALUES]
     cdef Array grad                 # leaves only
@@ -59,6 +60,10 @@ cdef int broadcast_operand(Operand* operand, Array a, int ndim, const Py_ssize_t
 cdef int raise_readonly() except -1
 cdef void count_host_read() noexcept
 cdef long long host_reads(long long back_to=*) noexcept
+cdef unsigned long long stamp_now() noexcept
+cdef Array shape_of(Array a)
+cpdef int touch(Array a, str writer) except -1
+cdef str changed_by(Array a, unsigned long long since)
 
 
 cdef inline char* read_pointer(Array a) noexcept:

@@ -335,6 +335,65 @@ cdef long long host_reads(long long back_to=-1) noexcept:
     return mx_host_reads
 
 
+# ---- who wrote an array again ----------------------------------------------------------------------------------------
+# Arrays that autograd keeps for backward must not change.  Every call that writes to an array that exists already (not to a
+# new one) says so; each is later than the one before.
+
+cdef unsigned long long _writes = 0
+cdef list _writers = []
+cdef dict _writer_index = {}
+
+
+cdef unsigned long long stamp_now() noexcept:
+    return _writes
+
+
+cpdef int touch(Array a, str writer) except -1:
+    """Say that a call, named by `writer`, writes to an array that exists already."""
+    global _writes
+    if a.block == NULL:
+        return 0
+    found = _writer_index.get(writer)
+    if found is None:
+        _writers.append(writer)
+        found = _writer_index.setdefault(writer, _writers.index(writer))
+    _writes += 1
+    a.block.stamp, a.block.writer = _writes, found
+    return 0
+
+
+cdef str changed_by(Array a, unsigned long long since):
+    """Return who wrote to an array's memory after a moment, or None."""
+    if a.block == NULL or a.block.stamp <= since:
+        return None
+    return <str>_writers[a.block.writer]
+
+
+cdef Array _nothing = None      # one element, zero
+
+
+cdef Array shape_of(Array a):
+    """Return an array of the shape and type of another that keeps none of its memory; it reads as zeros."""
+    global _nothing
+    cdef Array b
+    cdef int i
+    if a.gpu is not None:
+        return a
+    if _nothing is None:
+        b = alloc(0, NULL, 1)
+        (<double*>b.data)[0] = 0
+        _nothing = b
+    b = new_array()
+    b.set_dims(a.ndim)
+    for i in range(a.ndim):
+        b.shape_[i], b.strides_[i] = a.shape_[i], 0
+    b.size, b.dtype, b.device_id, b.readonly_ = a.size, a.dtype, a.device_id, True
+    b.contiguous = a.size <= 1
+    b.block = block_retain(_nothing.block)
+    b.data = _nothing.data
+    return b
+
+
 def set_device(Array a, int device_id):
     """Mark a CPU array as belonging to ``cpu(device_id)``."""
     a.device_id = device_id

@@ -137,7 +137,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
         results = allocated(op, inputs, targets, out_shapes, out_types)
         if op.run_cpu is None:
             raise DeviceError(f"operator {op.name} has no CPU function; give one with @{op.name}.cpu")
-        ready = [a if op.strided or (<Array>a).contiguous else contiguous_copy(<Array>a) for a in inputs]
+        ready = dense_inputs(op, inputs)
         for k in range(len(results)):
             target = <Array>results[k]
             if targets[k] is not None and (req == REQ_ADD or req == REQ_NULL or not target.contiguous
@@ -154,6 +154,15 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     if is_recording():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
+
+
+cdef list dense_inputs(object op, object inputs):
+    """Return the inputs in an order of elements that a kernel can read."""
+    cdef Array a
+    if op.strided or all([(<Array>a).contiguous for a in inputs]):
+        return list(inputs)
+    unread = op.shape_only(len(inputs))
+    return [a if (<Array>a).contiguous or k in unread else contiguous_copy(<Array>a) for k, a in enumerate(inputs)]
 
 
 cdef list allocated(object op, object inputs, list targets, object shapes, object types):

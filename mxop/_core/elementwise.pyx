@@ -8,9 +8,9 @@ from libc.string cimport memcpy
 
 from mxop._core.array cimport (
     MAX_VALUES, Array, Node, Value, alloc, alloc_like, broadcast_operand, detached, fill_operand,
-    read_pointer, write_pointer,
+    read_pointer, shape_of, write_pointer,
 )
-from mxop._core.record cimport any_node, is_recording, link_outputs, new_node, record_general
+from mxop._core.record cimport any_node, is_recording, link_outputs, new_node, note_overwritten, record_general
 from mxop._core.transfer cimport (
     copy_into, output_list, overlaps, prepared_output, raise_devices, same_dims, same_layout,
 )
@@ -399,15 +399,12 @@ cdef int record_elementwise(ElementwiseCall call, object inputs, list outputs, c
     node = new_node(call.op, inputs, outputs)
     node.call = call
     memcpy(node.values, values, len(call.formula.params) * sizeof(Value))
-    # shapes are needed to undo broadcasting, so a broadcasting call keeps its inputs
-    if call.broadcast:
-        node.inputs = list(inputs)
-    else:
-        node.inputs = [None] * call.n_in
-        for k in call.rule.inputs:
-            node.inputs[k] = inputs[k]
+    node.inputs = [shape_of(<Array>a) for a in inputs] if call.broadcast else [None] * call.n_in
+    for k in call.rule.inputs:
+        node.inputs[k] = inputs[k]
     if call.rule.outputs or call.n_out > 1:
         node.outputs = [detached(<Array>outputs[k]) for k in range(call.n_out)]
+    note_overwritten(node, outputs)
     link_outputs(node, outputs)
     return 0
 

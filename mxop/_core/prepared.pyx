@@ -89,7 +89,9 @@ cdef Call prepare_kernel(object op, object attrs, list inputs, list outputs, lis
     run = KernelRun()
     run.op, run.params, run.inputs, run.outputs, run.reqs = op, dict(attrs), inputs, outputs, reqs
     run.ready = list(inputs)
-    run.copied = [k for k in range(len(inputs)) if not op.strided and not (<Array>inputs[k]).contiguous]
+    unread = op.shape_only(len(inputs))
+    run.copied = [k for k in range(len(inputs))
+                  if not op.strided and not (<Array>inputs[k]).contiguous and k not in unread]
     run.work = []
     for k in range(len(outputs)):
         target = <Array>outputs[k]

@@ -7,4 +7,5 @@ cdef bint set_training(bint value) noexcept nogil
 cdef bint any_node(object inputs) noexcept
 cdef Node new_node(object op, object inputs, list outputs)
 cdef int link_outputs(Node node, list outputs) except -1
+cdef int note_overwritten(Node node, list outputs) noexcept
 cdef int record_general(object op, object attrs, object inputs, list outputs) except -1

@@ -2,7 +2,7 @@
 
 May import :mod:`.array`.
 """
-from mxop._core.array cimport Array, Node, detached
+from mxop._core.array cimport Array, Node, detached, shape_of, stamp_now
 
 cdef extern from *:
     """
@@ -59,6 +59,7 @@ cdef Node new_node(object op, object inputs, list outputs):
     node.parents = [(<Array>a).node for a in inputs]
     node.parent_outputs = [(<Array>a).output for a in inputs]
     node.n_outputs = len(outputs)
+    node.stamp = stamp_now()
     return node
 
 
@@ -78,14 +79,34 @@ cdef int link_outputs(Node node, list outputs) except -1:
     return 0
 
 
+cdef int note_overwritten(Node node, list outputs) noexcept:
+    """See to it that a call which wrote over an input that its gradient reads is found out."""
+    cdef Array a, b
+    for a in node.inputs:
+        if a is not None and a.block != NULL:
+            for b in outputs:
+                if b is not None and b.block == a.block:
+                    node.stamp = 0
+    return 0
+
+
 cdef int record_general(object op, object attrs, object inputs, list outputs) except -1:
-    """Record a reduction, kernel or composite with a rule."""
+    """Record a reduction, kernel or composite with a rule; of what the rule does not read, the shape is kept."""
     cdef Node node
+    cdef Array a
+    cdef int k
     if not any_node(inputs):
         return 0
+    found = op.rule_reads(attrs, len(inputs), len(outputs))
     node = new_node(op, inputs, outputs)
     node.call = attrs
-    node.inputs = list(inputs)
-    node.outputs = [detached(<Array>a) for a in outputs]
+    if found is None:
+        node.inputs = list(inputs)
+        node.outputs = [detached(<Array>a) for a in outputs]
+    else:
+        node.inputs = [inputs[k] if k in found[0] else shape_of(<Array>inputs[k]) for k in range(len(inputs))]
+        node.outputs = [detached(<Array>outputs[k]) if k in found[1] else shape_of(<Array>outputs[k])
+                        for k in range(len(outputs))]
+    note_overwritten(node, outputs)
     link_outputs(node, outputs)
     return 0

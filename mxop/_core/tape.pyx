@@ -5,7 +5,7 @@ of its outputs have been added up.  Elementwise calls run their backward program
 its rule.  With ``create_graph`` the gradient's own calls are recorded, which gives every higher order.
 May import :mod:`.array`, :mod:`.dispatch`.
 """
-from mxop._core.array cimport Array, Node, alloc_like, detached, host_reads, write_pointer
+from mxop._core.array cimport Array, Node, alloc_like, changed_by, detached, host_reads, touch, write_pointer
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
@@ -15,7 +15,7 @@ from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 from mxop import dtypes
 from mxop._core.record import make_node
 from mxop.errors import MXNetError, OpTypeError, OpValueError
-from mxop.opdef import registry
+from mxop.opdef import External, registry
 
 cdef unsigned long long _visit = 0
 cdef OpFunction _add = None, _unbroadcast = None, _ones_like = None, _zeros_like = None
@@ -176,6 +176,19 @@ cdef Array reattached(Node node, int k):
     return a
 
 
+cdef int check_unchanged(Node node, int k, Array kept, bint is_output) except -1:
+    """Raise when somebody wrote to an array after it was kept for this node's gradient."""
+    cdef str writer = changed_by(kept, node.stamp)
+    if writer is None:
+        return 0
+    attrs = filled_attrs(<ElementwiseCall>node.call, node.values) if isinstance(node.call, ElementwiseCall) else node.call
+    n = len(node.parents)
+    what = (f"its output {node.op.output_names(attrs, n)[k]!r}" if is_output else
+            f"its argument {node.op.input_names(attrs, n)[k]!r}")
+    raise MXNetError(f"cannot differentiate operator {node.op.name}: {what} was changed after it was recorded, by "
+                     f"{writer}; change it after backward(), or let the operator have a copy")
+
+
 cdef int back_elementwise(Node node, bint create) except -1:
     """Run the backward program of an elementwise call."""
     cdef ElementwiseCall call = <ElementwiseCall>node.call
@@ -197,8 +210,10 @@ cdef int back_elementwise(Node node, bint create) except -1:
             pending[k] = call_one(_zeros_like, reattached(node, k))
         operands.append(pending[k])
     for k in plan.inputs:
+        check_unchanged(node, k, <Array>node.inputs[k], False)
         operands.append(node.inputs[k])
     for k in plan.outputs:
+        check_unchanged(node, k, <Array>node.outputs[k], True)
         operands.append(reattached(node, k) if create else node.outputs[k])
     found = run_elementwise(plan.call, operands, node.values, None, REQ_WRITE)
     for i in range(len(plan.wanted)):
@@ -241,10 +256,19 @@ cdef list rule_of(Node node, bint create):
         heads.append(node.pending[k])
     if node.user is not None:
         return node.user._backward(heads)
-    outputs = [reattached(node, k) for k in range(node.n_outputs)]
     call = node.call
     if isinstance(call, ElementwiseCall):
         call = filled_attrs(<ElementwiseCall>node.call, node.values)
+    if isinstance(node.op, External):
+        _, read_inputs, read_outputs = node.op.backward_reads(call, len(inputs))
+    else:
+        reads = node.op.rule_reads(call, len(inputs), node.n_outputs)
+        read_inputs, read_outputs = reads if reads is not None else (range(len(inputs)), range(node.n_outputs))
+    for k in read_inputs:
+        check_unchanged(node, k, <Array>inputs[k], False)
+    for k in read_outputs:
+        check_unchanged(node, k, <Array>node.outputs[k], True)
+    outputs = [reattached(node, k) for k in range(node.n_outputs)]
     return node.op.grad(_F, call, heads, inputs, outputs, [p is not None for p in node.parents])
 
 
@@ -301,6 +325,7 @@ cdef int store(Node leaf, Array g) except -1:
         if leaf.grad_req == REQ_ADD:
             return 0
         g = call_one(_zeros_like, leaf.grad)
+    touch(leaf.grad, "backward()")
     copy_into(g, leaf.grad, leaf.grad_req)
     return 0
 

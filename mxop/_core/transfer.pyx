@@ -4,7 +4,7 @@
 """
 from libc.string cimport memcpy
 
-from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
+from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, touch, write_pointer
 from mxop._core.record cimport is_recording
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program, itemsize_of
 
@@ -75,6 +75,7 @@ cdef Array prepared_output(object op, object out, object shape, int dtype):
     if is_recording() and a.node is not None:
         raise MXNetError(f"operator {op.name}: writing into an array that autograd has recorded (inplace operations, out=, "
                          "x[:]=) is not supported inside autograd.record(); use a new array, or write outside the scope")
+    touch(a, op.name)
     return a
 
 

@@ -7,6 +7,8 @@ cdef struct Block:
     Block* next             # in the free list
     PyObject* owner         # keeps wrapped memory alive
     char* data
+    unsigned long long stamp    # when an array over it was last written again: see mxop/_core/array.pyx
+    int writer                  # by which call
 
 cdef Block* block_new(Py_ssize_t nbytes) except NULL
 cdef Block* block_wrap(char* data, Py_ssize_t nbytes, object owner) except NULL

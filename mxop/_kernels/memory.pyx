@@ -104,6 +104,7 @@ cdef Block* block_new(Py_ssize_t nbytes) except NULL:
                               f"({_in_use} bytes of arrays are in use)")
     block.refs = 1
     block.next = NULL
+    block.stamp, block.writer = 0, 0
     mx_unpoison(block.data, nbytes)
     mx_poison(block.data + nbytes, rounded - nbytes)
     _in_use += rounded
@@ -144,6 +145,7 @@ cdef Block* block_wrap(char* data, Py_ssize_t nbytes, object owner) except NULL:
         raise MemoryError()
     Py_INCREF(owner)
     block.refs = 1
+    block.stamp, block.writer = 0, 0
     block.nbytes = nbytes
     block.size_class = -1
     block.next = NULL

@@ -28,6 +28,7 @@ from .rewrite import rewrite
 from .schedule import Arena, allocate, build
 
 REQS = {"null": NULL, "write": WRITE, "add": ADD}
+WRITER = "an executor"  # as autograd's messages call it
 
 
 class Executor:
@@ -203,6 +204,8 @@ class Executor:
                 self._prepare_inference()
             self._run(self._infer, is_train)
         self._last_run = "train" if is_train else "infer"
+        for array in (*self._outputs, *self.aux_arrays):
+            core.touch(array, WRITER)
         return list(self._outputs)
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
@@ -227,6 +230,9 @@ class Executor:
             self._monitor.backward()
         else:
             self._run(self._backward, is_train)
+        for array in self.grad_arrays:
+            if array is not None:
+                core.touch(array, WRITER)
 
     @staticmethod
     def _run(schedule: Any, is_train: bool) -> None:
@@ -383,6 +389,7 @@ def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
             raise OpValueError(f"Shape not match! {what}, need: {target.shape}, received: {value.shape}")
         checked.append((target, value))
     for target, value in checked:
+        core.touch(target, WRITER)
         if isinstance(value, core.NDArray):
             if value is not target:
                 core.copy(value, target)

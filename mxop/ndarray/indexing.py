@@ -274,6 +274,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
         if isinstance(value, NDArray) and tape.tracked(value):
             _recorded_assign(x, items, value)
             return
+    core.touch(x, "an assignment x[...] = value")
     if not _basic(items):
         _assign_advanced(x, items, value)
         return

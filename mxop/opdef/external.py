@@ -170,6 +170,10 @@ class External(Operator):
         n_outputs = self.num_outputs(attrs, n_inputs)
         return tuple(range(n_outputs)), tuple(range(n_inputs)), tuple(range(n_outputs))
 
+    def rule_reads(self, attrs: Attrs, n_inputs: int, n_outputs: int) -> None:
+        """Everything is kept: what ``run_backward`` is handed it may look at."""
+        return None
+
     def differentiable_again(self, attrs: Attrs) -> bool:
         """Tell whether ``run_backward`` may be recorded by autograd: it is written with operators."""
         return True

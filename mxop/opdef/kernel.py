@@ -59,6 +59,9 @@ class Kernel(Operator):
         self._infer: Callable | None = None
         self._dtype: Callable | None = None
 
+    def shape_only(self, n: int) -> tuple[int, ...]:
+        return tuple(range(1, n)) if self.make_view is not None else super().shape_only(n)
+
     # ---- decorators -------------------------------------------------------------------------------------------------------
     def shape(self, rule: Callable) -> Callable:
         """Decorate ``rule(*input_shapes, **params) -> shape`` (a list of shapes for several outputs)."""

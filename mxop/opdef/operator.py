@@ -1,6 +1,6 @@
 """What an operator is: the base of the four kinds, with everything that follows from its function's signature.
 
-Imports :mod:`.params`, :mod:`.infer`, :mod:`.registry`.
+Imports :mod:`.above`, :mod:`.params`, :mod:`.infer`, :mod:`.registry`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,13 @@ from typing import Any
 from .. import dtypes
 from ..errors import MXNetError, OpTypeError
 from . import infer
+from .above import ask
 from .params import Attrs, Param, Spec
 
 _VARARGS = 0x04
+MOST_RULES = 256  # whose reads are kept for one operator
+
+RuleReads = tuple[frozenset[int], frozenset[int]]
 
 
 def carrier(values: Iterable[Any]) -> Any:
@@ -68,6 +72,7 @@ class Operator:
         num_args_param: str | None = None,
         inplace: Sequence[tuple[int, int]] = (),
         is_backward: bool = False,
+        shape_only: Sequence[int] | slice = (),
         module: str | None = None,
     ):
         self.function: Any = function  # None for an operator that is no function of ours
@@ -85,6 +90,8 @@ class Operator:
         self.num_args_param = num_args_param
         self.inplace = tuple(inplace)
         self.is_backward = is_backward
+        self._shape_only = shape_only
+        self._rule_reads: dict[tuple, RuleReads | None] = {}
         self.record: Any = None  # how to test it, where not in mxop.records
         self._extra_params = tuple(extra_params)
         self._num_outputs = num_outputs
@@ -139,6 +146,10 @@ class Operator:
         n = self.num_outputs(attrs, n_inputs)
         return ("output",) if n == 1 else tuple(f"output{i}" for i in range(n))
 
+    def shape_only(self, n: int) -> tuple[int, ...]:
+        """Return which of `n` inputs nothing is read of but shape and type."""
+        return tuple(range(n)[self._shape_only]) if isinstance(self._shape_only, slice) else tuple(self._shape_only)
+
     def check_arity(self, attrs: Attrs, n: int) -> None:
         """Raise unless `n` inputs fit."""
         if self.variadic:
@@ -192,6 +203,18 @@ class Operator:
         if self._gradient is None:
             return None
         return list(self._gradient(F, heads, inputs, outputs, **attrs))
+
+    def rule_reads(self, attrs: Attrs, n_inputs: int, n_outputs: int) -> RuleReads | None:
+        """Return the inputs and the outputs whose elements the gradient rule reads; None when that is not known.
+
+        It is found by applying the rule to placeholders; a rule that looks at its arrays cannot be.
+        """
+        key = (attrs, n_inputs, n_outputs)
+        if key not in self._rule_reads:
+            if len(self._rule_reads) >= MOST_RULES:
+                return None  # parameters that are always new: looking each time would cost more than it saves
+            self._rule_reads[key] = ask("rule_reads")(self, attrs, n_inputs, n_outputs)
+        return self._rule_reads[key]
 
     @property
     def differentiable(self) -> bool:

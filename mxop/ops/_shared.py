@@ -78,6 +78,7 @@ def on_both(op):
 
             run(np, [np.asarray(a) for a in inputs], [np.asarray(a) for a in outputs], **params)
 
+        op.strided = True
         op.cpu(run_cpu)
         op.gpu(run)
         return run

@@ -143,7 +143,7 @@ def _(data, *arrays, key):
     return indexed_shape("_getitem", data, read(key), arrays)
 
 
-@kernel(name="_getitem_grad")
+@kernel(name="_getitem_grad", shape_only=(1,))
 def getitem_grad(*data, key: str):
     """Add the elements of the first input up at their places in zeros like the second: the gradient of ``_getitem``.
 

@@ -81,7 +81,7 @@ def _(F, heads, inputs, outputs, *, num_args, dim):
     return _listed(F._concat_grad(heads[0], *inputs, parts=len(inputs), dim=dim))
 
 
-@kernel(name="_concat_grad", num_outputs=lambda *, parts, dim: parts)
+@kernel(name="_concat_grad", num_outputs=lambda *, parts, dim: parts, shape_only=slice(1, None))
 def concat_grad(*data, parts: int, dim: int = 1):
     """Split the first input into parts of the shapes of the others: the gradient of ``Concat``."""
 
@@ -322,7 +322,7 @@ def _(F, heads, inputs, outputs, *, reps):
     return [F._tile_grad(heads[0], inputs[0], reps=reps)]
 
 
-@kernel(name="_tile_grad")
+@kernel(name="_tile_grad", shape_only=(1,))
 def tile_grad(head, like, *, reps: Shape):
     """Sum the repetitions of ``tile``: its gradient."""
 
@@ -389,7 +389,7 @@ def _(F, heads, inputs, outputs, *, repeats, axis):
     return [F._repeat_grad(heads[0], inputs[0], repeats=repeats, axis=axis)]
 
 
-@kernel(name="_repeat_grad")
+@kernel(name="_repeat_grad", shape_only=(1,))
 def repeat_grad(head, like, *, repeats: int, axis: int | None = None):
     """Sum the repetitions of ``repeat``: its gradient."""
 

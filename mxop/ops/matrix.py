@@ -136,7 +136,7 @@ def _(F, heads, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
     ]
 
 
-@kernel(name="_dot_grad")
+@kernel(name="_dot_grad", shape_only=(2,))
 def dot_grad(head, other, like, *, side: Literal["lhs", "rhs"], transpose_a: bool = False, transpose_b: bool = False):
     """Gradient of ``dot`` with respect to one side, of the shape of `like`: a product of `head` and the other side."""
 

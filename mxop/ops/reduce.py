@@ -443,7 +443,7 @@ def _(F, heads, inputs, outputs, *, axis, exclude):
     return [F.reshape_like(heads[0], inputs[0]), None]
 
 
-@kernel(name="_reduce_like")
+@kernel(name="_reduce_like", shape_only=(1,))
 def reduce_like(data, like, *, axis: Shape | None = None, exclude: bool = False):
     """Sum along axes into the shape and type of `like`."""
 
@@ -485,7 +485,7 @@ def _(F, heads, inputs, outputs, *, axis, exclude):
     return [F._broadcast_reduced(g, inputs[0], axis=axis, keepdims=True, exclude=exclude), None]
 
 
-@kernel(name="_divide_by_count")
+@kernel(name="_divide_by_count", shape_only=(1,))
 def divide_by_count(data, like, *, axis: Shape | None = None, exclude: bool = False):
     """Divide by the number of elements of `like` that its reduction combines into one."""
 
@@ -515,7 +515,7 @@ def _(F, heads, inputs, outputs, **params):
 
 
 # ---- the way back from broadcasting ---------------------------------------------------------------------------------
-@kernel(name="_unbroadcast")
+@kernel(name="_unbroadcast", shape_only=(1,))
 def unbroadcast(data, like):
     """Sum to the shape of `like`, which was broadcast to that of `data`: the gradient of broadcasting."""
 

@@ -544,7 +544,7 @@ def _(F, heads, inputs, outputs):
     return [heads[0], None]
 
 
-@kernel(aliases=("_npx_shape_array",))
+@kernel(aliases=("_npx_shape_array",), shape_only=(0,))
 def shape_array(data):
     """Shape of the data, as int64.
 
@@ -553,7 +553,7 @@ def shape_array(data):
     """
 
 
-@kernel
+@kernel(shape_only=(0,))
 def size_array(data):
     """Number of elements of the data, as int64.
 

@@ -132,7 +132,7 @@ def slice_(data, *, begin: Shape, end: Shape, step: Shape = ()):
     """
 
 
-@kernel(name="_slice_grad")
+@kernel(name="_slice_grad", shape_only=(1,))
 def slice_grad(head, like, *, begin: Shape, end: Shape, step: Shape = ()):
     """Put `head` into that slice of zeros of the shape of `like`: the gradient of ``slice``."""
 
@@ -149,7 +149,7 @@ def slice_axis(data, *, axis: int, begin: int, end: int | None):
     """
 
 
-@kernel(name="_slice_axis_grad")
+@kernel(name="_slice_axis_grad", shape_only=(1,))
 def slice_axis_grad(head, like, *, axis: int, begin: int, end: int | None):
     """Put `head` into that part of zeros of the shape of `like`: the gradient of ``slice_axis``."""
 
@@ -166,7 +166,7 @@ def slice_like(data, shape_like, *, axes: Shape = ()):
     """
 
 
-@kernel(name="_slice_like_grad")
+@kernel(name="_slice_like_grad", shape_only=(1,))
 def slice_like_grad(head, like, *, axes: Shape = ()):
     """Put `head` into the leading part of zeros of the shape of `like`: the gradient of ``slice_like``."""
 

@@ -1,25 +1,16 @@
 """Dead nodes: what is computed for its shape alone is not computed.
 
-Imports :mod:`.base` and :mod:`mxop.opdef`.
+Imports :mod:`.base` and :mod:`mxop.graph.reads`.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from ...formula import Expr, leaves
-from ...opdef import Elementwise, Kernel
 from ..infer import Known
 from ..ir import Entry, Graph, Node
+from ..reads import unread_inputs
 from ..rewrite import rewrite
 from ..traits import is_pure
 from .base import Pass
-
-#: Of kernels that are no views: inputs that are never read, only their shape and type.
-_SHAPE_ONLY = {
-    "_unbroadcast": (1,), "_reduce_like": (1,), "_divide_by_count": (1,), "_dot_grad": (2,), "shape_array": (0,),
-    "size_array": (0,),
-}  # fmt: skip
 
 
 class DeadNodes(Pass):
@@ -54,21 +45,3 @@ class DeadNodes(Pass):
             return [(new, k) for k in range(new.n_outputs)]
 
         return rewrite(graph, replace, known)[0]
-
-
-def unread_inputs(node: Node) -> tuple[int, ...]:
-    """Return the positions of inputs of which an operator looks at nothing but shape and type."""
-    op = node.op
-    if isinstance(op, Kernel):
-        if op.make_view is not None:
-            return tuple(range(1, len(node.inputs)))
-        return _SHAPE_ONLY.get(op.name, ()) if op.module.startswith("mxop.") else ()
-    if isinstance(op, Elementwise):
-        return _unmentioned(op.formula(node.attrs, len(node.inputs)).roots, len(node.inputs))
-    return ()
-
-
-@lru_cache(4096)
-def _unmentioned(roots: tuple[Expr, ...], n_inputs: int) -> tuple[int, ...]:
-    used = {leaf.label for leaf in leaves(roots) if leaf.kind == "input"}
-    return tuple(i for i in range(n_inputs) if i not in used)

@@ -1,0 +1,58 @@
+"""What operators read: which inputs a node looks into, and which arrays a gradient rule needs again.
+
+Imports :mod:`.ir`, :mod:`.builder`, :mod:`.expand` and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ..errors import MXNetError
+from ..formula import Expr, leaves
+from ..opdef import Attrs, Elementwise, Operator
+from ..opdef.operator import RuleReads
+from .builder import Builder, Value
+from .expand import expand
+from .ir import Graph, Node, variable
+
+
+def unread_inputs(node: Node) -> tuple[int, ...]:
+    """Return the positions of inputs of which an operator looks at nothing but shape and type."""
+    op = node.op
+    if isinstance(op, Elementwise):
+        return _unmentioned(op.formula(node.attrs, len(node.inputs)).roots, len(node.inputs))
+    return op.shape_only(len(node.inputs)) if op is not None else ()
+
+
+@lru_cache(4096)
+def _unmentioned(roots: tuple[Expr, ...], n_inputs: int) -> tuple[int, ...]:
+    used = {leaf.label for leaf in leaves(roots) if leaf.kind == "input"}
+    return tuple(i for i in range(n_inputs) if i not in used)
+
+
+def rule_reads(op: Operator, attrs: Attrs, n_inputs: int, n_outputs: int) -> RuleReads | None:
+    """Return the inputs and outputs of a call whose elements the gradient rule reads; None where it cannot be told.
+
+    The rule is applied to variables: what it calls is then seen, and what of that looks into the variables.
+    """
+    heads = [variable(f"head{k}") for k in range(n_outputs)]
+    inputs = [variable(f"input{k}") for k in range(n_inputs)]
+    outputs = [variable(f"output{k}") for k in range(n_outputs)]
+    F = Builder()
+
+    def values(nodes: list[Node]) -> list[Value]:
+        return [F.value((n, 0)) for n in nodes]
+
+    try:
+        grads = op.grad(F, attrs, values(heads), values(inputs), values(outputs), [True] * n_inputs)
+        graph, _ = expand(Graph([g.entry for g in grads or () if g is not None]))
+    except (MXNetError, AttributeError, TypeError, ValueError, IndexError):  # it looks at its arrays, or fails: later
+        return None
+    read = {source for source, _ in graph.outputs}  # a gradient may be an array itself
+    for node in graph.nodes:
+        unread = unread_inputs(node) if node.inputs else ()
+        read.update(source for i, (source, _) in enumerate(node.inputs) if i not in unread)
+    return (
+        frozenset(i for i, n in enumerate(inputs) if n in read),
+        frozenset(i for i, n in enumerate(outputs) if n in read),
+    )
