@@ -16,7 +16,7 @@ cdef class Node:
     cdef list parent_outputs        # which output of the parent each input was
     cdef list inputs                # arrays kept for backward, None where not needed
     cdef list outputs               # detached arrays kept for backward, None where not needed
-    cdef list output_specs          # (shape, dtype, device) of each output, for missing head gradients
+    cdef object reads               # what the operator's rule reads: see Operator.rule_reads
     cdef int n_outputs
     cdef unsigned long long serial  # creation order: a topological order
     cdef unsigned long long stamp   # what is kept was last written before this, or somebody changed it

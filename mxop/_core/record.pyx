@@ -99,7 +99,7 @@ cdef int record_general(object op, object attrs, object inputs, list outputs) ex
         return 0
     found = op.rule_reads(attrs, len(inputs), len(outputs))
     node = new_node(op, inputs, outputs)
-    node.call = attrs
+    node.call, node.reads = attrs, found
     if found is None:
         node.inputs = list(inputs)
         node.outputs = [detached(<Array>a) for a in outputs]

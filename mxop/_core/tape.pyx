@@ -262,8 +262,7 @@ cdef list rule_of(Node node, bint create):
     if isinstance(node.op, External):
         _, read_inputs, read_outputs = node.op.backward_reads(call, len(inputs))
     else:
-        reads = node.op.rule_reads(call, len(inputs), node.n_outputs)
-        read_inputs, read_outputs = reads if reads is not None else (range(len(inputs)), range(node.n_outputs))
+        read_inputs, read_outputs = node.reads or (range(len(inputs)), range(node.n_outputs))
     for k in read_inputs:
         check_unchanged(node, k, <Array>inputs[k], False)
     for k in read_outputs:
