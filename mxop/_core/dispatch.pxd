@@ -14,7 +14,8 @@ cdef class OpFunction:
     cdef dict parsed                # keyword arguments -> Attrs
     cdef ShortWay short             # None where there is none, or `searched` is not set
     cdef int n_in, kind
-    cdef bint searched, fixed_inputs
+    cdef bint searched, fixed_inputs, writes
+    cdef int has_mode               # whether its function asks if the call trains; -1: not looked at yet
     cdef bint shadowed(self, dict kwargs)
     cdef dict __dict__
     cdef ShortWay short_way(self)

@@ -13,15 +13,15 @@ from mxop._core.array cimport (
 from mxop._core.elementwise cimport (
     ElementwiseCall, call_for, run_elementwise, run_items, set_value,
 )
-from mxop._core.external cimport execute_external
+from mxop._core.external cimport deliver_states, execute_external
 from mxop._core.native cimport NativeOp
-from mxop._core.record cimport is_recording, record_general, set_recording
+from mxop._core.record cimport is_recording, is_training, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, overlaps, prepared_output
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop._core import elementwise as _elementwise, reductions as _reductions
-from mxop.errors import DeviceError, OpTypeError
+from mxop.errors import DeviceError, MXNetError, OpTypeError
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.binding import bind_open
 from mxop.opdef.operator import carrier
@@ -148,6 +148,8 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
         reads = host_reads()
         op.run_cpu(ready, work, **attrs)
         host_reads(reads)
+        if op.aux:
+            deliver_states(op, attrs, ready, inputs)
         for k in range(len(results)):
             if work[k] is not results[k]:
                 copy_into(<Array>work[k], <Array>results[k], req)
@@ -203,8 +205,8 @@ cdef object run_external(object op, object attrs, object inputs, object out, int
 
 
 cdef object visible(object op, object attrs, int n_inputs, list results):
-    """Return what a call returns: one array, or the list of visible outputs."""
-    cdef int n = op.num_visible_outputs(attrs, n_inputs)
+    """Return what a call returns: one array, or the list of visible outputs (with states: all of them)."""
+    cdef int n = len(results) if op.writes else op.num_visible_outputs(attrs, n_inputs)
     return results[0] if n == 1 else results[:n]
 
 
@@ -257,6 +259,48 @@ cdef object invoke_with(object op, object inputs, object attrs, object out, int 
 
 cdef object invoke_checked(OpFunction f, object inputs, object attrs, object out, int req):
     """Run a call whose number of inputs is right."""
+    if f.has_mode < 0:
+        f.has_mode = f.op.spec.has_mode
+    if f.has_mode and is_training():
+        attrs = attrs.training(True)
+    if f.writes:
+        return run_writing(f, inputs, attrs, out, req)
+    return run_kind(f, inputs, attrs, out, req)
+
+
+cdef object run_writing(OpFunction f, object inputs, object attrs, object out, int req):
+    """Run an operator with states: their new values, its last outputs, go where the states lie."""
+    cdef int n = f.op.num_visible_outputs(attrs, len(inputs)), k
+    cdef list targets = output_list(f.op, out, n), results
+    cdef tuple written = f.op.written_inputs(attrs, len(inputs))
+    cdef Array state
+    for k, _ in written:
+        if is_recording() and (<Array?>inputs[k]).node is not None:
+            raise MXNetError(f"operator {f.op.name} writes its input {f.op.input_names(attrs, len(inputs))[k]!r}, which is a "
+                             "variable that autograd has recorded; a state is an array without attach_grad()")
+    if req == REQ_WRITE:
+        targets += [None] * (f.op.num_outputs(attrs, len(inputs)) - n)
+        for k, at in written:
+            targets[at] = inputs[k]
+        results = list(run_kind(f, inputs, attrs, targets, req))
+    else:  # only what is returned is added
+        results = list(run_kind(f, inputs, attrs, None, REQ_WRITE))
+        for k in range(n):
+            if targets[k] is not None:
+                prepared_output(f.op, targets[k], (<Array>results[k]).shape_tuple(), (<Array>results[k]).dtype)
+                copy_into(<Array>results[k], <Array>targets[k], req)
+                results[k] = targets[k]
+        for k, at in written:
+            copy_into(<Array>results[at], prepared_output(f.op, inputs[k], (<Array>results[at]).shape_tuple(),
+                                                          (<Array>results[at]).dtype), REQ_WRITE)
+    for k, _ in written:
+        state = <Array>inputs[k]
+        state.node = None  # a state has no history
+    return results[0] if n == 1 else results[:n]
+
+
+cdef object run_kind(OpFunction f, object inputs, object attrs, object out, int req):
+    """Run an operator as its kind is run, into all of its outputs."""
     cdef ElementwiseCall call
     cdef Value values[MAX_VALUES]
     if f.kind == ELEMENTWISE:
@@ -310,7 +354,7 @@ cdef ShortWay find_short_way(OpFunction f):
     """Return the short way of an operator whose parameters may all be left out or given as numbers; None for others."""
     cdef ShortWay found = ShortWay()
     cdef int slot
-    if f.kind != ELEMENTWISE or f.n_in < 1 or f.op._active_inputs is not None:
+    if f.kind != ELEMENTWISE or f.n_in < 1 or f.op._active_inputs is not None or f.writes or f.op.spec.has_mode:
         return None
     params = f.op.spec.params
     if any([p.required and not p.numeric for p in params]):
@@ -342,6 +386,7 @@ cdef class OpFunction:
     def __init__(self, op):
         self.op = op
         self.parsed, self.searched, self.short = {}, False, None
+        self.writes, self.has_mode = bool(op.writes), -1
         self.kind = (ELEMENTWISE if isinstance(op, Elementwise) else REDUCTION if isinstance(op, Reduction)
                      else KERNEL if isinstance(op, Kernel) else EXTERNAL if isinstance(op, External) else COMPOSITE)
         self.n_in = -1 if op.variadic else len(op.arguments)

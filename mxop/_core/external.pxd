@@ -1,4 +1,5 @@
 from mxop._core.array cimport Array
 
 cdef int execute_external(object op, object attrs, list inputs, list outputs, list reqs) except -1
+cdef int deliver_states(object op, object attrs, list ready, object inputs) except -1
 cdef Array fresh_like(Array a, bint zeros)

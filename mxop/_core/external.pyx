@@ -4,7 +4,7 @@ May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`.
 """
 from libc.string cimport memset
 
-from mxop._core.array cimport Array, alloc_like, detached, write_pointer
+from mxop._core.array cimport Array, alloc_like, detached, touch, write_pointer
 from mxop._core.record cimport is_training, set_recording
 from mxop._core.transfer cimport contiguous_copy, copy_into, overlaps
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, itemsize_of
@@ -55,10 +55,18 @@ cdef int execute_external(object op, object attrs, list inputs, list outputs, li
     for k in range(len(outputs)):
         if work[k] is not outputs[k]:
             copy_into(<Array>work[k], <Array>outputs[k], reqs[k])
-    states = states_of(op, attrs, len(inputs)) if op.contiguous else []
-    for k in states:
-        if not (<Array>inputs[k]).contiguous:
-            copy_into(<Array>ready[k], <Array>inputs[k], REQ_WRITE)
+    deliver_states(op, attrs, ready, inputs)
+    return 0
+
+
+cdef int deliver_states(object op, object attrs, list ready, object inputs) except -1:
+    """Say that a call wrote its states, and copy those that it was handed copies of."""
+    cdef Array state, copied
+    for k in states_of(op, attrs, len(inputs)):
+        state, copied = <Array>inputs[k], <Array>ready[k]
+        touch(state, op.name)
+        if copied.data != state.data or copied.gpu is not state.gpu:
+            copy_into(copied, state, REQ_WRITE)
     return 0
 
 

@@ -4,7 +4,7 @@ May import :mod:`.array`, :mod:`.reductions`, :mod:`.transfer`, :mod:`mxop.opdef
 """
 from mxop._core.array cimport Array, fill_operand, view_of, write_pointer
 from mxop._core.call cimport Call
-from mxop._core.external cimport fresh_like
+from mxop._core.external cimport deliver_states, fresh_like
 from mxop._core.record cimport set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.transfer cimport contiguous_copy, copy_into, copy_program, overlaps
@@ -28,7 +28,7 @@ cdef class ViewRun(Call):
 cdef class KernelRun(Call):
     """A kernel's CPU function on fixed arrays; what it cannot read or write itself is copied."""
 
-    cdef object op
+    cdef object op, attrs
     cdef dict params
     cdef list inputs, outputs, reqs, ready, work, copied
 
@@ -39,6 +39,8 @@ cdef class KernelRun(Call):
             for k in self.copied:
                 self.ready[k] = contiguous_copy(<Array>self.inputs[k])
             self.op.run_cpu(self.ready, self.work, **self.params)
+            if self.op.aux:
+                deliver_states(self.op, self.attrs, self.ready, self.inputs)
             for k in range(len(self.outputs)):
                 if self.work[k] is not self.outputs[k]:
                     copy_into(<Array>self.work[k], <Array>self.outputs[k], self.reqs[k])
@@ -87,7 +89,7 @@ cdef Call prepare_kernel(object op, object attrs, list inputs, list outputs, lis
     if op.run_cpu is None:
         return None
     run = KernelRun()
-    run.op, run.params, run.inputs, run.outputs, run.reqs = op, dict(attrs), inputs, outputs, reqs
+    run.op, run.attrs, run.params, run.inputs, run.outputs, run.reqs = op, attrs, dict(attrs), inputs, outputs, reqs
     run.ready = list(inputs)
     unread = op.shape_only(len(inputs))
     run.copied = [k for k in range(len(inputs))

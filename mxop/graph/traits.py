@@ -19,7 +19,7 @@ def is_pure(node: Node) -> bool:
     user fixed.
     """
     op = node.op
-    return op is not None and not (op.stateful or op.aux or node.control)
+    return op is not None and not (op.stateful or op.aux or op.writes or node.control)
 
 
 def states_of(graph: Graph) -> set[Node]:

@@ -16,7 +16,7 @@ from ..errors import OpTypeError, OpValueError
 from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, param, walk
 from . import infer, registry
 from .operator import Operator
-from .params import Attrs, Scalar, Spec
+from .params import IS_TRAIN, Attrs, Scalar, Spec
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,8 @@ class Elementwise(Operator):
     def _path(self, attrs: Attrs, n_inputs: int) -> tuple[tuple, list[str]]:
         """Return the key of a call's formula, and which numbers are part of it."""
         key: tuple = (n_inputs, *[attrs.values_[i] for i in self._static])
+        if self.spec.has_mode:
+            key = (*key, attrs[IS_TRAIN])
         by_value: list[str] = []
         while (asked := self._asked.get(key)) is not None:
             by_value.append(asked)
@@ -133,12 +135,14 @@ class Elementwise(Operator):
     def _trace(self, attrs: Attrs, n_inputs: int, by_value: Sequence[str] = ()) -> Formula:
         inputs = [input_(i) for i in range(n_inputs)]
         values, names = {}, []
-        for p, value in zip(self.spec.params, attrs.values_, strict=True):
+        for p in self.spec.params:
             if p.numeric and p.name not in by_value:
                 values[p.name] = param(p.name, real=p.kind is not Scalar)
                 names.append(p.name)
             else:
-                values[p.name] = value
+                values[p.name] = attrs[p.name]
+        if self.spec.has_mode:
+            values[IS_TRAIN] = attrs[IS_TRAIN]
         try:
             result = self.function(*inputs, **values)
         except (NeedsValue, OpTypeError, OpValueError):
@@ -261,7 +265,7 @@ class BackwardOperator(Elementwise):
             Param(self._own_names[0], tuple, (), False, (), None, "Shape(tuple)", _parse_shape),
             Param(self._own_names[1], int, 1, False, (), None, "int", _parse_int),
         )
-        return Spec(self.name, forward.params + extra)
+        return Spec(self.name, forward.params + extra, forward.in_attrs + self._own_names)
 
     def attrs_for(self, attrs: Attrs, wanted: tuple[int, ...], forward_inputs: int) -> Attrs:
         """Return the parameters of the call that computes the gradients of the `wanted` inputs."""
@@ -278,7 +282,7 @@ class BackwardOperator(Elementwise):
         n = self._own_values(attrs)[1]
         found = self._rules.get(self.forward.static_key(attrs, n))  # the forward operator's parameters come first
         if found is None:
-            names = self.forward.spec.names
+            names = self.forward.spec.in_attrs
             inner = Attrs(names, attrs.values_[: len(names)])
             found = self.forward.formula(inner, n), self.forward.backward_formula(inner, n)
             if len(self._rules) >= MOST_FORMULAS:
@@ -288,7 +292,7 @@ class BackwardOperator(Elementwise):
 
     def _own_values(self, attrs: Attrs) -> tuple[tuple[int, ...], int]:
         """Return which gradients are wanted, and the forward operator's number of inputs."""
-        at = len(self.forward.spec.names)  # what follows may be parameters of derivatives of this one
+        at = len(self.forward.spec.in_attrs)  # what follows may be parameters of derivatives of this one
         return attrs.values_[at], attrs.values_[at + 1]
 
     def _trace(self, attrs: Attrs, n_inputs: int, by_value: Sequence[str] = ()) -> Formula:

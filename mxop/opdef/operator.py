@@ -5,7 +5,8 @@ Imports :mod:`.above`, :mod:`.params`, :mod:`.infer`, :mod:`.registry`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -45,8 +46,13 @@ class Operator:
         Whether it takes any number of inputs.
     num_args_param : str or None
         The parameter that holds that number in MXNet's JSON (``num_args``).
+    writes : dict of str to int
+        Inputs that are states, and the output that is each one's new value: the operator itself is a pure function, and
+        whoever runs it delivers.  These outputs are the last ones, and no call returns them.
+    random : bool
+        Whether equal calls give different results.
     aux : tuple of str
-        Inputs that are auxiliary states, written by the operator; see :meth:`aux_names`.
+        Of operators from outside: inputs that they write themselves; see :meth:`aux_names`.
     is_backward : bool
         ``TIsBackward``.
     """
@@ -68,6 +74,8 @@ class Operator:
         num_outputs: int | Callable[..., int] = 1,
         visible_outputs: int | Callable[..., int] | None = None,
         active_inputs: Callable[..., Sequence[str]] | None = None,
+        writes: Mapping[str, int] | None = None,
+        random: bool = False,
         aux: Sequence[str] = (),
         num_args_param: str | None = None,
         inplace: Sequence[tuple[int, int]] = (),
@@ -87,6 +95,9 @@ class Operator:
             at = code.co_argcount + code.co_kwonlyargcount
             self.arguments = code.co_varnames[at : at + 1] if self.variadic else code.co_varnames[: code.co_argcount]
         self.aux = tuple(aux)
+        self.writes = dict(writes or {})
+        if random:
+            self.stateful, self.repeatable = True, False
         self.num_args_param = num_args_param
         self.inplace = tuple(inplace)
         self.is_backward = is_backward
@@ -128,8 +139,22 @@ class Operator:
         return self.arguments
 
     def aux_names(self, attrs: Attrs) -> tuple[str, ...]:
-        """Return the names of the inputs that are auxiliary states, written by the operator (FMutateInputs)."""
-        return self.aux
+        """Return the names of the inputs that are auxiliary states: a call changes them (FMutateInputs)."""
+        return tuple(self.writes) or self.aux
+
+    def written_inputs(self, attrs: Attrs, n_inputs: int) -> tuple[tuple[int, int], ...]:
+        """Return (position of a state among the inputs, the output that is its new value) for each state."""
+        if not self.writes:
+            return ()
+        names = self.input_names(attrs, n_inputs)
+        return tuple((names.index(name), k) for name, k in self.writes.items() if name in names)
+
+    @cached_property
+    def pure(self) -> Operator:
+        """The operator without its states: the function that gives their new values among its outputs."""
+        found = copy(self)
+        found.writes, found._visible_outputs = {}, None
+        return found
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         """Return the number of outputs, hidden ones included."""
@@ -138,7 +163,7 @@ class Operator:
     def num_visible_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         """Return the number of outputs that a call returns."""
         if self._visible_outputs is None:
-            return self.num_outputs(attrs, n_inputs)
+            return self.num_outputs(attrs, n_inputs) - len(self.writes)
         return self._visible_outputs(**attrs) if callable(self._visible_outputs) else self._visible_outputs
 
     def output_names(self, attrs: Attrs, n_inputs: int | None = None) -> tuple[str, ...]:

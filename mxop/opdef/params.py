@@ -273,6 +273,11 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
     return result
 
 
+#: A keyword of an operator's function that is no parameter: whether the call trains.  The framework fills it in, from the
+#: thread for a call on arrays and from the schedule in an executor; parsed parameters say False until then.
+IS_TRAIN = "is_train"
+
+
 class Attrs(dict):
     """Parsed parameters of one call: a frozen dictionary whose items are attributes too.
 
@@ -312,18 +317,33 @@ class Attrs(dict):
     def __repr__(self) -> str:
         return f"Attrs({', '.join(f'{k}={v!r}' for k, v in self.items())})"
 
+    def training(self, is_train: bool) -> Attrs:
+        """Return the parameters of a call in one of the modes, for operators that ask for it."""
+        return self if self.get(IS_TRAIN, is_train) is is_train else self.replaced(**{IS_TRAIN: is_train})
+
     def replaced(self, **changes: Any) -> Attrs:
         """Return a copy with some values exchanged."""
         return Attrs(self.names, tuple(changes.get(n, v) for n, v in zip(self.names, self.values_, strict=True)))
 
 
 class Spec:
-    """All parameters of one operator."""
+    """All parameters of one operator.
 
-    def __init__(self, op_name: str, params: tuple[Param, ...]):
+    Attributes
+    ----------
+    params : tuple of Param
+    in_attrs : tuple of str
+        What :class:`Attrs` hold: the parameters, then perhaps :data:`IS_TRAIN`.
+    has_mode : bool
+        Whether :data:`IS_TRAIN` is among them.
+    """
+
+    def __init__(self, op_name: str, params: tuple[Param, ...], in_attrs: tuple[str, ...] | None = None):
         self.op_name = op_name
         self.params = params
         self.names = tuple(p.name for p in params)
+        self.in_attrs = self.names if in_attrs is None else in_attrs
+        self.has_mode = IS_TRAIN in self.in_attrs
         self.by_name = {p.name: p for p in params}
         self._required = tuple(p for p in params if p.required)
         self._defaults = tuple(p.default for p in params)
@@ -335,13 +355,16 @@ class Spec:
         code = function.__code__
         first = code.co_argcount
         names = code.co_varnames[first : first + code.co_kwonlyargcount]
+        has_mode = IS_TRAIN in names
+        names = tuple(n for n in names if n != IS_TRAIN)
         defaults = function.__kwdefaults__ or {}
         annotations = function.__annotations__
         missing = [n for n in names if n not in annotations]
         if missing:
             raise OpTypeError(f"operator {op_name}: parameter {missing[0]!r} needs a type annotation")
         own = tuple(param_from(n, annotations[n], defaults.get(n, REQUIRED), function) for n in names)
-        return cls(op_name, own + tuple(p for p in extra if p.name not in names))
+        params = own + tuple(p for p in extra if p.name not in names)
+        return cls(op_name, params, (*(p.name for p in params), IS_TRAIN) if has_mode else None)
 
     def parse(self, given: Mapping[str, Any]) -> Attrs:
         """Return the parameters of a call, parsed, with defaults for the rest.
@@ -373,15 +396,16 @@ class Spec:
         for p in self._required:
             if values[self._at[p.name]] is REQUIRED:
                 raise OpTypeError(f"operator {self.op_name}: required parameter {p.name!r} ({p.type_name}) is missing")
-        return Attrs(self.names, tuple(values))
+        if self.has_mode:
+            values.insert(self.in_attrs.index(IS_TRAIN), False)
+        return Attrs(self.in_attrs, tuple(values))
 
     def to_strings(self, attrs: Attrs, given: Mapping[str, Any] | None = None) -> dict[str, str]:
         """Return parameters as MXNet's JSON holds them; `given` limits them to those that the user named."""
         result = {}
-        for p, value in zip(self.params, attrs.values_, strict=True):
-            if given is not None and p.name not in given:
-                continue
-            result[p.name] = to_string(p, value)
+        for p in self.params:
+            if given is None or p.name in given:
+                result[p.name] = to_string(p, attrs[p.name])
         return result
 
 
