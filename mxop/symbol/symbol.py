@@ -12,11 +12,12 @@ from functools import partial
 from typing import Any
 
 from .. import attribute, dtypes
-from ..errors import MXNetError, OpIndexError, OpLookupError, OpTypeError, OpValueError, closest
+from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError, closest
 from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
 from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
 from ..graph.ordering import after
+from ..missing import error
 from ..opdef import Operator, registry
 from ..opdef.operator import carrier
 from . import binding, inference, serialize
@@ -167,7 +168,7 @@ class Symbol(Arithmetic):
             op = registry.find("_" + name)  # split_v2
             if op is not None:
                 return partial(invoke, op, "_" + name, self)
-        raise OpLookupError(f"'Symbol' object has no attribute {name!r}{closest(name, registry.names(hidden=False))}")
+        raise error(f"'Symbol' object has no attribute {name!r}", name, "Symbol", partial(dir, self))
 
     def reshape(self, *shape: Any, **kwargs: Any) -> Symbol:
         """Give the data another shape: ``x.reshape((2, -1))`` or ``x.reshape(2, -1)``."""
