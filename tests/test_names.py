@@ -200,7 +200,13 @@ def test_what_works_is_listed():
 def test_tool_writes_names(tmp_path, monkeypatch):
     ops = {
         "ops": [
-            {"name": "Norm", "aliases": ["_contrib_norm"], "inputs": ["data", "state"], "mutated_inputs": ["state"]}
+            {
+                "name": "Norm",
+                "aliases": ["_contrib_norm"],
+                "inputs": ["data", "state"],
+                "mutated_inputs": ["state"],
+                "python_names": ["nd.Norm", "nd.norm_of", "NDArray.norm"],
+            }
         ]
     }
     api = {"modules": {"mxnet": {"cpu": "()"}, "mxnet.io.io": {"Iter": {"members": {}}, "string_types": ""},
@@ -213,4 +219,5 @@ def test_tool_writes_names(tmp_path, monkeypatch):
     runpy.run_path(str(ROOT / "tools" / "mxnet_names.py"), run_name="__main__")
     text = (tmp_path / "names.txt").read_text()
     assert "[operators]\nNorm _contrib_norm\n[states]\nNorm=1 _contrib_norm=1\n" in text
-    assert "[mx.io]\nIter\n" in text and "[mx.NDArray]\ntake\n" in text and "[mx.ndarray]\nNDArray\n" in text
+    assert "[mx.io]\nIter\n" in text and "[mx.NDArray]\nhandle take writable\n" in text
+    assert "[mx.ndarray]\nCachedOp NDArray norm_of np npx" in text

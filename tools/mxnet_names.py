@@ -2,8 +2,9 @@
 
     python tools/mxnet_names.py OPERATORS.json API.json [mxop/mxnet_names.txt]
 
-``OPERATORS.json`` describes the registry: ``{"ops": [{"name", "aliases", "inputs", "mutated_inputs"}]}``; ``API.json`` the
-Python package: ``{"modules": {"mxnet.autograd": {"record": ..., "Function": {"members": {...}}}}}``.  Only names are taken.
+``OPERATORS.json`` describes the registry: ``{"ops": [{"name", "aliases", "inputs", "mutated_inputs", "python_names"}]}``;
+``API.json`` the Python package: ``{"modules": {"mxnet.autograd": {"record": ..., "Function": {"members": {...}}}}}``.  Only
+names are taken.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ SHORT = {
 }  # fmt: skip
 WITHOUT_NAMES = ("api", "contrib.onnx", "error", "executor_manager", "kvstore_server", "libinfo", "notebook", "rtc", "torch",
                  "tvmop")  # fmt: skip
+#: What programs use and introspection files elsewhere: names that a module imports.
+IMPORTED = {
+    "ndarray": ("CachedOp", "np", "npx", "numpy", "numpy_extension"), "ndarray.sparse": ("array", "empty", "zeros"),
+    "symbol": ("np", "npx", "numpy", "numpy_extension"), "NDArray": ("handle", "writable"), "Symbol": ("handle",),
+    "base": ("check_call", "integer_types", "mx_real_t", "numeric_types", "string_types"),
+}  # fmt: skip
 CLASSES = ("NDArray", "Symbol", "Executor", "Context")
 PREFIXES = {
     "contrib": "_contrib_",
@@ -54,6 +61,18 @@ def short_path(module: str) -> str:
     return ".".join(parts[:-1] if parts[-2:-1] == parts[-1:] else parts)
 
 
+def written_by_hand(ops: Iterable[dict], registered: set[str]) -> dict[str, set[str]]:
+    """Return the functions of ``nd`` and ``sym`` that call operators under another name."""
+    found: dict[str, set[str]] = {}
+    for full in {name for op in ops for name in op.get("python_names", ())}:
+        module, _, name = full.rpartition(".")
+        root, dot, space = module.partition(".")
+        path = SHORT.get(root, root) + dot + space
+        if root in ("nd", "sym") and space != "_internal" and not _from_operator(path, name, registered):
+            found.setdefault(path, set()).add(name)
+    return found
+
+
 def modules(api: dict[str, dict], registered: set[str]) -> dict[str, set[str]]:
     """Return the names of each module and class that do not follow from a registered operator."""
     found: dict[str, set[str]] = {}
@@ -65,6 +84,8 @@ def modules(api: dict[str, dict], registered: set[str]) -> dict[str, set[str]]:
             found.setdefault(path, set()).add(name)
             if name in CLASSES and isinstance(what, dict):
                 found[name] = {n for n in what["members"] if not n.startswith("_")}
+    for path, names in IMPORTED.items():
+        found.setdefault(path, set()).update(names)
     top = {path.partition(".")[0] for path in found if path and path not in CLASSES}
     found[""] = found.get("", set()) | top | {p for p in WITHOUT_NAMES if "." not in p} | set(SHORT)
     return found
@@ -80,7 +101,10 @@ def text(ops: list[dict], api: dict[str, dict]) -> str:
     names, states = operators(ops)
     sections = {"operators": sorted(names), "states": [f"{name}={at}" for name, at in sorted(states.items())],
                 "short": [f"{short}={path}" for short, path in sorted(SHORT.items())]}  # fmt: skip
-    sections |= {f"mx.{path}".rstrip("."): sorted(found) for path, found in sorted(modules(api, names).items())}
+    found = modules(api, names)
+    for path, more in written_by_hand(ops, names).items():
+        found.setdefault(path, set()).update(more)
+    sections |= {f"mx.{path}".rstrip("."): sorted(words) for path, words in sorted(found.items())}
     lines = ["# Written by tools/mxnet_names.py.  Names only."]
     for title, words in sections.items():
         lines += [f"[{title}]", *_wrapped(words)]

@@ -34,7 +34,7 @@ FLUENT = (
     "square", "sum", "swapaxes", "take", "tan", "tanh", "tile", "topk", "trunc", "zeros_like",
 )  # fmt: skip
 #: Methods of MXNet's arrays that are there as soon as their operators are.
-ABSENT = frozenset({"as_np_ndarray", *(name for name in FLUENT if registry.find(name) is None)})
+ABSENT = frozenset({"as_np_ndarray", "handle", "writable", *(name for name in FLUENT if registry.find(name) is None)})
 
 
 # ---- devices and copies ---------------------------------------------------------------------------------------------
