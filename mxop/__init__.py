@@ -7,6 +7,7 @@ of every order, CPU and GPU kernels, documentation and tests.  ``import mxop as 
 import sys as _sys
 
 from . import _loading, errors, op  # noqa: F401  what is compiled first
+from . import missing as _missing
 from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from .errors import MXNetError
 
@@ -48,7 +49,7 @@ provide(
 _LATER = {
     "base": "mxop.base", "sym": "mxop.symbol", "symbol": "mxop.symbol", "graph": "mxop.graph", "executor": "mxop.executor",
     "test_utils": "mxop.test_utils", "attribute": "mxop.attribute", "name": "mxop.name", "records": "mxop.records",
-    "util": "mxop.util", "random": "mxop.random", "library": "mxop.library", "operator": "mxop.operator",
+    "util": "mxop.util", "library": "mxop.library", "operator": "mxop.operator",
     "viz": "mxop.visualization", "visualization": "mxop.visualization",
     "axes": "mxop.axes",
 }  # fmt: skip
@@ -62,23 +63,22 @@ def __getattr__(name: str):
     from importlib import import_module
 
     if name in _LATER:
-        try:
-            return import_module(_LATER[name])
-        except ModuleNotFoundError as missing:
-            if missing.name != _LATER[name]:
-                raise
+        return import_module(_LATER[name])
     if name in _NAMES:
         module, attribute = _NAMES[name]
         return getattr(import_module(module), attribute)
-    raise AttributeError(f"module 'mxop' has no attribute {name!r}")
+    there = f"mx.nd.{name}" if callable(vars(ndarray).get(name)) else None
+    raise _missing.attribute(__name__, name, __dir__, there)
 
 
 def __dir__():
-    return sorted({*globals(), *_LATER, *_NAMES})
+    return _missing.names_shown(globals(), __all__, _LATER, _NAMES)
 
 
 __all__ = [
     "Context", "MXNetError", "autograd", "context", "cpu", "cpu_pinned", "current_context", "errors", "gpu",
     "gpu_memory_info", "nd", "ndarray", "num_gpus", "op",
 ]  # fmt: skip
-_sys.modules.setdefault(__name__ + ".nd", nd)
+for _space in ("", *(f".{_name}" for _name in ndarray.register.SPACES)):
+    _sys.modules.setdefault(f"{__name__}.nd{_space}", _sys.modules[f"{__name__}.ndarray{_space}"])
+_missing.watch_imports()

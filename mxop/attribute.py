@@ -1,4 +1,4 @@
-"""Attributes that symbols made inside a ``with`` block get.  Imports :mod:`mxop.errors` only."""
+"""Attributes that symbols made inside a ``with`` block get.  Imports :mod:`.errors` and :mod:`.missing`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from .errors import OpTypeError, OpValueError
+from .missing import hooks
 
 _scopes = threading.local()
 
@@ -56,3 +57,8 @@ _outermost = AttrScope()
 def current() -> AttrScope:
     """Return the innermost scope of this thread."""
     return getattr(_scopes, "value", _outermost)
+
+
+__all__ = ["AttrScope", "current"]
+
+__getattr__, __dir__ = hooks(globals(), __all__)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ._core import core, tape
 from .errors import MXNetError, OpTypeError, OpValueError
+from .missing import hooks
 from .opdef import registry
 from .opdef.above import ask
 
@@ -321,3 +322,11 @@ class Function:
     def backward(self, *output_grads: Any) -> Any:
         """Compute the gradients of the inputs."""
         raise NotImplementedError
+
+
+__all__ = [
+    "Function", "backward", "get_symbol", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode",
+    "record", "set_recording", "set_training", "train_mode",
+]  # fmt: skip
+
+__getattr__, __dir__ = hooks(globals(), __all__)

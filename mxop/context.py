@@ -9,6 +9,7 @@ import threading
 
 from ._kernels import interp, memory
 from .errors import DeviceError, OpTypeError, OpValueError
+from .missing import hooks
 
 _TYPES = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
 _NAMES = {code: name for name, code in _TYPES.items()}
@@ -189,3 +190,5 @@ __all__ = [
     "Context", "DeviceError", "cpu", "cpu_pinned", "current_context", "empty_cache", "get_num_threads", "gpu",
     "gpu_memory_info", "memory_stats", "num_gpus", "set_memory_limit", "set_num_threads",
 ]  # fmt: skip
+
+__getattr__, __dir__ = hooks(globals(), __all__)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .distribution import install
 from .errors import OpTypeError, closest
 
 FLOAT32, FLOAT64, FLOAT16, UINT8, INT32, INT8, INT64, BOOL = range(8)
@@ -84,7 +85,7 @@ def code_of(dtype: Any) -> int:
 
 
 def numpy_dtype(code: int) -> np.dtype:
-    """Return the NumPy dtype of a type code (bfloat16 needs ``pip install ml_dtypes``)."""
+    """Return the NumPy dtype of a type code (bfloat16 needs ml_dtypes)."""
     try:
         return _numpy[code]
     except KeyError:
@@ -93,7 +94,7 @@ def numpy_dtype(code: int) -> np.dtype:
         try:
             import ml_dtypes
         except ImportError:
-            raise OpTypeError('bfloat16 arrays need ml_dtypes: pip install "mxop[bfloat16]"') from None
+            raise OpTypeError(f"bfloat16 arrays need ml_dtypes: {install('bfloat16')}") from None
         _numpy[BFLOAT16] = np.dtype(ml_dtypes.bfloat16)
         return _numpy[BFLOAT16]
     raise OpTypeError(f"unknown type code {code}")

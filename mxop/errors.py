@@ -41,6 +41,14 @@ class OpLookupError(MXNetError, AttributeError, KeyError):
         self.obj = None  # else Python adds a "Did you mean" of its own to ours
 
 
+class NotYetError(OpLookupError):
+    """A name that MXNet 1.x has and mxop does not have yet."""
+
+
+class NotYetImportError(MXNetError, ModuleNotFoundError):
+    """A module, or what is imported from one, that MXNet 1.x has and mxop does not have yet."""
+
+
 class DeviceError(MXNetError, NotImplementedError):
     """A device or optional package that this machine does not have."""
 
@@ -49,15 +57,41 @@ class MissingPackageError(DeviceError, ImportError):
     """An optional Python package that is not installed."""
 
 
+#: Words of NumPy, PyTorch and of MXNet's other operators, and what they may be called where they are not known.
+_OTHER_WORDS = {
+    "axis": ("dim", "axes"), "axes": ("axis", "dim"), "dim": ("axis", "axes"), "matmul": ("dot", "batch_dot"),
+    "mm": ("dot",), "bmm": ("batch_dot",), "cat": ("concat",), "concatenate": ("concat",), "view": ("reshape",),
+    "permute": ("transpose",), "unsqueeze": ("expand_dims",), "numpy": ("asnumpy",), "amax": ("max",), "amin": ("min",),
+    "absolute": ("abs",), "fabs": ("abs",), "tensor": ("array",), "asarray": ("array",), "masked_fill": ("where",),
+}  # fmt: skip
+
+
+def nearest(name: str, known) -> list[str]:
+    """Return what a name that is not known may stand for: other words for it, else the known name spelled most alike."""
+    import difflib
+
+    names = [k for k in map(str, known) if k != name]
+    words = [word for word in _OTHER_WORDS.get(name, ()) if word in names]
+    return words or difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
+
+
 def closest(name: str, known) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name nearest to `name`, or an empty string.
 
     Examples
     --------
-    >>> closest("sigmod", ["sigmoid", "tanh"])
-    "; did you mean 'sigmoid'?"
+    >>> closest("sigmod", ["sigmoid", "tanh"]), closest("matmul", ["dot", "batch_dot", "stack"])
+    ("; did you mean 'sigmoid'?", "; did you mean 'dot' or 'batch_dot'?")
     """
-    import difflib
+    found = nearest(name, known)
+    return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
 
-    match = difflib.get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=0.6)
-    return f"; did you mean {match[0]!r}?" if match else ""
+
+__all__ = [
+    "DeviceError", "IncompatibleAxesError", "MXNetError", "MissingPackageError", "NotYetError", "NotYetImportError",
+    "OpIndexError", "OpLookupError", "OpTypeError", "OpValueError", "UnmatchedAxesError",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(n for n in globals() if n.startswith("__"))})

@@ -1,9 +1,11 @@
-"""Names for symbols that were not given one.  Imports nothing."""
+"""Names for symbols that were not given one.  Imports :mod:`.missing` only."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any
+
+from .missing import hooks
 
 _managers = threading.local()
 
@@ -67,3 +69,8 @@ def current() -> NameManager:
     if found is None:
         found = _managers.value = NameManager()
     return found
+
+
+__all__ = ["NameManager", "Prefix", "current"]
+
+__getattr__, __dir__ = hooks(globals(), __all__)

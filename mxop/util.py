@@ -14,6 +14,7 @@ from typing import Any
 
 from . import context
 from .errors import OpTypeError
+from .missing import hooks
 from .opdef.reduction import _numpy_shape
 
 
@@ -128,3 +129,5 @@ __all__ = [
     "get_gpu_count", "get_gpu_memory", "is_np_shape", "makedirs", "np_shape", "set_module", "set_np_shape",
     "use_np_shape",
 ]  # fmt: skip
+
+__getattr__, __dir__ = hooks(globals(), __all__)

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from importlib.metadata import requires
+from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mxop as mx
+from mxop import distribution
 from mxop.cli import main
 from mxop.cli.doctor import OPTIONAL
 from mxop.cli.npy import read_floats
@@ -52,7 +53,7 @@ def test_demo_runs(tmp_path):
         assert text in done.stdout
     drawn = (tmp_path / "mxop_demo.png").exists()
     assert drawn == (find_spec("matplotlib") is not None)
-    assert drawn or 'pip install "mxop[plot]"' in done.stdout
+    assert drawn or distribution.install("plot") in done.stdout
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f8"])
@@ -190,21 +191,28 @@ def test_doctor(capsys):
         assert text in told
 
 
+def test_doctor_tells_of_the_other_distribution(tmp_path):
+    assert "another project" not in command("doctor", cwd=tmp_path).stdout
+    made = tmp_path / "mxop-0.2.0.dist-info"
+    made.mkdir()
+    (made / "METADATA").write_text("Metadata-Version: 2.1\nName: mxop\nVersion: 0.2.0\n")
+    told = command("doctor", cwd=tmp_path).stdout
+    assert f"the distribution mxop 0.2.0 is installed too, in {tmp_path}" in told
+    assert "pip uninstall mxop, then install mxop-ndarray again" in told
+
+
+def test_version():
+    done = subprocess.run([sys.executable, "-m", "mxop", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"mxop-ndarray {mx.__version__}\n"
+
+
 def test_doctor_names_extras_that_exist():
-    known = requires("mxop") if find_spec("mxop") and _installed() else None
-    if known is None:
-        pytest.skip("mxop is not installed, so its extras are not known")
+    try:
+        known = requires(distribution.NAME)
+    except PackageNotFoundError:
+        pytest.skip("a tree that was built in place has no metadata, so its extras are not known")
     for optional in OPTIONAL:
         assert any(optional.package in line and f'extra == "{optional.extra}"' in line for line in known), optional
-
-
-def _installed():
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return bool(version("mxop"))
-    except PackageNotFoundError:
-        return False
 
 
 def test_docs_cannot_be_written(tmp_path, capsys):

@@ -15,6 +15,7 @@ import mxop as mx
 from mxop import dtypes
 from mxop._core import core
 from mxop._gpu import preamble, run, text
+from mxop.distribution import install
 from mxop.errors import DeviceError
 from mxop.formula import walk
 from mxop.opdef import Elementwise, Reduction, operators
@@ -363,7 +364,7 @@ for make in (lambda: mx.nd.zeros((2,), ctx=mx.gpu(0)), lambda: mx.nd.array([1], 
     lines = without_cupy(code).splitlines()
     assert len(lines) == 4
     for line in lines:
-        assert line.startswith("gpu(0) needs CuPy") and 'pip install "mxop[cuda12]"' in line and "mxop[cuda13]" in line
+        assert line.startswith("gpu(0) needs CuPy") and install("cuda12") in line and install("cuda13") in line
 
 
 def test_error_without_a_device_says_so():

@@ -515,7 +515,7 @@ def test_after_a_fork(tmp_path):
 def test_without_numba(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     custom = mx.operator.Custom(copied)
-    with pytest.raises(mx.errors.DeviceError, match=r'pip install "mxop\[hybrid\]".*MXOP_HYBRID=python'):
+    with pytest.raises(mx.errors.DeviceError, match=r'pip install "mxop-ndarray\[hybrid\]".*MXOP_HYBRID=python'):
         custom(mx.nd.ones((2, 2)))
     monkeypatch.setenv("MXOP_HYBRID", "python")
     assert custom(mx.nd.ones((2, 2))).asnumpy().sum() == 4

@@ -1,6 +1,7 @@
 """The package: its stubs, its settings, and the source tree that hands over to the installed copy."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from processes import fails_python, run_python
 
 import mxop as mx
-from mxop import _installed
+from mxop import _installed, distribution
 from mxop.cli import stubs
 
 PACKAGE = Path(mx.__file__).parent
@@ -116,7 +117,19 @@ def test_commands_in_pyproject():
 
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert settings["project"]["version"] == mx.__version__
+    assert settings["project"]["name"] == distribution.NAME
     assert settings["project"]["scripts"]["mxop"] == "mxop.__main__:main"
+
+
+def test_the_name_of_the_distribution_stands_in_one_place():
+    """A hint to install ``mxop`` would bring another project's package."""
+    found = [p for folder in ("mxop", "docs", "tools", "examples", "asv_bench") for p in (ROOT / folder).rglob("*")]
+    for path in [*found, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        if path.suffix in (".py", ".pyx", ".md", ".json"):
+            text = path.read_text(encoding="utf-8")
+            assert not re.search(r"install .?mxop\b(?!-)|\bmxop\[\w+\]", text), path
+            if path.suffix in (".py", ".pyx") and path.name != "distribution.py":
+                assert distribution.NAME not in text, path
 
 
 def test_console_script():

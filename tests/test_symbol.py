@@ -362,7 +362,11 @@ def node(op, name, inputs=(), **attrs):
 @pytest.mark.parametrize(
     ("nodes", "head", "message"),
     [
-        ([node("null", "a"), node("exq", "e", [[0, 0, 0]])], [1, 0, 0], r"node 1 \('e'\).*'exq'.*did you mean 'exp'"),
+        (
+            [node("null", "a"), node("exq", "e", [[0, 0, 0]])],
+            [1, 0, 0],
+            r"'exq' \(1; did you mean 'exp'\?\), which is not",
+        ),
         ([node("null", "a"), node("exp", "e", [[0, 0, 0]], foo="1")], [1, 0, 0], "no parameter 'foo'"),
         ([node("null", "a"), node("clip", "e", [[0, 0, 0]], a_min="x", a_max="1")], [1, 0, 0], "a_min='x'"),
         ([node("null", "a"), node("exp", "e", [[0, 0, 0], [0, 0, 0]])], [1, 0, 0], "1 input"),

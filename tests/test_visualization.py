@@ -98,7 +98,7 @@ def test_arguments_of_plot_network():
 def test_plot_network_without_the_package(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "graphviz", None)
     with pytest.raises(
-        ImportError, match=r"requires the Python package graphviz \(pip install 'mxop\[plot\]'\)"
+        ImportError, match=r'requires the Python package graphviz \(pip install "mxop-ndarray\[plot\]"\)'
     ) as told:
         mx.viz.plot_network(mx.sym.Variable("x"))
     assert isinstance(told.value, mx.MXNetError)

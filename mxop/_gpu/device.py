@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..distribution import install
 from ..errors import DeviceError, OpTypeError
 
-_INSTALL = 'pip install "mxop[cuda13]" for CUDA 13, or pip install "mxop[cuda12]" for CUDA 12'
+_INSTALL = f"{install('cuda13')} for CUDA 13, or {install('cuda12')} for CUDA 12"
 _cupy: Any = None
 _checked: set[int] = set()
 

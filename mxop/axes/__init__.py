@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import IncompatibleAxesError, UnmatchedAxesError
+from ..missing import names_shown
 from .axis import (
     BATCH,
     RECURRENT,
@@ -37,7 +38,7 @@ from .moves import (
 )
 from .named_array import NamedArray
 from .named_symbol import NamedSymbol, tensor
-from .operators import find, moments, variance
+from .operators import find, moments, names, variance
 from .product import dot
 from .slicing import concat_along_axis, one_hot, pad, slice_along_axis, stack, tensor_slice
 from .tensor import Tensor
@@ -55,3 +56,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'mxop.axes' has no attribute {name!r}")
     return find(name)
+
+
+def __dir__() -> list[str]:
+    return names_shown(globals(), __all__, names())

@@ -13,7 +13,8 @@ from functools import reduce as fold
 from numbers import Number
 from typing import Any
 
-from ..errors import IncompatibleAxesError, OpLookupError, OpTypeError, closest
+from ..errors import IncompatibleAxesError, OpLookupError, OpTypeError
+from ..missing import suggestion
 from ..opdef import Operator, registry
 from ..ops.binary import PYTHON_NAMES, TABLE, Choice
 from .axis import Axes, unmatched
@@ -52,18 +53,25 @@ def find(name: str) -> Callable:
     return found
 
 
+def names() -> set[str]:
+    """Return the names that :func:`find` knows."""
+    alike = {*_LIKE_ELEMENTWISE, *_POSITIONS, *_NORMALIZATIONS}
+    known = (n for n in registry.names(hidden=False) if registry.namespace_of(n)[0] in ("", "contrib"))
+    ours = (n for n in known if registry.get(n).kind in ("elementwise", "reduction") or registry.get(n).name in alike)
+    return {*_ALIASES, *PYTHON_NAMES, *(registry.namespace_of(n)[1] for n in ours)}
+
+
 def _make(name: str) -> Callable:
     if name in PYTHON_NAMES:
         return _two(PYTHON_NAMES[name])
     op = registry.find(name) or registry.find(f"_contrib_{name}")
     if op is None:
-        known = [*_ALIASES, *PYTHON_NAMES, *registry.names(hidden=False)]
-        raise OpLookupError(f"module 'mxop.axes' has no function {name!r}{closest(name, known)}")
-    for kind, names, make in (
+        raise OpLookupError(f"module 'mxop.axes' has no function {name!r}{suggestion(name, names())}")
+    for kind, alike, make in (
         ("elementwise", _LIKE_ELEMENTWISE, _elementwise), ("reduction", (), _reduction), ("", _POSITIONS, _search),
         ("", _NORMALIZATIONS, _normalization),
     ):  # fmt: skip
-        if op.kind == kind or op.name in names:
+        if op.kind == kind or op.name in alike:
             function = make(op)
             function.__doc__ = f"{make.__doc__}\n\n{op.doc}"
             return function

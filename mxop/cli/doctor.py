@@ -7,10 +7,11 @@ import os
 import platform
 import sys
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib import metadata
 from pathlib import Path
 
 import mxop as mx
+from mxop import distribution
 from mxop._kernels import interp
 
 
@@ -38,6 +39,7 @@ OPTIONAL = (
     Optional("ml_dtypes", "ml_dtypes", "the element type bfloat16", "bfloat16"),
     Optional("matplotlib", "matplotlib", "the picture of python -m mxop demo", "plot"),
     Optional("graphviz", "graphviz", "drawings of networks", "plot"),
+    Optional("numba", "numba", "operators written in the hybrid language", "hybrid"),
     Optional("tqdm", "tqdm", "progress bars of the tools", "progress"),
     Optional("pytest", "pytest", "the tests", "test"),
     Optional("hypothesis", "hypothesis", "tests on random graphs, shapes and files", "test"),
@@ -67,12 +69,26 @@ def _row(label: str, value: object) -> str:
 def package() -> list[str]:
     """Describe the package itself and what it stands on."""
     folder = Path(mx.__file__).parent
-    lines = [_row("version", mx.__version__), _row("location", folder)]
+    lines = [_row("version", f"{mx.__version__} (distribution {distribution.NAME})"), _row("location", folder)]
+    lines += [_row("", text) for text in other_distribution()]
     here = Path("mxop").resolve()
     if here != folder and (here / "_installed.py").exists():
         lines.append(_row("", f"{here} is a source tree that was not built in place; the installed copy is used"))
     lines += [_row(name, importlib.import_module(name).__version__) for name in ("numpy", "scipy")]
     return lines
+
+
+def other_distribution() -> list[str]:
+    """Tell of a distribution in this environment that has our import name as its own name."""
+    try:
+        found = metadata.distribution(distribution.OTHER)
+    except metadata.PackageNotFoundError:
+        return []
+    return [
+        f"the distribution {distribution.OTHER} {found.version} is installed too, in {found.locate_file('')}",
+        f"that name is another project's on the package index; both own the folder {distribution.OTHER}/: run "
+        f"pip uninstall {distribution.OTHER}, then install {distribution.NAME} again",
+    ]
 
 
 def machine() -> list[str]:
@@ -149,10 +165,10 @@ def packages() -> list[str]:
 
 def _state(p: Optional) -> str:
     try:
-        found = version(p.package)
+        found = metadata.version(p.package)
         importlib.import_module(p.module)
-    except (PackageNotFoundError, ModuleNotFoundError):
-        return f'missing, for {p.use}: pip install "mxop[{p.extra}]"'
+    except (metadata.PackageNotFoundError, ModuleNotFoundError):
+        return f"missing, for {p.use}: {distribution.install(p.extra)}"
     except Exception as problem:  # a broken package must not break the report on it
         return f"installed but broken ({type(problem).__name__}: {problem}); it is for {p.use}"
     return f"{found}, for {p.use}"

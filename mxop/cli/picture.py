@@ -7,9 +7,10 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from ..distribution import install
 from . import Stop
 
-HOW_TO_GET = 'pictures need matplotlib: pip install "mxop[plot]"'
+HOW_TO_GET = f"pictures need matplotlib: {install('plot')}"
 _POINTS = 4000
 
 

@@ -237,6 +237,8 @@ def _array_class() -> str:
     methods_of: list[str] = []
     for name in names:
         value = inspect.getattr_static(cls, name)
+        if name in methods.ABSENT and name not in methods.FLUENT:
+            continue
         if name in methods.FLUENT:
             methods_of += _fluent(name)
         elif inspect.isfunction(value):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..missing import attribute, names_shown
 from .assignment import assign
 from .backends import backends, register_backend, unregister_backend
 from .expand import expand
@@ -45,4 +46,8 @@ _LATER = {"Executor": "executor", "Computation": "functions", "computation": "fu
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise attribute(__name__, name, lambda: __all__)
+
+
+def __dir__() -> list[str]:
+    return names_shown(globals(), __all__)

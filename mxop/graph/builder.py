@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..errors import OpLookupError, OpTypeError, closest
+from ..errors import OpTypeError
 from ..opdef import Attrs, Operator, registry
 from .arithmetic import Arithmetic
 from .calls import active_inputs, by_kind, parse_with_count, split_call
@@ -116,7 +116,7 @@ class Builder:
             )
         op = registry.find("_" + name) or registry.find("_contrib_" + name)  # zeros, arange...: functions of mx.nd
         if op is None:
-            raise OpLookupError(f"F has no operator {name!r}{closest(name, registry.names())}")
+            raise registry.not_registered(name, f"F has no operator {name!r}")
         return self._function(op)
 
 

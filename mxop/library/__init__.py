@@ -5,9 +5,12 @@ one.  :func:`load` makes what it registers available, :func:`build` compiles one
 May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.graph`, :mod:`mxop.symbol`.
 """
 
+from ..missing import hooks
 from .compile import build, load_inline
 from .include import get_include
 from .loader import load, load_op_lib, loaded
 from .random import seed
 
 __all__ = ["build", "get_include", "load", "load_inline", "load_op_lib", "loaded", "seed"]
+
+__getattr__, __dir__ = hooks(globals(), __all__)

@@ -10,7 +10,7 @@ from .. import ops as _ops  # noqa: F401  registers the operators
 from .._core import core as _core
 from .._core import dispatch as _dispatch
 from .._core import tape as _tape
-from .._core.core import NDArray
+from .._core.core import NDArray  # noqa: F401
 from ..opdef import registry as _registry
 from . import register as _register
 from .register import F as _F
@@ -41,4 +41,4 @@ def waitall() -> None:
         device.synchronize()
 
 
-__all__ = ["NDArray", "waitall"]
+__all__ = [n for n in dir(_sys.modules[__name__]) if not n.startswith("_")]

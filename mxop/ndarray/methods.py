@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import operator
 import warnings
+from functools import partial
 from typing import Any
 
-from .. import dtypes
+from .. import dtypes, missing
 from .._core import core, tape
 from ..context import Context
 from ..errors import DeviceError, OpTypeError, OpValueError
@@ -32,6 +33,8 @@ FLUENT = (
     "slice_axis", "slice_like", "softmax", "softmin", "softsign", "sort", "space_to_depth", "split", "sqrt",
     "square", "sum", "swapaxes", "take", "tan", "tanh", "tile", "topk", "trunc", "zeros_like",
 )  # fmt: skip
+#: Methods of MXNet's arrays that are there as soon as their operators are.
+ABSENT = frozenset({"as_np_ndarray", "handle", "writable", *(name for name in FLUENT if registry.find(name) is None)})
 
 
 # ---- devices and copies ---------------------------------------------------------------------------------------------
@@ -296,7 +299,27 @@ HOOKS: dict[str, Any] = {
 }  # fmt: skip
 
 
+class _Absent:
+    """A method of MXNet's arrays whose operator is not registered: there is no such attribute until it is."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, x: NDArray | None, owner: type | None = None) -> Any:
+        if registry.find(self.name) is None:
+            raise missing.error(f"'NDArray' object has no attribute {self.name!r}", self.name, "NDArray")
+        return getattr(F, self.name) if x is None else partial(getattr(F, self.name), x)
+
+
+def listing(self: NDArray) -> list[str]:
+    """Return what ``dir`` shows: not the methods whose operators are not registered."""
+    return sorted(n for n in object.__dir__(self) if n not in ABSENT or registry.find(n) is not None)
+
+
 def _fluent(name: str) -> Any:
+    if registry.find(name) is None:
+        return _Absent(name)
+
     def method(self: NDArray, *args: Any, **kwargs: Any) -> Any:
         return getattr(F, name)(self, *args, **kwargs)
 
@@ -308,8 +331,11 @@ def _fluent(name: str) -> Any:
 
 def install() -> None:
     """Attach all methods to the class."""
+    core.attach("__dir__", listing)
     for name in FLUENT:
         core.attach(name, _fluent(name))
+    for name in ABSENT - set(FLUENT):
+        core.attach(name, _Absent(name))
     for name, function in TABLE.items():
         core.attach(name, function)
     core.hook(**HOOKS)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sys
 import types
+from functools import partial
 from typing import Any
 
 from .._core import core, dispatch
-from ..errors import OpLookupError, closest
+from ..missing import names_shown
 from ..opdef import registry
 
 SPACES = ("contrib", "linalg", "random", "image", "sparse", "_internal", "op")
@@ -22,7 +23,9 @@ def make_spaces(parent: types.ModuleType) -> dict[str, types.ModuleType]:
     for name in SPACES:
         full = f"{parent.__name__}.{name}"
         module = types.ModuleType(full, f"Operators of the namespace {name!r}; filled from the registry.")
-        module.__getattr__ = _lookup(module.__name__, registry_prefix(name))  # type: ignore[method-assign]
+        module.__getattr__ = _lookup(module, registry_prefix(name))  # type: ignore[method-assign]
+        module.__dir__ = partial(_visible, module)  # type: ignore[method-assign]
+        module.__path__ = []  # so that the import system asks mxop.missing about ``from mxop.nd.sparse import csr_matrix``
         sys.modules[full] = module
         setattr(parent, name, module)
         spaces[name] = module
@@ -34,28 +37,36 @@ def registry_prefix(space: str) -> str:
     return next((p for p, s in registry.PREFIXES.items() if s == space), "")
 
 
-def _lookup(module: str, prefix: str):
+def _lookup(module: types.ModuleType, prefix: str):
     """Return a module-level ``__getattr__`` that finds hidden and late operators."""
 
     def __getattr__(name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        op = registry.find(prefix + name) or (registry.find(name) if prefix == "" else None)
-        if op is None:
+        op = None if name.startswith("__") else registry.find(prefix + name)
+        if op is None and not name.startswith("__"):
             registry.load_entry_points()
             op = registry.find(prefix + name)
         if op is None:
-            known = registry.names(hidden=False)
-            raise OpLookupError(f"module {module!r} has no operator {name!r}{closest(prefix + name, known)}")
+            raise registry.not_in_namespace(name, module.__name__, partial(dir, module))
         return core.op_function(op)
 
     return __getattr__
 
 
+def _visible(module: types.ModuleType) -> list[str]:
+    """Return what ``dir`` shows: functions, classes and namespaces, not the modules that they come from."""
+    found = vars(module)
+    hidden = () if module.__name__.endswith("._internal") else ("_",)
+    names = (
+        n for n, v in found.items() if not n.startswith(hidden) and (n in SPACES or not isinstance(v, types.ModuleType))
+    )
+    return names_shown(found, names)
+
+
 def fill(parent: types.ModuleType, keep: set[str]) -> None:
     """Put every operator's function where its name says; names in `keep` are written by hand and stay."""
     spaces = make_spaces(parent)
-    parent.__getattr__ = _lookup(parent.__name__, "")  # type: ignore[method-assign]
+    parent.__getattr__ = _lookup(parent, "")  # type: ignore[method-assign]
+    parent.__dir__ = partial(_visible, parent)  # type: ignore[method-assign]
 
     def place(name: str, op: Any) -> None:
         space, short = registry.namespace_of(name)
@@ -80,7 +91,7 @@ class Namespace:
                     return sys.modules[f"mxop.ndarray.{space}"]
             if name == "_internal":
                 return self
-            raise OpLookupError(f"operator {name!r} is not registered{closest(name, registry.names())}")
+            raise registry.not_registered(name)
         function = core.op_function(op)
         setattr(self, name, function)
         return function

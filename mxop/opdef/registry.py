@@ -1,15 +1,18 @@
 """The registry: every operator under its name and aliases, found from either, with a hint when there is none.
 
 Names follow MXNet: a prefix puts an operator in a sub-namespace (``_contrib_quadratic`` is ``nd.contrib.quadratic``), any
-other leading underscore hides it in ``nd._internal``.  Imports :mod:`mxop.errors` only.
+other leading underscore hides it in ``nd._internal``.  Imports :mod:`mxop.errors` and :mod:`mxop.missing`
+only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OpLookupError, OpValueError, closest
+from .. import mxnet_names
+from ..errors import NotYetError, OpLookupError, OpValueError
+from ..missing import NOT_YET, error, suggestion
 
 if TYPE_CHECKING:
     from .operator import Operator
@@ -125,8 +128,37 @@ def get(name: str) -> Operator:
         load_entry_points()
         op = find(name)
     if op is None:
-        raise OpLookupError(f"operator {name!r} is not registered{closest(name, _names)}")
+        raise not_registered(name)
     return op
+
+
+def not_registered(name: str, told: str | None = None) -> OpLookupError:
+    """Return the error for a registered name that does not exist; `told` begins the message."""
+    told = told or f"operator {name!r} is not registered"
+    if mxnet_names.is_operator(name):
+        return NotYetError(f"{told}: MXNet has it, {NOT_YET}")
+    return OpLookupError(told + suggestion(name, names(hidden=False), mxnet_names.listed("mxop.ndarray")))
+
+
+def not_in_namespace(name: str, module: str, known: Callable[[], Iterable[str]]) -> OpLookupError:
+    """Return the error for a name that a namespace such as ``mxop.ndarray.contrib`` does not have.
+
+    Parameters
+    ----------
+    known : callable
+        Returns the names that it has.
+    """
+    api, _, space = module.removeprefix("mxop.").partition(".")
+    short = {"ndarray": "mx.nd", "symbol": "mx.sym"}[api]
+    places = {"": "", **{s: p for p, s in PREFIXES.items()}}
+    found = {s: _names[p + name] for s, p in places.items() if p + name in _names and s != space}
+    # what MXNet has elsewhere under this name may mean something else: gamma, the function, and random.gamma
+    there = (".".join(filter(None, (short, s, name))) for s, op in found.items() if _is_meant(op, module, name))
+    return error(f"module {module!r} has no operator {name!r}", name, module, known, next(there, None))
+
+
+def _is_meant(op: Operator, module: str, name: str) -> bool:
+    return not op.module.startswith("mxop.") or mxnet_names.path_of(module, name) is None
 
 
 def operators(hidden: bool = True) -> Iterator[Operator]:

@@ -7,6 +7,7 @@ used.  May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.ndarray`; :mo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ..missing import attribute, names_shown
 from .custom_op import CustomOp, CustomOpProp, register
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ def __getattr__(name: str) -> Any:
     if name in _LATER.values():
         return import_module(f"{__name__}.{name}")
     if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise attribute(__name__, name, lambda: __all__)
     found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return names_shown(globals(), __all__, {"hybrid"})

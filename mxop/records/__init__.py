@@ -1,7 +1,8 @@
 """Test records: for each operator what to feed it, and what NumPy says in float64.
 
 A record drives every check of :func:`mxop.test_utils.check_op` and every benchmark; an operator without one fails the
-suite.  One module a family, each a table ``RECORDS``.  Users give theirs with :func:`record`.  Imports NumPy only.
+suite.  One module a family, each a table ``RECORDS``.  Users give theirs with :func:`record`.  Imports NumPy and
+:mod:`mxop.missing`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from ..missing import hooks
 
 FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "helpers")
 
@@ -85,3 +88,8 @@ def find(name: str) -> Record | None:
         if found is not None:
             return found
     return None
+
+
+__all__ = ["FAMILIES", "Record", "find", "record"]
+
+__getattr__, __dir__ = hooks(globals(), __all__)

@@ -9,6 +9,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from ..missing import names_shown
+from ..opdef.registry import PREFIXES
+from ..ops.binary import PYTHON_NAMES
 from . import register
 from .creation import arange, eye, full, linspace, ones, split_v2, zeros
 from .symbol import Group, NotImplementedForSymbol, Symbol, Variable, fromjson, load, load_json, var
@@ -27,4 +30,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *register.names_in("")})
+    return names_shown(globals(), __all__, PYTHON_NAMES, {*PREFIXES.values(), "op"}, register.names_in(""))

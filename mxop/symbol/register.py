@@ -10,10 +10,11 @@ import inspect
 import sys
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from ..errors import OpLookupError, closest
 from ..graph.calls import by_kind
+from ..missing import names_shown
 from ..opdef import Operator, registry
 from .symbol import Symbol, create, invoke
 
@@ -83,17 +84,14 @@ def lookup(name: str, prefixes: tuple[str, ...], where: str) -> Any:
     where : str
         The namespace, for the message.
     """
-    if name.startswith("__"):
-        raise AttributeError(f"module {where!r} has no attribute {name!r}")
-    for attempt in range(2):
+    for attempt in range(0 if name.startswith("__") else 2):
         for prefix in prefixes:
             op = registry.find(prefix + name)
             if op is not None:
                 return function_for(prefix + name, op, name)
         if attempt == 0:
             registry.load_entry_points()
-    known = [n[len(prefixes[0]) :] for n in registry.names() if n.startswith(prefixes[0])]
-    raise OpLookupError(f"module {where!r} has no operator {name!r}{closest(name, known)}")
+    raise registry.not_in_namespace(name, where, partial(dir, sys.modules[where]))
 
 
 def names_in(prefix: str) -> list[str]:
@@ -129,12 +127,14 @@ class Namespace(types.ModuleType):
     def __init__(self, name: str, prefixes: tuple[str, ...]):
         super().__init__(name, f"Operators whose registered names begin with {prefixes[0]!r}.")
         self.__dict__["_prefixes"] = prefixes
+        self.__path__: list[str] = []  # so that the import system asks mxop.missing about a name that is not there
 
     def __getattr__(self, name: str) -> Any:
         return lookup(name, self.__dict__["_prefixes"], self.__name__)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *names_in(self.__dict__["_prefixes"][0])})
+        prefix = self.__dict__["_prefixes"][-1]
+        return names_shown(self.__dict__, (f"_{n}" if prefix == "_" else n for n in names_in(prefix)))
 
 
 def make_namespaces(parent: types.ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""Symbols as ``symbol.json``, and back.  Imports :mod:`.json_format`, :mod:`.compose` and :mod:`mxop.graph`."""
+"""Symbols as ``symbol.json``, and back.  Imports :mod:`.json_format`, :mod:`.absent`, :mod:`.compose` and :mod:`mxop.graph`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError
 from ..graph.ir import Entry, Graph, Node, describe, variable
 from ..graph.rewrite import rewrite
 from ..opdef import AnyValue, registry
+from ..opdef.absent import Absent
 from ..opdef.reduction import numpy_shape
+from .absent import absent_operators, needs, read_outputs
 from .compose import hidden
 from .json_format import GraphData, NodeData, dumps, loads
 
@@ -25,7 +27,7 @@ def to_json(entries: tuple[Entry, ...], remove_amp_cast: bool = True) -> str:
     at = {node: i for i, node in enumerate(nodes)}
     writes: dict[Node, int] = {}  # how often each auxiliary state was written so far
     data = []
-    row_ptr = [0]
+    row_ptr, told = [0], True
     for node in nodes:
         for i in node.mutated_inputs():
             state = node.inputs[i][0]
@@ -33,11 +35,22 @@ def to_json(entries: tuple[Entry, ...], remove_amp_cast: bool = True) -> str:
         inputs = [(at[n], k, writes.get(n, 0)) for n, k in node.inputs]
         op = "null" if node.op is None else node.op.name
         data.append(NodeData(op, node.name, _sorted(node), inputs, [at[n] for n in node.control]))
+        if isinstance(node.op, Absent):
+            _as_written(data[-1], node.op.written)
+            told = told and node.op.counted
         row_ptr.append(row_ptr[-1] + node.n_outputs)
     variables = [i for i, node in enumerate(nodes) if node.op is None]
     heads = [(at[n], k, 0) for n, k in graph.outputs]
     attrs: dict[str, list] = {"is_np_shape": ["int", 1]} if numpy_shape() else {}
-    return dumps(GraphData(data, variables, heads, row_ptr, attrs))
+    return dumps(GraphData(data, variables, heads, row_ptr if told else [], attrs))
+
+
+def _as_written(item: NodeData, before: NodeData) -> None:
+    """Give a node what its file had and the graph does not hold: the versions of its inputs, and subgraphs."""
+    item.subgraphs = before.subgraphs
+    if len(item.inputs) == len(before.inputs):
+        versions = (version for _, _, version in before.inputs)
+        item.inputs = [(n, k, version) for (n, k, _), version in zip(item.inputs, versions, strict=True)]
 
 
 def _sorted(node: Node) -> dict[str, str]:
@@ -50,19 +63,28 @@ def _sorted(node: Node) -> dict[str, str]:
     return dict(sorted(text.items()))
 
 
-def from_json(text: str | bytes) -> tuple[Entry, ...]:
+def from_json(text: str | bytes, allow_missing: bool = False) -> tuple[Entry, ...]:
     """Return the entries that a text describes.
+
+    Parameters
+    ----------
+    allow_missing : bool
+        Put an :class:`~mxop.opdef.absent.Absent` in the place of each operator that is not registered.
 
     Raises
     ------
     MXNetError
-        For a text that is no graph, an operator that is not registered, or parameters that it does not take.
+        For a text that is no graph, operators that are not registered, or parameters that they do not take.
     """
     data = loads(text, _input_names)
+    absent = absent_operators(data)
+    if absent and not allow_missing:
+        raise needs(absent)
+    visible = read_outputs(data) if absent else []
     nodes: list[Node] = []
     for i, item in enumerate(data.nodes):
         try:
-            nodes.append(_node(item, nodes))
+            nodes.append(_absent(data, i, visible[i], nodes) if item.op in absent else _node(item, nodes))
         except MXNetError as problem:
             raise type(problem)(f"symbol.json, node {i} ({item.name!r}): {problem}") from None
     entries = tuple((nodes[n], k) for n, k, _ in data.heads)
@@ -85,6 +107,16 @@ def _node(item: NodeData, nodes: list[Node]) -> Node:
             raise OpValueError(f"it reads output {k} of {source.name!r}, which has {source.n_outputs}")
     op.check_arity(attrs, len(inputs))
     return Node(op, attrs, inputs, item.name, dict(item.attrs), control=tuple(nodes[n] for n in item.control_deps))
+
+
+def _absent(data: GraphData, i: int, n_visible: int, nodes: list[Node]) -> Node:
+    """Return what stands for a call of an operator that is not registered."""
+    item, rows = data.nodes[i], data.node_row_ptr
+    n = rows[i + 1] - rows[i] if rows else None
+    inputs = tuple((nodes[k], output) for k, output, _ in item.inputs)
+    control = tuple(nodes[k] for k in item.control_deps)
+    op = Absent(item.op, n, n_visible, item)
+    return Node(op, op.parse({}), inputs, item.name, dict(item.attrs), control=control)
 
 
 def _is_attribute(op: Any, key: str) -> bool:

@@ -12,12 +12,14 @@ from functools import partial
 from typing import Any
 
 from .. import attribute, dtypes
-from ..errors import MXNetError, OpIndexError, OpLookupError, OpTypeError, OpValueError, closest
+from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError, closest
 from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
 from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
 from ..graph.ordering import after
+from ..missing import error
 from ..opdef import Operator, registry
+from ..opdef.absent import Absent
 from ..opdef.operator import carrier
 from . import binding, inference, serialize
 from .compose import compose, copied, hidden, listed, make_node, marked, outputs_of
@@ -156,7 +158,8 @@ class Symbol(Arithmetic):
         return Symbol(copied(self._entries))
 
     def __reduce__(self) -> tuple:
-        return load_json, (self.tojson(remove_amp_cast=False),)
+        to_look_at = any(isinstance(node.op, Absent) for node in Graph(self._entries).nodes)
+        return load_json, (self.tojson(remove_amp_cast=False), to_look_at)
 
     def __getattr__(self, name: str) -> Any:
         """Return an operator as a method: ``x.exp()`` is ``mx.sym.exp(x)``."""
@@ -167,7 +170,7 @@ class Symbol(Arithmetic):
             op = registry.find("_" + name)  # split_v2
             if op is not None:
                 return partial(invoke, op, "_" + name, self)
-        raise OpLookupError(f"'Symbol' object has no attribute {name!r}{closest(name, registry.names(hidden=False))}")
+        raise error(f"'Symbol' object has no attribute {name!r}", name, "Symbol", partial(dir, self))
 
     def reshape(self, *shape: Any, **kwargs: Any) -> Symbol:
         """Give the data another shape: ``x.reshape((2, -1))`` or ``x.reshape(2, -1)``."""
@@ -506,18 +509,31 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:
     return Symbol([e for s in symbols for e in s._entries])
 
 
-def load_json(json_str: str) -> Symbol:
-    """Return the symbol that a JSON text describes; files of every MXNet 1.x (and older) are read."""
+def load_json(json_str: str, allow_missing: bool = False) -> Symbol:
+    """Return the symbol that a JSON text describes; files of every MXNet 1.x (and older) are read.
+
+    Parameters
+    ----------
+    json_str : str
+    allow_missing : bool
+        Load a graph whose operators are not all registered, to look at it: its names, ``attr_dict``, ``tojson``,
+        ``mx.viz``.  What would need to know these operators (inference, binding, gradients) raises, naming the first.
+
+    Raises
+    ------
+    NotYetError, OpLookupError
+        For operators that are not registered, unless they are allowed to be missing; all are listed.
+    """
     if not isinstance(json_str, (str, bytes)):
         raise OpTypeError(f"json_str is required to be a string, got {type(json_str).__name__}")
-    return Symbol(serialize.from_json(json_str))
+    return Symbol(serialize.from_json(json_str, allow_missing))
 
 
 fromjson = load_json
 
 
-def load(fname: str) -> Symbol:
-    """Return the symbol in a JSON file."""
+def load(fname: str, allow_missing: bool = False) -> Symbol:
+    """Return the symbol in a JSON file; see :func:`load_json`."""
     if not isinstance(fname, str) and not hasattr(fname, "__fspath__"):
         raise OpTypeError(f"fname is required to be a string, got {fname!r}")
     try:
@@ -525,7 +541,7 @@ def load(fname: str) -> Symbol:
             text = file.read()
     except OSError as problem:
         raise MXNetError(f"cannot read symbol file {str(fname)!r}: {problem.strerror}") from None
-    return load_json(text)
+    return load_json(text, allow_missing)
 
 
 __all__ = ["Group", "NotImplementedForSymbol", "Symbol", "Variable", "create", "fromjson", "invoke", "load",

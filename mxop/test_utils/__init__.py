@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..missing import attribute, names_shown
 from .checks import (
     check_numeric_gradient,
     check_symbolic_backward,
@@ -128,4 +129,8 @@ def __getattr__(name: str) -> Any:
 
         globals()[name] = check_op
         return check_op
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise attribute(__name__, name, lambda: __all__)
+
+
+def __dir__() -> list[str]:
+    return names_shown(globals(), __all__)

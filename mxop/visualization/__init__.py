@@ -4,6 +4,7 @@
 May import :mod:`mxop.symbol`, :mod:`mxop.graph`.
 """
 
+from ..missing import hooks
 from .canvas import SVG
 from .graphs import compare, svg
 from .memory import memory_chart
@@ -11,3 +12,5 @@ from .network import plot_network
 from .summary import print_summary
 
 __all__ = ["SVG", "compare", "memory_chart", "plot_network", "print_summary", "svg"]
+
+__getattr__, __dir__ = hooks(globals(), __all__)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from ..distribution import install
 from ..errors import MissingPackageError, OpTypeError, OpValueError
 from ..symbol import Symbol
 
@@ -55,7 +56,7 @@ def plot_network(
         from graphviz import Digraph
     except ImportError:
         raise MissingPackageError(
-            "plot_network requires the Python package graphviz (pip install 'mxop[plot]'), and drawing its result the "
+            f"plot_network requires the Python package graphviz ({install('plot')}), and drawing its result the "
             "program dot; mx.viz.svg(symbol) needs neither"
         ) from None
     symbol = plain_symbol(symbol, "symbol must be a Symbol")

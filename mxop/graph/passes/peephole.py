@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import OpLookupError, OpTypeError, closest
+from ...errors import OpTypeError
 from ...opdef import Operator, registry
 from .. import symbols
 from ..infer import Known
@@ -92,8 +92,7 @@ class PeepholePass(Rewriting, metaclass=_Prepared):
                 if isinstance(key, str) and key not in KINDS:
                     op = registry.find(key)
                     if op is None:
-                        raise OpLookupError(f"it visits operator {key!r}, which is not registered"
-                                            f"{closest(key, registry.names())}")  # fmt: skip
+                        raise registry.not_registered(key, f"it visits operator {key!r}, which is not registered")
                     self._names.setdefault(op, []).append(function)
                 elif isinstance(key, Operator):
                     self._names.setdefault(key, []).append(function)

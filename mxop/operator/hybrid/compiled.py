@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..._kernels import interp
+from ...distribution import install
 from ...errors import DeviceError
 from .source import Source
 
-INSTALL = 'pip install "mxop[hybrid]"'
+INSTALL = install("hybrid")
 _lock = threading.RLock()
 _parallel_lock = threading.Lock()
 

@@ -1,0 +1,126 @@
+"""Names that are not there: what MXNet has and mxop does not have yet, else what may have been meant.
+
+Every lookup that fails (in a module, a namespace of operators, an array, a symbol, a file) makes its error here.  No
+suggestion is a name that MXNet gives to something else, nor hidden.  Imports :mod:`.errors` and :mod:`.mxnet_names`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from . import mxnet_names
+from .errors import NotYetError, NotYetImportError, OpLookupError, closest, nearest
+
+NOT_YET = "mxop does not have it yet"
+
+
+def error(
+    told: str, name: str, module: str, known: Callable[[], Iterable[str]] = tuple, there: str | None = None
+) -> OpLookupError:
+    """Return the error for a name that is not there.
+
+    Parameters
+    ----------
+    told : str
+        How the message begins: where there is no such name.
+    module : str
+        A module of mxop, or the class ``'NDArray'`` or ``'Symbol'``.
+    known : callable
+        Returns the names that are there; it is called where a suggestion is to be made.
+    there : str, optional
+        Where mxop has an operator of this name instead.
+
+    Examples
+    --------
+    >>> error("module 'mxop' has no attribute 'gluon'", "gluon", "mxop")
+    NotYetError("module 'mxop' has no attribute 'gluon': MXNet has mx.gluon, mxop does not have it yet")
+    """
+    if name.startswith("__"):  # what Python and other packages look for in every object
+        return OpLookupError(told)
+    path = mxnet_names.path_of(module, name)
+    if path is not None:
+        return NotYetError(f"{told}: MXNet has {path}, {NOT_YET}" + (f"; there is {there}" if there else ""))
+    if there:
+        return OpLookupError(f"{told}; it is {there}")
+    if name.startswith("_"):
+        return OpLookupError(told)
+    return OpLookupError(told + suggestion(name, known(), mxnet_names.listed(module)))
+
+
+def suggestion(name: str, known: Iterable[str], of_mxnet: Iterable[str] = ()) -> str:
+    """Return what may have been meant, as :func:`~mxop.errors.closest` does; that may be a name of MXNet's.
+
+    Examples
+    --------
+    >>> suggestion("softmaxoutput", ["softmax"], ["softmax", "SoftmaxOutput"])
+    "; did you mean 'SoftmaxOutput', which MXNet has and mxop does not have yet?"
+    """
+    hidden = name.startswith("_")
+    known = {k for k in known if k.startswith("_") <= hidden}
+    found = nearest(name, sorted(known.union(of_mxnet)))
+    if found and found[0] not in known:
+        return f"; did you mean {found[0]!r}, which MXNet has and mxop does not have yet?"
+    return closest(name, sorted(known))
+
+
+def attribute(
+    module: str, name: str, known: Callable[[], Iterable[str]] = tuple, there: str | None = None
+) -> OpLookupError:
+    """Return the error for an attribute that a module does not have; see :func:`error`."""
+    return error(f"module {module!r} has no attribute {name!r}", name, module, known, there)
+
+
+def names_shown(namespace: dict[str, Any], *names: Iterable[str]) -> list[str]:
+    """Return what ``dir`` of a module shows: the given names, and what every module has."""
+    own = (n for n in namespace if n.startswith("__") and n not in ("__getattr__", "__dir__"))
+    return sorted({*own, *(n for some in names for n in some)})
+
+
+def hooks(namespace: dict[str, Any], names: Sequence[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a public module that has these names and no others.
+
+    Parameters
+    ----------
+    namespace : dict
+        The module's ``globals()``.
+    names : sequence of str
+        Its ``__all__``.
+    """
+
+    namespace.setdefault("__path__", [])  # so that ``from mxop.util import use_np`` comes to the finder below
+
+    def __getattr__(name: str) -> Any:
+        raise attribute(namespace["__name__"], name, lambda: names)
+
+    def __dir__() -> list[str]:
+        return names_shown(namespace, names)
+
+    return __getattr__, __dir__
+
+
+class Finder:
+    """Says of ``import mxop.gluon`` what Python would only call a module that is not there.
+
+    It comes last on ``sys.meta_path``: all that can be found has been found before it is asked.
+    """
+
+    @staticmethod
+    def find_spec(fullname: str, path: Any = None, target: Any = None) -> None:
+        """Raise for a name that MXNet has; return None for all else."""
+        if not fullname.startswith("mxop."):
+            return
+        module, _, name = fullname.rpartition(".")
+        if name.startswith("__") or hasattr(sys.modules.get(module), name):
+            return
+        known = mxnet_names.path_of(module, name)
+        if known is not None:
+            # without its name in the error, which ``from mxop import gluon`` would take for a reason to go on
+            raise NotYetImportError(f"cannot import {name!r} from {module!r}: MXNet has {known}, {NOT_YET}")
+
+
+def watch_imports() -> None:
+    """Put the finder at the end of the import system's list, once, however often the package is imported."""
+    sys.meta_path[:] = [f for f in sys.meta_path if getattr(f, "__module__", None) != __name__]
+    sys.meta_path.append(Finder)  # type: ignore[arg-type]

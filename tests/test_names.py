@@ -1,0 +1,223 @@
+"""Names: what is there is listed, what MXNet has and mxop has not yet is told so, and no suggestion misleads."""
+
+import importlib
+import json
+import re
+import runpy
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from processes import fails_python, run_python
+
+import mxop as mx
+from mxop import mxnet_names
+from mxop.errors import NotYetError, NotYetImportError, OpLookupError, closest
+from mxop.opdef import registry
+
+ROOT = Path(__file__).resolve().parent.parent
+X, S = mx.nd.ones((2, 3)), mx.sym.Variable("s")
+NOT_YET = "mxop does not have it yet"
+
+
+def told(function):
+    """Return the message of an error that is an attribute error and MXNet's error."""
+    with pytest.raises(mx.MXNetError) as caught:
+        function()
+    assert isinstance(caught.value, (AttributeError, ImportError))
+    return str(caught.value)
+
+
+# ---- what MXNet has -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("get, path", [
+    (lambda: mx.gluon, "mx.gluon"), (lambda: mx.mod, "mx.mod"), (lambda: mx.init, "mx.init"), (lambda: mx.np, "mx.np"),
+    (lambda: mx.random.seed, "mx.random"), (lambda: mx.nd.take, "mx.nd.take"), (lambda: mx.sym.take, "mx.sym.take"),
+    (lambda: mx.nd.SoftmaxOutput, "mx.nd.SoftmaxOutput"), (lambda: mx.nd.op.sort, "mx.nd.op.sort"),
+    (lambda: mx.nd.sparse.csr_matrix, "mx.nd.sparse.csr_matrix"), (lambda: mx.nd.random.gamma, "mx.nd.random.gamma"),
+    (lambda: mx.sym.contrib.foreach, "mx.sym.contrib.foreach"), (lambda: mx.nd.linalg.potrf, "mx.nd.linalg.potrf"),
+    (lambda: mx.test_utils.get_mnist, "mx.test_utils.get_mnist"), (lambda: mx.operator.NDArrayOp, "mx.operator.NDArrayOp"),
+    (lambda: mx.util.use_np, "mx.util.use_np"), (lambda: mx.nd.histogram, "mx.nd.histogram"),
+])  # fmt: skip
+def test_what_mxnet_has_is_told(get, path):
+    assert re.search(rf"MXNet has {re.escape(path)}, {NOT_YET}$", told(get)), told(get)
+
+
+def test_no_operator_of_mxnet_is_taken_for_another():
+    for name in mxnet_names.sections()["operators"]:
+        if registry.find(name) is None:
+            spaces = (mx.nd._internal, mx.sym._internal) if name.startswith("_") else (mx.nd, mx.sym)
+            for get in (registry.get, *(partial(getattr, space) for space in spaces)):
+                with pytest.raises(NotYetError, match=f"{NOT_YET}$"):
+                    get(name)
+    assert NOT_YET in told(lambda: registry.get("_npi_sin"))
+
+
+@pytest.mark.parametrize("module", ["ndarray", "symbol", *(f"{api}.{space}" for api in ("ndarray", "symbol")
+                                                            for space in registry.PREFIXES.values())])  # fmt: skip
+def test_every_name_of_a_namespace_is_there_or_not_yet(module):
+    found = importlib.import_module(f"mxop.{module}")
+    missing = [n for n in mxnet_names.listed(f"mxop.{module}") if not hasattr(found, n)]
+    assert missing
+    for name in missing:
+        with pytest.raises(NotYetError, match=f"{NOT_YET}$"):
+            getattr(found, name)
+
+
+@pytest.mark.parametrize("thing", [X, S], ids=["NDArray", "Symbol"])
+def test_every_method_is_there_or_not_yet(thing):
+    kind = type(thing).__name__
+    missing = [n for n in mxnet_names.sections()[f"mx.{kind}"] if not hasattr(thing, n)]
+    assert "take" in missing and "topk" in missing
+    for name in missing:
+        assert re.search(rf"'{name}'.*MXNet has .*{NOT_YET}$", told(lambda name=name: getattr(thing, name)))
+        assert name not in dir(thing) and not hasattr(type(thing), name)
+    assert all(hasattr(thing, name) for name in dir(thing) if name != "__abstractmethods__")
+
+
+def test_a_method_is_there_as_soon_as_its_operator_is():
+    op = mx.op.elementwise(name="take")(lambda data: data + 1)
+    try:
+        assert X.take().asnumpy().tolist() == (X + 1).asnumpy().tolist() and "take" in dir(X)
+        assert S.take().eval(s=X)[0].shape == X.shape and "take" in dir(S)
+    finally:
+        registry.unregister(op.name)
+    assert not hasattr(X, "take") and not hasattr(S, "take")
+
+
+@pytest.mark.parametrize("line, name", [
+    ("import mxop.gluon", "mx.gluon"), ("from mxop import gluon", "mx.gluon"), ("from mxop.gluon import nn", "mx.gluon"),
+    ("import mxop.random", "mx.random"), ("from mxop.ndarray import take", "mx.nd.take"),
+    ("from mxop.nd import topk", "mx.nd.topk"),
+    ("from mxop.nd.sparse import csr_matrix", "mx.nd.sparse.csr_matrix"), ("from mxop.util import use_np", "mx.util.use_np"),
+    ("from mxop.symbol.contrib import foreach", "mx.sym.contrib.foreach"),
+    ("from mxop.test_utils import get_mnist", "mx.test_utils.get_mnist"), ("import mxop.mod", "mx.mod"),
+])  # fmt: skip
+def test_imports_tell_it_too(line, name):
+    with pytest.raises(NotYetImportError, match=f"cannot import .*MXNet has {re.escape(name)}, {NOT_YET}$") as caught:
+        exec(line, {})
+    assert isinstance(caught.value, ModuleNotFoundError) and isinstance(caught.value, mx.MXNetError)
+
+
+def test_imports_of_what_nobody_has_are_python_s_own():
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'mxop.nonsense'"):
+        importlib.import_module("mxop.nonsense")
+    with pytest.raises(ImportError, match="cannot import name 'nonsense'"):
+        exec("from mxop import nonsense", {})
+    exec(
+        "from mxop.nd import array, contrib; from mxop.util import np_shape; import mxop.nd.sparse, mxop.operator.hybrid",
+        {},
+    )
+
+
+def test_the_names_are_read_when_an_error_needs_them():
+    code = "import mxop as mx; mx.nd.exp(mx.nd.ones(3)); print(mx.missing.mxnet_names.sections.cache_info().currsize)"
+    assert run_python(code) == "0"
+    code = "import sys; from mxop import missing; missing.watch_imports(); print(sys.meta_path.count(missing.Finder))"
+    assert run_python(code) == "1"
+
+
+# ---- suggestions ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("get, end", [
+    (lambda: mx.nd.softmaxoutput, "did you mean 'SoftmaxOutput', which MXNet has and mxop does not have yet?"),
+    (lambda: mx.nd.softmax(X, dim=1), "did you mean 'axis'?"), (lambda: mx.nd.concat(X, X, axis=0), "did you mean 'dim'?"),
+    (lambda: mx.nd.matmul, "did you mean 'dot' or 'batch_dot'?"), (lambda: mx.sym.matmul, "did you mean 'dot' or 'batch_dot'?"),
+    (lambda: S.summ, "did you mean 'sum'?"), (lambda: mx.nd.aray, "did you mean 'array'?"),
+    (lambda: mx.array, "it is mx.nd.array"), (lambda: mx.grah, "did you mean 'graph'?"),
+    (lambda: mx.nd.contrib.exp, "it is mx.nd.exp"), (lambda: mx.sym.contrib.exp, "it is mx.sym.exp"),
+    (lambda: mx.autograd.recrd, "did you mean 'record'?"), (lambda: mx.axes.exq, "did you mean 'exp'?"),
+    (lambda: mx.nd._plusscalar, "has no operator '_plusscalar'"),
+    (lambda: mx.nd.contrib.geo_mean, "has no operator 'geo_mean'"),
+])  # fmt: skip
+def test_suggestions(get, end):
+    assert told(get).endswith(end), told(get)
+
+
+def test_a_user_s_operator_is_found_where_it_is():
+    op = mx.op.elementwise(name="boolean_mask")(lambda data: data * 2)
+    try:
+        end = f"MXNet has mx.nd.contrib.boolean_mask, {NOT_YET}; there is mx.nd.boolean_mask"
+        assert told(lambda: mx.nd.contrib.boolean_mask).endswith(end)
+    finally:
+        registry.unregister(op.name)
+
+
+def test_suggestions_are_public_and_not_what_was_typed():
+    public = {n for n in registry.names(hidden=False) if not n.startswith("_")}
+    for name in sorted(public)[::3]:
+        for typed in (name[:-1], name + "s", name[1:]):
+            if registry.find(typed) is None and not mxnet_names.is_operator(typed):
+                for get in (
+                    registry.get,
+                    lambda n: getattr(mx.nd, n),
+                    lambda n: getattr(mx.sym, n),
+                    lambda n: getattr(S, n),
+                ):
+                    try:
+                        get(typed)
+                    except OpLookupError as problem:
+                        found = re.findall(r"mean '(\w+)'", str(problem))
+                        assert not any(n.startswith("_") or n == typed for n in found), problem
+    assert closest("take", ["take"]) == ""
+
+
+def test_an_array_s_misspelled_method_is_suggested_by_python():
+    assert "Did you mean: 'sum'?" in fails_python("import mxop as mx; mx.nd.ones(3).summ")
+
+
+# ---- what dir shows -------------------------------------------------------------------------------------------------------
+PUBLIC = ["autograd", "axes", "attribute", "base", "context", "errors", "executor", "graph", "library", "name", "nd", "op",
+          "operator", "records", "sym", "test_utils", "util", "viz", "nd.contrib", "sym.contrib", "sym.op"]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["", *PUBLIC])
+def test_what_is_listed_works_and_belongs_there(path):
+    module = mx
+    for part in filter(None, path.split(".")):
+        module = getattr(module, part)
+    names = [n for n in dir(module) if not n.startswith("__")]
+    assert names and names == sorted(names)
+    for name in names:
+        assert not name.startswith("_"), name
+        value = getattr(module, name)
+        home = getattr(value, "__module__", None) or getattr(value, "__name__", "mxop")
+        assert home.startswith("mxop") or type(value).__module__.startswith(("mxop", "builtins")), (name, home)
+        assert home not in ("typing", "collections.abc", "dataclasses", "importlib"), (name, home)
+
+
+def test_what_works_is_listed():
+    assert {"gluon", "random", "provide", "dtypes"}.isdisjoint(dir(mx))
+    assert {"nd", "sym", "autograd", "viz", "cpu", "MXNetError", "AttrScope", "test_utils"} <= set(dir(mx))
+    assert {"maximum", "minimum", "pow", "power", "hypot", "contrib", "exp", "Variable", "load"} <= set(dir(mx.sym))
+    assert {"array", "exp", "NDArray", "waitall", "contrib", "load"} <= set(dir(mx.nd))
+    assert {"core", "tape", "Any", "Callable"}.isdisjoint(dir(mx.autograd))
+    for module in (mx.nd, mx.sym):
+        public = {n for n in registry.names(hidden=False) if not n.startswith("_")}
+        assert public <= set(dir(module))
+
+
+# ---- the tool that writes the names -----------------------------------------------------------------------------------------
+def test_tool_writes_names(tmp_path, monkeypatch):
+    ops = {
+        "ops": [
+            {
+                "name": "Norm",
+                "aliases": ["_contrib_norm"],
+                "inputs": ["data", "state"],
+                "mutated_inputs": ["state"],
+                "python_names": ["nd.Norm", "nd.norm_of", "NDArray.norm"],
+            }
+        ]
+    }
+    api = {"modules": {"mxnet": {"cpu": "()"}, "mxnet.io.io": {"Iter": {"members": {}}, "string_types": ""},
+                       "mxnet.ndarray.ndarray": {"NDArray": {"members": {"take": "", "__len__": ""}}, "Norm": ""}}}  # fmt: skip
+    (tmp_path / "ops.json").write_text(json.dumps(ops))
+    (tmp_path / "api.json").write_text(json.dumps(api))
+    monkeypatch.setattr(
+        sys, "argv", ["mxnet_names.py", *(str(tmp_path / n) for n in ("ops.json", "api.json", "names.txt"))]
+    )
+    runpy.run_path(str(ROOT / "tools" / "mxnet_names.py"), run_name="__main__")
+    text = (tmp_path / "names.txt").read_text()
+    assert "[operators]\nNorm _contrib_norm\n[states]\nNorm=1 _contrib_norm=1\n" in text
+    assert "[mx.io]\nIter\n" in text and "[mx.NDArray]\nhandle take writable\n" in text
+    assert "[mx.ndarray]\nCachedOp NDArray norm_of np npx" in text
