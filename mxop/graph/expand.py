@@ -1,4 +1,7 @@
-"""Composites become what they call.  Imports :mod:`.ir`, :mod:`.builder`, :mod:`.infer`, :mod:`.rewrite`."""
+"""Composites become what they call, and operators with states pure functions and assignments.
+
+Imports :mod:`.ir`, :mod:`.builder`, :mod:`.infer`, :mod:`.rewrite`, :mod:`.states`.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,45 @@ from .builder import Builder, entries_of
 from .infer import located
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rewrite
+from .states import Effects
 
 _MAX_NESTING = 64
 
 
-def expand(graph: Graph, everything: bool = True) -> tuple[Graph, Moved]:
+def expand(graph: Graph, everything: bool = True, effects: Effects | None = None) -> tuple[Graph, Moved]:
     """Replace composites by what they call.
 
     Parameters
     ----------
     everything : bool
         Also those with a gradient rule of their own (before gradients are taken they stay).
+    effects : Effects, optional
+        Collects the assignments of states, for a graph that is to run; without it, states are left as they are.
 
     Returns
     -------
     graph : Graph
+        With the assignments as further outputs.
     moved : dict
         Where each entry that changed went.
     """
     F = Builder()
 
     def replace(node: Node) -> list[Entry] | None:
-        if not isinstance(node.op, Composite) or (not everything and node.op._gradient is not None):
-            return None
-        F.work_for(node, "_inside", node.order, node.control)
+        composite = isinstance(node.op, Composite) and (everything or node.op._gradient is None)
+        if effects is None or not node.op.writes:
+            return inside(node, node.control) if composite else None
+        control = effects.control_of(node)
+        if composite:
+            found = inside(node, control)
+        else:
+            new = node.replaced(op=node.op.pure, control=control)
+            found = [(new, k) for k in range(node.n_outputs)]
+        effects.deliver(node, found)
+        return found
+
+    def inside(node: Node, control: tuple[Node, ...]) -> list[Entry]:
+        F.work_for(node, "_inside", node.order, control)
         inputs = [F.value(e) for e in node.inputs]
         try:
             result = node.op.function(F, *inputs, **node.attrs)
@@ -39,11 +57,14 @@ def expand(graph: Graph, everything: bool = True) -> tuple[Graph, Moved]:
         except MXNetError as problem:
             raise located(problem, node) from None
 
-    if not any(isinstance(node.op, Composite) for node in graph.nodes):
+    if not any(isinstance(n.op, Composite) or (effects and n.op is not None and n.op.writes) for n in graph.nodes):
         return _with_states(graph, {})
     total: Moved = {}
     for _ in range(_MAX_NESTING):
         graph, moved = rewrite(graph, replace)
+        if effects is not None:
+            effects.follow(moved)
+            graph = Graph([*graph.outputs, *effects.take()])
         if not moved:
             return _with_states(graph, total)
         total = {old: moved.get(new, new) for old, new in total.items()} | {

@@ -1,0 +1,68 @@
+"""Operators with states and modes, as graphs know them: pure functions, and assignments of the states' new values.
+
+Imports :mod:`.assignment`, :mod:`.ir`, :mod:`.rewrite` and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+from ..opdef import registry
+from .assignment import NAME
+from .ir import Entry, Graph, Node
+from .rewrite import Moved, rewrite
+
+
+def in_mode(graph: Graph, is_train: bool) -> Graph:
+    """Return a graph whose operators know whether they train."""
+
+    def replace(node: Node) -> list[Entry] | None:
+        attrs = node.attrs.training(is_train)
+        if attrs is node.attrs or attrs == node.attrs:
+            return None
+        new = node.replaced(attrs=attrs)
+        return [(new, k) for k in range(node.n_outputs)]
+
+    return rewrite(graph, replace)[0] if has_mode(graph) else graph
+
+
+def has_mode(graph: Graph) -> bool:
+    """Tell whether an operator of a graph asks for the mode."""
+    return any(node.op is not None and node.op.spec.has_mode for node in graph.nodes)
+
+
+class Effects:
+    """The assignments that come of the states in a graph, while it is expanded.
+
+    A schedule must compute them beside its outputs: they are added to those of the graph.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._last: dict[Node, Node] = {}  # of each state: its latest assignment
+
+    def deliver(self, node: Node, results: list[Entry]) -> None:
+        """Assign the new values of a node's states; `results` are the outputs of the pure function."""
+        op = registry.get(NAME)
+        for at, k in node.op.written_inputs(node.attrs, len(node.inputs)):  # type: ignore[union-attr]
+            state, value = node.inputs[at], results[k]
+            if state[0].op is not None or value == state:  # nobody could see it; or it stays as it is
+                continue
+            earlier = self._last.get(state[0])
+            control = (*node.control, earlier) if earlier is not None else node.control
+            name = f"{node.name}_{state[0].name}"
+            made = Node(op, op.parse({}), (state, value), name, None, node.source, node.order, control)
+            self._last[state[0]] = made
+            self.entries.append((made, 0))
+
+    def follow(self, moved: Moved) -> None:
+        """Take note that nodes were rebuilt."""
+        self._last = {state: moved.get((node, 0), (node, 0))[0] for state, node in self._last.items()}
+
+    def take(self) -> list[Entry]:
+        """Return the assignments that were not taken yet."""
+        found, self.entries = self.entries, []
+        return found
+
+    def control_of(self, node: Node) -> tuple[Node, ...]:
+        """Return what a node with states runs after: earlier calls that wrote the same ones."""
+        found = [self._last[s] for s, _ in node.inputs if s in self._last]
+        return tuple(dict.fromkeys((*node.control, *found)))
