@@ -25,7 +25,7 @@ from mxop.errors import DeviceError, OpTypeError
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.binding import bind_open
 from mxop.opdef.operator import carrier
-from mxop.opdef.reduction import _numpy_shape
+from mxop.shape_mode import mode as _shape_mode
 
 cdef enum:
     ELEMENTWISE = 1
@@ -77,7 +77,7 @@ cdef dict _inferred = {}
 
 cdef tuple cached_inference(object op, object attrs, tuple shapes, tuple types):
     """Infer outputs, remembering recent answers."""
-    cdef tuple key = (op, attrs, shapes, types, _numpy_shape[0])
+    cdef tuple key = (op, attrs, shapes, types, _shape_mode.numpy)
     found = _inferred.get(key)
     if found is None:
         found = op.infer_outputs(attrs, list(shapes), list(types))
@@ -94,7 +94,7 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
     """Run an operator that only rearranges elements: ask where they lie, then copy them."""
     cdef Array source = <Array>inputs[0], a, result
     cdef tuple shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
-    cdef tuple key = (op, attrs, shapes, None if source.contiguous else source._strides)
+    cdef tuple key = (op, attrs, shapes, None if source.contiguous else source._strides, _shape_mode.numpy)
     (out_shape,), (out_type,) = cached_inference(op, attrs, shapes, tuple([(<Array>a).dtype for a in inputs]))
     found = _views.get(key)
     if found is None:

@@ -13,7 +13,7 @@ from typing import Any
 from .. import dtypes
 from ..errors import MXNetError, OpTypeError, OpValueError
 from ..opdef import Operator, infer
-from ..opdef.reduction import numpy_shape
+from ..shape_mode import numpy_shape
 from .builder import Builder, entries_of
 from .ir import Entry, Graph, Node, describe, variable
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import OpTypeError
 from ..formula import Expr, const, input_
+from ..shape_mode import numpy_shape
 from . import infer, registry
 from .elementwise import Elementwise, Formula
 from .operator import Operator
@@ -147,15 +148,6 @@ class Reduction(Operator):
 def _formula(result: Any) -> Formula:
     root = result if isinstance(result, Expr) else const(float(result))
     return Formula((root,), ())
-
-
-#: Set by mxop.util: whether ``()`` is a shape of its own (MXNet's np_shape).
-_numpy_shape = [False]
-
-
-def numpy_shape() -> bool:
-    """Tell whether full reductions give shape ``()`` (under ``mx.util.np_shape``) instead of ``(1,)``."""
-    return _numpy_shape[0]
 
 
 def reduction(combine: str, *, override: bool = False, **options: Any) -> Callable[[Callable], Reduction]:

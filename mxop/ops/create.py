@@ -8,7 +8,7 @@ from functools import lru_cache
 from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import DType, Shape, elementwise, infer, kernel
-from ..opdef.reduction import numpy_shape
+from ..shape_mode import numpy_shape
 from ._shared import on_both, zero_gradient
 
 

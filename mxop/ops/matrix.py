@@ -8,7 +8,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import infer, kernel
-from ..opdef.reduction import numpy_shape
+from ..shape_mode import numpy_shape
 from ._shared import compiled, size_of
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..errors import OpValueError
 from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel, reduction
-from ..opdef.reduction import numpy_shape
+from ..shape_mode import numpy_shape
 from ._shared import compiled, equal_shapes, on_both, reviewed, run_op, size_of, typed_by_first, zero_gradient
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import Shape, contiguous_strides, infer, kernel
-from ..opdef.reduction import numpy_shape
+from ..shape_mode import numpy_shape
 from ._shared import both_ways, on_both, size_of, typed_by_first, zero_gradient
 
 

@@ -14,7 +14,7 @@ from ..errors import OpTypeError, OpValueError, closest
 from ..graph.infer import Shapes, Solver, Types, declared_shape, declared_type
 from ..graph.ir import Graph, Node
 from ..opdef import infer
-from ..opdef.reduction import numpy_shape
+from ..shape_mode import numpy_shape
 
 
 def infer_shape(symbol: Any, args: Sequence[Any], kwargs: Mapping[str, Any], partial: bool) -> tuple:

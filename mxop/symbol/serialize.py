@@ -8,7 +8,7 @@ from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError
 from ..graph.ir import Entry, Graph, Node, describe, variable
 from ..graph.rewrite import rewrite
 from ..opdef import AnyValue, registry
-from ..opdef.reduction import numpy_shape
+from ..shape_mode import numpy_shape
 from .compose import hidden
 from .json_format import GraphData, NodeData, dumps, loads
 
