@@ -495,8 +495,7 @@ cdef object parsed_params(object op, dict kwargs, dict cache):
     elif kwargs and "dtype" in kwargs and kwargs["dtype"] is None and "dtype" not in op.spec.by_name:
         kwargs.pop("dtype")  # NumPy's functions hand it to the array's method
     try:
-        # 1, 1.0 and True are equal keys, and so are 0.0 and -0.0, but they are not the same parameters
-        key = tuple([(k, type(v), repr(v) if v == 0.0 else v) for k, v in kwargs.items()])
+        key = tuple([(k, type(v), key_of(v)) for k, v in kwargs.items()])
         found = cache.get(key)
     except TypeError:
         return op.parse(kwargs)
@@ -506,6 +505,23 @@ cdef object parsed_params(object op, dict kwargs, dict cache):
             cache.clear()
         cache[key] = found
     return found
+
+
+cdef object key_of(object value):
+    """Return what tells a parameter from others of its type; raise TypeError for what cannot be told by equality.
+
+    1, 1.0 and True are equal, and so are 0.0 and -0.0, but they are not the same parameters.
+    """
+    if type(value) is tuple:
+        for item in <tuple>value:
+            if type(item) is not int and item is not None and type(item) is not str:
+                raise TypeError
+        return value
+    if value is None or type(value) is bool or type(value) is str or type(value) is int:
+        return value
+    if isinstance(value, Array) or getattr(value, "ndim", 0):  # a shape may be an array
+        raise TypeError
+    return repr(value) if value == 0.0 else value
 
 
 cdef object call_two(OpFunction f, Array a, Array b, object out):
