@@ -4,9 +4,9 @@ As ``data/make_golden.py`` it runs only when something is added::
 
     MXNET_ENGINE_TYPE=NaiveEngine MXNET_MKLDNN_ENABLED=0 oracle/bin/python tests/mxnet_answers.py
 
-``scopes.json`` holds programs of scopes, ``partial_shapes.json`` calls whose shapes are known in part: 0 is an unknown size,
-an empty list an unknown shape (under ``np_shape``: -1 and None).  The functions that run them are those of the tests, given
-MXNet as `mx`.
+``scopes.json`` holds programs of scopes, ``executors.json`` runs of executors, ``partial_shapes.json`` calls whose shapes
+are known in part: 0 is an unknown size, an empty list an unknown shape (under ``np_shape``: -1 and None).  The functions
+that run them are those of the tests, given MXNet as `mx`.
 """
 
 import json
@@ -226,12 +226,94 @@ def shape_questions(mx, rng):
     return questions
 
 
+# ---- executors ------------------------------------------------------------------------------------------------------
+#: Graphs over ``a`` and ``b`` of one shape; their gradients read inputs, which MXNet keeps, and no outputs.
+GRAPHS = {
+    "times": lambda mx, a, b: a * b,
+    "two": lambda mx, a, b: mx.sym.Group([a * b, a + b]),
+    "squares": lambda mx, a, b: mx.sym.square(a) * b + a,
+    "only a": lambda mx, a, b: mx.sym.Group([a * 2, mx.sym.BlockGrad(b)]),
+}
+
+
+def executor_program(rng):
+    """Return a random list of calls of an executor's methods."""
+    graph = rng.choice(list(GRAPHS))
+    heads = 2 if graph in ("two", "only a") else 1
+    req = rng.choice(["write", "add", "null", {"a": "add"}, {"a": "write", "b": "add"}, ["write", "null"]])
+    steps, rows = [["forward", False, []]] if graph == "squares" else [], 3  # else MXNet reads memory never written
+    for _ in range(rng.randint(3, 9)):
+        choice = rng.random()
+        if choice < 0.3:
+            steps.append(["forward", rng.random() < 0.6, [rng.randint(0, 5)] if rng.random() < 0.3 else []])
+        elif choice < 0.65:
+            steps.append(["backward", rng.choice(["list", "tuple", "dict", "more"]), heads, rng.randint(1, 3)])
+        elif choice < 0.75:
+            steps.append(["set", rng.choice("ab"), rng.randint(0, 5)])
+            steps.append(["forward", rng.random() < 0.5, []])
+        elif choice < 0.85:
+            steps.append(["copy", rng.choice([["a"], ["a", "b"], ["c", "a"]]), rng.randint(0, 5), rng.random() < 0.5])
+            steps.append(["forward", True, []])
+        else:
+            new = rng.choice([1, 2, 3, 4])
+            steps.append(["reshape", new, new > rows or rng.random() < 0.2])
+            steps.append(["forward", True, []])
+            rows = new
+    return [graph, req, steps]
+
+
+def run_executor(mx, np, program):
+    """Run a program; return after each call the outputs (as far as they were computed), gradients, arguments."""
+    graph, req, steps = program
+    symbol = GRAPHS[graph](mx, mx.sym.Variable("a"), mx.sym.Variable("b"))
+    arrays = {name: mx.nd.array(np.arange(6).reshape(3, 2) + k) for k, name in enumerate("ab")}
+    executor = symbol.bind(mx.cpu(), arrays, {k: mx.nd.zeros((3, 2)) for k in arrays}, req)
+    first, computed, seen = executor, False, []
+    for step in steps:
+        try:
+            executor = _step(mx, executor, step)
+        except Exception as problem:
+            seen.append("Error" if isinstance(problem, (mx.base.MXNetError, ValueError, TypeError)) else repr(problem))
+            continue
+        computed = computed or step[0] == "forward"
+        shown = [executor.grad_arrays, executor.arg_arrays, first.arg_arrays]
+        if computed and step[0] != "reshape":
+            shown.append(executor.outputs)
+        seen.append([[None if x is None else x.asnumpy().tolist() for x in arrays] for arrays in shown])
+        if step[0] == "reshape" and step[2]:  # MXNet leaves the new arrays as they are
+            for x in executor.arg_arrays + [g for g in executor.grad_arrays if g is not None]:
+                x[:] = 1
+            seen.pop()
+    return seen
+
+
+def _step(mx, executor, step):
+    shape = executor.arg_dict["a"].shape
+    if step[0] == "forward":
+        executor.forward(is_train=step[1], **({"a": mx.nd.full(shape, *step[2])} if step[2] else {}))
+    elif step[0] == "backward":
+        heads = [mx.nd.full(shape, step[3] + k) for k in range(step[2])]
+        if step[1] == "dict":
+            heads = dict(zip(executor.output_dict, heads), another=mx.nd.ones(1))
+        elif step[1] == "more":
+            heads.append(mx.nd.ones((7,)))
+        executor.backward(tuple(heads) if step[1] == "tuple" else heads)
+    elif step[0] == "set":
+        executor.arg_dict[step[1]][:] = step[2]
+    elif step[0] == "copy":
+        params = {name: mx.nd.full(shape, step[2], dtype="float64") for name in step[1]}
+        executor.copy_params_from(params, allow_extra_params=step[3])
+    else:
+        executor = executor.reshape(a=(step[1], 2), b=(step[1], 2), allow_up_sizing=step[2])
+    return executor
+
+
 def read(name):
     return json.loads((DATA / name).read_text(encoding="utf-8"))
 
 
 def write(name, rows):
-    text = ",\n".join(json.dumps(row) for row in rows)
+    text = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
     (DATA / name).write_text(f"[\n{text}\n]\n", encoding="utf-8")
 
 
@@ -242,3 +324,8 @@ if __name__ == "__main__":
     programs = [scope_program(rng) for _ in range(60)]
     write("scopes.json", [[steps, run_scopes(mx, steps)] for steps in programs])
     write("partial_shapes.json", shape_questions(mx, rng))
+    import numpy as np
+
+    rng = random.Random(1)
+    programs = [executor_program(rng) for _ in range(40)]
+    write("executors.json", [[program, run_executor(mx, np, program)] for program in programs])

@@ -5,6 +5,7 @@ Expected behaviour was observed there.
 
 import itertools
 
+import mxnet_answers
 import numpy as np
 import pytest
 
@@ -63,6 +64,15 @@ def test_without_gradients_backward_does_nothing():
     ex.backward()
     ex.backward(nd.ones(3))
     assert ex.grad_arrays == [None, None]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_random_programs_do_what_they_do_in_mxnet(number):
+    """See ``mxnet_answers.py``: forward, backward, reshape and copies in any order, and the arrays after each."""
+    programs = mxnet_answers.read("executors.json")[number::4]
+    assert len(programs) == 10
+    for program, seen in programs:
+        assert mxnet_answers.run_executor(mx, np, program) == seen, program
 
 
 # ---- head gradients -------------------------------------------------------------------------------------------------

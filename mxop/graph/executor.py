@@ -323,7 +323,8 @@ class Executor:
         if shapes is None:
             raise OpValueError(f"reshape: the shapes of all arguments do not follow from {kwargs}")
         args, grads = [], []
-        for name, shape, array, grad in zip(self.arg_dict, shapes, self.arg_arrays, self.grad_arrays, strict=True):
+        kept = [grad if req != "null" else None for grad, req in zip(self.grad_arrays, self._reqs, strict=True)]
+        for name, shape, array, grad in zip(self.arg_dict, shapes, self.arg_arrays, kept, strict=True):
             if shape != array.shape and name not in kwargs and not partial_shaping:
                 raise OpValueError(f"reshape: the shape of {name!r} would change from {array.shape} to {shape}, though it is "
                                    f"not given; pass partial_shaping=True if that is meant")  # fmt: skip
