@@ -144,8 +144,8 @@ def as_shape(value: Any) -> tuple[int | None, ...]:
     if isinstance(value, (str, bytes)):
         raise Bad("a tuple of integers")
     try:
-        if hasattr(value, "__index__") and not getattr(value, "ndim", 0):  # an array of one element is a sequence
-            value = (value,)
+        if type(value) is not tuple and hasattr(value, "__index__") and not getattr(value, "ndim", 0):
+            value = (value,)  # an array of one element is a sequence
         return tuple([None if v is None else _size(v) for v in value])
     except (TypeError, ValueError):
         raise Bad("a tuple of integers") from None
