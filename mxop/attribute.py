@@ -1,18 +1,18 @@
-"""Attributes that symbols made inside a ``with`` block get.  Imports :mod:`.errors` and :mod:`.missing`."""
+"""Attributes that symbols made inside a ``with`` block get.  Imports :mod:`.errors`, :mod:`.missing`, :mod:`.per_thread`."""
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from .errors import OpTypeError, OpValueError
 from .missing import hooks
+from .per_thread import Current, showing
 
-_scopes = threading.local()
 
-
-class AttrScope:
+class AttrScope(metaclass=showing("current", lambda: _scopes)):
     """Give every symbol made inside a ``with`` block the same attributes.
+
+    ``AttrScope.current`` is the innermost scope of this thread; it can be assigned.
 
     Parameters
     ----------
@@ -42,8 +42,9 @@ class AttrScope:
         return {**self._attr, **(attr or {})} if self._attr else dict(attr or {})
 
     def __enter__(self) -> AttrScope:
-        self._before.append((current(), self._attr))
-        self._attr = {**current()._attr, **self._attr}
+        outer = current()
+        self._before.append((outer, self._attr))
+        self._attr = {**outer._attr, **self._attr}
         _scopes.value = self
         return self
 
@@ -51,12 +52,12 @@ class AttrScope:
         _scopes.value, self._attr = self._before.pop()
 
 
-_outermost = AttrScope()
+_scopes = Current(AttrScope)
 
 
 def current() -> AttrScope:
     """Return the innermost scope of this thread."""
-    return getattr(_scopes, "value", _outermost)
+    return _scopes.value
 
 
 __all__ = ["AttrScope", "current"]

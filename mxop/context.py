@@ -1,22 +1,23 @@
 """Devices: where arrays live and operators run; memory statistics and threads.
 
-May import :mod:`mxop._kernels` and :mod:`mxop.errors`.
+May import :mod:`mxop._kernels`, :mod:`mxop.per_thread` and :mod:`mxop.errors`.
 """
 
 from __future__ import annotations
 
-import threading
-
 from ._kernels import interp, memory
 from .errors import DeviceError, OpTypeError, OpValueError
 from .missing import hooks
+from .per_thread import Current, showing
 
 _TYPES = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
 _NAMES = {code: name for name, code in _TYPES.items()}
 
 
-class Context:
+class Context(metaclass=showing("default_ctx", lambda: _defaults)):
     """A device, such as ``cpu(0)`` or ``gpu(1)``; as a context manager it becomes the default.
+
+    ``Context.default_ctx`` is the default device of this thread; it can be assigned.
 
     Parameters
     ----------
@@ -64,11 +65,11 @@ class Context:
 
     def __enter__(self) -> Context:
         self._before.append(current_context())
-        _local.context = self
+        _defaults.value = self
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _local.context = self._before.pop()
+        _defaults.value = self._before.pop()
 
     def __reduce__(self):
         return Context, (self.device_type, self.device_id)
@@ -88,8 +89,8 @@ class Context:
             memory.empty_cache()
 
 
-_local = threading.local()
 _CPU0 = Context("cpu", 0)
+_defaults = Current(lambda: _CPU0)
 _contexts: dict[tuple[bool, int], Context] = {(False, 0): _CPU0}
 
 
@@ -118,7 +119,7 @@ def gpu(device_id: int = 0) -> Context:
 
 def current_context() -> Context:
     """Return the default device of this thread."""
-    return getattr(_local, "context", _CPU0)
+    return _defaults.value
 
 
 def num_gpus() -> int:

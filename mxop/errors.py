@@ -49,6 +49,42 @@ class NotYetImportError(MXNetError, ModuleNotFoundError):
     """A module, or what is imported from one, that MXNet 1.x has and mxop does not have yet."""
 
 
+class NotImplementedForSymbol(MXNetError, NotImplementedError):
+    """What only an array can do, asked of a symbol.
+
+    Parameters
+    ----------
+    function : callable
+        What was called.
+    alias : str, optional
+        How it is written in a program, such as ``+=``.
+    *args
+        What it was given; the types are kept.
+    """
+
+    def __init__(self, function, alias=None, *args):
+        super().__init__()
+        self.function = getattr(function, "__name__", str(function))
+        self.alias = alias
+        self.args = [str(type(a)) for a in args]
+
+    def __str__(self):
+        alias = f' (namely operator "{self.alias}")' if self.alias else ""
+        given = f" with arguments ({', '.join(self.args)})" if self.args else ""
+        return (f"Function {self.function}{alias}{given} is not implemented for Symbol and only available in NDArray: a "
+                f"symbol has no value before it is bound")  # fmt: skip
+
+    def __reduce__(self):
+        return _again, (self.function, self.alias, self.args)
+
+
+def _again(function, alias, args):
+    """Return a NotImplementedForSymbol that was pickled."""
+    found = NotImplementedForSymbol(function, alias)
+    found.args = args
+    return found
+
+
 class DeviceError(MXNetError, NotImplementedError):
     """A device or optional package that this machine does not have."""
 

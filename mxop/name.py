@@ -1,19 +1,18 @@
-"""Names for symbols that were not given one.  Imports :mod:`.missing` only."""
+"""Names for symbols that were not given one.  Imports :mod:`.missing` and :mod:`.per_thread`."""
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from .missing import hooks
+from .per_thread import Current, showing
 
-_managers = threading.local()
 
-
-class NameManager:
+class NameManager(metaclass=showing("current", lambda: _managers)):
     """Number the symbols of each kind: ``exp0``, ``exp1``...
 
-    Used in a ``with`` block, it starts counting anew.
+    Used in a ``with`` block, it starts counting anew.  ``NameManager.current`` is the innermost manager of this thread; it
+    can be assigned.
 
     Examples
     --------
@@ -28,8 +27,8 @@ class NameManager:
         self._before: list[Any] = []
 
     def get(self, name: str | None, hint: str) -> str:
-        """Return `name`, or `hint` with the next number when it is None."""
-        if name is not None:
+        """Return `name`, or `hint` with the next number when there is none."""
+        if name:
             return name
         number = self._counter.get(hint, 0)
         self._counter[hint] = number + 1
@@ -63,12 +62,12 @@ class Prefix(NameManager):
         return self._prefix + super().get(name, hint)
 
 
+_managers = Current(NameManager)
+
+
 def current() -> NameManager:
     """Return the innermost manager of this thread (each thread counts for itself)."""
-    found = getattr(_managers, "value", None)
-    if found is None:
-        found = _managers.value = NameManager()
-    return found
+    return _managers.value
 
 
 __all__ = ["NameManager", "Prefix", "current"]

@@ -1,7 +1,7 @@
 """``mx.util``: NumPy's meaning of shapes, and small helpers, with the names of MXNet 1.x.
 
 With NumPy shapes, ``()`` is the shape of a scalar, so that a full reduction gives ``()`` instead of MXNet's ``(1,)``.
-The switch holds for all threads.  May import :mod:`mxop.opdef`, :mod:`mxop.context` and :mod:`mxop.errors`.
+Each thread has a switch of its own.  May import :mod:`mxop.shape_mode`, :mod:`mxop.context` and :mod:`mxop.errors`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 from . import context
 from .errors import OpTypeError
 from .missing import hooks
-from .opdef.reduction import _numpy_shape
+from .shape_mode import numpy_shape, set_numpy_shape
 
 
 def is_np_shape() -> bool:
     """Tell whether shapes have NumPy's meaning."""
-    return _numpy_shape[0]
+    return numpy_shape()
 
 
 def set_np_shape(active: bool) -> bool:
-    """Switch NumPy's meaning of shapes on or off; return what it was.
+    """Switch NumPy's meaning of shapes on or off in this thread; return what it was.
 
     Examples
     --------
@@ -37,9 +37,7 @@ def set_np_shape(active: bool) -> bool:
     """
     if active not in (True, False):
         raise OpTypeError(f"set_np_shape: active={active!r} is not True or False")
-    before = _numpy_shape[0]
-    _numpy_shape[0] = bool(active)
-    return before
+    return set_numpy_shape(bool(active))
 
 
 class _NumpyShapeScope:

@@ -146,7 +146,7 @@ GRAPHS = [
     (lambda: bound().forward(c=nd.ones((2,))), TypeError, ["c"]),
     (lambda: bound().forward(a=nd.ones((3,))), ValueError, ["a", "(2,)", "(3,)"]),
     (lambda: bound().copy_params_from({"c": nd.ones((2,))}), ValueError, ["c"]),
-    (lambda: bound().backward(), RuntimeError, ["forward"]),
+    (lambda: bound().backward(), RuntimeError, ["head gradients"]),
     (lambda: bound().reshape(a=(5,)), ValueError, ["a"]),
     (lambda: bound().set_monitor_callback(3), TypeError, ["3"]),
 ]  # fmt: skip
@@ -231,7 +231,7 @@ def test_a_refused_forward_leaves_the_executor_alone():
         fails(lambda wrong=wrong: ex.forward(is_train=True, a=nd.full((2,), 5), **wrong))
         assert ex.arg_dict["a"].asnumpy().tolist() == [0, 0] and ex.arg_dict["b"].asnumpy().tolist() == [1, 1]
         assert ex.outputs[0].asnumpy().tolist() == [1, 1]
-    for heads in ([nd.ones((3,))], [nd.ones((2,))] * 2, ["text"]):
+    for heads in ([nd.ones((3,))], ["text"]):
         fails(lambda heads=heads: ex.backward(heads))
         assert ex.grad_dict["a"].asnumpy().tolist() == [7, 7] and ex.grad_dict["b"].asnumpy().tolist() == [8, 8]
     for params in ({"a": nd.ones((2,)), "b": nd.ones((3,))}, {"a": nd.ones((2,)), "c": nd.ones((2,))}):

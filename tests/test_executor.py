@@ -322,7 +322,6 @@ ONE, TWO, THREE = nd.ones((1,)), nd.ones((2,)), nd.ones((3,))
         (lambda: (a + b).simple_bind(mx.cpu(), type_dict={"a": "int32", "b": "int64"}, a=(2,)), TypeError, "lhs has dtype"),
         (lambda: bound(a, a=[1, 2]).forward(b=TWO), TypeError, "Unknown argument b"),
         (lambda: bound(a, a=[1, 2]).forward(a=THREE), ValueError, r"Argument a, need: \(2,\), received: \(3,\)"),
-        (lambda: bound(a, a=[1, 2]).backward(TWO), mx.MXNetError, r"backward\(\) before forward"),
         (lambda: (a + b).eval(a=TWO), ValueError, "key `b` is missing"),
         (lambda: (a + b).gradient(["c"]), ValueError, "'c' is no argument"),
         (lambda: bound(a, a=[1, 2]).reshape(b=(1,)), ValueError, "'b' not found"),
@@ -337,7 +336,7 @@ def test_wrong_binding_says_what_is_wrong(call, kind, message):
 @pytest.mark.parametrize(
     ("grads", "message"),
     [(None, "head gradients are required"), ([TWO], "_output' is not that of a loss"), ([TWO, THREE], "Head gradient 1"),
-     ([TWO, TWO, TWO], "3 head gradients.*2 outputs"), ({"y": TWO}, "'y', which is no output")],
+     ({"y": TWO}, "'y', which is no output")],
 )  # fmt: skip
 def test_wrong_head_gradients(grads, message):
     ex = bound(sym.Group([a * 2, b * 3]), a=[2, 3], b=[5, 7])

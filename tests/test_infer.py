@@ -2,7 +2,6 @@
 
 import gc
 import time
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -16,8 +15,9 @@ a, b, c = sym.Variable("a"), sym.Variable("b"), sym.Variable("c")
 
 
 @pytest.fixture
-def np_shape(monkeypatch):
-    monkeypatch.setattr(import_module("mxop.opdef.reduction"), "_numpy_shape", [True])
+def np_shape():
+    with mx.np_shape():
+        yield
 
 
 # ---- shapes ---------------------------------------------------------------------------------------------------------
@@ -126,9 +126,9 @@ def test_an_error_says_where_what_and_why():
          r"operator f: .*\(5, 3\)"),
         (lambda: sym.cast(a, "int8").infer_shape(b=(2,)), ValueError, "'b' not found; candidate arguments: a"),
         (lambda: sym.exp(sym.Variable("weight")).infer_shape(wieght=(2,)), ValueError, "did you mean 'weight'"),
-        (lambda: (a + b).infer_shape(a=3), TypeError, "Arguments need to be shapes"),
-        (lambda: (a + b).infer_shape(a=("x",)), TypeError, "expected integers"),
-        (lambda: (a + b).infer_shape(a=(-2, 3)), ValueError, "not negative"),
+        (lambda: (a + b).infer_shape(a=3.5), TypeError, "Arguments need to be shapes"),
+        (lambda: (a + b).infer_shape(a=("x",)), TypeError, r"shapes \(tuple\), but 'a'"),
+        (lambda: (a + b).infer_shape(a=(-2, 3)), ValueError, r"'a'.*\(-2, 3\) holds a negative"),
         (lambda: (a + b).infer_type(a="flot32"), TypeError, "did you mean 'float32'"),
         (lambda: sym.SliceChannel(a, num_outputs=3).infer_shape(a=(2, 7)), ValueError, r"\(2, 7\)"),
         (lambda: sym.sum(a, axis=2).infer_shape(a=(2, 7)), IndexError, "axis=2 is out of range"),

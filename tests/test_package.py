@@ -8,6 +8,7 @@ import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from processes import fails_python, run_python
@@ -152,6 +153,30 @@ def test_np_shape_scopes_nest():
     with pytest.raises(ZeroDivisionError), mx.util.np_shape():
         raise ZeroDivisionError
     assert not mx.util.is_np_shape()
+
+
+def test_each_thread_has_a_np_shape_of_its_own():
+    x, found = mx.nd.ones((2, 3)), []
+
+    def other():
+        found.append((mx.util.is_np_shape(), x.sum().shape))
+        mx.util.set_np_shape(True)
+        found.append((mx.util.is_np_shape(), x.sum().shape))
+
+    for inside in (True, False):
+        with mx.util.np_shape(inside):
+            thread = Thread(target=other)
+            thread.start()
+            thread.join()
+            assert mx.util.is_np_shape() is inside and x.sum().shape == (() if inside else (1,))
+    assert found == [(False, (1,)), (True, ())] * 2
+
+
+def test_views_under_np_shape_are_kept_apart():
+    x = mx.nd.ones((1, 1))
+    for inside in (False, True, False):
+        with mx.util.np_shape(inside):
+            assert mx.nd.squeeze(x).shape == (() if inside else (1,))
 
 
 def test_use_np_shape_on_functions_and_classes():

@@ -77,6 +77,12 @@ def test_automatic_names_and_json_attributes(text):
     assert last_node(eval(text, scope)) == OPERATORS[text]
 
 
+def test_a_name_does_not_depend_on_who_asked_for_the_operator_before():
+    a = sym.Variable("a")
+    assert (sym._contrib_quadratic(a).name, sym.contrib.quadratic(a).name) == ("_contrib_quadratic0", "quadratic0")
+    assert sym._internal._contrib_quadratic(a).name == "_contrib_quadratic1"
+
+
 def test_numbers_count_up_for_each_kind():
     a = sym.Variable("a")
     assert [sym.exp(a).name, sym.exp(a).name, (a + a).name, sym.exp(a, name="mine").name, sym.exp(a).name] == [
@@ -226,13 +232,36 @@ def test_wrong_calls_say_what_is_wrong(call, message):
         call(net, sym.Variable("a"))
 
 
+def max_of_two(s):
+    return max(s, s + 1)
+
+
 def test_a_symbol_has_no_value():
     a = sym.Variable("a")
-    for use in (bool, lambda s: s.asnumpy(), lambda s: s.backward(), lambda s: s.copy()):
-        with pytest.raises(NotImplementedError, match="not implemented for Symbol"):
+    for use in (
+        bool, lambda s: s.asnumpy(), lambda s: s.backward(), lambda s: s.copy(), lambda s: s and s, lambda s: s in [a + 1],
+        max_of_two, lambda s: s.__iadd__(2), lambda s: s.__isub__(2), lambda s: s.__imul__(2), lambda s: s.__itruediv__(2),
+        np.asarray, lambda s: mx.nd.array(s), lambda s: s.as_in_context(mx.cpu()), lambda s: s.wait_to_read(),
+    ):  # fmt: skip
+        with pytest.raises(mx.base.NotImplementedForSymbol, match="not implemented for Symbol") as caught:
             use(a)
+        assert isinstance(caught.value, mx.MXNetError) and isinstance(caught.value, NotImplementedError)
     with pytest.raises(TypeError, match="unhashable"):
         hash(a)
+
+
+def test_the_error_says_what_was_called():
+    a = sym.Variable("a")
+    with pytest.raises(mx.base.NotImplementedForSymbol) as caught:
+        a += 2
+    error = caught.value
+    assert (error.function, error.alias, error.args) == ("__iadd__", "+=", ("<class 'int'>",))
+    assert str(error).startswith(
+        "Function __iadd__ (namely operator \"+=\") with arguments (<class 'int'>) is not implemented"
+    )
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    made = mx.base.NotImplementedForSymbol(len, None)
+    assert str(made).startswith("Function len is not implemented for Symbol")
 
 
 # ---- attributes -----------------------------------------------------------------------------------------------------
@@ -367,7 +396,7 @@ def node(op, name, inputs=(), **attrs):
             [1, 0, 0],
             r"'exq' \(1; did you mean 'exp'\?\), which is not",
         ),
-        ([node("null", "a"), node("exp", "e", [[0, 0, 0]], foo="1")], [1, 0, 0], "no parameter 'foo'"),
+        ([node("null", "a"), node("sum", "e", [[0, 0, 0]], foo="1")], [1, 0, 0], "no parameter 'foo'"),
         ([node("null", "a"), node("clip", "e", [[0, 0, 0]], a_min="x", a_max="1")], [1, 0, 0], "a_min='x'"),
         ([node("null", "a"), node("exp", "e", [[0, 0, 0], [0, 0, 0]])], [1, 0, 0], "1 input"),
         (

@@ -24,6 +24,7 @@ cdef class Node:
     cdef Value values[MAX_VALUES]
     cdef Array grad                 # leaves only
     cdef int grad_req
+    cdef bint fresh                 # backward wrote `grad` since this was last reset
     cdef object user                # autograd.Function instances
     # scratch of one backward pass
     cdef list pending

@@ -180,6 +180,15 @@ cdef class NDArray(Array):
         return tape.gradient_of(self)
 
     @property
+    def _fresh_grad(self):
+        """Whether backward wrote the gradient since this was last set to False, as MXNet's trainers ask."""
+        return tape.is_fresh(self)
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, state):
+        tape.set_fresh(self, bool(state))
+
+    @property
     def T(self):
         """The array with its axes reversed."""
         return invoke(_op("transpose"), [self], _op("transpose").parse({}))

@@ -25,7 +25,7 @@ from mxop.errors import DeviceError, MXNetError, OpTypeError
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.binding import bind_open
 from mxop.opdef.operator import carrier
-from mxop.opdef.reduction import _numpy_shape
+from mxop.shape_mode import mode as _shape_mode
 
 cdef enum:
     ELEMENTWISE = 1
@@ -77,7 +77,7 @@ cdef dict _inferred = {}
 
 cdef tuple cached_inference(object op, object attrs, tuple shapes, tuple types):
     """Infer outputs, remembering recent answers."""
-    cdef tuple key = (op, attrs, shapes, types, _numpy_shape[0])
+    cdef tuple key = (op, attrs, shapes, types, _shape_mode.numpy)
     found = _inferred.get(key)
     if found is None:
         found = op.infer_outputs(attrs, list(shapes), list(types))
@@ -94,7 +94,7 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
     """Run an operator that only rearranges elements: ask where they lie, then copy them."""
     cdef Array source = <Array>inputs[0], a, result
     cdef tuple shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
-    cdef tuple key = (op, attrs, shapes, None if source.contiguous else source._strides)
+    cdef tuple key = (op, attrs, shapes, None if source.contiguous else source._strides, _shape_mode.numpy)
     (out_shape,), (out_type,) = cached_inference(op, attrs, shapes, tuple([(<Array>a).dtype for a in inputs]))
     found = _views.get(key)
     if found is None:
@@ -558,8 +558,7 @@ cdef object parsed_params(object op, dict kwargs, dict cache):
     elif kwargs and "dtype" in kwargs and kwargs["dtype"] is None and "dtype" not in op.spec.by_name:
         kwargs.pop("dtype")  # NumPy's functions hand it to the array's method
     try:
-        # 1, 1.0 and True are equal keys, and so are 0.0 and -0.0, but they are not the same parameters
-        key = tuple([(k, type(v), repr(v) if v == 0.0 else v) for k, v in kwargs.items()])
+        key = tuple([(k, type(v), key_of(v)) for k, v in kwargs.items()])
         found = cache.get(key)
     except TypeError:
         return op.parse(kwargs)
@@ -569,6 +568,23 @@ cdef object parsed_params(object op, dict kwargs, dict cache):
             cache.clear()
         cache[key] = found
     return found
+
+
+cdef object key_of(object value):
+    """Return what tells a parameter from others of its type; raise TypeError for what cannot be told by equality.
+
+    1, 1.0 and True are equal, and so are 0.0 and -0.0, but they are not the same parameters.
+    """
+    if type(value) is tuple:
+        for item in <tuple>value:
+            if type(item) is not int and item is not None and type(item) is not str:
+                raise TypeError
+        return value
+    if value is None or type(value) is bool or type(value) is str or type(value) is int:
+        return value
+    if isinstance(value, Array) or getattr(value, "ndim", 0):  # a shape may be an array
+        raise TypeError
+    return repr(value) if value == 0.0 else value
 
 
 cdef object call_two(OpFunction f, Array a, Array b, object out):

@@ -54,11 +54,29 @@ def mark_variable(Array x, Array grad, grad_req="write"):
     x.output = 0
 
 
+cdef Node leaf_of(Array x):
+    """Return the node of a variable, None for any other array."""
+    return x.node if x.node is not None and x.node.op is None and x.node.user is None else None
+
+
 def gradient_of(Array x):
     """Return the gradient array of a variable, or None."""
-    if x.node is None or x.node.op is not None:
-        return None
-    return x.node.grad
+    cdef Node leaf = leaf_of(x)
+    return None if leaf is None else leaf.grad
+
+
+def is_fresh(Array x):
+    """Tell whether backward wrote a variable's gradient since that was last denied."""
+    cdef Node leaf = leaf_of(x)
+    return leaf is not None and leaf.fresh
+
+
+def set_fresh(Array x, bint fresh):
+    """Say whether a variable's gradient counts as written."""
+    cdef Node leaf = leaf_of(x)
+    if leaf is None:
+        raise MXNetError("_fresh_grad: the array is not a variable and has no gradient; call attach_grad() on it")
+    leaf.fresh = fresh
 
 
 def tracked(Array x):
@@ -322,10 +340,12 @@ cdef int store(Node leaf, Array g) except -1:
         return 0
     if g is None:
         if leaf.grad_req == REQ_ADD:
+            leaf.fresh = True
             return 0
         g = call_one(_zeros_like, leaf.grad)
     touch(leaf.grad, "backward()")
     copy_into(g, leaf.grad, leaf.grad_req)
+    leaf.fresh = True
     return 0
 
 

@@ -23,9 +23,9 @@ from .infer import Known
 from .ir import Entry, Graph, Node, as_text, describe, variable
 from .monitor import Monitor
 from .passes import of_stage, run_passes, selected
-from .plan import ADD, NULL, WRITE, Phase, Result, phases_of
+from .plan import ADD, NULL, WRITE, Phase, Result, phases_of, size_of
 from .rewrite import rewrite
-from .schedule import Arena, allocate, build
+from .schedule import Arena, allocate, build, seen_as
 
 REQS = {"null": NULL, "write": WRITE, "add": ADD}
 WRITER = "an executor"  # as autograd's messages call it
@@ -52,8 +52,10 @@ class Executor:
     """
 
     @collected_later()
-    def __init__(self, symbol: Any, ctx: Any, args: list, grads: list, reqs: list[str], aux: list, passes: Any = None):
+    def __init__(self, symbol: Any, ctx: Any, args: list, grads: list, reqs: list[str], aux: list, passes: Any = None,
+                 outputs: Sequence[Any] = ()):  # fmt: skip
         self._symbol, self._ctx = symbol, ctx
+        self._old_outputs = outputs  # of the executor that this one was reshaped from: their memory serves again
         self._graph = rewrite(Graph(symbol._entries), give_state)[0]
         self._arguments, self._states = self._graph.arguments()
         self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
@@ -98,7 +100,11 @@ class Executor:
         """Run the passes over the symbol, and make arrays for its outputs."""
         known = Known.solve(self._graph, self._given)
         self._source = run_passes(self._graph, known, of_stage(self._passes, "symbol"))
-        self._outputs = [allocate(known.shape(e), known.dtype(e), self._device) for e in self._graph.outputs]
+        self._outputs = []
+        for i, e in enumerate(self._graph.outputs):
+            shape, code = known.shape(e), known.dtype(e)
+            found = _fitted(self._old_outputs[i], shape, code) if self._old_outputs else None
+            self._outputs.append(allocate(shape, code, self._device) if found is None else found)
 
     def _check_inferred(self, gradient_entries: Sequence[Entry], known: Known) -> None:
         """Raise unless the gradient rules gave what the arguments have: a rule may be a user's."""
@@ -211,21 +217,20 @@ class Executor:
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Compute the gradients and write (or add) them to the gradient arrays.
 
+        Where the last run was not ``forward(is_train=True)``, that is run first: gradients are those at the values which
+        the bound arrays hold now.
+
         Parameters
         ----------
         out_grads : NDArray, list of NDArray or dict of str to NDArray, optional
-            Gradient with respect to each output; only outputs of loss functions need none.
+            Gradient with respect to each output; only outputs of loss functions need none.  What is given beyond the
+            outputs is ignored.
         """
-        if self._last_run is None:
-            raise MXNetError("backward() before forward(is_train=True): there is nothing to differentiate yet")
         if not self._wanted:
             return
         self._set_head_gradients(out_grads)
-        if self._last_run == "infer":  # MXNet allows it; the values that backward reads were not kept
-            if any(node.op and (not node.op.repeatable or node.mutated_inputs()) for node in self._graph.nodes):
-                raise MXNetError("backward() after forward(is_train=False): running forward again would draw other random "
-                                 "numbers or update states twice; call forward(is_train=True) before")  # fmt: skip
-            self.forward(is_train=True)
+        if self._last_run != "train":  # the values that backward reads were not kept
+            self._forward_again()
         if self._monitor is not None:
             self._monitor.backward()
         else:
@@ -233,6 +238,14 @@ class Executor:
         for array in self.grad_arrays:
             if array is not None:
                 core.touch(array, WRITER)
+
+    def _forward_again(self) -> None:
+        """Run forward in training mode, where that is the same computation as the run before, or the first."""
+        nodes = self._graph.nodes
+        if self._last_run and any(n.op and (not n.op.repeatable or n.mutated_inputs()) for n in nodes):
+            raise MXNetError("backward() after forward(is_train=False): running forward again would draw other random "
+                             "numbers or update states twice; call forward(is_train=True) before")  # fmt: skip
+        self.forward(is_train=True)
 
     @staticmethod
     def _run(schedule: Any, is_train: bool) -> None:
@@ -244,30 +257,32 @@ class Executor:
             tape.switch_training(training)
 
     def _set_head_gradients(self, out_grads: Any) -> None:
+        given = out_grads
         if out_grads is None:
-            out_grads = []
+            given = ()
         elif isinstance(out_grads, core.NDArray):
-            out_grads = [out_grads]
+            given = (out_grads,)
         elif isinstance(out_grads, Mapping):
-            names = self._symbol.list_outputs()
-            for name in out_grads:
-                if name not in names:
-                    raise OpValueError(f"out_grads has {name!r}, which is no output{closest(name, names)}")
-            out_grads = [out_grads.get(name) for name in names]
-        if len(out_grads) > len(self._heads):
-            raise OpValueError(f"{len(out_grads)} head gradients are given; the symbol has {len(self._heads)} outputs")
+            given = [out_grads.get(name) for name in self._symbol.list_outputs()]
         found = []
         for i, target in enumerate(self._heads):
             if target is None:
                 continue
-            g = out_grads[i] if i < len(out_grads) else None
+            g = given[i] if i < len(given) else None
             if g is None:
-                raise MXNetError(
-                    f"output {self._symbol.list_outputs()[i]!r} is not that of a loss function, so head gradients are "
-                    f"required: backward(out_grads)"
-                )
+                raise self._head_missing(i, out_grads)
             found.append((target, g, f"Head gradient {i}"))
         assign(found)
+
+    def _head_missing(self, i: int, out_grads: Any) -> MXNetError:
+        names = self._symbol.list_outputs()
+        text = (
+            f"output {names[i]!r} is not that of a loss function, so head gradients are required: backward(out_grads)"
+        )
+        for name in out_grads if isinstance(out_grads, Mapping) else ():
+            if name not in names:
+                text += f"; out_grads has {name!r}, which is no output{closest(name, names)}"
+        return MXNetError(text)
 
     # ---- parameters and shapes --------------------------------------------------------------------------------------
     def copy_params_from(
@@ -297,7 +312,9 @@ class Executor:
         )
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:
-        """Return an executor for other shapes that shares the arrays (and memory) of this one.
+        """Return an executor for other shapes that shares the arrays (and memory) of this one, outputs too.
+
+        Run the one or the other, not both in turn: what one writes, the other sees.
 
         Parameters
         ----------
@@ -312,7 +329,8 @@ class Executor:
         if shapes is None:
             raise OpValueError(f"reshape: the shapes of all arguments do not follow from {kwargs}")
         args, grads = [], []
-        for name, shape, array, grad in zip(self.arg_dict, shapes, self.arg_arrays, self.grad_arrays, strict=True):
+        kept = [grad if req != "null" else None for grad, req in zip(self.grad_arrays, self._reqs, strict=True)]
+        for name, shape, array, grad in zip(self.arg_dict, shapes, self.arg_arrays, kept, strict=True):
             if shape != array.shape and name not in kwargs and not partial_shaping:
                 raise OpValueError(f"reshape: the shape of {name!r} would change from {array.shape} to {shape}, though it is "
                                    f"not given; pass partial_shaping=True if that is meant")  # fmt: skip
@@ -322,7 +340,10 @@ class Executor:
             _resized(a, s, allow_up_sizing, n)
             for n, s, a in zip(self.aux_dict, aux_shapes, self.aux_arrays, strict=True)
         ]
-        return Executor(self._symbol, self._ctx, args, grads, self._reqs, aux, self._passes)
+        found = Executor(self._symbol, self._ctx, args, grads, self._reqs, aux, self._passes, self._outputs)
+        if self._monitor is not None:
+            found.set_monitor_callback(self._monitor.callback, self._monitor.monitor_all)
+        return found
 
     # ---- looking inside ---------------------------------------------------------------------------------------------
     def set_monitor_callback(self, callback: Callable[[str, Any], None] | None, monitor_all: bool = False) -> None:
@@ -420,16 +441,21 @@ def _zeros_like(entry: Entry) -> Entry:
 
 def _resized(array: Any, shape: tuple[int, ...], allow_up_sizing: bool, name: str) -> Any:
     """Return an array of another shape, over the same memory where it fits."""
-    from .schedule import seen_as
-
-    if shape == array.shape:
-        return array
-    size = int(np.prod(shape, dtype=np.int64))
-    if size <= array.size and array._contiguous:
-        return seen_as(array, shape)
-    if not allow_up_sizing and size > array.size:
+    found = _fitted(array, shape, array.dtype_code)
+    if found is not None:
+        return found
+    if not allow_up_sizing and size_of(shape) > array.size:
         raise OpValueError(f"reshape: {name!r} would grow from {array.shape} to {shape}; make the large executor first and "
                            f"reshape it down, or pass allow_up_sizing=True to allocate new arrays")  # fmt: skip
     new = allocate(shape, array.dtype_code, array)
     new[:] = 0
     return new
+
+
+def _fitted(array: Any, shape: tuple[int, ...], code: int) -> Any:
+    """Return an array, or its beginning seen in another shape; None where that does not fit."""
+    if array.dtype_code != code:
+        return None
+    if shape == array.shape:
+        return array
+    return seen_as(array, shape) if size_of(shape) <= array.size and array._contiguous else None

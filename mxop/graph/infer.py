@@ -13,7 +13,8 @@ from typing import Any
 from .. import dtypes
 from ..errors import MXNetError, OpTypeError, OpValueError
 from ..opdef import Operator, infer
-from ..opdef.reduction import numpy_shape
+from ..opdef.params import Bad, parse_shape
+from ..shape_mode import numpy_shape
 from .builder import Builder, entries_of
 from .ir import Entry, Graph, Node, describe, variable
 
@@ -197,11 +198,9 @@ def declared_shape(node: Node) -> Any:
     text = (node.strings or {}).get("__shape__")
     if text is None:
         return None
-    from ..opdef.params import Bad, _parse_shape
-
     try:
-        return infer.from_legacy(_parse_shape(text), numpy_shape())
-    except Bad:
+        return None if text == "None" else infer.from_legacy(parse_shape(text), numpy_shape())
+    except (Bad, OpValueError):
         raise OpValueError(f"{describe(node)} has __shape__={text!r}; expected a tuple of integers") from None
 
 

@@ -19,6 +19,7 @@ from .._core import array as _memory
 from .._core import core
 from ..context import Context, current_context
 from ..errors import OpTypeError, OpValueError
+from ..opdef.params import Bad, as_shape
 from . import indexing
 from .register import F
 
@@ -74,9 +75,11 @@ def filled(shape: tuple[int, ...], code: int, ctx: Context, value: Any) -> NDArr
 def shape_of(shape: Any, function: str) -> tuple[int, ...]:
     """Return a shape given as a number or a sequence."""
     try:
-        found = (operator.index(shape),) if hasattr(shape, "__index__") else tuple(operator.index(d) for d in shape)
-    except TypeError:
+        found = as_shape(shape)
+    except Bad:
         raise OpTypeError(f"{function}: shape={shape!r} is not an integer or a sequence of integers") from None
+    if None in found:
+        raise OpTypeError(f"{function}: shape={shape!r} holds None, and the size of an array is known")
     if any(d < 0 for d in found):
         raise OpValueError(f"{function}: shape={shape!r} holds a negative size")
     return found

@@ -6,7 +6,6 @@ May import :mod:`mxop._core`, :mod:`mxop.ops` and the rest of :mod:`mxop.ndarray
 
 from __future__ import annotations
 
-import operator
 import warnings
 from functools import partial
 from typing import Any
@@ -16,6 +15,7 @@ from .._core import core, tape
 from ..context import Context
 from ..errors import DeviceError, OpTypeError, OpValueError
 from ..opdef import registry
+from ..opdef.params import Bad, as_shape
 from ..ops.shape import reshaped_shape, reshaped_strides
 from . import creation, indexing, interop
 from .register import F
@@ -171,12 +171,10 @@ def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
         raise OpTypeError(f"reshape has no argument {next(iter(kwargs))!r}; it takes a shape, reverse")
     if not shape:
         raise OpTypeError("reshape needs a shape")
-    given = (
-        shape[0] if len(shape) == 1 and hasattr(shape[0], "__iter__") and not isinstance(shape[0], NDArray) else shape
-    )
+    given = shape[0] if len(shape) == 1 else shape
     try:
-        asked = tuple(operator.index(d) for d in given)
-    except TypeError:
+        asked = as_shape(given)
+    except Bad:
         raise OpTypeError(f"reshape: shape={given!r} must hold integers") from None
     if tape.recording() and tape.tracked(self):
         return F.Reshape(self, shape=asked, reverse=reverse)

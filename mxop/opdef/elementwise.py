@@ -258,11 +258,11 @@ class BackwardOperator(Elementwise):
 
     @cached_property
     def spec(self) -> Spec:  # type: ignore[override]
-        from .params import Param, _parse_int, _parse_shape
+        from .params import Param, _parse_int, parse_shape
 
         forward = self.forward.spec
         extra = (
-            Param(self._own_names[0], tuple, (), False, (), None, "Shape(tuple)", _parse_shape),
+            Param(self._own_names[0], tuple, (), False, (), None, "Shape(tuple)", parse_shape),
             Param(self._own_names[1], int, 1, False, (), None, "int", _parse_int),
         )
         return Spec(self.name, forward.params + extra, forward.in_attrs + self._own_names)

@@ -62,6 +62,7 @@ class Operator:
     open_inputs = False  # whether the names of the inputs follow from the parameters, and `arguments` says nothing
     stateful = False  # whether equal calls are two calls that must both run
     repeatable = True  # whether running a call again gives the same
+    zero_is_unknown: Sequence[str] = ()  # parameters, shapes, in which MXNet writes 0 for a size that is not known
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ from __future__ import annotations
 import ast
 import builtins
 import math
+import operator
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -124,20 +125,46 @@ def _parse_str(value: Any) -> str:
     return value
 
 
-def _parse_shape(value: Any) -> tuple:
+def as_shape(value: Any) -> tuple[int | None, ...]:
+    """Return a shape that is given as one integer or any iterable of integers: tuple, list, array...
+
+    Integers are what Python indexes with, NumPy's included, but True and False; None stands for an unknown size.
+
+    Raises
+    ------
+    Bad
+        For anything else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_shape(np.array([2, 3])), as_shape(np.int64(6)), as_shape([4, None])
+    ((2, 3), (6,), (4, None))
+    """
+    if isinstance(value, (str, bytes)):
+        raise Bad("a tuple of integers")
+    try:
+        if type(value) is not tuple and hasattr(value, "__index__") and not getattr(value, "ndim", 0):
+            value = (value,)  # an array of one element is a sequence
+        return tuple([None if v is None else _size(v) for v in value])
+    except (TypeError, ValueError):
+        raise Bad("a tuple of integers") from None
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError
+    return operator.index(value)
+
+
+def parse_shape(value: Any) -> tuple[int | None, ...]:
+    """Return a shape that is given as for :func:`as_shape`, or written as in JSON."""
     if isinstance(value, str):
         try:
             value = ast.literal_eval(value.strip().replace("L", "")) if value.strip() else ()
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             raise Bad("a tuple of integers") from None
-    if isinstance(value, (bool, float)):
-        raise Bad("a tuple of integers")
-    try:
-        if hasattr(value, "__iter__"):
-            return tuple(None if v is None else _parse_int(v) for v in value)
-        return (_parse_int(value),)
-    except (TypeError, Bad):
-        raise Bad("a tuple of integers") from None
+    return as_shape(value)
 
 
 def _parse_dtype(value: Any) -> int:
@@ -163,8 +190,8 @@ _PARSERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
     int: ("int", _parse_int),
     bool: ("boolean", _parse_bool),
     str: ("string", _parse_str),
-    Shape: ("Shape(tuple)", _parse_shape),
-    tuple: ("Shape(tuple)", _parse_shape),
+    Shape: ("Shape(tuple)", parse_shape),
+    tuple: ("Shape(tuple)", parse_shape),
     DType: ("dtype", _parse_dtype),
     AnyValue: ("object", lambda value: value),
 }
@@ -338,6 +365,8 @@ class Spec:
         Whether :data:`IS_TRAIN` is among them.
     """
 
+    takes_others = False
+
     def __init__(self, op_name: str, params: tuple[Param, ...], in_attrs: tuple[str, ...] | None = None):
         self.op_name = op_name
         self.params = params
@@ -411,6 +440,8 @@ class Spec:
 
 class OpenSpec(Spec):
     """Parameters of an operator that takes any others too, and gets their values as strings."""
+
+    takes_others = True
 
     def parse(self, given: Mapping[str, Any]) -> Attrs:
         own = super().parse({name: value for name, value in given.items() if name in self.by_name})

@@ -11,10 +11,11 @@ from typing import Any
 
 from ..errors import OpTypeError
 from ..formula import Expr, const, input_
+from ..shape_mode import numpy_shape
 from . import infer, registry
 from .elementwise import Elementwise, Formula
 from .operator import Operator
-from .params import Attrs, Param, _parse_bool, _parse_shape
+from .params import Attrs, Param, _parse_bool, parse_shape
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ COMBINES = {
     "min": Combine("min", float("inf"), "mx_minimum(a, b)"),
 }
 
-_AXIS = Param("axis", tuple, None, True, (), None, "Shape", _parse_shape)
+_AXIS = Param("axis", tuple, None, True, (), None, "Shape", parse_shape)
 _KEEPDIMS = Param("keepdims", bool, False, False, (), None, "boolean", _parse_bool)
 _EXCLUDE = Param("exclude", bool, False, False, (), None, "boolean", _parse_bool)
 
@@ -102,12 +103,11 @@ class Reduction(Operator):
             result = tuple(d for i, d in enumerate(shape) if i not in axes)
             if not result and not numpy_shape():
                 result = (1,)  # MXNet's full reduction
-        done = infer.same_shape(self.name, ["the input reduced", "output"], [result, outs[0]])
-        if attrs["keepdims"] and None in shape and done[0] is not None:
-            shape = tuple(
-                d if i in axes or d is not None else o for i, (d, o) in enumerate(zip(shape, done[0], strict=True))
-            )
-        return [shape], [done[0]]
+        result = infer.same_shape(self.name, ["the input reduced", "output"], [result, outs[0]])[0]
+        if None in shape:  # what is kept follows from the output
+            kept = iter(result if not attrs["keepdims"] else [d for i, d in enumerate(result) if i not in axes])
+            shape = tuple([d if i in axes else next(kept) for i, d in enumerate(shape)])
+        return [shape], [result]
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         chosen = attrs.get("out_dtype")
@@ -147,15 +147,6 @@ class Reduction(Operator):
 def _formula(result: Any) -> Formula:
     root = result if isinstance(result, Expr) else const(float(result))
     return Formula((root,), ())
-
-
-#: Set by mxop.util: whether ``()`` is a shape of its own (MXNet's np_shape).
-_numpy_shape = [False]
-
-
-def numpy_shape() -> bool:
-    """Tell whether full reductions give shape ``()`` (under ``mx.util.np_shape``) instead of ``(1,)``."""
-    return _numpy_shape[0]
 
 
 def reduction(combine: str, *, override: bool = False, **options: Any) -> Callable[[Callable], Reduction]:

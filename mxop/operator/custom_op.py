@@ -8,7 +8,7 @@ again.  May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.ndarray`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,8 @@ from ..errors import OpLookupError, OpTypeError, OpValueError, closest
 from ..ndarray import NDArray
 from ..opdef import Attrs, External, infer, registry
 from ..opdef.external import Reads
-from ..opdef.params import REQUIRED, param_from
+from ..opdef.params import REQUIRED, Bad, as_shape, param_from
+from ..shape_mode import numpy_shape
 
 _PROPS: dict[str, type[CustomOpProp]] = {}
 _MANY = 256
@@ -252,7 +253,7 @@ class Custom(External):
     # ---- inference ------------------------------------------------------------------------------------------------------
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         about = self._about(_plain(attrs))
-        given = [list(infer.to_legacy(s)) for s in ins[: len(about.arguments)]]
+        given = [list(infer.to_legacy(s, numpy_shape()) or ()) for s in ins[: len(about.arguments)]]
         try:
             found = about.prop.infer_shape(given)
         except Exception:
@@ -344,8 +345,11 @@ def _plain(attrs: Attrs) -> Attrs:
     return getattr(attrs, "plain", attrs)
 
 
-def _shape(value: Sequence[int]) -> infer.Shape:
-    return infer.from_legacy(tuple(int(d) for d in value))
+def _shape(value: Any) -> infer.Shape:
+    try:
+        return infer.from_legacy(as_shape(value), numpy_shape())
+    except Bad:
+        raise OpTypeError(f"operator Custom: infer_shape returned {value!r} as a shape; expected integers") from None
 
 
 _DOC = """Run an operator that is written in Python: see :class:`mxop.operator.CustomOp`.

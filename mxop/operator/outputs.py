@@ -9,10 +9,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
 from ..errors import MXNetError, OpTypeError, OpValueError
+from ..opdef.params import Bad, as_shape
 from .body import Body, Inferred
 from .reg_info import Infos
 
@@ -157,13 +156,13 @@ class Outputs:
         return [self._shape(value)]
 
     def _shape(self, value: Any) -> Shape:
-        items = (value,) if isinstance(value, (int, np.integer)) else value
-        ok = isinstance(items, (tuple, list)) and all(
-            isinstance(d, (int, np.integer)) and not isinstance(d, bool) and d >= 0 for d in items
-        )
-        if not ok:
+        try:
+            found = as_shape(value)
+        except Bad:
+            found = (-1,)
+        if any(d is None or d < 0 for d in found):
             raise OpValueError(f"Custom {self.name}: out_shape gave {value!r}; expected a tuple of integers from 0")
-        return tuple(int(d) for d in items)
+        return found
 
     def _read_types(self, value: Any) -> list[int]:
         return [self._code(v) for v in value] if isinstance(value, (tuple, list)) else [self._code(value)]
@@ -187,7 +186,7 @@ def _is_function(value: Any) -> bool:
 
 
 def _nested(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and any(isinstance(v, (tuple, list)) for v in value)
+    return isinstance(value, (tuple, list)) and any(hasattr(v, "__iter__") for v in value)
 
 
 def _call(function: Callable, values: list, attributes: Any, name: str, what: str) -> Any:

@@ -118,6 +118,21 @@ def size_of(shape):
     return size
 
 
+def times(a, b):
+    """Return the product of two sizes, None when it is not known."""
+    return 0 if 0 in (a, b) else None if None in (a, b) else a * b
+
+
+def divided(size, by):
+    """Return ``size / by``, None when that is not known, or no size."""
+    return None if None in (size, by) or by == 0 or size % by else size // by
+
+
+def product_of(dims):
+    """Return the product of sizes, None when one is unknown."""
+    return None if None in dims else size_of(dims)
+
+
 def zero_gradient(op):
     """State that the gradient is zero everywhere."""
     op.gradient(lambda F, heads, inputs, outputs, **params: [None] * len(inputs))

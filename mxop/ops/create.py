@@ -8,8 +8,8 @@ from functools import lru_cache
 from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import DType, Shape, elementwise, infer, kernel
-from ..opdef.reduction import numpy_shape
-from ._shared import on_both, zero_gradient
+from ..shape_mode import numpy_shape
+from ._shared import both_ways, on_both, zero_gradient
 
 
 # ---- filled arrays --------------------------------------------------------------------------------------------------
@@ -26,6 +26,7 @@ def _filled(op, value=None):
         return ins, infer.same_type(op.name, ("the dtype asked for", "output"), [asked, outs[0]])[1:]
 
     op.infer_type = infer_type
+    op.zero_is_unknown = ("shape",)
 
     @on_both(op)
     def _(xp, inputs, outputs, **params):
@@ -210,6 +211,15 @@ def _(data, *, axis, repeat, **params):
     if repeat < 1:
         raise OpValueError(f"operator _contrib_arange_like: repeat={repeat}; expected at least 1")
     return data if axis is None else (data[infer.normal_axis("_contrib_arange_like", axis, len(data))],)
+
+
+def _arange_like_forward(data, *, axis, **params):
+    if data is None:
+        return None if axis is None else (None,)
+    return arange_like._shape(data, axis=axis, **params)
+
+
+both_ways(arange_like, _arange_like_forward)
 
 
 @on_both(arange_like)

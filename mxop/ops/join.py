@@ -7,7 +7,18 @@ from typing import Annotated
 
 from ..errors import OpValueError
 from ..opdef import F, Range, Shape, elementwise, infer, kernel
-from ._shared import on_both, reviewed, run_op, shaped_like, size_of, typed_by_first
+from ._shared import (
+    both_ways,
+    divided,
+    on_both,
+    product_of,
+    reviewed,
+    run_op,
+    shaped_like,
+    size_of,
+    times,
+    typed_by_first,
+)
 
 
 def _listed(result):
@@ -263,6 +274,34 @@ def _(data, *, indices, axis, squeeze_axis, sections):
     return [(*data[:at], *(() if squeeze_axis else (e - b,)), *data[at + 1 :]) for b, e in parts]
 
 
+@split_v2.infer
+def _(ins, outs, *, indices, axis, squeeze_axis, sections):
+    if infer.known(ins[0]) and all(s is None for s in outs):
+        return ins, outs
+    ranks = [len(s) for s in ins if s is not None] + [len(s) + squeeze_axis for s in outs if s is not None]
+    if not ranks:
+        return ins, outs
+    at = infer.normal_axis("_split_v2", axis, ranks[0])
+    names = ["data", *(f"output{i}" for i in range(len(outs)))]
+    rests = [_without(at, s) for s in ins] + [s if squeeze_axis else _without(at, s) for s in outs]
+    rest = infer.same_shape("_split_v2", names, rests)[0]
+    sizes = [1 if squeeze_axis else None if s is None else s[at] for s in outs]
+    whole = ins[0][at] if ins[0] is not None else None
+    if whole is None and sections > 0:
+        whole = next((size * sections for size in sizes if size is not None), None)
+    if whole is None and None not in sizes and indices and indices[0] == 0:
+        whole = sum(sizes)
+    if whole is not None:
+        sizes = [e - b for b, e in _parts(whole, indices, sections)]
+    parts = [(*rest[:at], *(() if squeeze_axis else (size,)), *rest[at:]) for size in sizes]
+    done = infer.agreed("_split_v2", names[1:], parts, outs)
+    return [(*rest[:at], whole, *rest[at:])], done
+
+
+def _without(at, shape):
+    return None if shape is None else (*shape[:at], *shape[at + 1 :])
+
+
 @on_both(split_v2)
 def _(xp, inputs, outputs, *, indices, axis, squeeze_axis, sections):
     axis %= inputs[0].ndim
@@ -307,7 +346,18 @@ def _interleaved(a, b):
 def _(data, *, reps):
     if any(r < 0 for r in reps):
         raise OpValueError(f"operator tile: reps={reps} holds a negative number")
-    return tuple(d * r for d, r in zip(*_aligned(data, reps), strict=True))
+    return tuple(times(d, r) for d, r in zip(*_aligned(data, reps), strict=True))
+
+
+def _tile_backward(out, data, *, reps):
+    if data is None or len(out) != max(len(data), len(reps)):
+        return data
+    times_ = _aligned(data, reps)[1]
+    lead = len(out) - len(data)
+    return tuple(divided(out[i + lead], times_[i + lead]) if d is None else d for i, d in enumerate(data))
+
+
+both_ways(tile, lambda data, *, reps: None if data is None else tile._shape(data, reps=reps), _tile_backward)
 
 
 @on_both(tile)
@@ -373,9 +423,25 @@ def _(data, *, repeats, axis):
     if repeats < 0:
         raise OpValueError(f"operator repeat: repeats={repeats} is negative")
     if axis is None:
-        return (size_of(data) * repeats,)
+        return (times(product_of(data), repeats),)
     at = infer.normal_axis("repeat", axis, len(data))
-    return (*data[:at], data[at] * repeats, *data[at + 1 :])
+    return (*data[:at], times(data[at], repeats), *data[at + 1 :])
+
+
+def _repeat_forward(data, *, repeats, axis):
+    if data is None:
+        return None if axis is not None else (None,)
+    return repeat._shape(data, repeats=repeats, axis=axis)
+
+
+def _repeat_backward(out, data, *, repeats, axis):
+    if axis is None:
+        return data
+    at = infer.normal_axis("repeat", axis, len(out))
+    return (*out[:at], divided(out[at], repeats), *out[at + 1 :])
+
+
+both_ways(repeat, _repeat_forward, _repeat_backward)
 
 
 @on_both(repeat)
@@ -436,12 +502,10 @@ def where(condition, x, y):
 @where.infer
 def _(ins, outs):
     condition, x, y = ins
+    if condition is None:  # as MXNet, which asks for it first
+        return ins, outs
     data = infer.same_shape("where", ("x", "y", "output"), [x, y, outs[0]])[0]
-    if (
-        condition is not None
-        and data is not None
-        and not (len(condition) == 1 and infer.compatible(condition, data[:1]))
-    ):
+    if data is not None and not (len(condition) == 1 and infer.compatible(condition, data[:1])):
         condition = data = infer.same_shape("where", ("condition", "x"), [condition, data])[0]
     return [condition, data, data], [data]
 

@@ -8,7 +8,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import infer, kernel
-from ..opdef.reduction import numpy_shape
+from ..shape_mode import numpy_shape
 from ._shared import compiled, size_of
 
 
@@ -103,7 +103,10 @@ def _(ins, outs, *, transpose_a, transpose_b, forward_stype):
             f"expected equal contracted sizes, got {k} and {j}"
         )
     result = left + right or (() if numpy_shape() else (1,))
-    return ins, infer.same_shape("dot", ["the product", "output"], [result, outs[0]])[:1]
+    result = infer.same_shape("dot", ["the product", "output"], [result, outs[0]])[0]
+    k = j if k is None else k
+    left, right = (result[: len(left)], result[len(left) :]) if left or right else (left, right)
+    return [(k, *left) if transpose_a else (*left, k), (*right, k) if transpose_b else (k, *right)], [result]
 
 
 def _matrices(lhs, rhs, transpose_a, transpose_b):
@@ -209,9 +212,10 @@ def batch_dot(
 
 @batch_dot.infer
 def _(ins, outs, *, transpose_a, transpose_b, forward_stype):
-    lhs, rhs = ins
-    if lhs is None or rhs is None:
+    rank = next((len(s) for s in (*ins, outs[0]) if s is not None), None)
+    if rank is None:
         return ins, outs
+    lhs, rhs = ((None,) * rank if s is None else s for s in ins)
     if len(lhs) < 3 or len(lhs) != len(rhs):
         raise OpValueError(
             f"operator batch_dot: lhs has shape {infer.show(lhs)} and rhs {infer.show(rhs)}; "
@@ -228,7 +232,7 @@ def _(ins, outs, *, transpose_a, transpose_b, forward_stype):
         )
     k = j if k is None else k
     result = infer.same_shape("batch_dot", ["the product", "output"], [(*batch, m, n), outs[0]])[0]
-    m, n = result[-2:]
+    *batch, m, n = result
     return [(*batch, *((k, m) if transpose_a else (m, k))), (*batch, *((n, k) if transpose_b else (k, n)))], [result]
 
 

@@ -8,8 +8,18 @@ from typing import Literal
 
 from ..errors import OpValueError
 from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel, reduction
-from ..opdef.reduction import numpy_shape
-from ._shared import compiled, equal_shapes, on_both, reviewed, run_op, size_of, typed_by_first, zero_gradient
+from ..shape_mode import numpy_shape
+from ._shared import (
+    both_ways,
+    compiled,
+    equal_shapes,
+    on_both,
+    reviewed,
+    run_op,
+    size_of,
+    typed_by_first,
+    zero_gradient,
+)
 
 
 # ---- sums -----------------------------------------------------------------------------------------------------------
@@ -297,6 +307,13 @@ def _position(op, find):
         if along == 0 and size_of(result):
             raise OpValueError(f"operator {op.name}: no elements along axis={axis} of shape {data}")
         return result
+
+    both_ways(
+        op,
+        lambda data, *, axis=1, keepdims=False: (
+            None if data is None else _position_shape(op.name, data, axis, keepdims)
+        ),
+    )
 
     @on_both(op)
     def _(xp, inputs, outputs, *, axis=1, keepdims=False):

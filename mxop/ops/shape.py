@@ -9,16 +9,11 @@ from functools import lru_cache
 from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import Shape, contiguous_strides, infer, kernel
-from ..opdef.reduction import numpy_shape
-from ._shared import both_ways, on_both, size_of, typed_by_first, zero_gradient
+from ..shape_mode import numpy_shape
+from ._shared import both_ways, on_both, product_of, size_of, typed_by_first, zero_gradient
 
 
 # ---- shapes that may hold unknown dimensions ------------------------------------------------------------------------
-def _product(dims):
-    """Return the product, or None when a factor is unknown."""
-    return None if None in dims else size_of(dims)
-
-
 def _ratio(op, total, known, asked, shape):
     """Return ``total / known``, the size of a dimension that is asked for as -1."""
     if total is None or known is None:
@@ -63,7 +58,7 @@ def reshaped_shape(shape, asked, reverse=False, op="Reshape"):
             result += source[at:]
             at = len(source)
         elif code == -3:
-            result.append(_product((take(), take())))
+            result.append(product_of((take(), take())))
         elif code == -4:
             if i + 2 >= len(codes):
                 raise OpValueError(f"operator {op}: -4 in shape={asked} needs the two sizes that it splits into")
@@ -86,10 +81,10 @@ def reshaped_shape(shape, asked, reverse=False, op="Reshape"):
             raise OpValueError(f"operator {op}: shape={asked} holds {code}; expected sizes or codes from -4 to 0")
         i += 1
     if free is not None:
-        total, known = _product(source), _product(result[:free] + result[free + 1 :])
+        total, known = product_of(source), product_of(result[:free] + result[free + 1 :])
         if known == 0 == total:  # a copied size is 0: what was not copied decides
-            total = _product([*left, *source[at:]])
-            known = _product([c for c in codes if c > 0])
+            total = product_of([*left, *source[at:]])
+            known = product_of([c for c in codes if c > 0])
         result[free] = _ratio(op, total, known, asked, shape)
     return tuple(result[::-1] if reverse else result)
 
@@ -101,12 +96,14 @@ def _target_shape(shape, target, keep_highest):
     if len(zeros) > 1:
         raise OpValueError(f"operator Reshape: target_shape={target} holds more than one 0")
     if zeros:
-        result[zeros[0]] = _ratio("Reshape", _product(shape), _product([d for d in result if d != 0]), target, shape)
+        result[zeros[0]] = _ratio(
+            "Reshape", product_of(shape), product_of([d for d in result if d != 0]), target, shape
+        )
     return tuple(result)
 
 
 def _same_size(op, shape, result):
-    if _product(shape) != _product(result) and None not in shape and None not in result:
+    if product_of(shape) != product_of(result) and None not in shape and None not in result:
         raise OpValueError(
             f"operator {op}: shape {shape} has {size_of(shape)} elements but {result} has {size_of(result)}"
         )
@@ -254,7 +251,7 @@ def flatten(data):
 
 
 def _flatten_forward(data):
-    return (data[0] if data else 1, _product(data[1:]))
+    return (data[0] if data else 1, product_of(data[1:]))
 
 
 _reshape(flatten, _flatten_forward,
@@ -450,6 +447,8 @@ def _broadcast_to_forward(data, *, shape):
         raise OpValueError(
             f"operator broadcast_to: shape={shape} has fewer dimensions than the data, {infer.show(data)}"
         )
+    if any(d < 0 for d in shape):
+        raise OpValueError(f"operator broadcast_to: shape={shape} holds a negative size")
     return tuple(data[i - lead] if d == 0 and i >= lead else d for i, d in enumerate(shape))
 
 
@@ -476,6 +475,8 @@ def broadcast_axis(data, *, axis: Shape = (), size: Shape = ()):
 def _broadcast_axis_forward(data, *, axis, size):
     if len(axis) != len(size):
         raise OpValueError(f"operator broadcast_axis: axis={axis} and size={size} differ in length")
+    if any(s < 0 for s in size):
+        raise OpValueError(f"operator broadcast_axis: size={size} holds a negative size")
     result = list(data)
     for a, s in zip(axis, size, strict=True):
         at = infer.normal_axis("broadcast_axis", a, len(data))
@@ -508,7 +509,9 @@ def broadcast_like(lhs, rhs, *, lhs_axes: Shape | None = None, rhs_axes: Shape |
 
 def _broadcast_like_forward(lhs, rhs, *, lhs_axes, rhs_axes):
     if lhs_axes is None and rhs_axes is None:
-        return rhs
+        lead = len(rhs) - len(lhs)
+        own = (None,) * lead + tuple(None if d == 1 else d for d in lhs)  # other sizes stay
+        return tuple(own[i] if d is None else d for i, d in enumerate(rhs)) if lead >= 0 else rhs
     if lhs_axes is None or rhs_axes is None or len(lhs_axes) != len(rhs_axes):
         raise OpValueError(f"operator broadcast_like: lhs_axes={lhs_axes} and rhs_axes={rhs_axes} differ in length")
     result = list(lhs)
@@ -563,8 +566,10 @@ def size_array(data):
 
 
 shape_array.shape(lambda data: (len(data),))
+both_ways(shape_array, lambda data: (None if data is None else len(data),))
 shape_array.dtype(lambda data: dtypes.INT64)
 size_array.shape(lambda data: (1,))
+both_ways(size_array, lambda data: (1,))
 size_array.dtype(lambda data: dtypes.INT64)
 
 

@@ -12,7 +12,6 @@ from . import linalg as linalg
 from . import random as random
 from . import sparse as sparse
 from .symbol import Group as Group
-from .symbol import NotImplementedForSymbol as NotImplementedForSymbol
 from .symbol import Symbol as Symbol
 from .symbol import Variable as Variable
 from .creation import arange as arange

@@ -25,6 +25,15 @@ def hidden(key: str) -> bool:
     return key in HIDDEN_KEYS or (key.startswith("__") and key.endswith("__"))
 
 
+def is_attribute(op: Operator, key: str) -> bool:
+    """Tell whether a string of a node is an attribute rather than a parameter.
+
+    All are where the operator has no parameters, as MXNet's scopes and files have them.
+    """
+    spec = op.spec
+    return key not in spec.by_name and (hidden(key) or not (spec.params or spec.takes_others))
+
+
 def marked(attrs: Mapping[str, str]) -> dict[str, str]:
     """Return attributes under the keys that MXNet stores: ``lr_mult`` is ``__lr_mult__``."""
     return {f"__{k}__" if k in HIDDEN_KEYS else k: v for k, v in attrs.items()}
@@ -60,8 +69,9 @@ def make_node(
     """
     # MXNet takes ``lr_mult=2`` in a call, though attributes are strings elsewhere
     numbers = {k: str(v) for k, v in given.items() if hidden(k) and isinstance(v, (int, float))}
-    given = {**attribute.current().get(attr), **given, **numbers}
-    attributes = {k: given.pop(k) for k in [k for k in given if hidden(k)]}
+    around = attribute.current().get(attr)
+    given = {**around, **given, **numbers}
+    attributes = {k: given.pop(k) for k in [k for k in given if hidden(k) or (k in around and is_attribute(op, k))]}
     for key, value in attributes.items():
         if not isinstance(value, str):
             raise OpValueError(f"operator {op.name}: attribute {key}={value!r} is not a string")

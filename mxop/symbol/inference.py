@@ -14,7 +14,8 @@ from ..errors import OpTypeError, OpValueError, closest
 from ..graph.infer import Shapes, Solver, Types, declared_shape, declared_type
 from ..graph.ir import Graph, Node
 from ..opdef import infer
-from ..opdef.reduction import numpy_shape
+from ..opdef.params import Bad, as_shape
+from ..shape_mode import numpy_shape
 
 
 def infer_shape(symbol: Any, args: Sequence[Any], kwargs: Mapping[str, Any], partial: bool) -> tuple:
@@ -61,14 +62,14 @@ def solve_types(graph: Graph, given: Mapping[Node, int]) -> Types:
 
 
 def _checked_shape(name: str, shape: Any) -> infer.Shape:
-    if not isinstance(shape, (tuple, list)):
-        raise OpTypeError(f"Arguments need to be shapes (tuple), but '{name}' is {type(shape)}.")
-    for d in shape:
-        if not isinstance(d, int) and not (hasattr(d, "__index__") or d is None):
-            raise OpTypeError(f"the shape of '{name}' is {tuple(shape)!r}; expected integers")
-        if d is not None and d < -1:
-            raise OpValueError(f"the shape of '{name}' is {tuple(shape)!r}; sizes are not negative")
-    return infer.from_legacy(shape, numpy_shape())
+    try:
+        found = None if shape is None else as_shape(shape)
+    except Bad:
+        raise OpTypeError(f"Arguments need to be shapes (tuple), but '{name}' is {type(shape)}: {shape!r}") from None
+    try:
+        return infer.from_legacy(found, numpy_shape())
+    except OpValueError as problem:
+        raise OpValueError(f"argument '{name}': {problem}") from None
 
 
 def _match(

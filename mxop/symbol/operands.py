@@ -119,9 +119,9 @@ class Operand(Symbol):
 def own_names() -> Iterator[None]:
     """Let symbols be made without counting the user's names on, and without the attributes of the user's scopes."""
     before = attribute.current()
-    attribute._scopes.value = attribute.AttrScope()
+    attribute.AttrScope.current = attribute.AttrScope()
     try:
         with naming.NameManager(), no_dependencies():
             yield
     finally:
-        attribute._scopes.value = before
+        attribute.AttrScope.current = before

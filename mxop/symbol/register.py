@@ -18,7 +18,7 @@ from ..missing import names_shown
 from ..opdef import Operator, registry
 from .symbol import Symbol, create, invoke
 
-_made: dict[str, Callable] = {}  # by registered name
+_made: dict[tuple[str, str], Callable] = {}  # by registered name, and name in a namespace
 
 
 def function_for(registered: str, op: Operator, name: str) -> Callable:
@@ -31,7 +31,7 @@ def function_for(registered: str, op: Operator, name: str) -> Callable:
     name : str
         The name in its namespace (``quadratic``); symbols without a name are called after it.
     """
-    found = _made.get(registered)
+    found = _made.get((registered, name))
     if found is not None:
         return found
     hint = name.lower()
@@ -44,7 +44,7 @@ def function_for(registered: str, op: Operator, name: str) -> Callable:
     function.__module__ = __name__.rpartition(".")[0]
     function.__doc__ = documentation(op)
     function.__signature__ = signature(op)  # type: ignore[attr-defined]
-    _made[registered] = function
+    _made[registered, name] = function
     return function
 
 
@@ -103,7 +103,7 @@ def names_in(prefix: str) -> list[str]:
 
 def python_function(name: str) -> Callable | None:
     """Return a function that takes symbols or numbers, such as ``maximum``, or None."""
-    found = _made.get(f"python {name}")
+    found = _made.get(("", name))
     if found is None:
         from ..ops.binary import PYTHON_NAMES
 
@@ -115,9 +115,10 @@ def python_function(name: str) -> Callable | None:
             label, attr = options.pop("name", None), options.pop("attr", None)
             return create(registry.get(op_name), hint, inputs, options, label, attr)
 
-        found = _made[f"python {name}"] = by_kind(choice, choice.symbols, call, Symbol)
+        found = by_kind(choice, choice.symbols, call, Symbol)
         found.__name__ = found.__qualname__ = name
         found.__doc__ = f"``{name}`` of two symbols, or of a symbol and a number."
+        _made["", name] = found
     return found
 
 
@@ -149,7 +150,8 @@ def make_namespaces(parent: types.ModuleType) -> None:
 
 def _forget(name: str, op: Operator | None) -> None:
     """Drop the function of a name that was registered anew."""
-    _made.pop(name, None)
+    for key in [key for key in list(_made) if key[0] == name]:
+        _made.pop(key, None)
 
 
 registry.on_register(_forget)

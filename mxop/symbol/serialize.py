@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError
 from ..graph.ir import Entry, Graph, Node, describe, variable
 from ..graph.rewrite import rewrite
-from ..opdef import AnyValue, registry
+from ..opdef import AnyValue, infer, registry
 from ..opdef.absent import Absent
-from ..opdef.reduction import numpy_shape
+from ..opdef.params import Bad, parse_shape
+from ..shape_mode import numpy_shape
 from .absent import absent_operators, needs, read_outputs
-from .compose import hidden
+from .compose import is_attribute
 from .json_format import GraphData, NodeData, dumps, loads
 
 #: Casts that automatic mixed precision inserts; files leave them out unless asked.
@@ -81,10 +82,11 @@ def from_json(text: str | bytes, allow_missing: bool = False) -> tuple[Entry, ..
     if absent and not allow_missing:
         raise needs(absent)
     visible = read_outputs(data) if absent else []
+    legacy = numpy_shape() and data.attrs.get("is_np_shape", ["int", 0])[1] != 1
     nodes: list[Node] = []
     for i, item in enumerate(data.nodes):
         try:
-            nodes.append(_absent(data, i, visible[i], nodes) if item.op in absent else _node(item, nodes))
+            nodes.append(_absent(data, i, visible[i], nodes) if item.op in absent else _node(item, nodes, legacy))
         except MXNetError as problem:
             raise type(problem)(f"symbol.json, node {i} ({item.name!r}): {problem}") from None
     entries = tuple((nodes[n], k) for n, k, _ in data.heads)
@@ -94,13 +96,15 @@ def from_json(text: str | bytes, allow_missing: bool = False) -> tuple[Entry, ..
     return entries
 
 
-def _node(item: NodeData, nodes: list[Node]) -> Node:
+def _node(item: NodeData, nodes: list[Node], legacy: bool) -> Node:
     if item.op == "null":
-        return variable(item.name, item.attrs)
+        return variable(item.name, _in_numpy_words(item.attrs, ["__shape__"]) if legacy else item.attrs)
     op = registry.get(item.op)
+    if legacy and op.zero_is_unknown:
+        item.attrs = _in_numpy_words(item.attrs, op.zero_is_unknown)
     if item.subgraphs:
         raise OpLookupError(f"operator {item.op} with subgraphs cannot be loaded")
-    attrs = op.parse({k: v for k, v in item.attrs.items() if not _is_attribute(op, k)})
+    attrs = op.parse({k: v for k, v in item.attrs.items() if not is_attribute(op, k)})
     inputs = tuple((nodes[n], k) for n, k, _ in item.inputs)
     for source, k in inputs:
         if k >= source.n_outputs:
@@ -119,8 +123,15 @@ def _absent(data: GraphData, i: int, n_visible: int, nodes: list[Node]) -> Node:
     return Node(op, op.parse({}), inputs, item.name, dict(item.attrs), control=control)
 
 
-def _is_attribute(op: Any, key: str) -> bool:
-    return key not in op.spec.names and hidden(key)
+def _in_numpy_words(strings: dict[str, str], keys: Sequence[str]) -> dict[str, str]:
+    """Return the strings of a node with shapes as ``np_shape`` writes them: an unknown size is -1, an unknown rank None."""
+    found = dict(strings)
+    for key in [k for k in keys if k in found]:
+        try:
+            found[key] = str(infer.to_legacy(infer.from_legacy(parse_shape(found[key])), True))
+        except Bad:
+            continue  # whoever reads it says what is wrong
+    return found
 
 
 def _input_names(op_name: str, strings: dict[str, str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from .. import attribute, dtypes
-from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError, closest
+from ..errors import MXNetError, NotImplementedForSymbol, OpIndexError, OpTypeError, OpValueError, closest
 from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
 from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
@@ -21,16 +21,9 @@ from ..missing import error
 from ..opdef import Operator, registry
 from ..opdef.absent import Absent
 from ..opdef.operator import carrier
+from ..opdef.params import Bad, parse_shape
 from . import binding, inference, serialize
-from .compose import compose, copied, hidden, listed, make_node, marked, outputs_of
-
-
-class NotImplementedForSymbol(MXNetError, NotImplementedError):
-    """What only an array can do."""
-
-    def __init__(self, what: str):
-        super().__init__(f"Function {what} is not implemented for Symbol and only available in NDArray: a symbol has no "
-                         f"value before it is bound")  # fmt: skip
+from .compose import compose, copied, is_attribute, listed, make_node, marked, outputs_of
 
 
 class Symbol(Arithmetic):
@@ -149,7 +142,7 @@ class Symbol(Arithmetic):
         return row.symbols
 
     def __bool__(self) -> bool:
-        raise NotImplementedForSymbol('__bool__ (namely operator "bool")')
+        raise NotImplementedForSymbol(self.__bool__, "bool")
 
     def __copy__(self) -> Symbol:
         return Symbol(copied(self._entries))
@@ -174,16 +167,14 @@ class Symbol(Arithmetic):
 
     def reshape(self, *shape: Any, **kwargs: Any) -> Symbol:
         """Give the data another shape: ``x.reshape((2, -1))`` or ``x.reshape(2, -1)``."""
-        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
-            shape = tuple(shape[0])
         if shape:
-            kwargs["shape"] = tuple(shape)
+            kwargs["shape"] = shape[0] if len(shape) == 1 else shape
         return invoke(registry.get("Reshape"), "reshape", self, **kwargs)
 
     def transpose(self, *axes: Any, **kwargs: Any) -> Symbol:
         """Permute the dimensions: ``x.transpose((1, 0))`` or ``x.transpose(1, 0)``; reverse them without axes."""
         if axes:
-            one = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list, str))) else axes
+            one = axes[0] if len(axes) == 1 else axes
             kwargs["axes"] = () if one is None else one
         return invoke(registry.get("transpose"), "transpose", self, **kwargs)
 
@@ -229,7 +220,7 @@ class Symbol(Arithmetic):
                 raise OpValueError(f"Set Attr only accepts string values; {key}={value!r}")
         strings = {**node.text(), **marked(kwargs)}
         if node.op is not None:
-            node.attrs = node.op.parse({k: v for k, v in strings.items() if not hidden(k)})
+            node.attrs = node.op.parse({k: v for k, v in strings.items() if not is_attribute(node.op, k)})
         node.strings = strings
 
     # ---- inference --------------------------------------------------------------------------------------------------
@@ -451,7 +442,10 @@ def var(
         if not isinstance(value, str):
             raise OpValueError(f"variable {name!r}: attribute {key}={value!r} is not a string")
     if shape is not None:
-        attr["__shape__"] = str(tuple(shape) if isinstance(shape, (list, tuple)) else shape)
+        try:
+            attr["__shape__"] = str(parse_shape(shape))
+        except Bad:
+            raise OpTypeError(f"variable {name!r}: shape={shape!r}; expected a tuple of integers") from None
     if dtype is not None:
         attr["__dtype__"] = str(dtypes.code_of(dtype))
     if init is not None:
@@ -481,16 +475,18 @@ def _storage_type(name: str, stype: str) -> int:
 Variable = var
 
 
-def _only_arrays(name: str) -> Any:
+def _only_arrays(name: str, alias: str | None = None) -> Any:
     def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedForSymbol(name)
+        raise NotImplementedForSymbol(method, alias, *args)
 
-    method.__name__, method.__doc__ = name, f"Not for symbols: only arrays have ``{name}``."
+    method.__name__, method.__doc__ = name, f"Not for symbols: only arrays have ``{alias or name}``."
     return method
 
 
-for _name in ("asnumpy", "asscalar", "backward", "copy", "detach", "wait_to_read", "as_in_context"):
+for _name in ("asnumpy", "asscalar", "backward", "copy", "detach", "wait_to_read", "as_in_context", "__array__"):
     setattr(Symbol, _name, _only_arrays(_name))
+for _name, _alias in (("__iadd__", "+="), ("__isub__", "-="), ("__imul__", "*="), ("__itruediv__", "/=")):
+    setattr(Symbol, _name, _only_arrays(_name, _alias))  # an array is changed in place, and so are its other names
 
 
 def Group(symbols: Sequence[Symbol]) -> Symbol:

@@ -1,0 +1,31 @@
+"""Whether shapes have NumPy's meaning: the switch behind ``mx.np_shape``, one for each thread, as in MXNet.
+
+With it, ``()`` is the shape of a scalar and 0 a size; without, ``()`` and 0 are MXNet's words for "unknown".  Whoever asks
+for a shape's meaning asks here.  Imports nothing of mxop.
+"""
+
+from __future__ import annotations
+
+import threading
+
+
+class _ShapeMode(threading.local):
+    numpy = False  # what a thread begins with
+
+
+#: What compiled code reads: ``mode.numpy``.
+mode = _ShapeMode()
+
+
+def numpy_shape() -> bool:
+    """Tell whether shapes have NumPy's meaning in this thread."""
+    return mode.numpy
+
+
+def set_numpy_shape(active: bool) -> bool:
+    """Switch NumPy's meaning of shapes on or off in this thread; return what it was."""
+    before, mode.numpy = mode.numpy, active
+    return before
+
+
+__all__ = ["mode", "numpy_shape", "set_numpy_shape"]

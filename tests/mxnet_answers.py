@@ -1,0 +1,331 @@
+"""Ask MXNet 1.9.1 what names, attributes and shapes random programs get; the answers are kept in ``data``.
+
+As ``data/make_golden.py`` it runs only when something is added::
+
+    MXNET_ENGINE_TYPE=NaiveEngine MXNET_MKLDNN_ENABLED=0 oracle/bin/python tests/mxnet_answers.py
+
+``scopes.json`` holds programs of scopes, ``executors.json`` runs of executors, ``partial_shapes.json`` calls whose shapes
+are known in part: 0 is an unknown size, an empty list an unknown shape (under ``np_shape``: -1 and None).  The functions
+that run them are those of the tests, given MXNet as `mx`.
+"""
+
+import json
+import random
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+
+# ---- scopes ---------------------------------------------------------------------------------------------------------
+SCOPES = {
+    "attr": lambda mx, key, value: mx.AttrScope(**{key: value}),
+    "names": lambda mx: mx.name.NameManager(),
+    "prefix": lambda mx, text: mx.name.Prefix(text),
+    "device": lambda mx, number: mx.cpu(number),
+}
+SYMBOLS = {
+    "variable": lambda mx, name, attr: mx.sym.Variable(name, attr=attr),
+    "exp": lambda mx, name, attr: mx.sym.exp(mx.sym.Variable("x"), name=name, attr=attr),
+    "sum": lambda mx, name, attr: mx.sym.Variable("x") + mx.sym.Variable("y"),
+    "times": lambda mx, name, attr: mx.sym.elemwise_mul(
+        mx.sym.Variable("x"), mx.sym.Variable("y"), name=name, attr=attr
+    ),
+}
+
+
+def scope_program(rng):
+    """Return a random list of steps: scopes entered and left, symbols made, what is in force assigned."""
+    steps, depth = [["names"]], 1
+    for _ in range(rng.randint(4, 14)):
+        choice = rng.random()
+        if choice < 0.35:
+            kind = rng.choice(list(SCOPES))
+            arguments = {"attr": [f"__{rng.choice('abc')}__", rng.choice("123")], "names": [],
+                         "prefix": [rng.choice("pqr") + "_"], "device": [rng.randint(1, 3)]}[kind]  # fmt: skip
+            steps.append([kind, *arguments])
+            depth += 1
+        elif choice < 0.5 and depth > 1:
+            steps.append(["leave"])
+            depth -= 1
+        elif choice < 0.6:
+            steps.append(["assign", rng.choice(["attr", "names", "device"]), rng.choice("stu")])
+        else:
+            kind = rng.choice(list(SYMBOLS))
+            name = rng.choice(["v", "w"]) if kind == "variable" else rng.choice([None, None, "n", ""])
+            steps.append(["make", kind, name, rng.choice([None, {}, {"__a__": "own"}])])
+    return steps + [["leave"]] * depth
+
+
+def run_scopes(mx, steps):
+    """Run a program; return what each symbol is called, its attributes, and the device in force."""
+    kept = mx.AttrScope.current, mx.name.NameManager.current, mx.Context.default_ctx
+    entered, seen = [], []
+    for step in steps:
+        if step[0] == "leave":
+            entered.pop().__exit__(None, None, None)
+        elif step[0] == "make":
+            made = SYMBOLS[step[1]](mx, *step[2:])
+            seen.append([made.name, made.list_attr(), str(mx.current_context()), str(mx.Context.default_ctx)])
+        elif step[0] == "assign":
+            if step[1] == "attr":
+                mx.AttrScope.current = mx.AttrScope(__assigned__=step[2])
+            elif step[1] == "names":
+                mx.name.NameManager.current = mx.name.Prefix(step[2])
+            else:
+                mx.Context.default_ctx = mx.cpu(ord(step[2]))
+        else:
+            entered.append(SCOPES[step[0]](mx, *step[1:]))
+            entered[-1].__enter__()
+    mx.AttrScope.current, mx.name.NameManager.current, mx.Context.default_ctx = kept
+    return seen
+
+
+# ---- shapes that are known in part ----------------------------------------------------------------------------------
+#: operator, parameters, shapes of the inputs.
+CALLS = [
+    ["exp", {}, [[2, 3]]],
+    ["elemwise_add", {}, [[2, 3], [2, 3]]],
+    ["add_n", {}, [[2, 3], [2, 3], [2, 3]]],
+    ["broadcast_add", {}, [[2, 3], [2, 3]]],
+    ["broadcast_mul", {}, [[2, 1, 4], [1, 3, 4]]],
+    ["broadcast_maximum", {}, [[2, 3, 4], [1, 1, 1]]],
+    ["broadcast_equal", {}, [[2, 1], [1, 5]]],
+    ["_plus_scalar", {"scalar": 2}, [[2, 3]]],
+    ["sum", {}, [[2, 3, 4]]],
+    ["sum", {"axis": 1}, [[2, 3, 4]]],
+    ["sum", {"axis": (0, 2), "keepdims": True}, [[2, 3, 4]]],
+    ["mean", {"axis": 1, "exclude": True}, [[2, 3, 4]]],
+    ["max", {"axis": -1}, [[2, 3]]],
+    ["norm", {"axis": 1}, [[2, 3]]],
+    ["argmax", {"axis": 1}, [[2, 3, 4]]],
+    ["argmin", {"axis": 0, "keepdims": True}, [[2, 3]]],
+    ["argmax_channel", {}, [[2, 3]]],
+    ["dot", {}, [[2, 3], [3, 4]]],
+    ["dot", {"transpose_a": True}, [[3, 2], [3, 4]]],
+    ["dot", {"transpose_b": True}, [[2, 3], [4, 3]]],
+    ["dot", {}, [[2, 3, 4], [4, 5]]],
+    ["dot", {}, [[3], [3]]],
+    ["batch_dot", {}, [[5, 2, 3], [5, 3, 4]]],
+    ["batch_dot", {"transpose_a": True, "transpose_b": True}, [[5, 3, 2], [5, 4, 3]]],
+    ["FullyConnected", {"num_hidden": 4}, [[2, 3], [4, 3], [4]]],
+    ["FullyConnected", {"num_hidden": 4, "no_bias": True, "flatten": False}, [[2, 5, 3], [4, 3]]],
+    ["FullyConnected", {"num_hidden": 4, "no_bias": True}, [[2, 5, 3], [4, 15]]],
+    ["Concat", {"dim": 1}, [[2, 3], [2, 4]]],
+    ["Concat", {"dim": 0}, [[2, 3], [4, 3], [1, 3]]],
+    ["stack", {"axis": 1}, [[2, 3], [2, 3]]],
+    ["SliceChannel", {"num_outputs": 2, "axis": 1}, [[3, 4]]],
+    ["SliceChannel", {"num_outputs": 4, "axis": 1, "squeeze_axis": True}, [[3, 4]]],
+    ["_split_v2", {"indices": (0, 1), "axis": 1}, [[3, 4]]],
+    ["_split_v2", {"indices": (), "sections": 2, "axis": 0}, [[4, 3]]],
+    ["tile", {"reps": (2, 3)}, [[2, 3]]],
+    ["tile", {"reps": (2, 1, 3)}, [[2, 3]]],
+    ["tile", {"reps": (2,)}, [[2, 3]]],
+    ["repeat", {"repeats": 2, "axis": 1}, [[2, 3]]],
+    ["repeat", {"repeats": 2}, [[2, 3]]],
+    ["slice", {"begin": (1,), "end": (2,)}, [[3, 4]]],
+    ["slice", {"begin": (None, 1), "end": (None, 3)}, [[3, 4]]],
+    ["slice", {"begin": (0, -2), "end": (2, None), "step": (1, 1)}, [[3, 4]]],
+    ["slice_axis", {"axis": 1, "begin": 1, "end": 3}, [[3, 4]]],
+    ["slice_axis", {"axis": 0, "begin": -2, "end": None}, [[3, 4]]],
+    ["slice_like", {}, [[3, 4], [2, 3]]],
+    ["slice_like", {"axes": (1,)}, [[3, 4], [2, 3]]],
+    ["where", {}, [[2, 3], [2, 3], [2, 3]]],
+    ["where", {}, [[2], [2, 3], [2, 3]]],
+    ["Reshape", {"shape": (6, 2)}, [[3, 4]]],
+    ["Reshape", {"shape": (0, -1)}, [[3, 4, 2]]],
+    ["Reshape", {"shape": (-1, 0)}, [[3, 4]]],
+    ["Reshape", {"shape": (-3, 0)}, [[3, 4, 2]]],
+    ["Reshape", {"shape": (-4, 2, -1, 0)}, [[6, 4]]],
+    ["Reshape", {"shape": (-2, 1)}, [[3, 4]]],
+    ["Reshape", {"shape": (0, -1), "reverse": True}, [[3, 4, 2]]],
+    ["Flatten", {}, [[2, 3, 4]]],
+    ["expand_dims", {"axis": 1}, [[2, 3]]],
+    ["expand_dims", {"axis": -1}, [[2, 3]]],
+    ["squeeze", {"axis": 1}, [[2, 1, 3]]],
+    ["squeeze", {}, [[2, 1, 3]]],
+    ["transpose", {}, [[2, 3, 4]]],
+    ["transpose", {"axes": (1, 0, 2)}, [[2, 3, 4]]],
+    ["SwapAxis", {"dim1": 0, "dim2": 2}, [[2, 3, 4]]],
+    ["reverse", {"axis": 1}, [[2, 3]]],
+    ["broadcast_to", {"shape": (2, 3)}, [[1, 3]]],
+    ["broadcast_to", {"shape": (0, 3)}, [[2, 1]]],
+    ["broadcast_axis", {"axis": 1, "size": 3}, [[2, 1]]],
+    ["broadcast_like", {}, [[1, 3], [2, 3]]],
+    ["broadcast_like", {"lhs_axes": (0,), "rhs_axes": (1,)}, [[1, 3], [2, 5]]],
+    ["reshape_like", {}, [[6], [2, 3]]],
+    ["Cast", {"dtype": "float16"}, [[2, 3]]],
+    ["clip", {"a_min": 0, "a_max": 1}, [[2, 3]]],
+    ["Activation", {"act_type": "relu"}, [[2, 3]]],
+    ["LeakyReLU", {}, [[2, 3]]],
+    ["LeakyReLU", {"act_type": "prelu"}, [[2, 3, 4], [3]]],
+    ["softmax", {}, [[2, 3]]],
+    ["log_softmax", {"axis": 0}, [[2, 3]]],
+    ["SoftmaxActivation", {}, [[2, 3]]],
+    ["softmax_cross_entropy", {}, [[2, 3], [2]]],
+    ["smooth_l1", {"scalar": 1.0}, [[2, 3]]],
+    ["shape_array", {}, [[2, 3]]],
+    ["size_array", {}, [[2, 3]]],
+    ["zeros_like", {}, [[2, 3]]],
+    ["_zeros", {"shape": (2, 3)}, []],
+    ["_ones", {"shape": (0, 3)}, []],
+    ["_arange", {"start": 0, "stop": 6}, []],
+    ["_contrib_arange_like", {"axis": 1}, [[2, 3]]],
+    ["_contrib_arange_like", {}, [[2, 3]]],
+    ["_contrib_quadratic", {"a": 1, "b": 2, "c": 3}, [[2, 3]]],
+    ["_contrib_div_sqrt_dim", {}, [[2, 3]]],
+    ["amp_multicast", {"num_outputs": 2}, [[2, 3], [4]]],
+    ["_slice_assign_scalar", {"scalar": 1, "begin": (0,), "end": (1,)}, [[2, 3]]],
+]
+
+
+def hidden(rng, shape, np_shape):
+    """Return a shape of which some sizes, or all that is known, are left out."""
+    choice = rng.random()
+    if choice < 0.15:
+        return None if np_shape else []
+    unknown = -1 if np_shape else 0
+    return list(shape) if choice < 0.4 else [unknown if rng.random() < 0.4 else d for d in shape]
+
+
+def call_of(mx, name, params, n):
+    """Return an operator called on the variables ``x0``, ``x1``..."""
+    space = mx.sym if hasattr(mx.sym, name) else mx.sym._internal
+    if name.startswith("_contrib_"):
+        space, name = mx.sym.contrib, name[len("_contrib_") :]
+    return getattr(space, name)(*[mx.sym.Variable(f"x{i}") for i in range(n)], **params, name="y")
+
+
+def partial_shapes(mx, call, given, out):
+    """Return what is inferred of the inputs and outputs: shapes as lists, None where the call is refused.
+
+    `out` is what is known of the (only) output: it is added to another variable.
+    """
+    name, params, shapes = call
+    y = call_of(mx, name, {k: tuple(v) if isinstance(v, list) else v for k, v in params.items()}, len(shapes))
+    known = {f"x{i}": shape for i, shape in enumerate(given)}
+    if out is not False:
+        y = mx.sym.elemwise_add(y, mx.sym.Variable("out"))
+        known["out"] = out
+    try:
+        found = y.infer_shape_partial(**{k: tuple(s) for k, s in known.items() if s is not None})
+    except Exception:
+        return None
+    return [[None if s is None else list(s) for s in part] for part in found[:2]]
+
+
+def shape_questions(mx, rng):
+    questions = []
+    for np_shape in (False, True):
+        with mx.util.np_shape(np_shape):
+            for call in CALLS:
+                outs = (partial_shapes(mx, call, call[2], False) or [[], []])[1]
+                for _ in range(3 if np_shape else 8):
+                    given = [hidden(rng, s, np_shape) for s in call[2]]
+                    out = hidden(rng, outs[0], np_shape) if len(outs) == 1 and outs[0] and rng.random() < 0.5 else False
+                    if [call, given, out, np_shape] not in [q[:4] for q in questions]:
+                        questions.append([call, given, out, np_shape, partial_shapes(mx, call, given, out)])
+    return questions
+
+
+# ---- executors ------------------------------------------------------------------------------------------------------
+#: Graphs over ``a`` and ``b`` of one shape; their gradients read inputs, which MXNet keeps, and no outputs.
+GRAPHS = {
+    "times": lambda mx, a, b: a * b,
+    "two": lambda mx, a, b: mx.sym.Group([a * b, a + b]),
+    "squares": lambda mx, a, b: mx.sym.square(a) * b + a,
+    "only a": lambda mx, a, b: mx.sym.Group([a * 2, mx.sym.BlockGrad(b)]),
+}
+
+
+def executor_program(rng):
+    """Return a random list of calls of an executor's methods."""
+    graph = rng.choice(list(GRAPHS))
+    heads = 2 if graph in ("two", "only a") else 1
+    req = rng.choice(["write", "add", "null", {"a": "add"}, {"a": "write", "b": "add"}, ["write", "null"]])
+    steps, rows = [["forward", False, []]] if graph == "squares" else [], 3  # else MXNet reads memory never written
+    for _ in range(rng.randint(3, 9)):
+        choice = rng.random()
+        if choice < 0.3:
+            steps.append(["forward", rng.random() < 0.6, [rng.randint(0, 5)] if rng.random() < 0.3 else []])
+        elif choice < 0.65:
+            steps.append(["backward", rng.choice(["list", "tuple", "dict", "more"]), heads, rng.randint(1, 3)])
+        elif choice < 0.75:
+            steps.append(["set", rng.choice("ab"), rng.randint(0, 5)])
+            steps.append(["forward", rng.random() < 0.5, []])
+        elif choice < 0.85:
+            steps.append(["copy", rng.choice([["a"], ["a", "b"], ["c", "a"]]), rng.randint(0, 5), rng.random() < 0.5])
+            steps.append(["forward", True, []])
+        else:
+            new = rng.choice([1, 2, 3, 4])
+            steps.append(["reshape", new, new > rows or rng.random() < 0.2])
+            steps.append(["forward", True, []])
+            rows = new
+    return [graph, req, steps]
+
+
+def run_executor(mx, np, program):
+    """Run a program; return after each call the outputs (as far as they were computed), gradients, arguments."""
+    graph, req, steps = program
+    symbol = GRAPHS[graph](mx, mx.sym.Variable("a"), mx.sym.Variable("b"))
+    arrays = {name: mx.nd.array(np.arange(6).reshape(3, 2) + k) for k, name in enumerate("ab")}
+    executor = symbol.bind(mx.cpu(), arrays, {k: mx.nd.zeros((3, 2)) for k in arrays}, req)
+    first, computed, seen = executor, False, []
+    for step in steps:
+        try:
+            executor = _step(mx, executor, step)
+        except Exception as problem:
+            seen.append("Error" if isinstance(problem, (mx.base.MXNetError, ValueError, TypeError)) else repr(problem))
+            continue
+        computed = computed or step[0] == "forward"
+        shown = [executor.grad_arrays, executor.arg_arrays, first.arg_arrays]
+        if computed and step[0] != "reshape":
+            shown.append(executor.outputs)
+        seen.append([[None if x is None else x.asnumpy().tolist() for x in arrays] for arrays in shown])
+        if step[0] == "reshape" and step[2]:  # MXNet leaves the new arrays as they are
+            for x in executor.arg_arrays + [g for g in executor.grad_arrays if g is not None]:
+                x[:] = 1
+            seen.pop()
+    return seen
+
+
+def _step(mx, executor, step):
+    shape = executor.arg_dict["a"].shape
+    if step[0] == "forward":
+        executor.forward(is_train=step[1], **({"a": mx.nd.full(shape, *step[2])} if step[2] else {}))
+    elif step[0] == "backward":
+        heads = [mx.nd.full(shape, step[3] + k) for k in range(step[2])]
+        if step[1] == "dict":
+            heads = dict(zip(executor.output_dict, heads), another=mx.nd.ones(1))
+        elif step[1] == "more":
+            heads.append(mx.nd.ones((7,)))
+        executor.backward(tuple(heads) if step[1] == "tuple" else heads)
+    elif step[0] == "set":
+        executor.arg_dict[step[1]][:] = step[2]
+    elif step[0] == "copy":
+        params = {name: mx.nd.full(shape, step[2], dtype="float64") for name in step[1]}
+        executor.copy_params_from(params, allow_extra_params=step[3])
+    else:
+        executor = executor.reshape(a=(step[1], 2), b=(step[1], 2), allow_up_sizing=step[2])
+    return executor
+
+
+def read(name):
+    return json.loads((DATA / name).read_text(encoding="utf-8"))
+
+
+def write(name, rows):
+    text = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    (DATA / name).write_text(f"[\n{text}\n]\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    import mxnet as mx
+
+    rng = random.Random(0)
+    programs = [scope_program(rng) for _ in range(60)]
+    write("scopes.json", [[steps, run_scopes(mx, steps)] for steps in programs])
+    write("partial_shapes.json", shape_questions(mx, rng))
+    import numpy as np
+
+    rng = random.Random(1)
+    programs = [executor_program(rng) for _ in range(40)]
+    write("executors.json", [[program, run_executor(mx, np, program)] for program in programs])
