@@ -49,6 +49,10 @@ class MissingPackageError(DeviceError, ImportError):
     """An optional Python package that is not installed."""
 
 
+class GradientWarning(RuntimeWarning):
+    """A gradient is lost: NumPy computes from an array that autograd records."""
+
+
 def closest(name: str, known) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name nearest to `name`, or an empty string.
 

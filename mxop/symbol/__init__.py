@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from ..ops.binary import PYTHON_NAMES
 from . import register
 from .creation import arange, eye, full, linspace, ones, split_v2, zeros
 from .symbol import Group, NotImplementedForSymbol, Symbol, Variable, fromjson, load, load_json, var
@@ -27,4 +28,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *register.names_in("")})
+    return sorted({*globals(), *register.names_in(""), *PYTHON_NAMES})

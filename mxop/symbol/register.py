@@ -14,7 +14,8 @@ from typing import Any
 
 from ..errors import OpLookupError, closest
 from ..graph.calls import by_kind
-from ..opdef import Operator, registry
+from ..opdef import Operator, fluent, registry
+from ..opdef.docs import documentation
 from .symbol import Symbol, create, invoke
 
 _made: dict[str, Callable] = {}  # by registered name
@@ -40,8 +41,9 @@ def function_for(registered: str, op: Operator, name: str) -> Callable:
 
     function.__name__ = name
     function.__qualname__ = name
-    function.__module__ = __name__.rpartition(".")[0]
-    function.__doc__ = documentation(op)
+    space = registry.namespace_of(registered)[0]  # pickle looks there
+    function.__module__ = ".".join(filter(None, (__name__.rpartition(".")[0], space)))
+    function.__doc__ = documentation(op, "Symbol")
     function.__signature__ = signature(op)  # type: ignore[attr-defined]
     _made[registered] = function
     return function
@@ -62,15 +64,6 @@ def signature(op: Operator) -> inspect.Signature:
     taken = {p.name for p in found}
     found += [kind(n, kind.KEYWORD_ONLY, default=None) for n in (*op.by_keyword, "name", "attr") if n not in taken]
     return inspect.Signature([*found, kind("kwargs", kind.VAR_KEYWORD)], return_annotation=Symbol)
-
-
-def documentation(op: Operator) -> str:
-    """Return an operator's documentation with its parameters as MXNet lists them."""
-    lines = [inspect.cleandoc(op.doc), "", "Parameters of the call", "----------------------"]
-    lines += [f"{a} : Symbol" for a in op.arguments]
-    lines += [f"{p.name} : {p.describe()}" for p in op.spec.params]
-    lines += ["name : str, optional", "    Name of the resulting symbol."]
-    return "\n".join(lines)
 
 
 def lookup(name: str, prefixes: tuple[str, ...], where: str) -> Any:
@@ -94,6 +87,26 @@ def lookup(name: str, prefixes: tuple[str, ...], where: str) -> Any:
             registry.load_entry_points()
     known = [n[len(prefixes[0]) :] for n in registry.names() if n.startswith(prefixes[0])]
     raise OpLookupError(f"module {where!r} has no operator {name!r}{closest(name, known)}")
+
+
+def operator_function(name: str) -> Callable | None:
+    """Return the function behind a method of symbols: of an operator of that name, or of its hidden form."""
+    for registered in (name, f"_{name}"):
+        op = registry.find(registered)
+        if op is not None:
+            return function_for(registered, op, registered)
+    return None
+
+
+def _method(name: str) -> Callable:
+    found = operator_function(name)
+    if found is None:
+        raise OpLookupError(f"a Symbol has no method {name!r}: no operator of that name is registered")
+    return found
+
+
+for _name in (*fluent.NAMES, "broadcast_like", "broadcast_to", "expand_dims", "flatten", "reshape_like", "squeeze"):
+    setattr(Symbol, _name, fluent.Fluent(_name, _method))
 
 
 def names_in(prefix: str) -> list[str]:
