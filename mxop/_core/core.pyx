@@ -77,10 +77,15 @@ def attach(str name, function):
 cdef object _getitem = None, _setitem = None, _iterate = None, _contains = None, _text = None
 
 
-def hook(getitem, setitem, iterate, contains, text):
-    """Give the class the functions behind ``x[k]``, ``x[k] = v``, iteration, ``in`` and ``repr``."""
-    global _getitem, _setitem, _iterate, _contains, _text
-    _getitem, _setitem, _iterate, _contains, _text = getitem, setitem, iterate, contains, text
+cdef object _leaving = None
+
+
+def hook(getitem, setitem, iterate, contains, text, leaving):
+    """Give the class the functions behind ``x[k]``, ``x[k] = v``, iteration, ``in`` and ``repr``, and what is told when
+    another library reads a recorded array."""
+    global _getitem, _setitem, _iterate, _contains, _text, _leaving
+    _getitem, _setitem, _iterate, _contains, _text, _leaving = getitem, setitem, iterate, contains, text, leaving
+    _array.on_leaving(leaving)
 
 
 cdef object binary(int at, object a, object b, object out):
@@ -254,6 +259,8 @@ cdef class NDArray(Array):
     def __array__(self, dtype=None, copy=None):
         if self.gpu is not None:
             raise DeviceError("a GPU array is not copied to the host implicitly: call asnumpy()")
+        if self.node is not None and _leaving is not None:
+            _leaving(self)
         view = as_numpy(self)
         if dtype is not None and np.dtype(dtype) != view.dtype:
             if copy is False:
@@ -364,6 +371,12 @@ cdef class NDArray(Array):
     def __rfloordiv__(self, other):
         result = reflected(DIV, other, self)
         return result if result is NotImplemented else invoke(_op("floor"), [result], _op("floor").parse({}))
+
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
 
     def __matmul__(self, other):
         if not isinstance(other, Array):
