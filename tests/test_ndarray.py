@@ -298,8 +298,7 @@ def test_inplace_reshaping_methods_share_memory():
 
 
 def test_a_method_whose_operator_is_not_there_says_so():
-    from mxop.opdef import fluent
-    from mxop.opdef import registry
+    from mxop.opdef import fluent, registry
 
     missing = [name for name in fluent.NAMES if registry.find(name) is None]
     assert not {"exp", "sum", "mean", "dot", "softmax", "clip"} & {*missing}
