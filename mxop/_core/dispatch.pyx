@@ -27,6 +27,9 @@ from mxop.opdef.binding import bind_open
 from mxop.opdef.operator import carrier
 from mxop.opdef.reduction import _numpy_shape
 
+cdef extern from "Python.h":
+    object PyMethod_New(object function, object instance)
+
 cdef enum:
     ELEMENTWISE = 1
     REDUCTION = 2
@@ -432,6 +435,20 @@ cdef class OpFunction:
     def __signature__(self):
         from mxop.opdef import docs
         return docs.signature(self.op)
+
+
+cdef class OperatorMethod:
+    """An operator as a method of arrays; the counterpart of :class:`mxop.opdef.fluent.Fluent`, for calls that must be quick."""
+
+    cdef readonly str name
+    cdef object namespace
+
+    def __init__(self, str name, namespace):
+        self.name, self.namespace = name, namespace
+
+    def __get__(self, instance, owner):
+        function = getattr(self.namespace, self.name)  # the operator of that name now
+        return function if instance is None else PyMethod_New(function, instance)
 
 
 cdef tuple without_output(object op, tuple args, object out):

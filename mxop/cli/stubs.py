@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import mxop as mx
+from mxop._core import core
 from mxop.formula import TABLE
 from mxop.ndarray.register import SPACES, registry_prefix
 from mxop.opdef import Operator, registry
@@ -276,8 +277,8 @@ def _array_class() -> str:
     methods_of: list[str] = []
     for name in names:
         value = inspect.getattr_static(cls, name)
-        if isinstance(value, Fluent):
-            methods_of += _fluent(value, "NDArray")
+        if isinstance(value, core.OperatorMethod):
+            methods_of += _fluent(value.name, "NDArray")
         elif inspect.isfunction(value):
             methods_of.append(_method(name, value))
         elif not callable(value):
@@ -294,10 +295,10 @@ def _array_class() -> str:
     return _page("from ..context import Context\n", body)
 
 
-def _fluent(method: Fluent, value: str) -> list[str]:
+def _fluent(name: str, value: str) -> list[str]:
     """Return the method of an operator whose first input is the array; nothing when it is not registered."""
-    op = registry.find(method.name)
-    return [] if op is None else _definitions(method.name, op, value, ["self"], "    ")
+    op = registry.find(name)
+    return [] if op is None else _definitions(name, op, value, ["self"], "    ")
 
 
 def _symbol_class() -> str:
@@ -306,7 +307,7 @@ def _symbol_class() -> str:
     lines = ["class Symbol(Arithmetic):"]
     for name, value in sorted(vars(mx.Symbol).items()):
         if isinstance(value, Fluent):
-            lines += _fluent(value, "Symbol")
+            lines += _fluent(value.name, "Symbol")
         elif isinstance(value, property):
             lines += ["    @property", f"    def {name}(self) -> {value.fget.__annotations__['return']}: ..."]
         elif inspect.isfunction(value):

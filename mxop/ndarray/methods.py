@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 import warnings
-from functools import partial
 from typing import Any
 
 from .. import dtypes
@@ -338,7 +337,7 @@ HOOKS: dict[str, Any] = {
 def install() -> None:
     """Attach all methods to the class."""
     for name in fluent.NAMES:
-        core.attach(name, fluent.Fluent(name, partial(getattr, F)))
+        core.attach(name, core.OperatorMethod(name, F))
     for name, function in TABLE.items():
         core.attach(name, function)
     core.hook(**HOOKS)

@@ -20,7 +20,7 @@ NAMES = (
 
 
 class Fluent:
-    """An operator as a method: looked up when it is used, for operators are made, and replaced, at any time.
+    """An operator as a method of symbols: looked up when it is used, for operators are made, and replaced, at any time.
 
     What the class shows under the name is the operator's function, so tools see its signature.
     """
