@@ -151,3 +151,10 @@ def test_matplotlib_takes_an_array_for_one_set_of_data():
     assert np.asarray(line.get_ydata()).tolist() == [3, 4, 5]
     copied = mx.nd.ones(3).to_numpy()
     assert type(copied) is np.ndarray and copied.dtype == np.float32
+
+
+def test_each_name_of_an_operator_names_its_symbols():
+    x = mx.sym.Variable("x")
+    with mx.name.NameManager():
+        names = [f(x).name for f in (mx.sym._internal._contrib_quadratic, mx.sym.contrib.quadratic, mx.sym.quadratic)]
+    assert names == ["_contrib_quadratic0", "quadratic0", "quadratic1"]

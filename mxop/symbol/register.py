@@ -18,7 +18,8 @@ from ..opdef import Operator, fluent, registry
 from ..opdef.docs import documentation
 from .symbol import Symbol, create, invoke
 
-_made: dict[str, Callable] = {}  # by registered name
+_made: dict[str, dict[str, Callable]] = {}  # by registered name, and by the name in a namespace
+_python_made: dict[str, Callable] = {}
 
 
 def function_for(registered: str, op: Operator, name: str) -> Callable:
@@ -31,7 +32,7 @@ def function_for(registered: str, op: Operator, name: str) -> Callable:
     name : str
         The name in its namespace (``quadratic``); symbols without a name are called after it.
     """
-    found = _made.get(registered)
+    found = _made.get(registered, {}).get(name)
     if found is not None:
         return found
     hint = name.lower()
@@ -45,7 +46,7 @@ def function_for(registered: str, op: Operator, name: str) -> Callable:
     function.__module__ = ".".join(filter(None, (__name__.rpartition(".")[0], space)))
     function.__doc__ = documentation(op, "Symbol")
     function.__signature__ = signature(op)  # type: ignore[attr-defined]
-    _made[registered] = function
+    _made.setdefault(registered, {})[name] = function
     return function
 
 
@@ -118,7 +119,7 @@ def names_in(prefix: str) -> list[str]:
 
 def python_function(name: str) -> Callable | None:
     """Return a function that takes symbols or numbers, such as ``maximum``, or None."""
-    found = _made.get(f"python {name}")
+    found = _python_made.get(name)
     if found is None:
         from ..ops.binary import PYTHON_NAMES
 
@@ -130,7 +131,7 @@ def python_function(name: str) -> Callable | None:
             label, attr = options.pop("name", None), options.pop("attr", None)
             return create(registry.get(op_name), hint, inputs, options, label, attr)
 
-        found = _made[f"python {name}"] = by_kind(choice, choice.symbols, call, Symbol)
+        found = _python_made[name] = by_kind(choice, choice.symbols, call, Symbol)
         found.__name__ = found.__qualname__ = name
         found.__doc__ = f"``{name}`` of two symbols, or of a symbol and a number."
     return found
