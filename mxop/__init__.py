@@ -41,9 +41,21 @@ def _symbols():
     return _sys.modules["mxop.symbol"]
 
 
-provide(
-    infer_inside=_infer_inside, rule_reads=_rule_reads, differentiate_run=autograd.differentiate_run, symbols=_symbols
-)  # fmt: skip
+def _drawing(symbol):
+    from .visualization import svg
+
+    return svg(symbol)
+
+
+def _call_operator(operator, args, kwargs):
+    symbol = _sys.modules.get("mxop.symbol.symbol")  # where it is not loaded, nobody has symbols
+    if symbol is not None and symbol.among((*args, *kwargs.values())):
+        return symbol.invoke(operator, op.namespace_of(operator.name)[1], *args, **kwargs)
+    return ndarray.register.function_of(operator)(*args, **kwargs)
+
+
+provide(infer_inside=_infer_inside, rule_reads=_rule_reads, differentiate_run=autograd.differentiate_run, symbols=_symbols,
+        call_operator=_call_operator, drawing=_drawing)  # fmt: skip
 
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {

@@ -93,6 +93,10 @@ class MissingPackageError(DeviceError, ImportError):
     """An optional Python package that is not installed."""
 
 
+class GradientWarning(RuntimeWarning):
+    """A gradient is lost: NumPy computes from an array that autograd records."""
+
+
 #: Words of NumPy, PyTorch and of MXNet's other operators, and what they may be called where they are not known.
 _OTHER_WORDS = {
     "axis": ("dim", "axes"), "axes": ("axis", "dim"), "dim": ("axis", "axes"), "matmul": ("dot", "batch_dot"),

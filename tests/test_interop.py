@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import warnings
 import weakref
 
 import numpy as np
@@ -320,3 +321,202 @@ def test_bfloat16():
     assert x.asnumpy().tolist() == [4, 5, 6]
     assert pickle.loads(pickle.dumps(x, 5)).asnumpy().tolist() == [4, 5, 6]
     assert nd.load_frombuffer(nd.save_tobuffer([x]))[0].asnumpy().tolist() == [4, 5, 6]
+
+
+# ---- rounding and remainders ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("decimals", [0, 1, 3, -1])
+def test_round_is_numpys(dtype, decimals):
+    host = np.array([0.5, 1.5, 2.5, -0.5, -3.5, 0.0625, 17.3499, -25.0, 35.0, np.inf, np.nan, -0.0], dtype)
+    x = nd.array(host, dtype=dtype)
+    want = np.round(host, decimals)
+    for found in (np.round(x, decimals), round(x, decimals), x.round(decimals), np.around(x, decimals=decimals)):
+        assert isinstance(found, nd.NDArray) and found.dtype is host.dtype.type
+        np.testing.assert_array_equal(found.asnumpy(), want)
+        np.testing.assert_array_equal(np.signbit(found.asnumpy()), np.signbit(want))
+
+
+def test_round_without_decimals():
+    x = nd.array([0.5, 1.5, 2.5, -2.5])
+    assert (
+        np.rint(x).asnumpy().tolist() == round(x).asnumpy().tolist() == np.round(x).asnumpy().tolist() == [0, 2, 2, -2]
+    )
+    assert x.round().asnumpy().tolist() == nd.round(x).asnumpy().tolist() == [1, 2, 3, -3]  # MXNet's
+    assert nd.rint(x).asnumpy().tolist() == [0, 1, 2, -3]
+    for dtype in ("int64", "int32", "uint8"):
+        whole = nd.array([15, 25, 104], dtype=dtype)
+        assert round(whole, 2).asnumpy().tolist() == round(whole).asnumpy().tolist() == [15, 25, 104]
+        assert round(whole, -1).asnumpy().tolist() == np.round(whole.asnumpy(), -1).tolist() == [20, 20, 100]
+        assert round(whole, -1).dtype is whole.dtype
+    big = nd.array([2**53 + 1], dtype="int64")
+    assert round(big).item() == round(big, 1).item() == 2**53 + 1
+    out = nd.zeros(4)
+    assert np.round(x, 0, out=out) is out and out.asnumpy().tolist() == [0, 2, 2, -2]
+    with pytest.raises(TypeError):
+        round(x, 1.5)
+
+
+def test_divmod():
+    x = nd.array([7, -7, 7.5])
+    for found in (divmod(x, 2), np.divmod(x, 2), divmod(x, nd.array([2, 2, 2])), divmod(x, np.array([2.0, 2, 2]))):
+        assert [type(f) for f in found] == [nd.NDArray] * 2
+        assert [f.asnumpy().tolist() for f in found] == [[3, -4, 3], [1, 1, 1.5]]
+    assert [f.asnumpy().tolist() for f in divmod(9, nd.array([2, 4]))] == [[4, 2], [1, 1]]
+    a = mx.sym.Variable("a")
+    assert [s.eval(a=x)[0].asnumpy().tolist() for s in divmod(a, 2)] == [[3, -4, 3], [1, 1, 1.5]]
+    with pytest.raises(TypeError):
+        divmod(x, "a")
+    x.attach_grad()
+    with autograd.record():
+        np.divmod(x, 2)[1].backward()
+    assert x.grad.asnumpy().tolist() == [1, 1, 1]
+
+
+# ---- bfloat16 through DLPack ----------------------------------------------------------------------------------------
+class Bfloat16Owner:
+    """An owner of bfloat16 memory in another library, which knows old capsules only, or new ones too."""
+
+    dtype = "torch.bfloat16"
+
+    def __init__(self, source, versions):
+        self.source, self.versions, self.asked = source, versions, None
+
+    def __dlpack_device__(self):
+        return self.source.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        if not self.versions and options:
+            raise TypeError("no options are known")
+        self.asked = options
+        return self.source.__dlpack__(**options)
+
+
+def test_bfloat16_goes_out_as_dlpack_says():
+    from mxop.ndarray.interop import _type_of
+
+    x = nd.array([[1, 2, 3.5], [4, 5, 6]]).astype("bfloat16")
+    for capsule in (x.__dlpack__(), x.__dlpack__(max_version=(1, 0)), x.T.__dlpack__(), nd.to_dlpack_for_read(x)):
+        kind = _type_of(capsule)
+        assert (kind.code, kind.bits, kind.lanes) == (4, 16, 1)
+    kind = _type_of(nd.ones(2).__dlpack__())
+    assert (kind.code, kind.bits, kind.lanes) == (2, 32, 1)
+
+
+@pytest.mark.parametrize("versions", [False, True])
+def test_bfloat16_comes_in_without_a_copy(versions):
+    x = nd.array([[1, 2, 3.5], [4, 5, 6]]).astype("bfloat16")
+    strided = x[:, ::2]
+    assert strided._shares_memory(x) and not strided._contiguous
+    owner = Bfloat16Owner(strided, versions)
+    y = nd.from_dlpack(owner)
+    assert y.shape == (2, 2) and y.dtype is x.dtype and bool(owner.asked) == versions
+    assert y.astype("float32").asnumpy().tolist() == [[1, 3.5], [4, 6]]
+    y[0, 1] = 9
+    assert x.astype("float32").asnumpy()[0, 2] == 9
+    nd.from_dlpack(nd.to_dlpack_for_write(x))[1, 1] = 8
+    assert nd.from_dlpack(x).astype("float32").asnumpy()[1, 1] == 8
+    alive = nd.from_dlpack(nd.array([3, 4]).astype("bfloat16"))  # the owner is gone
+    gc.collect()
+    assert alive.astype("float32").asnumpy().tolist() == [3, 4]
+
+
+# ---- gradients that are lost ----------------------------------------------------------------------------------------
+def lost(action, recorded=True):
+    """Return the warnings of an action on a recorded array."""
+    x = nd.array([1.0, 2.0])
+    x.attach_grad()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        if recorded:
+            with autograd.record():
+                action(x * x)
+        else:
+            action(x)
+    return [w for w in told if issubclass(w.category, mx.errors.GradientWarning)]
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        np.cumsum,
+        np.asarray,
+        np.array,
+        np.std,
+        memoryview,
+        lambda y: np.where(y > 1, y, 0),
+        lambda y: np.concatenate([y, y]),
+        lambda y: nd.array([1, 2]) * np.cumsum(y),
+        lambda y: np.asarray(y.astype("bfloat16")),
+        lambda y: np.asarray(mx.axes.tensor(y, [mx.axes.make_axis(2, name="W")])),
+        lambda y: [np.sin(v) for v in memoryview(y)],
+    ],
+)
+def test_a_recorded_array_that_numpy_reads_is_told(action):
+    told = lost(action)
+    assert told and all(w.filename == __file__ for w in told)
+    assert "asnumpy() or detach()" in str(told[0].message)
+    assert not lost(action, recorded=False)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        lambda y: y.asnumpy(),
+        lambda y: (print(y), str(y), f"{y}", repr(y), y._repr_html_()),
+        lambda y: (float(y.sum()), y[0].item(), y[0].asscalar(), bool(y[0] > 0), y.tolist(), y.to_numpy()),
+        lambda y: np.asarray(y.detach()),
+        lambda y: (np.shape(y), np.ndim(y), np.size(y), len(y)),
+        lambda y: (
+            np.sum(y),
+            np.mean(y),
+            np.max(y),
+            np.clip(y, 0, 1),
+            np.exp(y),
+            np.round(y),
+            np.transpose(y),
+            np.add(y, y),
+        ),
+        lambda y: (nd.dot(y, y), nd.cumsum(y), nd.softmax(y), nd.argmax(y, axis=0), y[nd.array([0])], y[np.array([1])]),
+        lambda y: (nd.array(y), y.copy(), y.astype("float64"), pickle.dumps(y), copy.deepcopy(y)),
+        lambda y: (nd.save_tobuffer([y]), mx.test_utils.assert_almost_equal(y, y.detach())),
+        lambda y: np.cumsum(nd.ones(3)),
+    ],
+)
+def test_what_loses_no_gradient_or_says_so_is_not_told(action):
+    assert lost(action) == []
+
+
+def test_the_loss_is_told_once_for_each_line_and_thread_of_recording():
+    x = nd.array([1.0, 2.0])
+    x.attach_grad()
+    with warnings.catch_warnings(record=True) as told, autograd.record():
+        warnings.simplefilter("default")
+        for _ in range(5):
+            np.cumsum(x)
+        np.cumsum(x)
+        with autograd.pause():
+            np.cumsum(x)
+    assert len(told) == 2
+    with warnings.catch_warnings(), autograd.record():
+        warnings.simplefilter("error", mx.errors.GradientWarning)
+        with pytest.raises(mx.errors.GradientWarning):
+            np.cumsum(x)
+
+
+def test_a_gradient_through_a_kernel_and_a_custom_operator_is_not_told_of():
+    class Double(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            self.assign(out_data[0], req[0], nd.array(2 * np.asarray(in_data[0])))
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            self.assign(in_grad[0], req[0], nd.array(2 * np.asarray(out_grad[0])))
+
+    @mx.operator.register("interop_double")
+    class DoubleProp(mx.operator.CustomOpProp):
+        def create_operator(self, ctx, shapes, dtypes):
+            return Double()
+
+    def action(y):
+        (nd.Custom(y, op_type="interop_double") + nd.cumsum(y)).backward()
+
+    assert lost(action) == []

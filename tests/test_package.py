@@ -39,7 +39,7 @@ def test_stubs_show_the_real_signatures():
 
 
 _TYPED = """\
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 
@@ -58,7 +58,7 @@ with mx.autograd.record():
     y = mx.nd.contrib.quadratic(x, a=1) + mx.nd.exp(x) * 2 + x.sum(axis=0)
 y.backward()
 assert_type(y, mx.nd.NDArray)
-assert_type(x.grad, mx.nd.NDArray | None)
+assert_type(x.grad, mx.nd.NDArray | Any)
 assert_type(x == 1, mx.nd.NDArray)
 assert_type(mx.nd.concat(x, x, dim=0), mx.nd.NDArray)
 assert_type(mx.sym.contrib.quadratic(mx.sym.Variable("x"), a=1.0), mx.Symbol)
@@ -76,18 +76,105 @@ mx.nd.exp(x, bta=1)
 """
 
 
-@pytest.mark.skipif(find_spec("mypy") is None, reason="needs mypy")
-def test_types_as_a_user_sees_them(tmp_path):
-    (tmp_path / "user.py").write_text(_TYPED + _WRONG)
-    env = os.environ | {"MYPYPATH": str(PACKAGE.parent)} if "site-packages" not in str(PACKAGE) else os.environ
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--no-incremental", "--follow-imports=silent", "user.py"],
-        cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    told = [line for line in done.stdout.splitlines() if line.startswith("user.py")]
-    first = len(_TYPED.splitlines()) + 2
-    wrong = {int(line.split(":")[1]) for line in told if ": error:" in line}
-    assert wrong == set(range(first, first + 4)), done.stdout + done.stderr
+#: A program whose author annotates everything, and what its results are.
+_STRICT = """\
+from typing import Any, assert_type
+
+import mxop as mx
+from mxop.op import Expr, F, elementwise, reduction
+
+
+@elementwise
+def typed_swish(data: Expr, *, beta: float = 1.0) -> Expr:
+    return data / (1 + F.exp(-beta * data))
+
+
+@elementwise(name="typed_other")
+def other(data: Expr) -> Expr:
+    return abs(F.where(data > 0, data, 2 * data)) ** 2 + typed_swish(data, beta=2.0)
+
+
+@reduction("add", name="typed_cubes")
+def cubes(data: Expr) -> Expr:
+    return data**3
+
+
+x = mx.nd.array([-1, 0, 2])
+a = mx.sym.Variable("a")
+assert_type(typed_swish(x, beta=0.5), mx.nd.NDArray)
+assert_type(typed_swish(a), mx.Symbol)
+assert_type(a + 1, mx.Symbol)
+assert_type(2 * a - a / 3 + a**2, mx.Symbol)
+assert_type(-a > 2, mx.Symbol)
+assert_type(a.sum(axis=0).exp()[0], mx.Symbol)
+assert_type(mx.sym.exp(a), mx.Symbol)
+executor = a.simple_bind(mx.cpu(), a=(2, 3))
+assert_type(executor, mx.Executor)
+assert_type(a.bind(mx.cpu(), {"a": x}), mx.Executor)
+assert_type(executor.forward(is_train=True), list[mx.nd.NDArray])
+assert_type(executor.outputs, list[mx.nd.NDArray])
+assert_type(executor.arg_dict, dict[str, mx.nd.NDArray])
+assert_type(executor.grad_dict, dict[str, mx.nd.NDArray | None])
+assert_type(a.eval(a=x), list[mx.nd.NDArray])
+assert_type(mx.nd.load("file"), list[mx.nd.NDArray] | dict[str, mx.nd.NDArray])
+assert_type(mx.nd.split(x, num_outputs=3), list[mx.nd.NDArray])
+assert_type(x.split(num_outputs=1), mx.nd.NDArray)
+assert_type(round(x, 1), mx.nd.NDArray)
+assert_type(divmod(x, 2), tuple[mx.nd.NDArray, mx.nd.NDArray])
+x.attach_grad()
+assert_type(x.grad, mx.nd.NDArray | Any)
+"""
+_STRICT_WRONG = """
+F.sum(typed_swish)
+executor.forward()[0].asnumpyy()
+mx.Symbol.no_such(a)
+F.exp("x")
+"""
+
+
+def _readme() -> str:
+    """Return the examples of the README as one program."""
+    lines = []
+    for language, text in re.findall(r"^```(\w*)\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.M | re.S):
+        if language == "python":
+            lines += text.splitlines()
+        elif language == "pycon":
+            lines += [line[4:] for line in text.splitlines() if line.startswith((">>> ", "... "))]
+    return "\n".join(lines) + "\n"
+
+
+def _program(right: str, wrong: str) -> tuple[str, set[int]]:
+    """Return a program of two parts, and the lines of the second."""
+    first = len(right.splitlines()) + 2
+    return right + wrong, set(range(first, first + len(wrong.split("\n")) - 2))
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_types_as_a_user_sees_them(checker, tmp_path):
+    if find_spec(checker) is None:
+        pytest.skip(f"needs {checker}")
+    programs = {
+        "user.py": _program(_TYPED, _WRONG),
+        "strict.py": _program(_STRICT, _STRICT_WRONG),
+        "readme.py": (_readme(), set()),
+    }
+    for name, (text, _) in programs.items():
+        (tmp_path / name).write_text(text)
+    runs = {
+        "mypy": [["--no-incremental", "--follow-imports=silent", "user.py", "readme.py"],
+                 ["--no-incremental", "--follow-imports=silent", "--strict", "strict.py"]],
+        "pyright": [["--pythonpath", sys.executable, *programs]],
+    }[checker]  # fmt: skip
+    path = str(PACKAGE.parent)
+    env = os.environ | ({} if "site-packages" in path else {"MYPYPATH": path, "PYTHONPATH": path})
+    told = ""
+    for options in runs:
+        done = subprocess.run([sys.executable, "-m", checker, *options], cwd=tmp_path, env=env, capture_output=True,
+                              text=True, timeout=600)  # fmt: skip
+        told += done.stdout + done.stderr
+    for name, (_, wrong) in programs.items():
+        lines = re.findall(rf"{name}:(\d+):?(?:\d+)?[ :-]+error", told)
+        assert {int(line) for line in lines} == wrong, f"{name}:\n{told}"
 
 
 def test_import_brings_only_what_every_program_needs():

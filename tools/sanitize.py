@@ -31,6 +31,14 @@ THREADS = "-fsanitize=thread -fno-omit-frame-pointer -g1"
 SKIP = ("dist", ".git", "__pycache__", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", "results")
 #: Tests that measure time or memory, or that ask how the package was built and installed: no sanitizer belongs there.
 APART = ["tests/test_package.py", "tests/test_memory.py", "tests/test_graph_memory.py", "tests/test_garbage.py"]
+#: Single tests that measure memory or time; and NVRTC, and LLVM in numba, do not work beside AddressSanitizer.
+SINGLE = [
+    "tests/test_autograd.py::test_memory_is_flat_over_many_rounds",
+    "tests/test_custom_aot.py::test_cuda_code_wants_arrays_on_a_gpu",
+    "tests/test_gpu_text.py::test_every_elementwise_kernel_compiles",
+    "tests/test_gpu_text.py::test_every_reduction_compiles",
+    "tests/test_hybrid.py::test_threads_run_at_once",
+]
 #: Tests whose threads do something to the same operators, arrays or graphs.
 OF_THREADS = ["tests/test_threads.py", "tests/test_first_use.py", "tests/test_large.py"]
 
@@ -122,7 +130,7 @@ def main() -> int:
         else:
             preload = runtime("libasan.so", "libubsan.so", "libstdc++.so")  # the last, so that exceptions are seen
             flags = MEMORY
-            tests = ["tests", *(f"--ignore={t}" for t in APART)]
+            tests = ["tests", *(f"--ignore={t}" for t in APART), *(f"--deselect={t}" for t in SINGLE)]
             if given.libraries:
                 tests = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "tests").glob("test_library*.py"))
         tree = instrumented(folder, flags, given.libraries)

@@ -21,6 +21,7 @@ from mxop.errors import DeviceError, OpTypeError, OpValueError
 ARRAY_TYPE = Array
 cdef object _key = object()
 cdef tuple _with_key = (_key,)      # what makes new_array's call of the class one of ours
+cdef object _leaving = None         # told of a recorded array that another library reads
 # buffer protocol formats by type code
 cdef dict _formats = {0: b"f", 1: b"d", 2: b"e", 3: b"B", 4: b"i", 5: b"b", 6: b"q", 7: b"?"}
 
@@ -113,6 +114,8 @@ cdef class Array:
             raise BufferError("the array's memory is read-only")
         if self.node is not None:
             count_host_read()
+            if _leaving is not None and not mx_own_read:
+                _leaving(self)
         buffer.buf = self.data
         buffer.obj = self
         buffer.itemsize = itemsize_of(self.dtype)
@@ -132,6 +135,12 @@ cdef class Array:
 cdef Array new_array():
     """Return an array object without memory, of the class that users see."""
     return <Array>(<PyTypeObject*>ARRAY_TYPE).tp_new(ARRAY_TYPE, <PyObject*>_with_key, NULL)
+
+
+def on_leaving(function):
+    """Call ``function(array)`` when another library reads the memory of a recorded array that it was not handed."""
+    global _leaving
+    _leaving = function
 
 
 def set_array_type(type cls):
@@ -278,12 +287,22 @@ def as_numpy(Array a):
     if a.gpu is not None:
         raise DeviceError("a GPU array has no memory on the host: use asnumpy() to copy it")
     if a.dtype in _formats:
-        return np.asarray(memoryview(a))
+        return np.asarray(own_buffer(a))
     if a.size == 0:
         return np.empty(a.shape_tuple(), dtypes.numpy_dtype(a.dtype))
     cdef RawBytes raw = RawBytes(a)
     strides = tuple([a.strides_[i] for i in range(a.ndim)])
     return np.ndarray(a.shape_tuple(), dtypes.numpy_dtype(a.dtype), raw, a.data - raw.low, strides)
+
+
+cdef object own_buffer(Array a):
+    """Return the buffer of an array that we read ourselves, or that the user asked for by name."""
+    global mx_own_read
+    mx_own_read = True
+    try:
+        return memoryview(a)
+    finally:
+        mx_own_read = False
 
 
 cdef class RawBytes:
@@ -312,11 +331,14 @@ cdef extern from *:
     """
     #if defined(_MSC_VER)
     static __declspec(thread) long long mx_host_reads = 0;
+    static __declspec(thread) int mx_own_read = 0;
     #else
     static __thread long long mx_host_reads = 0;
+    static __thread int mx_own_read = 0;
     #endif
     """
     long long mx_host_reads
+    bint mx_own_read
 
 
 cdef void count_host_read() noexcept:

@@ -13,7 +13,7 @@ import numpy as np
 from mxop import dtypes
 from mxop._core import array as _array, tape
 from mxop._core.array import as_numpy, empty, from_gpu, from_numpy, touch
-from mxop._core.dispatch import OpFunction, invoke_req, op_function
+from mxop._core.dispatch import OperatorMethod, OpFunction, invoke_req, op_function
 from mxop._core.transfer import contiguous, copy
 from mxop._core.call import Call
 from mxop._core.prepare import Schedule, Sequence, prepare, prepare_formula
@@ -77,10 +77,15 @@ def attach(str name, function):
 cdef object _getitem = None, _setitem = None, _iterate = None, _contains = None, _text = None
 
 
-def hook(getitem, setitem, iterate, contains, text):
-    """Give the class the functions behind ``x[k]``, ``x[k] = v``, iteration, ``in`` and ``repr``."""
-    global _getitem, _setitem, _iterate, _contains, _text
-    _getitem, _setitem, _iterate, _contains, _text = getitem, setitem, iterate, contains, text
+cdef object _leaving = None
+
+
+def hook(getitem, setitem, iterate, contains, text, leaving):
+    """Give the class the functions behind ``x[k]``, ``x[k] = v``, iteration, ``in`` and ``repr``, and what is told when
+    another library reads a recorded array."""
+    global _getitem, _setitem, _iterate, _contains, _text, _leaving
+    _getitem, _setitem, _iterate, _contains, _text, _leaving = getitem, setitem, iterate, contains, text, leaving
+    _array.on_leaving(leaving)
 
 
 cdef object binary(int at, object a, object b, object out):
@@ -263,6 +268,8 @@ cdef class NDArray(Array):
     def __array__(self, dtype=None, copy=None):
         if self.gpu is not None:
             raise DeviceError("a GPU array is not copied to the host implicitly: call asnumpy()")
+        if self.node is not None and _leaving is not None:
+            _leaving(self)
         view = as_numpy(self)
         if dtype is not None and np.dtype(dtype) != view.dtype:
             if copy is False:
@@ -373,6 +380,12 @@ cdef class NDArray(Array):
     def __rfloordiv__(self, other):
         result = reflected(DIV, other, self)
         return result if result is NotImplemented else invoke(_op("floor"), [result], _op("floor").parse({}))
+
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
 
     def __matmul__(self, other):
         if not isinstance(other, Array):

@@ -8,7 +8,7 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport (
-    ARRAY_TYPE, MAX_VALUES, Array, Value, alloc_like, alloc_tuple, host_reads, view_of,
+    ARRAY_TYPE, MAX_VALUES, Array, Value, alloc_like, alloc_tuple, detached, host_reads, view_of,
 )
 from mxop._core.elementwise cimport (
     ElementwiseCall, call_for, run_elementwise, run_items, set_value,
@@ -26,6 +26,9 @@ from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.binding import bind_open
 from mxop.opdef.operator import carrier
 from mxop.shape_mode import mode as _shape_mode
+
+cdef extern from "Python.h":
+    object PyMethod_New(object function, object instance)
 
 cdef enum:
     ELEMENTWISE = 1
@@ -138,6 +141,8 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
         if op.run_cpu is None:
             raise DeviceError(f"operator {op.name} has no CPU function; give one with @{op.name}.cpu")
         ready = dense_inputs(op, inputs)
+        if is_recording():  # the kernel computes the gradient itself: its own reads lose none
+            ready = [a if (<Array>a).node is None else detached(<Array>a) for a in ready]
         for k in range(len(results)):
             target = <Array>results[k]
             if targets[k] is not None and (req == REQ_ADD or req == REQ_NULL or not target.contiguous
@@ -466,9 +471,16 @@ cdef class OpFunction:
     def __repr__(self):
         return f"<function mx.nd.{self.op.name}>"
 
+    def __get__(self, instance, owner):
+        return self  # tools, pydoc among them, take what can be bound for a function
+
+    def __reduce__(self):
+        return op_function, (self.op,)
+
     @property
     def __doc__(self):
-        return self.op.doc
+        from mxop.opdef import docs
+        return docs.documentation(self.op)
 
     @property
     def __name__(self):
@@ -486,6 +498,20 @@ cdef class OpFunction:
     def __signature__(self):
         from mxop.opdef import docs
         return docs.signature(self.op)
+
+
+cdef class OperatorMethod:
+    """An operator as a method of arrays; the counterpart of :class:`mxop.opdef.fluent.Fluent`, for calls that must be quick."""
+
+    cdef readonly str name
+    cdef object namespace
+
+    def __init__(self, str name, namespace):
+        self.name, self.namespace = name, namespace
+
+    def __get__(self, instance, owner):
+        function = getattr(self.namespace, self.name)  # the operator of that name now
+        return function if instance is None else PyMethod_New(function, instance)
 
 
 cdef tuple without_output(object op, tuple args, object out):

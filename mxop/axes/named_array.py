@@ -47,7 +47,8 @@ class NamedArray(Tensor):
         return found if self.axes else found.reshape(())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.asarray(self.asnumpy(), dtype=dtype)
+        found = np.array(self.value, dtype=dtype)
+        return found if self.axes else found.reshape(())
 
     def tolist(self) -> Any:
         """Return the values as nested lists."""

@@ -8,16 +8,20 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import mxop as mx
+from mxop._core import core
+from mxop.formula import TABLE
 from mxop.ndarray import methods
 from mxop.ndarray.register import SPACES, registry_prefix
 from mxop.opdef import Operator, registry
 from mxop.opdef.docs import signature
+from mxop.opdef.fluent import Fluent
 from mxop.opdef.params import AnyValue, DType, Param, Scalar, Shape
 from mxop.ops.binary import PYTHON_NAMES
 
@@ -29,7 +33,7 @@ _TYPES: dict[Any, str] = {
 }  # fmt: skip
 _HEADER = """\
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -42,6 +46,8 @@ def files() -> dict[str, str]:
         "__init__.pyi": _package(),
         "_core/core.pyi": _array_class(),
         "_core/tape.pyi": _page("", [_SCOPE, _HIDDEN]),
+        "formula/functions.pyi": _formula_functions(),
+        "symbol/symbol.pyi": _symbol_class(),
     }
     found["ndarray/__init__.pyi"] = _array_namespace()
     found["symbol/__init__.pyi"] = _symbol_namespace()
@@ -113,6 +119,31 @@ def _result(op: Operator, value: str) -> str:
     return "Any" if callable(n) else f"list[{value}]"
 
 
+def _definitions(name: str, op: Operator, value: str, own: Iterable[str] = (), indent: str = "") -> list[str]:
+    """Return the definition of an operator's function, or method; two where a parameter is the number of outputs.
+
+    Parameters
+    ----------
+    own : iterable of str
+        What stands before its parameters, which do not have the first input then.
+    """
+    parameters = [p for p in _parameters(op, value) if not own or p.partition(":")[0].lstrip("*") != op.arguments[0]]
+    if own and op.variadic and "*" not in parameters and parameters:
+        parameters.insert(0, "*")
+    result = _result(op, value)
+    if result != "Any" or "num_outputs" not in op.spec.by_name:
+        return [_define(name, [*own, *parameters], result, indent)]
+    forms = []
+    for count, kind, ignored in (
+        ("Literal[1]", value, "  # type: ignore[overload-overlap]"),
+        ("int", f"list[{value}]", ""),
+    ):
+        given = [f"num_outputs: {count}" if p.startswith("num_outputs:") else p for p in parameters]
+        first, _, rest = _define(name, [*own, *given], kind, indent).partition("\n")
+        forms.append("\n".join([f"{indent}@overload", first + ignored, *([rest] if rest else [])]))
+    return forms
+
+
 def _functions(names: Iterable[str], value: str, but: Iterable[str] = ()) -> list[str]:
     """Return the definitions of registered names, as the functions of a namespace."""
     found = []
@@ -121,8 +152,15 @@ def _functions(names: Iterable[str], value: str, but: Iterable[str] = ()) -> lis
         short = registry.namespace_of(name)[1]
         if short.isidentifier() and not keyword.iskeyword(short) and short not in but:
             op = registry.get(name)
-            found.append(_define(short, _parameters(op, value), _result(op, value)))
+            found += _definitions(short, op, value)
     return found
+
+
+def _formula_functions() -> str:
+    """Return the stub of ``F``."""
+    names = ("a", "b", "c")
+    body = [_define(n, [*(f"{a}: Operand" for a in names[: p.arity]), "/"], "Expr") for n, p in TABLE.items()]
+    return _page("from .expr import Expr, Operand\n", body)
 
 
 def _public() -> list[str]:
@@ -191,7 +229,7 @@ def _package() -> str:
 _PROPERTIES = {
     "shape": "tuple[int, ...]", "ndim": "int", "size": "int", "dtype": "Any", "dtype_code": "int", "itemsize": "int",
     "nbytes": "int", "stype": "str", "context": "Context", "ctx": "Context", "device": "Context",
-    "grad": "NDArray | None", "T": "NDArray",
+    "grad": "NDArray | Any", "T": "NDArray",
 }  # fmt: skip
 _COMPILED = """\
     def asnumpy(self) -> np.ndarray: ...
@@ -216,6 +254,9 @@ _COMPILED = """\
     def __neg__(self) -> NDArray: ...
     def __pos__(self) -> NDArray: ...
     def __abs__(self) -> NDArray: ...
+    def __round__(self, ndigits: int | None = ...) -> NDArray: ...
+    def __divmod__(self, other: NDArray | ArrayLike) -> tuple[NDArray, NDArray]: ...
+    def __rdivmod__(self, other: NDArray | ArrayLike) -> tuple[NDArray, NDArray]: ...
 """
 _SCOPE = """\
 class Scope:
@@ -237,10 +278,10 @@ def _array_class() -> str:
     methods_of: list[str] = []
     for name in names:
         value = inspect.getattr_static(cls, name)
-        if name in methods.ABSENT and name not in methods.FLUENT:
+        if name in methods.ABSENT and registry.find(name) is None:
             continue
-        if name in methods.FLUENT:
-            methods_of += _fluent(name)
+        if isinstance(value, core.OperatorMethod):
+            methods_of += _fluent(value.name, "NDArray")
         elif inspect.isfunction(value):
             methods_of.append(_method(name, value))
         elif not callable(value):
@@ -257,25 +298,47 @@ def _array_class() -> str:
     return _page("from ..context import Context\n", body)
 
 
-def _fluent(name: str) -> list[str]:
+def _fluent(name: str, value: str) -> list[str]:
     """Return the method of an operator whose first input is the array; nothing when it is not registered."""
     op = registry.find(name)
-    if op is None:
-        return []
-    found = _parameters(op, "NDArray")
-    found = [p for p in found if not p.startswith(f"{op.arguments[0]}:") and not p.startswith("*" + op.arguments[0])]
-    return [_define(name, ["self", *found], _result(op, "NDArray"), "    ")]
+    return [] if op is None else _definitions(name, op, value, ["self"], "    ")
 
 
-def _method(name: str, function: Callable) -> str:
-    """Return the stub of a method that is written in Python."""
+def _symbol_class() -> str:
+    """Return the stub of the module of ``Symbol``: the class, with operators as methods, and the functions beside it."""
+    module = import_module("mxop.symbol.symbol")
+    lines = ["class Symbol(Arithmetic):"]
+    for name, value in sorted(vars(mx.Symbol).items()):
+        if isinstance(value, Fluent):
+            lines += _fluent(value.name, "Symbol")
+        elif isinstance(value, property):
+            lines += ["    @property", f"    def {name}(self) -> {value.fget.__annotations__['return']}: ..."]
+        elif inspect.isfunction(value):
+            ignore = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
+            lines.append(_method(name, value) + ignore)
+    functions = [_method(name, value, "") for name, value in vars(module).items()
+                 if inspect.isfunction(value) and value.__module__ == module.__name__ and name == value.__name__
+                 and not name.startswith("_")]  # fmt: skip
+    others = ["Variable = var", "fromjson = load_json", "class NotImplementedForSymbol(MXNetError, NotImplementedError):",
+              "    def __init__(self, what: str) -> None: ..."]  # fmt: skip
+    imports = [
+        "import builtins", "from collections.abc import Iterable", "from .._core.core import NDArray",
+        "from ..errors import MXNetError", "from ..graph.arithmetic import Arithmetic, Row",
+        "from ..graph.executor import Executor", "from ..graph.ir import Entry, Node", "from ..opdef import Operator", "",
+    ]  # fmt: skip
+    return _page("\n".join(imports), [*lines, *functions, *others])
+
+
+def _method(name: str, function: Callable, indent: str = "    ") -> str:
+    """Return the stub of a method, or without `indent` of a function, that is written in Python."""
     found = []
     for at, p in enumerate(inspect.signature(function).parameters.values()):
         star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         default = "" if p.default is p.empty else " = ..."
         if p.kind is p.KEYWORD_ONLY and not any(f.startswith("*") for f in found):
             found.append("*")
-        annotation = "" if at == 0 else f": {p.annotation if isinstance(p.annotation, str) else 'Any'}"
-        found.append(f"{star}{'self' if at == 0 else p.name}{annotation}{default}")
+        is_self = at == 0 and bool(indent)
+        annotation = "" if is_self else f": {p.annotation if isinstance(p.annotation, str) else 'Any'}"
+        found.append(f"{star}{'self' if is_self else p.name}{annotation}{default}")
     result = inspect.signature(function).return_annotation
-    return _define(name, found, result if isinstance(result, str) else "Any", "    ")
+    return _define(name, found, result if isinstance(result, str) else "Any", indent)

@@ -1,6 +1,6 @@
 """The heart: scalar formulas, traced, differentiated, simplified, compiled to CPU programs, printed as C and CUDA.
 
-Imports the standard library only, so that the build can run it before anything is compiled.
+Imports the standard library and :mod:`mxop.errors` only, so that the build can run it before anything is compiled.
 """
 
 from . import simplify  # noqa: F401  formulas are simplified as they are built

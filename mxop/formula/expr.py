@@ -2,7 +2,7 @@
 
 An :class:`Expr` is an immutable node.  Equal expressions are the same object (they are *hash-consed*), so a common
 subexpression is found by identity and every later step may use expressions as dictionary keys.
-How they are simplified as they are built is told by :mod:`.simplify`.  Imports nothing.
+How they are simplified as they are built is told by :mod:`.simplify`.  Imports :mod:`mxop.errors` only.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import operator
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NoReturn, SupportsFloat, TypeAlias
+
+from ..errors import OpLookupError, OpTypeError
 
 _uids = itertools.count()
 _interned: weakref.WeakValueDictionary[tuple, Expr] = weakref.WeakValueDictionary()
@@ -22,8 +24,12 @@ _interning = threading.RLock()  # two threads must not make two objects of one e
 INPUT, OUTPUT, PARAM, CONST, CALL = "input", "output", "param", "const", "call"
 
 
-class TraceError(TypeError):
+class TraceError(OpTypeError):
     """A formula used a traced value in a way that has no element-by-element meaning."""
+
+
+class UnknownFunction(TraceError, OpLookupError):
+    """A formula asked for a function or attribute that traced values do not have."""
 
 
 class NeedsValue(TraceError):
@@ -63,16 +69,17 @@ class Expr:
     def __hash__(self) -> int:
         return self.uid
 
-    def __bool__(self) -> bool:
+    def _refuse(self, why: str) -> NoReturn:
+        """Refuse to be a Python value; of an expression of parameters alone, ask for their values."""
         found = list(leaves([self]))
-        if any(leaf.kind in (INPUT, OUTPUT) for leaf in found):
-            raise TraceError(
-                "a formula has no truth value while it is traced: use where(condition, a, b) instead of if/and/or/not"
-            )
         asked = [leaf.label for leaf in found if leaf.kind == PARAM]
-        if asked:
-            raise NeedsValue(min(asked))
-        raise TraceError(f"the truth value of {self} is not known while a formula is traced")
+        if not asked or any(leaf.kind in (INPUT, OUTPUT) for leaf in found):
+            raise TraceError(why)
+        raise NeedsValue(min(asked))
+
+    def __bool__(self) -> bool:
+        self._refuse("a formula is the same for every element, so it has no truth value: use F.where(condition, a, b) in "
+                     "place of if, F.land, F.lor, F.lnot of and, or, not, F.maximum and F.minimum of max and min")  # fmt: skip
 
     def __repr__(self) -> str:
         if self.kind == CALL:
@@ -80,36 +87,104 @@ class Expr:
         return {INPUT: "x", OUTPUT: "y"}.get(self.kind, "") + str(self.label)
 
     # fmt: off
-    def __add__(self, other): return call("add", self, other)
-    def __radd__(self, other): return call("add", other, self)
-    def __sub__(self, other): return call("sub", self, other)
-    def __rsub__(self, other): return call("sub", other, self)
-    def __mul__(self, other): return call("mul", self, other)
-    def __rmul__(self, other): return call("mul", other, self)
-    def __truediv__(self, other): return call("div", self, other)
-    def __rtruediv__(self, other): return call("div", other, self)
-    def __mod__(self, other): return call("mod", self, other)
-    def __rmod__(self, other): return call("mod", other, self)
-    def __pow__(self, other): return call("pow", self, other)
-    def __rpow__(self, other): return call("pow", other, self)
-    def __neg__(self): return call("neg", self)
-    def __pos__(self): return self
-    def __abs__(self): return call("abs", self)
-    def __lt__(self, other): return call("lt", self, other)
-    def __le__(self, other): return call("le", self, other)
-    def __gt__(self, other): return call("gt", self, other)
-    def __ge__(self, other): return call("ge", self, other)
-    def __eq__(self, other): return call("eq", self, other)  # type: ignore[override]
-    def __ne__(self, other): return call("ne", self, other)  # type: ignore[override]
+    def __add__(self, other: Operand) -> Expr: return call("add", self, other)
+    def __radd__(self, other: Operand) -> Expr: return call("add", other, self)
+    def __sub__(self, other: Operand) -> Expr: return call("sub", self, other)
+    def __rsub__(self, other: Operand) -> Expr: return call("sub", other, self)
+    def __mul__(self, other: Operand) -> Expr: return call("mul", self, other)
+    def __rmul__(self, other: Operand) -> Expr: return call("mul", other, self)
+    def __truediv__(self, other: Operand) -> Expr: return call("div", self, other)
+    def __rtruediv__(self, other: Operand) -> Expr: return call("div", other, self)
+    def __mod__(self, other: Operand) -> Expr: return call("mod", self, other)
+    def __rmod__(self, other: Operand) -> Expr: return call("mod", other, self)
+    def __pow__(self, other: Operand) -> Expr: return call("pow", self, other)
+    def __rpow__(self, other: Operand) -> Expr: return call("pow", other, self)
+    def __neg__(self) -> Expr: return call("neg", self)
+    def __pos__(self) -> Expr: return self
+    def __abs__(self) -> Expr: return call("abs", self)
+    def __lt__(self, other: Operand) -> Expr: return call("lt", self, other)
+    def __le__(self, other: Operand) -> Expr: return call("le", self, other)
+    def __gt__(self, other: Operand) -> Expr: return call("gt", self, other)
+    def __ge__(self, other: Operand) -> Expr: return call("ge", self, other)
+    def __eq__(self, other: Operand) -> Expr: return call("eq", self, other)  # type: ignore[override]
+    def __ne__(self, other: Operand) -> Expr: return call("ne", self, other)  # type: ignore[override]
+    def __floor__(self) -> Expr: return call("floor", self)
+    def __ceil__(self) -> Expr: return call("ceil", self)
+    def __trunc__(self) -> Expr: return call("trunc", self)
     # fmt: on
 
-    def __float__(self):
-        raise TraceError("a traced value cannot become a Python number: use the functions of mxop.op.F in a formula")
+    def __round__(self, ndigits: int | None = None) -> Expr:
+        if ndigits is not None:
+            raise TraceError("round takes no digits in a formula: write F.rint(x * 10**digits) / 10**digits")
+        return call("rint", self)
 
-    __int__ = __index__ = __float__
+    def __float__(self) -> float:
+        self._refuse("a traced value is no Python number: use the functions of F, as F.sin(x) in place of math.sin(x)")
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+    def __int__(self) -> int:
+        self._refuse("a traced value is no Python integer: use F.trunc(x) in place of int(x)")
+
+    def __index__(self) -> int:
+        self._refuse("a traced value is no Python integer, so it cannot be a position or a count")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Expr:
+        primitive = _UFUNCS.get(ufunc.__name__)
+        if primitive is not None and method == "__call__" and not kwargs:
+            return call(primitive, *inputs)  # a NumPy number on the left of an operator
         raise TraceError(f"numpy.{ufunc.__name__} cannot be traced: use mxop.op.F.{ufunc.__name__} in a formula")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise TraceError("a traced value is no array: use mxop.op.F in a formula, as F.where(condition, a, b) in place of "
+                         "numpy.where")  # fmt: skip
+
+    def __mxop_operator__(self, name: str, args: Any, kwargs: Any) -> NoReturn:
+        """Refuse a function of ``mx.nd`` or ``mx.sym``, which would call an operator for each element."""
+        raise TraceError(f"operator {name} takes arrays or symbols, and a formula has neither: use the functions of F, as "
+                         f"F.sin(x) in place of nd.sin(x); call other operators in a @composite")  # fmt: skip
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # what Python and NumPy look for
+            raise AttributeError(name)
+        raise UnknownFunction(f"a formula sees one element at a time, which has no .{name}: functions are those of F, as "
+                              f"F.exp(x) in place of x.exp(); @reduction and @composite work on whole arrays")  # fmt: skip
+
+
+#: What may stand beside an expression.
+Operand: TypeAlias = Expr | SupportsFloat
+
+#: NumPy's ufuncs behind Python's operators.
+_UFUNCS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "remainder": "mod",
+    "power": "pow", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "equal": "eq",
+    "not_equal": "ne",
+}  # fmt: skip
+_ELEMENT = "a formula sees one element at a time"
+#: Methods of Python's that have no meaning for one element, or more than one, and what to write in their place.
+_REFUSED = {
+    **dict.fromkeys(("and", "rand"), "a & b: use F.land(a, b), which is 1 where neither is 0"),
+    **dict.fromkeys(("or", "ror"), "a | b: use F.lor(a, b), which is 1 where either is not 0"),
+    **dict.fromkeys(("xor", "rxor"), "a ^ b: use F.lxor(a, b), or a ** b for a power"),
+    "invert": "~a: use F.lnot(a), which is 1 where a is 0",
+    **dict.fromkeys(("floordiv", "rfloordiv"), "a // b: use F.floor(a / b)"),
+    **dict.fromkeys(("divmod", "rdivmod"), "divmod(a, b): use F.floor(a / b) and a % b"),
+    **dict.fromkeys(("matmul", "rmatmul"), f"a @ b: {_ELEMENT}; call dot in a @composite"),
+    **dict.fromkeys(("lshift", "rlshift"), "a << b: use a * 2**b"),
+    **dict.fromkeys(("rshift", "rrshift"), "a >> b: use F.floor(a / 2**b)"),
+    **dict.fromkeys(("getitem", "setitem", "delitem"), f"x[...]: {_ELEMENT}; take parts of arrays in a @composite"),
+    **dict.fromkeys(("iter", "contains"), f"for and in: {_ELEMENT}; combine elements in a @reduction or a @composite"),
+    "len": f"len(x): {_ELEMENT}; combine elements in a @reduction or a @composite",
+}  # fmt: skip
+
+
+def _refused(why: str) -> Callable[..., NoReturn]:
+    def method(self: Expr, *others: Any) -> NoReturn:
+        raise TraceError(f"a formula cannot be traced through {why}")
+
+    return method
+
+
+for _name, _why in _REFUSED.items():
+    setattr(Expr, f"__{_name}__", _refused(_why))
 
 
 def _intern(kind: str, label: Any, args: tuple[Expr, ...], real: bool) -> Expr:
@@ -148,9 +223,14 @@ def as_expr(value: Any) -> Expr:
     """Return `value` as an expression: numbers become constants."""
     if isinstance(value, Expr):
         return value
+    shape = getattr(value, "shape", ())
+    if shape != ():
+        raise TraceError(f"an array (a {type(value).__name__} of shape {shape}) cannot be a constant of a formula, which "
+                         "sees one element at a time: make it an input, or a parameter if it is one number")  # fmt: skip
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
         return const(float(value))
-    raise TraceError(f"a formula cannot use {value!r} of type {type(value).__name__}")
+    raise TraceError(f"a formula cannot use {value!r} of type {type(value).__name__}: its operands are numbers and "
+                     "what is made of the inputs and parameters")  # fmt: skip
 
 
 def call(name: str, *args: Any) -> Expr:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Number
-from typing import Any
+from typing import Any, Self
 
 from ..errors import OpTypeError
 
@@ -84,76 +84,82 @@ class Arithmetic:
             return self._operate(row.reflected, row.hints[2], [self], {"scalar": other})
         raise OpTypeError(f"type {type(other)} is not supported: expected {type(self).__name__} or a number")
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Self:
         return self._binary(ADD, other)
 
-    def __radd__(self, other):
+    def __radd__(self, other: Any) -> Self:
         return self._reflected(ADD, other)
 
-    def __sub__(self, other):
+    def __sub__(self, other: Any) -> Self:
         return self._binary(SUB, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Any) -> Self:
         return self._reflected(SUB, other)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Any) -> Self:
         return self._binary(MUL, other)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: Any) -> Self:
         return self._reflected(MUL, other)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Any) -> Self:
         return self._binary(DIV, other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Any) -> Self:
         return self._reflected(DIV, other)
 
-    def __mod__(self, other):
+    def __mod__(self, other: Any) -> Self:
         return self._binary(MOD, other)
 
-    def __rmod__(self, other):
+    def __rmod__(self, other: Any) -> Self:
         return self._reflected(MOD, other)
 
-    def __pow__(self, other):
+    def __pow__(self, other: Any) -> Self:
         return self._binary(POW, other)
 
-    def __rpow__(self, other):
+    def __rpow__(self, other: Any) -> Self:
         return self._reflected(POW, other)
 
-    def __floordiv__(self, other):
+    def __floordiv__(self, other: Any) -> Self:
         return self._operate("floor", "floor", [self / other], {})
 
-    def __rfloordiv__(self, other):
+    def __rfloordiv__(self, other: Any) -> Self:
         return self._operate("floor", "floor", [other / self], {})
 
-    def __matmul__(self, other):
+    def __divmod__(self, other: Any) -> tuple[Self, Self]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Self, Self]:
+        return other // self, other % self
+
+    def __matmul__(self, other: Any) -> Self:
         return self._operate("dot", "dot", [self, other], {})
 
-    def __neg__(self):
+    def __neg__(self) -> Self:
         return self._operate("_mul_scalar", "_mulscalar", [self], {"scalar": -1.0})
 
-    def __pos__(self):
+    def __pos__(self) -> Self:
         return self
 
-    def __abs__(self):
+    def __abs__(self) -> Self:
         return self._operate("abs", "abs", [self], {})
 
-    def __eq__(self, other):
-        return self._binary(EQ, other)  # type: ignore[override]
+    def __eq__(self, other: Any) -> Self:  # type: ignore[override]
+        return self._binary(EQ, other)
 
-    def __ne__(self, other):
-        return self._binary(NE, other)  # type: ignore[override]
+    def __ne__(self, other: Any) -> Self:  # type: ignore[override]
+        return self._binary(NE, other)
 
-    def __lt__(self, other):
+    def __lt__(self, other: Any) -> Self:
         return self._binary(LT, other)
 
-    def __gt__(self, other):
+    def __gt__(self, other: Any) -> Self:
         return self._binary(GT, other)
 
-    def __le__(self, other):
+    def __le__(self, other: Any) -> Self:
         return self._binary(LE, other)
 
-    def __ge__(self, other):
+    def __ge__(self, other: Any) -> Self:
         return self._binary(GE, other)
 
     __hash__ = None  # type: ignore[assignment]  # == builds a comparison

@@ -32,6 +32,10 @@ class Value(Arithmetic):
     def _operate(self, op_name: str, hint: str, inputs: list, params: dict[str, Any]) -> Any:
         return self.builder._call(op_name, inputs, params)
 
+    def __mxop_operator__(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Apply an operator that was called by its own name, and not as a function of ``F``."""
+        return getattr(self.builder, name)(*args, **kwargs)
+
     def __bool__(self) -> bool:
         raise OpTypeError("a value has no truth inside a composite or gradient rule: use F.where")
 

@@ -52,8 +52,9 @@ class Executor:
     """
 
     @collected_later()
-    def __init__(self, symbol: Any, ctx: Any, args: list, grads: list, reqs: list[str], aux: list, passes: Any = None,
-                 outputs: Sequence[Any] = ()):  # fmt: skip
+    def __init__(self, symbol: Any, ctx: Any, args: list[core.NDArray], grads: list[core.NDArray | None],
+                 reqs: list[str], aux: list[core.NDArray], passes: Any = None,
+                 outputs: Sequence[core.NDArray] = ()):  # fmt: skip
         self._symbol, self._ctx = symbol, ctx
         self._old_outputs = outputs  # of the executor that this one was reshaped from: their memory serves again
         self._graph = rewrite(Graph(symbol._entries), give_state)[0]
@@ -176,14 +177,14 @@ class Executor:
 
     # ---- running ----------------------------------------------------------------------------------------------------
     @property
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[core.NDArray]:
         return list(self._outputs)
 
     @property
-    def output_dict(self) -> dict[str, Any]:
+    def output_dict(self) -> dict[str, core.NDArray]:
         return dict(zip(self._symbol.list_outputs(), self._outputs, strict=True))
 
-    def forward(self, is_train: bool = False, **kwargs: Any) -> list[Any]:
+    def forward(self, is_train: bool = False, **kwargs: Any) -> list[core.NDArray]:
         """Compute the outputs.
 
         Parameters

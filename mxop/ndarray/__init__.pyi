@@ -1,7 +1,7 @@
 # Written by `python -m mxop stubs` from the operators' definitions; change those.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -122,6 +122,17 @@ def Reshape(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+@overload
+def SliceChannel(  # type: ignore[overload-overlap]
+    data: NDArray,
+    num_outputs: Literal[1],
+    axis: int = ...,
+    squeeze_axis: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+@overload
 def SliceChannel(
     data: NDArray,
     num_outputs: int,
@@ -130,7 +141,7 @@ def SliceChannel(
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
-) -> Any: ...
+) -> list[NDArray]: ...
 def SoftmaxActivation(
     data: NDArray,
     mode: Literal['channel', 'instance'] = ...,
@@ -160,13 +171,22 @@ def amp_cast(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+@overload
+def amp_multicast(  # type: ignore[overload-overlap]
+    *data: NDArray | Sequence[NDArray],
+    num_outputs: Literal[1],
+    cast_narrow: bool = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+@overload
 def amp_multicast(
     *data: NDArray | Sequence[NDArray],
     num_outputs: int,
     cast_narrow: bool = ...,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
-) -> Any: ...
+) -> list[NDArray]: ...
 def arccos(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def arccosh(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def arcsin(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
@@ -722,6 +742,17 @@ def softmin(
     name: str | None = ...,
 ) -> NDArray: ...
 def softsign(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+@overload
+def split(  # type: ignore[overload-overlap]
+    data: NDArray,
+    num_outputs: Literal[1],
+    axis: int = ...,
+    squeeze_axis: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+@overload
 def split(
     data: NDArray,
     num_outputs: int,
@@ -730,7 +761,7 @@ def split(
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
-) -> Any: ...
+) -> list[NDArray]: ...
 def sqrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def square(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def squeeze(

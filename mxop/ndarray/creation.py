@@ -345,7 +345,9 @@ def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Se
     return F.transpose(tensor, axes=tuple(order))
 
 
-def split_v2(ary: NDArray, indices_or_sections: int | Sequence[int], axis: int = 0, squeeze_axis: bool = False) -> Any:
+def split_v2(
+    ary: NDArray, indices_or_sections: int | Sequence[int], axis: int = 0, squeeze_axis: bool = False
+) -> list[NDArray]:
     """Split an array into equal sections, or before the given indices.
 
     Examples

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import operator
 import pickle
+import sys
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,7 +17,7 @@ import numpy as np
 from .. import dtypes
 from .._core import core, tape
 from ..context import Context
-from ..errors import MXNetError, OpTypeError, OpValueError
+from ..errors import GradientWarning, MXNetError, OpTypeError, OpValueError
 from . import creation, indexing
 from .register import F
 
@@ -67,7 +69,7 @@ _ONE = {
     "cbrt": "cbrt", "reciprocal": "reciprocal", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "arcsin",
     "arccos": "arccos", "arctan": "arctan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "arcsinh",
     "arccosh": "arccosh", "arctanh": "arctanh", "degrees": "degrees", "rad2deg": "degrees", "radians": "radians",
-    "deg2rad": "radians", "rint": "rint", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
+    "deg2rad": "radians", "rint": "_round_half_even", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
 }  # fmt: skip
 #: These give integers for integers in NumPy too.
 _ONE_ANY = {"absolute": "abs", "fabs": "abs", "negative": "negative", "sign": "sign", "square": "square"}
@@ -87,6 +89,8 @@ def array_ufunc(self: NDArray, ufunc: Any, method: str, *inputs: Any, **kwargs: 
         if found is not NotImplemented:
             if not out:
                 return found
+            if isinstance(found, tuple):
+                return _by_numpy(ufunc, method, inputs, out, kwargs)
             if out[0].shape != found.shape:
                 raise OpValueError(
                     f"numpy.{ufunc.__name__}: out has shape {out[0].shape}, the result has shape {found.shape}"
@@ -98,6 +102,9 @@ def array_ufunc(self: NDArray, ufunc: Any, method: str, *inputs: Any, **kwargs: 
 
 def _as_operator(x: NDArray, ufunc: Any, inputs: tuple) -> Any:
     name = ufunc.__name__
+    if name == "divmod":
+        parts = [_as_operator(x, part, inputs) for part in (np.floor_divide, np.remainder)]
+        return NotImplemented if NotImplemented in parts else tuple(parts)
     if ufunc.nin == 1:
         op = _ONE_ANY.get(name) or (_ONE.get(name) if inputs[0].dtype_code in dtypes.FLOATS else None)
         return NotImplemented if op is None else getattr(F, op)(inputs[0])
@@ -152,20 +159,66 @@ def _from_host(found: Any) -> Any:
     return core.from_numpy(np.asarray(found, order="C"), False)
 
 
+#: Libraries whose own lines are not the user's.
+_LIBRARIES = ("jax", "mxop", "numpy")
+
+
+def leaving(x: NDArray) -> None:
+    """Warn, once for each line of the user's, that NumPy or its like reads a recorded array: what it computes has no gradient.
+
+    ``asnumpy()``, ``item()``, ``print`` and the like say what they do, and do not come here.
+    """
+    if not tape.recording():
+        return
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (frame.f_globals.get("__name__") or "").split(".")[0] in _LIBRARIES:
+        frame = frame.f_back
+    warnings.warn_explicit(
+        "NumPy reads an array that autograd records: what it computes has no gradient.  Use an operator of mx.nd, or say "
+        "that it is meant, with asnumpy() or detach()",
+        GradientWarning, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__"),
+        frame.f_globals.setdefault("__warningregistry__", {}),
+    )  # fmt: skip
+
+
 # ---- DLPack ---------------------------------------------------------------------------------------------------------
 def dlpack(
     self: NDArray, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
     """Return a DLPack capsule over the array's memory (see :func:`from_dlpack`); NumPy and CuPy make it."""
     memory = self._gpu if self._gpu is not None else core.as_numpy(self)
+    named = self._gpu is not None or self.dtype_code != dtypes.BFLOAT16
     options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     given = {k: v for k, v in options.items() if v is not None}
+    source = memory if named else memory.view(np.uint16)
     try:
-        return memory.__dlpack__(stream=stream, **given)
+        capsule = source.__dlpack__(stream=stream, **given)
     except TypeError:  # an old NumPy: stream is all it knows
         if not given.keys() <= {"max_version"}:
             raise
-        return memory.__dlpack__(stream=stream)
+        capsule = source.__dlpack__(stream=stream)
+    if not named:
+        _type_of(capsule).code = _BFLOAT
+    return capsule
+
+
+#: DLPack's codes of kinds of elements.
+_UINT, _BFLOAT = 1, 4
+
+
+def _type_of(capsule: Any) -> Any:
+    """Return the field of a DLPack capsule that holds the element type, which NumPy cannot name for bfloat16."""
+    import ctypes
+
+    class Type(ctypes.Structure):
+        _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+
+    api = ctypes.pythonapi
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
+    versioned = "dltensor_versioned" in repr(capsule)
+    tensor = pointer(capsule, b"dltensor_versioned" if versioned else b"dltensor")
+    # DLManagedTensorVersioned begins with version, context, deleter and flags; DLTensor with data, device and ndim
+    return Type.from_address(tensor + (32 if versioned else 0) + 20)
 
 
 def dlpack_device(self: NDArray) -> tuple[int, int]:
@@ -216,11 +269,27 @@ def from_dlpack(dlpack: Any) -> NDArray:
 
         found = cupy.from_dlpack(dlpack)
         return core.from_gpu(found, found.device.id)
+    if not is_capsule and "bfloat16" in str(getattr(dlpack, "dtype", "")):
+        dlpack, is_capsule = _exported(dlpack), True
     versioned = is_capsule and "versioned" in repr(dlpack)
+    kind = _type_of(dlpack) if is_capsule else None
+    bits = kind is not None and kind.code == _BFLOAT
+    if bits:
+        kind.code = _UINT  # NumPy reads integers of the same bits
     found = np.from_dlpack(_Capsule(dlpack) if is_capsule else dlpack)
     if is_capsule and not versioned and not found.flags.writeable and found.size:
         found = np.asarray(_Memory(found))  # old capsules cannot say whether they may be written; MXNet's may
+    if bits:
+        found = found.view(dtypes.numpy_dtype(dtypes.BFLOAT16))
     return creation.from_numpy(found)
+
+
+def _exported(owner: Any) -> Any:
+    """Return an object's DLPack capsule, of the newest version that it knows."""
+    try:
+        return owner.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        return owner.__dlpack__()
 
 
 def to_dlpack_for_read(data: NDArray) -> Any:
@@ -231,6 +300,15 @@ def to_dlpack_for_read(data: NDArray) -> Any:
 def to_dlpack_for_write(data: NDArray) -> Any:
     """Return a DLPack capsule over the array's memory, which may be written."""
     return data.__dlpack__()
+
+
+def jax_array(self: NDArray) -> Any:
+    """Return a JAX array of a copy; ``jnp.asarray(x)`` and JAX's arithmetic call this."""
+    import jax
+
+    if tape.tracked(self):
+        leaving(self)
+    return jax.numpy.asarray(self.asnumpy())
 
 
 # ---- pickle ---------------------------------------------------------------------------------------------------------

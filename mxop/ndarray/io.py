@@ -30,7 +30,7 @@ class MissingFileError(FileError, FileNotFoundError):
     """A file or folder that is not there."""
 
 
-def save(fname: str | os.PathLike, data: Any) -> None:
+def save(fname: str | os.PathLike[str], data: Any) -> None:
     """Write one array, a list of arrays or a dict of them to a file that MXNet 1.x reads too.
 
     The file is complete or not there: data go to another file in the same folder first, which then takes its place.
@@ -129,7 +129,7 @@ def _listed(data: Any) -> tuple[list[np.ndarray], list[str]]:
     return [a.asnumpy() if a._gpu is not None else core.as_numpy(a) for a in arrays], names
 
 
-def load(fname: str | os.PathLike) -> Any:
+def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
     """Read the arrays of a ``.params`` file: a list, or a dict when they were saved with names."""
     if not isinstance(fname, (str, os.PathLike)):
         raise OpTypeError(f"nd.load: fname must be a string or a path, got {type(fname).__name__}")
@@ -141,7 +141,7 @@ def load(fname: str | os.PathLike) -> Any:
         raise type(problem)(f"nd.load: {os.fspath(fname)!r}: {problem}") from None
 
 
-def load_frombuffer(buf: Any) -> Any:
+def load_frombuffer(buf: Any) -> list[NDArray] | dict[str, NDArray]:
     """Read arrays from the bytes of a ``.params`` file; see :func:`load`."""
     from . import params_format
 

@@ -1,20 +1,20 @@
 """The methods of ``NDArray`` that are not hot: attached to the compiled class once, at import.
 
-``TABLE`` holds those that are written out here, ``FLUENT`` the operators that are methods too (``x.exp()``).
+``TABLE`` holds those that are written out here; operators that are methods too are in :mod:`mxop.opdef.fluent`.
 May import :mod:`mxop._core`, :mod:`mxop.ops` and the rest of :mod:`mxop.ndarray`.
 """
 
 from __future__ import annotations
 
+import operator
 import warnings
-from functools import partial
 from typing import Any
 
 from .. import dtypes, missing
 from .._core import core, tape
 from ..context import Context
 from ..errors import DeviceError, OpTypeError, OpValueError
-from ..opdef import registry
+from ..opdef import fluent, registry
 from ..opdef.params import Bad, as_shape
 from ..ops.shape import reshaped_shape, reshaped_strides
 from . import creation, indexing, interop
@@ -22,19 +22,8 @@ from .register import F
 
 NDArray = core.NDArray
 
-#: Operators that are methods: those of MXNet, and some that NumPy users expect.
-FLUENT = (
-    "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel", "argmin",
-    "argsort", "broadcast_axes", "broadcast_axis", "cbrt", "ceil", "clip", "cos", "cosh", "degrees",
-    "depth_to_space", "diag", "dot", "erf", "exp", "expm1", "fix", "flip", "floor", "gamma", "gammaln", "log",
-    "log10", "log1p", "log2", "log_sigmoid", "log_softmax", "logical_not", "max", "mean", "min", "nanprod",
-    "nansum", "norm", "one_hot", "ones_like", "pad", "pick", "prod", "radians", "rcbrt", "reciprocal", "relu",
-    "repeat", "rint", "round", "rsqrt", "shape_array", "sigmoid", "sign", "sin", "sinh", "size_array", "slice",
-    "slice_axis", "slice_like", "softmax", "softmin", "softsign", "sort", "space_to_depth", "split", "sqrt",
-    "square", "sum", "swapaxes", "take", "tan", "tanh", "tile", "topk", "trunc", "zeros_like",
-)  # fmt: skip
 #: Methods of MXNet's arrays that are there as soon as their operators are.
-ABSENT = frozenset({"as_np_ndarray", "handle", "writable", *(name for name in FLUENT if registry.find(name) is None)})
+ABSENT = frozenset({"as_np_ndarray", "handle", "writable", *(n for n in fluent.NAMES if registry.find(n) is None)})
 
 
 # ---- devices and copies ---------------------------------------------------------------------------------------------
@@ -124,6 +113,11 @@ def as_nd_ndarray(self: NDArray) -> NDArray:
     return self
 
 
+def to_numpy(self: NDArray) -> Any:
+    """Return a copy as a NumPy array, as :meth:`asnumpy` does; plotting libraries ask for it under this name."""
+    return self.asnumpy()
+
+
 def tolist(self: NDArray) -> Any:
     """Return the values as nested lists of Python numbers."""
     return self.asnumpy().tolist()
@@ -134,6 +128,18 @@ def text(self: NDArray) -> str:
     """Return what MXNet prints: the values, then class, shape and device."""
     values = self.asnumpy() if self._gpu is not None else core.as_numpy(self)
     return f"\n{values!s}\n<NDArray {'x'.join(map(str, self.shape))} @{self.context}>"
+
+
+def html(self: NDArray) -> str | None:
+    """Return the array as HTML, for notebooks: what it is, and its values as NumPy prints them."""
+    try:
+        from html import escape
+
+        about = f"NDArray {'&times;'.join(map(str, self.shape))} {dtypes.NAMES[self.dtype_code]} @{self.context}"
+        values = self.asnumpy() if self._gpu is not None else core.as_numpy(self)
+        return f"<div><small>{about}</small><pre>{escape(str(values))}</pre></div>"
+    except Exception:  # a notebook shows the text; an error here would hide it
+        return None
 
 
 def formatted(self: NDArray, spec: str) -> str:
@@ -244,7 +250,7 @@ def broadcast_like(self: NDArray, other: NDArray, **kwargs: Any) -> NDArray:
     return F.broadcast_like(self, other, **kwargs)
 
 
-def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
+def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> list[NDArray]:
     """Split into equal sections, or before the given indices."""
     return creation.split_v2(self, indices_or_sections, axis, squeeze_axis)
 
@@ -264,11 +270,42 @@ def complex_(self: NDArray) -> complex:
     return complex(self.item())
 
 
-def round_(self: NDArray, ndigits: int | None = None) -> NDArray:
-    """Round to the nearest integer, halves to even, as Python's ``round`` does; digits are not supported."""
-    if ndigits not in (None, 0):
-        raise OpValueError("round() of an NDArray takes no digits")
-    return F.rint(self)
+def round_(self: NDArray, decimals: int | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
+    """Round to the nearest integer, halves away from zero, as the operator ``round``; or to decimals, as NumPy.
+
+    Parameters
+    ----------
+    decimals : int, optional
+        With it, halves go to the even neighbour, as in ``numpy.round``; negative ones are places before the point.
+    out : NDArray, optional
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> x = mx.nd.array([0.5, 2.5, 1.26])
+    >>> print(x.round().asnumpy(), x.round(decimals=0).asnumpy(), x.round(1).asnumpy())
+    [1. 3. 1.] [0. 2. 1.] [0.5 2.5 1.3]
+    """
+    if decimals is None:
+        return F.round(self, out=out, **kwargs)
+    found = rounded(self, decimals)
+    if out is None:
+        return found
+    out[...] = found
+    return out
+
+
+def rounded(self: NDArray, ndigits: int | None = None) -> NDArray:
+    """Round to decimals, halves to even, as Python's and NumPy's ``round`` do."""
+    digits = operator.index(ndigits or 0)
+    if self.dtype_code not in dtypes.FLOATS:
+        if digits >= 0:
+            return F._copy(self)
+        return F.Cast(rounded(F.Cast(self, dtype="float64"), digits), dtype=self.dtype_code)
+    if digits == 0:
+        return F._round_half_even(self)
+    tens = 10.0 ** abs(digits)
+    return F._round_half_even(self * tens) / tens if digits > 0 else F._round_half_even(self / tens) * tens
 
 
 def _alias_context(self: NDArray) -> Context:
@@ -281,32 +318,32 @@ TABLE: dict[str, Any] = {
     "ctx": property(_alias_context, doc="Device that the array lies on; see ``context``."),
     "device": property(_alias_context, doc="Device that the array lies on; see ``context``."),
     "expand_dims": expand_dims, "flatten": flatten, "reshape": reshape, "reshape_like": reshape_like,
-    "slice_assign": slice_assign, "slice_assign_scalar": slice_assign_scalar, "split_v2": split_v2, "squeeze": squeeze,
+    "round": round_, "slice_assign": slice_assign, "slice_assign_scalar": slice_assign_scalar, "split_v2": split_v2,
+    "squeeze": squeeze,
     "to_dlpack_for_read": interop.to_dlpack_for_read, "to_dlpack_for_write": interop.to_dlpack_for_write,
-    "tolist": tolist, "tostype": tostype, "transpose": transpose, "wait_to_read": wait_to_read,
+    "to_numpy": to_numpy, "tolist": tolist, "tostype": tostype, "transpose": transpose, "wait_to_read": wait_to_read,
     "wait_to_write": wait_to_read,
     # what Python looks up by name; operators and indexing have slots and are in the compiled class
     "__array_ufunc__": interop.array_ufunc, "__complex__": complex_, "__copy__": interop.copy,
     "__deepcopy__": interop.deepcopy, "__dlpack__": interop.dlpack, "__dlpack_device__": interop.dlpack_device,
-    "__format__": formatted, "__reduce_ex__": interop.reduce_ex, "__round__": round_,
+    "__format__": formatted, "__jax_array__": interop.jax_array, "__reduce_ex__": interop.reduce_ex,
+    "__round__": rounded, "_repr_html_": html,
 }  # fmt: skip
 #: What the compiled class asks for: see ``core.hook``.
 HOOKS: dict[str, Any] = {
     "getitem": indexing.getitem, "setitem": indexing.setitem, "iterate": indexing.iterate,
-    "contains": indexing.contains, "text": text,
+    "contains": indexing.contains, "text": text, "leaving": interop.leaving,
 }  # fmt: skip
 
 
 class _Absent:
-    """A method of MXNet's arrays whose operator is not registered: there is no such attribute until it is."""
+    """What MXNet's arrays have and ours do not, and no operator's name."""
 
     def __init__(self, name: str):
         self.name = name
 
     def __get__(self, x: NDArray | None, owner: type | None = None) -> Any:
-        if registry.find(self.name) is None:
-            raise missing.error(f"'NDArray' object has no attribute {self.name!r}", self.name, "NDArray")
-        return getattr(F, self.name) if x is None else partial(getattr(F, self.name), x)
+        raise missing.error(f"'NDArray' object has no attribute {self.name!r}", self.name, "NDArray")
 
 
 def listing(self: NDArray) -> list[str]:
@@ -314,25 +351,12 @@ def listing(self: NDArray) -> list[str]:
     return sorted(n for n in object.__dir__(self) if n not in ABSENT or registry.find(n) is not None)
 
 
-def _fluent(name: str) -> Any:
-    if registry.find(name) is None:
-        return _Absent(name)
-
-    def method(self: NDArray, *args: Any, **kwargs: Any) -> Any:
-        return getattr(F, name)(self, *args, **kwargs)
-
-    method.__name__ = name
-    method.__qualname__ = f"NDArray.{name}"
-    method.__doc__ = f"Call the operator ``{name}`` on the array: see ``mx.nd.{name}``."
-    return method
-
-
 def install() -> None:
     """Attach all methods to the class."""
     core.attach("__dir__", listing)
-    for name in FLUENT:
-        core.attach(name, _fluent(name))
-    for name in ABSENT - set(FLUENT):
+    for name in fluent.NAMES:
+        core.attach(name, core.OperatorMethod(name, F))
+    for name in ABSENT - set(fluent.NAMES):
         core.attach(name, _Absent(name))
     for name, function in TABLE.items():
         core.attach(name, function)

@@ -17,6 +17,9 @@ from ..opdef import registry
 SPACES = ("contrib", "linalg", "random", "image", "sparse", "_internal", "op")
 
 
+function_of = core.op_function
+
+
 def make_spaces(parent: types.ModuleType) -> dict[str, types.ModuleType]:
     """Make the sub-namespaces, importable as modules."""
     spaces = {}

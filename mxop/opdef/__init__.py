@@ -3,6 +3,7 @@
 May import :mod:`mxop.formula`, :mod:`mxop.dtypes` and :mod:`mxop.errors`; nothing above.
 """
 
+from ..formula import Expr
 from ..formula import functions as F
 from .composite import Composite, composite
 from .docs import describe, info
@@ -15,7 +16,7 @@ from .reduction import Reduction, reduction
 from .registry import alias, find, get, load_entry_points, names, namespace_of, operators, register, unregister
 
 __all__ = [
-    "AnyValue", "Attrs", "Composite", "DType", "Elementwise", "External", "F", "Formula", "Kernel", "Operator", "Range",
+    "AnyValue", "Attrs", "Composite", "DType", "Elementwise", "Expr", "External", "F", "Formula", "Kernel", "Operator", "Range",
     "Reduction", "Scalar", "Shape", "alias", "composite", "contiguous_strides", "describe", "elementwise", "find",
     "get", "info", "kernel", "load_entry_points", "names", "namespace_of", "operators",
     "reduction", "register", "unregister",

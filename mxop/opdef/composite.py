@@ -7,7 +7,7 @@ Gradient, devices and inference follow from the operators that it calls.  Import
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from . import infer, registry
 from .above import ask
@@ -58,6 +58,10 @@ class Composite(Operator):
         return True
 
 
+@overload
+def composite(function: Callable[..., Any], /, *, override: bool = ..., **options: Any) -> Composite: ...
+@overload
+def composite(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Composite]: ...
 def composite(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
     """Make an operator of a function of ``F`` and inputs.
 

@@ -45,6 +45,44 @@ def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
     return inspect.Signature(found)
 
 
+def documentation(op: Operator, value: str = "NDArray") -> str:
+    """Return the documentation of an operator's function, with its parameters, before the examples.
+
+    Parameters
+    ----------
+    value : {'NDArray', 'Symbol'}
+        What the function takes.
+    """
+    text = _doc(op)
+    lines = text.splitlines()
+    if "Parameters" in lines:
+        return text
+    end = next((i for i, line in enumerate(lines) if line.startswith(">>>") or line == "Examples"), len(lines))
+    own = ["Parameters", "----------"]
+    own += [f"{'*' if op.variadic else ''}{a} : {value}" for a in op.arguments]
+    own += [f"{p.name} : {p.describe()}" for p in op.spec.params]
+    own += _COMMON[value]
+    own += ["", "Returns", "-------", value if _one_output(op) else f"{value}, or list of {value}", ""]
+    return "\n".join(
+        [*lines[:end], *([""] if lines[:end] and lines[end - 1].strip() else []), *own, *lines[end:]]
+    ).rstrip()
+
+
+_COMMON = {
+    "NDArray": ["out : NDArray, optional", "    Where the result is written."],
+    "Symbol": ["name : str, optional", "    Name of the resulting symbol.", "attr : dict of str to str, optional",
+               "    Attributes of its node."],
+}  # fmt: skip
+
+
+def _one_output(op: Operator) -> bool:
+    """Tell whether a call gives one array whatever its parameters are."""
+    if isinstance(op, BackwardOperator):
+        return False
+    count = op._num_outputs if op._visible_outputs is None else op._visible_outputs
+    return count == 1
+
+
 def info(name: str) -> dict[str, Any]:
     """Return everything that is registered about an operator, under the names that MXNet's registry gives them.
 

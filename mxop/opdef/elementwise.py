@@ -1,7 +1,7 @@
 """The kind *elementwise*: a scalar formula, applied to each element.
 
 Everything follows from the formula: inference, the CPU program, the CUDA text, and the backward operator, which is
-elementwise again.  Imports :mod:`mxop.formula` and :mod:`.operator`.
+elementwise again.  Imports :mod:`mxop.formula`, :mod:`.operator` and :mod:`.tracing`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 from .. import dtypes
-from ..errors import OpTypeError, OpValueError
+from ..errors import OpTypeError
 from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, param, walk
+from ..formula.expr import as_expr
 from . import infer, registry
 from .operator import Operator
 from .params import IS_TRAIN, Attrs, Scalar, Spec
+from .tracing import called, traced
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,35 @@ class Elementwise(Operator):
     def differentiable(self) -> bool:
         return self._differentiable
 
+    def _applied(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Apply the operator; inside another formula, put its own formula there."""
+        if any(isinstance(v, Expr) for v in (*args, *kwargs.values())):
+            return self._inlined(args, kwargs)
+        return super()._applied(args, kwargs)
+
+    def _inlined(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Return the formula on expressions; parameters may be expressions too."""
+        if self.rule is not None or not self.has_backward_operator or self.out_dtype is not None:
+            what = "element type" if self.out_dtype is not None else "gradient"
+            raise TraceError(f"operator {self.name} has a rule of its own for its {what}, which a formula would lose: call it "
+                             "in a @composite")  # fmt: skip
+        n = len(args) if self.variadic else len(self.arguments)
+        if len(args) > n + len(self.spec.names):
+            raise OpTypeError(
+                f"operator {self.name} takes at most {n + len(self.spec.names)} arguments, {len(args)} given"
+            )
+        named = dict(zip(self.spec.names, args[n:], strict=False)) | kwargs
+        inputs = [*args[:n], *(named.pop(a) for a in self.arguments[len(args) :] if a in named)]
+        open_ = {name: value for name, value in named.items() if isinstance(value, Expr)}
+        attrs = self.parse({name: _stand_in(self.spec, name) if name in open_ else v for name, v in named.items()})
+        self.check_arity(attrs, len(inputs))
+        for name in open_:
+            if not self.spec.by_name[name].numeric:
+                raise TraceError(f"operator {self.name}: parameter {name!r} must be a value; in a formula only parameters of "
+                                 "type float are computed")  # fmt: skip
+        found = tuple(traced(self.name, self.function, *map(as_expr, inputs), **{**attrs, **open_}))
+        return found[0] if len(found) == 1 else found
+
     # ---- the formula ----------------------------------------------------------------------------------------------------
     def static_key(self, attrs: Attrs, n_inputs: int) -> tuple:
         """Return what tells the formula of a call from the operator's others.
@@ -143,17 +174,7 @@ class Elementwise(Operator):
                 values[p.name] = attrs[p.name]
         if self.spec.has_mode:
             values[IS_TRAIN] = attrs[IS_TRAIN]
-        try:
-            result = self.function(*inputs, **values)
-        except (NeedsValue, OpTypeError, OpValueError):
-            raise
-        except TraceError as problem:
-            raise OpTypeError(f"operator {self.name}: {problem}") from None
-        roots = result if isinstance(result, (tuple, list)) else (result,)
-        try:
-            roots = tuple(r if isinstance(r, Expr) else const(float(r)) for r in roots)
-        except (TypeError, ValueError):
-            raise OpTypeError(f"operator {self.name}: its function returned {result!r}; expected a formula") from None
+        roots = traced(self.name, self.function, *inputs, **values)
         return Formula(roots, tuple(names))
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
@@ -190,7 +211,7 @@ class Elementwise(Operator):
                 values.update({n: param(n, self.spec.by_name[n].kind is not Scalar) for n in formula.params})
 
                 def rule(heads, inputs, outputs):
-                    grads = self.rule(*heads, *inputs, *outputs, **values)
+                    grads = called(self.name, self.rule, *heads, *inputs, *outputs, **values)
                     return list(grads) if isinstance(grads, (tuple, list)) else [grads]
 
             try:
@@ -235,6 +256,12 @@ class Elementwise(Operator):
         for i, g in zip(wanted, found if isinstance(found, (list, tuple)) else [found], strict=True):
             grads[i] = F._unbroadcast(g, inputs[i]) if self.broadcast else g
         return grads
+
+
+def _stand_in(spec: Spec, name: str) -> Any:
+    """Return a value that a parameter may have, for one that is not known yet."""
+    p = spec.by_name.get(name)
+    return 1.0 if p is None or p.bounds is None else max(p.bounds.low, min(1.0, p.bounds.high))
 
 
 class BackwardOperator(Elementwise):
@@ -333,6 +360,10 @@ class BackwardOperator(Elementwise):
         return isinstance(other, BackwardOperator) and self.forward.same_as(other.forward)
 
 
+@overload
+def elementwise(function: Callable[..., Any], /, *, override: bool = ..., **options: Any) -> Elementwise: ...
+@overload
+def elementwise(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Elementwise]: ...
 def elementwise(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
     """Make an operator of a function of scalars.
 
@@ -352,7 +383,8 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
     Returns
     -------
     Elementwise
-        The registered operator; it is callable through ``mx.nd.<name>`` and ``mx.sym.<name>``.
+        The registered operator: a function of arrays and of symbols, as are ``mx.nd.<name>`` and ``mx.sym.<name>``.  In
+        another formula it stands for its own.
 
     Examples
     --------
@@ -363,6 +395,8 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
     ...     \"\"\"Evaluate ``data**3 + shift``.\"\"\"
     ...     return data**3 + shift
     >>> mx.nd.cube_plus(mx.nd.array([1, 2]), shift=1).asnumpy().tolist()
+    [2.0, 9.0]
+    >>> cube_plus(mx.nd.array([1, 2]), shift=1).asnumpy().tolist()
     [2.0, 9.0]
     """
 

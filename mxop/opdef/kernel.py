@@ -25,7 +25,7 @@ type, ``req`` and device.  Imports :mod:`.operator` and :mod:`.registry`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from .. import dtypes
 from . import infer, registry
@@ -127,6 +127,10 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+@overload
+def kernel(function: Callable[..., Any], /, *, override: bool = ..., **options: Any) -> Kernel: ...
+@overload
+def kernel(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
     """Register an operator whose parts are given one by one; see the module's documentation."""
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError
-from . import infer
+from ..errors import MXNetError, OpTypeError, OpValueError
+from . import infer, registry
 from .above import ask
 from .params import Attrs, Param, Spec
 
 _VARARGS = 0x04
 MOST_RULES = 256  # whose reads are kept for one operator
 
+T = TypeVar("T")
 RuleReads = tuple[frozenset[int], frozenset[int]]
 
 
@@ -30,8 +31,42 @@ def carrier(values: Iterable[Any]) -> Any:
     return next((v for v in values if hasattr(type(v), "__mxop_operator__")), None)
 
 
+def _checked(function: Any, named: bool, optional_inputs: bool) -> Any:
+    """Return an author's function, or say what it must be."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        raise OpTypeError(f"an operator is made of a function that is written in Python, got {function!r}: write one with "
+                          "def, whose positional arguments are the inputs")  # fmt: skip
+    if not named and not function.__name__.isidentifier():
+        raise OpValueError(f"an operator needs a name: write def in place of lambda, or give name= ({function!r})")
+    if function.__defaults__ and not optional_inputs:
+        raise OpTypeError(_with_star(function))
+    return function
+
+
+def _with_star(function: Any) -> str:
+    """Say how a definition is written whose parameters stand among the inputs."""
+    code, first = function.__code__, function.__code__.co_argcount - len(function.__defaults__)
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    defaults = dict(zip(names[first:], function.__defaults__, strict=False)) | (function.__kwdefaults__ or {})
+    params = [_declared(function, name, defaults.get(name, ...)) for name in names[first:]]
+    return (f"operator function {function.__name__}: {names[first]}={defaults[names[first]]!r} has a default, so it is a "
+            f"parameter and not an input; parameters stand after a star: "
+            f"def {function.__name__}({', '.join([*names[:first], '*', *params])})")  # fmt: skip
+
+
+_DECLARED = {bool: "bool", int: "float", str: "str", tuple: "Shape", list: "Shape", type(None): "float | None"}
+
+
+def _declared(function: Any, name: str, default: Any) -> str:
+    """Return how a parameter is written."""
+    given = function.__annotations__.get(name)
+    text = given if isinstance(given, str) else getattr(given, "__name__", None)
+    return f"{name}: {text or _DECLARED.get(type(default), 'float')}" + ("" if default is ... else f" = {default!r}")
+
+
 class Operator:
-    """One entry of the registry.
+    """One entry of the registry, and a function of arrays, of symbols and (if it is a formula) inside other formulas.
 
     Attributes
     ----------
@@ -85,9 +120,12 @@ class Operator:
         module: str | None = None,
     ):
         self.function: Any = function  # None for an operator that is no function of ours
+        if arguments is None:
+            _checked(function, name is not None, active_inputs is not None)
         self.name: str = name or self.function.__name__
         self.aliases = tuple(aliases)
-        self.module: str = module or self.function.__module__
+        # code that is run in a namespace without a name belongs to no module
+        self.module: str = module or self.function.__module__ or "<unnamed>"
         self.variadic = False
         self.arguments = tuple(arguments or ())
         if arguments is None:
@@ -114,6 +152,30 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"<{self.kind} operator {self.name}({', '.join(self.arguments)})>"
+
+    @overload
+    def __call__(self, first: T, /, *args: Any, **kwargs: Any) -> T: ...
+    @overload
+    def __call__(self, **kwargs: Any) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply the operator: to arrays as its function in ``mx.nd`` does, to symbols as that in ``mx.sym``."""
+        return self._applied(args, kwargs)
+
+    def _applied(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        return ask("call_operator")(self, args, kwargs)
+
+    def __reduce__(self) -> tuple:
+        """Pickle by name, as functions are; the module that defines the operator is imported when it is read."""
+        if registry.find(self.name) is not self:
+            raise OpValueError(f"operator {self.name} cannot be pickled: operators are pickled by name, and that one is "
+                               f"{'another operator' if registry.find(self.name) else 'not registered'} now")  # fmt: skip
+        return registry.restored, (self.name, self.module)
+
+    def __copy__(self) -> Operator:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Operator:
+        return self
 
     # ---- what follows from the signature ----------------------------------------------------------------------------
     @cached_property

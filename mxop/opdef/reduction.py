@@ -1,6 +1,7 @@
 """The kind *reduction*: a formula on each element, an associative combination along axes, a formula at the end.
 
-The parameters ``axis``, ``keepdims`` and ``exclude`` belong to the kind.  Imports :mod:`mxop.formula`, :mod:`.operator`.
+The parameters ``axis``, ``keepdims`` and ``exclude`` belong to the kind.  Imports :mod:`mxop.formula`, :mod:`.operator`,
+:mod:`.tracing`.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import OpTypeError
-from ..formula import Expr, const, input_
+from ..formula import Expr, input_
 from ..shape_mode import numpy_shape
 from . import infer, registry
 from .elementwise import Elementwise, Formula
 from .operator import Operator
 from .params import Attrs, Param, _parse_bool, parse_shape
+from .tracing import traced
 
 
 @dataclass(frozen=True)
@@ -84,13 +86,19 @@ class Reduction(Operator):
         found = self._formulas.get(key)
         if found is None:
             values = {n: attrs[n] for n in attrs if n not in ("axis", "keepdims", "exclude")}
-            map_ = self.function(input_(0), **values)
-            last = self.final(input_(0), input_(1), **values) if self.final is not None else None
-            found = (_formula(map_), None if last is None else _formula(last))
+            first = self._traced(self.function, input_(0), **values)
+            last = None if self.final is None else self._traced(self.final, input_(0), input_(1), **values)
+            found = (first, last)
             if len(self._formulas) > 256:  # axes vary freely; the formulas behind them do not
                 self._formulas.clear()
             self._formulas[key] = found
         return found
+
+    def _traced(self, function: Callable, *args: Expr, **params: Any) -> Formula:
+        roots = traced(self.name, function, *args, **params)
+        if len(roots) != 1:
+            raise OpTypeError(f"operator {self.name}: its function returned {len(roots)} formulas; expected one")
+        return Formula(roots, ())
 
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         shape = ins[0]
@@ -144,12 +152,7 @@ class Reduction(Operator):
         return found  # type: ignore[return-value]
 
 
-def _formula(result: Any) -> Formula:
-    root = result if isinstance(result, Expr) else const(float(result))
-    return Formula((root,), ())
-
-
-def reduction(combine: str, *, override: bool = False, **options: Any) -> Callable[[Callable], Reduction]:
+def reduction(combine: str, *, override: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Reduction]:
     """Make an operator that combines ``function(element)`` along axes.
 
     Parameters

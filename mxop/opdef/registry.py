@@ -161,6 +161,19 @@ def _is_meant(op: Operator, module: str, name: str) -> bool:
     return not op.module.startswith("mxop.") or mxnet_names.path_of(module, name) is None
 
 
+def restored(name: str, module: str) -> Operator:
+    """Return a pickled operator: by name, after the module that defines it was imported."""
+    if find(name) is None and not module.startswith("<"):
+        from importlib import import_module
+
+        try:
+            import_module(module)
+        except ImportError as problem:
+            raise OpLookupError(f"operator {name!r} was defined in the module {module}, which cannot be imported: "
+                                f"{problem}") from problem  # fmt: skip
+    return get(name)
+
+
 def operators(hidden: bool = True) -> Iterator[Operator]:
     """Yield every registered operator once, by canonical name, without those derived for backward."""
     for name in sorted(_operators):

@@ -1,4 +1,4 @@
-"""Copies and conversions: what changes the element type, or the gradient, but not the value.
+"""Copies and conversions: what changes the element type, or the gradient, but not the value; and rounding.
 
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
@@ -46,6 +46,16 @@ def gradientmultiplier(data, *, scalar: Scalar = 1.0, is_int: bool = True):
     [1.0, 2.0]
     """
     return data
+
+
+@elementwise(name="_round_half_even")
+def round_half_even(data):
+    """Nearest integer; halves go to the even neighbour, as in NumPy and Python.
+
+    >>> mx.nd._internal._round_half_even(mx.nd.array([-2.5, 0.5, 1.5])).asnumpy().tolist()
+    [-2.0, 0.0, 2.0]
+    """
+    return F.where(F.abs(data - F.trunc(data)) == 0.5, 2 * F.round(data * 0.5), F.round(data))
 
 
 @elementwise(name="_contrib_round_ste", aliases=("_sparse__contrib_round_ste",), rule=lambda g, data, out: g)

@@ -106,6 +106,7 @@ RECORDS: dict[str, Record] = {
     "_copyto": Record(np.copy, order=2, dtypes="fib"),
     "BlockGrad": _zero(np.copy, dtypes="fib"),
     "_contrib_gradientmultiplier": _straight_through(lambda x, scalar=1.0, is_int=True: x, params=[{"scalar": -0.5}]),
+    "_round_half_even": _zero(np.rint),
     "_contrib_round_ste": _straight_through(_round, domain=(-3, 3)),
     "_contrib_sign_ste": _straight_through(np.sign, domain=(-3, 3)),
     # differences of a rounded result say nothing: the gradient is checked where the result is float64

@@ -1,7 +1,7 @@
 # Written by `python -m mxop stubs` from the operators' definitions; change those.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike

@@ -14,8 +14,9 @@ from functools import partial
 from typing import Any
 
 from ..graph.calls import by_kind
-from ..missing import names_shown
-from ..opdef import Operator, registry
+from ..missing import error, names_shown
+from ..opdef import Operator, fluent, registry
+from ..opdef.docs import documentation
 from .symbol import Symbol, create, invoke
 
 _made: dict[tuple[str, str], Callable] = {}  # by registered name, and name in a namespace
@@ -41,8 +42,9 @@ def function_for(registered: str, op: Operator, name: str) -> Callable:
 
     function.__name__ = name
     function.__qualname__ = name
-    function.__module__ = __name__.rpartition(".")[0]
-    function.__doc__ = documentation(op)
+    space = registry.namespace_of(registered)[0]  # pickle looks there
+    function.__module__ = ".".join(filter(None, (__name__.rpartition(".")[0], space)))
+    function.__doc__ = documentation(op, "Symbol")
     function.__signature__ = signature(op)  # type: ignore[attr-defined]
     _made[registered, name] = function
     return function
@@ -65,15 +67,6 @@ def signature(op: Operator) -> inspect.Signature:
     return inspect.Signature([*found, kind("kwargs", kind.VAR_KEYWORD)], return_annotation=Symbol)
 
 
-def documentation(op: Operator) -> str:
-    """Return an operator's documentation with its parameters as MXNet lists them."""
-    lines = [inspect.cleandoc(op.doc), "", "Parameters of the call", "----------------------"]
-    lines += [f"{a} : Symbol" for a in op.arguments]
-    lines += [f"{p.name} : {p.describe()}" for p in op.spec.params]
-    lines += ["name : str, optional", "    Name of the resulting symbol."]
-    return "\n".join(lines)
-
-
 def lookup(name: str, prefixes: tuple[str, ...], where: str) -> Any:
     """Return the function of a name in a namespace.
 
@@ -92,6 +85,26 @@ def lookup(name: str, prefixes: tuple[str, ...], where: str) -> Any:
         if attempt == 0:
             registry.load_entry_points()
     raise registry.not_in_namespace(name, where, partial(dir, sys.modules[where]))
+
+
+def operator_function(name: str) -> Callable | None:
+    """Return the function behind a method of symbols: of an operator of that name, or of its hidden form."""
+    for registered in (name, f"_{name}"):
+        op = registry.find(registered)
+        if op is not None:
+            return function_for(registered, op, registered)
+    return None
+
+
+def _method(name: str) -> Callable:
+    found = operator_function(name)
+    if found is None:
+        raise error(f"'Symbol' object has no attribute {name!r}", name, "Symbol", partial(dir, Symbol))
+    return found
+
+
+for _name in (*fluent.NAMES, "broadcast_like", "broadcast_to", "expand_dims", "flatten", "reshape_like", "squeeze"):
+    setattr(Symbol, _name, fluent.Fluent(_name, _method))
 
 
 def names_in(prefix: str) -> list[str]:

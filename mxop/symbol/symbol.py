@@ -7,9 +7,10 @@ in :mod:`.compose`, inference in :mod:`.inference`, binding in :mod:`.binding`, 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from types import MethodType
+from typing import TYPE_CHECKING, Any
 
 from .. import attribute, dtypes
 from ..errors import MXNetError, NotImplementedForSymbol, OpIndexError, OpTypeError, OpValueError, closest
@@ -18,12 +19,20 @@ from ..graph.calls import split_call
 from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
 from ..graph.ordering import after
 from ..missing import error
-from ..opdef import Operator, registry
+from ..opdef import Operator, fluent, registry
+from ..opdef.above import ask
 from ..opdef.absent import Absent
 from ..opdef.operator import carrier
 from ..opdef.params import Bad, parse_shape
 from . import binding, inference, serialize
 from .compose import compose, copied, is_attribute, listed, make_node, marked, outputs_of
+
+if TYPE_CHECKING:
+    from .._core.core import NDArray
+    from ..graph.executor import Executor
+
+#: Most nodes that a notebook shows as a picture.
+_MOST_DRAWN = 300
 
 
 class Symbol(Arithmetic):
@@ -42,7 +51,7 @@ class Symbol(Arithmetic):
 
     __slots__ = ("__weakref__", "_entries")
 
-    def __init__(self, entries: Sequence[Entry]):
+    def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = tuple(entries)
 
     # ---- names ------------------------------------------------------------------------------------------------------
@@ -95,7 +104,7 @@ class Symbol(Arithmetic):
     def __iter__(self) -> Iterator[Symbol]:
         return (Symbol([e]) for e in self._entries)
 
-    def __getitem__(self, index: int | str | slice) -> Symbol:
+    def __getitem__(self, index: int | str | builtins.slice) -> Symbol:
         """Return one output by position or name, or several by a slice."""
         if isinstance(index, str):
             names = self.list_outputs()
@@ -155,15 +164,21 @@ class Symbol(Arithmetic):
         return load_json, (self.tojson(remove_amp_cast=False), to_look_at)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an operator as a method: ``x.exp()`` is ``mx.sym.exp(x)``."""
+        """Return an operator that is no method of the class as one: ``x.swish()`` is ``mx.sym.swish(x)``."""
         if not name.startswith("_"):
-            op = registry.find(name)
-            if op is not None:
-                return partial(invoke, op, name, self)
-            op = registry.find("_" + name)  # split_v2
-            if op is not None:
-                return partial(invoke, op, "_" + name, self)
+            from .register import operator_function
+
+            function = operator_function(name)
+            if function is not None:
+                return MethodType(function, self)
         raise error(f"'Symbol' object has no attribute {name!r}", name, "Symbol", partial(dir, self))
+
+    def _repr_svg_(self) -> str | None:
+        """Draw the graph, for notebooks; None, which shows the text, for one that is too large or does not let itself draw."""
+        try:
+            return str(ask("drawing")(self)) if len(Graph(self._entries).nodes) <= _MOST_DRAWN else None
+        except Exception:  # a notebook shows the text; an error here would hide it
+            return None
 
     def reshape(self, *shape: Any, **kwargs: Any) -> Symbol:
         """Give the data another shape: ``x.reshape((2, -1))`` or ``x.reshape(2, -1)``."""
@@ -188,8 +203,14 @@ class Symbol(Arithmetic):
         """Convert to another element type."""
         return invoke(registry.get("Cast"), "cast", self, dtype=dtype)
 
+    def as_nd_ndarray(self) -> Symbol:
+        """Return the symbol itself."""
+        return self
+
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *(n for n in registry.names(hidden=False) if not n.startswith("_"))})
+        absent = {n for n in fluent.NAMES if registry.find(n) is None}
+        found = {*super().__dir__(), *(n for n in registry.names(hidden=False) if not n.startswith("_"))}
+        return sorted(found - absent)
 
     # ---- attributes -------------------------------------------------------------------------------------------------
     def attr(self, key: str) -> str | None:
@@ -277,7 +298,7 @@ class Symbol(Arithmetic):
     def bind(
         self, ctx: Any, args: Any, args_grad: Any = None, grad_req: Any = "write", aux_states: Any = None,
         group2ctx: Any = None, shared_exec: Any = None, passes: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Executor:  # fmt: skip
         """Bind arrays and return an :class:`~mxop.graph.executor.Executor`.
 
         Parameters
@@ -300,7 +321,7 @@ class Symbol(Arithmetic):
         self, ctx: Any, grad_req: Any = "write", type_dict: Any = None, stype_dict: Any = None, group2ctx: Any = None,
         shared_arg_names: Any = None, shared_exec: Any = None, shared_buffer: Any = None, passes: Any = None,
         **kwargs: Any,
-    ) -> Any:  # fmt: skip
+    ) -> Executor:  # fmt: skip
         """Infer shapes from those given, allocate all arrays, filled with zeros, and bind them.
 
         Parameters
@@ -363,7 +384,7 @@ class Symbol(Arithmetic):
         """Return a symbol of the same value that is computed after others; see :func:`mxop.graph.after`."""
         return Symbol(after(self, *before)._entries)
 
-    def eval(self, ctx: Any = None, **kwargs: Any) -> list[Any]:
+    def eval(self, ctx: Any = None, **kwargs: Any) -> list[NDArray]:
         """Compute the outputs from arrays given by argument name."""
         return binding.bind(self, ctx, kwargs, None, "null", None).forward()
 
@@ -393,6 +414,11 @@ def create(op: Operator, hint: str, inputs: Sequence[Any], params: dict[str, Any
     """Return the call of an operator on symbols (None: a new variable)."""
     entries = [None if s is None else single(s._entries, f"operator {op.name}: an input") for s in inputs]
     return Symbol(outputs_of(make_node(op, hint, entries, params, name, attr)))
+
+
+def among(values: Iterable[Any]) -> bool:
+    """Tell whether arguments of a call hold a symbol, also in a list."""
+    return any(isinstance(v, Symbol) or (isinstance(v, (list, tuple)) and among(v)) for v in values)
 
 
 def invoke(op: Operator, hint: str, /, *args: Any, name: str | None = None, attr: dict[str, str] | None = None,

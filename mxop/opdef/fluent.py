@@ -1,0 +1,38 @@
+"""Operators that are methods too: ``x.exp()`` of arrays and of symbols.  Imports nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+#: Those of MXNet, and some that NumPy users expect.
+NAMES = (
+    "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel", "argmin",
+    "argsort", "broadcast_axes", "broadcast_axis", "cbrt", "ceil", "clip", "cos", "cosh", "degrees",
+    "depth_to_space", "diag", "dot", "erf", "exp", "expm1", "fix", "flip", "floor", "gamma", "gammaln", "log",
+    "log10", "log1p", "log2", "log_sigmoid", "log_softmax", "logical_not", "max", "mean", "min", "nanprod",
+    "nansum", "norm", "one_hot", "ones_like", "pad", "pick", "prod", "radians", "rcbrt", "reciprocal", "relu",
+    "repeat", "rint", "round", "rsqrt", "shape_array", "sigmoid", "sign", "sin", "sinh", "size_array", "slice",
+    "slice_axis", "slice_like", "softmax", "softmin", "softsign", "sort", "space_to_depth", "split", "sqrt",
+    "square", "sum", "swapaxes", "take", "tan", "tanh", "tile", "topk", "trunc", "zeros_like",
+)  # fmt: skip
+
+
+class Fluent:
+    """An operator as a method of symbols: looked up when it is used, for operators are made, and replaced, at any time.
+
+    What the class shows under the name is the operator's function, so tools see its signature.
+    """
+
+    __slots__ = ("find", "name")
+
+    def __init__(self, name: str, find: Callable[[str], Any]):
+        self.name, self.find = name, find
+
+    def __get__(self, x: Any, owner: type | None = None) -> Any:
+        function = self.find(self.name)
+        return function if x is None else MethodType(function, x)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name} as a method>"
