@@ -37,7 +37,7 @@ def expand(graph: Graph, everything: bool = True) -> tuple[Graph, Moved]:
             result = node.op.function(F, *inputs, **node.attrs)
             return entries_of(result, node.n_outputs, f"composite operator {node.op.name}")
         except MXNetError as problem:
-            raise located(problem, node) from None
+            raise located(problem, node) from problem.__cause__
 
     if not any(isinstance(node.op, Composite) for node in graph.nodes):
         return _with_states(graph, {})

@@ -305,6 +305,7 @@ class CustomOperator(External):
     """The entry of the registry for a :class:`Custom` with a number of inputs."""
 
     contiguous = True
+    clears_gradients = False
 
     def __init__(self, owner: Custom, n: int):
         fixed = owner.body.input_names is not None
@@ -313,6 +314,7 @@ class CustomOperator(External):
         doc = owner.body.doc or f"The operator of ``Custom({owner.name}, func_type={owner.func_type!r})``."
         super().__init__(name, doc=doc, arguments=owner.input_names(n), params=owner.params, module=__name__)
         self.owner, self.n = owner, n
+        self.clears = not owner.body.writes_all
 
     # ---- what a call looks like -----------------------------------------------------------------------------------------
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
