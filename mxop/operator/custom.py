@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import dtypes
 from .._core import dispatch, tape
-from ..errors import DeviceError, MXNetError, OpTypeError, OpValueError, closest
+from ..errors import DeviceError, MXNetError, OpTypeError, OpValueError, closest, run_users
 from ..ndarray import NDArray
 from ..opdef import Attrs, External, infer, registry
 from .attributes import parameters
@@ -368,7 +368,7 @@ class CustomOperator(External):
         multiple = self.owner.outputs.multiple
         out, dout = (tuple(outputs), tuple(heads)) if multiple else (outputs[0], heads[0])
         assert self.owner.bprop is not None
-        found = self.owner.bprop(*inputs, *attrs.values(), out, dout)
+        found = run_users(f"Custom {self.owner.name}: bprop", self.owner.bprop, *inputs, *attrs.values(), out, dout)
         for k, g in enumerate(self._checked(found, inputs, len(attrs))):
             if grads[k] is not None:
                 grads[k][...] = 0 if g is None else g

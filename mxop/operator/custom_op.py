@@ -391,7 +391,8 @@ NDArray or Symbol, or a list of them
 Raises
 ------
 MXNetError
-    When the name is not registered, or what the class says does not fit.  What its methods raise arrives as it is.
+    When the name is not registered, or what the class says or does not fit.  What its methods raise is the error's
+    ``__cause__``.
 
 Examples
 --------
