@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError, OpValueError, run_users
+from ..errors import OpTypeError, OpValueError, run_users
 from ..opdef import infer
 
 _LONGEST = 200
@@ -57,13 +57,18 @@ def distinct(prop: Any, method: str, listed: Sequence[str], before: Sequence[str
 
 def numbers(prop: Any, method: str, found: Any, allowed: Sequence[int]) -> set[int]:
     """Return what a method chose among some numbers."""
-    try:
-        chosen = {operator.index(number) for number in found}
-    except TypeError:
-        chosen = None
-    if chosen is None or not chosen <= set(allowed):
+    chosen = integers(found)
+    if chosen is None or not set(chosen) <= set(allowed):
         raise OpValueError(f"{said(prop, method)} returned {shown(found)}; expected some of {list(allowed)}")
-    return chosen
+    return set(chosen)
+
+
+def integers(value: Any) -> tuple[int, ...] | None:
+    """Return the integers of a sequence of any kind, None when it is no such thing."""
+    try:
+        return None if isinstance(value, (str, bytes)) else tuple([operator.index(value[k]) for k in range(len(value))])
+    except Exception:  # of the user's object
+        return None
 
 
 def three_parts(prop: Any, method: str, found: Any, wanted: Sequence[Sequence[str]], convert: Callable) -> list[list]:
@@ -91,10 +96,7 @@ def three_parts(prop: Any, method: str, found: Any, wanted: Sequence[Sequence[st
 
 def shape(where: str, value: Any) -> tuple[int, ...]:
     """Return a shape as a tuple of Python's integers; 0 may mean unknown."""
-    try:
-        found = None if isinstance(value, str) else tuple([operator.index(d) for d in value])
-    except TypeError:
-        found = None
+    found = integers(value)
     if found is None:
         raise OpTypeError(f"{where} {shown(value)}; expected a shape, a tuple of integers")
     if not all(0 <= d <= _MOST for d in found):
@@ -109,7 +111,7 @@ def type_code(where: str, value: Any) -> int:
     try:
         if not isinstance(value, int):
             return dtypes.code_of(value)
-    except MXNetError:
+    except Exception:  # NumPy's, or of the user's object
         pass
     raise OpTypeError(f"{where} {shown(value)}; expected a type: np.float32, or one of {', '.join(dtypes.CODES)}")
 

@@ -286,12 +286,12 @@ class Custom(External):
             return ins, outs
         given = [known[0] if t == dtypes.UNKNOWN else t for t in ins[:n]]
         found = answers.answer(about.prop, "infer_type", [dtypes.numpy_dtype(t).type for t in given])
-        new_ins, new_outs, states = answers.three_parts(
-            about.prop, "infer_type", found, about.names, answers.type_code
-        )
+        new_ins, new_outs, states = answers.three_parts(about.prop, "infer_type", found, about.names, answers.type_code)
         if dtypes.UNKNOWN in new_outs:
             name = about.outputs[new_outs.index(dtypes.UNKNOWN)]
-            raise OpTypeError(f"{answers.said(about.prop, 'infer_type')} gave None for output {name!r}; expected a type")
+            raise OpTypeError(
+                f"{answers.said(about.prop, 'infer_type')} gave None for output {name!r}; expected a type"
+            )
         return answers.agreed_types(about.prop, about.arguments + about.states, [*new_ins, *states], ins), new_outs
 
     # ---- a call ---------------------------------------------------------------------------------------------------------
@@ -368,8 +368,6 @@ def _method(op: CustomOp, method: str, attrs: Attrs) -> str:
 def _shape(value: tuple[int, ...], whole: bool, scalars: bool) -> infer.Shape:
     """Return a shape that a prop gave; 0 is a size when all inputs are known, and else what is not known."""
     return value if whole and (value or scalars) else infer.from_legacy(value)
-
-
 
 
 _DOC = """Run an operator that is written in Python: see :class:`mxop.operator.CustomOp`.
