@@ -185,7 +185,9 @@ def located(problem: MXNetError, node: Node, inputs: Iterable[tuple[str, Any]] =
     inputs = list(inputs)
     shown = ", ".join(f"{name} {_show(value)}" for name, value in inputs)
     text = f"Error in operator {node.name}: {problem}; in {describe(node)}{f' with inputs {shown}' if shown else ''}"
-    return type(problem)(text)
+    found = type(problem)(text)
+    found.__cause__ = problem.__cause__  # what a user's code raised
+    return found
 
 
 def _show(value: Any) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import dtypes
-from ..errors import OpTypeError, OpValueError, run_users
+from ..errors import OpTypeError, OpValueError, raised
 from ..opdef import infer
 
 _LONGEST = 200
@@ -29,8 +29,11 @@ def shown(value: Any) -> str:
 
 
 def answer(prop: Any, method: str, *args: Any) -> Any:
-    """Call a method of a user's object."""
-    return run_users(said(prop, method), getattr(prop, method), *args)
+    """Call a method of a user's object; what it raises is the cause of an MXNetError."""
+    try:
+        return getattr(prop, method)(*args)
+    except Exception as problem:
+        raise raised(said(prop, method), problem) from problem
 
 
 def said(prop: Any, method: str) -> str:

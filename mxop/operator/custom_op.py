@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import dtypes
 from ..context import current_context
-from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, raised, run_users
+from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, raised
 from ..ndarray import NDArray
 from ..opdef import Attrs, External, infer, registry
 from ..opdef.external import Reads
@@ -311,10 +311,10 @@ class Custom(External):
 
     def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:
         n = len(self._about(_plain(attrs)).arguments)
-        run_users(
-            _method(state, "forward", attrs), state.forward,
-            is_train=is_train, req=reqs, in_data=inputs[:n], out_data=outputs, aux=inputs[n:],
-        )  # fmt: skip
+        try:
+            state.forward(is_train=is_train, req=reqs, in_data=inputs[:n], out_data=outputs, aux=inputs[n:])
+        except Exception as problem:
+            raise raised(_method(state, "forward", attrs), problem) from problem
 
     def check_written(self, attrs: Attrs, unwritten: list[int]) -> None:
         if unwritten:
@@ -339,10 +339,12 @@ class Custom(External):
     ) -> None:  # fmt: skip
         n = len(self._about(_plain(attrs)).arguments)
         in_grad = [inputs[k].zeros_like() if g is None else g for k, g in enumerate(grads[:n])]
-        run_users(
-            _method(state, "backward", attrs), state.backward,
-            req=reqs[:n], out_grad=heads, in_data=inputs[:n], out_data=outputs, in_grad=in_grad, aux=inputs[n:],
-        )  # fmt: skip
+        try:
+            state.backward(
+                req=reqs[:n], out_grad=heads, in_data=inputs[:n], out_data=outputs, in_grad=in_grad, aux=inputs[n:]
+            )
+        except Exception as problem:
+            raise raised(_method(state, "backward", attrs), problem) from problem
 
 
 def _check_parameters(prop: type, op_type: str, given: dict[str, str]) -> None:
