@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._core import core, tape
-from .errors import MXNetError, OpTypeError, OpValueError
+from .errors import MXNetError, OpTypeError, OpValueError, run_users
 from .missing import hooks
 from .opdef import registry
 from .opdef.above import ask
@@ -306,14 +306,26 @@ class Function:
         with pause(train_mode=is_training()):
             found = self.forward(*inputs)
         outputs = list(found) if isinstance(found, (list, tuple)) else [found]
+        self._check("forward returned", outputs)
         outputs = [o.detach() if any(o is i for i in inputs) else o for o in outputs]
         if is_recording():
+            self._check("was called with", inputs)
             tape.record_user(self, list(inputs), outputs)
         return outputs if isinstance(found, (list, tuple)) else outputs[0]
 
     def _backward(self, heads: list) -> list:
-        found = self.backward(*heads)
-        return list(found) if isinstance(found, (list, tuple)) else [found]
+        found = run_users(f"autograd.Function: {type(self).__name__}.backward", self.backward, *heads)
+        grads = list(found) if isinstance(found, (list, tuple)) else [found]
+        self._check("backward returned", [g for g in grads if g is not None])
+        return grads
+
+    def _check(self, what: str, arrays: Sequence[Any]) -> None:
+        """Raise unless all are arrays: the tape looks into them without asking."""
+        for a in arrays:
+            if not isinstance(a, NDArray):
+                raise OpTypeError(
+                    f"autograd.Function: {type(self).__name__} {what} a {type(a).__name__}; expected NDArrays"
+                )
 
     def forward(self, *inputs: Any) -> Any:
         """Compute the outputs."""

@@ -115,6 +115,46 @@ def nearest(name: str, known) -> list[str]:
     return words or difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
 
 
+#: Which of ours is raised in the place of Python's.
+_OURS = {
+    TypeError: OpTypeError, ValueError: OpValueError, IndexError: OpIndexError, AttributeError: OpLookupError,
+    LookupError: OpLookupError,
+}  # fmt: skip
+
+
+def raised(where: str, problem: Exception) -> MXNetError:
+    """Return what to raise, from `problem`, for an exception in code of a user: the MXNetError that is also of its class.
+
+    Examples
+    --------
+    >>> raised("operator Custom: Scale.forward", ZeroDivisionError("division by zero"))
+    MXNetError('operator Custom: Scale.forward raised ZeroDivisionError: division by zero')
+    """
+    text = f"{where} raised {type(problem).__name__}: {problem}"
+    for cls in type(problem).__mro__:
+        if cls.__module__ == __name__:  # it is one of ours
+            return cls(text)
+        if cls in _OURS:
+            return _OURS[cls](text)
+    return MXNetError(text)
+
+
+def run_users(where: str, function, *args, **kwargs):
+    """Call code of a user; what it raises reaches the caller as an MXNetError with the original as its cause.
+
+    ``KeyboardInterrupt``, ``SystemExit`` and the like pass as they are.
+
+    Examples
+    --------
+    >>> run_users("the operator's function", max, 1, 2)
+    2
+    """
+    try:
+        return function(*args, **kwargs)
+    except Exception as problem:
+        raise raised(where, problem) from problem
+
+
 def closest(name: str, known) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name nearest to `name`, or an empty string.
 

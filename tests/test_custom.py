@@ -235,15 +235,16 @@ def test_what_does_not_fit(function, shape, dtype, problem):
         Custom(function, shape, dtype, "pyfunc")(nd.ones(3))
 
 
-def test_exceptions_arrive_whole():
+def test_exceptions_are_the_cause_of_what_arrives():
     def fails(x):
         raise KeyError("mine")
 
     op = Custom(fails, same, same, "pyfunc")
     for call in (lambda: op(nd.ones(3)), lambda: op(mx.sym.Variable("x")).eval(x=nd.ones(3))):
-        with pytest.raises(KeyError, match="mine") as found:
+        with pytest.raises(mx.MXNetError, match="Custom fails: the function raised KeyError: 'mine'") as found:
             call()
-        assert "fails" in [f.name for f in traceback.extract_tb(found.value.__traceback__)]
+        assert type(found.value.__cause__) is KeyError and isinstance(found.value, KeyError)
+        assert [f.name for f in traceback.extract_tb(found.value.__cause__.__traceback__)][-1] == "fails"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import os
 import textwrap
 import threading
-import traceback
 
 import numpy as np
 import pytest
@@ -299,31 +298,6 @@ def test_the_props_own_notes_are_about_the_shapes_of_the_call():
         assert nd.Custom(nd.ones((n,)), op_type="test_noting").asnumpy().tolist() == [n] * n
 
 
-def test_what_a_method_raises_arrives_whole():
-    class Broken(CustomOp):
-        def forward(self, is_train, req, in_data, out_data, aux):
-            self.deeper()
-
-        def deeper(self):
-            raise LookupError("here it went wrong")
-
-        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
-            raise ZeroDivisionError("and here")
-
-    @register("test_broken")
-    class BrokenProp(CustomOpProp):
-        def create_operator(self, ctx, in_shapes, in_dtypes):
-            return Broken()
-
-    with pytest.raises(LookupError, match="here it went wrong") as caught:
-        nd.Custom(nd.ones((2,)), op_type="test_broken")
-    assert [f.name for f in traceback.extract_tb(caught.value.__traceback__)][-2:] == ["forward", "deeper"]
-    executor = sym.Custom(sym.Variable("x"), op_type="test_broken").bind(mx.cpu(), [nd.ones((2,))])
-    with pytest.raises(LookupError, match="here it went wrong"):
-        executor.forward()
-    assert not autograd.is_recording()
-
-
 def test_autograd_inside_forward_leaves_the_outer_recording_alone():
     class Inner(CustomOp):
         def forward(self, is_train, req, in_data, out_data, aux):
@@ -414,44 +388,6 @@ def test_lists_of_operators():
     assert found.names == ["a", "b", "calls", "seen", "scale"] and found.types[-1] == "string, optional, default='2'"
     with pytest.raises(mx.MXNetError, match="no_such"):
         mx.operator.get_operator_arguments("no_such_operator")
-
-
-class Declared(CustomOpProp):
-    """Says something wrong, as its parameters have it."""
-
-    def __init__(self, wrong=""):
-        super().__init__()
-        self.wrong = wrong
-
-    def infer_shape(self, in_shape):
-        return {"shape": 3, "outputs": ([(2,)], [], [])}.get(self.wrong, (in_shape, [in_shape[0]], []))
-
-    def infer_type(self, in_type):
-        return ([], [in_type[0]], []) if self.wrong == "type" else (in_type, [in_type[0]], [])
-
-    def declare_backward_dependency(self, out_grad, in_data, out_data):
-        return [17] if self.wrong == "dependency" else super().declare_backward_dependency(out_grad, in_data, out_data)
-
-    def create_operator(self, ctx, in_shapes, in_dtypes):
-        return None if self.wrong == "operator" else Sigmoid()
-
-
-@pytest.mark.parametrize(
-    "wrong, message",
-    [
-        ("shape", r"Declared.infer_shape returned 3; expected \(inputs, outputs\)"),
-        ("outputs", r"Declared.infer_shape gave 0 outputs; the operator has 1: output"),
-        ("type", r"Declared.infer_type gave 0 inputs; the operator has 1: data"),
-        ("operator", r"Declared.create_operator returned None; expected a CustomOp"),
-        ("dependency", r"Declared.declare_backward_dependency returned \[17\]"),
-    ],
-)
-def test_a_class_that_says_something_wrong(wrong, message):
-    register("test_declared")(Declared)
-    x = nd.ones((2,))
-    x.attach_grad()
-    with pytest.raises(mx.MXNetError, match=message), autograd.record():
-        nd.Custom(x, op_type="test_declared", wrong=wrong).backward()
 
 
 def test_bad_calls():

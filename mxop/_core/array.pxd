@@ -8,6 +8,12 @@ cdef enum:
 cdef class Node
 cdef class Array
 
+# Counts writes to some memory; all arrays over it that descend from one share it.
+cdef class Watch:
+    cdef long long writes           # calls that wrote, and buffers handed out
+    cdef long long exports          # buffers that are out now: who holds one may write unseen
+
+
 # One recorded call, or a variable (a leaf) when `op` is None.
 cdef class Node:
     cdef object op                  # the Operator
@@ -45,6 +51,7 @@ cdef class Array:
     cdef object gpu                 # the CuPy array of a GPU array
     cdef Node node                  # where it came from, while recording
     cdef int output
+    cdef Watch watch                # None unless somebody asks whether the memory is written
     cdef object __weakref__
 
     cdef tuple shape_tuple(self)
@@ -76,6 +83,8 @@ cdef inline char* write_pointer(Array a) except NULL:
     """The one way to an array's memory for writing."""
     if a.readonly_:
         raise_readonly()
+    if a.watch is not None:
+        a.watch.writes += 1
     return a.data
 
 

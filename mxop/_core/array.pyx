@@ -35,6 +35,10 @@ cdef class Node:
         self.freed = False
 
 
+cdef class Watch:
+    """Tells whether memory was written, of arrays that are handed to code of users."""
+
+
 @cython.freelist(64)
 cdef class Array:
     """An array on the CPU (a pooled block and strides) or on a GPU (a CuPy array)."""
@@ -116,6 +120,9 @@ cdef class Array:
             count_host_read()
             if _leaving is not None and not mx_own_read:
                 _leaving(self)
+        if self.watch is not None:
+            self.watch.writes += 1
+            self.watch.exports += 1
         buffer.buf = self.data
         buffer.obj = self
         buffer.itemsize = itemsize_of(self.dtype)
@@ -129,7 +136,8 @@ cdef class Array:
         buffer.internal = NULL
 
     def __releasebuffer__(self, Py_buffer* buffer):
-        pass
+        if self.watch is not None:
+            self.watch.exports -= 1
 
 
 cdef Array new_array():
@@ -217,6 +225,7 @@ cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset):
     a.dtype = base.dtype
     a.device_id = base.device_id
     a.readonly_ = base.readonly_
+    a.watch = base.watch
     if base.gpu is not None:
         from mxop._gpu import device
 
@@ -235,6 +244,7 @@ cdef Array detached(Array base):
     memcpy(a.strides_, base.strides_, base.ndim * sizeof(Py_ssize_t))
     a.size, a.dtype, a.contiguous, a.device_id = base.size, base.dtype, base.contiguous, base.device_id
     a.readonly_ = base.readonly_
+    a.watch = base.watch
     a.gpu = base.gpu
     if base.block != NULL:
         a.block = block_retain(base.block)
@@ -322,6 +332,13 @@ cdef class RawBytes:
             elif owner.shape_[i]:
                 high += (owner.shape_[i] - 1) * owner.strides_[i]
         self.nbytes = high - self.low
+        if owner.watch is not None:
+            owner.watch.writes += 1
+            owner.watch.exports += 1
+
+    def __dealloc__(self):
+        if self.owner is not None and self.owner.watch is not None:
+            self.owner.watch.exports -= 1
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         PyBuffer_FillInfo(buffer, self, self.low, self.nbytes, self.owner.readonly_, flags)

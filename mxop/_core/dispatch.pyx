@@ -13,7 +13,7 @@ from mxop._core.array cimport (
 from mxop._core.elementwise cimport (
     ElementwiseCall, call_for, run_elementwise, run_items, set_value,
 )
-from mxop._core.external cimport deliver_states, execute_external
+from mxop._core.external cimport deliver_states, execute_external, run_users_kernel
 from mxop._core.native cimport NativeOp
 from mxop._core.record cimport is_recording, is_training, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
@@ -151,7 +151,10 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
             else:
                 work.append(target)
         reads = host_reads()
-        op.run_cpu(ready, work, **attrs)
+        if op.clears:
+            run_users_kernel(op, ready, work, dict(attrs))
+        else:
+            op.run_cpu(ready, work, **attrs)
         host_reads(reads)
         if op.aux:
             deliver_states(op, attrs, ready, inputs)

@@ -373,6 +373,7 @@ cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value
         i = operands[call.n_in + k].staged
         req_k = operands[call.n_in + k].req
         fill_operand(&operands[call.n_in + k], target)
+        operands[call.n_in + k].data = write_pointer(target)
         operands[call.n_in + k].staged = i
         operands[call.n_in + k].req = req_k
         if late and late[-1][1] == k:

@@ -1,29 +1,107 @@
-"""Runs an operator from outside: requests, overlap, layout and history are dealt with around it.
+"""Runs code of users: operators from outside, and kernels.  Requests, overlap, layout and history are dealt with around it.
 
-May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`.
+What such code leaves unwritten is zero, never what lay in the memory before; where an output must be written, a
+:class:`Watch` tells whether it was.  May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`.
 """
 from libc.string cimport memset
 
-from mxop._core.array cimport Array, alloc_like, detached, touch, write_pointer
+from mxop._core.array cimport Array, Watch, alloc_like, detached, read_pointer, touch, write_pointer
 from mxop._core.record cimport is_training, set_recording
 from mxop._core.transfer cimport contiguous_copy, copy_into, overlaps
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, itemsize_of
 
+from mxop._core.array import as_numpy
+from mxop.errors import MXNetError, OpTypeError
+
+cdef enum:
+    LONG = 65536                # bytes, from here on other threads may run while they are written
+
+
+# ---- memory -----------------------------------------------------------------------------------------------------------
 
 cdef Array fresh_like(Array a, bint zeros):
     """Return a new array of the same shape, type and device."""
     cdef Array b
     if a.gpu is not None:
         b = contiguous_copy(a)
-        if zeros:
-            b.gpu.fill(0)
-        return b
-    b = alloc_like(a)
-    b.device_id = a.device_id
+    else:
+        b = alloc_like(a)
+        b.device_id = a.device_id
     if zeros:
-        memset(write_pointer(b), 0, b.size * itemsize_of(b.dtype))
+        clear(b)
     return b
 
+
+cdef int clear(Array a) except -1:
+    """Set all elements to zero."""
+    cdef char* data
+    cdef size_t nbytes = a.size * itemsize_of(a.dtype)
+    if a.gpu is not None:
+        a.gpu.fill(0)
+    elif a.contiguous:
+        data = write_pointer(a)
+        if nbytes < LONG:
+            memset(data, 0, nbytes)
+        else:
+            with nogil:
+                memset(data, 0, nbytes)
+    else:
+        as_numpy(a)[...] = 0
+    return 0
+
+
+cdef bint cleared(Array a) except -1:
+    """Tell whether all bytes of an array on the CPU are zero."""
+    cdef Array dense = a if a.contiguous else contiguous_copy(a)
+    cdef const char* data = read_pointer(dense)
+    cdef Py_ssize_t i
+    for i in range(dense.size * itemsize_of(dense.dtype)):
+        if data[i]:
+            return False
+    return True
+
+
+# ---- what was written -------------------------------------------------------------------------------------------------
+
+cdef list watched(list arrays, list watches, list marks):
+    """Return the arrays without history, each with a watch; `marks` gets what :func:`idle` needs to know."""
+    cdef list result = []
+    cdef Watch watch
+    cdef Array a
+    for a, watch in zip(arrays, watches):
+        marks.append(-1 if watch.exports else watch.writes)  # who holds a buffer since an earlier call may write unseen
+        a = detached(a)
+        a.watch = watch
+        result.append(a)
+    return result
+
+
+cdef list idle(list arrays, list watches, list marks):
+    """Return the numbers of the cleared arrays that nobody has written since.
+
+    Nothing that was written is among them: neither what a watch saw, nor what is not zero, nor what cannot be watched.
+    """
+    cdef list result = []
+    cdef Py_ssize_t k
+    cdef Array a
+    for k in range(len(arrays)):
+        a = <Array>arrays[k]
+        if (<Watch>watches[k]).writes == marks[k] and a.gpu is None and a.size and cleared(a):
+            result.append(k)
+    return result
+
+
+cdef list watches_of(object attrs, Py_ssize_t n):
+    """Return the watches of a call's outputs: the same for each run of one call, as a user may keep arrays of the last."""
+    cell = getattr(attrs, "cell", None)
+    if cell is None:
+        return [Watch() for _ in range(n)]
+    if cell.watches is None:
+        cell.watches = [Watch() for _ in range(n)]
+    return cell.watches
+
+
+# ---- operators from outside -------------------------------------------------------------------------------------------
 
 cdef int execute_external(object op, object attrs, list inputs, list outputs, list reqs) except -1:
     """Run an operator's function on arrays.
@@ -31,29 +109,32 @@ cdef int execute_external(object op, object attrs, list inputs, list outputs, li
     It gets arrays without history, so that what it does with autograd is its own affair.  It may write what it was asked
     to add: an output to add to is a new array of zeros, which is added here.
     """
-    cdef list ready = [], work = [], names = [], states
-    cdef Array a, target
+    cdef list ready = [], work, given, names = [], states, watches, marks = [], unwritten = []
+    cdef Array a
     cdef int k, req
-    cdef bint before
+    cdef bint before, clears = op.clears
     for a in inputs:
         ready.append(contiguous_copy(a) if op.contiguous and not a.contiguous else detached(a))
-    for k in range(len(outputs)):
-        target, req = <Array>outputs[k], reqs[k]
-        if req == REQ_ADD:
-            work.append(fresh_like(target, True))
-        elif (op.contiguous and not target.contiguous) or any([overlaps(<Array>a, target) for a in inputs]):
-            work.append(fresh_like(target, False))
-        else:
-            work.append(target)
+    for req in reqs:
         names.append("null" if req == REQ_NULL else "add" if req == REQ_ADD else "write")
+    work = work_for(op, inputs, outputs, reqs)
+    if clears:
+        watches = watches_of(attrs, len(work))
+        given = watched(work, watches, marks)
+    else:
+        given = [detached(<Array>a) for a in work]
     state = op.state_of(attrs, ready)
     before = set_recording(False)
     try:
-        op.run(attrs, state, is_training(), names, ready, [detached(<Array>a) for a in work])
+        op.run(attrs, state, is_training(), names, ready, given)
     finally:
         set_recording(before)
+    if clears:
+        unwritten = idle(work, watches, marks)
+        if unwritten:
+            op.check_written(attrs, [k for k in unwritten if reqs[k] != REQ_NULL])
     for k in range(len(outputs)):
-        if work[k] is not outputs[k]:
+        if work[k] is not outputs[k] and not (reqs[k] == REQ_ADD and k in unwritten):
             copy_into(<Array>work[k], <Array>outputs[k], reqs[k])
     deliver_states(op, attrs, ready, inputs)
     return 0
@@ -70,7 +151,51 @@ cdef int deliver_states(object op, object attrs, list ready, object inputs) exce
     return 0
 
 
+cdef list work_for(object op, list inputs, list outputs, list reqs):
+    """Return the arrays to write: the outputs, or others beside them where an output must keep what it has for now."""
+    cdef list work = []
+    cdef Array a, target
+    cdef int k
+    for k in range(len(outputs)):
+        target = <Array>outputs[k]
+        if reqs[k] == REQ_ADD or reqs[k] == REQ_NULL:
+            work.append(fresh_like(target, True))
+        elif (op.contiguous and not target.contiguous) or any([overlaps(<Array>a, target) for a in inputs]):
+            work.append(fresh_like(target, op.clears))
+        else:
+            if op.clears:
+                clear(target)
+            work.append(target)
+    return work
+
+
 cdef list states_of(object op, object attrs, int n):
     """Return the positions of the inputs that the operator writes."""
     written = op.aux_names(attrs)
     return [k for k, name in enumerate(op.input_names(attrs, n)) if name in written] if written else []
+
+
+# ---- kernels of users -------------------------------------------------------------------------------------------------
+
+cdef int run_users_kernel(object op, list inputs, list work, dict params) except -1:
+    """Run the CPU function of a kernel that a user wrote, which may forget to write."""
+    cdef list given, watches = [Watch() for _ in work], marks = [], unwritten
+    cdef Array a
+    cdef int k
+    for a in work:
+        clear(a)
+    given = watched(work, watches, marks)
+    refuse_result(op, "CPU", op.run_cpu(inputs, given, **params))
+    unwritten = idle(work, watches, marks)
+    if unwritten:
+        k = unwritten[0]
+        raise MXNetError(f"operator {op.name}: its CPU function wrote nothing into output {k}, an array of shape "
+                         f"{(<Array>work[k]).shape_tuple()}; write it with outputs[{k}][:] = value")
+    return 0
+
+
+def refuse_result(op, str device, found):
+    """Raise when a kernel's function returns what it should write."""
+    if found is not None:
+        raise OpTypeError(f"operator {op.name}: its {device} function returned a {type(found).__name__}, which nobody "
+                          "reads; write the outputs, with outputs[0][:] = value, and return nothing")

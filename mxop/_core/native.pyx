@@ -16,7 +16,7 @@ from mxop._core.abi cimport (
     MXOPShape, MXOPTensor,
 )
 from mxop._core.array cimport Array, alloc, read_pointer, write_pointer
-from mxop._core.external cimport fresh_like
+from mxop._core.external cimport clear, fresh_like
 from mxop._core.native_host cimport copy_table, failure, free_memory, seed_of, table_text
 from mxop._core.record cimport any_node, is_recording, is_training, record_general
 from mxop._core.transfer cimport contiguous_copy
@@ -372,7 +372,7 @@ cdef class Bound:
         for a in heads + inputs + outputs:
             if not a.contiguous or a.gpu is not None:
                 return None
-        grads = [fresh_like(<Array>i, False) for i in inputs]
+        grads = [fresh_like(<Array>i, True) for i in inputs]
         self.run_backward(state, is_training(), heads, inputs, outputs, grads)
         return grads
 
@@ -500,6 +500,7 @@ cdef class Bound:
         for i in range(plan.n_outputs):
             result = alloc(<int>form[0], form + 2, <int>form[1])
             result.device_id = first.device_id
+            clear(result)  # machine code may leave it as it is
             frame.fill(k + i, result)
             form += 2 + form[0]
             if results is not None:

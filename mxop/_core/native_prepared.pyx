@@ -1,9 +1,10 @@
 """Calls of a library's operators on fixed arrays, for executors: the C structures are filled once.
 
-May import :mod:`.native`, :mod:`.call`, :mod:`.transfer`.
+May import :mod:`.native`, :mod:`.call`, :mod:`.external`, :mod:`.transfer`.
 """
 from mxop._core.array cimport Array, alloc_like
 from mxop._core.call cimport Call
+from mxop._core.external cimport clear
 from mxop._core.native cimport Bound, Frame
 from mxop._core.record cimport is_training
 from mxop._core.transfer cimport copy_into, overlaps
@@ -28,6 +29,8 @@ cdef class NativeCall(Call):
         if frame is None:  # another thread runs the same executor, or the last run failed
             frame = self.bound.take(self.backward)
             self.bound.begin(frame, self.inputs, self.written)
+        for k in range(len(self.written)):
+            clear(<Array>self.written[k])
         frame.renew()
         self.bound.launch(frame, self.op.state_of(self.attrs, self.arguments), is_training())
         self.frame = frame

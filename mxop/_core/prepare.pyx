@@ -237,7 +237,7 @@ cdef class Schedule:
             found = self.explain(i, problem)
             if found is problem:
                 raise
-            raise found from None
+            raise found from found.__cause__
 
     def __len__(self):
         return len(self.calls)

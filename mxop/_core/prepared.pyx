@@ -4,7 +4,7 @@ May import :mod:`.array`, :mod:`.reductions`, :mod:`.transfer`, :mod:`mxop.opdef
 """
 from mxop._core.array cimport Array, fill_operand, view_of, write_pointer
 from mxop._core.call cimport Call
-from mxop._core.external cimport deliver_states, fresh_like
+from mxop._core.external cimport deliver_states, fresh_like, run_users_kernel
 from mxop._core.record cimport set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.transfer cimport contiguous_copy, copy_into, copy_program, overlaps
@@ -38,7 +38,10 @@ cdef class KernelRun(Call):
         try:
             for k in self.copied:
                 self.ready[k] = contiguous_copy(<Array>self.inputs[k])
-            self.op.run_cpu(self.ready, self.work, **self.params)
+            if self.op.clears:
+                run_users_kernel(self.op, self.ready, self.work, self.params)
+            else:
+                self.op.run_cpu(self.ready, self.work, **self.params)
             if self.op.aux:
                 deliver_states(self.op, self.attrs, self.ready, self.inputs)
             for k in range(len(self.outputs)):

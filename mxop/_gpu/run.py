@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from .._core.external import refuse_result
 from ..errors import DeviceError, MXNetError, OpTypeError, OpValueError
 from ..opdef import Formula, Scalar
 from . import device, launch
@@ -240,7 +241,12 @@ def kernel(op: Any, attrs: Any, inputs: list[Any], targets: list[Any], out_shape
                 or any(device.overlap(a, out.work) for a in ready)
             ):
                 out.beside()
-        op.run_gpu(xp, ready, [out.work for out in outputs], **attrs)
+        if op.clears:
+            for out in outputs:
+                out.work.fill(0)
+        found = op.run_gpu(xp, ready, [out.work for out in outputs], **attrs)
+        if op.clears:
+            refuse_result(op, "GPU", found)
     return [out.finish() for out in outputs]
 
 

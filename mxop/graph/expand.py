@@ -55,7 +55,7 @@ def expand(graph: Graph, everything: bool = True, effects: Effects | None = None
             result = node.op.function(F, *inputs, **node.attrs)
             return entries_of(result, node.n_outputs, f"composite operator {node.op.name}")
         except MXNetError as problem:
-            raise located(problem, node) from None
+            raise located(problem, node) from problem.__cause__
 
     if not any(isinstance(n.op, Composite) or (effects and n.op is not None and n.op.writes) for n in graph.nodes):
         return _with_states(graph, {})

@@ -94,7 +94,7 @@ class Solver:
             try:
                 found = self.rule(node, ins, list(outs))
             except MXNetError as problem:
-                raise located(problem, node, zip(self._argument_names(node), ins)) from None
+                raise located(problem, node, zip(self._argument_names(node), ins)) from problem.__cause__
             self._results[key] = found
         return found
 
@@ -186,7 +186,9 @@ def located(problem: MXNetError, node: Node, inputs: Iterable[tuple[str, Any]] =
     inputs = list(inputs)
     shown = ", ".join(f"{name} {_show(value)}" for name, value in inputs)
     text = f"Error in operator {node.name}: {problem}; in {describe(node)}{f' with inputs {shown}' if shown else ''}"
-    return type(problem)(text)
+    found = type(problem)(text)
+    found.__cause__ = problem.__cause__  # what a user's code raised
+    return found
 
 
 def _show(value: Any) -> str:
@@ -365,7 +367,7 @@ class Known:
             found_shapes = node.op.infer_shape(node.attrs, shapes, outs)[1]
             codes = node.op.infer_type(node.attrs, types, [dtypes.UNKNOWN] * node.n_outputs)[1]
         except MXNetError as problem:
-            raise located(problem, node, zip(node.input_names(), map(self.shape, node.inputs))) from None
+            raise located(problem, node, zip(node.input_names(), map(self.shape, node.inputs))) from problem.__cause__
         self._of[node] = list(found_shapes), list(codes)
 
     def complete(self, graph: Graph) -> None:

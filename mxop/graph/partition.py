@@ -115,7 +115,7 @@ def _groups(backend: Backend, name: str, graph: Graph, known: Known, options: di
         try:
             return (None if node.op is None else backend.select(operand(node), **options)) or None
         except MXNetError as problem:
-            raise located(problem, node) from None
+            raise located(problem, node) from problem.__cause__
 
     chosen = {node: choice(node) for node in graph.nodes}
     neighbours = {node: mark if mark is True else None for node, mark in chosen.items()}

@@ -155,7 +155,7 @@ def prepared(node: Node, inputs: list[Any], outputs: list[Any], reqs: list[int])
             return core.prepare_formula(node.op.roots, inputs, outputs, reqs)
         return core.prepare(node.op, node.attrs, inputs, outputs, reqs)
     except MXNetError as problem:
-        raise located(problem, node) from None
+        raise located(problem, node) from problem.__cause__
 
 
 def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:

@@ -19,11 +19,13 @@ from ..graph.backends import register_backend, unregister_backend
 from ..opdef import registry
 from . import binary
 from .graphs import Pass
+from .include import get_include
 from .operator import LibraryOperator
 from .partition import Partitioner
 from .subgraph import SubgraphOperator
 
 _ENTRY, _MXNET_ENTRY = "mxop_library_v1", "_opRegSize"
+_HOW = f"-I{get_include()} (mxop.get_include()), or by mx.library.build"
 
 
 @dataclass
@@ -138,9 +140,9 @@ def _entry(handle: Any, file: Path) -> int:
         pass
     if hasattr(handle, _MXNET_ENTRY):
         raise MXNetError(f"library {file} was compiled with MXNet's own lib_api.h, whose binary interface is MXNet's; its "
-                         f"source compiles unchanged with -I given mxop.get_include()")  # fmt: skip
+                         f"source compiles unchanged with {_HOW}")  # fmt: skip
     raise MXNetError(f"library {file} is not a library of operators: it exports no {_ENTRY}; does it include "
-                     f'"mxnet/lib_api.h" (or "mxop/lib_api.h")?')  # fmt: skip
+                     f'"mxnet/lib_api.h" (or "mxop/lib_api.h"), and was it compiled with {_HOW}?')  # fmt: skip
 
 
 # ---- the registry -------------------------------------------------------------------------------------------------------

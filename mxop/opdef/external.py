@@ -24,10 +24,11 @@ Reads = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 class Cell:
     """Holds the state of one call, which forward makes and backward finds."""
 
-    __slots__ = ("made", "state")
+    __slots__ = ("made", "state", "watches")
 
     def __init__(self) -> None:
         self.made, self.state = False, None
+        self.watches: list | None = None  # of the outputs, from run to run
 
 
 class CallAttrs(Attrs):
@@ -76,6 +77,9 @@ class External(Operator):
         Whether ``run`` wants inputs and outputs in C order.
     needs_state : bool
         Whether ``make_state`` is called.
+    clears, clears_gradients : bool
+        Whether outputs are zero before ``run`` (gradients before ``run_backward``), as it may leave some unwritten;
+        False where it writes all of them in any case.
     open_inputs : bool
         Whether the names of the inputs follow from the parameters.
     """
@@ -84,6 +88,8 @@ class External(Operator):
     stateful = True  # equal calls are two calls
     contiguous = False
     needs_state = False
+    clears = True
+    clears_gradients = True
 
     def __init__(
         self,
@@ -146,6 +152,9 @@ class External(Operator):
             Auxiliary states are among the inputs.
         """
         raise NotImplementedError
+
+    def check_written(self, attrs: Attrs, unwritten: list[int]) -> None:
+        """Raise when these outputs, which ``run`` left unwritten, must not be zero."""
 
     def has_backward(self, attrs: Attrs) -> bool:
         """Tell whether ``run_backward`` is there."""
@@ -219,7 +228,8 @@ class _Layout:
         self.gradients = [len(heads) + inputs.index(k) for k in attrs.wanted]
         self.names = tuple(self.gather([f"head_{name}" for name in outputs], list(names), list(outputs)))
         self.states = lower.aux_names(attrs.of)
-        self.variable = [name not in self.states for name in self.names]
+        written = [name in self.states for name in names]
+        self.variable = [not w for w in self.gather([False] * len(outputs), written, [False] * len(outputs))]
 
     def gather(self, heads: list, inputs: list, outputs: list) -> list:
         """Return the inputs of the gradient."""
@@ -244,6 +254,7 @@ class ExternalBackward(External):
         super().__init__("_backward_" + lower.name, doc=doc, is_backward=True, module=lower.module)
         self.lower = lower
         self.contiguous = lower.contiguous
+        self.clears, self.clears_gradients = lower.clears_gradients, False
         self._layouts: dict[Attrs, _Layout] = {}
         self._wanted: dict[tuple, tuple[int, ...]] = {}
 

@@ -45,6 +45,8 @@ class Kernel(Operator):
         and offset in elements.
     strided : bool
         Whether the CPU function takes inputs of any strides (others get contiguous copies where needed).
+    clears : bool
+        Whether outputs are zero before the device functions run, and must be written: those of users may forget it.
     """
 
     kind = "kernel"
@@ -52,6 +54,7 @@ class Kernel(Operator):
     def __init__(self, function: Callable, *, strided: bool = False, **options: Any):
         super().__init__(function, **options)
         self.strided = strided
+        self.clears = not self.module.startswith("mxop.")
         self.run_cpu: Callable | None = None
         self.run_gpu: Callable | None = None
         self.make_view: Callable | None = None

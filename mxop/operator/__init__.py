@@ -1,7 +1,8 @@
 """Operators written by users: MXNet's ``CustomOp``, MindSpore's ``Custom``, and what is registered.
 
-``import mxop`` needs :mod:`.custom_op` alone, which registers the operator ``Custom``; the rest is imported when it is first
-used.  May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.ndarray`; :mod:`mxop.symbol` and :mod:`mxop.library` on use.
+``import mxop`` needs :mod:`.custom_op`, which registers the operator ``Custom``, and its :mod:`.answers`; the rest is imported
+when it is first used.  May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.ndarray`; :mod:`mxop.symbol` and
+:mod:`mxop.library` on use.
 """
 
 from importlib import import_module

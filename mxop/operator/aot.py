@@ -43,6 +43,8 @@ class Aot(Body):
         When a source does not compile or a library does not load.
     """
 
+    writes_all = False
+
     def __init__(self, func: str):
         path, function = _split(func)
         self.name = function

@@ -35,6 +35,8 @@ class Body:
         Whether it computes nothing, and the operator gives a zero.
     for_gpu : bool
         Whether an info says that it is for the GPU.
+    writes_all : bool
+        Whether ``run`` writes every element of the outputs, whatever the user's code does.
     """
 
     name = ""
@@ -46,6 +48,7 @@ class Body:
     assigned: tuple[tuple[int, int], ...] = ()
     fake_output = False
     for_gpu = False
+    writes_all = True
 
     def infer_shapes(self, shapes: Sequence[tuple[int, ...]], attributes: dict[str, Any]) -> Any:
         """Return the shapes of the outputs, None when ``out_shape`` must say."""

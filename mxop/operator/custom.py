@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import dtypes
 from .._core import dispatch, tape
-from ..errors import DeviceError, MXNetError, OpTypeError, OpValueError, closest
+from ..errors import DeviceError, MXNetError, OpTypeError, OpValueError, closest, run_users
 from ..ndarray import NDArray
 from ..opdef import Attrs, External, infer, registry
 from .attributes import parameters
@@ -305,6 +305,7 @@ class CustomOperator(External):
     """The entry of the registry for a :class:`Custom` with a number of inputs."""
 
     contiguous = True
+    clears_gradients = False
 
     def __init__(self, owner: Custom, n: int):
         fixed = owner.body.input_names is not None
@@ -313,6 +314,7 @@ class CustomOperator(External):
         doc = owner.body.doc or f"The operator of ``Custom({owner.name}, func_type={owner.func_type!r})``."
         super().__init__(name, doc=doc, arguments=owner.input_names(n), params=owner.params, module=__name__)
         self.owner, self.n = owner, n
+        self.clears = not owner.body.writes_all
 
     # ---- what a call looks like -----------------------------------------------------------------------------------------
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
@@ -366,7 +368,7 @@ class CustomOperator(External):
         multiple = self.owner.outputs.multiple
         out, dout = (tuple(outputs), tuple(heads)) if multiple else (outputs[0], heads[0])
         assert self.owner.bprop is not None
-        found = self.owner.bprop(*inputs, *attrs.values(), out, dout)
+        found = run_users(f"Custom {self.owner.name}: bprop", self.owner.bprop, *inputs, *attrs.values(), out, dout)
         for k, g in enumerate(self._checked(found, inputs, len(attrs))):
             if grads[k] is not None:
                 grads[k][...] = 0 if g is None else g

@@ -1,8 +1,8 @@
 """MXNet's operators written in Python: ``CustomOp``, ``CustomOpProp``, ``register`` and the operator ``Custom``.
 
 A call runs in the thread that makes it: no queue, no worker, so it may call ``asnumpy``, autograd or other operators, works
-after a fork, and what it raises arrives as it is.  A ``backward`` written with operators of ``mx.nd`` can be differentiated
-again.  May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.ndarray`.
+after a fork, and what it raises is the cause of the MXNetError that arrives.  A ``backward`` written with operators of
+``mx.nd`` can be differentiated again.  May import :mod:`.answers`, :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.ndarray`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any
 
 from .. import dtypes
 from ..context import current_context
-from ..errors import OpLookupError, OpTypeError, OpValueError, closest
+from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, raised
 from ..ndarray import NDArray
 from ..opdef import Attrs, External, infer, registry
 from ..opdef.external import Reads
-from ..opdef.params import REQUIRED, Bad, as_shape, param_from
+from ..opdef.params import REQUIRED, param_from
 from ..shape_mode import numpy_shape
+from . import answers
 
 _PROPS: dict[str, type[CustomOpProp]] = {}
 _MANY = 256
@@ -45,7 +46,7 @@ class CustomOp:
     """
 
     def forward(self, is_train: bool, req: list[str], in_data: list, out_data: list, aux: list) -> None:
-        """Compute ``out_data`` from ``in_data``.
+        """Compute ``out_data`` from ``in_data``; an output that stays unwritten is an error.
 
         Parameters
         ----------
@@ -57,6 +58,8 @@ class CustomOp:
 
     def backward(self, req: list[str], out_grad: list, in_data: list, out_data: list, in_grad: list, aux: list) -> None:
         """Compute ``in_grad``, the gradients of the inputs, from ``out_grad``, those of the outputs.
+
+        A gradient that stays unwritten is zero; without a method of its own, a class has zeros for all.
 
         Parameters
         ----------
@@ -147,6 +150,8 @@ def register(reg_name: str) -> Callable[[type], type]:
     def add(prop: type) -> type:
         if not (isinstance(prop, type) and issubclass(prop, CustomOpProp)):
             raise OpTypeError(f"register({reg_name!r}): {prop!r} is no subclass of CustomOpProp")
+        if not isinstance(reg_name, str):
+            raise OpTypeError(f"register({reg_name!r}): expected a name, a string")
         _PROPS[reg_name] = prop
         CUSTOM.forget()
         return prop
@@ -169,9 +174,17 @@ class _About:
 
     def __init__(self, prop: CustomOpProp):
         self.prop = prop
-        self.arguments = tuple(prop.list_arguments())
-        self.states = tuple(prop.list_auxiliary_states())
-        self.outputs = tuple(prop.list_outputs())
+        self.arguments = answers.names(prop, "list_arguments")
+        self.states = answers.names(prop, "list_auxiliary_states")
+        answers.distinct(prop, "list_auxiliary_states", self.states, self.arguments)
+        self.outputs = answers.names(prop, "list_outputs")
+        if not self.outputs:
+            raise OpValueError(f"{answers.said(prop, 'list_outputs')} returned no names; expected at least one")
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """The names of inputs, outputs and states."""
+        return self.arguments, self.outputs, self.states
 
     @cached_property
     def reads(self) -> tuple[tuple[int, ...], ...]:
@@ -179,12 +192,9 @@ class _About:
         n_in, n_out = len(self.arguments), len(self.outputs)
         everything = list(range(n_out + n_in + n_out))
         parts = everything[:n_out], everything[n_out : n_out + n_in], everything[n_out + n_in :]
-        declared = set(self.prop.declare_backward_dependency(*(list(part) for part in parts)))
-        if not declared <= set(everything):
-            raise OpValueError(
-                f"operator Custom: {type(self.prop).__name__}.declare_backward_dependency returned {sorted(declared)}; "
-                f"expected some of {everything}"
-            )
+        method = "declare_backward_dependency"
+        found = answers.answer(self.prop, method, *(list(part) for part in parts))
+        declared = answers.numbers(self.prop, method, found, everything)
         return tuple(tuple(i for i, number in enumerate(part) if number in declared) for part in parts)
 
 
@@ -224,9 +234,10 @@ class Custom(External):
         given = {name: value for name, value in attrs.items() if name != "op_type"}
         try:
             return prop(**given)
-        except TypeError:
-            _check_parameters(prop, attrs.op_type, given)
-            raise
+        except Exception as problem:
+            if isinstance(problem, TypeError):
+                _check_parameters(prop, attrs.op_type, given)
+            raise raised(f"operator Custom: {prop.__name__}.__init__ (op_type={attrs.op_type!r})", problem) from problem
 
     def _about(self, attrs: Attrs) -> _About:
         found = self._props.get(attrs)
@@ -253,43 +264,37 @@ class Custom(External):
     # ---- inference ------------------------------------------------------------------------------------------------------
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         about = self._about(_plain(attrs))
-        given = [list(infer.to_legacy(s, numpy_shape()) or ()) for s in ins[: len(about.arguments)]]
+        given = ins[: len(about.arguments)]
+        whole = all(infer.known(s) for s in given)
         try:
-            found = about.prop.infer_shape(given)
-        except Exception:
-            if all(infer.known(s) for s in ins[: len(about.arguments)]):
+            found = answers.answer(
+                about.prop, "infer_shape", [list(infer.to_legacy(s, numpy_shape()) or ()) for s in given]
+            )
+            parts = answers.three_parts(about.prop, "infer_shape", found, about.names, answers.shape)
+        except MXNetError:
+            if whole:
                 raise
             return ins, outs  # it needs a shape that is not known yet
-        new_ins, new_outs = self._checked(about, "infer_shape", found, _shape)
+        scalars = numpy_shape() or () in given
+        new_ins, new_outs, states = [[_shape(s, whole, scalars) for s in part] for part in parts]
+        new_ins = answers.agreed_shapes(about.prop, about.arguments + about.states, [*new_ins, *states], ins)
         return new_ins, infer.agreed(self.name, about.outputs, new_outs, outs)
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         about = self._about(_plain(attrs))
         n = len(about.arguments)
-        if dtypes.UNKNOWN in ins[:n]:
-            known = [t for t in ins[:n] if t != dtypes.UNKNOWN]
-            if not known:
-                return ins, outs
-            ins = [known[0] if t == dtypes.UNKNOWN else t for t in ins[:n]] + ins[n:]
-        found = about.prop.infer_type([dtypes.numpy_dtype(t).type for t in ins[:n]])
-        return self._checked(about, "infer_type", found, dtypes.code_of)
-
-    def _checked(self, about: _About, method: str, found: Any, convert: Callable) -> tuple[list, list]:
-        """Return what a prop's inference said of inputs (with states) and outputs, after a check of its form."""
-        where = f"operator Custom: {type(about.prop).__name__}.{method}"
-        if not isinstance(found, (list, tuple)) or len(found) not in (2, 3):
-            raise OpTypeError(f"{where} returned {found!r}; expected (inputs, outputs) or (inputs, outputs, states)")
-        wanted = (about.arguments, about.outputs, about.states)
-        parts = [*found, ()][:3]
-        for what, names, values in zip(("inputs", "outputs", "auxiliary states"), wanted, parts, strict=True):
-            if len(found) == 2 and what == "auxiliary states" and not names:
-                continue
-            if len(values) != len(names):
-                raise OpValueError(
-                    f"{where} gave {len(values)} {what}; the operator has {len(names)}: {', '.join(names)}"
-                )
-        new_ins, new_outs, states = [[convert(v) for v in part] for part in parts]
-        return [*new_ins, *states], new_outs
+        known = [t for t in ins[:n] if t != dtypes.UNKNOWN]
+        if n and not known:
+            return ins, outs
+        given = [known[0] if t == dtypes.UNKNOWN else t for t in ins[:n]]
+        found = answers.answer(about.prop, "infer_type", [dtypes.numpy_dtype(t).type for t in given])
+        new_ins, new_outs, states = answers.three_parts(about.prop, "infer_type", found, about.names, answers.type_code)
+        if dtypes.UNKNOWN in new_outs:
+            name = about.outputs[new_outs.index(dtypes.UNKNOWN)]
+            raise OpTypeError(
+                f"{answers.said(about.prop, 'infer_type')} gave None for output {name!r}; expected a type"
+            )
+        return answers.agreed_types(about.prop, about.arguments + about.states, [*new_ins, *states], ins), new_outs
 
     # ---- a call ---------------------------------------------------------------------------------------------------------
     def make_state(self, attrs: Attrs, inputs: list) -> CustomOp:
@@ -297,19 +302,30 @@ class Custom(External):
         n = len(about.arguments)
         shapes = [list(a.shape) for a in inputs[:n]]
         prop = self._make(attrs)  # one of its own, as what it finds out about shapes is about these
-        prop.infer_shape([list(s) for s in shapes])
-        op = prop.create_operator(
-            inputs[0].context if inputs else current_context(), shapes, [a.dtype for a in inputs[:n]]
-        )
+        answers.answer(prop, "infer_shape", [list(s) for s in shapes])
+        ctx, types = inputs[0].context if inputs else current_context(), [a.dtype for a in inputs[:n]]
+        op = answers.answer(prop, "create_operator", ctx, shapes, types)
         if not isinstance(op, CustomOp):
             raise OpTypeError(
-                f"operator Custom: {type(prop).__name__}.create_operator returned {op!r}; expected a CustomOp"
+                f"{answers.said(prop, 'create_operator')} returned {answers.shown(op)}; expected a CustomOp"
             )
         return op
 
     def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:
         n = len(self._about(_plain(attrs)).arguments)
-        state.forward(is_train=is_train, req=reqs, in_data=inputs[:n], out_data=outputs, aux=inputs[n:])
+        try:
+            state.forward(is_train=is_train, req=reqs, in_data=inputs[:n], out_data=outputs, aux=inputs[n:])
+        except Exception as problem:
+            raise raised(_method(state, "forward", attrs), problem) from problem
+
+    def check_written(self, attrs: Attrs, unwritten: list[int]) -> None:
+        if unwritten:
+            k, state = unwritten[0], attrs.cell.state  # type: ignore[attr-defined]
+            name = self._about(_plain(attrs)).outputs[k]
+            raise MXNetError(
+                f"{_method(state, 'forward', attrs)} wrote nothing into output {name!r}; write it with "
+                f"self.assign(out_data[{k}], req[{k}], value), or out_data[{k}][:] = value"
+            )
 
     def has_backward(self, attrs: Attrs) -> bool:
         return True
@@ -325,9 +341,12 @@ class Custom(External):
     ) -> None:  # fmt: skip
         n = len(self._about(_plain(attrs)).arguments)
         in_grad = [inputs[k].zeros_like() if g is None else g for k, g in enumerate(grads[:n])]
-        state.backward(
-            req=reqs[:n], out_grad=heads, in_data=inputs[:n], out_data=outputs, in_grad=in_grad, aux=inputs[n:]
-        )
+        try:
+            state.backward(
+                req=reqs[:n], out_grad=heads, in_data=inputs[:n], out_data=outputs, in_grad=in_grad, aux=inputs[n:]
+            )
+        except Exception as problem:
+            raise raised(_method(state, "backward", attrs), problem) from problem
 
 
 def _check_parameters(prop: type, op_type: str, given: dict[str, str]) -> None:
@@ -345,11 +364,14 @@ def _plain(attrs: Attrs) -> Attrs:
     return getattr(attrs, "plain", attrs)
 
 
-def _shape(value: Any) -> infer.Shape:
-    try:
-        return infer.from_legacy(as_shape(value), numpy_shape())
-    except Bad:
-        raise OpTypeError(f"operator Custom: infer_shape returned {value!r} as a shape; expected integers") from None
+def _method(op: CustomOp, method: str, attrs: Attrs) -> str:
+    """Return how messages call a method of a user's operator."""
+    return f"operator Custom: {type(op).__name__}.{method} (op_type={_plain(attrs).op_type!r})"
+
+
+def _shape(value: tuple[int, ...], whole: bool, scalars: bool) -> infer.Shape:
+    """Return a shape that a prop gave; 0 is a size when all inputs are known, and else what is not known."""
+    return value if whole and (value or scalars) else infer.from_legacy(value, numpy_shape())
 
 
 _DOC = """Run an operator that is written in Python: see :class:`mxop.operator.CustomOp`.
@@ -371,7 +393,8 @@ NDArray or Symbol, or a list of them
 Raises
 ------
 MXNetError
-    When the name is not registered, or what the class says does not fit.  What its methods raise arrives as it is.
+    When the name is not registered, or what the class says or does not fit.  What its methods raise is the error's
+    ``__cause__``.
 
 Examples
 --------

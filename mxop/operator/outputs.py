@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError, OpValueError
+from ..errors import MXNetError, OpTypeError, OpValueError, run_users
 from ..opdef.params import Bad, as_shape
 from .body import Body, Inferred
 from .reg_info import Infos
@@ -192,16 +192,17 @@ def _nested(value: Any) -> bool:
 def _call(function: Callable, values: list, attributes: Any, name: str, what: str) -> Any:
     """Call an inference function with one value for each input, and with the attributes if it takes them."""
     extra = list(attributes.values()) if len(attributes) else []
+    where = f"Custom {name}: {what}"
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return function(*values)
+        return run_users(where, function, *values)
     for given in (values, [*values, *extra]):
         try:
             signature.bind(*given)
         except TypeError:
             continue
-        return function(*given)
+        return run_users(where, function, *given)
     raise OpTypeError(
         f"Custom {name}: {what}{signature} cannot be called with {len(values)} inputs; it takes one argument for each"
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core import core
-from ..errors import DeviceError, OpTypeError, OpValueError
+from ..errors import DeviceError, OpTypeError, OpValueError, run_users
 from .body import Body, on_gpu
 
 _NUMBERS = (int, float, bool, np.generic)
@@ -26,7 +26,7 @@ class PyFunc(Body):
     declared : sequence of str
         Names of the attributes.
 
-    What the function raises arrives as it is.
+    What the function raises is the ``__cause__`` of an MXNetError.
     """
 
     def __init__(self, function: Callable, declared: Sequence[str] = ()):
@@ -57,11 +57,9 @@ class PyFunc(Body):
             view = core.as_numpy(a)
             view.flags.writeable = False
             arrays.append(view)
-        if attributes:
-            arrays += [value for name, value in attributes.items() if name not in self._named]
-            result = self.function(*arrays, **{n: attributes[n] for n in attributes if n in self._named})
-        else:
-            result = self.function(*arrays)
+        arrays += [value for name, value in attributes.items() if name not in self._named]
+        named = {n: attributes[n] for n in attributes if n in self._named}
+        result = run_users(f"Custom {self.name}: the function", self.function, *arrays, **named)
         if self.multiple:
             self._store_several(result, outputs)
         elif self.fake_output and result is None:

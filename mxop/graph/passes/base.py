@@ -110,7 +110,7 @@ class Rewriting(Pass):
             found = self._replacement.get(node)
             return None if found is None else self._adopted(node, found)
         except MXNetError as problem:
-            raise located(problem, node) from None
+            raise located(problem, node) from problem.__cause__
         except Exception as problem:
             text = f"{type(problem).__name__}: {problem}, at {describe(node)}"
             raise MXNetError(text).with_traceback(problem.__traceback__) from problem

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import dtypes
 from ..._core import core
-from ...errors import OpTypeError, OpValueError
+from ...errors import MXNetError, OpTypeError, OpValueError, raised
 from ..body import Body, no_bprop, on_gpu
 from .derive import Underivable, gradient_text
 from .function import Kernel, Program, checked
@@ -78,11 +78,14 @@ class Hybrid(Body):
 
             cuda.run(self.program, [a._gpu for a in inputs], [a._gpu for a in outputs], values)
             return
-        arrays = [core.as_numpy(a) for a in inputs], [core.as_numpy(a) for a in outputs]
-        if self._as_python or os.environ.get("MXOP_HYBRID") == "python":
-            self.program.run_as_python(*arrays, values)
-        else:
-            self.program.run(*arrays, values)
+        as_python = self._as_python or os.environ.get("MXOP_HYBRID") == "python"
+        run = self.program.run_as_python if as_python else self.program.run
+        try:
+            run([core.as_numpy(a) for a in inputs], [core.as_numpy(a) for a in outputs], values)
+        except MXNetError:
+            raise
+        except Exception as problem:
+            raise raised(f"Custom {self.name}: the kernel", problem) from problem
 
     def _agree(self, inputs: Sequence[Any], outputs: Sequence[Any], values: tuple) -> None:
         """Raise unless the outputs are what the kernel makes: out_shape and out_dtype may have said something else."""

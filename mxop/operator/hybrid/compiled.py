@@ -16,7 +16,7 @@ import numpy as np
 
 from ..._kernels import interp
 from ...distribution import install
-from ...errors import DeviceError
+from ...errors import DeviceError, OpIndexError
 from .source import Source
 
 INSTALL = install("hybrid")
@@ -189,7 +189,7 @@ class Compiled:
         else:
             _with_threads(require_numba(self.source.name), threads, function, given)
         if outside[0]:
-            raise IndexError(self.source.message(int(outside[0]), "an index is outside of its tensor"))
+            raise OpIndexError(self.source.message(int(outside[0]), "an index is outside of its tensor"))
 
 
 def _with_threads(numba: Any, threads: int, function: Callable, arguments: tuple) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
-from ...errors import DeviceError
+from ...errors import DeviceError, OpIndexError
 from .bounds import Shapes
 from .flow import Scopes, strip, target_of, variable_of
 from .races import conflict, names_in, unique_text, word_of
@@ -329,7 +329,7 @@ def run(program: Any, inputs: Sequence[Any], outputs: Sequence[Any], attributes:
     found([*arguments[:n], outside, *arguments[n:]])
     line = int(outside[0])
     if line:
-        raise IndexError(source.message(line, "an index is outside of its tensor"))
+        raise OpIndexError(source.message(line, "an index is outside of its tensor"))
 
 
 def _arguments(source: Any, types: Types, shapes: Shapes, inputs: Sequence[Any], outputs: Sequence[Any],
