@@ -2,7 +2,8 @@
 
 The callable behind ``mx.nd.f`` is :class:`OpFunction`.  Elementwise calls with plain arguments take a short way through
 it; everything else goes through :func:`invoke`.
-May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`, :mod:`.elementwise`, :mod:`mxop._kernels`, :mod:`mxop.opdef`.
+May import :mod:`.array`, :mod:`.profile`, :mod:`.record`, :mod:`.transfer`, :mod:`.elementwise`, :mod:`mxop._kernels`,
+:mod:`mxop.opdef`.
 """
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
@@ -15,6 +16,7 @@ from mxop._core.elementwise cimport (
 )
 from mxop._core.external cimport execute_external
 from mxop._core.native cimport NativeOp
+from mxop._core.profile cimport IMPERATIVE, clock, flags, note_call
 from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, overlaps, prepared_output
@@ -248,6 +250,16 @@ cdef object invoke_with(object op, object inputs, object attrs, object out, int 
 
 cdef object invoke_checked(OpFunction f, object inputs, object attrs, object out, int req):
     """Run a call whose number of inputs is right."""
+    cdef long long begun
+    if not flags & IMPERATIVE or f.kind == ELEMENTWISE:  # which says itself how long it took
+        return run_unwatched(f, inputs, attrs, out, req)
+    begun = clock()
+    found = run_unwatched(f, inputs, attrs, out, req)
+    note_call(f.op.name, begun)
+    return found
+
+
+cdef object run_unwatched(OpFunction f, object inputs, object attrs, object out, int req):
     cdef ElementwiseCall call
     cdef Value values[MAX_VALUES]
     if f.kind == ELEMENTWISE:
@@ -342,9 +354,13 @@ cdef class OpFunction:
         cdef int slot, k
         cdef bint plain
         cdef double d
+        cdef long long begun
         if self.native is not None:
+            begun = clock() if flags & IMPERATIVE else 0
             result = self.native.call(args, kwargs)
             if result is not None:
+                if begun:
+                    note_call(self.op.name, begun)
                 return result
         if self.numeric is None:
             self.prepare()

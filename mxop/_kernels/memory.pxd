@@ -8,6 +8,9 @@ cdef struct Block:
     PyObject* owner         # keeps wrapped memory alive
     char* data
 
+ctypedef void (*watch_function)(Py_ssize_t in_use) noexcept
+
+cdef void set_watch(watch_function watch) noexcept
 cdef Block* block_new(Py_ssize_t nbytes) except NULL
 cdef Block* block_wrap(char* data, Py_ssize_t nbytes, object owner) except NULL
 cdef void block_free(Block* block) noexcept

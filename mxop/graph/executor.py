@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from .._core import core, tape
+from .._core import core, profile, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, closest
 from ..opdef import Composite, registry
 from .assignment import settled
@@ -52,6 +52,7 @@ class Executor:
 
     @collected_later()
     def __init__(self, symbol: Any, ctx: Any, args: list, grads: list, reqs: list[str], aux: list, passes: Any = None):
+        begun = profile.now()
         self._symbol, self._ctx = symbol, ctx
         self._graph = rewrite(Graph(symbol._entries), give_state)[0]
         self._arguments, self._states = self._graph.arguments()
@@ -66,6 +67,7 @@ class Executor:
         self._passes = selected(passes)
         self._check_gradients()
         self._prepare()
+        profile.api_event("Executor.bind", begun)
 
     # ---- preparation ------------------------------------------------------------------------------------------------
     def _check_gradients(self) -> None:

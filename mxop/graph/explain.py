@@ -18,7 +18,7 @@ from ..opdef import Kernel
 from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Graph, Node, location
-from .listing import formula_of, value_name
+from .listing import formula_of, members_of, operators_of, value_name
 from .plan import ADD, NULL, Home, Plan, Result, size_of
 from .rows import Buffer, Row, Tenant, Value, bytes_text, time_text
 from .stages import Strip
@@ -91,10 +91,10 @@ class Explanation:
         reqs = [self._plan.homes[e].req for e in outputs]
         read = {self._places.of(e): self._value(e, 1) for e in _read(node)}
         written = [self._value(e, {NULL: 0, ADD: 2}.get(req, 1)) for e, req in zip(outputs, reqs, strict=True)]
-        members = node.op.members if isinstance(node.op, (Fused, Strip)) else (node,)
+        members = members_of(node)
         kind = "fused" if isinstance(node.op, Fused) else "strip" if isinstance(node.op, Strip) else "operator"
         return Row(
-            step, phase, kind, " ".join(m.op.name for m in members),
+            step, phase, kind, operators_of(node),
             [m.name for m in members], formula_of(node), list(read.values()), written, location(members[-1]),
             self.context, node, call, self._known, reqs,
         )  # fmt: skip

@@ -29,6 +29,24 @@ def value_name(entry: Entry) -> str:
     return node.name if node.n_outputs == 1 else f"{node.name}[{k}]"
 
 
+def members_of(node: Node) -> tuple[Node, ...]:
+    """Return the nodes of the user's graph that a node stands for: itself, or those of a fused group or a strip."""
+    return tuple(node.op.members) if isinstance(node.op, (Fused, Strip)) else (node,)
+
+
+def operators_of(node: Node) -> str:
+    """Return the operator that a node computes; of several members all of them, in order."""
+    return node.op.name if members_of(node) == (node,) else " ".join(m.op.name for m in members_of(node))
+
+
+def profiled(nodes: list[Node], n_copies: int) -> list[tuple[str, dict[str, Any] | None]]:
+    """Return what the profiler says of the calls of a schedule: the operator, and the node with its formula."""
+    found: list[tuple[str, dict[str, Any] | None]] = [
+        (operators_of(n), {"node": members_of(n)[-1].name, "formula": "; ".join(formula_of(n))}) for n in nodes
+    ]
+    return found + [("_copy", None)] * n_copies
+
+
 def formula_of(node: Node) -> list[str]:
     """Return what a node computes, as lines ``result = formula``."""
     op, operands = node.op, [value_name(e) for e in node.inputs]
