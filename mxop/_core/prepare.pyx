@@ -279,11 +279,13 @@ cdef class Schedule:
     cdef int run_watched(self, Py_ssize_t* i) except -1:
         """Execute all calls, and tell the profiler."""
         cdef Call call
-        cdef long long begun = clock(), step
-        cdef const void* before = enter_step(NULL)
+        cdef long long begun, step
         cdef list described = self.described
+        cdef const void* before
         if described is None:
             described = self.described = self.descriptions()
+        before = enter_step(NULL)
+        begun = clock()
         try:
             for call in self.calls:
                 i[0] += 1

@@ -18,6 +18,7 @@ from .infer import Known
 from .ir import Entry, Node
 from .stages import Stage, Strip
 
+MANY = 6  # operators of a fused group that its name in a profile lists
 _COMBINED = {"add": "sum", "mul": "product"}
 
 
@@ -42,9 +43,14 @@ def operators_of(node: Node) -> str:
 def profiled(nodes: list[Node], n_copies: int) -> list[tuple[str, dict[str, Any] | None]]:
     """Return what the profiler says of the calls of a schedule: the operator, and the node with its formula."""
     found: list[tuple[str, dict[str, Any] | None]] = [
-        (operators_of(n), {"node": members_of(n)[-1].name, "formula": "; ".join(formula_of(n))}) for n in nodes
+        (_shortened(operators_of(n)), {"node": members_of(n)[-1].name, "formula": "; ".join(formula_of(n))}) for n in nodes
     ]
     return found + [("_copy", None)] * n_copies
+
+
+def _shortened(operators: str) -> str:
+    words = operators.split()
+    return operators if len(words) <= MANY else f"{' '.join(words[:MANY])} and {len(words) - MANY} more"
 
 
 def formula_of(node: Node) -> list[str]:
