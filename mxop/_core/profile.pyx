@@ -45,7 +45,6 @@ cdef extern from *:
 
 cdef enum:
     FIRST_ROOM = 1024
-    MOST_EVENTS = 1048576   # that wait to be written; more are counted and dropped
 
 cdef struct Event:
     PyObject* category      # owned, as the next two
@@ -57,6 +56,7 @@ cdef struct Event:
 
 cdef Event* _events = NULL
 cdef Py_ssize_t _n_events = 0, _room = 0, _dropped = 0
+cdef Py_ssize_t _most = 1 << 20     # events that wait to be written; more are counted and dropped
 cdef int _n_threads = 0
 cdef dict _thread_names = {}    # number -> name
 cdef dict _tables = {}          # category -> {name: Times}
@@ -111,7 +111,7 @@ cdef void append(char phase, str category, str name, object about, long long beg
     cdef Event* larger
     cdef Py_ssize_t wanted
     if _n_events == _room:
-        wanted = min(2 * _room, <Py_ssize_t>MOST_EVENTS) if _room else FIRST_ROOM
+        wanted = min(2 * _room if _room else FIRST_ROOM, _most)
         larger = <Event*>realloc(_events, wanted * sizeof(Event)) if wanted > _room else NULL
         if larger == NULL:
             _dropped += 1
@@ -264,6 +264,14 @@ def take():
             Py_XDECREF(taken[k].about)
         free(taken)
     return found, dropped
+
+
+def most_events(Py_ssize_t n):
+    """Bound the events that wait to be written; return what the bound was."""
+    global _most
+    cdef Py_ssize_t before = _most
+    _most = n
+    return before
 
 
 def thread_names():

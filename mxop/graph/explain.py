@@ -233,7 +233,9 @@ class Explanation:
             return ""
         text = f"Measured: {time_text(self.measured)} (medians of {self.runs} runs); the slowest is step {self.slowest.step}\n"
         if self.lasting:
-            text += f"These ran too, and may have a state of their own that is not put back: {', '.join(self.lasting)}\n"
+            text += (
+                f"These ran too, and may have a state of their own that is not put back: {', '.join(self.lasting)}\n"
+            )
         return text
 
     def _repr_html_(self) -> str:

@@ -43,7 +43,8 @@ def operators_of(node: Node) -> str:
 def profiled(nodes: list[Node], n_copies: int) -> list[tuple[str, dict[str, Any] | None]]:
     """Return what the profiler says of the calls of a schedule: the operator, and the node with its formula."""
     found: list[tuple[str, dict[str, Any] | None]] = [
-        (_shortened(operators_of(n)), {"node": members_of(n)[-1].name, "formula": "; ".join(formula_of(n))}) for n in nodes
+        (_shortened(operators_of(n)), {"node": members_of(n)[-1].name, "formula": "; ".join(formula_of(n))})
+        for n in nodes
     ]
     return found + [("_copy", None)] * n_copies
 
