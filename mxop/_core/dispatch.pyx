@@ -16,7 +16,7 @@ from mxop._core.elementwise cimport (
 )
 from mxop._core.external cimport execute_external
 from mxop._core.native cimport NativeOp
-from mxop._core.profile cimport IMPERATIVE, clock, flags, note_call
+from mxop._core.profile cimport IMPERATIVE, clock, note_call, watched
 from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, overlaps, prepared_output
@@ -251,7 +251,7 @@ cdef object invoke_with(object op, object inputs, object attrs, object out, int 
 cdef object invoke_checked(OpFunction f, object inputs, object attrs, object out, int req):
     """Run a call whose number of inputs is right."""
     cdef long long begun
-    if not flags & IMPERATIVE or f.kind == ELEMENTWISE:  # which says itself how long it took
+    if not watched(IMPERATIVE) or f.kind == ELEMENTWISE:  # which says itself how long it took
         return run_unwatched(f, inputs, attrs, out, req)
     begun = clock()
     found = run_unwatched(f, inputs, attrs, out, req)
@@ -356,7 +356,7 @@ cdef class OpFunction:
         cdef double d
         cdef long long begun
         if self.native is not None:
-            begun = clock() if flags & IMPERATIVE else 0
+            begun = clock() if watched(IMPERATIVE) else 0
             result = self.native.call(args, kwargs)
             if result is not None:
                 if begun:

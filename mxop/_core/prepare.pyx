@@ -12,7 +12,7 @@ from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, whole_scalars
 from mxop._core.external cimport execute_external, fresh_like
 from mxop._core.prepared cimport prepare_operator
-from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, flags, note_api, note_step
+from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, note_api, note_step, watched
 from mxop._core.record cimport set_recording
 from mxop._core.transfer cimport copy_into, overlaps, same_dims
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program
@@ -235,7 +235,7 @@ cdef class Schedule:
         cdef Call call
         cdef Py_ssize_t i = -1
         try:
-            if flags & (SYMBOLIC | API):
+            if watched(SYMBOLIC | API):
                 self.run_watched(&i)
             else:
                 for call in self.calls:
@@ -293,11 +293,11 @@ cdef class Schedule:
                 enter_step(<const void*>operator)
                 step = clock()
                 call.execute()
-                if flags & SYMBOLIC:
+                if watched(SYMBOLIC):
                     note_step(operator, about, step)
         finally:
             enter_step(before)
-        if flags & API:
+        if watched(API):
             note_api(self.name, begun)
         return 0
 

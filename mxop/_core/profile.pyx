@@ -177,6 +177,23 @@ cdef const void* enter_step(const void* name) noexcept:
     return before
 
 
+cdef bint _body_is_next = False
+
+
+cdef void enter_body() noexcept:
+    """Say that the function which is called now is the one that is being timed; nothing may come between."""
+    global _body_is_next
+    _body_is_next = True
+
+
+cdef bint is_body() noexcept:
+    """Tell whether this is the call that :func:`enter_body` spoke of."""
+    global _body_is_next
+    cdef bint found = _body_is_next
+    _body_is_next = False
+    return found
+
+
 cdef void note_memory(Py_ssize_t in_use) noexcept:
     append(c"C", _STORAGE, _CPU, None, mx_clock(), in_use)
     if flags & AGGREGATE:

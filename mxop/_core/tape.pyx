@@ -8,7 +8,7 @@ May import :mod:`.array`, :mod:`.dispatch`, :mod:`.profile`.
 from mxop._core.array cimport Array, Node, alloc_like, detached, host_reads, write_pointer
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
-from mxop._core.profile cimport API, IMPERATIVE, clock, flags, note_api, note_call
+from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
 from mxop._core.transfer cimport copy_into
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
@@ -328,7 +328,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
     cdef Node node, leaf, parent
     cdef list nodes = [], order = [], found = [], leaves = []
     cdef bint was_recording, was_training
-    cdef long long begun = clock() if flags & API else 0
+    cdef long long begun = clock() if watched(API) else 0
     cdef int k = 0
     global _visit
     if head_grads is not None and len(head_grads) != len(heads):
@@ -374,7 +374,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
                     k += 1
             if node.user is None and isinstance(node.call, ElementwiseCall):
                 back_elementwise(node, create_graph)
-            elif flags & IMPERATIVE:
+            elif watched(IMPERATIVE):
                 back_timed(node, create_graph, nodes)
             else:
                 back_general(node, create_graph, nodes)
