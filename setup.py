@@ -37,6 +37,7 @@ MODULES = {
     "mxop._kernels.softmax": "mxop/_kernels/softmax.pyx",
     "mxop._kernels.products": "mxop/_kernels/products.pyx",
     "mxop._core.array": "mxop/_core/array.pyx",
+    "mxop._core.profile": "mxop/_core/profile.pyx",
     "mxop._core.record": "mxop/_core/record.pyx",
     "mxop._core.transfer": "mxop/_core/transfer.pyx",
     "mxop._core.elementwise": "mxop/_core/elementwise.pyx",

@@ -4,6 +4,7 @@ An operator is defined once, as one short Python function; from it follow ``mx.n
 of every order, CPU and GPU kernels, documentation and tests.  ``import mxop as mx``.
 """
 
+import os as _os
 import sys as _sys
 
 from . import _loading, errors, op  # noqa: F401  what is compiled first
@@ -62,7 +63,7 @@ _LATER = {
     "base": "mxop.base", "sym": "mxop.symbol", "symbol": "mxop.symbol", "graph": "mxop.graph", "executor": "mxop.executor",
     "test_utils": "mxop.test_utils", "attribute": "mxop.attribute", "name": "mxop.name", "records": "mxop.records",
     "util": "mxop.util", "library": "mxop.library", "operator": "mxop.operator",
-    "viz": "mxop.visualization", "visualization": "mxop.visualization",
+    "profiler": "mxop.profiler", "viz": "mxop.visualization", "visualization": "mxop.visualization",
     "axes": "mxop.axes",
 }  # fmt: skip
 _NAMES = {"AttrScope": ("mxop.attribute", "AttrScope"), "Symbol": ("mxop.symbol", "Symbol"),
@@ -94,3 +95,8 @@ __all__ = [
 for _space in ("", *(f".{_name}" for _name in ndarray.register.SPACES)):
     _sys.modules.setdefault(f"{__name__}.nd{_space}", _sys.modules[f"{__name__}.ndarray{_space}"])
 _missing.watch_imports()
+
+if _os.environ.get("MXOP_PROFILER_AUTOSTART", "0") not in ("", "0"):
+    from . import profiler as _profiler
+
+    _profiler.set_state("run")

@@ -12,6 +12,7 @@ from . import name as name
 from . import ndarray as ndarray
 from . import op as op
 from . import operator as operator
+from . import profiler as profiler
 from . import records as records
 from . import symbol as symbol
 from . import test_utils as test_utils

@@ -197,7 +197,7 @@ WRONG = [
             None, 3, "shapes", (), ([],), lambda s: (x for x in (s, s, [])), lambda s: (s, s, [], []),
             lambda s: (s, [], []), lambda s: (s, [s[0], s[0]], []), lambda s: ([], s, []), lambda s: (s, s, s),
             lambda s: (None, s, []), lambda s: (s, None, []), lambda s: (s, s, None), lambda s: (s, 3, []),
-            lambda s: (s, iter(s), []), lambda s: (s, "a", []), lambda s: (s, [None], []), lambda s: (s, [3], []),
+            lambda s: (s, iter(s), []), lambda s: (s, "a", []), lambda s: (s, [None], []),
             lambda s: (s, ["23"], []), lambda s: (s, [(2.0, 3)], []), lambda s: (s, [(2, None)], []),
             lambda s: (s, [(-1, 3)], []), lambda s: (s, [(2, -3)], []), lambda s: (s, [(2**70,)], []),
             lambda s: (s, [((2, 3), 3)], []), lambda s: ([(2, 4)], s, []), lambda s: ([(2, 3, 1)], s, []),

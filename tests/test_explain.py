@@ -1,6 +1,7 @@
 """What an executor says of itself, compared with what it is."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -177,8 +178,6 @@ def test_bandwidth_is_measured_once():
 
 def test_predicted_time_is_a_floor():
     """A run takes no less than moving its bytes: allow for the noise of a shared machine."""
-    import time
-
     x = mx.sym.Variable("x")
     executor = mx.sym.exp(x * 2).simple_bind(mx.cpu(), "null", x=(1 << 22,))
     floor = executor.explain().seconds
@@ -188,6 +187,140 @@ def test_predicted_time_is_a_floor():
         executor.forward()
         seconds.append(time.perf_counter() - start)
     assert min(seconds) > 0.2 * floor
+
+
+# ---- measured times ----------------------------------------------------------------------------------------------------
+def filled(executor):
+    for name, value in executor.arg_dict.items():
+        value[:] = np.random.default_rng(len(name)).normal(size=value.shape)
+    return executor
+
+
+def test_every_step_has_a_measured_time(executor):
+    assert all(r.measured is None and r.ratio is None for r in executor.explain())
+    assert executor.explain().measured is executor.explain().slowest is None
+    told = filled(executor).explain(measure=True)
+    assert all(0 <= r.measured < 1 for r in told) and {r.phase for r in told} == {"forward", "backward"}
+    assert told.runs >= 5 and told.lasting == []
+    assert told.measured == pytest.approx(sum(r.measured for r in told)) and told.slowest in told.rows
+    assert all(r.ratio == pytest.approx(r.measured / r.seconds) for r in told)
+    assert {r.phase for r in executor.explain(is_train=False, measure=True)} == {"forward"}
+    data = json.loads(told.to_json())
+    assert data["runs"] == told.runs and [r["measured"] for r in data["schedule"]] == [r.measured for r in told]
+    assert [r["ratio"] for r in data["schedule"]] == [r.ratio for r in told]
+
+
+def test_measured_times_are_shown(executor):
+    told, plain = filled(executor).explain(measure=True), executor.explain()
+    assert f"Measured: {time_text(told.measured)} (medians of {told.runs} runs)" in str(told)
+    assert f"the slowest is step {told.slowest.step}" in str(told) and "Measured" not in str(plain)
+    title = next(line for line in str(told).splitlines() if line.startswith("step"))
+    assert title.split() == ["step", "phase", "kind", "moves", "at", "least", "takes", "times", "share", "what"]
+    row = next(line for line in str(told).splitlines() if "h = dot(x, w)" in line)
+    assert time_text(told[0].measured) in row and f"{told[0].measured / told.measured:.0%}" in row
+    html = told._repr_html_()
+    assert (
+        html.count("<th>") == plain._repr_html_().count("<th>") + 3
+        and f"<td>{time_text(told[0].measured)}</td>" in html
+    )
+
+
+def test_the_slow_step_is_found():
+    """A step that sleeps takes what it sleeps, whatever else the machine does."""
+
+    class Slow(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            time.sleep(0.005)
+            self.assign(out_data[0], req[0], in_data[0] * 2)
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            self.assign(in_grad[0], req[0], out_grad[0] * 2)
+
+    @mx.operator.register("explain_slow")
+    class SlowProp(mx.operator.CustomOpProp):
+        def create_operator(self, ctx, shapes, dtypes):
+            return Slow()
+
+    y = mx.sym.exp(mx.sym.Custom(mx.sym.exp(mx.sym.Variable("x")), op_type="explain_slow", name="slow"))
+    told = y.simple_bind(mx.cpu(), "null", x=(3,)).explain(measure=True)
+    assert told.slowest.members == ["slow"] and told.slowest.measured > 0.004
+    assert told.lasting == ["slow"] and "may have a state of their own that is not put back: slow" in str(told)
+
+
+class Count(mx.operator.CustomOp):
+    """Adds to its state at every forward."""
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        aux[0][:] = aux[0] + 1
+        self.assign(out_data[0], req[0], in_data[0] * aux[0])
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        if in_data[0].shape == (7,):
+            raise ValueError("seven")
+        self.assign(in_grad[0], req[0], out_grad[0] * aux[0])
+
+
+@mx.operator.register("explain_count")
+class CountProp(mx.operator.CustomOpProp):
+    def list_auxiliary_states(self):
+        return ["seen"]
+
+    def infer_shape(self, shapes):
+        return shapes, [shapes[0]], [[1]]
+
+    def create_operator(self, ctx, shapes, dtypes):
+        return Count()
+
+
+def everything(executor):
+    arrays = (*executor.arg_arrays, *executor.grad_arrays, *executor.aux_arrays, *executor.outputs)
+    return [a.asnumpy() for a in arrays if a is not None]
+
+
+@pytest.mark.parametrize("req", ["write", "add"])
+def test_measuring_changes_no_array(req):
+    x = mx.sym.Variable("x")
+    y = mx.sym.Custom(mx.sym.sin(x), mx.sym.Variable("seen"), op_type="explain_count", name="count")
+    y = mx.sym.softmax(mx.sym.broadcast_mul(y, mx.sym.exp(x)))
+    measured, other = (filled(y.simple_bind(mx.cpu(), req, x=(4,))) for _ in range(2))
+    for executor in (measured, other):
+        executor.grad_dict["x"][:] = 3
+        executor.forward(is_train=True)
+        executor.arg_dict["x"][:] = 7  # what backward reads was computed before
+    before = everything(measured)
+    told = measured.explain(measure=True)
+    assert told.runs >= 5 and measured.aux_arrays[0].asscalar() == 1
+    for a, b in zip(before, everything(measured), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for executor in (measured, other):
+        executor.backward(mx.nd.array([1, -2, 3, 0.5]))
+    for a, b in zip(everything(measured), everything(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_failing_step_is_named_and_changes_no_array():
+    y = mx.sym.Custom(mx.sym.Variable("x"), mx.sym.Variable("seen"), op_type="explain_count", name="count")
+    executor = filled(y.simple_bind(mx.cpu(), x=(7,)))
+    executor.forward(is_train=True)
+    before = everything(executor)
+    with pytest.raises(Exception, match="seven") as raised:
+        executor.explain(measure=True)
+    assert "count" in str(raised.value) + "".join(getattr(raised.value, "__notes__", ()))
+    for a, b in zip(before, everything(executor), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert not mx.autograd.is_training() and not mx.autograd.is_recording()
+
+
+def test_measuring_needs_no_forward_before():
+    """Head gradients are not there yet; what memory held may be slow numbers, or none."""
+    x = mx.sym.Variable("x")
+    executor = mx.sym.exp(x).simple_bind(mx.cpu(), x=(100,))
+    executor._heads[0][:] = np.nan
+    assert executor.explain(measure=True).runs and np.isnan(executor._heads[0].asnumpy()).all()
+    executor.backward(mx.nd.ones((100,)))  # runs forward first
+    assert executor.grad_dict["x"].asnumpy().tolist() == [1.0] * 100
+    empty = mx.sym.exp(x).bind(mx.cpu(), [mx.nd.zeros((0,))]).explain(measure=True)
+    assert [r.ratio for r in empty] == [None] * len(empty) and str(empty)
 
 
 def test_operators_from_outside_are_explained():

@@ -472,6 +472,7 @@ def test_executor(gpu):
             executor.arg_dict[name][:] = nd.arange(int(np.prod(shape)), ctx=place).reshape(shape) * scale
         for _ in range(2):
             executor.forward(is_train=True, data=x)
+            assert all(row.measured > 0 for row in executor.explain(measure=True))  # and changes nothing
             executor.backward(out_grads=nd.arange(15, ctx=place).reshape((3, 5)))
         results.append([*executor.outputs, *(executor.grad_dict[n] for n in ("data", "weight", "bias"))])
     for on_cpu, on_gpu in zip(*results, strict=True):

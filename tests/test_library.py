@@ -178,3 +178,18 @@ def test_a_call_of_eight_elements_takes_the_short_way(relu):
     x = np.random.default_rng(0).standard_normal((4, 4)).astype("float32")
     np.testing.assert_array_equal(f(mx.nd.array(x).T).asnumpy(), np.maximum(x.T, 0))
     np.testing.assert_array_equal(f(mx.nd.array(x)[1:3]).asnumpy(), np.maximum(x[1:3], 0))
+
+
+def test_the_profiler_counts_every_call_once(gemm, tmp_path):
+    a, b = map(mx.nd.array, matrices())
+    executor = mx.sym.my_gemm(mx.sym.Variable("a"), mx.sym.Variable("b")).bind(mx.cpu(), {"a": a, "b": b})
+    mx.profiler.set_config(filename=str(tmp_path / "x.json"), aggregate_stats=True)
+    mx.profiler.dumps(reset=True)
+    mx.profiler.set_state("run")
+    mx.nd.my_gemm(a, b)  # the short way
+    mx.nd.my_gemm(a, b.T.copy().T)
+    executor.forward()
+    mx.profiler.dump()
+    table = mx.profiler.dumps(reset=True)
+    assert [line.split()[1] for line in table.splitlines() if line.startswith("my_gemm ")] == ["3"]
+    mx.profiler.set_config()

@@ -2,7 +2,8 @@
 
 The callable behind ``mx.nd.f`` is :class:`OpFunction`.  Elementwise calls with plain arguments take a short way through
 it; everything else goes through :func:`invoke`.
-May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`, :mod:`.elementwise`, :mod:`mxop._kernels`, :mod:`mxop.opdef`.
+May import :mod:`.array`, :mod:`.profile`, :mod:`.record`, :mod:`.transfer`, :mod:`.elementwise`, :mod:`mxop._kernels`,
+:mod:`mxop.opdef`.
 """
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
@@ -15,6 +16,7 @@ from mxop._core.elementwise cimport (
 )
 from mxop._core.external cimport deliver_states, execute_external, run_users_kernel
 from mxop._core.native cimport NativeOp
+from mxop._core.profile cimport IMPERATIVE, clock, note_call, watched
 from mxop._core.record cimport is_recording, is_training, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, overlaps, prepared_output
@@ -267,6 +269,17 @@ cdef object invoke_with(object op, object inputs, object attrs, object out, int 
 
 cdef object invoke_checked(OpFunction f, object inputs, object attrs, object out, int req):
     """Run a call whose number of inputs is right."""
+    cdef long long begun
+    if not watched(IMPERATIVE) or f.kind == ELEMENTWISE:  # which says itself how long it took
+        return run_unwatched(f, inputs, attrs, out, req)
+    begun = clock()
+    found = run_unwatched(f, inputs, attrs, out, req)
+    note_call(f.op.name, begun)
+    return found
+
+
+cdef object run_unwatched(OpFunction f, object inputs, object attrs, object out, int req):
+    """Run a call: in the mode of the thread, and with its states delivered."""
     if f.has_mode < 0:
         f.has_mode = f.op.spec.has_mode
     if f.has_mode and is_training():
@@ -414,9 +427,13 @@ cdef class OpFunction:
         cdef int slot, k
         cdef bint plain
         cdef ShortWay short
+        cdef long long begun
         if self.native is not None:
+            begun = clock() if watched(IMPERATIVE) else 0
             result = self.native.call(args, kwargs)
             if result is not None:
+                if begun:
+                    note_call(self.op.name, begun)
                 return result
         short = self.short_way()
         if short is not None and len(args) == self.n_in:

@@ -1,7 +1,7 @@
 """Calls that are made ready once and run many times: what executors are made of.
 
 Inference, checks and allocation happen when a call is prepared; running it is a program on fixed operands, without Python.
-May import :mod:`.array`, :mod:`.dispatch`.
+May import :mod:`.array`, :mod:`.dispatch`, :mod:`.profile`.
 """
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
@@ -12,6 +12,7 @@ from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, whole_scalars
 from mxop._core.external cimport execute_external, fresh_like
 from mxop._core.prepared cimport prepare_operator
+from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, note_api, note_step, watched
 from mxop._core.record cimport set_recording
 from mxop._core.transfer cimport copy_into, overlaps, same_dims
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program
@@ -214,30 +215,97 @@ cdef class Schedule:
     calls : sequence of Call
     explain : callable, optional
         ``explain(i, problem)`` returns what to raise when call number `i` raises.
+    describe : callable, optional
+        ``describe()`` returns ``(operator, what a viewer shows)`` for each call; asked once, when the profiler runs.
+    name : str
+        What a run is called.
     """
 
     cdef readonly list calls
-    cdef object explain
+    cdef object explain, describe
+    cdef list described
+    cdef str name
 
-    def __init__(self, calls, explain=None):
+    def __init__(self, calls, explain=None, describe=None, str name="Schedule.run"):
         self.calls = [c for c in calls]
-        self.explain = explain
+        self.explain, self.describe, self.name = explain, describe, name
 
     def run(self):
         """Execute all calls."""
         cdef Call call
         cdef Py_ssize_t i = -1
         try:
-            for call in self.calls:
-                i += 1
-                call.execute()
+            if watched(SYMBOLIC | API):
+                self.run_watched(&i)
+            else:
+                for call in self.calls:
+                    i += 1
+                    call.execute()
         except Exception as problem:
-            if self.explain is None:
-                raise
-            found = self.explain(i, problem)
+            found = self.explained(i, problem)
             if found is problem:
                 raise
             raise found from found.__cause__
+
+    def times(self, wait=None):
+        """Execute all calls; return the nanoseconds that each took.
+
+        Parameters
+        ----------
+        wait : callable, optional
+            Called after each, within its time: for a device that computes on its own.
+        """
+        cdef Call call
+        cdef Py_ssize_t i = -1
+        cdef long long begun, ended
+        cdef list found = []
+        try:
+            begun = clock()
+            for call in self.calls:
+                i += 1
+                call.execute()
+                if wait is not None:
+                    wait()
+                ended = clock()
+                found.append(ended - begun)
+                begun = clock()
+        except Exception as problem:
+            found_problem = self.explained(i, problem)
+            if found_problem is problem:
+                raise
+            raise found_problem from None
+        return found
+
+    cdef int run_watched(self, Py_ssize_t* i) except -1:
+        """Execute all calls, and tell the profiler."""
+        cdef Call call
+        cdef long long begun, step
+        cdef list described = self.described
+        cdef const void* before
+        if described is None:
+            described = self.described = self.descriptions()
+        before = enter_step(NULL)
+        begun = clock()
+        try:
+            for call in self.calls:
+                i[0] += 1
+                operator, about = described[i[0]]
+                enter_step(<const void*>operator)
+                step = clock()
+                call.execute()
+                if watched(SYMBOLIC):
+                    note_step(operator, about, step)
+        finally:
+            enter_step(before)
+        if watched(API):
+            note_api(self.name, begun)
+        return 0
+
+    cdef list descriptions(self):
+        return [("call", None) for c in self.calls] if self.describe is None else list(self.describe())
+
+    cdef object explained(self, Py_ssize_t i, object problem):
+        return problem if self.explain is None else self.explain(i, problem)
 
     def __len__(self):
         return len(self.calls)

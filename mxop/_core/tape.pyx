@@ -3,11 +3,12 @@
 Calls are visited from the latest to the earliest (their serial numbers are a topological order), each when all gradients
 of its outputs have been added up.  Elementwise calls run their backward program directly; others ask their operator for
 its rule.  With ``create_graph`` the gradient's own calls are recorded, which gives every higher order.
-May import :mod:`.array`, :mod:`.dispatch`.
+May import :mod:`.array`, :mod:`.dispatch`, :mod:`.profile`.
 """
 from mxop._core.array cimport Array, Node, alloc_like, changed_by, detached, host_reads, touch, write_pointer
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
+from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
 from mxop._core.transfer cimport copy_into
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
@@ -334,6 +335,14 @@ cdef int back_general(Node node, bint create, list heads) except -1:
     return 0
 
 
+cdef int back_timed(Node node, bint create, list heads) except -1:
+    """As :func:`back_general`, for the profiler."""
+    cdef long long begun = clock()
+    back_general(node, create, heads)
+    note_call(f"_backward_{node.op.name if node.op is not None else type(node.user).__name__}", begun)
+    return 0
+
+
 cdef int store(Node leaf, Array g) except -1:
     """Store a gradient (None for zero) in a variable, as its request says."""
     if leaf.grad is None or leaf.grad_req == REQ_NULL:
@@ -363,6 +372,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
     cdef Node node, leaf, parent
     cdef list nodes = [], order = [], found = [], leaves = []
     cdef bint was_recording, was_training
+    cdef long long begun = clock() if watched(API) else 0
     cdef int k = 0
     global _visit
     if head_grads is not None and len(head_grads) != len(heads):
@@ -408,6 +418,8 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
                     k += 1
             if node.user is None and isinstance(node.call, ElementwiseCall):
                 back_elementwise(node, create_graph)
+            elif watched(IMPERATIVE):
+                back_timed(node, create_graph, nodes)
             else:
                 back_general(node, create_graph, nodes)
             node.pending = None
@@ -434,6 +446,8 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
     if not retain_graph and not create_graph:
         for node in order:
             release(node)
+    if begun:
+        note_api("autograd.backward", begun)
     if variables is None:
         return None
     return [f if f is not None else call_one(_zeros_like, <Array>x) for f, x in zip(found, variables)]

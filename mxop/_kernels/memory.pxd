@@ -10,6 +10,9 @@ cdef struct Block:
     unsigned long long stamp    # when an array over it was last written again: see mxop/_core/array.pyx
     int writer                  # by which call
 
+ctypedef void (*watch_function)(Py_ssize_t in_use) noexcept
+
+cdef void set_watch(watch_function watch) noexcept
 cdef Block* block_new(Py_ssize_t nbytes) except NULL
 cdef Block* block_wrap(char* data, Py_ssize_t nbytes, object owner) except NULL
 cdef void block_free(Block* block) noexcept

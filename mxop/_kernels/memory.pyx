@@ -56,6 +56,7 @@ cdef enum:
 
 cdef Block* _free_lists[N_CLASSES]
 cdef Py_ssize_t _in_use = 0, _cached = 0, _peak = 0, _limit = 0, _hits = 0, _misses = 0
+cdef watch_function _watch = NULL
 memset(_free_lists, 0, sizeof(_free_lists))
 
 
@@ -110,6 +111,8 @@ cdef Block* block_new(Py_ssize_t nbytes) except NULL:
     _in_use += rounded
     if _in_use > _peak:
         _peak = _in_use
+    if _watch != NULL:
+        _watch(_in_use)
     return block
 
 
@@ -162,6 +165,8 @@ cdef void block_free(Block* block) noexcept:
         free(block)
         return
     _in_use -= block.nbytes
+    if _watch != NULL:
+        _watch(_in_use)
     if _cached + block.nbytes > _limit:
         _to_system(block)
         return
@@ -169,6 +174,12 @@ cdef void block_free(Block* block) noexcept:
     mx_poison(block.data, block.nbytes)
     block.next = _free_lists[block.size_class]
     _free_lists[block.size_class] = block
+
+
+cdef void set_watch(watch_function watch) noexcept:
+    """Call a function whenever the bytes in use change; NULL for none.  Objects may be going away: it makes none."""
+    global _watch
+    _watch = watch
 
 
 cdef void _to_system(Block* block) noexcept:

@@ -9,13 +9,13 @@ from typing import Any
 from .. import dtypes
 from ..context import Context
 
-#: What a copy of this many bytes moves stays in a cache; the two sizes that are measured.
-IN_CACHE = 1 << 20
-_SMALL, _LARGE = 1 << 18, 1 << 25
+#: Bytes of the array that is copied, by how much a call moves: caches are faster than memory.
+SIZES = (1 << 18, 1 << 21, 1 << 25)
+SECONDS = 0.03  # for each of them; the fastest copy counts, because others share the machine
 
 
 def copy_bandwidth(context: Context, nbytes: int) -> float:
-    """Return how many bytes per second a copy that moves `nbytes` reads and writes on a device.
+    """Return how many bytes per second a copy that moves no more than `nbytes` reads and writes on a device.
 
     Examples
     --------
@@ -23,27 +23,28 @@ def copy_bandwidth(context: Context, nbytes: int) -> float:
     >>> copy_bandwidth(mx.cpu(), 1 << 30) > 1e8
     True
     """
-    return _measured(context.device_type, context.device_id, nbytes <= IN_CACHE)
+    own = max((size for size in SIZES if 2 * size <= nbytes), default=SIZES[0])
+    return max(_measured(context.device_type, context.device_id, size) for size in SIZES if size >= own)
 
 
 @lru_cache(64)
-def _measured(device_type: str, device_id: int, cached: bool) -> float:
+def _measured(device_type: str, device_id: int, size: int) -> float:
     from ..ndarray import full, waitall
     from .schedule import copy_call
 
     context = Context(device_type, device_id)
-    n = (_SMALL if cached else _LARGE) // dtypes.SIZES[dtypes.FLOAT32]
-    source, target = (full((n,), value, ctx=context) for value in (1, 2))
+    source, target = (full((size // dtypes.SIZES[dtypes.FLOAT32],), value, ctx=context) for value in (1, 2))
     call = copy_call(source, target)
-    # the fastest of many short runs: others share the machine
-    best = min(_seconds(call, 5 if cached else 1, waitall) for _ in range(100 if cached else 6))
-    return 2 * n * dtypes.SIZES[dtypes.FLOAT32] / best
+    end = time.perf_counter() + SECONDS
+    best = min(_seconds(call, waitall) for _ in range(5))
+    while time.perf_counter() < end:
+        best = min(best, _seconds(call, waitall))
+    return 2 * size / best
 
 
-def _seconds(call: Any, times: int, wait: Any) -> float:
+def _seconds(call: Any, wait: Any) -> float:
     wait()
     start = time.perf_counter()
-    for _ in range(times):
-        call.run()
+    call.run()
     wait()
-    return (time.perf_counter() - start) / times
+    return time.perf_counter() - start

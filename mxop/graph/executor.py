@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from .._core import core, tape
+from .._core import core, profile, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, closest
 from ..opdef import Composite, registry
 from .assignment import settled
@@ -55,6 +55,7 @@ class Executor:
     def __init__(self, symbol: Any, ctx: Any, args: list[core.NDArray], grads: list[core.NDArray | None],
                  reqs: list[str], aux: list[core.NDArray], passes: Any = None,
                  outputs: Sequence[core.NDArray] = ()):  # fmt: skip
+        begun = profile.now()
         self._symbol, self._ctx = symbol, ctx
         self._old_outputs = outputs  # of the executor that this one was reshaped from: their memory serves again
         self._graph = rewrite(Graph(symbol._entries), give_state)[0]
@@ -70,6 +71,7 @@ class Executor:
         self._passes = selected(passes)
         self._check_gradients()
         self._prepare()
+        profile.api_event("Executor.bind", begun)
 
     # ---- preparation ------------------------------------------------------------------------------------------------
     def _check_gradients(self) -> None:
@@ -366,13 +368,16 @@ class Executor:
     def _memory(self) -> int:
         return self._arena.nbytes + sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._outputs)
 
-    def explain(self, is_train: bool | None = None) -> Any:
+    def explain(self, is_train: bool | None = None, measure: bool = False) -> Any:
         """Return what a run does: schedule, fused groups, buffers, bytes moved, and the time that takes at least.
 
         Parameters
         ----------
         is_train : bool, optional
             Explain training (forward and backward) or inference; by default training, where gradients are wanted.
+        measure : bool
+            Run it some times (about half a second), and say how long each step takes beside that floor. The arrays hold
+            afterwards what they held before; a state that a function from outside keeps elsewhere is not put back.
 
         Returns
         -------
@@ -381,7 +386,7 @@ class Executor:
         """
         from .explain import Explanation
 
-        return Explanation(self, is_train)
+        return Explanation(self, is_train, measure)
 
     def debug_str(self) -> str:
         """Return the graph (with its gradient, when it is wanted) and what it takes, as text."""

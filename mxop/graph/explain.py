@@ -1,7 +1,7 @@
 """What an executor will do: its schedule, fused groups, buffers, the bytes that it moves, and the time that takes at least.
 
 Everything is read from the plan behind the prepared calls, so it is what runs.  Imports :mod:`.plan`, :mod:`.listing`,
-:mod:`.rows`.
+:mod:`.rows`; :mod:`.measure` when times are asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..opdef import Kernel
 from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Graph, Node, location
-from .listing import formula_of, value_name
+from .listing import formula_of, members_of, operators_of, value_name
 from .plan import ADD, NULL, Home, Plan, Result, size_of
 from .rows import Buffer, Row, Tenant, Value, bytes_text, time_text
 from .stages import Strip
@@ -37,6 +37,10 @@ class Explanation:
     memory : dict of str to int
         Bytes: ``planned`` for buffers, ``unshared`` what they would be if no two values shared one, ``arguments``,
         ``gradients``, ``auxiliary``, ``outputs`` of the arrays that are given.
+    runs : int
+        How many runs the measured times are the medians of; 0 when nothing was measured.
+    lasting : list of str
+        Nodes whose measured runs may have changed what no array holds: functions from outside, which may have a state.
 
     Examples
     --------
@@ -53,7 +57,7 @@ class Explanation:
      out0 = mul(x0,x1)                       r1, in0
     """
 
-    def __init__(self, executor: Any, is_train: bool | None = None):
+    def __init__(self, executor: Any, is_train: bool | None = None, measure: bool = False):
         train = executor._train is not None if is_train is None else is_train and executor._train is not None
         if not train and executor._infer is None:
             executor._prepare_inference()
@@ -70,6 +74,9 @@ class Explanation:
             for name, arrays in (("arguments", executor.arg_arrays), ("gradients", executor.grad_arrays),
                                  ("auxiliary", executor.aux_arrays), ("outputs", executor.outputs))
         }  # fmt: skip
+        self.runs, self.lasting = 0, []
+        if measure:
+            self._measure(executor, train)
 
     # ---- from the plan ----------------------------------------------------------------------------------------------
     def _make_rows(self) -> Iterator[Row]:
@@ -91,12 +98,12 @@ class Explanation:
         reqs = [self._plan.homes[e].req for e in outputs]
         read = {self._places.of(e): self._value(e, 1) for e in _read(node)}
         written = [self._value(e, {NULL: 0, ADD: 2}.get(req, 1)) for e, req in zip(outputs, reqs, strict=True)]
-        members = node.op.members if isinstance(node.op, (Fused, Strip)) else (node,)
+        members = members_of(node)
         kind = "fused" if isinstance(node.op, Fused) else "strip" if isinstance(node.op, Strip) else "operator"
         return Row(
-            step, phase, kind, " ".join(m.op.name for m in members),
+            step, phase, kind, operators_of(node),
             [m.name for m in members], formula_of(node), list(read.values()), written, location(members[-1]),
-            self.context, node, call, self._known, reqs,
+            self.context, None, node, call, self._known, reqs,
         )  # fmt: skip
 
     def _copy_row(self, step: int, phase: str, result: Result, call: Any) -> Row:
@@ -106,6 +113,14 @@ class Explanation:
         text = [f"{place} {'+=' if added else '='} {source.name}"]
         return Row(step, phase, "copy", "_copy", [], text, [source], [target],
                    None, self.context, _call=call)  # fmt: skip
+
+    def _measure(self, executor: Any, train: bool) -> None:
+        from .measure import lasting, measured
+
+        self.lasting = lasting(self._plan)
+        seconds, self.runs = measured(executor, self._plan, self._schedules, train)
+        for row, taken in zip(self.rows, seconds, strict=True):
+            row.measured = taken
 
     def _value(self, entry: Entry, times: int) -> Value:
         shape, code = self._known.shape(entry), self._known.dtype(entry)
@@ -142,6 +157,16 @@ class Explanation:
         """The time that moving these bytes takes at least, at the speed of a copy that was measured here."""
         return sum(row.seconds for row in self.rows)
 
+    @property
+    def measured(self) -> float | None:
+        """The seconds that all steps took, each its median; None when nothing was measured."""
+        return sum(row.measured or 0.0 for row in self.rows) if self.runs else None
+
+    @property
+    def slowest(self) -> Row | None:
+        """The step that took longest; None when nothing was measured."""
+        return max(self.rows, key=lambda row: row.measured or 0.0) if self.runs and self.rows else None
+
     @cached_property
     def live_bytes(self) -> list[int]:
         """For each step, the bytes of the buffers' values that are alive."""
@@ -158,6 +183,7 @@ class Explanation:
         """Return everything as plain data."""
         return {
             "device": str(self.context), "nbytes": self.nbytes, "seconds": self.seconds, "memory": self.memory,
+            "measured": self.measured, "runs": self.runs, "lasting": self.lasting,
             "schedule": [row.as_dict() for row in self.rows], "views": [list(v) for v in self.views],
             "buffers": [vars(b) | {"tenants": [vars(t) for t in b.tenants]} for b in self.buffers],
         }  # fmt: skip
@@ -167,56 +193,70 @@ class Explanation:
         return json.dumps(self.as_dict(), indent=indent)
 
     def __str__(self) -> str:
-        lines = [self._summary(), "", f"{'step':>4}  {'phase':<8}  {'kind':<8}  {'moves':>9}  {'at least':>9}  what"]
+        head = "".join(f"{name:{width}}  " for name, width in self._columns())
+        lines = [self._summary(), "", f"{head}what"]
         for row in self.rows:
-            head = f"{row.step:>4}  {row.phase:<8}  {row.kind:<8}  {bytes_text(row.nbytes):>9}  {time_text(row.seconds):>9}  "
+            cells = zip(self._cells(row), self._columns(), strict=True)
+            head = "".join(f"{cell:{width}}  " for cell, (_, width) in cells)
             lines += [(head if k == 0 else " " * len(head)) + line for k, line in enumerate(row.formula)]
         lines += ["", f"{'buffer':>6}  {'size':>9}  values (from step - to step)"]
         for b in self.buffers:
-            lived = ", ".join(f"{t.name} ({t.first}-{t.last})" for t in b.tenants)
-            lines.append(f"{b.number:>6}  {bytes_text(b.nbytes):>9}  {lived}")
+            lines.append(f"{b.number:>6}  {bytes_text(b.nbytes):>9}  {_lived(b)}")
         lines += [f"{name} is a view of {of}" for name, of in self.views]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _columns(self) -> list[tuple[str, str]]:
+        """Return titles and widths of what is said of a step before its formula."""
+        found = [("step", ">4"), ("phase", "<8"), ("kind", "<8"), ("moves", ">9"), ("at least", ">9")]
+        return found + ([("takes", ">9"), ("times", ">7"), ("share", ">5")] if self.runs else [])
+
+    def _cells(self, row: Row) -> list[str]:
+        found = [str(row.step), row.phase, row.kind, bytes_text(row.nbytes), time_text(row.seconds)]
+        if row.measured is None:
+            return found
+        ratio = "" if row.ratio is None else f"{row.ratio:.3g}" if row.ratio < 1000 else f"{row.ratio:.0f}"
+        return [*found, time_text(row.measured), ratio, f"{row.measured / (self.measured or 1):.0%}"]
 
     def _summary(self) -> str:
         unshared, planned = self.memory["unshared"], self.memory["planned"]
         return (
             f"{len(self.rows)} calls on {self.context}, {len(self.groups)} of them fused groups; they move "
             f"{bytes_text(self.nbytes)}, which takes at least {time_text(self.seconds)}\n"
+            f"{self._summary_of_times()}"
             f"Buffers: {bytes_text(planned)} ({bytes_text(unshared)} unshared)"
         )
 
-    def _repr_html_(self) -> str:
-        def table(head: list[str], rows: list[list[str]]) -> str:
-            cells = "".join(f"<tr>{''.join(f'<td>{c}</td>' for c in row)}</tr>" for row in rows)
-            return f"<table><tr>{''.join(f'<th>{h}</th>' for h in head)}</tr>{cells}</table>"
+    def _summary_of_times(self) -> str:
+        if self.slowest is None or self.measured is None:
+            return ""
+        text = f"Measured: {time_text(self.measured)} (medians of {self.runs} runs); the slowest is step {self.slowest.step}\n"
+        if self.lasting:
+            text += (
+                f"These ran too, and may have a state of their own that is not put back: {', '.join(self.lasting)}\n"
+            )
+        return text
 
-        calls = [
-            [
-                str(r.step),
-                r.phase,
-                r.kind,
-                bytes_text(r.nbytes),
-                time_text(r.seconds),
-                f"<pre>{escape(chr(10).join(r.formula))}</pre>",
-            ]
-            for r in self.rows
-        ]
-        buffers = [
-            [
-                str(b.number),
-                bytes_text(b.nbytes),
-                escape(", ".join(f"{t.name} ({t.first}-{t.last})" for t in b.tenants)),
-            ]
-            for b in self.buffers
-        ]
+    def _repr_html_(self) -> str:
+        titles = [name for name, _ in self._columns()]
+        calls = [[*map(escape, self._cells(r)), f"<pre>{escape(chr(10).join(r.formula))}</pre>"] for r in self.rows]
+        buffers = [[str(b.number), bytes_text(b.nbytes), escape(_lived(b))] for b in self.buffers]
         return (
             f"<p>{escape(self._summary())}</p>"
-            + table(["step", "phase", "kind", "moves", "at least", "what"], calls)
-            + table(["buffer", "size", "values (from step - to step)"], buffers)
+            + _html_table([*titles, "what"], calls)
+            + _html_table(["buffer", "size", "values (from step - to step)"], buffers)
         )
+
+
+def _html_table(head: list[str], rows: list[list[str]]) -> str:
+    cells = "".join(f"<tr>{''.join(f'<td>{c}</td>' for c in row)}</tr>" for row in rows)
+    return f"<table><tr>{''.join(f'<th>{h}</th>' for h in head)}</tr>{cells}</table>"
+
+
+def _lived(buffer: Buffer) -> str:
+    """Return the values of a buffer, with the steps that they live through."""
+    return ", ".join(f"{t.name} ({t.first}-{t.last})" for t in buffer.tenants)
 
 
 def _read(node: Node) -> list[Entry]:

@@ -18,6 +18,7 @@ from .infer import Known
 from .ir import Entry, Node
 from .stages import Stage, Strip
 
+MANY = 6  # operators of a fused group that its name in a profile lists
 _COMBINED = {"add": "sum", "mul": "product"}
 
 
@@ -27,6 +28,30 @@ def value_name(entry: Entry) -> str:
     if isinstance(node.op, (Fused, Strip)):
         return value_name(node.op.entries[k])
     return node.name if node.n_outputs == 1 else f"{node.name}[{k}]"
+
+
+def members_of(node: Node) -> tuple[Node, ...]:
+    """Return the nodes of the user's graph that a node stands for: itself, or those of a fused group or a strip."""
+    return tuple(node.op.members) if isinstance(node.op, (Fused, Strip)) else (node,)
+
+
+def operators_of(node: Node) -> str:
+    """Return the operator that a node computes; of several members all of them, in order."""
+    return node.op.name if members_of(node) == (node,) else " ".join(m.op.name for m in members_of(node))
+
+
+def profiled(nodes: list[Node], n_copies: int) -> list[tuple[str, dict[str, Any] | None]]:
+    """Return what the profiler says of the calls of a schedule: the operator, and the node with its formula."""
+    found: list[tuple[str, dict[str, Any] | None]] = [
+        (_shortened(operators_of(n)), {"node": members_of(n)[-1].name, "formula": "; ".join(formula_of(n))})
+        for n in nodes
+    ]
+    return found + [("_copy", None)] * n_copies
+
+
+def _shortened(operators: str) -> str:
+    words = operators.split()
+    return operators if len(words) <= MANY else f"{' '.join(words[:MANY])} and {len(words) - MANY} more"
 
 
 def formula_of(node: Node) -> list[str]:

@@ -57,6 +57,8 @@ class Row:
     inputs, outputs : list of Value
     made_at : str or None
         File and line of the user's code.
+    measured : float or None
+        The median of the seconds that it took here; None unless ``explain(measure=True)``.
     """
 
     step: int
@@ -69,6 +71,7 @@ class Row:
     outputs: list[Value]
     made_at: str | None
     context: Context = field(repr=False)
+    measured: float | None = None
     _node: Node | None = field(default=None, repr=False)
     _call: Any = field(default=None, repr=False)
     _known: Known | None = field(default=None, repr=False)
@@ -85,6 +88,11 @@ class Row:
         return self.nbytes / copy_bandwidth(self.context, self.nbytes)
 
     @property
+    def ratio(self) -> float | None:
+        """How many times that floor it took; None for what was not measured, or moves nothing."""
+        return self.measured / self.seconds if self.measured is not None and self.nbytes else None
+
+    @property
     def source(self) -> str | None:
         """The program that computes the call on the CPU; None for an operator with a function of its own."""
         if self._node is None:
@@ -98,7 +106,10 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row as plain data."""
-        names = ("step", "phase", "kind", "operator", "members", "formula", "nbytes", "seconds", "made_at", "source")
+        names = (
+            "step", "phase", "kind", "operator", "members", "formula", "nbytes", "seconds", "measured", "ratio", "made_at",
+            "source",
+        )  # fmt: skip
         values = {
             side: [vars(v) | {"shape": list(v.shape)} for v in getattr(self, side)] for side in ("inputs", "outputs")
         }

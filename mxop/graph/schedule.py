@@ -1,6 +1,6 @@
 """From a plan to prepared calls: the only place that allocates what an executor computes with.
 
-Imports :mod:`.plan`, :mod:`.fuse` and :mod:`mxop._core`.
+Imports :mod:`.plan`, :mod:`.fuse` and :mod:`mxop._core`; :mod:`.listing` when the profiler asks.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from .infer import Known, located
 from .ir import Entry, Node, describe
 from .plan import WRITE, Phase, Plan, make_plan
 from .stages import Strip
+
+_NAMES = ("Executor.forward", "Executor.backward")  # of the schedules, for the profiler
 
 
 class Arena:
@@ -74,7 +76,7 @@ def build(
     plan = make_plan(phases, known, {n for n, a in bound.items() if a._contiguous and n not in written}, share)
     arrays = _Arrays(plan, known, bound, arena.take(plan.buffers))
     schedules = []
-    for phase, copies in zip(plan.phases, plan.copies, strict=True):
+    for k, (phase, copies) in enumerate(zip(plan.phases, plan.copies, strict=True)):
         calls, made_for = [], []
         for node in phase.nodes:
             if node.op is None or (node, 0) in plan.alias:
@@ -84,7 +86,8 @@ def build(
             calls.append(prepared(node, [arrays.of(e) for e in node.inputs], [arrays.of(e) for e in outputs], reqs))
             made_for.append(node)
         calls += [copy_call(arrays.of(r.entry), r.array, r.req) for r in copies]
-        schedules.append(core.Schedule(calls, partial(_explained, made_for)))
+        described = partial(_described, made_for, len(copies))
+        schedules.append(core.Schedule(calls, partial(_explained, made_for), described, _NAMES[k]))
     return schedules, plan
 
 
@@ -115,6 +118,12 @@ class _Arrays:
 
 def _explained(nodes: list[Node], i: int, problem: Exception) -> Exception:
     return explained(nodes[i] if i < len(nodes) else None, problem)  # None: a copy
+
+
+def _described(nodes: list[Node], n_copies: int) -> list[tuple[str, dict[str, Any] | None]]:
+    from .listing import profiled
+
+    return profiled(nodes, n_copies)
 
 
 def explained(node: Node | None, problem: Exception) -> Exception:

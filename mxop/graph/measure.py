@@ -1,0 +1,91 @@
+"""How long each step of an executor takes here, measured.  Imports :mod:`mxop._core`.
+
+The schedules run as they do for users, so every step finds its operands where a run leaves them, in a cache or in memory.
+Whatever they write is put back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import Any
+
+from .._core import core, profile, tape
+from ..opdef import External
+from .plan import Plan
+
+FEWEST, MOST = 5, 500  # runs
+ENOUGH_SECONDS = 0.5
+
+
+def measured(executor: Any, plan: Plan, schedules: list[Any], train: bool) -> tuple[list[float], int]:
+    """Return the median of the seconds that each step takes, and how many runs that is of.
+
+    Parameters
+    ----------
+    schedules : list of Schedule
+        Forward, and backward in training.
+    train : bool
+        Whether operators behave as in training.
+    """
+    wait = _wait if executor._device is not None else None
+    cost = profile.clock_cost()
+    with _unchanged(_written(executor, plan)), _mode(train):
+        for head in executor._heads:
+            if head is not None:  # what is there may be what memory held before, and some numbers are slow
+                head[:] = 1
+        runs: list[list[int]] = []
+        _run(schedules, wait)  # not counted: it may find cold caches
+        end = time.perf_counter() + ENOUGH_SECONDS
+        while len(runs) < FEWEST or (len(runs) < MOST and time.perf_counter() < end):
+            runs.append(_run(schedules, wait))
+    return [max(median(times) - cost, 0) * 1e-9 for times in zip(*runs, strict=True)], len(runs)
+
+
+def lasting(plan: Plan) -> list[str]:
+    """Return the nodes whose calls may change what no array holds: functions from outside, and what draws or counts."""
+    nodes = [node for phase in plan.phases for node in phase.nodes if node.op is not None]
+    return [n.name for n in nodes if isinstance(n.op, External) or not n.op.repeatable]
+
+
+def _run(schedules: list[Any], wait: Any) -> list[int]:
+    return [t for schedule in schedules for t in schedule.times(wait)]
+
+
+def _wait() -> None:
+    from .._gpu import device
+
+    device.synchronize()
+
+
+def _written(executor: Any, plan: Plan) -> list[Any]:
+    """Return the arrays that a run writes: outputs, gradients, buffers, and the variables that operators assign."""
+    assigned = {node.inputs[i][0] for phase in plan.phases for node in phase.nodes for i in node.mutated_inputs()}
+    buffers = [a for arrays in executor._arena.arrays.values() for a in arrays]
+    variables = [executor._bound[n] for n in assigned if n in executor._bound]
+    found = [*executor._outputs, *executor.grad_arrays, *executor._heads, *buffers, *variables]
+    return [a for a in found if a is not None]
+
+
+@contextmanager
+def _unchanged(arrays: list[Any]) -> Iterator[None]:
+    """Put arrays back to what they hold now, also when the block is left by an error."""
+    kept = [a.detach().copy() for a in arrays]
+    try:
+        yield
+    finally:
+        for array, before in zip(arrays, kept, strict=True):
+            core.copy(before, array)
+
+
+@contextmanager
+def _mode(train: bool) -> Iterator[None]:
+    """Record nothing, and be in training or not."""
+    recording, training = tape.switch_recording(False), tape.switch_training(train)
+    try:
+        yield
+    finally:
+        tape.switch_recording(recording)
+        tape.switch_training(training)
