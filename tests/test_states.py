@@ -9,7 +9,6 @@ from mxop.op import F, composite, elementwise, kernel
 from mxop.opdef import registry
 
 
-@elementwise(writes={"mom": 1})
 def states_momentum(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, clip: float = -1.0):
     """Step of gradient descent with momentum."""
     if clip >= 0:
@@ -18,7 +17,6 @@ def states_momentum(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: 
     return weight + mom, mom
 
 
-@elementwise(writes={"mean": 1, "var": 2})
 def states_adam(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8):
     """Step of Adam."""
     mean = beta1 * mean + (1 - beta1) * grad
@@ -26,7 +24,6 @@ def states_adam(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2
     return weight - lr * mean / (F.sqrt(var) + epsilon), mean, var
 
 
-@composite(num_outputs=3, writes={"moving_mean": 1, "moving_var": 2})
 def states_norm(S, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, is_train):
     """Batch normalisation over all but the second axis."""
     if is_train:
@@ -42,30 +39,16 @@ def states_norm(S, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1
     return S.broadcast_add(S.broadcast_mul(centred, scale), S.reshape(beta, shape=(1, -1, 1))), new_mean, new_var
 
 
-states_norm.infer(
-    lambda ins, outs, **_: ([ins[0], *[ins[0] and (ins[0][1],)] * 4], [ins[0], *[ins[0] and (ins[0][1],)] * 2])
-)
-
-
-@elementwise
 def states_twice_in_training(data, *, times: float = 2.0, is_train):
     """Multiply, in training."""
     return data * times if is_train else data
 
 
-@kernel(random=True)
 def states_draw(data):
     """Uniform numbers of the data's shape."""
 
 
-states_draw.shape(lambda data: data)
-states_draw.gradient(lambda S, heads, inputs, outputs: [None])
 GENERATOR = np.random.default_rng(3)
-
-
-@states_draw.cpu
-def _(inputs, outputs):
-    np.asarray(outputs[0])[...] = GENERATOR.random(outputs[0].shape)
 
 
 def momentum_of(w, g, m, lr, momentum=0.0, wd=0.0, clip=-1.0):
@@ -80,7 +63,19 @@ def arrays(*shapes, seed=5):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def forgotten():
+def registered():
+    """Other tests look at all operators that are registered while tests are collected."""
+    elementwise(states_momentum, writes={"mom": 1})
+    elementwise(states_adam, writes={"mean": 1, "var": 2})
+    elementwise(states_twice_in_training)
+    norm = composite(states_norm, num_outputs=3, writes={"moving_mean": 1, "moving_var": 2})
+    norm.infer(
+        lambda ins, outs, **_: ([ins[0], *[ins[0] and (ins[0][1],)] * 4], [ins[0], *[ins[0] and (ins[0][1],)] * 2])
+    )
+    draw = kernel(states_draw, random=True)
+    draw.shape(lambda data: data)
+    draw.gradient(lambda S, heads, inputs, outputs: [None])
+    draw.cpu(lambda inputs, outputs: np.copyto(np.asarray(outputs[0]), GENERATOR.random(outputs[0].shape)))
     yield
     for name in ("momentum", "adam", "norm", "twice_in_training", "draw"):
         registry.unregister(f"states_{name}")
