@@ -42,6 +42,10 @@ class Shape(tuple):
     """Annotation: a tuple of integers."""
 
 
+class Floats(tuple):
+    """Annotation: a tuple of real numbers, also written ``tuple[float, ...]``."""
+
+
 class DType(int):
     """Annotation: an element type, given by name, NumPy type or MXNet code; held as the code."""
 
@@ -167,6 +171,22 @@ def parse_shape(value: Any) -> tuple[int | None, ...]:
     return as_shape(value)
 
 
+def _parse_floats(value: Any) -> tuple[float, ...]:
+    """Return numbers that are given as one, or as a sequence, or written as in JSON."""
+    if isinstance(value, str):
+        try:
+            value = ast.literal_eval(value.strip()) if value.strip() else ()
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            raise Bad("a tuple of numbers") from None
+    try:
+        listed = value if hasattr(value, "__len__") and getattr(value, "ndim", 1) else (value,)
+        if isinstance(listed, (str, bytes, dict, set)) or any(isinstance(v, (str, bytes)) for v in listed):
+            raise TypeError
+        return tuple([float(v) for v in listed])
+    except (TypeError, ValueError, OverflowError):
+        raise Bad("a tuple of numbers") from None
+
+
 def _parse_dtype(value: Any) -> int:
     try:
         return dtypes.code_of(value.strip() if isinstance(value, str) else value)
@@ -192,6 +212,7 @@ _PARSERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
     str: ("string", _parse_str),
     Shape: ("Shape(tuple)", parse_shape),
     tuple: ("Shape(tuple)", parse_shape),
+    Floats: ("tuple of <float>", _parse_floats),
     DType: ("dtype", _parse_dtype),
     AnyValue: ("object", lambda value: value),
 }
@@ -254,11 +275,17 @@ class Param:
         return found
 
 
+def _tuple_kind(annotation: Any) -> Any:
+    """Return the kind of a tuple: of integers, of numbers, or of something that is not understood."""
+    members = set(typing.get_args(annotation)) - {...}
+    return tuple if members == {int} else Floats if members == {float} else annotation
+
+
 def _resolve(annotation: Any, function: Callable) -> Any:
     if isinstance(annotation, str):  # the module postpones its annotations
         scope = dict(vars(builtins))
         scope.update(typing=typing, Literal=typing.Literal, Annotated=typing.Annotated, Scalar=Scalar, Shape=Shape)
-        scope.update(DType=DType, Range=Range)
+        scope.update(Floats=Floats, DType=DType, Range=Range)
         scope.update(function.__globals__)
         annotation = eval(annotation, scope)  # the operator author's own source text
     return annotation
@@ -286,11 +313,12 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
         type_name, parse = "enum", _parse_choice(choices)
         annotation = str
     else:
-        kind = typing.get_origin(annotation) or annotation
+        kind = _tuple_kind(annotation) if typing.get_origin(annotation) is tuple else annotation
         if kind not in _PARSERS:
             raise OpTypeError(
                 f"parameter {name!r} of operator function {function.__name__} needs a type; got {annotation!r}, "
-                "expected float, int, bool, str, Scalar, Shape, DType, Literal[...] or one of these with '| None'"
+                "expected float, int, bool, str, Scalar, Shape, Floats, DType, tuple[int, ...], tuple[float, ...], "
+                "Literal[...] or one of these with '| None'"
             )
         annotation = kind
         type_name, parse = _PARSERS[kind]
