@@ -37,7 +37,8 @@ def _rule_reads(*arguments):
 
 
 def _symbols():
-    from .symbol import operands, recorded  # noqa: F401  what passes see; what autograd recorded
+    import mxop.symbol.operands  # what passes see; a `from` import would first ask the namespace for an operator
+    import mxop.symbol.recorded  # noqa: F401  what autograd recorded
 
     return _sys.modules["mxop.symbol"]
 
