@@ -7,7 +7,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, fill_operand, write_pointer
-from mxop._core.call cimport Call
+from mxop._core.call cimport Call, Places
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, whole_scalars
 from mxop._core.external cimport execute_external, fresh_like
@@ -41,6 +41,12 @@ cdef class ProgramCall(Call):
     cdef int execute(self) except -1:
         return self.program.run(self.size, self.operands, self.operands + self.program.n_inputs, self.values)
 
+    cdef int point(self, Places places) except -1:
+        cdef Py_ssize_t k
+        for k in range(self.program.n_inputs + self.program.n_outputs):
+            places.add(&self.operands[k].data)
+        return 0
+
     @property
     def source(self):
         """The listing of the program."""
@@ -63,6 +69,12 @@ cdef class FunctionCall(Call):
                     copy_into(<Array>self.temporary[k], <Array>self.outputs[k], self.reqs[k])
         finally:
             set_recording(before)
+        return 0
+
+
+    cdef int point(self, Places places) except -1:
+        for a in (*self.inputs, *self.outputs, *self.temporary):
+            places.add_array(<Array>a)
         return 0
 
 
@@ -204,6 +216,10 @@ cdef class Sequence(Call):
         cdef Call call
         for call in self.calls:
             call.execute()
+        return 0
+
+    cdef int point(self, Places places) except -1:
+        places.note(self.calls)
         return 0
 
 
