@@ -74,6 +74,8 @@ class Expr:
     def __rtruediv__(self, other): return call("div", other, self)
     def __mod__(self, other): return call("mod", self, other)
     def __rmod__(self, other): return call("mod", other, self)
+    def __floordiv__(self, other): return call("floordiv", self, other)
+    def __rfloordiv__(self, other): return call("floordiv", other, self)
     def __pow__(self, other): return call("pow", self, other)
     def __rpow__(self, other): return call("pow", other, self)
     def __neg__(self): return call("neg", self)
@@ -122,7 +124,9 @@ def param(name: str, real: bool = True) -> Expr:
 
 
 def const(value: float) -> Expr:
-    """Return the leaf for a number."""
+    """Return the leaf for a number; its label is a float, or an integer of 64 bits that no float holds."""
+    if isinstance(value, int) and float(value) != value and -(2**63) <= value < 2**63:
+        return _intern(CONST, value, (), False)
     return _intern(CONST, float(value), (), float(value) != int(value) if abs(value) < 2**62 else True)
 
 
@@ -131,7 +135,7 @@ def as_expr(value: Any) -> Expr:
     if isinstance(value, Expr):
         return value
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
-        return const(float(value))
+        return const(value if isinstance(value, int) else float(value))
     raise TraceError(f"a formula cannot use {value!r} of type {type(value).__name__}")
 
 

@@ -103,12 +103,14 @@ _function(
     lambda g, a, b, y: (g, _where(call("eq", b, const(0)), const(0), -(g * call("floor", a / b)))),
     integer="mx_imod({T}, {0}, {1})",
 )  # fmt: skip
+_function("floordiv", "mx_floordiv({0}, {1})", _zero, integer="mx_ifloordiv({T}, {0}, {1})")
 _function(
     "pow", "pow({0}, {1})",
     lambda g, a, b, y: (
         _where(call("eq", b, const(0)), const(0), g * (b * call("pow", a, b - const(1)))),
         _where(call("land", call("eq", a, const(0)), call("ge", b, const(0))), const(0), g * (y * call("log", a))),
     ),
+    integer="(({T})mx_ipow({0}, {1}))",
 )  # fmt: skip
 _function(
     "fma", "fma({0}, {1}, {2})",

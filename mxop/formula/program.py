@@ -70,7 +70,7 @@ class Step:
     name: str
     dst: int
     srcs: tuple[int, ...]
-    scalars: tuple[str | float, ...]  # a parameter's name, or a number
+    scalars: tuple[str | float | int, ...]  # a parameter's name, or a number
 
     @property
     def costly(self) -> bool:
@@ -289,5 +289,5 @@ def _allocated(roots, tiles, n_inputs: int) -> Program:
     return program
 
 
-def _scalar(node: Expr) -> str | float:
-    return node.label if node.kind == PARAM else float(node.label)
+def _scalar(node: Expr) -> str | float | int:
+    return node.label

@@ -10,13 +10,13 @@ from .elementwise import Elementwise, Formula, elementwise
 from .external import External
 from .kernel import Kernel, contiguous_strides, kernel
 from .operator import Operator
-from .params import AnyValue, Attrs, DType, Range, Scalar, Shape
+from .params import AnyValue, Attrs, Bound, DType, Range, Scalar, Shape
 from .reduction import Reduction, reduction
 from .registry import alias, find, get, load_entry_points, names, namespace_of, operators, register, unregister
 
 __all__ = [
-    "AnyValue", "Attrs", "Composite", "DType", "Elementwise", "External", "F", "Formula", "Kernel", "Operator", "Range",
-    "Reduction", "Scalar", "Shape", "alias", "composite", "contiguous_strides", "describe", "elementwise", "find",
+    "AnyValue", "Attrs", "Bound", "Composite", "DType", "Elementwise", "External", "F", "Formula", "Kernel", "Operator",
+    "Range", "Reduction", "Scalar", "Shape", "alias", "composite", "contiguous_strides", "describe", "elementwise", "find",
     "get", "info", "kernel", "load_entry_points", "names", "namespace_of", "operators",
     "reduction", "register", "unregister",
 ]  # fmt: skip

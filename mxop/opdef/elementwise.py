@@ -16,7 +16,7 @@ from ..errors import OpTypeError, OpValueError
 from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, param, walk
 from . import infer, registry
 from .operator import Operator
-from .params import Attrs, Scalar, Spec
+from .params import Attrs, Spec
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Elementwise(Operator):
         values, names = {}, []
         for p, value in zip(self.spec.params, attrs.values_, strict=True):
             if p.numeric and not self._by_value:
-                values[p.name] = param(p.name, real=p.kind is not Scalar)
+                values[p.name] = param(p.name, real=p.real)
                 names.append(p.name)
             else:
                 values[p.name] = value
@@ -129,7 +129,7 @@ class Elementwise(Operator):
             raise OpTypeError(f"operator {self.name}: {problem}") from None
         roots = result if isinstance(result, (tuple, list)) else (result,)
         try:
-            roots = tuple(r if isinstance(r, Expr) else const(float(r)) for r in roots)
+            roots = tuple(r if isinstance(r, Expr) else const(r if isinstance(r, int) else float(r)) for r in roots)
         except (TypeError, ValueError):
             raise OpTypeError(f"operator {self.name}: its function returned {result!r}; expected a formula") from None
         return Formula(roots, tuple(names))
@@ -165,7 +165,7 @@ class Elementwise(Operator):
             rule = None
             if self.rule is not None:
                 values = dict(attrs)
-                values.update({n: param(n, self.spec.by_name[n].kind is not Scalar) for n in formula.params})
+                values.update({n: param(n, self.spec.by_name[n].real) for n in formula.params})
 
                 def rule(heads, inputs, outputs):
                     grads = self.rule(*heads, *inputs, *outputs, **values)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import OpTypeError
+from ..errors import OpTypeError, OpValueError
 from ..formula import Expr, const, input_
 from . import infer, registry
 from .elementwise import Elementwise, Formula
@@ -41,10 +41,12 @@ COMBINES = {
     "mul": Combine("mul", 1.0, "a * b"),
     "max": Combine("max", float("-inf"), "mx_maximum(a, b)"),
     "min": Combine("min", float("inf"), "mx_minimum(a, b)"),
+    "hypot": Combine("hypot", 0.0, "hypot(a, b)"),  # the length of a vector; wide reductions only
 }
 
 _AXIS = Param("axis", tuple, None, True, (), None, "Shape", _parse_shape)
 _KEEPDIMS = Param("keepdims", bool, False, False, (), None, "boolean", _parse_bool)
+_OWN = ("axis", "keepdims", "exclude")
 _EXCLUDE = Param("exclude", bool, False, False, (), None, "boolean", _parse_bool)
 
 
@@ -55,7 +57,10 @@ class Reduction(Operator):
     ----------
     function : callable
         The formula of one element, ``function(data, **params)``.
-    combine : {'add', 'mul', 'max', 'min'}
+    combine : {'add', 'mul', 'max', 'min', 'hypot'} or callable
+        One of them, or ``combine(**params)``, which returns one.
+    empty : bool
+        Whether nothing may be combined, which gives the identity; by default unless an extremum is sought.
     final : callable, optional
         ``final(value, count, **params)``, the formula applied to each combined value.
     wide : bool
@@ -64,14 +69,21 @@ class Reduction(Operator):
 
     kind = "reduction"
 
-    def __init__(self, function: Callable, combine: str, *, final: Callable | None = None, exclude: bool = True,
-                 wide: bool = False, **options: Any):  # fmt: skip
+    def __init__(self, function: Callable, combine: str | Callable[..., str], *, final: Callable | None = None,
+                 exclude: bool = True, wide: bool = False, empty: bool | None = None, **options: Any):  # fmt: skip
         extra = [_AXIS, _KEEPDIMS] + ([_EXCLUDE] if exclude else [])
         super().__init__(function, extra_params=extra, **options)
-        self.combine = COMBINES[combine]
+        self.combine = combine
+        self.empty = combine not in ("max", "min") if empty is None else empty
         self.final = final
         self.wide = wide
         self._formulas: dict[Any, tuple[Formula, Formula | None]] = {}
+
+    def combine_of(self, attrs: Attrs) -> Combine:
+        """Return how a call combines values."""
+        if isinstance(self.combine, str):
+            return COMBINES[self.combine]
+        return COMBINES[self.combine(**{n: attrs[n] for n in attrs if n not in _OWN})]
 
     def axes(self, attrs: Attrs, rank: int) -> tuple[int, ...]:
         """Return the axes that a call reduces, sorted."""
@@ -82,7 +94,7 @@ class Reduction(Operator):
         key = attrs.values_
         found = self._formulas.get(key)
         if found is None:
-            values = {n: attrs[n] for n in attrs if n not in ("axis", "keepdims", "exclude")}
+            values = {n: attrs[n] for n in attrs if n not in _OWN}
             map_ = self.function(input_(0), **values)
             last = self.final(input_(0), input_(1), **values) if self.final is not None else None
             found = (_formula(map_), None if last is None else _formula(last))
@@ -96,6 +108,8 @@ class Reduction(Operator):
         if shape is None:
             return ins, outs
         axes = self.axes(attrs, len(shape))
+        if not self.empty:
+            self._check_not_empty(shape, axes)
         if attrs["keepdims"]:
             result = tuple(1 if i in axes else d for i, d in enumerate(shape))
         else:
@@ -109,6 +123,14 @@ class Reduction(Operator):
             )
         return [shape], [done[0]]
 
+    def _check_not_empty(self, shape: tuple, axes: tuple[int, ...]) -> None:
+        """Raise where a result, of which there is at least one, would be that of no elements."""
+        if any(shape[i] == 0 for i in axes) and not any(d == 0 for i, d in enumerate(shape) if i not in axes):
+            raise OpValueError(
+                f"operator {self.name}: data of shape {tuple(shape)} have no elements along axis={axes}, and the {self.name} "
+                "of nothing is not defined"
+            )
+
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         chosen = attrs.get("out_dtype")
         if chosen is not None:
@@ -117,7 +139,7 @@ class Reduction(Operator):
 
     @property
     def differentiable(self) -> bool:
-        return self._gradient is not None or self.combine.name == "add"
+        return self._gradient is not None or self.combine == "add"
 
     def grad(
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
@@ -125,7 +147,7 @@ class Reduction(Operator):
         """Sums are differentiated through the element's formula; others by their rule."""
         if self._gradient is not None:
             return list(self._gradient(F, heads, inputs, outputs, **attrs))
-        if self.combine.name != "add" or self.final is not None:
+        if self.combine != "add" or self.final is not None:
             return None
         g = F._broadcast_reduced(heads[0], inputs[0], axis=attrs["axis"], keepdims=attrs["keepdims"],
                                  exclude=attrs.get("exclude", False))  # fmt: skip
@@ -158,12 +180,15 @@ def numpy_shape() -> bool:
     return _numpy_shape[0]
 
 
-def reduction(combine: str, *, override: bool = False, **options: Any) -> Callable[[Callable], Reduction]:
+def reduction(
+    combine: str | Callable[..., str], *, override: bool = False, **options: Any
+) -> Callable[[Callable], Reduction]:
     """Make an operator that combines ``function(element)`` along axes.
 
     Parameters
     ----------
     combine : {'add', 'mul', 'max', 'min'}
+        A largest or smallest element of nothing is an error; ``empty=True`` gives the identity instead.
     final : callable, optional
         ``final(value, count, **params)``, a formula for each result.
     name, aliases, override
@@ -180,7 +205,7 @@ def reduction(combine: str, *, override: bool = False, **options: Any) -> Callab
     >>> mx.nd.sum_of_cubes(mx.nd.array([[1, 2], [3, 4]]), axis=1).asnumpy().tolist()
     [9.0, 91.0]
     """
-    if combine not in COMBINES:
+    if isinstance(combine, str) and combine not in COMBINES:
         raise OpTypeError(f"reduction: combine={combine!r} is not one of {', '.join(COMBINES)}")
 
     def make(function: Callable) -> Reduction:

@@ -10,7 +10,7 @@ import math
 
 from .. import dtypes
 from ..errors import OpValueError
-from ..opdef import DType, F, elementwise, infer, kernel
+from ..opdef import Bound, DType, F, elementwise, infer, kernel
 
 # In this module `abs` and `round` are operators: formulas write F.abs and F.round.
 
@@ -67,10 +67,11 @@ def reciprocal(data):
 
 
 @elementwise(aliases=("_npi_clip", "_sparse_clip"))
-def clip(data, *, a_min: float, a_max: float):
+def clip(data, *, a_min: Bound, a_max: Bound):
     """Limit values to the interval from `a_min` to `a_max`: ``min(max(data, a_min), a_max)``.
 
-    The gradient is 1 inside the interval and at its bounds, 0 outside.
+    Integers stay integers: a bound is cut to one, towards zero.  The gradient is 1 inside the interval and at its bounds,
+    0 outside.
 
     >>> mx.nd.clip(mx.nd.array([0, 2, 5]), a_min=1, a_max=4).asnumpy().tolist()
     [1.0, 2.0, 4.0]

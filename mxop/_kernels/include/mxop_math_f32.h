@@ -623,34 +623,46 @@ MX_INLINE float mx_hypot_f32(float x, float y)
     return (fabsf(x) == MX_INF_F32) | (fabsf(y) == MX_INF_F32) ? MX_INF_F32 : (float)r;
 }
 
-/* Remainder with the sign of the divisor; 0 for a zero divisor.  The remainder of
+/* A remainder of |x| < 2^128: congruent to x, of magnitude below |y|.  The remainder of
  * a rounded division is exact with FMA, so each step takes away a whole multiple
  * of y and divides |x / y| by 2^52 until it is below 1: six steps for 2^277.
- * An infinite y acts as 2^200, beyond all floats.  Exact but for the one rounding
- * of r + y.  Without FMA: fmodf, scalar. */
-MX_INLINE float mx_mod_f32(float x, float y)
+ * An infinite y acts as 2^200, beyond all floats.  Exact.  Without FMA: fmodf, scalar. */
+MX_INLINE double mxi_remainder(double x, double d)
 {
 #if MX_HAVE_FMA
-    double d = fabsf(y) == MX_INF_F32 ? copysign(0x1p200, (double)y) : (double)y;
-    double r = (double)x;
+    double r = x;
     r = MX_FMA(-trunc(r / d), d, r);
     r = MX_FMA(-trunc(r / d), d, r);
     r = MX_FMA(-trunc(r / d), d, r);
     r = MX_FMA(-trunc(r / d), d, r);
     r = MX_FMA(-trunc(r / d), d, r);
-    r = MX_FMA(-trunc(r / d), d, r);
+    return MX_FMA(-trunc(r / d), d, r);
+#else
+    return fmod(x, d);
+#endif
+}
+MX_INLINE double mxi_divisor(float y) { return fabsf(y) == MX_INF_F32 ? copysign(0x1p200, (double)y) : (double)y; }
+
+/* Remainder with the sign of the divisor; 0 for a zero divisor.  Exact but for the one
+ * rounding of r + y. */
+MX_INLINE float mx_mod_f32(float x, float y)
+{
+    double d = mxi_divisor(y), r = mxi_remainder((double)x, d);
     r = r * d < 0.0 ? r + d : r;
     float m = r == 0.0 ? copysignf(0.0f, y) : (float)r;
     return y == 0.0f ? (x != x ? x : 0.0f) : m;
-#else
-    float r;
-    if (y == 0.0f)
-        return x != x ? x : 0.0f;
-    r = fmodf(x, y);
-    if (r == 0.0f)
-        return copysignf(0.0f, y);
-    return (r < 0.0f) != (y < 0.0f) ? r + y : r;
-#endif
+}
+
+/* As mx_floordiv_f64; in float, so that the bits are NumPy's. */
+MX_INLINE float mx_floordiv_f32(float x, float y)
+{
+    double d = mxi_divisor(y), e = mxi_remainder((double)x, d);
+    float r = (float)((e != 0.0) & ((e < 0.0) != (x < 0.0f)) ? e + copysign(d, (double)x) : e);
+    float q = (x - r) / y - ((r != 0.0f) & ((r < 0.0f) != (y < 0.0f)) ? 1.0f : 0.0f);
+    float whole = floorf(q);
+    whole = q - whole > 0.5f ? whole + 1.0f : whole;
+    whole = q == 0.0f ? copysignf(0.0f, x / y) : whole;
+    return y == 0.0f ? x / y : whole;
 }
 
 #endif

@@ -167,4 +167,16 @@ MX_INLINE double mx_mod_f64(double x, double y)
     return (r < 0.0) != (y < 0.0) ? r + y : r;
 }
 
+/* The quotient that goes with mod, rounded down: fmod is exact, so the division is of a whole multiple, but for its
+ * rounding.  NumPy's floor_divide; x / 0 as in IEEE. */
+MX_INLINE double mx_floordiv_f64(double x, double y)
+{
+    double r = fmod(x, y);
+    double q = (x - r) / y - ((r != 0.0) & ((r < 0.0) != (y < 0.0)) ? 1.0 : 0.0);
+    double whole = floor(q);
+    whole = q - whole > 0.5 ? whole + 1.0 : whole;
+    whole = q == 0.0 ? copysign(0.0, x / y) : whole;
+    return y == 0.0 ? x / y : whole;
+}
+
 #endif
