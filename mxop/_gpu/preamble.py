@@ -82,6 +82,9 @@ template <typename T> __device__ inline T mx_sigmoid(T x)
     return (x < T(0) ? e : T(1)) / (T(1) + e);
 }
 """,
+    "mx_softsign": """\
+template <typename T> __device__ inline T mx_softsign(T x) { return x / (T(1) + fabs(x)); }
+""",
     "mx_softplus": """\
 template <typename T> __device__ inline T mx_softplus(T x)
 {

@@ -41,7 +41,6 @@ def idioms() -> list[Tree]:
         ("add", ("mul", ("mul", "s", ("sub", "x", "s")), "x"), "x"),
         ("exp", ("sub", "x", "s")),  # softmax
         ("exp", ("sub", "x", "x")),
-        ("mul", ("mul", "s", "x"), ("add", ("erf", ("mul", "s", "x")), "s")),  # the Gaussian error linear unit
     ]
 
 

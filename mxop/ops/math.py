@@ -494,15 +494,14 @@ def hard_sigmoid(data, *, alpha: float = 0.2, beta: float = 0.5):
     return F.maximum(0.0, F.minimum(1.0, F.fma(alpha, data, beta)))  # one rounding, where the sum cancels
 
 
-# The rule says what differentiation would, without the cancellation of 1 - |softsign(data)| for large data.
-@elementwise(rule=lambda g, data, out: g / F.square(1.0 + F.abs(data)))
+@elementwise
 def softsign(data):
     """Softsign activation, ``data / (1 + |data|)``.
 
     >>> mx.nd.softsign(mx.nd.array([-1, 0, 3])).asnumpy().tolist()
     [-0.5, 0.0, 0.75]
     """
-    return data / (1.0 + F.abs(data))
+    return F.softsign(data)
 
 
 # The rule keeps infinite data from meeting the zero of the branch that is not taken.

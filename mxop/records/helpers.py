@@ -162,7 +162,7 @@ def _leaky(x, act_type, slope=0.25):
             "leaky": lambda: np.where(x > 0, x, slope * x),
             "elu": lambda: np.where(x > 0, x, slope * np.expm1(x)),
             "selu": lambda: scale * np.where(x > 0, x, alpha * np.expm1(x)),
-            "gelu": lambda: 0.5 * x * (1 + special.erf(x * np.sqrt(0.5))),
+            "gelu": lambda: x * special.ndtr(x),
         }[act_type]()
 
 
