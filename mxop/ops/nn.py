@@ -33,8 +33,8 @@ def Activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsi
 
 
 # The constants of SELU, 1.0507009873554804934 and its product with 1.6732632423543772848, as a float32 and the rest: their own
-# rounding would be half of the error.
-_SELU_ABOVE, _SELU_BELOW = (1.0507010221481323, -3.479265183079941e-08), (1.7580993175506592, 2.3296717680252718e-08)
+# rounding would be half of the error.  No rest is negative, so that infinity times both is infinity.
+_SELU_ABOVE, _SELU_BELOW = (1.0507009029388428, 8.441663771998183e-08), (1.7580993175506592, 2.3296717680252718e-08)
 
 
 @elementwise(name="_leaky")

@@ -19,7 +19,8 @@
  * Parts
  *     mxop_math_half.h      float16, bfloat16 <-> float32
  *     mxop_math_f64.h       double: libm, vector forms of some, and simple ones
- *     mxop_math_f32.h       float32
+ *     mxop_math_f32.h       float32, in float
+ *     mxop_math_f32_wide.h  float32, through double
  *     mxop_math_gamma.h     gamma, log-gamma, digamma
  *     mxop_math_special.h   polygamma; erfinv and the normal distribution in double
  *
@@ -128,6 +129,7 @@ MX_INLINE double mx_bits_f64(uint64_t u) { double x; memcpy(&x, &u, 8); return x
 #include "mxop_math_half.h"
 #include "mxop_math_f64.h"
 #include "mxop_math_f32.h"
+#include "mxop_math_f32_wide.h"
 #include "mxop_math_gamma.h"
 #include "mxop_math_special.h"
 
