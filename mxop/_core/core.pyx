@@ -41,6 +41,7 @@ cdef enum:
     GE = 9
     EQ = 10
     NE = 11
+    FLOORDIV = 12
 
 _TABLE = (
     (ADD, "broadcast_add", "_plus_scalar", "_plus_scalar"),
@@ -55,6 +56,7 @@ _TABLE = (
     (GE, "broadcast_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar"),
     (EQ, "broadcast_equal", "_equal_scalar", "_equal_scalar"),
     (NE, "broadcast_not_equal", "_not_equal_scalar", "_not_equal_scalar"),
+    (FLOORDIV, "_broadcast_floor_divide", "_floor_divide_scalar", "_rfloor_divide_scalar"),
 )
 
 
@@ -90,20 +92,11 @@ def hook(getitem, setitem, iterate, contains, text, leaving):
 
 cdef object binary(int at, object a, object b, object out):
     """Apply an arithmetic operator; `a` is an NDArray."""
-    cdef double d
-    cdef long long i
     cdef object converted
     if isinstance(b, Array):
         return call_two(<OpFunction>_two[at], <Array>a, <Array>b, out)
-    if type(b) is float:
-        d = <double>b
-        return call_scalar(<OpFunction>_scalar[at], <Array>a, d, <long long>d if -9.2e18 < d < 9.2e18 else 0, out)
-    if type(b) is int:
-        try:
-            i = b
-            return call_scalar(<OpFunction>_scalar[at], <Array>a, <double>i, i, out)
-        except OverflowError:
-            return call_scalar(<OpFunction>_scalar[at], <Array>a, float(b), 0, out)
+    if type(b) is float or type(b) is int:
+        return call_scalar(<OpFunction>_scalar[at], <Array>a, b, out)
     converted = _foreign(a, b)
     if converted is NotImplemented:
         return NotImplemented
@@ -114,7 +107,7 @@ cdef object reflected(int at, object a, object b):
     """Apply an operator whose left operand `a` is not an NDArray."""
     cdef object converted
     if type(a) is float or type(a) is int:
-        return call_scalar(<OpFunction>_reflected[at], <Array>b, <double>a, <long long>a if -9.2e18 < a < 9.2e18 else 0, None)
+        return call_scalar(<OpFunction>_reflected[at], <Array>b, a, None)
     converted = _foreign(b, a)
     if converted is NotImplemented:
         return NotImplemented
@@ -374,12 +367,10 @@ cdef class NDArray(Array):
         return inplace(POW, self, other)
 
     def __floordiv__(self, other):
-        result = binary(DIV, self, other, None)
-        return result if result is NotImplemented else invoke(_op("floor"), [result], _op("floor").parse({}))
+        return binary(FLOORDIV, self, other, None)
 
     def __rfloordiv__(self, other):
-        result = reflected(DIV, other, self)
-        return result if result is NotImplemented else invoke(_op("floor"), [result], _op("floor").parse({}))
+        return reflected(FLOORDIV, other, self)
 
     def __divmod__(self, other):
         return self // other, self % other
@@ -393,7 +384,7 @@ cdef class NDArray(Array):
         return invoke(_op("dot"), [self, other], _op("dot").parse({}))
 
     def __neg__(self):
-        return call_scalar(<OpFunction>_scalar[MUL], self, -1.0, -1, None)
+        return call_scalar(<OpFunction>_scalar[MUL], self, -1.0, None)
 
     def __pos__(self):
         return self

@@ -641,11 +641,11 @@ cdef object call_two(OpFunction f, Array a, Array b, object out):
     return run_items(short.call, items, None, short.defaults, out, REQ_WRITE)
 
 
-cdef object call_scalar(OpFunction f, Array a, double d, long long i, object out):
+cdef object call_scalar(OpFunction f, Array a, object number, object out):
     """Call an elementwise operator of one input and one scalar."""
     cdef ShortWay short = f.short_way()
     cdef Value values[MAX_VALUES]
     cdef PyObject* items[1]
-    values[0].d, values[0].i = d, i
+    set_value(&values[0], number)
     items[0] = <PyObject*>a
     return run_items(short.call, items, None, values, out, REQ_WRITE)

@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, fill_operand, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.dispatch cimport invoke_with
-from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, whole_scalars
+from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, typed_values
 from mxop._core.external cimport execute_external, fresh_like
 from mxop._core.prepared cimport prepare_operator
 from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, note_api, note_step, watched
@@ -101,6 +101,7 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     """
     cdef ElementwiseCall call
     cdef Value values[MAX_VALUES]
+    cdef Value typed[MAX_VALUES]
     cdef FunctionCall general
     cdef ProgramCall fast
     cdef ExternalCall external
@@ -124,9 +125,7 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
                                   f"expected {dtypes.NAMES[t]}")
         ctype = compute_type(call, <Array>inputs[0], inputs)
         fast = program_call(call.program(ctype), inputs, outputs, reqs, op.name)
-        memcpy(fast.values, values, sizeof(values))
-        if ctype == 1 and call.scalar_mask and types[0] not in dtypes.FLOATS:
-            whole_scalars(call, values, types[0], fast.values)
+        memcpy(fast.values, typed_values(call, values, types[0], typed), sizeof(values))
         return fast
     if not any([a._gpu is not None for a in (*inputs, *outputs)]):
         ready = prepare_operator(op, attrs, inputs, outputs, reqs)

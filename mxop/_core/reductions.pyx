@@ -20,7 +20,7 @@ cdef class ReductionCall:
 
     def __init__(self, op, attrs):
         self.op, self.attrs = op, attrs
-        self.combine = CODES[op.combine.name]
+        self.combine = CODES[op.combine_of(attrs).name]
         self.map_formula, self.final_formula = op.formulas(attrs)
         self.axes, self.programs = {}, [None] * 7
 

@@ -25,6 +25,7 @@ cdef extern from "mxop_block.h" nogil:
         const mx_store (*stores)[7]
         double (*sum_f32)(const float* x, Py_ssize_t n) noexcept nogil
         double (*sum_f64)(const double* x, Py_ssize_t n) noexcept nogil
+        double (*squares_f64)(const double* x, Py_ssize_t n, double scale) noexcept nogil
         double (*extreme_f32[2])(double total, const float* x, Py_ssize_t n) noexcept nogil
         double (*extreme_f64[2])(double total, const double* x, Py_ssize_t n) noexcept nogil
     void mx_stream_copy(char* d, const char* s, Py_ssize_t nbytes)
@@ -147,6 +148,10 @@ cdef double sum_floats(const float* x, Py_ssize_t n) noexcept nogil:
 cdef double sum_doubles(const double* x, Py_ssize_t n) noexcept nogil:
     """Add numbers that lie side by side."""
     return ISA.sum_f64(x, n)
+
+
+cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil:
+    return ISA.squares_f64(x, n, scale)
 
 
 cdef double extreme_float(bint largest, double total, const float* x, Py_ssize_t n) noexcept nogil:
@@ -370,7 +375,7 @@ cdef class Program:
                 else:
                     self.scalars[offset].param = -1
                     self.scalars[offset].value.d = value
-                    self.scalars[offset].value.i = <long long>value if abs(value) < 9.2e18 else 0
+                    self.scalars[offset].value.i = <long long>value if -2.0 ** 63 <= value < 2.0 ** 63 else 0
                 offset += 1
 
     def __dealloc__(self):

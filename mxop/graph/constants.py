@@ -44,7 +44,8 @@ def fill_of(entry: Entry, known: Known) -> float | None:
         if op.name == "_full":
             return _in_type(node.attrs["value"], known.dtype(entry))
         value = value_of(entry, known) if op.name == "_constant" else None
-        return float(value.reshape(-1)[0]) if value is not None and _uniform(value) else None
+        uniform = value is not None and _uniform(value)
+        return _in_type(value.reshape(-1)[0].item(), known.dtype(entry)) if uniform else None  # type: ignore[union-attr]
     if op.kind == "elementwise" and len(node.inputs) == 1:
         root = op.formula(node.attrs, 1).roots[k]
         if root.kind == "const":

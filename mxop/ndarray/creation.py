@@ -6,7 +6,6 @@ May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.context`.
 
 from __future__ import annotations
 
-import math
 import operator
 import warnings
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from .._core import core
 from ..context import Context, current_context
 from ..errors import OpTypeError, OpValueError
 from ..opdef.params import Bad, as_shape
+from ..ops.create import range_length, spaced
 from . import indexing
 from .register import F
 
@@ -134,7 +134,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         return placed(indexing.converted(found, code), place)
     made = blank(found.shape, code, place)
     with np.errstate(invalid="ignore", over="ignore"):
-        np.copyto(core.as_numpy(made), found, casting="unsafe")
+        np.copyto(core.as_numpy(made), indexing.prepared(found, code), casting="unsafe")
     return made
 
 
@@ -230,7 +230,8 @@ def arange(
         How often each number stands in the result.
     infer_range : deprecated
     ctx, dtype
-        Device and element type.
+        Device and element type.  Integers are spaced as NumPy's: the first two are cut to integers, and the others follow
+        in steps of their difference.
 
     Examples
     --------
@@ -247,14 +248,14 @@ def arange(
     if repeat < 1:
         raise OpValueError(f"nd.arange: repeat={repeat} must be at least 1")
     try:
-        count = max(0, math.ceil((stop - start) / step))
+        count = range_length(start, stop, step)
     except (ValueError, OverflowError):
         raise OpValueError(f"nd.arange: the range from {start} to {stop} has no finite length") from None
     except TypeError:
         raise OpTypeError(f"nd.arange: start={start!r}, stop={stop!r}, step={step!r} must be numbers") from None
-    whole = all(float(v).is_integer() for v in (start, step))
-    values = np.arange(count) * int(step) + int(start) if whole else np.arange(count) * float(step) + float(start)
-    return placed(_contiguous(np.repeat(values, repeat), dtype), device(ctx, "nd.arange"))
+    code = _code(dtype)
+    values = spaced(np, count, start, step, code not in dtypes.FLOATS and code != dtypes.BOOL)
+    return placed(_contiguous(np.repeat(values, repeat), code), device(ctx, "nd.arange"))
 
 
 def _contiguous(values: np.ndarray, dtype: Any) -> np.ndarray:

@@ -345,7 +345,21 @@ def _short(value: Any) -> str:
 def converted(found: Any, code: int) -> Any:
     """Return numbers in an element type, wrapping integers and cutting fractions as C does, without warnings."""
     with np.errstate(invalid="ignore", over="ignore"):
-        return found.astype(dtypes.numpy_dtype(code), copy=False)
+        return prepared(found, code).astype(dtypes.numpy_dtype(code), copy=False)
+
+
+def prepared(found: Any, code: int) -> Any:
+    """Return numbers that become elements of a type with one rounding.
+
+    ``ml_dtypes`` makes bfloat16 of float32, so others become such first, rounded to odd, which the second rounding sees.
+    """
+    if code != dtypes.BFLOAT16 or found.dtype.kind not in "fi" or found.dtype.itemsize < 4 or found.dtype == np.float32:
+        return found
+    found = found.astype(np.float64)
+    near = found.astype(np.float32)
+    back, bits = near.astype(np.float64), near.view(np.uint32)
+    bits = (bits - (abs(back) > abs(found)).astype(np.uint32)) | (back != found).astype(np.uint32)
+    return bits.view(np.float32)
 
 
 def _numpy_value(value: Any, x: NDArray, xp: Any) -> Any:

@@ -17,7 +17,7 @@ from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, c
 from ..formula.expr import as_expr
 from . import infer, registry
 from .operator import Operator
-from .params import IS_TRAIN, Attrs, Scalar, Spec
+from .params import IS_TRAIN, Attrs, Spec
 from .tracing import called, traced
 
 
@@ -168,7 +168,7 @@ class Elementwise(Operator):
         values, names = {}, []
         for p in self.spec.params:
             if p.numeric and p.name not in by_value:
-                values[p.name] = param(p.name, real=p.kind is not Scalar)
+                values[p.name] = param(p.name, real=p.real)
                 names.append(p.name)
             else:
                 values[p.name] = attrs[p.name]
@@ -208,7 +208,7 @@ class Elementwise(Operator):
             rule = None
             if self.rule is not None:
                 values = dict(attrs)
-                values.update({n: param(n, self.spec.by_name[n].kind is not Scalar) for n in formula.params})
+                values.update({n: param(n, self.spec.by_name[n].real) for n in formula.params})
 
                 def rule(heads, inputs, outputs):
                     grads = called(self.name, self.rule, *heads, *inputs, *outputs, **values)

@@ -7,6 +7,7 @@ annotation                             meaning
 =====================================  =========================================================================
 ``float``                              a real number; integer data are computed in floating point
 ``Scalar``                             a number that is cast to the data's type first, as in ``x * 2.5``
+``Bound``                              a limit of the data, as in ``min(x, 300)``: integer data stay integers
 ``int``, ``bool``, ``str``             as they say
 ``Literal['a', 'b']``                  one of the given strings
 ``Shape`` (or ``tuple[int, ...]``)     a tuple of integers; one integer stands for a tuple of one
@@ -36,6 +37,10 @@ from ..errors import OpLookupError, OpTypeError, OpValueError, closest
 
 class Scalar(float):
     """Annotation: a number that is cast to the type of the data before it is used."""
+
+
+class Bound(float):
+    """Annotation: a number that limits the data; one beyond the integers of their type acts as the last of those."""
 
 
 class Shape(tuple):
@@ -207,6 +212,7 @@ def _parse_choice(choices: tuple) -> Callable[[Any], Any]:
 _PARSERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
     float: ("float", _parse_real),
     Scalar: ("double", _parse_float),
+    Bound: ("float", _parse_float),
     int: ("int", _parse_int),
     bool: ("boolean", _parse_bool),
     str: ("string", _parse_str),
@@ -247,7 +253,12 @@ class Param:
     @property
     def numeric(self) -> bool:
         """Whether the value may vary from call to call without a new program."""
-        return self.kind in (float, Scalar) and not self.optional
+        return self.kind in (float, Scalar, Bound) and not self.optional
+
+    @property
+    def real(self) -> bool:
+        """Whether integer data are computed in floating point because of it."""
+        return self.kind is float
 
     def describe(self) -> str:
         """Return the type as MXNet's documentation writes it."""
@@ -285,7 +296,7 @@ def _resolve(annotation: Any, function: Callable) -> Any:
     if isinstance(annotation, str):  # the module postpones its annotations
         scope = dict(vars(builtins))
         scope.update(typing=typing, Literal=typing.Literal, Annotated=typing.Annotated, Scalar=Scalar, Shape=Shape)
-        scope.update(Floats=Floats, DType=DType, Range=Range)
+        scope.update(Bound=Bound, Floats=Floats, DType=DType, Range=Range)
         scope.update(function.__globals__)
         annotation = eval(annotation, scope)  # the operator author's own source text
     return annotation

@@ -81,6 +81,15 @@ TABLE = (
         rscalar="_rmod_scalar _RModScalar",
     ),
     Row(
+        lambda a, b: a // b,
+        "Quotient rounded down, as in Python (of integers, 0 where the divisor is 0); the gradient is zero",
+        "{0} // {1}", "[0. 1. 2.]", "[2. 1. 0.]",
+        elemwise="_floor_divide",
+        broadcast="_broadcast_floor_divide _npi_floor_divide",
+        scalar="_floor_divide_scalar _npi_floor_divide_scalar",
+        rscalar="_rfloor_divide_scalar _npi_rfloor_divide_scalar",
+    ),
+    Row(
         lambda a, b: a**b, "Power", "{0} ** {1}", "[ 1.  4. 16.]", "[ 2.  4. 16.]",
         elemwise="_power _Power",
         broadcast="broadcast_power",

@@ -31,7 +31,10 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None, attr: Any = Non
 
 def full(shape: Any, val: float, dtype: Any = None, name: str | None = None, attr: Any = None, **kwargs: Any) -> Symbol:
     """Return an array of one value."""
-    return _make("_full", name, attr, shape=shape, dtype=dtype or "float32", value=float(val), **kwargs)
+    value = (
+        val if isinstance(val, int) and float(val) != val else float(val)
+    )  # a float in JSON, as MXNet's, if one holds it
+    return _make("_full", name, attr, shape=shape, dtype=dtype or "float32", value=value, **kwargs)
 
 
 def arange(
