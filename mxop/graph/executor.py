@@ -14,12 +14,11 @@ import numpy as np
 from .. import dtypes
 from .._core import core, profile, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, closest
-from .assignment import settled
 from .expand import give_state
 from .garbage import collected_later
 from .infer import Known
 from .ir import Entry, Graph, Node, as_text, describe
-from .lowering import Lowered, lower_inference, lower_training
+from .lowering import Lowered, lower_inference, lower_training, optimized
 from .monitor import Monitor
 from .passes import of_stage, run_passes, selected
 from .plan import ADD, NULL, WRITE, Phase, Result, phases_of, size_of
@@ -123,11 +122,9 @@ class Executor:
 
     def _optimized(self, lowered: Lowered) -> tuple[Graph, Known]:
         """Return a graph ready to be scheduled."""
-        known = Known.solve(lowered.graph, dict(lowered.given))
-        self._check_inferred(lowered.gradients, known)
-        known.n_forward, known.on_cpu = lowered.n_forward, self._device is None
-        graph = run_passes(lowered.graph, known, of_stage(self._passes, "graph") + of_stage(self._passes, "schedule"))
-        return settled(graph, known), known
+        graph, known = optimized(lowered, self._passes, self._device is None)
+        self._check_inferred(graph.outputs[lowered.n_forward :], known)
+        return graph, known
 
     @property
     def _shares(self) -> bool:

@@ -1,17 +1,21 @@
-"""From a symbol's graph to one that can be optimized and run: in one mode, without composites and states, with gradients.
+"""From a symbol's graph to one that can be scheduled: in one mode, without composites and states, with gradients, optimized.
 
-Imports :mod:`.expand`, :mod:`.gradient`, :mod:`.states` and :mod:`mxop.opdef`.
+Imports :mod:`.expand`, :mod:`.gradient`, :mod:`.states`, the passes and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..opdef import Composite, registry
+from .assignment import settled
 from .expand import expand
 from .gradient import gradients
+from .infer import Known
 from .ir import Entry, Graph, Node, variable
+from .passes import of_stage, run_passes
 from .states import Effects, in_mode
 
 
@@ -53,10 +57,12 @@ def lower_inference(source: Graph, given: Mapping[Node, tuple], is_train: bool) 
     return Lowered(graph, dict(given), len(source.outputs), n, _composite_names(source, moved))
 
 
-def lower_training(source: Graph, given: Mapping[Node, tuple], wanted: Sequence[Node]) -> Lowered:
+def lower_training(
+    source: Graph, given: Mapping[Node, tuple], wanted: Sequence[Node], is_train: bool = True
+) -> Lowered:
     """Return what computes the outputs and the gradients of the `wanted` variables."""
     effects, n = Effects(), len(source.outputs)
-    source = in_mode(source, True)
+    source = in_mode(source, is_train)
     graph, first = expand(source, everything=False, effects=effects)
     assigned = graph.outputs[n:]
     heads: list[Node | None] = [variable(f"_head_grad_{i}") for i in range(n)]
@@ -74,6 +80,14 @@ def lower_training(source: Graph, given: Mapping[Node, tuple], wanted: Sequence[
         else:
             heads[i] = None
     return Lowered(graph, known, n, at + len(late), _composite_names(source, first, second), heads)
+
+
+def optimized(lowered: Lowered, passes: Sequence[Any], on_cpu: bool) -> tuple[Graph, Known]:
+    """Return a graph that is ready to be scheduled, and its shapes and types."""
+    known = Known.solve(lowered.graph, dict(lowered.given))
+    known.n_forward, known.on_cpu = lowered.n_forward, on_cpu
+    graph = run_passes(lowered.graph, known, of_stage(passes, "graph") + of_stage(passes, "schedule"))
+    return settled(graph, known), known
 
 
 def _composite_names(graph: Graph, *moves: dict[Entry, Entry]) -> dict[Entry, str]:
