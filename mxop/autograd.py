@@ -89,6 +89,7 @@ def mark_variables(
     variables, gradients = _listed(variables, "variables"), _listed(gradients, "gradients")
     if isinstance(grad_reqs, str):
         grad_reqs = [grad_reqs] * len(variables)
+    grad_reqs = _items(grad_reqs, "requests")
     if not len(variables) == len(gradients) == len(grad_reqs):
         raise OpValueError(
             f"mark_variables: {len(variables)} variables, {len(gradients)} gradients, {len(grad_reqs)} requests"
@@ -242,8 +243,16 @@ def _variable(x: NDArray, again: bool) -> NDArray:
     return x
 
 
+def _items(arrays: Any, what: str) -> list:
+    if isinstance(arrays, NDArray):
+        return [arrays]
+    if not hasattr(arrays, "__iter__"):
+        raise OpTypeError(f"autograd: {what} must be NDArrays or a list of them, got {type(arrays).__name__}")
+    return list(arrays)
+
+
 def _listed(arrays: Any, what: str) -> list:
-    arrays = [arrays] if isinstance(arrays, NDArray) else list(arrays)
+    arrays = _items(arrays, what)
     for a in arrays:
         if not isinstance(a, NDArray):
             raise OpTypeError(f"autograd: {what} must be NDArrays, got {type(a).__name__}")
@@ -254,7 +263,10 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list, list | None]:
     heads = _listed(heads, "heads")
     if head_grads is None:
         return heads, None
-    head_grads = [head_grads] if isinstance(head_grads, NDArray) else list(head_grads)
+    head_grads = _items(head_grads, "head gradients")
+    for g in head_grads:
+        if g is not None and not isinstance(g, NDArray):
+            raise OpTypeError(f"autograd: head gradients must be NDArrays or None, got {type(g).__name__}")
     if len(head_grads) != len(heads):
         raise OpValueError(f"autograd: {len(heads)} heads but {len(head_grads)} head gradients")
     return heads, head_grads

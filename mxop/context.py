@@ -5,10 +5,11 @@ May import :mod:`mxop._kernels` and :mod:`mxop.errors`.
 
 from __future__ import annotations
 
+import operator
 import threading
 
 from ._kernels import interp, memory
-from .errors import DeviceError, OpTypeError, OpValueError
+from .errors import DeviceError, OpTypeError, OpValueError, shown
 
 _TYPES = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
 _NAMES = {code: name for name, code in _TYPES.items()}
@@ -38,9 +39,13 @@ class Context:
         if isinstance(device_type, Context):
             self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
         else:
-            if device_type not in _TYPES:
-                raise OpValueError(f"device type {device_type!r} is not one of {', '.join(_TYPES)}")
-            self.device_typeid, self.device_id = _TYPES[device_type], int(device_id)
+            if not isinstance(device_type, str) or device_type not in _TYPES:
+                raise OpValueError(f"device type {shown(device_type)} is not one of {', '.join(_TYPES)}")
+            if not hasattr(device_id, "__index__"):
+                raise OpTypeError(f"{device_type}: device_id={shown(device_id)} is not an integer")
+            self.device_typeid, self.device_id = _TYPES[device_type], operator.index(device_id)
+            if not 0 <= self.device_id < 2**31:
+                raise OpValueError(f"{device_type}: device_id={device_id} is not the number of a device")
         self._before: list[Context] = []
 
     @property

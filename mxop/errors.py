@@ -19,6 +19,10 @@ class OpValueError(MXNetError, ValueError):
     """A value, shape or parameter that the operator does not allow."""
 
 
+class OpArithmeticError(OpValueError, ArithmeticError):
+    """Numbers that have no result, or one that is too large."""
+
+
 class IncompatibleAxesError(OpValueError):
     """Named axes that cannot go together: one twice, or both reduced and kept."""
 
@@ -41,12 +45,81 @@ class OpLookupError(MXNetError, AttributeError, KeyError):
         self.obj = None  # else Python adds a "Did you mean" of its own to ours
 
 
+class OutOfMemoryError(MXNetError, MemoryError):
+    """Arrays of a size that the machine has no memory for."""
+
+
+class BufferRefusedError(MXNetError, BufferError):
+    """An array whose memory cannot be handed out as a buffer."""
+
+
 class DeviceError(MXNetError, NotImplementedError):
     """A device or optional package that this machine does not have."""
 
 
 class MissingPackageError(DeviceError, ImportError):
     """An optional Python package that is not installed."""
+
+
+def shown(value: object, width: int = 200) -> str:
+    """Return how a message shows a value that may be anything: its repr, cut short, or its class where it has none.
+
+    Examples
+    --------
+    >>> shown("x" * 1000, 10)
+    "'xxxxxxxxx..."
+    """
+    try:
+        text = repr(value)
+    except Exception:  # a number of 5000 digits has none, and a user's class may raise anything
+        text = f"<a value of type {type(value).__name__}>"
+    return text if len(text) <= width else text[:width] + "..."
+
+
+def fitting(problem: Exception, text: str) -> MXNetError:
+    """Return the error of mxop that is also the kind of Python error that `problem` is, with its own text."""
+    kinds = {
+        MemoryError: OutOfMemoryError, TypeError: OpTypeError, IndexError: OpIndexError, ArithmeticError: OpArithmeticError,
+        (AttributeError, KeyError): OpLookupError, ValueError: OpValueError, BufferError: BufferRefusedError,
+    }  # fmt: skip
+    return next((ours for kind, ours in kinds.items() if isinstance(problem, kind)), MXNetError)(text)
+
+
+class translated:
+    """A scope in which errors of Python and NumPy about arguments become mxop's, with the original as their cause.
+
+    For what hands arguments on as they came; exceptions of other kinds pass.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> with mx.errors.translated("nd.eye"):
+    ...     int("many")
+    Traceback (most recent call last):
+    ...
+    mxop.errors.OpValueError: nd.eye: invalid literal for int() with base 10: 'many'
+    """
+
+    KINDS = (MemoryError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError, BufferError)
+
+    def __init__(self, who: str):
+        self.who = who
+
+    def __enter__(self) -> translated:
+        return self
+
+    def __exit__(self, kind: type | None, problem: BaseException | None, where: object) -> None:
+        if isinstance(problem, self.KINDS) and not isinstance(problem, MXNetError):
+            raise self.error(problem, self.who)
+
+    @staticmethod
+    def error(problem: Exception, who: str) -> Exception:
+        """Return one error, translated; an error of mxop stays what it is."""
+        if isinstance(problem, MXNetError):
+            return problem
+        found = fitting(problem, f"{who}: {problem}")
+        found.__cause__ = problem
+        return found
 
 
 def closest(name: str, known) -> str:
@@ -59,5 +132,6 @@ def closest(name: str, known) -> str:
     """
     import difflib
 
-    match = difflib.get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=0.6)
+    text = name if isinstance(name, str) else shown(name)
+    match = difflib.get_close_matches(text[:100], [str(k) for k in known], n=1, cutoff=0.6)
     return f"; did you mean {match[0]!r}?" if match else ""

@@ -16,7 +16,7 @@ from mxop._kernels.memory cimport block_new, block_release, block_retain, block_
 import numpy as np
 
 from mxop import dtypes
-from mxop.errors import DeviceError, OpValueError
+from mxop.errors import BufferRefusedError, DeviceError, OpValueError
 
 ARRAY_TYPE = Array
 cdef tuple _no_args = ()
@@ -104,9 +104,9 @@ cdef class Array:
         if self.gpu is not None:
             raise DeviceError("a GPU array has no buffer on the host: use asnumpy() to copy it")
         if self.dtype not in _formats:  # NumPy then asks __array__, which knows bfloat16
-            raise BufferError(f"the buffer protocol has no format for {dtypes.NAMES[self.dtype]}")
+            raise BufferRefusedError(f"the buffer protocol has no format for {dtypes.NAMES[self.dtype]}")
         if flags & PyBUF_WRITABLE and self.readonly_:
-            raise BufferError("the array's memory is read-only")
+            raise BufferRefusedError("the array's memory is read-only")
         if self.node is not None:
             count_host_read()
         buffer.buf = self.data

@@ -186,7 +186,7 @@ cdef class NDArray(Array):
 
     def __len__(self):
         if (<Array>self).ndim == 0:
-            raise TypeError("len() of a 0-d array")
+            raise OpTypeError("len() of a 0-d array")
         return self.shape_[0]
 
     def __bool__(self):
@@ -194,8 +194,8 @@ cdef class NDArray(Array):
             return False
         if (<Array>self).size == 1:
             return bool(self.item())
-        raise ValueError("the truth value of an NDArray with more than one element is ambiguous; "
-                         "use (x != 0).sum() or compare element by element")
+        raise OpValueError("the truth value of an NDArray with more than one element is ambiguous; "
+                           "use (x != 0).sum() or compare element by element")
 
     def __hash__(self):
         return <Py_hash_t>(<Py_ssize_t><PyObject*>self >> 4)
@@ -249,7 +249,7 @@ cdef class NDArray(Array):
     def __index__(self):
         if (<Array>self).size == 1 and (<Array>self).dtype in (3, 4, 5, 6):
             return int(self.item())
-        raise TypeError("only an integer array of one element can be an index")
+        raise OpTypeError("only an integer array of one element can be an index")
 
     def __array__(self, dtype=None, copy=None):
         if self.gpu is not None:
@@ -257,7 +257,7 @@ cdef class NDArray(Array):
         view = as_numpy(self)
         if dtype is not None and np.dtype(dtype) != view.dtype:
             if copy is False:
-                raise ValueError(f"a {view.dtype} array cannot be seen as {np.dtype(dtype)} without a copy")
+                raise OpValueError(f"a {view.dtype} array cannot be seen as {np.dtype(dtype)} without a copy")
             return view.astype(dtype)
         return view.copy() if copy else view
 

@@ -21,7 +21,7 @@ from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, overla
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop._core import elementwise as _elementwise, reductions as _reductions
-from mxop.errors import DeviceError, OpTypeError
+from mxop.errors import DeviceError, OpTypeError, translated
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.binding import bind_open
 from mxop.opdef.operator import carrier
@@ -34,6 +34,7 @@ cdef enum:
     COMPOSITE = 4
     EXTERNAL = 5
 
+cdef tuple _KINDS = translated.KINDS
 cdef object _NAMESPACE = None       # mx.nd, as composites and gradient rules see it
 
 
@@ -146,7 +147,10 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
             else:
                 work.append(target)
         reads = host_reads()
-        op.run_cpu(ready, work, **attrs)
+        try:
+            op.run_cpu(ready, work, **attrs)
+        except _KINDS as problem:
+            raise translated.error(problem, f"operator {op.name}")
         host_reads(reads)
         for k in range(len(results)):
             if work[k] is not results[k]:
@@ -208,6 +212,8 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
         set_recording(False)
     try:
         found = op.function(_NAMESPACE, *inputs, **attrs)
+    except _KINDS as problem:
+        raise translated.error(problem, f"operator {op.name}")
     finally:
         set_recording(before)
     results = list(found) if isinstance(found, (list, tuple)) else [found]
@@ -498,10 +504,13 @@ cdef object parsed_params(object op, dict kwargs, dict cache):
         # 1, 1.0 and True are equal keys, and so are 0.0 and -0.0, but they are not the same parameters
         key = tuple([(k, type(v), repr(v) if v == 0.0 else v) for k, v in kwargs.items()])
         found = cache.get(key)
-    except TypeError:
+    except (TypeError, ValueError):  # an array as a parameter has no hash, or no truth
         return op.parse(kwargs)
     if found is None:
         found = op.parse(kwargs)
+        for v in kwargs.values():
+            if isinstance(v, Array):  # a number now, another one later
+                return found
         if len(cache) > 1024:
             cache.clear()
         cache[key] = found

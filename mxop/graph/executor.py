@@ -248,6 +248,8 @@ class Executor:
                 if name not in names:
                     raise OpValueError(f"out_grads has {name!r}, which is no output{closest(name, names)}")
             out_grads = [out_grads.get(name) for name in names]
+        elif not isinstance(out_grads, (list, tuple)):
+            raise OpTypeError(f"out_grads must be an NDArray, or a list or dict of them, got {type(out_grads).__name__}")
         if len(out_grads) > len(self._heads):
             raise OpValueError(f"{len(out_grads)} head gradients are given; the symbol has {len(self._heads)} outputs")
         found = []

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError, OpValueError
+from ..errors import MXNetError, OpTypeError, OpValueError, translated
 from ..opdef import Operator, infer
 from ..opdef.reduction import numpy_shape
 from .builder import Builder, entries_of
@@ -391,7 +391,8 @@ def inside(op: Operator, attrs: Any, n_inputs: int) -> tuple[Graph, list[Node]]:
         inputs = [variable(name) for name in op.input_names(attrs, n_inputs)]
         builder = Builder()
         builder.work_for(variable(op.name.lstrip("_")), "_inside")
-        result = op.function(builder, *(builder.value((v, 0)) for v in inputs), **attrs)
+        with translated(f"operator {op.name}"):
+            result = op.function(builder, *(builder.value((v, 0)) for v in inputs), **attrs)
         count = op.num_outputs(attrs, n_inputs)
         found = _insides[key] = Graph(entries_of(result, count, f"composite operator {op.name}")), inputs
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import dtypes
 from .._core import core
-from ..errors import MXNetError
+from ..errors import MXNetError, fitting, translated
 from ..opdef import contiguous_strides, registry
 from .constants import is_literal, is_small
 from .fuse import Fused
@@ -121,8 +121,9 @@ def explained(node: Node | None, problem: Exception) -> Exception:
     """Return an error of a call with the node that it was for."""
     if node is None:
         return problem
-    if isinstance(problem, MXNetError):
-        found = located(problem, node)
+    if isinstance(problem, (MXNetError, *translated.KINDS)):
+        found = located(problem if isinstance(problem, MXNetError) else fitting(problem, str(problem)), node)
+        found.__cause__ = problem.__cause__ if isinstance(problem, MXNetError) else problem
         return found.with_traceback(problem.__traceback__)
     problem.add_note(f"Error in operator {node.name}: in {describe(node)}")
     return problem
@@ -154,7 +155,7 @@ def prepared(node: Node, inputs: list[Any], outputs: list[Any], reqs: list[int])
         if isinstance(node.op, Fused):
             return core.prepare_formula(node.op.roots, inputs, outputs, reqs)
         return core.prepare(node.op, node.attrs, inputs, outputs, reqs)
-    except core.MXNetError as problem:
+    except MXNetError as problem:
         raise located(problem, node) from None
 
 

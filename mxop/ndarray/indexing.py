@@ -78,7 +78,7 @@ def view_of(x: NDArray, items: tuple) -> NDArray:
             count = len(range(start, stop, by))
             offset += start * step if count else 0
             new_shape.append(count)
-            new_strides.append(step * by)
+            new_strides.append(step * by if count > 1 else 0)  # else `by` may be any number
         else:
             offset += _integer(item, axis, size) * step
         axis += 1
@@ -175,7 +175,7 @@ def getitem(x: NDArray, key: Any) -> NDArray:
         found = memory[_numpy_key(items, xp)]
     except MXNetError:
         raise
-    except (IndexError, TypeError) as problem:
+    except (IndexError, TypeError, ValueError, OverflowError) as problem:
         raise OpIndexError(str(problem)) from None
     return _wrapped(found.reshape(1) if found.ndim == 0 and x.ndim else found, x)
 
@@ -368,7 +368,7 @@ def _assign_advanced(x: NDArray, items: tuple, value: Any) -> None:
         raise
     except IndexError as problem:
         raise OpIndexError(str(problem)) from None
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, OverflowError) as problem:
         raise OpValueError(f"cannot assign: {problem}") from None
 
 

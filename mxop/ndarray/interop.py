@@ -15,7 +15,7 @@ import numpy as np
 from .. import dtypes
 from .._core import core, tape
 from ..context import Context
-from ..errors import MXNetError, OpTypeError, OpValueError
+from ..errors import MXNetError, OpTypeError, OpValueError, translated
 from . import creation, indexing
 from .register import F
 
@@ -135,7 +135,8 @@ def _by_numpy(ufunc: Any, method: str, inputs: tuple, out: tuple, kwargs: dict) 
     if out:
         kwargs["out"] = tuple(host(o) for o in out)
     kwargs = {k: host(v) for k, v in kwargs.items()}
-    found = getattr(ufunc, method)(*map(host, inputs), **kwargs)
+    with translated(f"numpy.{ufunc.__name__}"):
+        found = getattr(ufunc, method)(*map(host, inputs), **kwargs)
     if not isinstance(found, tuple):
         return out[0] if out else _from_host(found)
     given = out or (None,) * len(found)
@@ -247,7 +248,8 @@ def reduce_ex(self: NDArray, protocol: int) -> tuple:
 
 def rebuild(data: Any, dtype: str, shape: tuple, device_type: str, device_id: int) -> NDArray:
     """Make an array of pickled parts: over the buffer itself when it is writable, else of a copy."""
-    found = np.frombuffer(data, dtypes.numpy_dtype(dtypes.code_of(dtype))).reshape(shape)
+    with translated("a pickled array"):
+        found = np.frombuffer(data, dtypes.numpy_dtype(dtypes.code_of(dtype))).reshape(shape)
     if not found.flags.writeable or not found.flags.aligned:
         found = found.copy()
     return creation.placed(found, Context(device_type, device_id))

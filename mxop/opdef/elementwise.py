@@ -14,6 +14,7 @@ from typing import Any
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, param, walk
+from ..limits import check_outputs
 from . import infer, registry
 from .operator import Operator
 from .params import Attrs, Scalar, Spec
@@ -253,14 +254,32 @@ class BackwardOperator(Elementwise):
         n = attrs.values_[-1]
         found = self._rules.get((n, self.forward.static_key(attrs)))  # the forward operator's parameters come first
         if found is None:
+            self._check_forward_inputs(attrs)
             inner = Attrs(attrs.names[:-2], attrs.values_[:-2])
             found = self.forward.formula(inner, n), self.forward.backward_formula(inner, n)
             self._rules[n, self.forward.static_key(attrs)] = found
         return found
 
+    def _check_forward_inputs(self, attrs: Attrs) -> None:
+        """Raise unless the forward call can have had so many inputs; a file may say anything."""
+        n = attrs.values_[-1]
+        if not self.forward.variadic:
+            names = self.forward.input_names(Attrs(attrs.names[:-2], attrs.values_[:-2]))
+            if n != len(names):
+                raise OpValueError(
+                    f"operator {self.name}: {self._own_names[1]}={n}, but {self.forward.name} has {len(names)} inputs"
+                )
+        elif n < 1:
+            raise OpValueError(f"operator {self.name}: {self._own_names[1]}={n}; expected at least 1")
+        check_outputs(self.name, n, "gradients")
+
     def _trace(self, attrs: Attrs, n_inputs: int) -> Formula:
         formula, rule = self._rule(attrs)
         wanted = attrs.values_[-2] or tuple(i for i, g in enumerate(rule.roots) if g is not None)
+        if any(i is None or not 0 <= i < len(rule.roots) for i in wanted):
+            raise OpValueError(
+                f"operator {self.name}: {self._own_names[0]}={wanted}; {self.forward.name} has {len(rule.roots)} inputs"
+            )
         roots = []
         for i in wanted:
             g = rule.roots[i]

@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import MXNetError, OpTypeError
+from ..limits import check_outputs
 from . import infer
 from .params import Attrs, Param, Spec
 
@@ -115,6 +116,7 @@ class Operator:
         if self.variadic:
             if n is None:
                 n = attrs[self.num_args_param] if self.num_args_param else 1
+            check_outputs(self.name, n, "inputs")
             return tuple(f"arg{i}" for i in range(n))
         if self._active_inputs is not None:
             return tuple(self._active_inputs(**attrs))
@@ -126,7 +128,9 @@ class Operator:
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         """Return the number of outputs, hidden ones included."""
-        return self._num_outputs(**attrs) if callable(self._num_outputs) else self._num_outputs
+        if not callable(self._num_outputs):
+            return self._num_outputs
+        return check_outputs(self.name, self._num_outputs(**attrs))
 
     def num_visible_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         """Return the number of outputs that a call returns."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import limits
 from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError
 from ..graph.ir import Entry, Graph, Node, describe, variable
 from ..graph.rewrite import rewrite
@@ -60,9 +61,13 @@ def from_json(text: str | bytes) -> tuple[Entry, ...]:
     """
     data = loads(text, _input_names)
     nodes: list[Node] = []
+    outputs, allowed = 0, limits.graph_outputs(len(text))
     for i, item in enumerate(data.nodes):
         try:
             nodes.append(_node(item, nodes))
+            outputs += nodes[-1].n_outputs
+            if outputs > allowed:
+                raise limits.too_many("the graph up to this node", outputs, "outputs")
         except MXNetError as problem:
             raise type(problem)(f"symbol.json, node {i} ({item.name!r}): {problem}") from None
     entries = tuple((nodes[n], k) for n, k, _ in data.heads)

@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import attribute, dtypes
 from ..errors import MXNetError, OpIndexError, OpLookupError, OpTypeError, OpValueError, closest
+from ..files import path_of, reporting
 from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
 from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
@@ -272,7 +273,8 @@ class Symbol(Arithmetic):
     def save(self, fname: str, remove_amp_cast: bool = True) -> None:
         """Write the symbol to a file, as MXNet's JSON."""
         text = self.tojson(remove_amp_cast)
-        with open(fname, "w", encoding="utf-8") as file:
+        fname = path_of(fname, "Symbol.save")
+        with reporting("Symbol.save", fname), open(fname, "w", encoding="utf-8") as file:
             file.write(text)
 
     def debug_str(self) -> str:
@@ -518,13 +520,9 @@ fromjson = load_json
 
 def load(fname: str) -> Symbol:
     """Return the symbol in a JSON file."""
-    if not isinstance(fname, str) and not hasattr(fname, "__fspath__"):
-        raise OpTypeError(f"fname is required to be a string, got {fname!r}")
-    try:
-        with open(fname, "rb") as file:
-            text = file.read()
-    except OSError as problem:
-        raise MXNetError(f"cannot read symbol file {str(fname)!r}: {problem.strerror}") from None
+    fname = path_of(fname, "sym.load")
+    with reporting("sym.load", fname), open(fname, "rb") as file:
+        text = file.read()
     return load_json(text)
 
 
