@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._core import core, tape
-from .errors import MXNetError, OpTypeError, OpValueError
+from .errors import MXNetError, OpTypeError, OpValueError, items
 from .opdef import registry
 from .opdef.above import ask
 
@@ -246,9 +246,7 @@ def _variable(x: NDArray, again: bool) -> NDArray:
 def _items(arrays: Any, what: str) -> list:
     if isinstance(arrays, NDArray):
         return [arrays]
-    if not hasattr(arrays, "__iter__"):
-        raise OpTypeError(f"autograd: {what} must be NDArrays or a list of them, got {type(arrays).__name__}")
-    return list(arrays)
+    return items(arrays, f"autograd: {what}")
 
 
 def _listed(arrays: Any, what: str) -> list:

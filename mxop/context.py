@@ -41,9 +41,10 @@ class Context:
         else:
             if not isinstance(device_type, str) or device_type not in _TYPES:
                 raise OpValueError(f"device type {shown(device_type)} is not one of {', '.join(_TYPES)}")
-            if not hasattr(device_id, "__index__"):
-                raise OpTypeError(f"{device_type}: device_id={shown(device_id)} is not an integer")
-            self.device_typeid, self.device_id = _TYPES[device_type], operator.index(device_id)
+            try:
+                self.device_typeid, self.device_id = _TYPES[device_type], operator.index(device_id)
+            except TypeError:
+                raise OpTypeError(f"{device_type}: device_id={shown(device_id)} is not an integer") from None
             if not 0 <= self.device_id < 2**31:
                 raise OpValueError(f"{device_type}: device_id={device_id} is not the number of a device")
         self._before: list[Context] = []

@@ -23,6 +23,10 @@ class OpArithmeticError(OpValueError, ArithmeticError):
     """Numbers that have no result, or one that is too large."""
 
 
+class DeprecatedError(MXNetError, DeprecationWarning):
+    """What MXNet refuses with a DeprecationWarning."""
+
+
 class IncompatibleAxesError(OpValueError):
     """Named axes that cannot go together: one twice, or both reduced and kept."""
 
@@ -120,6 +124,14 @@ class translated:
         found = fitting(problem, f"{who}: {problem}")
         found.__cause__ = problem
         return found
+
+
+def items(value: object, what: str) -> list:
+    """Return the items of a list or another iterable."""
+    try:
+        return list(value)  # type: ignore[call-overload]
+    except TypeError:
+        raise OpTypeError(f"{what} must be a list, got {shown(value)}") from None
 
 
 def closest(name: str, known) -> str:

@@ -15,18 +15,25 @@ _DENSE, _DENSE_DEFAULT = "MXOP_MAX_DENSE_BYTES", 1 << 28
 _DENSE_GROWTH = 64  # of a file that is larger than the default allows for
 
 
-def _setting(name: str, default: int) -> int:
+def setting(name: str, default: int, kind: str = "whole number") -> int:
+    """Return the number that an environment variable holds; `default` where it is not set.
+
+    Raises
+    ------
+    OpValueError
+        When it holds something else than digits.
+    """
     text = os.environ.get(name)
     if text is None:
         return default
-    if not (text.isascii() and text.isdigit()):
-        raise OpValueError(f"the environment variable {name}={text!r} is not a whole number")
-    return int(text[:20])
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise OpValueError(f"{name}={text!r} is not a {kind}")
+    return int(text)
 
 
 def max_outputs() -> int:
     """Return how many outputs one call of an operator may have."""
-    return _setting(_OUTPUTS, _OUTPUTS_DEFAULT)
+    return setting(_OUTPUTS, _OUTPUTS_DEFAULT)
 
 
 def check_outputs(op_name: str, count: int, what: str = "outputs") -> int:
@@ -59,7 +66,7 @@ def graph_outputs(nbytes: int) -> int:
 
 def dense_bytes(nbytes: int) -> int:
     """Return how many bytes the sparse arrays of a file of `nbytes` bytes may take when they are made dense."""
-    return max(_setting(_DENSE, _DENSE_DEFAULT), _DENSE_GROWTH * nbytes)
+    return max(setting(_DENSE, _DENSE_DEFAULT), _DENSE_GROWTH * nbytes)
 
 
 def too_dense(needed: int, allowed: int) -> OpValueError:

@@ -169,10 +169,13 @@ cdef Array alloc_tuple(tuple shape, int dtype):
     cdef int i, ndim = len(shape)
     if ndim > MAX_DIMS:
         raise OpValueError(f"shape {shape} has {ndim} dimensions; at most {MAX_DIMS} are supported")
-    for i in range(ndim):
-        dims[i] = shape[i]
-        if dims[i] < 0:
-            raise OpValueError(f"shape {shape} has a negative dimension")
+    try:
+        for i in range(ndim):
+            dims[i] = shape[i]
+            if dims[i] < 0:
+                raise OpValueError(f"shape {shape} has a negative dimension")
+    except OverflowError:
+        raise OpValueError(f"shape {shape} is too large") from None
     return alloc(ndim, dims, dtype)
 
 
@@ -188,10 +191,13 @@ cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset):
     cdef int i
     a.set_dims(len(shape))
     a.size = 1
-    for i in range(a.ndim):
-        a.shape_[i] = shape[i]
-        a.strides_[i] = <Py_ssize_t>strides[i] * size
-        a.size *= a.shape_[i]
+    try:
+        for i in range(a.ndim):
+            a.shape_[i] = shape[i]
+            a.strides_[i] = <Py_ssize_t>strides[i] * size
+            a.size *= a.shape_[i]
+    except OverflowError:
+        raise OpValueError(f"shape {shape} is too large") from None
     a.contiguous = True
     for i in range(a.ndim - 1, -1, -1):
         if a.shape_[i] != 1:

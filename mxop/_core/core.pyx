@@ -18,7 +18,7 @@ from mxop._core.transfer import contiguous, copy
 from mxop._core.call import Call
 from mxop._core.prepare import Schedule, Sequence, prepare, prepare_formula
 from mxop._core.strips import prepare_strip
-from mxop.errors import DeviceError, OpTypeError, OpValueError
+from mxop.errors import DeviceError, OpArithmeticError, OpTypeError, OpValueError, shown, translated
 from mxop.opdef import registry
 
 cdef extern from "Python.h":
@@ -83,6 +83,14 @@ def hook(getitem, setitem, iterate, contains, text):
     _getitem, _setitem, _iterate, _contains, _text = getitem, setitem, iterate, contains, text
 
 
+cdef double real_of(object number) except? -1:
+    """Return a Python number as a real one."""
+    try:
+        return <double>number
+    except OverflowError:
+        raise OpArithmeticError(f"the number {shown(number, 20)} is too large for any element type") from None
+
+
 cdef object binary(int at, object a, object b, object out):
     """Apply an arithmetic operator; `a` is an NDArray."""
     cdef double d
@@ -98,7 +106,7 @@ cdef object binary(int at, object a, object b, object out):
             i = b
             return call_scalar(<OpFunction>_scalar[at], <Array>a, <double>i, i, out)
         except OverflowError:
-            return call_scalar(<OpFunction>_scalar[at], <Array>a, float(b), 0, out)
+            return call_scalar(<OpFunction>_scalar[at], <Array>a, real_of(b), 0, out)
     converted = _foreign(a, b)
     if converted is NotImplemented:
         return NotImplemented
@@ -109,7 +117,7 @@ cdef object reflected(int at, object a, object b):
     """Apply an operator whose left operand `a` is not an NDArray."""
     cdef object converted
     if type(a) is float or type(a) is int:
-        return call_scalar(<OpFunction>_reflected[at], <Array>b, <double>a, <long long>a if -9.2e18 < a < 9.2e18 else 0, None)
+        return call_scalar(<OpFunction>_reflected[at], <Array>b, real_of(a), <long long>a if -9.2e18 < a < 9.2e18 else 0, None)
     converted = _foreign(b, a)
     if converted is NotImplemented:
         return NotImplemented
@@ -255,9 +263,12 @@ cdef class NDArray(Array):
         if self.gpu is not None:
             raise DeviceError("a GPU array is not copied to the host implicitly: call asnumpy()")
         view = as_numpy(self)
-        if dtype is not None and np.dtype(dtype) != view.dtype:
+        if dtype is not None:
+            with translated("NDArray.__array__"):
+                dtype = np.dtype(dtype)
+        if dtype is not None and dtype != view.dtype:
             if copy is False:
-                raise OpValueError(f"a {view.dtype} array cannot be seen as {np.dtype(dtype)} without a copy")
+                raise OpValueError(f"a {view.dtype} array cannot be seen as {dtype} without a copy")
             return view.astype(dtype)
         return view.copy() if copy else view
 

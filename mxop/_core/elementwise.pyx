@@ -18,7 +18,7 @@ from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, Program
 
 from mxop import dtypes
 from mxop._kernels import interp
-from mxop.errors import OpTypeError, OpValueError
+from mxop.errors import OpArithmeticError, OpTypeError, OpValueError, shown
 from mxop.formula import compile_program
 from mxop.opdef import Scalar
 
@@ -129,7 +129,10 @@ cdef int set_value(Value* value, object number) except -1:
         value.d = d
         value.i = <long long>d if -9.2e18 < d < 9.2e18 else 0
     else:
-        value.d = float(number)
+        try:
+            value.d = float(number)
+        except OverflowError:
+            raise OpArithmeticError(f"the number {shown(number, 20)} is too large for any element type") from None
         try:
             value.i = int(number)
         except (OverflowError, ValueError):

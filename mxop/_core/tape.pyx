@@ -341,7 +341,9 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
             if head_grads is None or head_grads[k] is None:
                 g = call_one(_ones_like, h) if create_graph else ones_like(h)
             else:
-                g = <Array?>head_grads[k]
+                if not isinstance(head_grads[k], Array):
+                    raise OpTypeError(f"head gradient {k} must be an NDArray, got {type(head_grads[k]).__name__}")
+                g = <Array>head_grads[k]
                 if g.shape_tuple() != h.shape_tuple() or g.dtype != h.dtype:
                     raise OpValueError(f"head gradient {k} has shape {g.shape_tuple()} and dtype {dtypes.NAMES[g.dtype]}; "
                                        f"the head has shape {h.shape_tuple()} and dtype {dtypes.NAMES[h.dtype]}")

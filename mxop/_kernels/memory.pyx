@@ -2,7 +2,7 @@
 
 Blocks are 64-byte aligned and come in size classes, four to each power of two; a freed block waits in its class for the
 next array of that size, because fresh memory costs a page fault per 4 KiB, more than most operators cost themselves.
-The bytes that wait are bounded.  Called with the GIL held, which makes it thread-safe.  May import mxop.errors only.
+The bytes that wait are bounded.  Called with the GIL held, which makes it thread-safe.  May import mxop.errors and mxop.limits.
 """
 import os
 
@@ -12,6 +12,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
 
 from mxop.errors import OutOfMemoryError
+from mxop.limits import setting
 
 cdef extern from *:
     """
@@ -207,12 +208,9 @@ def reset_peak():
 
 def _default_limit():
     """A quarter of the machine's memory, or what MXOP_POOL_BYTES says."""
-    given = os.environ.get("MXOP_POOL_BYTES")
-    if given is not None:
-        try:
-            return max(int(given), 0)
-        except ValueError:
-            raise ValueError(f"MXOP_POOL_BYTES={given!r} is not a number of bytes") from None
+    given = setting("MXOP_POOL_BYTES", -1, "number of bytes")
+    if given >= 0:
+        return given
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
     except (AttributeError, ValueError, OSError):

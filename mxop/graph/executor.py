@@ -6,6 +6,7 @@ Imports the rest of :mod:`mxop.graph` and :mod:`mxop._core`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from .. import dtypes
 from .._core import core, tape
-from ..errors import MXNetError, OpTypeError, OpValueError, closest
+from ..errors import MXNetError, OpTypeError, OpValueError, closest, translated
 from ..opdef import Composite, registry
 from .assignment import settled
 from .expand import expand, give_state
@@ -249,7 +250,9 @@ class Executor:
                     raise OpValueError(f"out_grads has {name!r}, which is no output{closest(name, names)}")
             out_grads = [out_grads.get(name) for name in names]
         elif not isinstance(out_grads, (list, tuple)):
-            raise OpTypeError(f"out_grads must be an NDArray, or a list or dict of them, got {type(out_grads).__name__}")
+            raise OpTypeError(
+                f"out_grads must be an NDArray, or a list or dict of them, got {type(out_grads).__name__}"
+            )
         if len(out_grads) > len(self._heads):
             raise OpValueError(f"{len(out_grads)} head gradients are given; the symbol has {len(self._heads)} outputs")
         found = []
@@ -378,7 +381,8 @@ def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
     checked = []
     for target, value, what in values:
         if not isinstance(value, core.NDArray):
-            value = np.asarray(value)
+            with translated(what):
+                value = np.asarray(value)
             if value.dtype.kind in "OSUMm":
                 raise OpTypeError(f"{what}: {value!r} is no array of numbers")
         if value.shape != target.shape:
@@ -419,7 +423,7 @@ def _resized(array: Any, shape: tuple[int, ...], allow_up_sizing: bool, name: st
 
     if shape == array.shape:
         return array
-    size = int(np.prod(shape, dtype=np.int64))
+    size = math.prod(shape)
     if size <= array.size and array._contiguous:
         return seen_as(array, shape)
     if not allow_up_sizing and size > array.size:

@@ -18,7 +18,7 @@ from .. import dtypes
 from .._core import array as _memory
 from .._core import core
 from ..context import Context, current_context
-from ..errors import OpTypeError, OpValueError
+from ..errors import OpTypeError, OpValueError, translated
 from . import indexing
 from .register import F
 
@@ -239,19 +239,23 @@ def arange(
         warnings.warn("nd.arange: infer_range has no effect", DeprecationWarning, stacklevel=2)
     if stop is None:
         start, stop = 0, start
-    if step == 0:
-        raise OpValueError("nd.arange: step must not be 0")
-    if repeat < 1:
-        raise OpValueError(f"nd.arange: repeat={repeat} must be at least 1")
     try:
+        if step == 0:
+            raise OpValueError("nd.arange: step must not be 0")
+        if operator.index(repeat) < 1:
+            raise OpValueError(f"nd.arange: repeat={repeat} must be at least 1")
         count = max(0, math.ceil((stop - start) / step))
+        whole = all(float(v).is_integer() for v in (start, step))
+    except OpValueError:
+        raise
     except (ValueError, OverflowError):
         raise OpValueError(f"nd.arange: the range from {start} to {stop} has no finite length") from None
     except TypeError:
-        raise OpTypeError(f"nd.arange: start={start!r}, stop={stop!r}, step={step!r} must be numbers") from None
-    whole = all(float(v).is_integer() for v in (start, step))
-    values = np.arange(count) * int(step) + int(start) if whole else np.arange(count) * float(step) + float(start)
-    return placed(_contiguous(np.repeat(values, repeat), dtype), device(ctx, "nd.arange"))
+        given = f"start={start!r}, stop={stop!r}, step={step!r}, repeat={repeat!r}"
+        raise OpTypeError(f"nd.arange: {given} must be numbers") from None
+    with translated("nd.arange"):
+        values = np.arange(count) * int(step) + int(start) if whole else np.arange(count) * float(step) + float(start)
+        return placed(_contiguous(np.repeat(values, repeat), dtype), device(ctx, "nd.arange"))
 
 
 def _contiguous(values: np.ndarray, dtype: Any) -> np.ndarray:
@@ -272,13 +276,18 @@ def linspace(
     count = shape_of(num, "nd.linspace (num)")
     if len(count) != 1:
         raise OpTypeError(f"nd.linspace: num={num!r} must be an integer")
-    return placed(_contiguous(np.linspace(start, stop, count[0], endpoint=endpoint), dtype), device(ctx, "nd.linspace"))
+    with translated("nd.linspace"):
+        values = np.linspace(start, stop, count[0], endpoint=endpoint)
+        if values.ndim != 1:
+            raise OpTypeError(f"nd.linspace: start={start!r} and stop={stop!r} must be numbers")
+        return placed(_contiguous(values, dtype), device(ctx, "nd.linspace"))
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """Make an `N` by `M` matrix (square by default) with ones on diagonal `k` (above the main one when positive)."""
     rows, columns = shape_of((N, M or N), "nd.eye")
-    made = placed(_contiguous(np.eye(rows, columns, operator.index(k)), dtype), device(ctx, "nd.eye"))
+    with translated("nd.eye"):
+        made = placed(_contiguous(np.eye(rows, columns, operator.index(k)), dtype), device(ctx, "nd.eye"))
     return _given_out(made, kwargs, "nd.eye")
 
 
@@ -333,7 +342,8 @@ def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Se
             )
         return [a % tensor.ndim for a in found]
 
-    origin, goal = axes(source, "source"), axes(destination, "destination")
+    with translated("nd.moveaxis"):
+        origin, goal = axes(source, "source"), axes(destination, "destination")
     if len(origin) != len(goal):
         raise OpValueError(f"nd.moveaxis: source={source!r} and destination={destination!r} differ in length")
     order = [a for a in range(tensor.ndim) if a not in origin]

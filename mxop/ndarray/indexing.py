@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import dtypes
 from .._core import array, core, tape
-from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError
+from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError, translated
 from ..ops import indexing as ops
 from .register import F
 
@@ -415,4 +415,5 @@ def iterate(x: NDArray):
 def contains(x: NDArray, value: Any) -> bool:
     """Tell whether an element equals a value, as NumPy does."""
     memory = x.asnumpy()
-    return bool((memory == (value.asnumpy() if isinstance(value, NDArray) else value)).any())
+    with translated("NDArray.__contains__"):
+        return bool((memory == (value.asnumpy() if isinstance(value, NDArray) else value)).any())

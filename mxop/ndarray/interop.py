@@ -161,12 +161,13 @@ def dlpack(
     memory = self._gpu if self._gpu is not None else core.as_numpy(self)
     options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     given = {k: v for k, v in options.items() if v is not None}
-    try:
-        return memory.__dlpack__(stream=stream, **given)
-    except TypeError:  # an old NumPy: stream is all it knows
-        if not given.keys() <= {"max_version"}:
-            raise
-        return memory.__dlpack__(stream=stream)
+    with translated("DLPack"):
+        try:
+            return memory.__dlpack__(stream=stream, **given)
+        except TypeError:  # an old NumPy: stream is all it knows
+            if not given.keys() <= {"max_version"}:
+                raise
+            return memory.__dlpack__(stream=stream)
 
 
 def dlpack_device(self: NDArray) -> tuple[int, int]:
@@ -239,7 +240,7 @@ def reduce_ex(self: NDArray, protocol: int) -> tuple:
     """Pickle values, element type and device, but no history or gradient; out of band where protocol 5 lets it."""
     ctx = self.context
     host = core.contiguous(self) if self._gpu is None else creation.placed(self.asnumpy(), Context("cpu", 0))
-    if protocol >= 5 and host.size:
+    if isinstance(protocol, int) and protocol >= 5 and host.size:
         data: Any = pickle.PickleBuffer(core.as_numpy(host).reshape(-1).view(np.uint8))  # bfloat16 has no buffer format
     else:
         data = core.as_numpy(host).tobytes()

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError
+from ..errors import MXNetError, OpTypeError, translated
 from ..limits import check_outputs
 from . import infer
 from .params import Attrs, Param, Spec
@@ -195,7 +195,10 @@ class Operator:
         """Return the gradient of each input, None for zero; or None when the operator has no rule."""
         if self._gradient is None:
             return None
-        return list(self._gradient(F, heads, inputs, outputs, **attrs))
+        try:
+            return list(self._gradient(F, heads, inputs, outputs, **attrs))
+        except translated.KINDS as problem:
+            raise translated.error(problem, f"the gradient of operator {self.name}")  # noqa: B904
 
     @property
     def differentiable(self) -> bool:

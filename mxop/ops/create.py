@@ -169,7 +169,10 @@ def _length(start, stop, step, repeat):
         raise OpValueError(
             f"operator _arange: step={step} and repeat={repeat}; expected a step other than 0 and repeat >= 1"
         )
-    return max(math.ceil((stop - start) / step), 0) * repeat
+    steps = (stop - start) / step
+    if not math.isfinite(steps):
+        raise OpValueError(f"operator _arange: the range from {start} to {stop} by {step} has no finite length")
+    return max(math.ceil(steps), 0) * repeat
 
 
 @arange.infer

@@ -44,7 +44,8 @@ def read(key):
     try:
         return _read(key)
     except ValueError:
-        raise OpValueError(f"key={shown(key)} is not a key that was written: expected items such as 3, 0:3:1, new and @") from None
+        expected = "items such as 3, 0:3:1, new and @"
+        raise OpValueError(f"key={shown(key)} is not a key that was written: expected {expected}") from None
 
 
 def _read(key):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import translated
 from ..opdef import registry
 from .symbol import Symbol, create
 
@@ -31,7 +32,9 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None, attr: Any = Non
 
 def full(shape: Any, val: float, dtype: Any = None, name: str | None = None, attr: Any = None, **kwargs: Any) -> Symbol:
     """Return an array of one value."""
-    return _make("_full", name, attr, shape=shape, dtype=dtype or "float32", value=float(val), **kwargs)
+    with translated("sym.full: val"):
+        val = float(val)
+    return _make("_full", name, attr, shape=shape, dtype=dtype or "float32", value=val, **kwargs)
 
 
 def arange(

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from .. import attribute, dtypes
-from ..errors import MXNetError, OpIndexError, OpLookupError, OpTypeError, OpValueError, closest
+from ..errors import DeprecatedError, MXNetError, OpIndexError, OpLookupError, OpTypeError, OpValueError, closest
 from ..files import path_of, reporting
 from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
@@ -209,7 +209,7 @@ class Symbol(Arithmetic):
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
         """Return the attributes and given parameters of the head."""
         if recursive:
-            raise DeprecationWarning("Symbol.list_attr with recursive=True has been deprecated; use attr_dict instead")
+            raise DeprecatedError("Symbol.list_attr with recursive=True has been deprecated; use attr_dict instead")
         return {} if self._head is None else listed(self._head.text())
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
