@@ -19,8 +19,12 @@ class OpValueError(MXNetError, ValueError):
     """A value, shape or parameter that the operator does not allow."""
 
 
-class OpArithmeticError(OpValueError, ArithmeticError):
-    """Numbers that have no result, or one that is too large."""
+class OpArithmeticError(OpValueError, OverflowError):
+    """Numbers whose result is too large."""
+
+
+class OpZeroDivisionError(OpArithmeticError, ZeroDivisionError):
+    """A division of numbers by zero."""
 
 
 class DeprecatedError(MXNetError, DeprecationWarning):
@@ -83,7 +87,8 @@ def shown(value: object, width: int = 200) -> str:
 def fitting(problem: Exception, text: str) -> MXNetError:
     """Return the error of mxop that is also the kind of Python error that `problem` is, with its own text."""
     kinds = {
-        MemoryError: OutOfMemoryError, TypeError: OpTypeError, IndexError: OpIndexError, ArithmeticError: OpArithmeticError,
+        MemoryError: OutOfMemoryError, TypeError: OpTypeError, IndexError: OpIndexError,
+        ZeroDivisionError: OpZeroDivisionError, ArithmeticError: OpArithmeticError,
         (AttributeError, KeyError): OpLookupError, ValueError: OpValueError, BufferError: BufferRefusedError,
     }  # fmt: skip
     return next((ours for kind, ours in kinds.items() if isinstance(problem, kind)), MXNetError)(text)
@@ -104,7 +109,7 @@ class translated:
     mxop.errors.OpValueError: nd.eye: invalid literal for int() with base 10: 'many'
     """
 
-    KINDS = (MemoryError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError, BufferError)
+    KINDS = (MemoryError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError, BufferError, SyntaxError)
 
     def __init__(self, who: str):
         self.who = who

@@ -10,7 +10,7 @@ import os
 
 from .errors import OpValueError
 
-_OUTPUTS, _OUTPUTS_DEFAULT = "MXOP_MAX_OUTPUTS", 1 << 16
+_OUTPUTS, _OUTPUTS_DEFAULT, _FEW = "MXOP_MAX_OUTPUTS", 1 << 16, 256
 _DENSE, _DENSE_DEFAULT = "MXOP_MAX_DENSE_BYTES", 1 << 28
 _DENSE_GROWTH = 64  # of a file that is larger than the default allows for
 
@@ -43,15 +43,15 @@ def check_outputs(op_name: str, count: int, what: str = "outputs") -> int:
     ------
     OpValueError
     """
-    if count > _OUTPUTS_DEFAULT and count > max_outputs():  # the setting is looked at only where it may matter
-        raise too_many(f"operator {op_name}", count, what)
+    if count > _FEW and count > max_outputs():  # few are always allowed, and do not cost a look at the setting
+        raise too_many(f"operator {op_name}", f"{count} {what}")
     return count
 
 
-def too_many(who: str, count: int, what: str) -> OpValueError:
+def too_many(who: str, what: str) -> OpValueError:
     """Return the error for a number of outputs that is not allowed."""
     return OpValueError(
-        f"{who} asks for {count} {what}; at most {max_outputs()} are allowed (the environment variable {_OUTPUTS} "
+        f"{who} asks for {what}; at most {max_outputs()} are allowed (the environment variable {_OUTPUTS} "
         "says how many)"
     )
 

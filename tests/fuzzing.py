@@ -43,7 +43,8 @@ INTEGERS = [-1, 0, 1, 2, 3, -2, -3, 5, 17, 100, -128, 255, 2**31 - 1, 2**31, -(2
             -(2**63), -(2**63) - 1, 2**64, 10**30, 10**400]  # fmt: skip
 FLOATS = [0.0, -0.0, 0.5, 1.0, -1.5, 2.0, 1e-300, 1e300, 3e38, 2.0**63, float("inf"), -float("inf"), float("nan")]
 TEXTS = ["", " ", "a", "1", "-1", "1_000", "1.5", "0x10", "1e400", "inf", "nan", "True", "None", "()", "(1,2)", "0,,",
-         "(1_0,2)",          "[2, 3]", "((1,2),3)", "(", "{1: 2}", "9" * 5000, "float32", "float31", "write", "add", "null", "x\0y", "\ud800", "é",
+         "(1_0,2)",          "[2, 3]", "((1,2),3)", "(", "{1: 2}", "9" * 5000, "float32", "float31", "write",
+         "add", "null", "x\0y", "\ud800", "é",
          "١", "(9223372036854775808,)", "0:1:0", "@", "new", "1:2,@", "::", "f4,f4", "%s", "{}", "cpu", "gpu"]  # fmt: skip
 
 
@@ -70,14 +71,23 @@ class Draw(random.Random):
 
     def array(self, shape=None, kind=None):
         shape = self.choice(SHAPES) if shape is None else shape
-        made = nd.array(np.arange(np.prod(shape, dtype=int)).reshape(shape) % 5, dtype=kind or self.choice(KINDS))
-        if self.random() < 0.2 and made.ndim:
-            made = made[::-1]
-        return made
+        values = np.arange(np.prod(shape, dtype=int)).reshape(shape) % 5.0
+        if self.random() < 0.2:
+            values = np.resize([self.choice(FLOATS), self.choice([-1.0, 7.0, 2.0**31])], values.shape)
+        if self.random() < 0.1:  # a row that is broadcast, read-only
+            return nd.from_numpy(np.broadcast_to(np.ones(shape[-1:], "f4"), shape))
+        made = nd.array(values, dtype=kind or self.choice(KINDS))
+        return self.choice([made[::-1], made.T.copy().T, made[..., ::1]]) if self.random() < 0.3 and made.ndim else made
 
     def symbol(self):
         x = sym.Variable(self.choice("abc"), shape=self.choice([None, *SHAPES[3:8]]))
         return self.choice([x, x + 1, sym.exp(x), sym.Group([x, sym.Variable("b")]), sym.split(x, num_outputs=2)])
+
+    def named(self):
+        axes = [mx.axes.make_axis(self.randint(0, 3), name=n) for n in "xyz"]
+        return self.choice(
+            [axes[0], axes[:2], mx.axes.ones(axes[:2]), mx.axes.placeholder(axes[:2]), mx.axes.ones(axes[1:])]
+        )
 
     def junk(self):
         return self.choice(
@@ -89,7 +99,7 @@ class Draw(random.Random):
     def anything(self):
         kinds = [self.integer, self.number, self.shape, self.array, self.symbol, self.junk, self.junk, self.text,
                  lambda: [self.array() for _ in range(self.randint(0, 3))], lambda: list(self.shape()),
-                 lambda: {self.text(): self.array()}, lambda: self.choice(KINDS)]  # fmt: skip
+                 lambda: {self.text(): self.array()}, lambda: self.choice(KINDS), self.named]  # fmt: skip
         return self.choice(kinds)()
 
     def text(self):
@@ -157,7 +167,7 @@ def eager(draw):
     op = registry.get(name)
     inputs, params = draw.inputs(op, draw.array), draw.parameters(op)
     if inputs and draw.random() < 0.1:
-        params["out"] = draw.choice([draw.array(), inputs[0], [draw.array()]])
+        params["out"] = draw.choice([draw.array(), inputs[0], [draw.array()], inputs[-1:] * 2, draw.anything()])
     function = getattr(nd._internal, op.name) if op.name.startswith("_") else getattr(nd, name)
     if draw.random() < 0.7:
         return function(*inputs, **params)
@@ -249,9 +259,11 @@ _FUNCTIONS = {
     **{f"mx.{n}": getattr(mx, n) for n in ("AttrScope",)},
     **{f"name.{n}": getattr(mx.name, n) for n in ("NameManager", "Prefix")},
     **{f"util.{n}": getattr(mx.util, n) for n in ("set_np_shape", "np_shape", "use_np_shape")},
-    **{f"viz.{n}": getattr(mx.viz, n) for n in ("print_summary",)},
-    **{f"graph.{n}": getattr(mx.graph, n) for n in ("constant", "backends") if hasattr(mx.graph, n)},
-    **{f"op.{n}": getattr(mx.op, n) for n in ("get", "names", "describe") if hasattr(mx.op, n)},
+    **{f"viz.{n}": getattr(mx.viz, n) for n in ("print_summary", "svg", "memory_chart", "compare")},
+    **{f"graph.{n}": getattr(mx.graph, n) for n in ("after", "assign", "sequential", "do_all", "optimize")},
+    **{f"op.{n}": getattr(mx.op, n) for n in ("get", "find", "describe", "namespace_of")},
+    **{f"operator.{n}": getattr(mx.operator, n) for n in ("get_operator_arguments", "Custom", "CustomRegOp")},
+    **{f"axes.{n}": f for n, f in _public(mx.axes).items() if n not in ("Any",) and n[0].islower()},
 }  # fmt: skip
 for _name in ("nd.save", "autograd.set_recording", "autograd.set_training", "nd.waitall"):
     _FUNCTIONS.pop(_name, None)
@@ -269,7 +281,7 @@ def function(draw):
     return _FUNCTIONS[name](*args, **kwargs)
 
 
-_ARRAY_METHODS = [n for n in dir(nd.NDArray) if n not in (
+_ARRAY_METHODS = [n for n in dir(nd.NDArray) if not re.match("_[^_]", n) and n not in (
     "__class__", "__del__", "__setattr__", "__delattr__", "__getattribute__", "__init__", "__new__", "__init_subclass__",
     "__subclasshook__", "__setstate__", "__dir__", "__sizeof__", "__pyx_vtable__", "_view", "__reduce__", "__buffer__",
     "__release_buffer__", "__getstate__",
@@ -287,7 +299,7 @@ def array_method(draw):
         kwargs = {}
     with autograd.record() if draw.random() < 0.2 else autograd.pause():
         found = getattr(x, name)
-        return found(*args, **kwargs) if callable(found) else found
+        return found(*args, **kwargs) if callable(found) and name != "dtype" else found
 
 
 def index(draw):
@@ -440,6 +452,7 @@ def verdict(problem):
 def case(seed, number):
     """Run one case; return what is wrong, or None."""
     draw = Draw(f"{seed}.{number}")
+    mx.util.set_np_shape(draw.random() < 0.1)
     family = draw.choice(FAMILIES)
     try:
         family(draw)

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..errors import IncompatibleAxesError, OpTypeError, OpValueError, UnmatchedAxesError
+from ..errors import IncompatibleAxesError, OpTypeError, OpValueError, UnmatchedAxesError, items
 
 _numbers = itertools.count(1)
 
@@ -417,7 +417,7 @@ def make_axis(length: int | None = None, name: str | None = None, roles: Iterabl
     docstring : str, optional
     """
     extra = [role for role, given in ((BATCH, batch), (RECURRENT, recurrent)) if given]
-    return Axis(length, name, (*roles, *extra), docstring)
+    return Axis(length, name, (*items(roles, "make_axis: roles"), *extra), docstring)
 
 
 def make_axes(axes: Any = ()) -> Axes:

@@ -10,7 +10,15 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import IncompatibleAxesError, OpIndexError, OpTypeError, OpValueError, UnmatchedAxesError
+from ..errors import (
+    IncompatibleAxesError,
+    OpIndexError,
+    OpTypeError,
+    OpValueError,
+    UnmatchedAxesError,
+    items,
+    translated,
+)  # fmt: skip
 from .axis import Axes, Axis, known_lengths, label, make_axes, unmatched
 from .layout import ordered, plain_shape
 from .tensor import Tensor, mixed
@@ -201,9 +209,13 @@ def pad(x: Tensor, paddings: Sequence[Any], axes: Any = None) -> Any:
     axes : Axes, optional
         Axes of the result; by default a variant of each axis that grows.
     """
+    paddings = items(paddings, "pad: paddings")
     if len(paddings) != len(x.axes):
         raise OpValueError(f"pad: {len(paddings)} paddings for {x.axes!r}")
-    both = [(p, p) if not isinstance(p, (tuple, list)) else tuple(p) for p in paddings]
+    with translated("pad"):
+        both = [tuple(map(operator.index, p if isinstance(p, (tuple, list)) else (p, p))) for p in paddings]
+    if any(len(p) != 2 for p in both):
+        raise OpValueError(f"pad: paddings={paddings} must hold numbers and pairs of numbers")
     lengths = known_lengths(x.axes, "pad")
     value = x.value
     for at, (before, after) in enumerate(both):

@@ -283,8 +283,13 @@ class Executor:
         allow_extra_params : bool
             Ignore names that the symbol does not have.
         """
-        groups = (("arguments", arg_params, self.arg_dict), ("auxiliary states", aux_params or {}, self.aux_dict))
+        groups = (
+            ("arguments", arg_params, self.arg_dict),
+            ("auxiliary states", {} if aux_params is None else aux_params, self.aux_dict),
+        )
         for what, params, targets in groups:
+            if not isinstance(params, Mapping):
+                raise OpTypeError(f"copy_params_from: {what} must be a dict of NDArrays, got {type(params).__name__}")
             for name in params:
                 if name not in targets and not allow_extra_params:
                     raise OpValueError(f'Find name "{name}" that is not in the {what}{closest(name, targets)}')

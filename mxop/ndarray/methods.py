@@ -13,7 +13,7 @@ from typing import Any
 from .. import dtypes
 from .._core import core, tape
 from ..context import Context
-from ..errors import DeviceError, OpTypeError, OpValueError
+from ..errors import DeviceError, OpTypeError, OpValueError, translated
 from ..opdef import registry
 from ..ops.shape import reshaped_shape, reshaped_strides
 from . import creation, indexing, interop
@@ -135,7 +135,8 @@ def text(self: NDArray) -> str:
 
 def formatted(self: NDArray, spec: str) -> str:
     """Format one element as a number; without a format, as ``str``."""
-    return format(self.item(), spec) if spec else text(self)
+    with translated("NDArray.__format__"):
+        return format(self.item(), spec) if spec else text(self)
 
 
 # ---- shapes ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError, translated
+from ..errors import MXNetError, OpTypeError, OpValueError, translated
 from ..limits import check_outputs
 from . import infer
 from .params import Attrs, Param, Spec
@@ -130,7 +130,12 @@ class Operator:
         """Return the number of outputs, hidden ones included."""
         if not callable(self._num_outputs):
             return self._num_outputs
-        return check_outputs(self.name, self._num_outputs(**attrs))
+        count = self._num_outputs(**attrs)
+        if count < 1:
+            raise OpValueError(
+                f"operator {self.name} has {count} outputs with these parameters: {dict(attrs)}; expected at least 1"
+            )
+        return check_outputs(self.name, count)
 
     def num_visible_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         """Return the number of outputs that a call returns."""

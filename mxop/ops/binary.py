@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import OpArithmeticError, shown, translated
+from ..errors import shown, translated
 from ..opdef import F, Scalar, elementwise
 
 
@@ -298,7 +298,7 @@ def _of_numbers(name, function):
 
 def _power_of(a, b):
     if isinstance(a, int) and isinstance(b, int) and b > 0 and a.bit_length() * b > _MOST_BITS:
-        raise OpArithmeticError("the result is too large")
+        raise OverflowError("the result is too large")
     return a**b
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from .. import limits
@@ -59,15 +60,33 @@ def from_json(text: str | bytes) -> tuple[Entry, ...]:
     MXNetError
         For a text that is no graph, an operator that is not registered, or parameters that it does not take.
     """
+    if _budget.outputs is not None:  # a graph inside the one that is being read
+        return _entries(text)
+    _budget.outputs = limits.graph_outputs(len(text))
+    try:
+        return _entries(text)
+    finally:
+        _budget.outputs = None
+
+
+class _Budget(threading.local):
+    """How many outputs the nodes of what is being read may still have."""
+
+    outputs: int | None = None
+
+
+_budget = _Budget()
+
+
+def _entries(text: str | bytes) -> tuple[Entry, ...]:
     data = loads(text, _input_names)
     nodes: list[Node] = []
-    outputs, allowed = 0, limits.graph_outputs(len(text))
     for i, item in enumerate(data.nodes):
         try:
             nodes.append(_node(item, nodes))
-            outputs += nodes[-1].n_outputs
-            if outputs > allowed:
-                raise limits.too_many("the graph up to this node", outputs, "outputs")
+            _budget.outputs -= nodes[-1].n_outputs
+            if _budget.outputs < 0:
+                raise limits.too_many("the graph up to this node", "more outputs than its text explains")
         except MXNetError as problem:
             raise type(problem)(f"symbol.json, node {i} ({item.name!r}): {problem}") from None
     entries = tuple((nodes[n], k) for n, k, _ in data.heads)

@@ -12,7 +12,16 @@ from functools import partial
 from typing import Any
 
 from .. import attribute, dtypes
-from ..errors import DeprecatedError, MXNetError, OpIndexError, OpLookupError, OpTypeError, OpValueError, closest
+from ..errors import (
+    DeprecatedError,
+    MXNetError,
+    OpIndexError,
+    OpLookupError,
+    OpTypeError,
+    OpValueError,
+    closest,
+    translated,
+)
 from ..files import path_of, reporting
 from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
@@ -82,7 +91,8 @@ class Symbol(Arithmetic):
 
     def list_outputs(self) -> list[str]:
         """Return the names of the outputs."""
-        return [node.output_name(k) for node, k in self._entries]
+        names = {node: node.output_names() for node in dict.fromkeys(node for node, _ in self._entries)}
+        return [names[node][k] for node, k in self._entries]
 
     def get_internals(self) -> Symbol:
         """Return a group of the outputs of every node."""
@@ -111,7 +121,8 @@ class Symbol(Arithmetic):
                 raise OpValueError(f'{text} name "{index}"{"" if found else closest(index, names)}')
             return Symbol([self._entries[found[0]]])
         if isinstance(index, builtins.slice):
-            entries = self._entries[index]
+            with translated(f"{self!r}[{index}]"):
+                entries = self._entries[index]
             if not entries:
                 raise OpIndexError(f"{index} selects none of the {len(self)} outputs of {self!r}")
             return Symbol(entries)
