@@ -252,7 +252,8 @@ cdef class NDArray(Array):
         return float(self.item())
 
     def __int__(self):
-        return int(self.item())
+        with translated("int() of an NDArray"):
+            return int(self.item())
 
     def __index__(self):
         if (<Array>self).size == 1 and (<Array>self).dtype in (3, 4, 5, 6):

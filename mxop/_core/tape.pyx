@@ -38,7 +38,7 @@ _REQ = {"null": REQ_NULL, "write": REQ_WRITE, "add": REQ_ADD}
 def mark_variable(Array x, Array grad, grad_req="write"):
     """Make an array a variable: a leaf whose gradient backward stores in `grad`."""
     cdef Node node
-    req = _REQ.get(grad_req)
+    req = _REQ.get(grad_req) if isinstance(grad_req, str) else None
     if req is None:
         raise OpValueError(f"grad_req={grad_req!r} is not allowed; expected 'write', 'add' or 'null'")
     if grad is not None and grad.shape_tuple() != x.shape_tuple():

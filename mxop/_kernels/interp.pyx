@@ -167,11 +167,11 @@ cdef double extreme_double(bint largest, double total, const double* x, Py_ssize
 
 # ---- threads --------------------------------------------------------------------------------------------------------------
 
-def set_num_threads(int n):
+def set_num_threads(n):
     """Set the number of threads of every kernel; it is the only such setting."""
     global _threads
-    if n < 1:
-        raise ValueError(f"the number of threads must be at least 1, got {n}")
+    if not 0 < n < 1 << 20:
+        raise OpValueError(f"the number of threads must be at least 1 (and one that a machine can have), got {n}")
     _threads = n if mx_openmp() else 1
 
 

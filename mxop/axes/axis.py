@@ -269,7 +269,8 @@ class Axes:
         """Return axes that are given themselves or by name; names are looked up here."""
         if isinstance(axes, (str, Axis)):
             axes = (axes,)
-        return make_axes(self[a] if isinstance(a, str) else a for a in (() if axes is None else axes))
+        axes = () if axes is None else items(axes, "axes")
+        return make_axes(self[a] if isinstance(a, str) else a for a in axes)
 
     # ---- what the axes say ------------------------------------------------------------------------------------------
     @property

@@ -17,6 +17,7 @@ from ..errors import (
     OpValueError,
     UnmatchedAxesError,
     items,
+    shown,
     translated,
 )  # fmt: skip
 from .axis import Axes, Axis, known_lengths, label, make_axes, unmatched
@@ -62,6 +63,8 @@ def tensor_slice(x: Tensor, slices: Any, axes: Any = None) -> Any:
 
 def slice_along_axis(x: Tensor, axis: Axis | str, idx: int | slice) -> Any:
     """Return a part of a tensor along one axis, which a number takes away."""
+    if not isinstance(axis, (Axis, str)):
+        raise OpTypeError(f"slice_along_axis: {shown(axis)} is no axis and no name of one")
     return tensor_slice(x, {axis: idx})
 
 
@@ -269,7 +272,7 @@ def _settle(axis: Axis, length: int, what: str) -> None:
 
 
 def _tensors(x_list: Any, what: str) -> list[Tensor]:
-    x_list = list(x_list)
+    x_list = items(x_list, f"{what}: the tensors")
     if not x_list:
         raise OpValueError(f"{what}: no tensors")
     for x in x_list:

@@ -211,7 +211,9 @@ def declared_type(node: Node) -> int:
     if text is None:
         return dtypes.UNKNOWN
     try:
-        return dtypes.code_of(int(text)) if text.lstrip("-").isdigit() and text != "-1" else dtypes.UNKNOWN
+        number = text.lstrip("-")
+        known = number.isascii() and number.isdigit() and text != "-1"
+        return dtypes.code_of(int(text[:10])) if known else dtypes.UNKNOWN
     except MXNetError:
         raise OpTypeError(f"{describe(node)} has __dtype__={text!r}; expected MXNet's number of a type") from None
 

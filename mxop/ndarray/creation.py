@@ -18,7 +18,7 @@ from .. import dtypes
 from .._core import array as _memory
 from .._core import core
 from ..context import Context, current_context
-from ..errors import OpTypeError, OpValueError, translated
+from ..errors import OpTypeError, OpValueError, items, translated
 from . import indexing
 from .register import F
 
@@ -315,7 +315,8 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
 # ---- functions of arrays --------------------------------------------------------------------------------------------
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Join a list of arrays along an axis; a single one is returned as it is unless `always_copy`."""
-    if isinstance(arrays, NDArray) or not arrays or any(not isinstance(a, NDArray) for a in arrays):
+    arrays = [] if isinstance(arrays, NDArray) else items(arrays, "nd.concatenate: arrays")
+    if not arrays or any(not isinstance(a, NDArray) for a in arrays):
         raise OpTypeError("nd.concatenate takes a list of at least one NDArray")
     if len(arrays) == 1 and not always_copy:
         return arrays[0]
@@ -362,5 +363,6 @@ def split_v2(ary: NDArray, indices_or_sections: int | Sequence[int], axis: int =
     [(3, 1), (3, 2), (3, 1)]
     """
     if hasattr(indices_or_sections, "__iter__"):
-        return F._split_v2(ary, indices=(0, *indices_or_sections), axis=axis, squeeze_axis=squeeze_axis)
+        indices = items(indices_or_sections, "nd.split_v2: indices_or_sections")
+        return F._split_v2(ary, indices=(0, *indices), axis=axis, squeeze_axis=squeeze_axis)
     return F._split_v2(ary, sections=indices_or_sections, indices=(), axis=axis, squeeze_axis=squeeze_axis)

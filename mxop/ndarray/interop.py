@@ -227,12 +227,18 @@ def from_dlpack(dlpack: Any) -> NDArray:
 
 def to_dlpack_for_read(data: NDArray) -> Any:
     """Return a DLPack capsule over the array's memory, not to be written."""
-    return data.__dlpack__()
+    return dlpack(_array(data))
 
 
 def to_dlpack_for_write(data: NDArray) -> Any:
     """Return a DLPack capsule over the array's memory, which may be written."""
-    return data.__dlpack__()
+    return dlpack(_array(data))
+
+
+def _array(data: Any) -> NDArray:
+    if not isinstance(data, NDArray):
+        raise OpTypeError(f"a DLPack capsule is made of an NDArray, got {type(data).__name__}")
+    return data
 
 
 # ---- pickle ---------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import translated
+from ..errors import items, translated
 from ..opdef import registry
 from .symbol import Symbol, create
 
@@ -58,6 +58,8 @@ def split_v2(
     [(3, 1), (3, 2), (3, 1)]
     """
     listed = hasattr(indices_or_sections, "__iter__")
+    if listed:
+        indices_or_sections = items(indices_or_sections, "sym.split_v2: indices_or_sections")
     params = {
         "indices": str([0, *indices_or_sections] if listed else []),  # a list, as MXNet's function writes it to JSON
         "sections": 0 if listed else indices_or_sections,

@@ -20,6 +20,7 @@ from ..errors import (
     OpTypeError,
     OpValueError,
     closest,
+    items,
     translated,
 )
 from ..files import path_of, reporting
@@ -214,6 +215,8 @@ class Symbol(Arithmetic):
         """Return an attribute of the head, its name for ``'name'``, or None."""
         if self._head is None:
             return None
+        if not isinstance(key, str):
+            raise OpTypeError(f"the name of an attribute is a string, not {type(key).__name__}")
         found = listed(self._head.text())
         return self._head.name if key == "name" and key not in found else found.get(key)
 
@@ -512,8 +515,7 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:
     >>> mx.sym.Group([mx.sym.Variable('a'), mx.sym.Variable('b')]).list_outputs()
     ['a', 'b']
     """
-    if isinstance(symbols, Symbol):
-        symbols = [symbols]
+    symbols = [symbols] if isinstance(symbols, Symbol) else items(symbols, "Group: symbols")
     if not symbols or not all(isinstance(s, Symbol) for s in symbols):
         raise OpTypeError(f"Expected a list of symbols as input, got {symbols!r}")
     return Symbol([e for s in symbols for e in s._entries])
