@@ -136,7 +136,7 @@ def items(value: object, what: str) -> list:
     try:
         return list(value)  # type: ignore[call-overload]
     except TypeError:
-        raise OpTypeError(f"{what} must be a list, got {shown(value)}") from None
+        raise OpTypeError(f"{what}={shown(value)} is not a list") from None
 
 
 def closest(name: str, known) -> str:

@@ -18,6 +18,10 @@ import numpy as np
 from mxop import dtypes
 from mxop.errors import BufferRefusedError, DeviceError, OpValueError
 
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+    Py_ssize_t PyNumber_AsSsize_t(object number, PyObject* error) except? -1
+
 ARRAY_TYPE = Array
 cdef tuple _no_args = ()
 # buffer protocol formats by type code
@@ -169,13 +173,12 @@ cdef Array alloc_tuple(tuple shape, int dtype):
     cdef int i, ndim = len(shape)
     if ndim > MAX_DIMS:
         raise OpValueError(f"shape {shape} has {ndim} dimensions; at most {MAX_DIMS} are supported")
-    try:
-        for i in range(ndim):
-            dims[i] = shape[i]
-            if dims[i] < 0:
-                raise OpValueError(f"shape {shape} has a negative dimension")
-    except OverflowError:
-        raise OpValueError(f"shape {shape} is too large") from None
+    for i in range(ndim):
+        dims[i] = PyNumber_AsSsize_t(shape[i], NULL)  # the largest number for what is larger
+        if dims[i] < 0:
+            raise OpValueError(f"shape {shape} has a negative dimension")
+        if dims[i] == PY_SSIZE_T_MAX:
+            raise OpValueError(f"shape {shape} is too large")
     return alloc(ndim, dims, dtype)
 
 
@@ -191,13 +194,13 @@ cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset):
     cdef int i
     a.set_dims(len(shape))
     a.size = 1
-    try:
-        for i in range(a.ndim):
-            a.shape_[i] = shape[i]
-            a.strides_[i] = <Py_ssize_t>strides[i] * size
-            a.size *= a.shape_[i]
-    except OverflowError:
-        raise OpValueError(f"shape {shape} is too large") from None
+    for i in range(a.ndim):
+        a.shape_[i] = PyNumber_AsSsize_t(shape[i], NULL)
+        a.strides_[i] = PyNumber_AsSsize_t(strides[i], NULL)
+        if a.shape_[i] == PY_SSIZE_T_MAX or a.strides_[i] == PY_SSIZE_T_MAX:
+            raise OpValueError(f"a view of shape {shape} is too large")
+        a.strides_[i] *= size
+        a.size *= a.shape_[i]
     a.contiguous = True
     for i in range(a.ndim - 1, -1, -1):
         if a.shape_[i] != 1:

@@ -147,10 +147,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
             else:
                 work.append(target)
         reads = host_reads()
-        try:
-            op.run_cpu(ready, work, **attrs)
-        except _KINDS as problem:
-            raise translated.error(problem, f"operator {op.name}")
+        run_cpu(op, ready, work, attrs)
         host_reads(reads)
         for k in range(len(results)):
             if work[k] is not results[k]:
@@ -158,6 +155,15 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     if is_recording():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
+
+
+cdef int run_cpu(object op, list inputs, list outputs, object attrs) except -1:
+    """Call a kernel's CPU function."""
+    try:
+        op.run_cpu(inputs, outputs, **attrs)
+    except _KINDS as problem:
+        raise translated.error(problem, f"operator {op.name}")
+    return 0
 
 
 cdef list allocated(object op, object inputs, list targets, object shapes, object types):
@@ -211,9 +217,7 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     if own_rule:
         set_recording(False)
     try:
-        found = op.function(_NAMESPACE, *inputs, **attrs)
-    except _KINDS as problem:
-        raise translated.error(problem, f"operator {op.name}")
+        found = run_function(op, inputs, attrs)
     finally:
         set_recording(before)
     results = list(found) if isinstance(found, (list, tuple)) else [found]
@@ -228,6 +232,14 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     if own_rule and before:
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
+
+
+cdef object run_function(object op, object inputs, object attrs):
+    """Call a composite's function."""
+    try:
+        return op.function(_NAMESPACE, *inputs, **attrs)
+    except _KINDS as problem:
+        raise translated.error(problem, f"operator {op.name}")
 
 
 cpdef object invoke(object op, object inputs, object attrs, object out=None):
@@ -508,13 +520,18 @@ cdef object parsed_params(object op, dict kwargs, dict cache):
         return op.parse(kwargs)
     if found is None:
         found = op.parse(kwargs)
-        for v in kwargs.values():
-            if isinstance(v, Array):  # a number now, another one later
-                return found
-        if len(cache) > 1024:
-            cache.clear()
-        cache[key] = found
+        if not holds_arrays(kwargs):  # a number now, another one later
+            if len(cache) > 1024:
+                cache.clear()
+            cache[key] = found
     return found
+
+
+cdef bint holds_arrays(dict kwargs):
+    for v in kwargs.values():
+        if isinstance(v, Array):
+            return True
+    return False
 
 
 cdef object call_two(OpFunction f, Array a, Array b, object out):

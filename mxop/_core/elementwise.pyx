@@ -128,15 +128,20 @@ cdef int set_value(Value* value, object number) except -1:
         d = <double>number
         value.d = d
         value.i = <long long>d if -9.2e18 < d < 9.2e18 else 0
-    else:
-        try:
-            value.d = float(number)
-        except OverflowError:
-            raise OpArithmeticError(f"the number {shown(number, 20)} is too large for any element type") from None
-        try:
-            value.i = int(number)
-        except (OverflowError, ValueError):
-            value.i = 0
+        return 0
+    return set_other(value, number)
+
+
+cdef int set_other(Value* value, object number) except -1:
+    """Hold a parameter that is no float."""
+    try:
+        value.d = float(number)
+    except OverflowError:
+        raise OpArithmeticError(f"the number {shown(number, 20)} is too large for any element type") from None
+    try:
+        value.i = int(number)
+    except (OverflowError, ValueError):
+        value.i = 0
     return 0
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from .. import dtypes
 from .._core import core
 from ..errors import MXNetError, fitting, translated
-from ..opdef import contiguous_strides, registry
+from ..opdef import External, contiguous_strides, registry
 from .constants import is_literal, is_small
 from .fuse import Fused
 from .infer import Known, located
@@ -121,9 +121,13 @@ def explained(node: Node | None, problem: Exception) -> Exception:
     """Return an error of a call with the node that it was for."""
     if node is None:
         return problem
-    if isinstance(problem, (MXNetError, *translated.KINDS)):
-        found = located(problem if isinstance(problem, MXNetError) else fitting(problem, str(problem)), node)
-        found.__cause__ = problem.__cause__ if isinstance(problem, MXNetError) else problem
+    if isinstance(problem, MXNetError):
+        found = located(problem, node)
+        found.__cause__ = problem.__cause__
+        return found.with_traceback(problem.__traceback__)
+    if isinstance(problem, translated.KINDS) and not isinstance(node.op, External):
+        found = located(fitting(problem, str(problem)), node)
+        found.__cause__ = problem
         return found.with_traceback(problem.__traceback__)
     problem.add_note(f"Error in operator {node.name}: in {describe(node)}")
     return problem
