@@ -441,7 +441,7 @@ def on_disk(draw):
 FAMILIES = [eager, eager, eager, symbolic, symbolic, bind, function, function, array_method, index, foreign, symbol_method,
             params_file, json_file, pickled, on_disk]  # fmt: skip
 FOLDER = tempfile.gettempdir()
-LONG = 8  # seconds that no case may take
+LONG = 30  # seconds that no case may take
 
 
 # ---- judging --------------------------------------------------------------------------------------------------------

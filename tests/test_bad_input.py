@@ -215,6 +215,8 @@ SPELLINGS = [
     (lambda: nd.transpose(ONES, axes="0,,"), ValueError, ["transpose", "axes", "'0,,'"]),
     (lambda: nd.sum(ONES, axis="(" * 100_000), ValueError, ["sum", "axis", "((("]),
     (lambda: nd.cast(ONES, dtype="1_000"), ValueError, ["Cast", "dtype", "1_000"]),
+    (lambda: nd._internal._zeros_without_dtype(shape=(2,), dtype=100), TypeError, ["dtype", "100"]),
+    (lambda: nd._internal._zeros_without_dtype(shape=(2,), dtype=2**40), TypeError, ["dtype", "1099511627776"]),
     (lambda: nd.zeros((2,), dtype="f4,\0"), TypeError, ["dtype", "f4,"]),
     (lambda: nd._internal._getitem(ONES, key="0,,"), ValueError, ["'0,,'", "0:3:1"]),
     (lambda: nd.arange(float("inf")), ValueError, ["nd.arange", "inf", "finite"]),

@@ -23,6 +23,8 @@ cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object number, PyObject* error) except? -1
 
 ARRAY_TYPE = Array
+cdef enum:
+    LAST_TYPE = 12          # bfloat16
 cdef tuple _no_args = ()
 # buffer protocol formats by type code
 cdef dict _formats = {0: b"f", 1: b"d", 2: b"e", 3: b"B", 4: b"i", 5: b"b", 6: b"q", 7: b"?"}
@@ -171,6 +173,8 @@ cdef Array alloc_tuple(tuple shape, int dtype):
     """Return a new C-order array of a shape given as a tuple."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef int i, ndim = len(shape)
+    if not 0 <= dtype <= LAST_TYPE or itemsize_of(dtype) == 0:
+        raise OpValueError(f"{dtype} is not the code of an element type")
     if ndim > MAX_DIMS:
         raise OpValueError(f"shape {shape} has {ndim} dimensions; at most {MAX_DIMS} are supported")
     for i in range(ndim):

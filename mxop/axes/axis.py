@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..errors import IncompatibleAxesError, OpTypeError, OpValueError, UnmatchedAxesError, items
+from ..errors import IncompatibleAxesError, OpTypeError, OpValueError, UnmatchedAxesError, items, translated
 
 _numbers = itertools.count(1)
 
@@ -71,7 +71,8 @@ class Axis:
         if name is not None and not isinstance(name, str):
             raise OpTypeError(f"axis name {name!r} is not a string")
         self.name = f"axis{next(_numbers)}" if name is None else name
-        self.roles = frozenset(roles)
+        with translated("an axis: roles"):
+            self.roles = frozenset(roles)
         self.docstring = docstring
         self._origin: Axis = self
         self._variants: dict[Any, Axis] = {}

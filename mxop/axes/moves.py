@@ -166,7 +166,7 @@ def flatten(x: Tensor) -> Any:
 
 def flatten_at(x: Tensor, idx: int) -> Any:
     """Make one axis of those before a position, and one of the others: a matrix."""
-    if not 0 < idx < len(x.axes):
+    if not isinstance(idx, int) or not 0 < idx < len(x.axes):
         raise OpIndexError(f"flatten_at: position {idx} does not split {x.axes!r} into two parts")
     return _grouped(x, [x.axes[:idx], x.axes[idx:]])
 

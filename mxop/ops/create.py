@@ -22,7 +22,7 @@ def _filled(op, value=None):
         return ins, infer.same_shape(op.name, ("the shape asked for", "output"), [asked, outs[0]])[1:]
 
     def infer_type(attrs, ins, outs):
-        asked = dtypes.UNKNOWN if attrs["dtype"] < 0 else attrs["dtype"]
+        asked = dtypes.UNKNOWN if attrs["dtype"] < 0 else dtypes.code_of(attrs["dtype"])
         return ins, infer.same_type(op.name, ("the dtype asked for", "output"), [asked, outs[0]])[1:]
 
     op.infer_type = infer_type
