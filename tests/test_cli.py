@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mxop as mx
-from mxop.cli import main
+from mxop.cli import Stop, main
 from mxop.cli.doctor import OPTIONAL
 from mxop.cli.npy import read_floats
 from mxop.cli.timing import medians
@@ -237,12 +237,9 @@ def test_medians_are_of_rounds_in_turn():
 
 
 def test_a_header_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path):
-    from mxop.cli import Stop
-    from mxop.cli.npy import read_floats
-
     np.save(tmp_path / "x.npy", np.zeros(3))
     whole = (tmp_path / "x.npy").read_bytes()
     claim = b"(8589934592,), }"  # 64 GiB
     (tmp_path / "x.npy").write_bytes(whole.replace(b"(3,), }" + b" " * (len(claim) - 7), claim))
-    with pytest.raises(Stop, match="damaged.*greater than file size"):
+    with pytest.raises(Stop, match=r"damaged.*greater than file size"):
         read_floats(str(tmp_path / "x.npy"))
