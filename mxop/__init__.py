@@ -37,7 +37,7 @@ def _rule_reads(*arguments):
 
 
 def _run_composite(*arguments):
-    from .graph.compiled import run_composite
+    from .graph.traced import run_composite
 
     return run_composite(*arguments)
 

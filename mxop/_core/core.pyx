@@ -19,7 +19,7 @@ from mxop._core.transfer import contiguous, copy
 from mxop._core.call import Call, Places
 from mxop._core.prepare import Schedule, Sequence, prepare, prepare_formula
 from mxop._core.strips import prepare_strip
-from mxop.errors import DeviceError, OpTypeError, OpValueError
+from mxop.errors import DeviceError, OpArithmeticError, OpTypeError, OpValueError, shown, translated
 from mxop.opdef import registry
 
 cdef extern from "Python.h":
@@ -89,6 +89,14 @@ def hook(getitem, setitem, iterate, contains, text, leaving):
     global _getitem, _setitem, _iterate, _contains, _text, _leaving
     _getitem, _setitem, _iterate, _contains, _text, _leaving = getitem, setitem, iterate, contains, text, leaving
     _array.on_leaving(leaving)
+
+
+cdef double real_of(object number) except? -1:
+    """Return a Python number as a real one."""
+    try:
+        return <double>number
+    except OverflowError:
+        raise OpArithmeticError(f"the number {shown(number, 20)} is too large for any element type") from None
 
 
 cdef object binary(int at, object a, object b, object out):
@@ -194,7 +202,7 @@ cdef class NDArray(Array):
 
     def __len__(self):
         if (<Array>self).ndim == 0:
-            raise TypeError("len() of a 0-d array")
+            raise OpTypeError("len() of a 0-d array")
         return self.shape_[0]
 
     def __bool__(self):
@@ -202,8 +210,8 @@ cdef class NDArray(Array):
             return False
         if (<Array>self).size == 1:
             return bool(self.item())
-        raise ValueError("the truth value of an NDArray with more than one element is ambiguous; "
-                         "use (x != 0).sum() or compare element by element")
+        raise OpValueError("the truth value of an NDArray with more than one element is ambiguous; "
+                           "use (x != 0).sum() or compare element by element")
 
     def __hash__(self):
         return <Py_hash_t>(<Py_ssize_t><PyObject*>self >> 4)
@@ -252,12 +260,13 @@ cdef class NDArray(Array):
         return float(self.item())
 
     def __int__(self):
-        return int(self.item())
+        with translated("int() of an NDArray"):
+            return int(self.item())
 
     def __index__(self):
         if (<Array>self).size == 1 and (<Array>self).dtype in (3, 4, 5, 6):
             return int(self.item())
-        raise TypeError("only an integer array of one element can be an index")
+        raise OpTypeError("only an integer array of one element can be an index")
 
     def __array__(self, dtype=None, copy=None):
         if self.gpu is not None:
@@ -265,9 +274,12 @@ cdef class NDArray(Array):
         if self.node is not None and _leaving is not None:
             _leaving(self)
         view = as_numpy(self)
-        if dtype is not None and np.dtype(dtype) != view.dtype:
+        if dtype is not None:
+            with translated("NDArray.__array__"):
+                dtype = np.dtype(dtype)
+        if dtype is not None and dtype != view.dtype:
             if copy is False:
-                raise ValueError(f"a {view.dtype} array cannot be seen as {np.dtype(dtype)} without a copy")
+                raise OpValueError(f"a {view.dtype} array cannot be seen as {dtype} without a copy")
             return view.astype(dtype)
         return view.copy() if copy else view
 

@@ -21,7 +21,7 @@ from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, Program
 
 from mxop import dtypes
 from mxop._kernels import interp
-from mxop.errors import OpTypeError, OpValueError
+from mxop.errors import OpArithmeticError, OpTypeError, OpValueError, shown
 from mxop.formula import compile_program
 from mxop.opdef import Bound, Scalar
 
@@ -140,11 +140,20 @@ cdef int set_value(Value* value, object number) except -1:
         value.i = number
         value.d = <double>value.i
     else:
+        set_other(value, number)
+    return 0
+
+
+cdef int set_other(Value* value, object number) except -1:
+    """Hold a parameter that is neither a float nor an integer of 64 bits."""
+    try:
         value.d = float(number)
-        try:
-            value.i = int(number)
-        except (OverflowError, ValueError):
-            value.i = 0
+    except OverflowError:
+        raise OpArithmeticError(f"the number {shown(number, 20)} is too large for any element type") from None
+    try:
+        value.i = int(number)
+    except (OverflowError, ValueError):
+        value.i = 0
     return 0
 
 

@@ -41,7 +41,7 @@ _REQ = {"null": REQ_NULL, "write": REQ_WRITE, "add": REQ_ADD}
 def mark_variable(Array x, Array grad, grad_req="write"):
     """Make an array a variable: a leaf whose gradient backward stores in `grad`."""
     cdef Node node
-    req = _REQ.get(grad_req)
+    req = _REQ.get(grad_req) if isinstance(grad_req, str) else None
     if req is None:
         raise OpValueError(f"grad_req={grad_req!r} is not allowed; expected 'write', 'add' or 'null'")
     if grad is not None and grad.shape_tuple() != x.shape_tuple():
@@ -443,7 +443,9 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
             if head_grads is None or head_grads[k] is None:
                 g = call_one(_ones_like, h) if create_graph else ones_like(h)
             else:
-                g = <Array?>head_grads[k]
+                if not isinstance(head_grads[k], Array):
+                    raise OpTypeError(f"head gradient {k} must be an NDArray, got {type(head_grads[k]).__name__}")
+                g = <Array>head_grads[k]
                 if g.shape_tuple() != h.shape_tuple() or g.dtype != h.dtype:
                     raise OpValueError(f"head gradient {k} has shape {g.shape_tuple()} and dtype {dtypes.NAMES[g.dtype]}; "
                                        f"the head has shape {h.shape_tuple()} and dtype {dtypes.NAMES[h.dtype]}")

@@ -43,8 +43,8 @@ __all__ = [
 
 _LATER = {
     "Executor": "executor",
-    "compiled": "compiled",
-    "planned": "compiled",
+    "compiled": "traced",
+    "planned": "traced",
     "Computation": "functions",
     "computation": "functions",
     "deriv": "functions",

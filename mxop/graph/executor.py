@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import dtypes
 from .._core import core, profile, tape
-from ..errors import MXNetError, OpTypeError, OpValueError, closest
+from ..errors import MXNetError, OpTypeError, OpValueError, closest, translated
 from .expand import give_state
 from .garbage import collected_later
 from .infer import Known
@@ -265,6 +265,10 @@ class Executor:
             given = (out_grads,)
         elif isinstance(out_grads, Mapping):
             given = [out_grads.get(name) for name in self._symbol.list_outputs()]
+        elif not isinstance(out_grads, (list, tuple)):
+            raise OpTypeError(
+                f"out_grads must be an NDArray, or a list or dict of them, got {type(out_grads).__name__}"
+            )
         found = []
         for i, target in enumerate(self._heads):
             if target is None:
@@ -300,8 +304,13 @@ class Executor:
         allow_extra_params : bool
             Ignore names that the symbol does not have.
         """
-        groups = (("arguments", arg_params, self.arg_dict), ("auxiliary states", aux_params or {}, self.aux_dict))
+        groups = (
+            ("arguments", arg_params, self.arg_dict),
+            ("auxiliary states", {} if aux_params is None else aux_params, self.aux_dict),
+        )
         for what, params, targets in groups:
+            if not isinstance(params, Mapping):
+                raise OpTypeError(f"copy_params_from: {what} must be a dict of NDArrays, got {type(params).__name__}")
             for name in params:
                 if name not in targets and not allow_extra_params:
                     raise OpValueError(f'Find name "{name}" that is not in the {what}{closest(name, targets)}')
@@ -419,7 +428,8 @@ def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
     checked = []
     for target, value, what in values:
         if not isinstance(value, core.NDArray):
-            value = np.asarray(value)
+            with translated(what):
+                value = np.asarray(value)
             if value.dtype.kind in "OSUMm":
                 raise OpTypeError(f"{what}: {value!r} is no array of numbers")
         if value.shape != target.shape:

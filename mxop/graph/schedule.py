@@ -11,8 +11,8 @@ from typing import Any
 
 from .. import dtypes
 from .._core import core
-from ..errors import MXNetError
-from ..opdef import contiguous_strides, registry
+from ..errors import MXNetError, fitting, translated
+from ..opdef import External, contiguous_strides, registry
 from .assignment import Assign
 from .constants import is_literal, is_small
 from .fuse import Fused
@@ -134,6 +134,11 @@ def explained(node: Node | None, problem: Exception) -> Exception:
         return problem
     if isinstance(problem, MXNetError):
         found = located(problem, node)
+        found.__cause__ = problem.__cause__
+        return found.with_traceback(problem.__traceback__)
+    if isinstance(problem, translated.KINDS) and not isinstance(node.op, External):
+        found = located(fitting(problem, str(problem)), node)
+        found.__cause__ = problem
         return found.with_traceback(problem.__traceback__)
     problem.add_note(f"Error in operator {node.name}: in {describe(node)}")
     return problem

@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Any, TypeVar, overload
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError, OpValueError
+from ..errors import MXNetError, OpTypeError, OpValueError, translated
+from ..limits import check_outputs
 from . import infer, registry
 from .above import ask
 from .params import Attrs, Param, Spec
@@ -202,6 +203,7 @@ class Operator:
         if self.variadic:
             if n is None:
                 n = attrs[self.num_args_param] if self.num_args_param else 1
+            check_outputs(self.name, n, "inputs")
             return tuple(f"arg{i}" for i in range(n))
         if self._active_inputs is not None:
             return tuple(self._active_inputs(**attrs))
@@ -227,7 +229,14 @@ class Operator:
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         """Return the number of outputs, hidden ones included."""
-        return self._num_outputs(**attrs) if callable(self._num_outputs) else self._num_outputs
+        if not callable(self._num_outputs):
+            return self._num_outputs
+        count = self._num_outputs(**attrs)
+        if count < 1:
+            raise OpValueError(
+                f"operator {self.name} has {count} outputs with these parameters: {dict(attrs)}; expected at least 1"
+            )
+        return check_outputs(self.name, count)
 
     def num_visible_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         """Return the number of outputs that a call returns."""
@@ -298,7 +307,10 @@ class Operator:
         """Return the gradient of each input, None for zero; or None when the operator has no rule."""
         if self._gradient is None:
             return None
-        return list(self._gradient(F, heads, inputs, outputs, **attrs))
+        try:
+            return list(self._gradient(F, heads, inputs, outputs, **attrs))
+        except translated.KINDS as problem:
+            raise translated.error(problem, f"the gradient of operator {self.name}")  # noqa: B904
 
     def rule_reads(self, attrs: Attrs, n_inputs: int, n_outputs: int) -> RuleReads | None:
         """Return the inputs and the outputs whose elements the gradient rule reads; None when that is not known.

@@ -154,7 +154,7 @@ class Reduction(Operator):
     ) -> list | None:
         """Sums are differentiated through the element's formula; others by their rule."""
         if self._gradient is not None:
-            return list(self._gradient(F, heads, inputs, outputs, **attrs))
+            return super().grad(F, attrs, heads, inputs, outputs, needed)
         if self.combine != "add" or self.final is not None:
             return None
         g = F._broadcast_reduced(heads[0], inputs[0], axis=attrs["axis"], keepdims=attrs["keepdims"],

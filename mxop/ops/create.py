@@ -24,7 +24,7 @@ def _filled(op, value=None):
         return ins, infer.same_shape(op.name, ("the shape asked for", "output"), [asked, outs[0]])[1:]
 
     def infer_type(attrs, ins, outs):
-        asked = dtypes.UNKNOWN if attrs["dtype"] < 0 else attrs["dtype"]
+        asked = dtypes.UNKNOWN if attrs["dtype"] < 0 else dtypes.code_of(attrs["dtype"])
         return ins, infer.same_type(op.name, ("the dtype asked for", "output"), [asked, outs[0]])[1:]
 
     op.infer_type = infer_type
@@ -173,12 +173,15 @@ def _exact(value):
     return int(real) if real.is_integer() else real
 
 
-def range_length(start, stop, step):
-    """Return how many numbers lie from `start` to before `stop`."""
+def range_length(who, start, stop, step):
+    """Return how many numbers lie from `start` to before `stop`; `who` asks, for messages."""
     start, stop, step = _exact(start), _exact(stop), _exact(step)
     if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
         return max(-((start - stop) // step), 0)
-    return max(math.ceil((stop - start) / step), 0)
+    steps = (stop - start) / step
+    if not math.isfinite(steps):
+        raise OpValueError(f"{who}: the range from {start} to {stop} by {step} has no finite length")
+    return max(math.ceil(steps), 0)
 
 
 def spaced(xp, count, start, step, whole):
@@ -198,7 +201,7 @@ def _(ins, outs, *, start, stop, step, repeat, infer_range, **params):
         raise OpValueError(
             f"operator _arange: step={step} and repeat={repeat}; expected a step other than 0 and repeat >= 1"
         )
-    shape = (range_length(first, last, step) * repeat,)
+    shape = (range_length("operator _arange", first, last, step) * repeat,)
     return ins, infer.same_shape("_arange", ("the range", "output"), [shape, outs[0]])[1:]
 
 

@@ -322,7 +322,7 @@ def compiled(function: Callable) -> CompiledFunction:
     ... def normalized(x):
     ...     x = x - x.mean(axis=-1, keepdims=True)
     ...     return x / mx.nd.sqrt(mx.nd.square(x).mean(axis=-1, keepdims=True))
-    >>> normalized(mx.nd.array([[1, 2, 3], [2, 4, 6]])).asnumpy().round(3).tolist()
+    >>> normalized(mx.nd.array([[1, 2, 3], [2, 4, 6]])).asnumpy().astype("float64").round(3).tolist()
     [[-1.225, 0.0, 1.225], [-1.225, 0.0, 1.225]]
     """
     return CompiledFunction(function)
