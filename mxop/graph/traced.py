@@ -120,12 +120,14 @@ class Plan:
         given = dict(zip(self.variables, self.specs, strict=True))
         known = Known.solve(self.source, dict(given))
         source = run_passes(self.source, known, of_stage(self.passes, "symbol"))
-        if any(n.op is not None and (n.op.stateful or not n.op.repeatable or n.op.aux) for n in source.nodes):
+        if self.wanted:
+            wanted = [self.variables[i] for i in self.wanted]
+            lowered = lower_training(source, given, wanted, self.is_train)
+        else:
+            lowered = lower_inference(source, given, self.is_train)
+        if any(n.op is not None and (n.op.stateful or not n.op.repeatable or n.op.aux) for n in lowered.graph.nodes):
             raise MXNetError("a plan holds functions only")
-        if not self.wanted:
-            return lower_inference(source, given, self.is_train), given
-        lowered = lower_training(source, given, [self.variables[i] for i in self.wanted], self.is_train)
-        for head, entry in zip(lowered.heads, source.outputs, strict=True):
+        for head, entry in zip(lowered.heads, source.outputs, strict=False):
             if head is not None:
                 given[head] = lowered.given[head] = known.shape(entry), known.dtype(entry)
         return lowered, given

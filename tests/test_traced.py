@@ -1,0 +1,291 @@
+"""Composites called on arrays, and compiled functions: one plan for each combination of shapes and types, on any arrays."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import autograd, nd
+from mxop.graph import planned, traced
+from mxop.op import composite
+from mxop.opdef import registry
+
+
+def traced_layer_norm(F, data, gamma, beta, *, eps: float = 1e-5):
+    """Layer normalisation from small operators."""
+    centred = F.broadcast_sub(data, F.mean(data, axis=-1, keepdims=True))
+    scale = F.rsqrt(F.mean(F.square(centred), axis=-1, keepdims=True) + eps)
+    return F.broadcast_add(F.broadcast_mul(F.broadcast_mul(centred, scale), gamma), beta)
+
+
+def traced_two(F, data, *, times: float = 2.0):
+    """Two results."""
+    return F.exp(data) * times, F.sum(data, axis=0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    norm = composite(traced_layer_norm)
+    norm.infer(lambda ins, outs, **_: ([ins[0], *[ins[0] and ins[0][-1:]] * 2], [ins[0]]))
+    composite(traced_two, num_outputs=2)
+    yield
+    registry.unregister("traced_layer_norm")
+    registry.unregister("traced_two")
+
+
+def arrays(*shapes, dtype="float32", seed=5):
+    rng = np.random.default_rng(seed)
+    return [nd.array(rng.normal(size=s), dtype=dtype) for s in shapes]
+
+
+def plans():
+    return [p for p in traced._plans.values() if p is not None]
+
+
+def results(on, given, orders=1):
+    """Return the output and gradients of increasing order, as plans or operator by operator."""
+    given = [a.copy() for a in given]
+    for a in given:
+        a.attach_grad()
+    with planned(on), autograd.record():
+        y = nd.traced_layer_norm(*given)
+        found, head = [y], (y * y * y).sum()
+        for _ in range(orders):
+            grads = autograd.grad(head, given, create_graph=True)
+            found += grads
+            head = sum(((g * g * g).sum() for g in grads[1:]), (grads[0] * grads[0]).sum())
+    return [a.asnumpy() for a in found]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(3, 5), (2, 3, 4), (1, 1), (40, 300)])
+def test_a_plan_is_what_the_operators_do(shape, dtype):
+    given = arrays(shape, shape[-1:], shape[-1:], dtype=dtype)
+    slack = {"float32": 2e-4, "float64": 1e-9}[dtype]
+    for got, want in zip(results(True, given, 2), results(False, given, 2), strict=True):
+        np.testing.assert_allclose(got, want, rtol=slack, atol=slack * max(1, np.abs(want).max()))
+
+
+def test_backward_writes_gradients_of_the_variables_alone():
+    x, g, b = arrays((4, 6), (6,), (6,))
+    x.attach_grad()
+    b.attach_grad(grad_req="add")
+    b.grad[:] = 1
+    with autograd.record():
+        y = nd.traced_layer_norm(x * 2, g, b)
+    y.backward()
+    np.testing.assert_allclose(b.grad.asnumpy(), [5.0] * 6)
+    assert g.grad is None
+    np.testing.assert_allclose(x.grad.asnumpy().sum(-1), 0, atol=1e-5)
+
+
+def test_two_calls_before_one_backward():
+    x, g, b = arrays((4, 6), (6,), (6,))
+    x.attach_grad()
+    with autograd.record():
+        y = [nd.traced_layer_norm(x * k, g, b) for k in (1, 2, 3)]
+        total = y[0] * y[1] + y[2]
+    with planned(False), autograd.record():
+        again = [nd.traced_layer_norm(x * k, g, b) for k in (1, 2, 3)]
+        wanted = again[0] * again[1] + again[2]
+    total.backward()
+    got = x.grad.asnumpy()
+    wanted.backward()
+    np.testing.assert_allclose(got, x.grad.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_plans_are_kept_by_shape_type_and_mode():
+    traced._plans.clear()
+    for shape in ((3, 4), (3, 4), (5, 4), (3, 4)):
+        nd.traced_layer_norm(*arrays(shape, (4,), (4,)))
+    assert len(plans()) == 2
+    nd.traced_layer_norm(*arrays((3, 4), (4,), (4,), dtype="float64"))
+    nd.traced_layer_norm(*arrays((3, 4), (4,), (4,)), eps=0.5)
+    assert len(plans()) == 4
+    for n in range(1, traced.MOST + 20):
+        nd.traced_two(nd.zeros((n,)))
+    assert len(traced._plans) == traced.MOST
+
+
+def test_inputs_of_any_layout():
+    whole = nd.array(np.random.default_rng(1).normal(size=(6, 8)))
+    views = whole.T[:, ::2], whole[1, ::2][:3], whole[:3, 2]
+    got = nd.traced_layer_norm(*views)
+    want = nd.traced_layer_norm(*[nd.array(v.asnumpy()) for v in views])
+    assert got.asnumpy().tolist() == want.asnumpy().tolist()
+
+
+def test_several_results_and_given_outputs():
+    (x,) = arrays((3, 4))
+    x.attach_grad()
+    out = [nd.zeros((3, 4)), nd.zeros((4,))]
+    found = nd.traced_two(x, times=3, out=out)
+    assert found[0] is out[0] and found[1] is out[1]
+    np.testing.assert_allclose(out[0].asnumpy(), 3 * np.exp(x.asnumpy()), rtol=1e-6)
+    with autograd.record():
+        a, b = nd.traced_two(x, times=3)
+    autograd.backward([b])  # of one result only
+    np.testing.assert_allclose(x.grad.asnumpy(), 1)
+    with autograd.record():
+        a, b = nd.traced_two(x, times=3)
+    autograd.backward([a, b])
+    np.testing.assert_allclose(x.grad.asnumpy(), 3 * np.exp(x.asnumpy()) + 1, rtol=1e-6)
+
+
+def test_a_kept_input_that_changed():
+    x, g, b = arrays((4, 6), (6,), (6,))
+    x.attach_grad()
+    with autograd.record():
+        y = nd.traced_layer_norm(x, g, b)
+    b[:] = 0  # which no gradient reads
+    g[:] = 0
+    with pytest.raises(
+        mx.MXNetError, match="traced_layer_norm: its argument 'gamma' was changed after it was recorded, by"
+    ):
+        y.backward()
+
+
+def test_a_second_backward_is_refused_or_repeated():
+    x, g, b = arrays((4, 6), (6,), (6,))
+    x.attach_grad()
+    with autograd.record():
+        y = nd.traced_layer_norm(x, g, b)
+    y.backward(retain_graph=True)
+    first = x.grad.asnumpy()
+    y.backward()
+    assert x.grad.asnumpy().tolist() == first.tolist()
+    with pytest.raises(mx.MXNetError, match="retain_graph"):
+        y.backward()
+
+
+def test_threads_share_plans():
+    given = arrays((64, 300), (300,), (300,))
+    want, found = nd.traced_layer_norm(*given).asnumpy(), []
+
+    def work():
+        for _ in range(20):
+            found.append((nd.traced_layer_norm(*given).asnumpy() == want).all())
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == [True] * 160
+
+
+def test_no_memory_is_kept_between_runs():
+    given = arrays((256, 1024), (1024,), (1024,))
+    nd.traced_layer_norm(*given)
+    before = mx.context.memory_stats()["in_use"]
+    for _ in range(3):
+        nd.traced_layer_norm(*given)
+    assert mx.context.memory_stats()["in_use"] == before
+
+
+def test_wrong_arguments_are_told_as_ever():
+    with pytest.raises(mx.MXNetError, match="broadcast_mul"):
+        nd.traced_layer_norm(nd.ones((3, 4)), nd.ones((5,)), nd.ones((4,)))
+
+
+def test_what_looks_at_its_arrays_runs_as_it_is():
+    @composite
+    def traced_looking(F, data):
+        """Scale by the largest, which is looked at."""
+        return data / float(data.max().asscalar())
+
+    try:
+        for largest in (4.0, 8.0):
+            assert nd.traced_looking(nd.array([1.0, largest])).asnumpy().tolist() == [1 / largest, 1]
+    finally:
+        registry.unregister("traced_looking")
+
+
+def test_what_draws_runs_as_it_is():
+    @mx.op.kernel(random=True)
+    def traced_draw(data):
+        """Count up."""
+
+    count = iter(range(100))
+    traced_draw.shape(lambda data: data)
+    traced_draw.cpu(lambda inputs, outputs: np.asarray(outputs[0]).fill(next(count)))
+
+    @composite
+    def traced_drawing(F, data):
+        """Two draws."""
+        return F.traced_draw(data) + 100 * F.traced_draw(data)
+
+    try:
+        assert nd.traced_drawing(nd.zeros((1,))).item() == 100
+        assert nd.traced_drawing(nd.zeros((1,))).item() == 302
+    finally:
+        registry.unregister("traced_drawing")
+        registry.unregister("traced_draw")
+
+
+# ---- compiled functions --------------------------------------------------------------------------------------------------
+def test_a_compiled_function():
+    calls = []
+
+    @mx.graph.compiled
+    def step(w, x, y):
+        calls.append(1)
+        error = nd.dot(x, w) - y
+        return [(error * error).mean(), error.tanh()]
+
+    w, x, y = arrays((3, 1), (5, 3), (5, 1))
+    w.attach_grad()
+    for _ in range(3):
+        with autograd.record():
+            loss, other = step(w, x, y)
+        loss.backward()
+    assert len(calls) == 1
+    error = x.asnumpy() @ w.asnumpy() - y.asnumpy()
+    np.testing.assert_allclose(loss.asnumpy(), (error**2).mean(), rtol=1e-5)
+    np.testing.assert_allclose(other.asnumpy(), np.tanh(error), rtol=1e-5)
+    np.testing.assert_allclose(w.grad.asnumpy(), 2 * x.asnumpy().T @ error / 5, rtol=1e-5)
+    assert repr(step) == "<compiled test_a_compiled_function.<locals>.step>"
+
+
+def test_higher_orders_of_a_compiled_function():
+    @mx.graph.compiled
+    def cube(x):
+        return x**3
+
+    x = nd.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        first = autograd.grad(cube(x * 1), x, create_graph=True)[0]
+        second = autograd.grad(first, x, create_graph=True)[0]
+    second.backward()
+    assert [a.asnumpy().tolist() for a in (first, second, x.grad)] == [[3, 12], [6, 12], [6, 6]]
+
+
+def test_a_compiled_function_that_looks_at_its_arrays():
+    @mx.graph.compiled
+    def doubled(x):
+        return x * 2 if x.asnumpy()[0] > 0 else x
+
+    assert doubled(nd.array([1.0])).item() == 2
+    assert doubled(nd.array([-1.0])).item() == -1
+    with pytest.raises(mx.MXNetError, match="doubled: argument 0 must be an NDArray, got 3"):
+        doubled(3)
+
+
+def test_a_gradient_inside_a_gradient_leaves_the_outer_one_alone():
+    """The second order of a plan differentiates while the tape is in the middle of a pass over the same arrays."""
+    (x,) = arrays((3, 4), dtype="float64")
+    g, b = nd.ones((4,), dtype="float64"), nd.zeros((4,), dtype="float64")
+    x.attach_grad()
+
+    def second(on):
+        with planned(on), autograd.record():
+            h = nd.tanh(x) * 2
+            y = nd.traced_layer_norm(h, g, b) * h + nd.traced_layer_norm(h * h, g, b)
+            first = autograd.grad((y * y).sum(), x, create_graph=True)[0]
+            total = (first * first).sum() + y.sum()
+        total.backward()
+        return x.grad.asnumpy()
+
+    np.testing.assert_allclose(second(True), second(False), rtol=1e-9)
