@@ -18,6 +18,7 @@ from mxop._core.transfer cimport copy_into, overlaps, same_dims
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program
 
 from mxop import dtypes
+from mxop._core.array import become
 from mxop._core.native_prepared import native_call
 from mxop._kernels import interp
 from mxop.errors import OpTypeError, OpValueError
@@ -66,6 +67,23 @@ cdef class FunctionCall(Call):
         return 0
 
 
+cdef class SizedCall(Call):
+    """A kernel whose outputs' sizes follow from values: each run makes them anew, for the arrays that stand for them."""
+
+    cdef object op, attrs
+    cdef list inputs, outputs
+
+    cdef int execute(self) except -1:
+        cdef bint before = set_recording(False)
+        try:
+            found = invoke_with(self.op, self.inputs, self.attrs, None, REQ_WRITE)
+        finally:
+            set_recording(before)
+        for a, made in zip(self.outputs, found if isinstance(found, list) else [found]):
+            become(a, made)
+        return 0
+
+
 cdef class ExternalCall(Call):
     """An operator from outside on fixed arrays."""
 
@@ -100,6 +118,8 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
         external = ExternalCall()
         external.op, external.attrs, external.inputs, external.outputs, external.reqs = op, attrs, inputs, outputs, reqs
         return external
+    if op.sized_by is not None:
+        return prepare_sized(op, attrs, inputs, outputs)
     if isinstance(op, Elementwise) and not any([a._gpu is not None for a in inputs]):
         op.check_arity(attrs, len(inputs))
         call = call_for(op, attrs, len(inputs))
@@ -127,6 +147,14 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
         alias = any([overlaps(<Array>b, <Array>a) for b in inputs])
         general.temporary.append(a if req in (REQ_WRITE, REQ_INPLACE) and not alias else fresh_like(<Array>a, False))
     return general
+
+
+def prepare_sized(op, attrs, list inputs, list outputs):
+    """Return a :class:`Call` whose outputs, arrays of nobody else's, become what each run makes."""
+    cdef SizedCall call = SizedCall()
+    op.check_arity(attrs, len(inputs))
+    call.op, call.attrs, call.inputs, call.outputs = op, attrs, inputs, outputs
+    return call
 
 
 cdef class GpuFormulaCall(Call):

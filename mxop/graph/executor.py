@@ -104,10 +104,13 @@ class Executor:
         known = Known.solve(self._graph, self._given)
         self._source = run_passes(self._graph, known, of_stage(self._passes, "symbol"))
         self._outputs = []
+        self._sized = {}  # outputs whose size each run finds: their shapes so far, and the arrays that schedules write
         for i, e in enumerate(self._graph.outputs):
-            shape, code = known.shape(e), known.dtype(e)
-            found = _fitted(self._old_outputs[i], shape, code) if self._old_outputs else None
+            shape, code, sized = known.shape(e), known.dtype(e), not known.has_size(e)
+            found = _fitted(self._old_outputs[i], shape, code) if self._old_outputs and not sized else None
             self._outputs.append(allocate(shape, code, self._device) if found is None else found)
+            if sized:
+                self._sized[i] = shape, self._outputs[i]
 
     def _check_inferred(self, gradient_entries: Sequence[Entry], known: Known) -> None:
         """Raise unless the gradient rules gave what the arguments have: a rule may be a user's."""
@@ -137,7 +140,7 @@ class Executor:
         if not self._wanted:
             self._unfused, self._labels = (graph, self._given), _composite_names(self._source, moved)
         graph, known = self._optimized(graph, len(graph.outputs), self._given)
-        results = [Result(e, a) for e, a in zip(graph.outputs, self._outputs, strict=True)]
+        results = self._output_results(graph.outputs)
         (self._infer,), self._infer_plan = build(
             [Phase(graph.nodes, results)], known, self._bound, self._arena, self._shares
         )
@@ -149,7 +152,7 @@ class Executor:
         graph, known = self._optimized(graph, n, given)
         forward, backward = phases_of(graph, n)
         phases = [
-            Phase(forward, [Result(e, a) for e, a in zip(graph.outputs[:n], self._outputs, strict=True)]),
+            Phase(forward, self._output_results(graph.outputs[:n])),
             Phase(backward, self._gradient_results(graph.outputs[n:])),
         ]
         (self._train, self._backward), self._train_plan = build(
@@ -170,9 +173,13 @@ class Executor:
         for i, node in enumerate(heads):
             if node in present:  # the gradient does depend on it: no loss function
                 array = self._outputs[i]
-                self._heads[i] = self._head_bound[node] = allocate(array.shape, array.dtype_code, self._device)
-                given[node] = (array.shape, array.dtype_code)
+                shape = self._sized[i][0] if i in self._sized else array.shape
+                self._heads[i] = self._head_bound[node] = allocate(shape, array.dtype_code, self._device)
+                given[node] = (shape, array.dtype_code)
         return whole, given
+
+    def _output_results(self, entries: Sequence[Entry]) -> list[Result]:
+        return [Result(e, self._sized[i][1] if i in self._sized else self._outputs[i]) for i, e in enumerate(entries)]
 
     def _gradient_results(self, entries: Sequence[Entry]) -> list[Result]:
         return [Result(e, self.grad_arrays[i], REQS[self._reqs[i]]) for e, i in zip(entries, self._wanted, strict=True)]
@@ -213,6 +220,8 @@ class Executor:
                 self._prepare_inference()
             self._run(self._infer, is_train)
         self._last_run = "train" if is_train else "infer"
+        for i, (_, array) in self._sized.items():
+            self._outputs[i] = array._view(array.shape, array._strides)  # what users hold stays as it is
         for array in (*self._outputs, *self.aux_arrays):
             core.touch(array, WRITER)
         return list(self._outputs)
@@ -274,6 +283,8 @@ class Executor:
             g = given[i] if i < len(given) else None
             if g is None:
                 raise self._head_missing(i, out_grads)
+            if i in self._sized:
+                core.become(target, allocate(self._outputs[i].shape, target.dtype_code, self._device))
             found.append((target, g, f"Head gradient {i}"))
         assign(found)
 
@@ -328,7 +339,8 @@ class Executor:
         **kwargs
             Shapes of arguments.
         """
-        shapes, _, aux_shapes = self._symbol.infer_shape(**kwargs)
+        infer_shape = self._symbol.infer_shape_partial if self._sized else self._symbol.infer_shape
+        shapes, _, aux_shapes = infer_shape(**kwargs)
         if shapes is None:
             raise OpValueError(f"reshape: the shapes of all arguments do not follow from {kwargs}")
         args, grads = [], []

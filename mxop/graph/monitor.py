@@ -42,7 +42,7 @@ class Monitor:
         bound = executor._bound | executor._head_bound
         self._arrays: dict[Entry, Any] = {(node, 0): array for node, array in bound.items()}
         forward, backward = phases_of(graph, n)
-        results = [Result(e, a) for e, a in zip(graph.outputs[:n], executor._outputs, strict=True)]
+        results = executor._output_results(graph.outputs[:n])
         self._forward = self._steps(forward, results, known, executor._device)
         self._backward = self._steps(backward, executor._gradient_results(graph.outputs[n:]), known, executor._device)
 
@@ -57,7 +57,7 @@ class Monitor:
             inputs = [self._arrays[e] for e in node.inputs]
             self._arrays.update({(node, k): a for k, a in enumerate(outputs)})
             steps.append((node, prepared(node, inputs, outputs, [1] * len(outputs))))
-        steps += [(None, copy_call(self._arrays[r.entry], r.array, r.req)) for r in results]
+        steps += [(None, copy_call(self._arrays[r.entry], r.array, r.req, known.has_size(r.entry))) for r in results]
         return steps
 
     def forward(self, is_train: bool) -> None:

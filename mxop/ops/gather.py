@@ -108,7 +108,7 @@ def _put_gpu(xp, out, source, place, large, put):
 
 
 def _moves(op, run):
-    """Give a kernel its functions: ``run(move, inputs, output, **params)`` calls ``move(out, source, index, span, mode, put)``."""
+    """Give a kernel its functions: ``run(move, inputs, output, **params)`` calls ``move(out, source, index, span, mode)``."""
 
     def run_cpu(inputs, outputs, **params):
         import numpy as np
@@ -122,32 +122,38 @@ def _moves(op, run):
     op.gpu(lambda xp, inputs, outputs, **params: run(lambda *how: _run_gpu(xp, op, *how), inputs, outputs[0], **params))
 
 
-def _taking(op, grad, forward, span, mode=None):
+def _taking(op, grad, forward, span, mode=None, places=lambda index: index):
     """Make `op` take elements, and `grad` its gradient, which adds them up in zeros like its last input.
 
-    ``forward(data, index, **params)`` is the output's shape, ``span(data, index, **params)`` how these shapes are seen.
+    ``forward(data, index, **params)`` is the output's shape, ``span(data, index, **params)`` how these shapes are seen;
+    ``places(index)`` are the indices where the input is something else.
     """
 
-    def moded(params):
-        return mode or params["mode"]
+    shown = op.name.removeprefix("_contrib_")
+
+    def moved(move, out, source, data, index, params, put=None):
+        move(out, source, places(index), span(data.shape, index.shape, **params), mode or params["mode"], put)
 
     both_ways(op, lambda data, index, **params: None if None in (data, index) else forward(data, index, **params))
     op.shape(forward)
-    _moves(op, lambda move, inputs, out, **params: move(
-        out, inputs[0], inputs[1], span(inputs[0].shape, inputs[1].shape, **params), moded(params)))  # fmt: skip
+    _moves(op, lambda move, inputs, out, **params: moved(move, out, inputs[0], *inputs, params))
 
     @op.gradient
     def _(F, heads, inputs, outputs, **params):
         return [getattr(F, grad.name)(heads[0], inputs[1], inputs[0], **params), None]
 
+    both_ways(grad, lambda head, index, like, **params: like)
+
     @grad.shape
     def _(head, index, like, **params):
-        if head != forward(like, index, **params):
-            raise OpValueError(f"operator {grad.name}: head has shape {head}, expected {forward(like, index, **params)}")
+        wanted = forward(like, index, **params)
+        if not infer.compatible(head, wanted):
+            raise OpValueError(
+                f"operator {grad.name}, the gradient of {shown}: head has shape {head}, expected {infer.show(wanted)}"
+            )
         return like
 
-    _moves(grad, lambda move, inputs, out, **params: move(
-        out, inputs[0], inputs[1], span(out.shape, inputs[1].shape, **params), moded(params), "add"))  # fmt: skip
+    _moves(grad, lambda move, inputs, out, **params: moved(move, out, inputs[0], out, inputs[1], params, "add"))
 
     @grad.gradient
     def _(F, heads, inputs, outputs, **params):
@@ -271,6 +277,77 @@ def _lanes_forward(data, index, *, axis):
 
 
 _taking(take_lanes, take_lanes_grad, _lanes_forward, _lane_span, "clip")
+
+
+@kernel(name="_contrib_boolean_mask", aliases=("_npi_boolean_mask",))
+def boolean_mask(data, index, *, axis: int = 0):
+    """Take the parts of the data along an axis at which `index` is not zero.
+
+    How many they are follows from the values: in a symbol, the result can only be an output.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    index : NDArray or Symbol
+        A vector as long as the axis.
+    axis : int
+
+    >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
+    >>> mx.nd.contrib.boolean_mask(x, mx.nd.array([0, 1, 1])).asnumpy().tolist()
+    [[3.0, 4.0], [5.0, 6.0]]
+    """
+
+
+@kernel(name="_boolean_mask_grad", shape_only=(2,))
+def boolean_mask_grad(head, index, like, *, axis: int = 0):
+    """Put the parts of `head` to where `index` is not zero, in zeros like `like`: the gradient of ``boolean_mask``."""
+
+
+def _mask_forward(data, index, *, axis):
+    at = infer.normal_axis("boolean_mask", axis, len(data))
+    if not infer.compatible(index, (data[at],)):
+        raise OpValueError(f"operator boolean_mask: index has shape {infer.show(index)}; expected ({data[at]},), a vector "
+                           f"as long as axis {at} of data of shape {infer.show(data)}")  # fmt: skip
+    return (*data[:at], None, *data[at + 1 :])
+
+
+def _nonzero(index):
+    return (index != 0).nonzero()[0]
+
+
+def _mask_span(data, index, *, axis):
+    return _take_span(data, index, axis=axis, mode="raise")
+
+
+_taking(boolean_mask, boolean_mask_grad, _mask_forward, _mask_span, "raise", _nonzero)
+
+
+@kernel(name="_boolean_mask_as", shape_only=(2,))
+def boolean_mask_as(data, index, like, *, axis: int = 0):
+    """``boolean_mask``, whose result is known to have the shape of `like`: its own gradient of the second order."""
+
+
+boolean_mask_as.shape(lambda data, index, like, **params: like)
+both_ways(boolean_mask_as, lambda data, index, like, **params: like)
+typed_by_first(boolean_mask_as)
+_moves(boolean_mask_as, lambda move, inputs, out, *, axis: move(
+    out, inputs[0], _nonzero(inputs[1]), _mask_span(inputs[0].shape, inputs[1].shape, axis=axis), "raise"))  # fmt: skip
+
+
+@boolean_mask_as.gradient
+def _(F, heads, inputs, outputs, *, axis):
+    return [F._boolean_mask_grad(heads[0], inputs[1], inputs[0], axis=axis), None, None]
+
+
+@boolean_mask_grad.gradient
+def _(F, heads, inputs, outputs, *, axis):
+    return [F._boolean_mask_as(heads[0], inputs[1], inputs[0], axis=axis), None, None]
+
+
+@boolean_mask.size
+def _(data, index, *, axis):
+    at = axis % data.ndim
+    return (*data.shape[:at], int((index != 0).sum()), *data.shape[at + 1 :])
 
 
 @composite
@@ -432,9 +509,7 @@ _scattering(scatter_add_nd, "add")
 
 
 @kernel(aliases=("_npx_one_hot",))
-def one_hot(
-    indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: DType = dtypes.FLOAT32
-):
+def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: DType = dtypes.FLOAT32):
     """Rows of `off_value`, with `on_value` at the place that the index names.
 
     Parameters

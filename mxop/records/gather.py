@@ -78,6 +78,12 @@ def _mask(data, index, axis=0):
     return np.compress(index != 0, data, axis)
 
 
+def _mask_grad(head, index, like, axis=0):
+    result = np.zeros(like.shape, head.dtype)
+    result[(slice(None),) * (axis % like.ndim) + (index != 0,)] = head
+    return result
+
+
 _TAKE = (
     ({}, [(4, 3), (2, 2)]),
     ({"axis": -1, "mode": "wrap"}, [(2, 3), (4,)]),
@@ -98,6 +104,8 @@ _PARTS = (
     ({"shape": (3, 2)}, [(4, 2), (1, 4)]),
     ({"shape": (3, 3, 2)}, [(2, 2, 2), (2, 2, 2)]),
 )
+_MASKS = (({}, [(5, 3), (5,)]), ({"axis": 1}, [(2, 6), (6,)]), ({"axis": -2}, [(2, 5, 2), (5,)]), ({}, [(6,), (6,)]))
+_MASKS_BACK = (({}, [(5, 3), (5,), (5, 3)]), ({"axis": 1}, [(2, 6), (6,), (2, 6)]))
 _NEGATIVE = (-3.0, 2.0)  # within three elements from either end
 
 
@@ -118,12 +126,19 @@ RECORDS: dict[str, Record] = {
     "_pick_grad": _grad(_pick, _PICK, _shape_by(_pick)),
     "_take_lanes": _record(_take_lanes, *_LANES),
     "_take_lanes_grad": _grad(_take_lanes, _LANES, _shape_by(_take_lanes)),
+    "_contrib_boolean_mask": _record(_mask, *_MASKS, bounds=(0.0, 1.0)),
+    "_boolean_mask_grad": _record(_mask_grad, *_MASKS_BACK, bounds=(1.0, 1.0), inputs=3),
+    "_boolean_mask_as": _record(
+        lambda data, index, like, axis=0: _mask(data, index, axis), *_MASKS_BACK, bounds=(1.0, 1.0), inputs=3
+    ),
     "batch_take": _record(_pick, ({}, [(3, 4), (3,)]), ({}, [(1, 5), (1,)])),
     "Embedding": Record(
         lambda data, weight, **params: _take(weight, data),
         params=[{"input_dim": 4, "output_dim": 3}, {"input_dim": 2, "output_dim": 1}],
         shapes=[((2, 3), (4, 3)), ((5,), (2, 1))],
-        domain=(_INDEX, _DATA), whole=(0,), grad_inputs=(1,),
+        domain=(_INDEX, _DATA),
+        whole=(0,),
+        grad_inputs=(1,),
     ),
     "gather_nd": _record(_gather_nd, *_POINTS, bounds=_NEGATIVE),
     "_gather_nd_grad": _grad(_gather_nd, _POINTS, _shape_by(_gather_nd), bounds=_NEGATIVE),
@@ -137,6 +152,8 @@ RECORDS: dict[str, Record] = {
         ({"depth": 3}, [(2, 3)]),
         ({"depth": 4, "on_value": 2.0, "off_value": -1.0, "dtype": "int32"}, [(3,)]),
         ({"depth": 1, "dtype": "float64"}, [(0, 2)]),
-        index=0, inputs=1, order=0,
+        index=0,
+        inputs=1,
+        order=0,
     ),
 }
