@@ -91,7 +91,7 @@ def _put_gpu(xp, out, source, place, large, put):
         place = (xp.arange(outer).reshape(-1, 1, 1) * n + place) * inner + xp.arange(inner)
         place, large = place.ravel(), (1, outer * n * inner, 1)
     order = xp.argsort(place, kind="stable")
-    place, rows = place[order], source.reshape(large[0], -1, large[2])[:, order]
+    place, rows = place[order], source.reshape(large[0], place.size, large[2])[:, order]
     last = xp.concatenate([place[1:] != place[:-1], xp.ones(1, bool)])
     if put == "add":
         if rows.dtype.kind not in "iu" and rows.dtype.itemsize < 4:

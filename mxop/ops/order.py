@@ -122,14 +122,13 @@ def topk(
     [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
     """
     flat, axis, places = _ordered(F, data, axis, k, is_ascend)
-    if ret_typ == "mask":
-        ones = F._ones_at(places, flat, axis=axis)
-        return F.reshape_like(ones, data)
-    indices = F.Cast(places, dtype=_index_type("topk", dtype))
-    if ret_typ == "indices":
-        return indices
     values = F._take_lanes(flat, places, axis=axis)
-    return values if ret_typ == "value" else [values, indices]
+    if ret_typ == "value":
+        return values
+    if ret_typ == "mask":
+        return F.reshape_like(F._take_lanes_grad(F.ones_like(values), places, flat, axis=axis), data)
+    indices = F.Cast(places, dtype=_index_type("topk", dtype))
+    return indices if ret_typ == "indices" else [values, indices]
 
 
 @composite(aliases=("_npi_sort",))
@@ -168,22 +167,3 @@ def argsort(F, data, *, axis: int | None = -1, is_ascend: bool = True, dtype: DT
     """
     places = _ordered(F, data, axis, 0, is_ascend)[2]
     return F.Cast(places, dtype=_index_type("argsort", dtype))
-
-
-@kernel(name="_ones_at", shape_only=(1,))
-def ones_at(places, like, *, axis: int):
-    """Ones at the places along an axis that the first input names, in zeros like the second."""
-
-
-ones_at.shape(lambda places, like, *, axis: like)
-ones_at.infer_type = lambda attrs, ins, outs: (
-    [ins[0], *infer.same_type("_ones_at", ("like", "output"), [ins[1], outs[0]])[:1]],
-    infer.same_type("_ones_at", ("like", "output"), [ins[1], outs[0]])[1:],
-)
-zero_gradient(ones_at)
-
-
-@on_both(ones_at)
-def _(xp, inputs, outputs, *, axis):
-    outputs[0][...] = 0
-    xp.put_along_axis(outputs[0], inputs[0].astype(xp.int64), 1, axis)

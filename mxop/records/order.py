@@ -44,8 +44,6 @@ _SORTED = [{}, {"axis": 0, "is_ascend": False}, {"axis": None}, {"axis": 1, "is_
 RECORDS: dict[str, Record] = {
     "_sort_order": Record(_order, params=[*_SORTED[:2], {"k": 2, "is_ascend": False}], shapes=[((3, 4),)] * 3,
                      order=0, grad_inputs=(), reference_dtype=True),
-    "_ones_at": Record(_ones_at, params=[{"axis": 1}, {"axis": 0}], shapes=[((2, 1), (2, 3)), ((1, 2), (3, 2))],
-                       domain=((0.0, 2.0), (-2.0, 2.0)), whole=(0,), order=0, grad_inputs=()),
     "sort": Record(lambda data, axis=-1, is_ascend=True: _values(data, axis, _order(data, axis, 0, is_ascend)),
                    params=_SORTED, shapes=[((3, 4),)] * 4),
     "argsort": Record(lambda data, axis=-1, is_ascend=True, dtype="float32": _order(data, axis, 0, is_ascend).astype(dtype),
