@@ -33,9 +33,7 @@ def _refuse(op, index, at, sizes):
                        f"{dimension}, of size {sizes[k]}")  # fmt: skip
 
 
-def _run_cpu(op, out, source, index, span, mode, put=None):
-    import numpy as np
-
+def _run_cpu(np, op, out, source, index, span, mode, put):
     gather, threads = compiled("gather"), compiled("interp").get_num_threads()
     known = index if gather.reads(index.dtype) else index.astype(np.float32)
     target = out
@@ -69,7 +67,7 @@ def _places(xp, op, index, span, mode):
     return place
 
 
-def _run_gpu(xp, op, out, source, index, span, mode, put=None):
+def _run_gpu(xp, op, out, source, index, span, mode, put):
     place, n = _places(xp, op, index, span, mode), size_of(span.sizes)
     large, small = (span.outer, n, span.inner), (span.outer, -1, span.inner)
     if span.lanes and 0 not in (span.outer, span.inner):
@@ -107,19 +105,17 @@ def _put_gpu(xp, out, source, place, large, put):
     out[...] = found.reshape(out.shape)
 
 
-def _moves(op, run):
-    """Give a kernel its functions: ``run(move, inputs, output, **params)`` calls ``move(out, source, index, span, mode)``."""
+def _moves(op, how):
+    """Give a kernel its functions; ``how(inputs, output, params)`` is ``(source, index, span, mode, put)``."""
 
     def run_cpu(inputs, outputs, **params):
         import numpy as np
 
-        def move(*how):
-            _run_cpu(op, *how)
-
-        run(move, [np.asarray(a) for a in inputs], np.asarray(outputs[0]), **params)
+        out = np.asarray(outputs[0])
+        _run_cpu(np, op, out, *how([np.asarray(a) for a in inputs], out, params))
 
     op.cpu(run_cpu)
-    op.gpu(lambda xp, inputs, outputs, **params: run(lambda *how: _run_gpu(xp, op, *how), inputs, outputs[0], **params))
+    op.gpu(lambda xp, inputs, outputs, **params: _run_gpu(xp, op, outputs[0], *how(inputs, outputs[0], params)))
 
 
 def _taking(op, grad, forward, span, mode=None, places=lambda index: index):
@@ -128,15 +124,14 @@ def _taking(op, grad, forward, span, mode=None, places=lambda index: index):
     ``forward(data, index, **params)`` is the output's shape, ``span(data, index, **params)`` how these shapes are seen;
     ``places(index)`` are the indices where the input is something else.
     """
-
     shown = op.name.removeprefix("_contrib_")
 
-    def moved(move, out, source, data, index, params, put=None):
-        move(out, source, places(index), span(data.shape, index.shape, **params), mode or params["mode"], put)
+    def how(source, data, index, params, put=None):
+        return source, places(index), span(data.shape, index.shape, **params), mode or params["mode"], put
 
     both_ways(op, lambda data, index, **params: None if None in (data, index) else forward(data, index, **params))
     op.shape(forward)
-    _moves(op, lambda move, inputs, out, **params: moved(move, out, inputs[0], *inputs, params))
+    _moves(op, lambda inputs, out, params: how(inputs[0], *inputs, params))
 
     @op.gradient
     def _(F, heads, inputs, outputs, **params):
@@ -153,7 +148,7 @@ def _taking(op, grad, forward, span, mode=None, places=lambda index: index):
             )
         return like
 
-    _moves(grad, lambda move, inputs, out, **params: moved(move, out, inputs[0], out, inputs[1], params, "add"))
+    _moves(grad, lambda inputs, out, params: how(inputs[0], out, inputs[1], params, "add"))
 
     @grad.gradient
     def _(F, heads, inputs, outputs, **params):
@@ -330,8 +325,8 @@ def boolean_mask_as(data, index, like, *, axis: int = 0):
 boolean_mask_as.shape(lambda data, index, like, **params: like)
 both_ways(boolean_mask_as, lambda data, index, like, **params: like)
 typed_by_first(boolean_mask_as)
-_moves(boolean_mask_as, lambda move, inputs, out, *, axis: move(
-    out, inputs[0], _nonzero(inputs[1]), _mask_span(inputs[0].shape, inputs[1].shape, axis=axis), "raise"))  # fmt: skip
+_moves(boolean_mask_as, lambda inputs, out, params: (
+    inputs[0], _nonzero(inputs[1]), _mask_span(inputs[0].shape, inputs[1].shape, **params), "raise", None))  # fmt: skip
 
 
 @boolean_mask_as.gradient
@@ -469,8 +464,7 @@ def _scattering(op, put):
 
     both_ways(op, lambda data, indices, *, shape: shape)
     typed_by_first(op)
-    _moves(op, lambda move, inputs, out, *, shape: move(
-        out, *inputs, _gather_span(shape, inputs[1].shape), "negative", put))  # fmt: skip
+    _moves(op, lambda inputs, out, params: (*inputs, _gather_span(out.shape, inputs[1].shape), "negative", put))
     op.gradient(lambda F, heads, inputs, outputs, *, shape: [F.gather_nd(heads[0], inputs[1]), None])
 
 
