@@ -135,6 +135,33 @@ def test_a_kernel_of_one_s_own(distinct):
         assert [a.asnumpy().tolist() for a in found] == [a.tolist() for a in np.unique(x, return_counts=True)]
 
 
+def test_outputs_with_and_without_a_size():
+    @kernel(num_outputs=2)
+    def positives(data):
+        """How many elements are above zero, and which."""
+
+    positives.shape(lambda data: [(1,), (None,)])
+    positives.size(lambda data: [(1,), (int((data > 0).sum()),)])
+
+    @positives.cpu
+    def _(inputs, outputs):
+        data = np.asarray(inputs[0])
+        np.asarray(outputs[0])[:], np.asarray(outputs[1])[:] = (data > 0).sum(), data[data > 0]
+
+    positives.gradient(lambda F, heads, inputs, outputs: [None])
+    try:
+        count, which = mx.sym.positives(mx.sym.exp(mx.sym.Variable("x")) - 1)
+        bound = mx.sym.Group([count, which, mx.sym.exp(count) * 2]).simple_bind(mx.cpu(), grad_req="null", x=(4,))
+        seen = np.asarray(bound.outputs[0])
+        for x in ([1, -1, -1, 1], [1, 1, 1, 1], [-1, -1, -1, -1]):
+            found = bound.forward(x=nd.array(x))
+            n = sum(v > 0 for v in x)
+            assert found[1].shape == (n,) and seen[0] == found[0].asscalar() == n  # written in place, as any other
+            np.testing.assert_allclose(found[2].asscalar(), 2 * np.exp(n), rtol=1e-6)
+    finally:
+        registry.unregister("positives")
+
+
 def test_a_size_that_contradicts_the_shape_rule_is_refused(distinct):
     distinct.shape(lambda data: [(2,), (None,)])
     with pytest.raises(mx.MXNetError, match=r"distinct.*\(2,\).*\(1,\)"):

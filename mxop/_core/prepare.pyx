@@ -68,10 +68,10 @@ cdef class FunctionCall(Call):
 
 
 cdef class SizedCall(Call):
-    """A kernel whose outputs' sizes follow from values: each run makes them anew, for the arrays that stand for them."""
+    """An operator whose outputs' sizes follow from values: each run makes those anew, for the arrays that stand for them."""
 
     cdef object op, attrs
-    cdef list inputs, outputs
+    cdef list inputs, outputs, reqs, sized
 
     cdef int execute(self) except -1:
         cdef bint before = set_recording(False)
@@ -79,8 +79,11 @@ cdef class SizedCall(Call):
             found = invoke_with(self.op, self.inputs, self.attrs, None, REQ_WRITE)
         finally:
             set_recording(before)
-        for a, made in zip(self.outputs, found if isinstance(found, list) else [found]):
-            become(a, made)
+        for a, made, req, sized in zip(self.outputs, found if isinstance(found, list) else [found], self.reqs, self.sized):
+            if sized:
+                become(a, made)
+            else:
+                copy_into(<Array>made, <Array>a, req)
         return 0
 
 
@@ -119,7 +122,8 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
         external.op, external.attrs, external.inputs, external.outputs, external.reqs = op, attrs, inputs, outputs, reqs
         return external
     if op.sized_by is not None:
-        return prepare_sized(op, attrs, inputs, outputs)
+        shapes = op.infer_outputs(attrs, [a.shape for a in inputs], [a.dtype_code for a in inputs])[0]
+        return prepare_sized(op, attrs, inputs, outputs, reqs, [None in shape for shape in shapes])
     if isinstance(op, Elementwise) and not any([a._gpu is not None for a in inputs]):
         op.check_arity(attrs, len(inputs))
         call = call_for(op, attrs, len(inputs))
@@ -149,11 +153,12 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     return general
 
 
-def prepare_sized(op, attrs, list inputs, list outputs):
-    """Return a :class:`Call` whose outputs, arrays of nobody else's, become what each run makes."""
+def prepare_sized(op, attrs, list inputs, list outputs, list reqs, list sized):
+    """Return a :class:`Call` whose outputs, those that are `sized` and nobody else's, become what each run makes."""
     cdef SizedCall call = SizedCall()
     op.check_arity(attrs, len(inputs))
     call.op, call.attrs, call.inputs, call.outputs = op, attrs, inputs, outputs
+    call.reqs, call.sized = reqs, sized
     return call
 
 

@@ -198,5 +198,5 @@ def copy_call(source: Any, target: Any, req: int = 1, has_size: bool = True) -> 
     """Return a call that copies (1) or adds (3) one array to another; without a size, the other becomes the copy."""
     op = registry.get("_copy")
     if not has_size:
-        return core.prepare_sized(op, op.parse({}), [source], [target])
+        return core.prepare_sized(op, op.parse({}), [source], [target], [WRITE], [True])
     return core.prepare(op, op.parse({}), [source], [target], [req])
