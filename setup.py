@@ -36,6 +36,7 @@ MODULES = {
     "mxop._kernels.gemm": "mxop/_kernels/gemm.pyx",
     "mxop._kernels.softmax": "mxop/_kernels/softmax.pyx",
     "mxop._kernels.products": "mxop/_kernels/products.pyx",
+    "mxop._kernels.gather": "mxop/_kernels/gather.pyx",
     "mxop._core.array": "mxop/_core/array.pyx",
     "mxop._core.profile": "mxop/_core/profile.pyx",
     "mxop._core.record": "mxop/_core/record.pyx",

@@ -25,7 +25,7 @@ def text_of(*nodes, heads, row_ptr=()):
 NET = text_of(
     ("null", "data", [], {}), ("null", "w", [], {"__shape__": "(4, 3, 3, 3)"}),
     ("Convolution", "c", [(0, 0), (1, 0)], {"kernel": "(3, 3)", "num_filter": "4", "no_bias": "True"}),
-    ("topk", "t", [(2, 0)], {"ret_typ": "both"}), ("exp", "e", [(3, 0)], {}), ("Dropout", "d", [(4, 0)], {}),
+    ("_contrib_Proposal", "t", [(2, 0)], {"output_score": "True"}), ("exp", "e", [(3, 0)], {}), ("Dropout", "d", [(4, 0)], {}),
     ("Convolution", "c2", [(2, 0), (1, 0)], {"kernel": "(1, 1)", "num_filter": "4", "no_bias": "True"}),
     heads=[(5, 0), (3, 1), (6, 0)], row_ptr=[0, 1, 2, 3, 5, 6, 8, 9],
 )  # fmt: skip
@@ -34,7 +34,9 @@ NET = text_of(
 def test_the_error_lists_all_with_their_number():
     with pytest.raises(NotYetError) as caught:
         mx.sym.load_json(NET)
-    assert "Convolution (2), topk (1), Dropout (1), which MXNet has and mxop does not have yet" in str(caught.value)
+    assert "Convolution (2), _contrib_Proposal (1), Dropout (1), which MXNet has and mxop does not have yet" in str(
+        caught.value
+    )
     assert "allow_missing=True" in str(caught.value)
 
 
@@ -97,7 +99,9 @@ def test_states_are_told_from_arguments():
     lambda s: mx.viz.print_summary(s, shape={"data": (1, 3, 8, 8)}),
 ])  # fmt: skip
 def test_what_would_have_to_know_the_operator_names_it(use):
-    with pytest.raises(NotYetError, match=r"'(Convolution|topk|Dropout)'.*MXNet has it, mxop does not have it yet"):
+    with pytest.raises(
+        NotYetError, match=r"'(Convolution|_contrib_Proposal|Dropout)'.*MXNet has it, mxop does not have it yet"
+    ):
         use(mx.sym.load_json(NET, allow_missing=True))
 
 

@@ -265,6 +265,22 @@ cdef Array detached(Array base):
     return a
 
 
+def become(Array target, Array source):
+    """Let an array object that nobody else has stand for what another holds: of another size, elsewhere in memory."""
+    cdef Block* block = source.block
+    if target.ndim != source.ndim or target.dtype != source.dtype:
+        raise OpValueError(f"an array of {target.ndim} dimensions and {dtypes.NAMES[target.dtype]} cannot become one of "
+                           f"{source.ndim} and {dtypes.NAMES[source.dtype]}")
+    if block != NULL:
+        block_retain(block)
+    if target.block != NULL:
+        block_release(target.block)
+    target.block, target.data, target.gpu = block, source.data, source.gpu
+    memcpy(target.shape_, source.shape_, source.ndim * sizeof(Py_ssize_t))
+    memcpy(target.strides_, source.strides_, source.ndim * sizeof(Py_ssize_t))
+    target.size, target.contiguous = source.size, source.contiguous
+
+
 def from_numpy(source, bint copy=True):
     """Return an array over (or with a copy of) a NumPy array of a supported type."""
     cdef Array a

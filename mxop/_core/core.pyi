@@ -110,6 +110,15 @@ class NDArray:
         out: NDArray | Sequence[NDArray] | None = ...,
         name: str | None = ...,
     ) -> NDArray: ...
+    def argsort(
+        self,
+        axis: int | None = ...,
+        is_ascend: bool = ...,
+        dtype: DTypeLike | int = ...,
+        *,
+        out: NDArray | Sequence[NDArray] | None = ...,
+        name: str | None = ...,
+    ) -> NDArray: ...
     def as_in_context(self, context: Context) -> NDArray: ...
     def as_in_ctx(self, context: Context) -> NDArray: ...
     def as_nd_ndarray(self) -> NDArray: ...
@@ -245,7 +254,27 @@ class NDArray:
         out: NDArray | Sequence[NDArray] | None = ...,
         name: str | None = ...,
     ) -> NDArray: ...
+    def one_hot(
+        self,
+        depth: int,
+        on_value: float = ...,
+        off_value: float = ...,
+        dtype: DTypeLike | int = ...,
+        *,
+        out: NDArray | Sequence[NDArray] | None = ...,
+        name: str | None = ...,
+    ) -> NDArray: ...
     def ones_like(self, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+    def pick(
+        self,
+        index: NDArray,
+        axis: int | None = ...,
+        keepdims: bool = ...,
+        mode: Literal['clip', 'wrap'] = ...,
+        *,
+        out: NDArray | Sequence[NDArray] | None = ...,
+        name: str | None = ...,
+    ) -> NDArray: ...
     def prod(
         self,
         axis: int | Sequence[int] | None = ...,
@@ -329,6 +358,14 @@ class NDArray:
         name: str | None = ...,
     ) -> NDArray: ...
     def softsign(self, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+    def sort(
+        self,
+        axis: int | None = ...,
+        is_ascend: bool = ...,
+        *,
+        out: NDArray | Sequence[NDArray] | None = ...,
+        name: str | None = ...,
+    ) -> NDArray: ...
     @overload
     def split(  # type: ignore[overload-overlap]
         self,
@@ -370,6 +407,15 @@ class NDArray:
         out: NDArray | Sequence[NDArray] | None = ...,
         name: str | None = ...,
     ) -> NDArray: ...
+    def take(
+        self,
+        indices: NDArray,
+        axis: int = ...,
+        mode: Literal['clip', 'raise', 'wrap'] = ...,
+        *,
+        out: NDArray | Sequence[NDArray] | None = ...,
+        name: str | None = ...,
+    ) -> NDArray: ...
     def tan(self, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
     def tanh(self, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
     def tile(
@@ -383,6 +429,17 @@ class NDArray:
     def to_dlpack_for_write(self) -> Any: ...
     def to_numpy(self) -> Any: ...
     def tolist(self) -> Any: ...
+    def topk(
+        self,
+        axis: int | None = ...,
+        k: int = ...,
+        ret_typ: Literal['both', 'indices', 'mask', 'value'] = ...,
+        is_ascend: bool = ...,
+        dtype: DTypeLike | int = ...,
+        *,
+        out: NDArray | Sequence[NDArray] | None = ...,
+        name: str | None = ...,
+    ) -> Any: ...
     def tostype(self, stype: str) -> NDArray: ...
     def transpose(self, *axes: Any, **kwargs: Any) -> NDArray: ...
     def trunc(self, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...

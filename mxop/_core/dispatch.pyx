@@ -23,6 +23,7 @@ from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, overla
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop._core import elementwise as _elementwise, reductions as _reductions
+from mxop._core.array import as_numpy
 from mxop.errors import DeviceError, MXNetError, OpTypeError, translated
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.above import ask
@@ -139,6 +140,8 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
     types = tuple([(<Array>a).dtype for a in inputs])
     out_shapes, out_types = cached_inference(op, attrs, shapes, types)
+    if op.sized_by is not None:
+        out_shapes = shapes_by_values(op, attrs, inputs, out_shapes)
     targets = output_list(op, out, len(out_shapes))
     gpu = any([(<Array>a).gpu is not None for a in inputs]) or any(
         [a is not None and (<Array?>a).gpu is not None for a in targets])
@@ -173,6 +176,14 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     if is_recording():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
+
+
+cdef list shapes_by_values(object op, object attrs, object inputs, object shapes):
+    """Return the shapes of a call's outputs where they follow from the values of its inputs."""
+    cdef long long reads = host_reads()
+    arrays = [as_numpy(<Array>a) if (<Array>a).gpu is None else (<Array>a).gpu for a in inputs]
+    host_reads(reads)  # nothing is computed from them that has a gradient
+    return op.sized_shapes(attrs, arrays, shapes)
 
 
 cdef list dense_inputs(object op, object inputs):
@@ -234,11 +245,24 @@ cdef object visible(object op, object attrs, int n_inputs, list results):
     return results[0] if n == 1 else results[:n]
 
 
+cdef int check_shapes(object op, object attrs, tuple shapes) except -1:
+    """Let the shape rule that a composite was given raise, remembering what it let pass."""
+    cdef tuple key = (op, attrs, shapes, None, _shape_mode.numpy)
+    if key not in _inferred:
+        op._infer(list(shapes), [None] * op.num_outputs(attrs, len(shapes)), **attrs)
+        if len(_inferred) > 4096:
+            _inferred.clear()
+        _inferred[key] = ()
+    return 0
+
+
 cdef object run_composite(object op, object attrs, object inputs, object out, int req):
     """Call the operators of a composite; they record themselves unless the composite has a rule of its own."""
     cdef bint own_rule = op._gradient is not None, before = is_recording()
     cdef list results, targets
     cdef int k
+    if op._infer is not None:  # it may ask for more than what is inside
+        check_shapes(op, attrs, tuple([(<Array>a).shape_tuple() for a in inputs]))
     if own_rule:
         set_recording(False)
     try:

@@ -18,6 +18,7 @@ from mxop._core.transfer cimport copy_into, overlaps, same_dims
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program
 
 from mxop import dtypes
+from mxop._core.array import become
 from mxop._core.native_prepared import native_call
 from mxop._kernels import interp
 from mxop.errors import OpTypeError, OpValueError
@@ -78,6 +79,26 @@ cdef class FunctionCall(Call):
         return 0
 
 
+cdef class SizedCall(Call):
+    """An operator whose outputs' sizes follow from values: each run makes those anew, for the arrays that stand for them."""
+
+    cdef object op, attrs
+    cdef list inputs, outputs, reqs, sized
+
+    cdef int execute(self) except -1:
+        cdef bint before = set_recording(False)
+        try:
+            found = invoke_with(self.op, self.inputs, self.attrs, None, REQ_WRITE)
+        finally:
+            set_recording(before)
+        for a, made, req, sized in zip(self.outputs, found if isinstance(found, list) else [found], self.reqs, self.sized):
+            if sized:
+                become(a, made)
+            else:
+                copy_into(<Array>made, <Array>a, req)
+        return 0
+
+
 cdef class ExternalCall(Call):
     """An operator from outside on fixed arrays."""
 
@@ -113,6 +134,9 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
         external = ExternalCall()
         external.op, external.attrs, external.inputs, external.outputs, external.reqs = op, attrs, inputs, outputs, reqs
         return external
+    if op.sized_by is not None:
+        shapes = op.infer_outputs(attrs, [a.shape for a in inputs], [a.dtype_code for a in inputs])[0]
+        return prepare_sized(op, attrs, inputs, outputs, reqs, [None in shape for shape in shapes])
     if isinstance(op, Elementwise) and not any([a._gpu is not None for a in inputs]):
         op.check_arity(attrs, len(inputs))
         call = call_for(op, attrs, len(inputs))
@@ -138,6 +162,15 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
         alias = any([overlaps(<Array>b, <Array>a) for b in inputs])
         general.temporary.append(a if req in (REQ_WRITE, REQ_INPLACE) and not alias else fresh_like(<Array>a, False))
     return general
+
+
+def prepare_sized(op, attrs, list inputs, list outputs, list reqs, list sized):
+    """Return a :class:`Call` whose outputs, those that are `sized` and nobody else's, become what each run makes."""
+    cdef SizedCall call = SizedCall()
+    op.check_arity(attrs, len(inputs))
+    call.op, call.attrs, call.inputs, call.outputs = op, attrs, inputs, outputs
+    call.reqs, call.sized = reqs, sized
+    return call
 
 
 cdef class GpuFormulaCall(Call):

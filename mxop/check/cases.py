@@ -82,6 +82,8 @@ class Case:
 
     def _draw(self, k: int, shape: tuple[int, ...], dtype: str) -> np.ndarray:
         low, high = self.domain(k)
+        if k in self.record.whole and dtype in FLOATS:
+            return self._draw(k, shape, "int32").astype(numpy_dtype(dtype))
         if dtype == "bool":
             return self.rng.random(shape) < 0.5
         if dtype in INTEGERS:

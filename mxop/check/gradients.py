@@ -129,7 +129,7 @@ def zero_inputs(case: Case) -> int:
     variables = _variables(case, case.sample("float64"))
     with autograd.record():
         outputs = [o for o in case.call(variables) if c.name_of(o) in c.FLOATS]
-    heads = case.arrays([case.rng.uniform(0.5, 1.5, o.shape) for o in outputs])
+    heads = case.arrays([case.rng.uniform(0.5, 1.5, o.shape).astype(o.dtype) for o in outputs])
     for k, g in enumerate(differentiate(outputs, variables, heads, create=False)):
         if k not in record.grad_inputs and g.asnumpy().any():
             raise Mismatch(f"the gradient of input {k} is not zero")

@@ -105,10 +105,13 @@ class Executor:
         known = Known.solve(self._graph, self._given)
         self._source = run_passes(self._graph, known, of_stage(self._passes, "symbol"))
         self._outputs = []
+        self._sized = {}  # outputs whose size each run finds: their shapes so far, and the arrays that schedules write
         for i, e in enumerate(self._graph.outputs):
-            shape, code = known.shape(e), known.dtype(e)
-            found = _fitted(self._old_outputs[i], shape, code) if self._old_outputs else None
+            shape, code, sized = known.shape(e), known.dtype(e), not known.has_size(e)
+            found = _fitted(self._old_outputs[i], shape, code) if self._old_outputs and not sized else None
             self._outputs.append(allocate(shape, code, self._device) if found is None else found)
+            if sized:
+                self._sized[i] = shape, self._outputs[i]
 
     def _check_inferred(self, gradient_entries: Sequence[Entry], known: Known) -> None:
         """Raise unless the gradient rules gave what the arguments have: a rule may be a user's."""
@@ -145,8 +148,9 @@ class Executor:
         for i, node in enumerate(lowered.heads):
             if node is not None:
                 array = self._outputs[i]
-                self._heads[i] = self._head_bound[node] = allocate(array.shape, array.dtype_code, self._device)
-                lowered.given[node] = (array.shape, array.dtype_code)
+                shape = self._sized[i][0] if i in self._sized else array.shape
+                self._heads[i] = self._head_bound[node] = allocate(shape, array.dtype_code, self._device)
+                lowered.given[node] = (shape, array.dtype_code)
         self._lowered[True] = lowered
         graph, known = self._optimized(lowered)
         forward, backward = phases_of(graph, lowered.n_forward)
@@ -171,8 +175,8 @@ class Executor:
         return self._inferences.get(False, (None,))[0]
 
     def _output_results(self, graph: Graph) -> list[Result]:
-        n = len(self._outputs)
-        return [Result(e, a) for e, a in zip(graph.outputs[:n], self._outputs, strict=True)]
+        entries = graph.outputs[: len(self._outputs)]
+        return [Result(e, self._sized[i][1] if i in self._sized else self._outputs[i]) for i, e in enumerate(entries)]
 
     def _gradient_results(self, entries: Sequence[Entry]) -> list[Result]:
         return [Result(e, self.grad_arrays[i], REQS[self._reqs[i]]) for e, i in zip(entries, self._wanted, strict=True)]
@@ -211,6 +215,8 @@ class Executor:
         else:
             self._run(self._inference(is_train)[0], is_train)
         self._last_run = "train" if is_train else "infer"
+        for i, (_, array) in self._sized.items():
+            self._outputs[i] = array._view(array.shape, array._strides)  # what users hold stays as it is
         for array in (*self._outputs, *self.aux_arrays):
             core.touch(array, WRITER)
         return list(self._outputs)
@@ -276,6 +282,8 @@ class Executor:
             g = given[i] if i < len(given) else None
             if g is None:
                 raise self._head_missing(i, out_grads)
+            if i in self._sized:
+                core.become(target, allocate(self._outputs[i].shape, target.dtype_code, self._device))
             found.append((target, g, f"Head gradient {i}"))
         assign(found)
 
@@ -335,7 +343,8 @@ class Executor:
         **kwargs
             Shapes of arguments.
         """
-        shapes, _, aux_shapes = self._symbol.infer_shape(**kwargs)
+        infer_shape = self._symbol.infer_shape_partial if self._sized else self._symbol.infer_shape
+        shapes, _, aux_shapes = infer_shape(**kwargs)
         if shapes is None:
             raise OpValueError(f"reshape: the shapes of all arguments do not follow from {kwargs}")
         args, grads = [], []

@@ -258,7 +258,11 @@ class Known:
             calls = len(found._answers)
             try:
                 outputs = found.answer(node)
-                if outputs is None or (len(found._answers) > calls and not found._fits(node)):
+                if (
+                    outputs is None
+                    or node.op.sized_by is not None
+                    or (len(found._answers) > calls and not found._fits(node))
+                ):
                     return None
             except MXNetError:  # the solver says it better
                 return None
@@ -291,13 +295,31 @@ class Known:
             found._of[node] = (shapes.all_of(node), types.all_of(node))
             if partial:
                 continue
+            found._check_sized(node)
             for k, shape in enumerate(shapes.all_of(node)):
-                if not infer.known(shape):
+                if not infer.known(shape) and not _sized(node, given):
                     raise OpValueError(f"the shape of {node.output_name(k)!r} does not follow from the arguments' shapes; "
                                        f"found {infer.show(shape)}, in {describe(node)}")  # fmt: skip
                 if types.all_of(node)[k] == dtypes.UNKNOWN:
                     types.all_of(node)[k] = dtypes.FLOAT32
         return found
+
+    def _check_sized(self, node: Node) -> None:
+        """Raise when a node needs a size that is known only after another has run."""
+        for source, k in node.inputs:
+            if infer.known(self._of[source][0][k]):
+                continue
+            if source.op is not None and source.op.sized_by is not None:
+                raise OpValueError(
+                    f"the shape of {source.output_name(k)!r}, {infer.show(self._of[source][0][k])}, follows from the "
+                    f"values of the inputs of operator {source.op.name}, so it can only be an output of a symbol; "
+                    f"{describe(node)} needs it earlier: return it, and go on with mx.nd"
+                )
+            if node.op.kind != "kernel" or node.op.make_view is not None:  # type: ignore[union-attr]
+                raise OpValueError(
+                    f"{source.name!r} has a size that is known only after a run, {infer.show(self._of[source][0][k])}, but "
+                    f"{describe(node)} needs it earlier"
+                )
 
     def shape(self, entry: Entry) -> tuple[int, ...]:
         return self._of[entry[0]][0][entry[1]]
@@ -323,6 +345,10 @@ class Known:
         """Tell whether two entries are known to have different shapes or types."""
         codes = {self.dtype(a), self.dtype(b)} - {dtypes.UNKNOWN}
         return len(codes) > 1 or not infer.compatible(self.shape(a), self.shape(b))
+
+    def has_size(self, entry: Entry) -> bool:
+        """Tell whether the size of an entry does not wait for a run."""
+        return infer.known(self.shape(entry))
 
     def is_known(self, entry: Entry) -> bool:
         """Tell whether shape and type of an entry are known."""
@@ -377,6 +403,11 @@ class Known:
         for node in graph.nodes:
             if node not in self._of and node.op is not None and all(n in self._of for n, _ in node.inputs):
                 self.add(node)
+
+
+def _sized(node: Node, given: dict[Node, tuple[tuple, int]]) -> bool:
+    """Tell whether the size of a node's outputs is found by running it; the head gradient of such an output is given so."""
+    return given.get(node, (None,))[0] is not None if node.op is None else node.op.sized_by is not None
 
 
 # ---- composites -----------------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ class Monitor:
             inputs = [self._arrays[e] for e in node.inputs]
             self._arrays.update({(node, k): a for k, a in enumerate(outputs)})
             steps.append((node, prepared(node, inputs, outputs, [1] * len(outputs))))
-        steps += [(None, copy_call(self._arrays[r.entry], r.array, r.req)) for r in results]
+        steps += [(None, copy_call(self._arrays[r.entry], r.array, r.req, known.has_size(r.entry))) for r in results]
         return steps
 
     def forward(self, is_train: bool) -> None:

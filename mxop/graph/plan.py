@@ -106,10 +106,11 @@ class Plan:
         return sum(dtypes.SIZES[code] * size for code, size in self.buffers)
 
 
-def size_of(shape: tuple[int, ...]) -> int:
+def size_of(shape: tuple[int | None, ...]) -> int:
+    """Return the number of elements; what has no size before a run takes no place in a plan."""
     size = 1
     for d in shape:
-        size *= d
+        size *= d or 0
     return size
 
 

@@ -51,8 +51,10 @@ class Arena:
         return sum(a.size * dtypes.SIZES[code] for code, arrays in self.arrays.items() for a in arrays)
 
 
-def allocate(shape: tuple[int, ...], code: int, like: Any = None) -> Any:
-    """Return a new array, on the device of another."""
+def allocate(shape: tuple[int | None, ...], code: int, like: Any = None) -> Any:
+    """Return a new array, on the device of another; an unknown size is 0 until a run finds it."""
+    if None in shape:
+        shape = tuple([d or 0 for d in shape])
     if like is not None and like._gpu is not None:
         from ..ndarray import empty
 
@@ -87,7 +89,7 @@ def build(
             reqs = [plan.homes[e].req for e in outputs]
             calls.append(prepared(node, [arrays.of(e) for e in node.inputs], [arrays.of(e) for e in outputs], reqs))
             made_for.append(node)
-        calls += [copy_call(arrays.of(r.entry), r.array, r.req) for r in copies]
+        calls += [copy_call(arrays.of(r.entry), r.array, r.req, known.has_size(r.entry)) for r in copies]
         described = partial(_described, made_for, len(copies))
         schedules.append(core.Schedule(calls, partial(_explained, made_for), described, _NAMES[k]))
     return schedules, plan
@@ -209,7 +211,9 @@ def _of_shape(array: Any, shape: tuple[int, ...]) -> Any:
     return array._view(shape, tuple([1 if d == 1 else next(strides) for d in shape]), 0)
 
 
-def copy_call(source: Any, target: Any, req: int = 1) -> Any:
-    """Return a call that copies (1) or adds (3) one array to another."""
+def copy_call(source: Any, target: Any, req: int = 1, has_size: bool = True) -> Any:
+    """Return a call that copies (1) or adds (3) one array to another; without a size, the other becomes the copy."""
     op = registry.get("_copy")
+    if not has_size:
+        return core.prepare_sized(op, op.parse({}), [source], [target], [WRITE], [True])
     return core.prepare(op, op.parse({}), [source], [target], [req])

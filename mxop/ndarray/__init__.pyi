@@ -89,6 +89,17 @@ def ElementWiseSum(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def Embedding(
+    data: NDArray,
+    weight: NDArray,
+    input_dim: int,
+    output_dim: int,
+    dtype: DTypeLike | int = ...,
+    sparse_grad: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def Flatten(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def FullyConnected(
     data: NDArray | None = ...,
@@ -215,12 +226,28 @@ def argmin(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def argsort(
+    data: NDArray,
+    axis: int | None = ...,
+    is_ascend: bool = ...,
+    dtype: DTypeLike | int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def batch_dot(
     lhs: NDArray,
     rhs: NDArray,
     transpose_a: bool = ...,
     transpose_b: bool = ...,
     forward_stype: Literal['csr', 'default', 'row_sparse'] | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def batch_take(
+    a: NDArray,
+    indices: NDArray,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
@@ -406,6 +433,16 @@ def cast(
 ) -> NDArray: ...
 def cbrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def ceil(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def choose_element_0index(
+    data: NDArray,
+    index: NDArray,
+    axis: int | None = ...,
+    keepdims: bool = ...,
+    mode: Literal['clip', 'wrap'] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def clip(
     data: NDArray,
     a_min: float,
@@ -503,6 +540,13 @@ def flip(
 def floor(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def gamma(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def gammaln(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def gather_nd(
+    data: NDArray,
+    indices: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def hard_sigmoid(
     data: NDArray,
     alpha: float = ...,
@@ -611,7 +655,27 @@ def norm(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def one_hot(
+    indices: NDArray,
+    depth: int,
+    on_value: float = ...,
+    off_value: float = ...,
+    dtype: DTypeLike | int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def ones_like(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def pick(
+    data: NDArray,
+    index: NDArray,
+    axis: int | None = ...,
+    keepdims: bool = ...,
+    mode: Literal['clip', 'wrap'] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def prod(
     data: NDArray,
     axis: int | Sequence[int] | None = ...,
@@ -673,6 +737,14 @@ def reverse(
 def rint(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def round(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def rsqrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def scatter_nd(
+    data: NDArray,
+    indices: NDArray,
+    shape: int | Sequence[int],
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def shape_array(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def sigmoid(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def sign(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
@@ -742,6 +814,14 @@ def softmin(
     name: str | None = ...,
 ) -> NDArray: ...
 def softsign(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def sort(
+    data: NDArray,
+    axis: int | None = ...,
+    is_ascend: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 @overload
 def split(  # type: ignore[overload-overlap]
     data: NDArray,
@@ -810,6 +890,15 @@ def swapaxes(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def take(
+    a: NDArray,
+    indices: NDArray,
+    axis: int = ...,
+    mode: Literal['clip', 'raise', 'wrap'] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def tan(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def tanh(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def tile(
@@ -819,6 +908,17 @@ def tile(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def topk(
+    data: NDArray,
+    axis: int | None = ...,
+    k: int = ...,
+    ret_typ: Literal['both', 'indices', 'mask', 'value'] = ...,
+    is_ascend: bool = ...,
+    dtype: DTypeLike | int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
 def transpose(
     data: NDArray,
     axes: int | Sequence[int] = ...,

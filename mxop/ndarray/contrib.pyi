@@ -19,6 +19,14 @@ def arange_like(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def boolean_mask(
+    data: NDArray,
+    index: NDArray,
+    axis: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def div_sqrt_dim(
     data: NDArray,
     *,

@@ -14,6 +14,17 @@ def ElementWiseSum(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def Embedding(
+    data: NDArray,
+    weight: NDArray,
+    input_dim: int,
+    output_dim: int,
+    dtype: DTypeLike | int = ...,
+    sparse_grad: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def FullyConnected(
     data: NDArray | None = ...,
     weight: NDArray | None = ...,

@@ -18,6 +18,12 @@ Its parts are small decorated functions beside the definition::
     @dot.gradient
     def _(F, heads, inputs, outputs, *, transpose_a, transpose_b): ...    # written with operators of F
 
+Where a size follows from the values of the inputs, the shape rule says None for it, and another rule finds it in each
+call, before memory is taken::
+
+    @boolean_mask.size
+    def _(data, index, *, axis): ...      # NumPy's or CuPy's arrays -> shape of the output
+
 A *view* operator (transpose, slice, broadcast_to) only says where its elements lie; the framework copies them, for every
 type, ``req`` and device.  Imports :mod:`.operator` and :mod:`.registry`.
 """
@@ -72,6 +78,15 @@ class Kernel(Operator):
         self._shape = rule
         return rule
 
+    def size(self, rule: Callable) -> Callable:
+        """Decorate ``rule(*arrays, **params) -> shape`` (or a list) for what the shape rule leaves open (None).
+
+        It gets NumPy's or CuPy's arrays.  In a graph, the value can only be returned, or read by kernels whose own shapes
+        do not depend on it: no memory can be planned for it.
+        """
+        self.sized_by = rule
+        return rule
+
     def infer(self, rule: Callable) -> Callable:
         """Decorate the two-way rule ``rule(ins, outs, **params) -> (ins, outs)``; unknown shapes are None."""
         self._infer = rule
@@ -118,6 +133,12 @@ class Kernel(Operator):
             found = list(found) if isinstance(found, list) else [tuple(found)]
             outs = infer.agreed(self.name, self.output_names(attrs, len(ins)), found, outs)
         return ins, outs
+
+    def sized_shapes(self, attrs: Attrs, arrays: list, shapes: list) -> list:
+        """Return the shapes of the outputs of one call, of which `shapes` is known beforehand."""
+        found = self.sized_by(*arrays, **attrs)  # type: ignore[misc]
+        found = list(found) if isinstance(found, list) else [tuple(found)]
+        return infer.agreed(self.name, self.output_names(attrs, len(arrays)), found, shapes)
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         if self._dtype is None:

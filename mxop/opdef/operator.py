@@ -97,6 +97,7 @@ class Operator:
     open_inputs = False  # whether the names of the inputs follow from the parameters, and `arguments` says nothing
     stateful = False  # whether equal calls are two calls that must both run
     repeatable = True  # whether running a call again gives the same
+    sized_by: Callable | None = None  # what says the shapes that follow from values alone: see Kernel.size
     zero_is_unknown: Sequence[str] = ()  # parameters, shapes, in which MXNet writes 0 for a size that is not known
 
     def __init__(
@@ -286,7 +287,7 @@ class Operator:
         _, out_shapes = self.infer_shape(attrs, list(shapes), [None] * n)
         _, out_types = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)
         for shape in out_shapes:
-            if not infer.known(shape):
+            if not infer.known(shape) and self.sized_by is None:
                 listed = ", ".join(map(infer.show, shapes))
                 raise MXNetError(f"operator {self.name}: the output's shape does not follow from inputs {listed}")
         return out_shapes, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in out_types]

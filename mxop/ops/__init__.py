@@ -3,4 +3,18 @@
 The import order is the order of the documentation; entries find each other through the registry.
 """
 
-from . import binary, convert, create, indexing, join, math, matrix, nn, reduce, shape, slicing  # noqa: F401
+from . import (  # noqa: F401
+    binary,
+    convert,
+    create,
+    gather,
+    indexing,
+    join,
+    math,
+    matrix,
+    nn,
+    order,
+    reduce,
+    shape,
+    slicing,
+)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..missing import hooks
 
-FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "helpers")
+FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "gather", "order", "helpers")
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Record:
         Points where the operator is not smooth; samples keep 0.05 away.
     grad_inputs : sequence of int or None
         Inputs that have a gradient (None: all).
+    whole : sequence of int
+        Inputs that hold whole numbers in every type: indices, masks.
     exact_integer : bool
         Whether integer results equal the reference exactly (after a cast with C's truncation).
     special : bool
@@ -56,6 +58,7 @@ class Record:
     order: int = 3
     avoid: Sequence[float] = ()
     grad_inputs: Sequence[int] | None = None
+    whole: Sequence[int] = ()
     exact_integer: bool = True
     special: bool = True
     tolerance: float = 1.0

@@ -89,6 +89,18 @@ def ElementWiseSum(
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
 ) -> Symbol: ...
+def Embedding(
+    data: Symbol | None = ...,
+    weight: Symbol | None = ...,
+    *,
+    input_dim: int,
+    output_dim: int,
+    dtype: DTypeLike | int = ...,
+    sparse_grad: bool = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def Flatten(
     data: Symbol | None = ...,
     *,
@@ -253,12 +265,30 @@ def argmin(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def argsort(
+    data: Symbol | None = ...,
+    axis: int | None = ...,
+    is_ascend: bool = ...,
+    dtype: DTypeLike | int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def batch_dot(
     lhs: Symbol | None = ...,
     rhs: Symbol | None = ...,
     transpose_a: bool = ...,
     transpose_b: bool = ...,
     forward_stype: Literal['csr', 'default', 'row_sparse'] | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def batch_take(
+    a: Symbol | None = ...,
+    indices: Symbol | None = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
@@ -482,6 +512,17 @@ def ceil(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def choose_element_0index(
+    data: Symbol | None = ...,
+    index: Symbol | None = ...,
+    axis: int | None = ...,
+    keepdims: bool = ...,
+    mode: Literal['clip', 'wrap'] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def clip(
     data: Symbol | None = ...,
     *,
@@ -667,6 +708,14 @@ def gammaln(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def gather_nd(
+    data: Symbol | None = ...,
+    indices: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def hard_sigmoid(
     data: Symbol | None = ...,
     alpha: float = ...,
@@ -834,8 +883,30 @@ def norm(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def one_hot(
+    indices: Symbol | None = ...,
+    *,
+    depth: int,
+    on_value: float = ...,
+    off_value: float = ...,
+    dtype: DTypeLike | int = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def ones_like(
     data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def pick(
+    data: Symbol | None = ...,
+    index: Symbol | None = ...,
+    axis: int | None = ...,
+    keepdims: bool = ...,
+    mode: Literal['clip', 'wrap'] = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
@@ -946,6 +1017,15 @@ def round(
 def rsqrt(
     data: Symbol | None = ...,
     *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def scatter_nd(
+    data: Symbol | None = ...,
+    indices: Symbol | None = ...,
+    *,
+    shape: int | Sequence[int],
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
@@ -1068,6 +1148,15 @@ def softsign(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def sort(
+    data: Symbol | None = ...,
+    axis: int | None = ...,
+    is_ascend: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def split(
     data: Symbol | None = ...,
     *,
@@ -1143,6 +1232,16 @@ def swapaxes(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def take(
+    a: Symbol | None = ...,
+    indices: Symbol | None = ...,
+    axis: int = ...,
+    mode: Literal['clip', 'raise', 'wrap'] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def tan(
     data: Symbol | None = ...,
     *,
@@ -1161,6 +1260,18 @@ def tile(
     data: Symbol | None = ...,
     *,
     reps: int | Sequence[int],
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def topk(
+    data: Symbol | None = ...,
+    axis: int | None = ...,
+    k: int = ...,
+    ret_typ: Literal['both', 'indices', 'mask', 'value'] = ...,
+    is_ascend: bool = ...,
+    dtype: DTypeLike | int = ...,
+    *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,

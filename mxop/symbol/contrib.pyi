@@ -20,6 +20,15 @@ def arange_like(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def boolean_mask(
+    data: Symbol | None = ...,
+    index: Symbol | None = ...,
+    axis: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def div_sqrt_dim(
     data: Symbol | None = ...,
     *,

@@ -14,6 +14,18 @@ def ElementWiseSum(
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
 ) -> Symbol: ...
+def Embedding(
+    data: Symbol | None = ...,
+    weight: Symbol | None = ...,
+    *,
+    input_dim: int,
+    output_dim: int,
+    dtype: DTypeLike | int = ...,
+    sparse_grad: bool = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def FullyConnected(
     data: Symbol | None = ...,
     weight: Symbol | None = ...,

@@ -72,6 +72,16 @@ class Symbol(Arithmetic):
         attr: Mapping[str, str] | None = ...,
         **kwargs: Symbol,
     ) -> Symbol: ...
+    def argsort(
+        self,
+        axis: int | None = ...,
+        is_ascend: bool = ...,
+        dtype: DTypeLike | int = ...,
+        *,
+        name: str | None = ...,
+        attr: Mapping[str, str] | None = ...,
+        **kwargs: Symbol,
+    ) -> Symbol: ...
     def as_in_context(self, *args: Any, **kwargs: Any) -> Any: ...
     def as_nd_ndarray(self) -> Symbol: ...
     def asnumpy(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -286,6 +296,17 @@ class Symbol(Arithmetic):
         attr: Mapping[str, str] | None = ...,
         **kwargs: Symbol,
     ) -> Symbol: ...
+    def one_hot(
+        self,
+        *,
+        depth: int,
+        on_value: float = ...,
+        off_value: float = ...,
+        dtype: DTypeLike | int = ...,
+        name: str | None = ...,
+        attr: Mapping[str, str] | None = ...,
+        **kwargs: Symbol,
+    ) -> Symbol: ...
     def ones_like(
         self,
         *,
@@ -295,6 +316,17 @@ class Symbol(Arithmetic):
     ) -> Symbol: ...
     def optimize(self, passes: Any = ..., type_dict: Any = ..., **shapes: Any) -> Symbol: ...
     def optimize_for(self, backend: str, args: Any = ..., aux: Any = ..., ctx: Any = ..., **options: Any) -> Symbol: ...
+    def pick(
+        self,
+        index: Symbol | None = ...,
+        axis: int | None = ...,
+        keepdims: bool = ...,
+        mode: Literal['clip', 'wrap'] = ...,
+        *,
+        name: str | None = ...,
+        attr: Mapping[str, str] | None = ...,
+        **kwargs: Symbol,
+    ) -> Symbol: ...
     def prod(
         self,
         axis: int | Sequence[int] | None = ...,
@@ -426,6 +458,15 @@ class Symbol(Arithmetic):
         **kwargs: Symbol,
     ) -> Symbol: ...
     def softsign(self, *, name: str | None = ..., attr: Mapping[str, str] | None = ..., **kwargs: Symbol) -> Symbol: ...
+    def sort(
+        self,
+        axis: int | None = ...,
+        is_ascend: bool = ...,
+        *,
+        name: str | None = ...,
+        attr: Mapping[str, str] | None = ...,
+        **kwargs: Symbol,
+    ) -> Symbol: ...
     def split(
         self,
         *,
@@ -466,6 +507,16 @@ class Symbol(Arithmetic):
         attr: Mapping[str, str] | None = ...,
         **kwargs: Symbol,
     ) -> Symbol: ...
+    def take(
+        self,
+        indices: Symbol | None = ...,
+        axis: int = ...,
+        mode: Literal['clip', 'raise', 'wrap'] = ...,
+        *,
+        name: str | None = ...,
+        attr: Mapping[str, str] | None = ...,
+        **kwargs: Symbol,
+    ) -> Symbol: ...
     def tan(self, *, name: str | None = ..., attr: Mapping[str, str] | None = ..., **kwargs: Symbol) -> Symbol: ...
     def tanh(self, *, name: str | None = ..., attr: Mapping[str, str] | None = ..., **kwargs: Symbol) -> Symbol: ...
     def tile(
@@ -477,6 +528,18 @@ class Symbol(Arithmetic):
         **kwargs: Symbol,
     ) -> Symbol: ...
     def tojson(self, remove_amp_cast: bool = ...) -> str: ...
+    def topk(
+        self,
+        axis: int | None = ...,
+        k: int = ...,
+        ret_typ: Literal['both', 'indices', 'mask', 'value'] = ...,
+        is_ascend: bool = ...,
+        dtype: DTypeLike | int = ...,
+        *,
+        name: str | None = ...,
+        attr: Mapping[str, str] | None = ...,
+        **kwargs: Symbol,
+    ) -> Symbol: ...
     def transpose(self, *axes: Any, **kwargs: Any) -> Symbol: ...
     def trunc(self, *, name: str | None = ..., attr: Mapping[str, str] | None = ..., **kwargs: Symbol) -> Symbol: ...
     def wait_to_read(self, *args: Any, **kwargs: Any) -> Any: ...

@@ -1,0 +1,552 @@
+"""Elements that an array of indices names: taken, put, and added up.
+
+Data are seen as ``(outer, n, inner)``: a :class:`Span` says how for each operator, and the rest is shared.  The gradient of
+taking adds up at the places that were taken from; its gradient takes again.
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+"""
+
+from typing import Literal, NamedTuple
+
+from .. import dtypes
+from ..errors import OpIndexError, OpValueError
+from ..opdef import DType, Shape, composite, infer, kernel
+from ..shape_mode import numpy_shape
+from ._shared import both_ways, compiled, size_of, typed_by_first
+
+
+class Span(NamedTuple):
+    """How the data are seen: the sizes in `sizes`, together ``n``, are what the indices run over."""
+
+    outer: int
+    sizes: tuple
+    inner: int
+    lanes: bool = False  # each outer and inner position has indices of its own
+
+
+# ---- both devices ---------------------------------------------------------------------------------------------------
+def _refuse(op, index, at, sizes):
+    """Raise for the index at a flat position."""
+    k = at // max(index.size // len(sizes), 1)
+    value = index.ravel()[at].item()
+    dimension = f"dimension {k}" if len(sizes) > 1 else "the dimension that it names a place in"
+    raise OpIndexError(f"operator {op.name}: index {value} at position {at} of the indices is out of range for "
+                       f"{dimension}, of size {sizes[k]}")  # fmt: skip
+
+
+def _run_cpu(np, op, out, source, index, span, mode, put):
+    gather, threads = compiled("gather"), compiled("interp").get_num_threads()
+    known = index if gather.reads(index.dtype) else index.astype(np.float32)
+    target = out
+    if put == "add" and (out.dtype == np.bool_ or not gather.reads(out.dtype)):  # sums of halves are rounded once
+        wide = np.int64 if out.dtype == np.bool_ else np.float32
+        target, source = np.empty(out.shape, wide), source.astype(wide)
+    bad = gather.move(target, source, known, span.sizes, span.outer, span.inner, mode, span.lanes, put, threads)
+    if bad >= 0:
+        _refuse(op, index, bad, span.sizes)
+    if target.dtype != out.dtype and put == "add":
+        out[...] = target
+
+
+def _places(xp, op, index, span, mode):
+    """Return the place of each index in ``n``."""
+    place = 0
+    for k, (at, size) in enumerate(zip(index.reshape(len(span.sizes), -1), span.sizes, strict=True)):
+        if at.dtype.kind not in "iub":
+            at = xp.clip(xp.nan_to_num(at.astype(xp.float64), nan=-9e18), -9e18, 9e18)
+        at = at.astype(xp.int64)
+        if mode == "wrap" and size:
+            at = at % size
+        elif mode == "clip" and size:
+            at = xp.clip(at, 0, size - 1)
+        elif mode == "negative":
+            at = xp.where(at < 0, at + size, at)
+        wrong = (at < 0) | (at >= size)
+        if wrong.any():
+            _refuse(op, index, k * at.size + int(wrong.argmax()), span.sizes)
+        place = place * size + at
+    return place
+
+
+def _run_gpu(xp, op, out, source, index, span, mode, put):
+    place, n = _places(xp, op, index, span, mode), size_of(span.sizes)
+    large, small = (span.outer, n, span.inner), (span.outer, -1, span.inner)
+    if span.lanes and 0 not in (span.outer, span.inner):
+        place = place.reshape(small)
+    if not place.size:
+        out.fill(0)
+    elif put:
+        _put_gpu(xp, out, source, place, large, put)
+    elif span.lanes:
+        out[...] = xp.take_along_axis(source.reshape(large), place, 1).reshape(out.shape)
+    else:
+        out[...] = xp.take(source.reshape(large), place, axis=1).reshape(out.shape)
+
+
+def _put_gpu(xp, out, source, place, large, put):
+    """Add up runs of equal places, sorted: the same sums each time, unlike those of atomic additions."""
+    outer, n, inner = large
+    if place.ndim == 3:
+        place = (xp.arange(outer).reshape(-1, 1, 1) * n + place) * inner + xp.arange(inner)
+        place, large = place.ravel(), (1, outer * n * inner, 1)
+    order = xp.argsort(place, kind="stable")
+    place, rows = place[order], source.reshape(large[0], place.size, large[2])[:, order]
+    last = xp.concatenate([place[1:] != place[:-1], xp.ones(1, bool)])
+    if put == "add":
+        if rows.dtype.kind not in "iu" and rows.dtype.itemsize < 4:
+            rows = rows.astype(xp.float32 if rows.dtype != xp.bool_ else xp.int64)
+        ends, step = xp.flatnonzero(last), 1
+        longest = int(xp.diff(ends, prepend=xp.asarray([-1])).max())
+        while step < longest:
+            same = (place[step:] == place[:-step]).reshape(1, -1, 1)
+            rows[:, step:] += xp.where(same, rows[:, :-step], 0)
+            step *= 2
+    found = xp.zeros(large, out.dtype)
+    found[:, place[last]] = rows[:, last].astype(out.dtype)
+    out[...] = found.reshape(out.shape)
+
+
+def _moves(op, how):
+    """Give a kernel its functions; ``how(inputs, output, params)`` is ``(source, index, span, mode, put)``."""
+
+    def run_cpu(inputs, outputs, **params):
+        import numpy as np
+
+        out = np.asarray(outputs[0])
+        _run_cpu(np, op, out, *how([np.asarray(a) for a in inputs], out, params))
+
+    op.cpu(run_cpu)
+    op.gpu(lambda xp, inputs, outputs, **params: _run_gpu(xp, op, outputs[0], *how(inputs, outputs[0], params)))
+
+
+def _taking(op, grad, forward, span, mode=None, places=lambda index: index):
+    """Make `op` take elements, and `grad` its gradient, which adds them up in zeros like its last input.
+
+    ``forward(data, index, **params)`` is the output's shape, ``span(data, index, **params)`` how these shapes are seen;
+    ``places(index)`` are the indices where the input is something else.
+    """
+    shown = op.name.removeprefix("_contrib_")
+
+    def how(source, data, index, params, put=None):
+        return source, places(index), span(data.shape, index.shape, **params), mode or params["mode"], put
+
+    both_ways(op, lambda data, index, **params: None if None in (data, index) else forward(data, index, **params))
+    op.shape(forward)
+    _moves(op, lambda inputs, out, params: how(inputs[0], *inputs, params))
+
+    @op.gradient
+    def _(F, heads, inputs, outputs, **params):
+        return [getattr(F, grad.name)(heads[0], inputs[1], inputs[0], **params), None]
+
+    both_ways(grad, lambda head, index, like, **params: like)
+
+    @grad.shape
+    def _(head, index, like, **params):
+        wanted = forward(like, index, **params)
+        if not infer.compatible(head, wanted):
+            raise OpValueError(
+                f"operator {grad.name}, the gradient of {shown}: head has shape {head}, expected {infer.show(wanted)}"
+            )
+        return like
+
+    _moves(grad, lambda inputs, out, params: how(inputs[0], out, inputs[1], params, "add"))
+
+    @grad.gradient
+    def _(F, heads, inputs, outputs, **params):
+        return [getattr(F, op.name)(heads[0], inputs[1], **params), None, None]
+
+    typed_by_first(op)
+    typed_by_first(grad)
+
+
+# ---- along one axis -------------------------------------------------------------------------------------------------
+@kernel(aliases=("_npi_take",))
+def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = "clip"):
+    """Take the parts of `a` that indices along an axis name.
+
+    Parameters
+    ----------
+    a : NDArray or Symbol
+    indices : NDArray or Symbol
+        Of any shape and type; fractions are cut off.  The result has their dimensions in place of `axis`.
+    axis : int
+    mode : str
+        What an index out of range means: ``clip`` the nearest that exists, ``wrap`` modulo the size, ``raise`` an error.
+
+    >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
+    >>> mx.nd.take(x, mx.nd.array([2, -1])).asnumpy().tolist()
+    [[5.0, 6.0], [1.0, 2.0]]
+    >>> mx.nd.take(x, mx.nd.array([3, -1]), axis=1, mode='wrap').asnumpy().tolist()
+    [[2.0, 2.0], [4.0, 4.0], [6.0, 6.0]]
+    """
+
+
+@kernel(name="_take_grad", shape_only=(2,))
+def take_grad(head, indices, like, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = "clip"):
+    """Add the parts of `head` up at their places in zeros like `like`: the gradient of ``take``."""
+
+
+def _take_forward(a, indices, *, axis, mode):
+    at = infer.normal_axis("take", axis, len(a))
+    return (*a[:at], *indices, *a[at + 1 :])
+
+
+def _take_span(a, indices, *, axis, mode):
+    at = axis % len(a)
+    return Span(size_of(a[:at]), (a[at],), size_of(a[at + 1 :]))
+
+
+_taking(take, take_grad, _take_forward, _take_span)
+
+
+@kernel(aliases=("_npx_pick", "choose_element_0index"))
+def pick(data, index, *, axis: int | None = -1, keepdims: bool = False, mode: Literal["clip", "wrap"] = "clip"):
+    """Pick one element along an axis for each position of the other axes.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    index : NDArray or Symbol
+        Of the data's shape without `axis`, or with size 1 there.
+    axis : int
+    keepdims : bool
+        Keep the axis, with size 1.
+    mode : str
+        What an index out of range means: ``clip`` the nearest that exists, ``wrap`` modulo the size.
+
+    >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
+    >>> mx.nd.pick(x, mx.nd.array([0, 1, 5])).asnumpy().tolist()
+    [1.0, 4.0, 6.0]
+    """
+
+
+@kernel(name="_pick_grad", shape_only=(2,))
+def pick_grad(
+    head, index, like, *, axis: int | None = -1, keepdims: bool = False, mode: Literal["clip", "wrap"] = "clip"
+):
+    """Put the elements of `head` to their places in zeros like `like`: the gradient of ``pick``."""
+
+
+def _lane_axis(name, data, axis):
+    if axis is None:
+        raise OpValueError(f"operator {name}: axis=None is not supported; name the axis to pick along")
+    return infer.normal_axis(name, axis, len(data))
+
+
+def _pick_forward(data, index, *, axis, keepdims, mode):
+    at = _lane_axis("pick", data, axis)
+    kept, dropped = (*data[:at], 1, *data[at + 1 :]), (*data[:at], *data[at + 1 :])
+    if not infer.compatible(index, kept) and not infer.compatible(index, dropped or (1,)):
+        raise OpValueError(f"operator pick: index has shape {infer.show(index)} but data {infer.show(data)}; "
+                           f"expected the data's shape without axis {at}")  # fmt: skip
+    return kept if keepdims else dropped if dropped or numpy_shape() else (1,)
+
+
+def _lane_span(data, index, *, axis, **params):
+    at = axis % len(data)
+    return Span(size_of(data[:at]), (data[at],), size_of(data[at + 1 :]), True)
+
+
+_taking(pick, pick_grad, _pick_forward, _lane_span)
+
+
+@kernel(name="_take_lanes")
+def take_lanes(data, index, *, axis: int):
+    """Take elements along an axis, at each position of the other axes those that `index` names there.
+
+    >>> mx.nd._internal._take_lanes(mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([[1, 0], [0, 0]]), axis=1).asnumpy().tolist()
+    [[2.0, 1.0], [3.0, 3.0]]
+    """
+
+
+@kernel(name="_take_lanes_grad", shape_only=(2,))
+def take_lanes_grad(head, index, like, *, axis: int):
+    """Add the elements of `head` up at their places in zeros like `like`: the gradient of ``_take_lanes``."""
+
+
+def _lanes_forward(data, index, *, axis):
+    at = _lane_axis("_take_lanes", data, axis)
+    if not infer.compatible((*data[:at], None, *data[at + 1 :]), index):
+        raise OpValueError(f"operator _take_lanes: index has shape {infer.show(index)} but data {infer.show(data)}; "
+                           f"expected equal shapes but for axis {at}")  # fmt: skip
+    return index
+
+
+_taking(take_lanes, take_lanes_grad, _lanes_forward, _lane_span, "clip")
+
+
+@kernel(name="_contrib_boolean_mask", aliases=("_npi_boolean_mask",))
+def boolean_mask(data, index, *, axis: int = 0):
+    """Take the parts of the data along an axis at which `index` is not zero.
+
+    How many they are follows from the values: in a symbol, the result can only be an output.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    index : NDArray or Symbol
+        A vector as long as the axis.
+    axis : int
+
+    >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
+    >>> mx.nd.contrib.boolean_mask(x, mx.nd.array([0, 1, 1])).asnumpy().tolist()
+    [[3.0, 4.0], [5.0, 6.0]]
+    """
+
+
+@kernel(name="_boolean_mask_grad", shape_only=(2,))
+def boolean_mask_grad(head, index, like, *, axis: int = 0):
+    """Put the parts of `head` to where `index` is not zero, in zeros like `like`: the gradient of ``boolean_mask``."""
+
+
+def _mask_forward(data, index, *, axis):
+    at = infer.normal_axis("boolean_mask", axis, len(data))
+    if not infer.compatible(index, (data[at],)):
+        raise OpValueError(f"operator boolean_mask: index has shape {infer.show(index)}; expected ({data[at]},), a vector "
+                           f"as long as axis {at} of data of shape {infer.show(data)}")  # fmt: skip
+    return (*data[:at], None, *data[at + 1 :])
+
+
+def _nonzero(index):
+    return (index != 0).nonzero()[0]
+
+
+def _mask_span(data, index, *, axis):
+    return _take_span(data, index, axis=axis, mode="raise")
+
+
+_taking(boolean_mask, boolean_mask_grad, _mask_forward, _mask_span, "raise", _nonzero)
+
+
+@kernel(name="_boolean_mask_as", shape_only=(2,))
+def boolean_mask_as(data, index, like, *, axis: int = 0):
+    """``boolean_mask``, whose result is known to have the shape of `like`: its own gradient of the second order."""
+
+
+boolean_mask_as.shape(lambda data, index, like, **params: like)
+both_ways(boolean_mask_as, lambda data, index, like, **params: like)
+typed_by_first(boolean_mask_as)
+_moves(boolean_mask_as, lambda inputs, out, params: (
+    inputs[0], _nonzero(inputs[1]), _mask_span(inputs[0].shape, inputs[1].shape, **params), "raise", None))  # fmt: skip
+
+
+@boolean_mask_as.gradient
+def _(F, heads, inputs, outputs, *, axis):
+    return [F._boolean_mask_grad(heads[0], inputs[1], inputs[0], axis=axis), None, None]
+
+
+@boolean_mask_grad.gradient
+def _(F, heads, inputs, outputs, *, axis):
+    return [F._boolean_mask_as(heads[0], inputs[1], inputs[0], axis=axis), None, None]
+
+
+@boolean_mask.size
+def _(data, index, *, axis):
+    at = axis % data.ndim
+    return (*data.shape[:at], int((index != 0).sum()), *data.shape[at + 1 :])
+
+
+@composite
+def batch_take(F, a, indices):
+    """Take one element of each row of a matrix; ``pick`` does the same for any axis.
+
+    >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
+    >>> mx.nd.batch_take(x, mx.nd.array([0, 1, 0], dtype='int32')).asnumpy().tolist()
+    [1.0, 4.0, 5.0]
+    """
+    return F.reshape_like(F.pick(a, indices, axis=-1), indices)
+
+
+@composite(aliases=("_npx_embedding", "_sparse_Embedding"))
+def Embedding(
+    F, data, weight, *, input_dim: int, output_dim: int, dtype: DType = dtypes.FLOAT32, sparse_grad: bool = False
+):
+    """Look rows of a table up; indices out of range count as the nearest row.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        Numbers of rows, of any shape and type.
+    weight : NDArray or Symbol
+        ``(input_dim, output_dim)``.
+    input_dim, output_dim : int
+    dtype : str or type
+        The type of the weight where it does not follow otherwise.
+    sparse_grad : bool
+        The gradient is dense in any case; taken for MXNet's sake.
+
+    >>> table = mx.nd.array([[1, 2], [3, 4], [5, 6]])
+    >>> mx.nd.Embedding(mx.nd.array([2, 0]), table, input_dim=3, output_dim=2).asnumpy().tolist()
+    [[5.0, 6.0], [1.0, 2.0]]
+    """
+    return F.take(weight, data)
+
+
+@Embedding.infer
+def _(ins, outs, *, input_dim, output_dim, **params):
+    names = ("weight", "the weight by input_dim and output_dim")
+    ins[1] = infer.same_shape("Embedding", names, [ins[1], (input_dim, output_dim)])[0]
+    if ins[0] is not None:
+        names = ("output", "the output by data and output_dim")
+        outs = infer.same_shape("Embedding", names, [outs[0], (*ins[0], output_dim)])[:1]
+    if outs[0] is not None:
+        ins[0] = infer.same_shape("Embedding", ("data", "the data by the output"), [ins[0], outs[0][:-1]])[0]
+    return ins, outs
+
+
+def _embedding_types(attrs, ins, outs):
+    done = infer.same_type("Embedding", ("weight", "output"), [ins[1], outs[0]])
+    return [ins[0], attrs["dtype"] if done[0] == dtypes.UNKNOWN else done[0]], [
+        attrs["dtype"] if done[0] == dtypes.UNKNOWN else done[0]
+    ]
+
+
+Embedding.infer_type = _embedding_types
+
+
+# ---- by coordinates -------------------------------------------------------------------------------------------------
+@kernel(aliases=("_npi_gather_nd", "_npx_gather_nd"))
+def gather_nd(data, indices):
+    """Take the parts of the data at given coordinates.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    indices : NDArray or Symbol
+        ``(m, ...)``: column by column, coordinates in the first `m` dimensions of the data.  Negative ones count from the
+        end; beyond that, an index is an error.
+
+    >>> x = mx.nd.array([[1, 2], [3, 4]])
+    >>> mx.nd.gather_nd(x, mx.nd.array([[1, 0], [0, -1]])).asnumpy().tolist()
+    [3.0, 2.0]
+    """
+
+
+@kernel(name="_gather_nd_grad", shape_only=(2,))
+def gather_nd_grad(head, indices, like):
+    """Add the parts of `head` up at their places in zeros like `like`: the gradient of ``gather_nd``."""
+
+
+def _coordinates(name, data, indices):
+    """Return how many dimensions the coordinates run over."""
+    if len(indices) < 2:
+        raise OpValueError(f"operator {name}: indices have shape {infer.show(indices)}; expected (m, ...), one column of "
+                           "m coordinates for each part")  # fmt: skip
+    m = indices[0]
+    if m is not None and not 0 < m <= len(data):
+        raise OpValueError(f"operator {name}: indices of shape {infer.show(indices)} hold {m} coordinates, the data "
+                           f"have {len(data)} dimensions {infer.show(data)}")  # fmt: skip
+    return m
+
+
+def _gather_forward(data, indices):
+    m = _coordinates("gather_nd", data, indices)
+    return None if m is None else (*indices[1:], *data[m:])
+
+
+def _gather_span(data, indices, **params):
+    return Span(1, tuple(data[: indices[0]]), size_of(data[indices[0] :]))
+
+
+_taking(gather_nd, gather_nd_grad, _gather_forward, _gather_span, "negative")
+
+
+def _scattering(op, put):
+    """Make `op` put parts at coordinates of zeros of a given shape."""
+
+    @op.shape
+    def _(data, indices, *, shape):
+        m = _coordinates(op.name, shape, indices)
+        wanted = (*indices[1:], *shape[m:])
+        if data != wanted:
+            raise OpValueError(f"operator {op.name}: data has shape {data}, expected {wanted} for indices of shape "
+                               f"{indices} and shape={shape}")  # fmt: skip
+        return shape
+
+    both_ways(op, lambda data, indices, *, shape: shape)
+    typed_by_first(op)
+    _moves(op, lambda inputs, out, params: (*inputs, _gather_span(out.shape, inputs[1].shape), "negative", put))
+    op.gradient(lambda F, heads, inputs, outputs, *, shape: [F.gather_nd(heads[0], inputs[1]), None])
+
+
+@kernel
+def scatter_nd(data, indices, *, shape: Shape):
+    """Put the parts of the data at given coordinates of zeros: the way back of ``gather_nd``.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        One part for each column of `indices`.
+    indices : NDArray or Symbol
+        ``(m, ...)``, coordinates in the first `m` dimensions of the result.  Of several parts with one place the last
+        stays; gradients take them for different places.
+    shape : tuple of int
+        Of the result.
+
+    >>> places = mx.nd.array([[1, 0], [0, 1]])
+    >>> mx.nd.scatter_nd(mx.nd.array([3, 2]), places, shape=(2, 2)).asnumpy().tolist()
+    [[0.0, 2.0], [3.0, 0.0]]
+    """
+
+
+@kernel(name="_backward_gather_nd")
+def scatter_add_nd(data, indices, *, shape: Shape):
+    """Add the parts of the data up at given coordinates of zeros, as ``scatter_nd`` puts them.
+
+    >>> places = mx.nd.array([[1, 1], [0, 0]])
+    >>> mx.nd._internal._backward_gather_nd(mx.nd.array([3, 2]), places, shape=(2, 2)).asnumpy().tolist()
+    [[0.0, 0.0], [5.0, 0.0]]
+    """
+
+
+_scattering(scatter_nd, "set")
+_scattering(scatter_add_nd, "add")
+
+
+@kernel(aliases=("_npx_one_hot",))
+def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: DType = dtypes.FLOAT32):
+    """Rows of `off_value`, with `on_value` at the place that the index names.
+
+    Parameters
+    ----------
+    indices : NDArray or Symbol
+        Of any shape and type; an index out of range gives a row without `on_value`.
+    depth : int
+        Length of the rows.
+    on_value, off_value : float
+    dtype : str or type
+
+    >>> mx.nd.one_hot(mx.nd.array([1, 0, 3]), 3).asnumpy().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+
+
+one_hot.shape(lambda indices, *, depth, **params: (*indices, depth))
+one_hot.infer_type = lambda attrs, ins, outs: (ins, [attrs["dtype"]])
+one_hot.gradient(lambda F, heads, inputs, outputs, **params: [None])
+both_ways(one_hot, lambda indices, *, depth, **params: None if indices is None else (*indices, depth),
+          lambda out, indices, **params: out[:-1])  # fmt: skip
+
+
+def _one_hot(xp, index, out, depth, on_value, off_value):
+    rows, at = out.reshape(index.size, depth), index.ravel()
+    if at.dtype.kind not in "iub":
+        at = xp.trunc(at.astype(xp.float64))
+    valid = xp.flatnonzero((at >= 0) & (at < depth))
+    rows.fill(off_value)
+    rows[valid, at[valid].astype(xp.int64)] = on_value
+
+
+@one_hot.cpu
+def _(inputs, outputs, *, depth, on_value, off_value, dtype):
+    import numpy as np
+
+    _one_hot(np, np.asarray(inputs[0]), np.asarray(outputs[0]), depth, *_cut(on_value, off_value, dtype))
+
+
+@one_hot.gpu
+def _(xp, inputs, outputs, *, depth, on_value, off_value, dtype):
+    _one_hot(xp, inputs[0], outputs[0], depth, *_cut(on_value, off_value, dtype))
+
+
+def _cut(on_value, off_value, dtype):
+    return (on_value, off_value) if dtype in dtypes.FLOATS else (int(on_value), int(off_value))
