@@ -15,6 +15,7 @@ from . import Record
 
 _EQUAL = [((2, 3), (2, 3)), ((5,), (5,))]
 _BROADCAST = [((2, 3), (2, 3)), ((2, 3), (3,)), ((1,), (2, 2)), ((2, 1, 3), (2, 1)), ((3,), (2, 2, 3))]
+_MANY_SHAPES = {"shapes back": "an operand has its own size, or 1"}
 
 
 def _is_integer(x) -> bool:
@@ -133,7 +134,7 @@ def _records_of(row: _Row) -> dict[str, Record]:
     domains = (row.left, row.right)
     found = {
         row.elemwise: Record(row.reference, domain=domains, shapes=_EQUAL, **common),
-        row.broadcast: Record(row.reference, domain=domains, shapes=_BROADCAST, **common),
+        row.broadcast: Record(row.reference, domain=domains, shapes=_BROADCAST, unchecked=_MANY_SHAPES, **common),
         row.scalar: Record(
             _with_number(row.reference, False), domain=row.scalar_domain or row.left, avoid=row.avoid,
             params=[{"scalar": s} for s in row.numbers], **common,
