@@ -68,25 +68,6 @@ def test_public_operators_are_documented(name):
 
 
 # ---- operators of one's own ------------------------------------------------------------------------------------------
-@pytest.fixture
-def own():
-    """Make operators that go away after the test."""
-    made = []
-
-    def keep(op, reference=None, **details):
-        made.append(op.name)
-        if reference is not None:
-            record(op.name, reference, **details)
-        return op
-
-    yield keep
-    from mxop import records
-
-    for name in made:
-        registry.unregister(name)
-        records._users.pop(name, None)
-
-
 def test_operator_without_record_fails(own):
     @elementwise(name="test_ops_unrecorded")
     def unrecorded(data):

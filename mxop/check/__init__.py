@@ -82,9 +82,7 @@ def check_op(
             f"operator {op.name} has no test record; give one with mxop.records.record({op.name!r}, reference, ...)"
         )
     if found.distribution is None and not op.repeatable:
-        raise AssertionError(
-            f"operator {op.name} draws random numbers: its record needs distribution=, in place of a reference"
-        )
+        raise AssertionError(f"operator {op.name} draws random numbers; its record needs distribution=")
     listed = cases.types_of(found, dtypes)
     if not listed:
         raise AssertionError(f"operator {op.name}: its record's types {found.dtypes!r} hold none of {dtypes}")
