@@ -259,6 +259,11 @@ def types_of(record: Record, wanted: Sequence[Any] | None) -> list[str]:
     return found
 
 
+def among(types: Sequence[str], *chosen: str) -> list[str]:
+    """Return those of the chosen types that are to be checked; where none is, the first that is."""
+    return [t for t in chosen if t in types] or list(types[:1])
+
+
 def numpy_dtype(name: str) -> np.dtype:
     """Return the NumPy type of a name, bfloat16 included."""
     return dtypes.numpy_dtype(dtypes.CODES[name])

@@ -29,7 +29,7 @@ def small_shapes(case: Case, types: Sequence[str]) -> int | str:
     if not case.shapes:
         return "it has no inputs"
     n = 0
-    for dtype in [t for t in ("float32", "int32") if t in types] or types[:1]:
+    for dtype in c.among(types, "float32", "int32"):
         for shapes in reduced(case):
             values = case.sample(dtype, shapes)
             try:

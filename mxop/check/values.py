@@ -77,7 +77,7 @@ def _type_is_right(case: Case, dtype: str, values: Sequence[np.ndarray], k: int,
 def requests(case: Case, types: Sequence[str]) -> int:
     """Check write, add and null, into plain and into strided outputs, and outputs that overlap the inputs."""
     n = 0
-    for dtype in [t for t in ("float32", "float16", "int32", "bool") if t in types][:3]:
+    for dtype in c.among(types, "float32", "float16", "int32", "bool")[:3]:
         values = case.sample(dtype)
         plain = case.run(values)
         for strided in (False, True):
@@ -228,7 +228,7 @@ def strides(case: Case, types: Sequence[str]) -> int | str:
     if not case.shapes:
         return "it has no inputs"
     n = 0
-    for dtype in ([t for t in ("float32", "int32") if t in types] or list(types))[:1]:
+    for dtype in c.among(types, "float32", "int32")[:1]:
         values = case.sample(dtype)
         for k in range(len(values)):
             for name, laid, make in layouts(values[k]):
@@ -255,7 +255,7 @@ def strides(case: Case, types: Sequence[str]) -> int | str:
 def alignment(case: Case, types: Sequence[str]) -> int:
     """Results have the same bits wherever inputs and outputs begin in memory."""
     n = 0
-    for dtype in ([t for t in ("float32", "int32") if t in types] or list(types))[:1]:
+    for dtype in c.among(types, "float32", "int32")[:1]:
         values = case.enlarged(dtype, (ALIGNED, ALIGNED // 4)) or case.sample(dtype)
         plain, plain_states = case.run(values)
         for by in (1, 3, 8):

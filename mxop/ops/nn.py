@@ -285,6 +285,8 @@ def _softmax(op, negate=False, logarithm=False):
     @op.gpu
     def _(xp, inputs, outputs, *, axis, temperature, **params):
         data, *length = inputs
+        if not data.size:  # there is no largest element
+            return
         wide = xp.float64 if xp.float64 in (data.dtype, outputs[0].dtype) else xp.float32
         x = data.astype(wide) / wide((1.0 if temperature is None else temperature) * (-1 if negate else 1))
         inside = None
