@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import Record
+from . import Record, Refusal
 
 
 def _dot(lhs, rhs, transpose_a=False, transpose_b=False):
@@ -44,6 +44,7 @@ RECORDS: dict[str, Record] = {
             ((0, 2), (2, 3)),
         ],
         dtypes="f",
+        refuses=[Refusal(r"\(2, 3\)", shapes=((2, 3), (2, 3)))],
         unchecked=_FORWARD,
     ),
     "_gemm": Record(

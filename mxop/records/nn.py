@@ -122,6 +122,6 @@ RECORDS: dict[str, Record] = {
         shapes=[((2, 3), (2,))],
         grad_inputs=(0,),
         dtypes="f",
-        unchecked={"shapes back": "labels are inferred from the data by the user's graph"},
+        unchecked={"shapes back": "the labels' shape is given, as in MXNet"},
     ),
 }

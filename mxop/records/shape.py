@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import Record
+from . import Record, Refusal
 
 #: Of operators that MXNet infers forward alone; that a shape does follow here is a matter of the parameters.
 _FORWARD = {"shapes back": "the input's shape does not follow from the output's, but for some parameters"}
@@ -128,6 +128,7 @@ RECORDS: dict[str, Record] = {
         ({"target_shape": (2, 0)}, (2, 3)),
         ({"shape": (0, 3)}, (0, 3)),
         unchecked=_FORWARD,
+        refuses=[Refusal(r"\(2, 3\).*\(4,\)", shapes=((2, 3),), params={"shape": (4,)})],
     ),
     "reshape_like": _cases(
         _reshape_like,
@@ -144,7 +145,13 @@ RECORDS: dict[str, Record] = {
         ({}, (3,)),
         ({}, (0, 2, 3)),
     ),
-    "expand_dims": _cases(np.expand_dims, ({"axis": 0}, (2, 3)), ({"axis": -1}, (2, 3)), ({"axis": -2}, (0, 3))),
+    "expand_dims": _cases(
+        np.expand_dims,
+        ({"axis": 0}, (2, 3)),
+        ({"axis": -1}, (2, 3)),
+        ({"axis": -2}, (0, 3)),
+        refuses=[Refusal("axis=4", params={"axis": 4})],
+    ),
     "squeeze": _cases(
         _squeeze,
         ({}, (1, 3, 1)),
@@ -152,6 +159,7 @@ RECORDS: dict[str, Record] = {
         ({"axis": (0, -1)}, (1, 3, 1)),
         ({}, (1, 1)),
         unchecked=_FORWARD,
+        refuses=[Refusal(r"\(2, 3\)", shapes=((2, 3),), params={"axis": 0})],
     ),
     # ---- transpose and flip
     "transpose": _cases(
@@ -161,6 +169,7 @@ RECORDS: dict[str, Record] = {
         ({"axes": (0, -1, 1)}, (2, 3, 2)),
         ({}, (3,)),
         ({}, (0, 3)),
+        refuses=[Refusal(r"\(0, 0\)", shapes=((2, 3),), params={"axes": (0, 0)})],
     ),
     "SwapAxis": _cases(
         lambda data, dim1=0, dim2=0: np.swapaxes(data, dim1, dim2),
@@ -180,6 +189,7 @@ RECORDS: dict[str, Record] = {
         ({"shape": (2, 3, 2)}, (2, 1, 1)),
         ({"shape": (0, 3)}, (0, 1)),
         unchecked=_FORWARD,
+        refuses=[Refusal(r"\(2, 3\).*\(2, 4\)", shapes=((2, 3),), params={"shape": (2, 4)})],
     ),
     "broadcast_axis": _cases(
         _broadcast_axis,
@@ -240,6 +250,7 @@ RECORDS: dict[str, Record] = {
         ({"dim": -1}, [(2, 2, 1), (2, 2, 2)]),
         ({"dim": 0}, [(3,)]),
         ({"dim": 0}, [(0, 3), (2, 3)]),
+        refuses=[Refusal(r"\(2, 3\).*\(2, 4\)", shapes=((2, 3), (2, 4)), params={"dim": 0})],
     ),
     "stack": _cases(
         lambda *data, axis=0: np.stack(data, axis),
@@ -247,6 +258,7 @@ RECORDS: dict[str, Record] = {
         ({"axis": -1}, [(2, 3), (2, 3), (2, 3)]),
         ({"axis": 1}, [(2, 3)]),
         ({"axis": 1}, [(0, 3), (0, 3)]),
+        refuses=[Refusal(r"\(2, 3\).*\(3, 3\)", shapes=((2, 3), (3, 3)))],
     ),
     "SliceChannel": _cases(
         _split,
@@ -254,6 +266,7 @@ RECORDS: dict[str, Record] = {
         ({"num_outputs": 3, "axis": -2, "squeeze_axis": True}, (2, 3, 2)),
         ({"num_outputs": 1, "axis": 0}, (2, 3)),
         ({"num_outputs": 3}, (0, 3)),
+        refuses=[Refusal(r"\(2, 3\)", shapes=((2, 3),), params={"num_outputs": 2})],
     ),
     "_split_v2": _cases(
         _split_v2,
