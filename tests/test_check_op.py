@@ -220,6 +220,18 @@ def test_wrong_states_that_are_outputs(own):
     refused("test_check_momentum", "values: float64: ")
 
 
+def test_state_that_is_an_output_left_unwritten(own):
+    @kernel(name="test_check_moved", num_outputs=2, writes={"total": 1})
+    def moved(data, total):
+        """Give the sum of the data and the total, which should become the new total."""
+
+    moved.infer(equal)
+    moved.gradient(lambda F, heads, inputs, outputs: [heads[0], None])
+    moved.cpu(of_numpy(lambda inputs, outputs: np.add(*inputs, out=outputs[0])))
+    own(moved, lambda data, total: (data + total, data + total), dtypes="f", order=1)
+    refused("test_check_moved", "values: float64: input 1, a state, after the call: 6 of 6 elements differ")
+
+
 # ---- gradients ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("order", "says"), [(1, "gradient: order 1 of the gradient"), (0, "head gradients: for the sum")]
@@ -333,13 +345,15 @@ def test_both_modes_are_checked(own):
     refused("test_check_mode", re.escape("case 1 ((2, 3); is_train=True), values"))
 
 
-def test_mode_that_an_executor_does_not_see(own):
+def test_mode_that_is_read_from_the_thread(own):
+    """What runs later, a gradient or an executor, does not see the mode that the call saw."""
+
     @composite(name="test_check_mode")
     def mode(F, data):
         return F._mul_scalar(data, scalar=2.0) if autograd.is_training() else F._copy(data)
 
     own(mode, mode_reference, dtypes="f", params=[{"is_train": False}, {"is_train": True}])
-    refused("test_check_mode", "is_train=True.*executor: output 0")
+    refused("test_check_mode", "is_train=.*(executor: output 0|gradient: order 1)")
 
 
 # ---- random numbers -------------------------------------------------------------------------------------------------
@@ -408,8 +422,7 @@ def test_draws_that_are_related(own):
 def test_calls_that_repeat_each_other(own):
     spread = {**ONES, "distribution": lambda scale: stats.uniform()}
     own(drawing(lambda rng, shape: np.random.default_rng(1).random(shape))[0], **spread)
-    refused("test_check_draw", "distribution: float64: output 0: numbers of one call and the next are correlated|chi-square|"
-                               "Kolmogorov")  # fmt: skip
+    refused("test_check_draw", "distribution: float64: output 0: numbers of one call and the next are correlated")
 
 
 def test_random_operator_needs_a_distribution(own):

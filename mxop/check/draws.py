@@ -29,9 +29,9 @@ def distribution(case: Case, types: Sequence[str]) -> int:
         for k, (law, calls) in enumerate(zip(laws, _drawn(case, values, len(laws)), strict=True)):
             what = f"{dtype}: output {k}"
             drawn = np.concatenate(calls)
-            _fits(what, law, drawn)
             _unrelated(f"{what}: neighbours are", drawn, 1)
             _unrelated(f"{what}: numbers of one call and the next are", drawn, calls[0].size)
+            _fits(what, law, drawn)
     return len(types)
 
 
