@@ -145,6 +145,39 @@ def test_errors_of_python_for_small_shapes(own):
     refused("test_check_square", r"small shapes: raises IndexError")
 
 
+def test_inputs_with_a_type_of_their_own(own):
+    """Rows of the data, by indices that are int64 whatever the data are."""
+
+    @kernel(name="test_check_rows")
+    def rows(data, index):
+        """Take rows."""
+
+    @kernel(name="_test_check_rows_back")
+    def back(head, index, like):
+        """Add rows up where they come from."""
+
+    def add_up(inputs, outputs):
+        outputs[0][...] = 0
+        np.add.at(outputs[0], inputs[1], inputs[0])
+
+    rows.shape(lambda data, index: (*index, *data[1:]))
+    rows.cpu(of_numpy(lambda inputs, outputs: outputs[0].__setitem__(..., inputs[0][inputs[1]])))
+    rows.gradient(lambda F, heads, inputs, outputs: [F._test_check_rows_back(heads[0], inputs[1], inputs[0]), None])
+    back.shape(lambda head, index, like: like)
+    back.cpu(of_numpy(add_up))
+    back.gradient(lambda F, heads, inputs, outputs: [F.test_check_rows(heads[0], inputs[1]), None, None])
+    for op in (rows, back):
+        op.infer_type = lambda attrs, ins, outs: (ins, [ins[0]])
+    own(back)
+    details = {"shapes": [((4, 3), (2,))], "domain": ((-2, 2), (0, 3)), "order": 2, "dtypes": "f"}
+    details["unchecked"] = dict.fromkeys(("types back", "shapes back", "small shapes", "small gradients"), "for a test")
+    own(rows, lambda data, index: data[index], input_types={1: "int64"}, **details)
+    done = check_op("test_check_rows")["checks"]
+    assert all(done[what] for what in ("special", "gradient", "grad_req", "executor", "strides", "threads"))
+    record("test_check_rows", lambda data, index: data[index + 1], input_types={1: "int64"}, **details)
+    refused("test_check_rows", "raises IndexError|values: float64: output 0")
+
+
 # ---- inference ------------------------------------------------------------------------------------------------------
 def test_inference_of_shapes_that_runs_one_way(own):
     own(square_kernel(lambda i, o: np.square(i[0], out=o[0]), two_ways=False), np.square, dtypes="f")

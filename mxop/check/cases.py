@@ -56,8 +56,10 @@ class Case:
         The mode to call in; None where it makes no difference.
     states : tuple of int
         The inputs that a call writes.
-    variables : tuple of int
+    readonly : tuple of int
         The others.
+    variables : tuple of int
+        Those of them that can have a gradient.
     """
 
     op: Operator
@@ -69,6 +71,7 @@ class Case:
     train: bool | None = None
     attrs: Any = field(init=False)
     states: tuple[int, ...] = field(init=False)
+    readonly: tuple[int, ...] = field(init=False)
     variables: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +82,8 @@ class Case:
         written = self.op.aux_names(self.attrs)
         names = self.op.input_names(self.attrs, len(self.shapes)) if written else ()
         self.states = tuple(k for k, name in enumerate(names) if name in written)
-        self.variables = tuple(k for k in range(len(self.shapes)) if k not in self.states)
+        self.readonly = tuple(k for k in range(len(self.shapes)) if k not in self.states)
+        self.variables = tuple(k for k in self.readonly if self.record.input_types.get(k, "float32") in FLOATS)
 
     def __str__(self) -> str:
         shapes = ", ".join(map(str, self.shapes)) or "no inputs"
@@ -106,9 +110,17 @@ class Case:
     def sample(self, dtype: str, shapes: Sequence[tuple[int, ...]] | None = None) -> list[np.ndarray]:
         """Draw the inputs, as NumPy arrays of a type."""
         shapes = self.shapes if shapes is None else shapes
-        return [self._draw(k, shape, dtype) for k, shape in enumerate(shapes)]
+        return [self.draw(k, shape, self.type_of(k, dtype)) for k, shape in enumerate(shapes)]
 
-    def _draw(self, k: int, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    def type_of(self, k: int, dtype: str) -> str:
+        """Return the type of an input where `dtype` is checked."""
+        return self.record.input_types.get(k, dtype)
+
+    def codes(self, dtype: str) -> list[int]:
+        """Return the numbers of the types of all inputs where `dtype` is checked."""
+        return [dtypes.CODES[self.type_of(k, dtype)] for k in range(len(self.shapes))]
+
+    def draw(self, k: int, shape: tuple[int, ...], dtype: str) -> np.ndarray:
         low, high = self.domain(k)
         if dtype == "bool":
             return self.rng.random(shape) < 0.5
@@ -183,7 +195,7 @@ class Case:
 
     def unwritten(self, inputs: Sequence[Any], values: Sequence[np.ndarray]) -> None:
         """Raise Mismatch unless all inputs that are no states are what they were."""
-        for k in self.variables:
+        for k in self.readonly:
             identical(f"input {k} was written, which the operator does not declare (writes=)", inputs[k], values[k])
 
     def expected(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -193,10 +205,10 @@ class Case:
         reference = self.record.reference
         assert reference is not None
         with np.errstate(all="ignore"):
-            if not kinds <= set("iub") and not self.record.reference_dtype:
-                values = [v.astype(np.float64) for v in values]
+            if not self.record.reference_dtype:
+                values = widened(values)
             listed = _listed(reference(*values, **params))
-            if kinds & set("iu") and any(r.dtype in (np.float16, np.float32) for r in listed):
+            if kinds <= set("iub") and kinds & set("iu") and any(r.dtype in (np.float16, np.float32) for r in listed):
                 # NumPy computes functions of small integers in small floats
                 listed = _listed(reference(*[v.astype(np.int64) for v in values], **params))
         return listed
@@ -278,6 +290,11 @@ def wide(values: Any) -> np.ndarray:
     """Return an NDArray's or NumPy array's values: floats as float64, integers as they are."""
     values = values.asnumpy() if hasattr(values, "asnumpy") else np.asarray(values)
     return values if values.dtype.kind in "iub" else values.astype(np.float64)
+
+
+def widened(values: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return floats as float64, integers as they are."""
+    return [v if v.dtype.kind in "iub" else v.astype(np.float64) for v in values]
 
 
 def out_like(array: Any, device: Any = None) -> Any:

@@ -103,7 +103,7 @@ def _pairs(case: Case, dtype: str) -> int:
 def _one_at_a_time(case: Case, dtype: str) -> int:
     n = 0
     for k, shape in enumerate(case.shapes):
-        if 0 in shape:
+        if 0 in shape or case.type_of(k, dtype) not in c.FLOATS:
             continue
         for point in (np.nan, np.inf, -np.inf):
             values = case.sample(dtype)
@@ -152,8 +152,8 @@ def refusals(case: Case, types: Sequence[str]) -> int:
 
 def _call(case: Case, dtype: str, bad: Refusal) -> Any:
     shapes = case.shapes if bad.shapes is None else bad.shapes
-    names = [dtype] * len(shapes) if bad.dtypes is None else list(bad.dtypes)
-    values = [case.sample(name, shapes)[k] for k, name in enumerate(names)]
+    names = [case.type_of(k, dtype) for k in range(len(shapes))] if bad.dtypes is None else list(bad.dtypes)
+    values = [case.draw(k, shape, name) for k, (shape, name) in enumerate(zip(shapes, names, strict=True))]
     params = case.params if bad.params is None else dict(bad.params)
     return dispatch.invoke(case.op, case.arrays(values), case.op.parse(params))
 

@@ -43,8 +43,7 @@ def inference(case: Case, types: Sequence[str]) -> int:
             else:
                 raise Mismatch(f"inference accepts output {k} of shape {wrong[k]} where the inputs give {outs[k]}")
             n += 1
-    code = dtypes.CODES[dtype]
-    in_types, out_types = [code] * len(ins), [o.dtype_code for o in found] + [-1] * (hidden - len(found))
+    in_types, out_types = case.codes(dtype), [o.dtype_code for o in found] + [-1] * (hidden - len(found))
     for known_ins, known_outs in ((in_types, [-1] * hidden), ([-1] * len(ins), out_types)):
         got = case.op.infer_type(case.attrs, list(known_ins), list(known_outs))
         for known, is_ in zip([*got[0], *got[1]], [*in_types, *out_types], strict=True):
@@ -127,18 +126,18 @@ def types_back(case: Case, types: Sequence[str]) -> int | str:
         return "it has no inputs"
     if case.op.kind == "external":
         return OUTSIDE
-    code, m = dtypes.CODES[types[0]], len(case.shapes)
-    n = case.op.num_outputs(case.attrs, m)
-    outs = case.op.infer_type(case.attrs, [code] * m, [dtypes.UNKNOWN] * n)[1]
-    for k in range(m):
-        given = [code] * m
+    codes = case.codes(types[0])
+    n = case.op.num_outputs(case.attrs, len(codes))
+    outs = case.op.infer_type(case.attrs, list(codes), [dtypes.UNKNOWN] * n)[1]
+    for k, code in enumerate(codes):
+        given = list(codes)
         given[k] = dtypes.UNKNOWN
         found = case.op.infer_type(case.attrs, list(given), list(outs))[0][k]
         if found == code or any(_gives(case, [*given[:k], t, *given[k + 1 :]], outs) for t in _OTHERS if t != code):
             continue
         raise Mismatch(f"inference from types {given} -> {outs} finds {found} for input {k}, though no type but {code} "
                        "fits; its rule for types runs one way")  # fmt: skip
-    return m
+    return len(codes)
 
 
 _OTHERS = [dtypes.CODES[name] for name in ("float32", "float64", "float16", "int32", "int64")]

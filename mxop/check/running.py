@@ -121,7 +121,9 @@ def _bound(case: Case, symbol: Any, names: list[str], values: list, dtype: str, 
     """Bind the operator, and fill its arguments and states."""
     shapes = dict(zip(names, case.shapes, strict=True))
     ctx = context.current_context() if case.device is None else case.device
-    bound = symbol.simple_bind(ctx, grad_req=req, type_dict=dict.fromkeys(names, dtype), **shapes)
+    types = {name: case.type_of(k, dtype) for k, name in enumerate(names)}
+    reqs = {names[k]: req if k in case.variables else "null" for k in case.readonly}
+    bound = symbol.simple_bind(ctx, grad_req=reqs, type_dict=types, **shapes)
     for k, (name, value) in enumerate(zip(names, values, strict=True)):
         c.store((bound.aux_dict if k in case.states else bound.arg_dict)[name], value)
     return bound
@@ -141,7 +143,7 @@ def _same_results(
 
 
 def _unwritten(case: Case, bound: Any, names: list[str], values: list) -> None:
-    for k in case.variables:
+    for k in case.readonly:
         c.identical(f"executor: input {k} was written, which is no state", bound.arg_dict[names[k]], values[k])
 
 

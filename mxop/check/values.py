@@ -67,8 +67,7 @@ def _type_is_right(case: Case, dtype: str, values: Sequence[np.ndarray], k: int,
         raise Mismatch(f"{dtype}: {n} outputs, the record's returns has {len(said)}")
     if c.name_of(got) != said[k]:
         raise Mismatch(f"{dtype}: output {k} is {c.name_of(got)}, the record says {said[k]} (returns=)")
-    codes = [dtypes.CODES[dtype]] * len(values)
-    inferred = case.op.infer_outputs(case.attrs, [v.shape for v in values], codes)[1]
+    inferred = case.op.infer_outputs(case.attrs, [v.shape for v in values], case.codes(dtype))[1]
     if inferred[k] != got.dtype_code:
         raise Mismatch(f"{dtype}: output {k} is {c.name_of(got)}, inference says {dtypes.NAMES[inferred[k]]}")
 

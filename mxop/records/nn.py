@@ -43,23 +43,27 @@ def _fully_connected(data, weight, bias=0.0, num_hidden=None, no_bias=False, fla
     return data @ weight.T + bias
 
 
-def _softmax(data, axis=-1, temperature=None, dtype=None):
-    return special.softmax(data / (temperature or 1.0), axis=axis) if data.size else data
+def _softmax(data, length=None, axis=-1, temperature=None, dtype=None, use_length=False, logarithm=False):
+    """Of the first `length` elements of each row; 0 for the others."""
+    place = np.arange(data.shape[axis]).reshape([-1 if i == axis % data.ndim else 1 for i in range(data.ndim)])
+    inside = np.full(data.shape, True) if length is None else place < np.expand_dims(length, axis)
+    x = np.where(inside, data / (temperature or 1.0), -np.inf)
+    x = x - x.max(axis, keepdims=True, initial=-np.inf)  # beside an infinity all is NaN, where SciPy says 0 and -inf
+    total = np.exp(x).sum(axis, keepdims=True)
+    return np.where(inside, x - np.log(total) if logarithm else np.exp(x) / total, 0)
 
 
-def _log_softmax(data, axis=-1, temperature=None, dtype=None):
-    if not data.size:
-        return data
-    shifted = data / (temperature or 1.0)
-    shifted = shifted - shifted.max(axis, keepdims=True)  # NaN beside an infinity, where SciPy says -inf
-    return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
+def _log_softmax(*inputs, **params):
+    return _softmax(*inputs, logarithm=True, **params)
 
 
-def _of_axes(reference, **details):
+def _of_axes(reference):
     """Make a record of the softmax family."""
-    params = [{}, {"axis": 1}, {"axis": 0, "temperature": 2.5}, {}, {"axis": 0}]
-    shapes = [((2, 3),), ((2, 3, 2),), ((3, 2),), ((0, 3),), ((4,),)]
-    return Record(reference, params=params, shapes=shapes, dtypes="f", **details)
+    lengths = {"use_length": True}
+    params = [{}, {"axis": 1}, {"axis": 0, "temperature": 2.5}, {}, {"axis": 0}, lengths, {"axis": 1, **lengths}]
+    shapes = [((2, 3),), ((2, 3, 2),), ((3, 2),), ((0, 3),), ((4,),), ((2, 3), (2,)), ((2, 3, 2), (2, 2))]
+    domain = ((-2.0, 2.0), (1, 3))
+    return Record(reference, params=params, shapes=shapes, domain=domain, dtypes="f", input_types={1: "int32"})
 
 
 def _softmax_cross_entropy(data, label):
@@ -108,7 +112,7 @@ RECORDS: dict[str, Record] = {
         dtypes="f",
     ),
     "softmax": _of_axes(_softmax),
-    "softmin": _of_axes(lambda data, **params: _softmax(-data, **params)),
+    "softmin": _of_axes(lambda data, *length, **params: _softmax(-data, *length, **params)),
     "log_softmax": _of_axes(_log_softmax),
     "SoftmaxActivation": Record(
         lambda data, mode="instance": special.softmax(data, axis=1 if mode == "channel" else -1),
