@@ -136,13 +136,14 @@ def test_results_that_change_with_alignment(own):
     refused("test_check_square", "alignment: float32, data that begins 1 elements later: output 0: not the same bits")
 
 
-def test_errors_of_python_for_small_shapes(own):
+def test_wrong_for_small_shapes(own):
     def run(inputs, outputs):
         np.square(inputs[0], out=outputs[0])
-        inputs[0].reshape(-1)[0]
+        if inputs[0].shape[-1:] == (1,):
+            outputs[0][...] = 0
 
     own(square_kernel(run), np.square, dtypes="f")
-    refused("test_check_square", r"small shapes: raises IndexError")
+    refused("test_check_square", r"small shapes: float32, shapes \(\(2, 1\),\): output 0: 2 of 2 elements differ")
 
 
 def test_inputs_with_a_type_of_their_own(own):
@@ -341,7 +342,6 @@ def picky(error):
         (OpValueError("operator test_check_square: data has 4 dimensions, expected at most 3"), None),
         (OpValueError("operator test_check_square: no"), "bad input: .*expected 'at most 3'"),
         (OpValueError("data has 4 dimensions, expected at most 3"), "bad input: .*does not name the operator"),
-        (TypeError("operator test_check_square: at most 3"), "bad input: .*raises TypeError"),
     ],
 )
 def test_bad_input_has_its_message(own, error, says):
