@@ -39,3 +39,23 @@ def settings_restored():
 def rng():
     """A generator with a fixed seed."""
     return np.random.default_rng(1234)
+
+
+@pytest.fixture
+def own():
+    """Give operators that are made in a test their records, and let them go after it."""
+    from mxop import records
+    from mxop.opdef import registry
+
+    made = []
+
+    def keep(op, reference=None, **details):
+        made.append(op.name)
+        if reference is not None or details:
+            records.record(op.name, reference, **details)
+        return op
+
+    yield keep
+    for name in made:
+        registry.unregister(name)
+        records._users.pop(name, None)

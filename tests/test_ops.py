@@ -5,8 +5,8 @@ import pytest
 
 import mxop as mx
 from mxop import nd
-from mxop.check import check_op, find_record
-from mxop.opdef import elementwise, kernel, registry
+from mxop.check import cases, check_op, find_record, running
+from mxop.opdef import Composite, elementwise, kernel, registry
 from mxop.records import record
 
 #: Made by mx.graph.assign alone, which test_computation.py is about; it writes one of its inputs.
@@ -29,6 +29,8 @@ def test_operator_holds_its_record(name):
         return
     report = check_op(name)
     assert report["checks"]["values"] > 0
+    assert set(report["unchecked"]) == {what for what, n in report["checks"].items() if not n}
+    assert all(report["unchecked"].values()), "a check that did not run says why"
 
 
 @pytest.mark.gpu
@@ -45,9 +47,17 @@ def test_exemptions_are_needed():
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_gradient_is_defined_or_declared_zero(name):
-    """Closure: what is used in a rule has a rule; `check_op` runs them to order 3, here the declaration is held."""
+    """Closure: what is used in a rule has a rule; `check_op` runs them to order 3, here the declaration is held.
+
+    Composites have what they call, so that is looked at, in each of their cases.
+    """
     op = registry.get(name)
-    assert op.differentiable, f"{name} has neither a gradient rule nor a statement that it is zero"
+    called = [op]
+    if isinstance(op, Composite):
+        all_cases = cases.cases(op, find_record(op), np.random.default_rng(0))
+        called = [inner for case in all_cases for inner in running.calls_of(case)]
+        assert called and not any(isinstance(inner, Composite) and inner._gradient is None for inner in called)
+    assert not running.without_gradient(called), "neither a gradient rule nor a statement that it is zero"
 
 
 @pytest.mark.parametrize("name", [n for n in OPERATORS if not n.startswith("_")])
@@ -58,25 +68,6 @@ def test_public_operators_are_documented(name):
 
 
 # ---- operators of one's own ------------------------------------------------------------------------------------------
-@pytest.fixture
-def own():
-    """Make operators that go away after the test."""
-    made = []
-
-    def keep(op, reference=None, **details):
-        made.append(op.name)
-        if reference is not None:
-            record(op.name, reference, **details)
-        return op
-
-    yield keep
-    from mxop import records
-
-    for name in made:
-        registry.unregister(name)
-        records._users.pop(name, None)
-
-
 def test_operator_without_record_fails(own):
     @elementwise(name="test_ops_unrecorded")
     def unrecorded(data):

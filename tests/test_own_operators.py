@@ -56,6 +56,18 @@ def test_the_definition_is_a_function_of_arrays(swish):
         swish(X)
 
 
+def test_several_outputs_may_overlap_an_input_that_lies_otherwise():
+    @elementwise(name="own_sum_and_difference", num_outputs=2)
+    def sum_and_difference(a, b):
+        return a + b, a - b
+
+    memory = mx.nd.arange(6, dtype="float64")
+    a, b = memory[:4], mx.nd.ones(4, dtype="float64")
+    first, second = memory[1:5], mx.nd.zeros(4, dtype="float64")
+    sum_and_difference(a, b, out=[first, second])
+    assert first.asnumpy().tolist() == [1, 2, 3, 4] and second.asnumpy().tolist() == [-1, 0, 1, 2]
+
+
 def test_the_definition_is_a_function_of_symbols(swish):
     x = mx.sym.Variable("x")
     for net in (swish(x, beta=0.5), swish(data=x, beta=0.5)):

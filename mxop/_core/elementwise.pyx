@@ -437,8 +437,8 @@ cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value
                     if same_layout(a, target):
                         operands[call.n_in + k].staged = True
                     else:  # copy semantics: compute beside, then copy
-                        late.append((target, k))
-                        target = alloc(ndim, shape, out_dtype)
+                        late.append((target, alloc(ndim, shape, out_dtype)))
+                        target = <Array>late[-1][1]
                         operands[call.n_in + k].req = REQ_WRITE
                         break
         i = operands[call.n_in + k].staged
@@ -447,8 +447,6 @@ cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value
         operands[call.n_in + k].data = write_pointer(target)
         operands[call.n_in + k].staged = i
         operands[call.n_in + k].req = req_k
-        if late and late[-1][1] == k:
-            late[-1] = (late[-1][0], target)
     program.run(size, operands, &operands[call.n_in], values)
     for final, beside in late:
         copy_into(<Array>beside, <Array>final, req)

@@ -324,6 +324,10 @@ cdef list rule_of(Node node, bint create):
         call = filled_attrs(<ElementwiseCall>node.call, node.values)
     if isinstance(node.op, External):
         _, read_inputs, read_outputs = node.op.backward_reads(call, len(inputs))
+        states = node.op.aux_names(call)
+        if states:  # which calls do change
+            names = node.op.input_names(call, len(inputs))
+            read_inputs = [k for k in read_inputs if names[k] not in states]
     else:
         read_inputs, read_outputs = node.reads or (range(len(inputs)), range(node.n_outputs))
     for k in read_inputs:

@@ -1,24 +1,27 @@
 """``check_op``: hold one registered operator against its whole test record.
 
 - ``cases``: what is fed in, tolerances, comparison
-- ``values``: values, types, requests, overlap, strides, special numbers, inference
+- ``values``: values, types, states, requests, overlap, strides, alignment
+- ``edges``: small shapes, special numbers, bad input
+- ``inference``: in both directions
+- ``draws``: distributions of random numbers
 - ``gradients``: against differences to any order, in every type, for every request
-- ``running``: threads, and eager against a bound executor
+- ``running``: threads, eager against a bound executor, what composites call
 
 Users reach it as :func:`mxop.test_utils.check_op`.  May import :mod:`mxop.records` and everything below ``mx.nd``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import records
 from ..errors import OpLookupError
-from ..opdef import Operator, registry
-from . import cases, gradients, running, values
+from ..opdef import Composite, Operator, registry
+from . import cases, draws, edges, gradients, inference, running, values
 
 __all__ = ["check_op", "example", "find_record"]
 
@@ -28,11 +31,13 @@ def check_op(
 ) -> dict[str, Any]:
     """Check everything that mxop promises about an operator: a built-in one, or one of your own.
 
-    Checked are: values in every type against the record's reference; ``write``, ``add`` and ``null`` into plain,
-    strided and overlapping outputs; empty, 0-d and strided inputs; NaN, infinities, signed zeros and denormals;
-    inference in both directions; gradients against differences up to `orders` (with respect to head gradients too), in
-    every float type, for every ``grad_req``, with variables used several times; the same bits over 1 to 4 threads;
-    eager calls against a bound executor.
+    Checked are: values and their types, for inputs of every type, against the record's reference, and so are states after
+    the call; no other input is written; ``write``, ``add`` and ``null`` into plain, strided and overlapping outputs; empty,
+    0-d and strided inputs, and data that begins anywhere; NaN, infinities, signed zeros and denormals; bad input, with its
+    message; inference in both directions; gradients against differences up to `orders` (with respect to head gradients
+    too), in every float type, for every ``grad_req``, with variables used several times; the same bits over 1 to 4 threads;
+    eager calls against a bound executor; both modes of an operator that takes ``is_train``; the distribution of random
+    numbers.  A check that could not run is explained by the record, or fails.
 
     Parameters
     ----------
@@ -49,7 +54,8 @@ def check_op(
     Returns
     -------
     dict
-        What was checked: ``name``, ``kind``, ``cases``, ``dtypes`` and the number of comparisons under ``checks``.
+        What was checked: ``name``, ``kind``, ``cases``, ``dtypes``, the number of comparisons of each check under
+        ``checks``, and under ``unchecked`` why some of them ran zero times.
 
     Raises
     ------
@@ -75,22 +81,61 @@ def check_op(
         raise AssertionError(
             f"operator {op.name} has no test record; give one with mxop.records.record({op.name!r}, reference, ...)"
         )
+    if found.distribution is None and not op.repeatable:
+        raise AssertionError(f"operator {op.name} draws random numbers; its record needs distribution=")
     listed = cases.types_of(found, dtypes)
     if not listed:
         raise AssertionError(f"operator {op.name}: its record's types {found.dtypes!r} hold none of {dtypes}")
-    checks: dict[str, int] = {}
+    report = _Report(op, found)
     place = _device(device)
     all_cases = cases.cases(op, found, np.random.default_rng(seed), place)
     for position, case in enumerate(all_cases):
         for what, run in _checks(case, listed, orders, first=position == 0):
-            try:
-                checks[what] = checks.get(what, 0) + run()
-            except cases.Mismatch as problem:
-                raise AssertionError(f"operator {op.name}, case {position} ({case}), {what}: {problem}") from None
-            except Exception as problem:
-                told = f"raises {type(problem).__name__}: {problem}"
-                raise AssertionError(f"operator {op.name}, case {position} ({case}), {what}: {told}") from problem
-    return {"name": op.name, "kind": op.kind, "cases": len(all_cases), "dtypes": listed, "checks": checks}
+            report.add(what, run, f"operator {op.name}, case {position} ({case}), {what}")
+    report.close()
+    return {
+        "name": op.name, "kind": op.kind, "cases": len(all_cases), "dtypes": listed, "checks": report.counts,
+        "unchecked": report.reasons,
+    }  # fmt: skip
+
+
+class _Report:
+    """What ran how often, and why something did not."""
+
+    def __init__(self, op: Operator, record: records.Record):
+        self.op, self.record = op, record
+        self.counts: dict[str, int] = {}
+        self.reasons: dict[str, str] = {}
+
+    def add(self, what: str, run: Callable[[], int | str], where: str) -> None:
+        """Run a check and count it; a check that returns a text did not run, for that reason."""
+        self.counts.setdefault(what, 0)
+        if what in self.record.unchecked:
+            return
+        try:
+            done = run()
+        except cases.Mismatch as problem:
+            raise AssertionError(f"{where}: {problem}") from None
+        except Exception as problem:
+            raise AssertionError(f"{where}: raises {type(problem).__name__}: {problem}") from problem
+        if isinstance(done, str):
+            self.reasons.setdefault(what, done)
+        else:
+            self.counts[what] += done
+
+    def close(self) -> None:
+        """Raise AssertionError unless each check that ran zero times is explained."""
+        unknown = [what for what in self.record.unchecked if what not in CHECKS]
+        if unknown:
+            known = ", ".join(CHECKS)
+            raise AssertionError(f"operator {self.op.name}: its record leaves out {unknown[0]!r}, which is no check; the "
+                                 f"checks are {known}")  # fmt: skip
+        said = self.record.unchecked
+        self.reasons = {w: said.get(w) or self.reasons.get(w, "") for w, n in self.counts.items() if not n}
+        silent = [what for what, why in self.reasons.items() if not why]
+        if silent:
+            raise AssertionError(f"operator {self.op.name}: the check {silent[0]!r} ran zero times; say why in its record, "
+                                 f"with unchecked={{{silent[0]!r}: 'why'}}, or give cases for it")  # fmt: skip
 
 
 def find_record(op: Operator) -> records.Record | None:
@@ -140,27 +185,79 @@ def example(name: str, *, elements: int = 0, dtype: str = "float32", seed: int =
     return case.call, case.arrays(values or case.sample(dtype))
 
 
-def _checks(case: cases.Case, types: list[str], orders: int, first: bool) -> Iterator[tuple[str, Any]]:
+#: The names of the checks: in reports, and in ``Record.unchecked``.
+CHECKS = (
+    "values", "distribution", "special", "small shapes", "inference", "shapes back", "types back", "bad input",
+    "req", "strides", "alignment", "gradient", "gradient dtypes", "head gradients", "zero gradients", "grad_req",
+    "one variable", "small gradients", "composition", "executor", "threads",
+)  # fmt: skip
+
+_Check = tuple[str, Callable[[], int | str]]
+
+
+def _checks(case: cases.Case, types: list[str], orders: int, first: bool) -> Iterator[_Check]:
     """Yield what to check of a case; parameters alone change neither requests nor strides, so those take the first."""
     yield "values", lambda: values.reference_values(case, types)
-    yield "special", lambda: values.special_values(case, types)
-    yield "inference", lambda: values.inference(case, types)
+    yield "inference", lambda: inference.inference(case, types)
+    if case.record.distribution is not None:
+        yield "distribution", lambda: draws.distribution(case, types)
+    if first:
+        yield "bad input", lambda: edges.refusals(case, types)
+    for what, run in _of_references(case, types, first):
+        yield what, run if case.record.distribution is None else lambda: "its results are random"
+    again = not case.random or case.record.seed is not None
+    for what, run in _of_two_calls(case, types, orders, first):
+        yield what, run if again else lambda: "its results are random, and the record has no seed"
+    yield "shapes back", lambda: inference.shapes_back(case, types)
+    yield "types back", lambda: inference.types_back(case, types)
+
+
+def _of_references(case: cases.Case, types: list[str], first: bool) -> Iterator[_Check]:
+    yield "special", lambda: edges.special_values(case, types, first)
+    yield "small shapes", lambda: edges.small_shapes(case, types)
+
+
+def _of_two_calls(case: cases.Case, types: list[str], orders: int, first: bool) -> Iterator[_Check]:
+    """Yield the checks that compare two calls with each other."""
     if first:
         yield "req", lambda: values.requests(case, types)
         yield "strides", lambda: values.strides(case, types)
-        yield "small shapes", lambda: values.small_shapes(case, types)
-    floats = any(t in cases.FLOATS for t in types)
-    if floats and case.shapes and case.op.differentiable and orders > 0:
-        yield "gradient", lambda: gradients.numeric(case, orders)
-        yield "gradient dtypes", lambda: gradients.types(case, types)
-        if first:
-            yield "zero gradients", lambda: gradients.zero_inputs(case)
-            yield "grad_req", lambda: gradients.requests(case)
-            yield "one variable", lambda: gradients.same_variable(case)
-            yield "small gradients", lambda: gradients.empty(case)
+        yield "alignment", lambda: values.alignment(case, types)
+    if isinstance(case.op, Composite):
+        yield "composition", lambda: running.inside(case, types)
+    why = _no_gradient(case, types, orders)
+    for what, run in _of_gradients(case, types, orders, first):
+        yield what, run if why is None else lambda: why
     yield "executor", lambda: running.executor(case, types)
     if first:
         yield "threads", lambda: running.repeatability(case, types)
+
+
+def _of_gradients(case: cases.Case, types: list[str], orders: int, first: bool) -> Iterator[_Check]:
+    yield "gradient", lambda: gradients.numeric(case, orders)
+    yield "gradient dtypes", lambda: gradients.types(case, types)
+    if first:
+        yield "head gradients", lambda: gradients.linear(case)
+        yield "zero gradients", lambda: gradients.zero_inputs(case)
+        yield "grad_req", lambda: gradients.requests(case)
+    yield "one variable", lambda: gradients.same_variable(case)
+    yield "small gradients", lambda: gradients.empty(case)
+
+
+def _no_gradient(case: cases.Case, types: list[str], orders: int) -> str | None:
+    """Return why gradients are not checked, None where they are."""
+    if not case.shapes:
+        return "it has no inputs"
+    if not orders:
+        return "orders=0"
+    if not any(t in cases.FLOATS for t in types):
+        return "none of the types is a float"
+    if case.op.differentiable:
+        return None
+    said = case.record.unchecked.get("gradient")
+    if said is None and case.record.grad_inputs == ():
+        return "the record says that no input has a gradient"
+    return said or ""
 
 
 def _device(device: Any) -> Any:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from .._core import core, dispatch
+from .._core import core, dispatch, tape
 from ..errors import MXNetError
 from ..opdef import Operator, contiguous_strides
+from ..opdef.params import IS_TRAIN
 from ..records import Record
 
 WRITE, ADD, NULL = 1, 3, 0
@@ -33,6 +34,10 @@ FLOATS = ("float64", "float32", "float16", "bfloat16")
 INTEGERS = ("int8", "uint8", "int32", "int64")
 
 
+#: What draws are made to repeat with.
+SEED = 7
+
+
 class Mismatch(AssertionError):
     """A check that failed, before the operator and the case are put in front."""
 
@@ -46,7 +51,15 @@ class Case:
     shapes : tuple of shapes
         One for each input.
     params : dict
-        As the record gives them.
+        As the record gives them, without the mode.
+    train : bool or None
+        The mode to call in; None where it makes no difference.
+    states : tuple of int
+        The inputs that a call writes.
+    readonly : tuple of int
+        The others.
+    variables : tuple of int
+        Those of them that can have a gradient.
     """
 
     op: Operator
@@ -55,17 +68,36 @@ class Case:
     params: dict[str, Any]
     rng: np.random.Generator
     device: Any = None
+    train: bool | None = None
     attrs: Any = field(init=False)
+    states: tuple[int, ...] = field(init=False)
+    readonly: tuple[int, ...] = field(init=False)
+    variables: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         given = dict(self.params)
         if self.op.variadic and self.op.num_args_param is not None:
             given.setdefault(self.op.num_args_param, len(self.shapes))
         self.attrs = self.op.parse(given)
+        written = self.op.aux_names(self.attrs)
+        names = self.op.input_names(self.attrs, len(self.shapes)) if written else ()
+        self.states = tuple(k for k, name in enumerate(names) if name in written)
+        self.readonly = tuple(k for k in range(len(self.shapes)) if k not in self.states)
+        self.variables = tuple(k for k in self.readonly if self.record.input_types.get(k, "float32") in FLOATS)
 
     def __str__(self) -> str:
         shapes = ", ".join(map(str, self.shapes)) or "no inputs"
-        return f"{shapes}; {self.params}" if self.params else shapes
+        mode = "" if self.train is None else f"; {IS_TRAIN}={self.train}"
+        return (f"{shapes}; {self.params}" if self.params else shapes) + mode
+
+    @property
+    def random(self) -> bool:
+        """Whether equal calls give different results."""
+        return self.record.distribution is not None or not self.op.repeatable
+
+    def where(self, shapes: Sequence[tuple[int, ...]]) -> Case:
+        """Return the same case with other shapes."""
+        return Case(self.op, self.record, tuple(shapes), self.params, self.rng, self.device, self.train)
 
     # ---- inputs ---------------------------------------------------------------------------------------------------------
     def domain(self, k: int) -> tuple[float, float]:
@@ -78,12 +110,20 @@ class Case:
     def sample(self, dtype: str, shapes: Sequence[tuple[int, ...]] | None = None) -> list[np.ndarray]:
         """Draw the inputs, as NumPy arrays of a type."""
         shapes = self.shapes if shapes is None else shapes
-        return [self._draw(k, shape, dtype) for k, shape in enumerate(shapes)]
+        return [self.draw(k, shape, self.type_of(k, dtype)) for k, shape in enumerate(shapes)]
 
-    def _draw(self, k: int, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    def type_of(self, k: int, dtype: str) -> str:
+        """Return the type of an input where `dtype` is checked."""
+        return self.record.input_types.get(k, dtype)
+
+    def codes(self, dtype: str) -> list[int]:
+        """Return the numbers of the types of all inputs where `dtype` is checked."""
+        return [dtypes.CODES[self.type_of(k, dtype)] for k in range(len(self.shapes))]
+
+    def draw(self, k: int, shape: tuple[int, ...], dtype: str) -> np.ndarray:
         low, high = self.domain(k)
         if k in self.record.whole and dtype in FLOATS:
-            return self._draw(k, shape, "int32").astype(numpy_dtype(dtype))
+            return self.draw(k, shape, "int32").astype(numpy_dtype(dtype))
         if dtype == "bool":
             return self.rng.random(shape) < 0.5
         if dtype in INTEGERS:
@@ -91,6 +131,10 @@ class Case:
             first, last = int(np.ceil(max(low, limits.min))), int(np.floor(min(high, limits.max)))
             return np.asarray(self.rng.integers(min(first, last), last + 1, shape), dtype=dtype)
         x = np.asarray(self.rng.uniform(low, high, shape))
+        if self.record.distinct and x.size > 1:
+            step = (high - low) / x.size
+            places = self.rng.permutation(x.size).reshape(shape) + self.rng.uniform(0.2, 0.8, shape)
+            x = np.asarray(low + step * places)
         for point in self.record.avoid:
             near = np.abs(x - point) < 0.05
             x = np.where(near, point + np.where(x < point, -0.06, 0.06), x)
@@ -122,26 +166,71 @@ class Case:
         return self.sample(dtype)
 
     # ---- calls ----------------------------------------------------------------------------------------------------------
-    def call(self, inputs: Sequence[Any], out: Any = None, req: int = WRITE) -> list:
-        """Run the operator; return its outputs as a list."""
-        if out is None:
-            found = dispatch.invoke(self.op, list(inputs), self.attrs)
-        else:
-            found = core.invoke_req(self.op, list(inputs), self.attrs, list(out), req)
+    def call(self, inputs: Sequence[Any], out: Any = None, req: int = WRITE, seeded: bool = True) -> list:
+        """Run the operator, in the mode of the case and with the same random numbers each time; return its outputs."""
+        if seeded:
+            self.seed()
+        before = tape.switch_training(self.train) if self.train is not None else None
+        try:
+            if out is None:
+                found = dispatch.invoke(self.op, list(inputs), self.attrs)
+            else:
+                found = core.invoke_req(self.op, list(inputs), self.attrs, list(out), req)
+        finally:
+            if before is not None:
+                tape.switch_training(before)
         return list(found) if isinstance(found, (list, tuple)) else [found]
 
+    def seed(self) -> None:
+        """Make the next draws those of every call."""
+        if self.record.seed is not None:
+            self.record.seed(SEED)
+
+    def run(self, values: Sequence[np.ndarray], out: Any = None, req: int = WRITE) -> tuple[list, list]:
+        """Run the operator on arrays of these values; return its outputs, and its states after the call.
+
+        Raises
+        ------
+        Mismatch
+            When it wrote an input that is no state.
+        """
+        inputs = self.arrays(values)
+        outputs = self.call(inputs, out, req)
+        self.unwritten(inputs, values)
+        return outputs, [inputs[k] for k in self.states]
+
+    def unwritten(self, inputs: Sequence[Any], values: Sequence[np.ndarray]) -> None:
+        """Raise Mismatch unless all inputs that are no states are what they were."""
+        for k in self.readonly:
+            identical(f"input {k} was written, which the operator does not declare (writes=)", inputs[k], values[k])
+
     def expected(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return what the reference says."""
+        """Return what the reference says: results, then the states' new values."""
         kinds = {v.dtype.kind for v in values}
+        params = self.reference_params()
+        reference = self.record.reference
+        assert reference is not None
         with np.errstate(all="ignore"):
-            if not kinds <= set("iub") and not self.record.reference_dtype:
-                values = [v.astype(np.float64) for v in values]
-            found = self.record.reference(*values, **self.params)
-            listed = _listed(found)
-            if kinds & set("iu") and any(r.dtype in (np.float16, np.float32) for r in listed):
+            if not self.record.reference_dtype:
+                values = widened(values)
+            listed = _listed(reference(*values, **params))
+            if kinds <= set("iub") and kinds & set("iu") and any(r.dtype in (np.float16, np.float32) for r in listed):
                 # NumPy computes functions of small integers in small floats
-                listed = _listed(self.record.reference(*[v.astype(np.int64) for v in values], **self.params))
+                listed = _listed(reference(*[v.astype(np.int64) for v in values], **params))
         return listed
+
+    def reference_params(self) -> dict[str, Any]:
+        """Return what the functions of the record are called with: parameters, and the mode where there is one."""
+        return self.params if self.train is None else {**self.params, IS_TRAIN: self.train}
+
+    def returned_types(self, dtype: str, n: int) -> list[str]:
+        """Return what the record says of the types of the results, for inputs of a type."""
+        said = self.record.returns
+        if callable(said):
+            said = said(dtype, **self.reference_params())
+        if said is None:
+            said = dtype if self.shapes else "float32"
+        return [said] * n if isinstance(said, str) else list(said)
 
 
 def _listed(found: Any) -> list[np.ndarray]:
@@ -157,7 +246,13 @@ def cases(op: Operator, record: Record, rng: np.random.Generator, device: Any = 
     params = list(record.params) or [{}]
     together = len(shapes) == len(params)
     pairs = list(zip(shapes, params, strict=True)) if together else [(s, p) for s in shapes for p in params]
-    return [Case(op, record, _shapes(op, s, p), dict(p), rng, device) for s, p in pairs]
+    found = []
+    for s, p in pairs:
+        given = dict(p)
+        said = given.pop(IS_TRAIN, None)
+        modes = (False, True) if said is None and op.spec.has_mode else (said,)
+        found += [Case(op, record, _shapes(op, s, given), given, rng, device, mode) for mode in modes]
+    return found
 
 
 def _shapes(op: Operator, shapes: Any, params: dict[str, Any]) -> tuple[tuple[int, ...], ...]:
@@ -182,6 +277,11 @@ def types_of(record: Record, wanted: Sequence[Any] | None) -> list[str]:
     return found
 
 
+def among(types: Sequence[str], *chosen: str) -> list[str]:
+    """Return those of the chosen types that are to be checked; where none is, the first that is."""
+    return [t for t in chosen if t in types] or list(types[:1])
+
+
 def numpy_dtype(name: str) -> np.dtype:
     """Return the NumPy type of a name, bfloat16 included."""
     return dtypes.numpy_dtype(dtypes.CODES[name])
@@ -196,6 +296,11 @@ def wide(values: Any) -> np.ndarray:
     """Return an NDArray's or NumPy array's values: floats as float64, integers as they are."""
     values = values.asnumpy() if hasattr(values, "asnumpy") else np.asarray(values)
     return values if values.dtype.kind in "iub" else values.astype(np.float64)
+
+
+def widened(values: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return floats as float64, integers as they are."""
+    return [v if v.dtype.kind in "iub" else v.astype(np.float64) for v in values]
 
 
 def out_like(array: Any, device: Any = None) -> Any:

@@ -1,31 +1,42 @@
 """Checks of gradients: against differences to any order, in every type, for every request, used several times.
 
-May import :mod:`.cases`, :mod:`mxop.autograd` and the tape.
+May import :mod:`.cases`, :mod:`.edges`, :mod:`.values`, :mod:`mxop.autograd` and the tape.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import autograd
 from .._core import core, tape
+from ..errors import MXNetError
 from . import cases as c
 from .cases import Case, Mismatch
+from .edges import reduced
 
 #: Step of the differences (four points, so errors are of its fourth power) and the relative error allowed in float64.
 STEP = 1e-3
 RTOL = 2e-6
+#: Why an operator has no gradient to check.
+NO_FLOATS = "no result is a float"
 
 
-def _variables(case: Case, values: Sequence[np.ndarray]) -> list:
+def with_variables(case: Case, values: Sequence[np.ndarray]) -> tuple[list, list]:
+    """Return (inputs, those of them that are variables: all but states)."""
     made = case.arrays(values)
-    for x in made:
+    chosen = [made[k] for k in case.variables]
+    for x in chosen:
         x.attach_grad()
-    return made
+    return made, chosen
+
+
+def float_outputs(case: Case, inputs: list) -> list:
+    """Call the operator; return the outputs that can have a gradient."""
+    return [o for o in case.call(inputs) if c.name_of(o) in c.FLOATS]
 
 
 def differentiate(heads: list, variables: list, head_grads: list, create: bool = True) -> list:
@@ -53,12 +64,14 @@ class _Tower:
 
     def evaluate(self, point: Sequence[np.ndarray]) -> tuple[list, list]:
         """Return (outputs, variables) of the present level at a point."""
-        variables = _variables(self.case, point)
+        variables = self.case.arrays(point)
+        for x in variables:
+            x.attach_grad()
         inputs = self.case.arrays(self.values)
         for place, i in enumerate(self.moving):
             inputs[i] = variables[place]
         with autograd.record():
-            outputs = [o for o in self.case.call(inputs) if c.name_of(o) in c.FLOATS]
+            outputs = float_outputs(self.case, inputs)
             used = len(self.moving)
             for level in self.heads:
                 given = variables[used : used + len(level)]
@@ -67,15 +80,15 @@ class _Tower:
         return outputs, variables
 
 
-def numeric(case: Case, orders: int) -> int:
+def numeric(case: Case, orders: int) -> int | str:
     """Compare gradients of each order with differences of the order below, along random directions."""
     record, rng = case.record, case.rng
-    moving = list(range(len(case.shapes))) if record.grad_inputs is None else list(record.grad_inputs)
+    moving = list(case.variables if record.grad_inputs is None else record.grad_inputs)
     values = case.sample("float64")
     tower = _Tower(case, values, moving)
     outputs, _ = tower.evaluate(tower.point())
     if not outputs:
-        return 0
+        return NO_FLOATS
     for order in range(1, orders + 1):
         heads = [rng.uniform(0.5, 1.5, o.shape) * rng.choice([-1, 1], o.shape) for o in outputs]
         point = tower.point()
@@ -121,35 +134,51 @@ def _slope(tower: _Tower, point: list, directions: list, heads: list) -> float:
     return (8 * near - far) / (12 * STEP)
 
 
-def zero_inputs(case: Case) -> int:
+def zero_inputs(case: Case) -> int | str:
     """Inputs that the record says have no gradient have gradient zero."""
     record = case.record
-    if record.grad_inputs is None:
-        return 0
-    variables = _variables(case, case.sample("float64"))
+    if record.grad_inputs is None or set(case.variables) <= set(record.grad_inputs):
+        return "every input has a gradient"
+    inputs, variables = with_variables(case, case.sample("float64"))
     with autograd.record():
-        outputs = [o for o in case.call(variables) if c.name_of(o) in c.FLOATS]
+        outputs = float_outputs(case, inputs)
     heads = case.arrays([case.rng.uniform(0.5, 1.5, o.shape).astype(o.dtype) for o in outputs])
-    for k, g in enumerate(differentiate(outputs, variables, heads, create=False)):
+    for k, g in zip(case.variables, differentiate(outputs, variables, heads, create=False), strict=True):
         if k not in record.grad_inputs and g.asnumpy().any():
             raise Mismatch(f"the gradient of input {k} is not zero")
     return 1
 
 
-def types(case: Case, names: Sequence[str]) -> int:
+def linear(case: Case) -> int | str:
+    """The gradients for two head gradients add up to that for their sum: no head gradient is taken for one."""
+    values = case.sample("float64")
+    first, one = _first_order(case, values, None, None)
+    if not first:
+        return NO_FLOATS
+    second, other = _first_order(case, values, None, None)
+    both = _first_order(case, values, [a + b for a, b in zip(first, second, strict=True)], None)[1]
+    for k, a, b, found in zip(case.variables, one, other, both, strict=True):
+        want = a.asnumpy() + b.asnumpy()
+        c.compare(
+            f"for the sum of two head gradients: gradient of input {k}", found, want, 64.0 * case.record.tolerance
+        )
+    return 1
+
+
+def types(case: Case, names: Sequence[str]) -> int | str:
     """Gradients computed in smaller types agree with those of float64, strided head gradients with plain ones."""
     from .values import layouts
 
     smaller = [t for t in names if t in ("float32", "float16", "bfloat16")]
     n = 0
+    if not smaller:
+        return "none of the types is a smaller float"
     for dtype in smaller:
         values = case.sample(dtype)
         heads, found = _first_order(case, values, None, None)
-        want = _first_order(case, [v.astype(np.float64) for v in values], [h.astype(np.float64) for h in heads], None)[
-            1
-        ]
+        want = _first_order(case, c.widened(values), [h.astype(np.float64) for h in heads], None)[1]
         slack = c.tolerance(case.record, dtype, gradient=True)
-        for k, (got, true) in enumerate(zip(found, want, strict=True)):
+        for k, got, true in zip(case.variables, found, want, strict=True):
             if c.name_of(got) != dtype:
                 raise Mismatch(f"{dtype}: the gradient of input {k} is {c.name_of(got)}")
             c.compare(f"{dtype}: gradient of input {k}", got, c.wide(true), slack, values)
@@ -158,105 +187,137 @@ def types(case: Case, names: Sequence[str]) -> int:
             for name, laid, make in layouts(heads[0]):
                 plain = _first_order(case, values, [laid, *heads[1:]], None)[1]
                 given = [make(laid, case.device), *case.arrays(heads[1:])]
-                for k, (got, want_) in enumerate(zip(_first_order(case, values, heads, given)[1], plain, strict=True)):
+                strided = _first_order(case, values, heads, given)[1]
+                for k, got, want_ in zip(case.variables, strided, plain, strict=True):
                     c.compare(f"float32, head gradient {name}: gradient of input {k}", got, c.wide(want_), slack)
                 n += 1
     return n
 
 
 def _first_order(case: Case, values: list, heads: list | None, arrays: list | None) -> tuple[list, list]:
-    """Return (head gradients, gradients of all inputs)."""
-    variables = _variables(case, values)
+    """Return (head gradients, gradients of all variables); neither inputs nor head gradients may be written."""
+    inputs, variables = with_variables(case, values)
     with autograd.record():
-        outputs = [o for o in case.call(variables) if c.name_of(o) in c.FLOATS]
+        outputs = float_outputs(case, inputs)
     if heads is None:
-        heads = [
-            (case.rng.uniform(0.5, 1.5, o.shape) * case.rng.choice([-1, 1], o.shape)).astype(
-                c.numpy_dtype(c.name_of(o))
-            )
-            for o in outputs
-        ]
+        drawn = [case.rng.uniform(0.5, 1.5, o.shape) * case.rng.choice([-1, 1], o.shape) for o in outputs]
+        heads = [d.astype(c.numpy_dtype(c.name_of(o))) for d, o in zip(drawn, outputs, strict=True)]
     if arrays is None:
         arrays = case.arrays([h.astype(c.numpy_dtype(c.name_of(o))) for h, o in zip(heads, outputs, strict=True)])
-    return heads, differentiate(outputs, variables, arrays, create=False)
+    before = [g.asnumpy() for g in arrays]
+    found = differentiate(outputs, variables, arrays, create=False)
+    case.unwritten(inputs, values)
+    for k, (g, b) in enumerate(zip(arrays, before, strict=True)):
+        c.identical(f"head gradient {k} was written by the gradient", g, b)
+    return heads, found
 
 
-def requests(case: Case) -> int:
+def requests(case: Case) -> int | str:
     """Every combination of grad_req, with the variables used once and three times, equals the sum of single gradients."""
-    values = case.sample("float64")
-    if not values:
-        return 0
-    uses = 3
-    heads, single = [], [np.zeros(v.shape) for v in values]
+    values, uses = case.sample("float64"), 3
+    heads, single = [], [np.zeros(case.shapes[k]) for k in case.variables]
     for _ in range(uses):
         given, grads = _first_order(case, values, None, None)
         heads.append(given)
         single = [s + g.asnumpy() for s, g in zip(single, grads, strict=True)]
     if not heads[0]:
-        return 0
+        return NO_FLOATS
     n = 0
     kinds = ("write", "add", "null")
-    combinations = list(itertools.product(kinds, repeat=len(values)))
-    if len(values) > 2:
-        combinations = [(kind,) * len(values) for kind in kinds]
+    combinations = list(itertools.product(kinds, repeat=len(case.variables)))
+    if len(case.variables) > 2:
+        combinations = [(kind,) * len(case.variables) for kind in kinds]
     for reqs in combinations:
         if set(reqs) == {"null"}:
             continue
-        variables, before = case.arrays(values), []
-        for x, req in zip(variables, reqs, strict=True):
-            start = case.rng.uniform(1, 2, x.shape)
-            autograd.mark_variables([x], case.arrays([start]), req)
+        inputs, before = case.arrays(values), []
+        for k, req in zip(case.variables, reqs, strict=True):
+            start = case.rng.uniform(1, 2, inputs[k].shape)
+            autograd.mark_variables([inputs[k]], case.arrays([start]), req)
             before.append(start)
+        listed = []
         with autograd.record():
-            outputs = [[o for o in case.call(variables) if c.name_of(o) in c.FLOATS] for _ in range(uses)]
-        listed = [
-            (o, g) for level, given in zip(outputs, heads, strict=True) for o, g in zip(level, given, strict=True)
-        ]
+            for given in heads:
+                fresh = case.arrays(values)  # states of its own for each use
+                used = [fresh[k] if k in case.states else inputs[k] for k in range(len(inputs))]
+                listed += zip(float_outputs(case, used), given, strict=True)
         listed = [(o, g) for o, g in listed if tape.tracked(o)]
         if not listed:
-            return n
+            return "no result depends on an input, for gradients"
         autograd.backward([o for o, _ in listed], case.arrays([g for _, g in listed]))
-        for k, (x, req) in enumerate(zip(variables, reqs, strict=True)):
-            want = before[k] if req == "null" else single[k] + before[k] if req == "add" else single[k]
-            c.compare(f"grad_req={reqs}, each input used {uses} times: gradient of input {k}", x.grad, want, 64.0)
+        for k, req, start, alone in zip(case.variables, reqs, before, single, strict=True):
+            want = start if req == "null" else alone + start if req == "add" else alone
+            c.compare(
+                f"grad_req={reqs}, each input used {uses} times: gradient of input {k}", inputs[k].grad, want, 64.0
+            )
         n += 1
     return n
 
 
-def same_variable(case: Case) -> int:
-    """An operator of several inputs of one shape may get the same variable in all of them."""
-    if len(case.shapes) < 2 or len(set(case.shapes)) > 1:
-        return 0
-    value = case.sample("float64")[0]
-    values = [value] * len(case.shapes)
+def same_variable(case: Case) -> int | str:
+    """An operator of several inputs may get the same variable in several of them."""
+    if len(case.variables) < 2:
+        return "it has one input"
+    found: int | str = "no two inputs can have one shape"
+    for same, together in _of_one_shape(case):
+        try:
+            found = _one_variable(same, together)
+        except MXNetError:
+            continue  # other parameters, or other inputs, do not fit these shapes
+        break
+    return found
+
+
+def _of_one_shape(case: Case) -> Iterator[tuple[Case, list[int]]]:
+    """Yield the case, and others in which inputs have equal shapes, with the positions of such inputs."""
+    square = tuple((2,) * len(shape) for shape in case.shapes)
+    for shapes in (case.shapes, *((shape,) * len(case.shapes) for shape in case.shapes), square):
+        for k in case.variables:
+            together = [j for j in case.variables if shapes[j] == shapes[k]]
+            if len(together) > 1:
+                yield case.where(shapes), together
+                break
+
+
+def _one_variable(case: Case, together: list[int]) -> int | str:
+    values = case.sample("float64")
+    for k in together:
+        values[k] = values[together[0]]
     heads, grads = _first_order(case, values, None, None)
     if not heads:
-        return 0
-    x = case.arrays([value])[0]
+        return NO_FLOATS
+    inputs, x = case.arrays(values), case.arrays([values[together[0]]])[0]
     start = case.rng.uniform(1, 2, x.shape)
     autograd.mark_variables([x], case.arrays([start]), "add")
     with autograd.record():
-        outputs = [o for o in case.call([x] * len(values)) if c.name_of(o) in c.FLOATS]
-    if not any(map(tape.tracked, outputs)):
-        return 0
-    autograd.backward(outputs, case.arrays(heads))
-    c.compare("one variable in all inputs: its gradient", x.grad, start + sum(g.asnumpy() for g in grads), 64.0)
+        outputs = float_outputs(case, [x if k in together else a for k, a in enumerate(inputs)])
+    tracked = [(o, g) for o, g in zip(outputs, heads, strict=True) if tape.tracked(o)]
+    if not tracked:
+        return "no result depends on an input, for gradients"
+    autograd.backward([o for o, _ in tracked], case.arrays([g for _, g in tracked]))
+    want = start + sum(g.asnumpy() for k, g in zip(case.variables, grads, strict=True) if k in together)
+    c.compare(f"one variable in inputs {together}: its gradient", x.grad, want, 64.0 * case.record.tolerance)
     return 1
 
 
-def empty(case: Case) -> int:
-    """Gradients of empty and 0-d arrays have their shape."""
-    if case.op.kind != "elementwise" or not case.shapes:
-        return 0
-    for shape in ((), (0,), (2, 0)):
-        variables = _variables(case, case.sample("float32", [shape] * len(case.shapes)))
+def empty(case: Case) -> int | str:
+    """Gradients of empty and 0-d arrays, and of dimensions of 1, have the shape of the input."""
+    n = 0
+    for shapes in reduced(case):
+        small = case.where(shapes)
+        values = small.sample("float32")
+        inputs, variables = with_variables(small, values)
         with autograd.record():
-            outputs = case.call(variables)
+            try:
+                outputs = small.call(inputs)
+            except MXNetError:
+                continue
         outputs = [o for o in outputs if tape.tracked(o)]
         if not outputs:
-            return 0
+            return "no result depends on an input, for gradients"
         autograd.backward(outputs)
-        for k, x in enumerate(variables):
-            if x.grad.shape != shape:
-                raise Mismatch(f"shape {shape}: the gradient of input {k} has shape {x.grad.shape}")
-    return 1
+        for k, x in zip(small.variables, variables, strict=True):
+            if x.grad.shape != shapes[k]:
+                raise Mismatch(f"shapes {shapes}: the gradient of input {k} has shape {x.grad.shape}")
+        n += 1
+    return n

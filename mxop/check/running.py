@@ -1,4 +1,4 @@
-"""Checks of how a call runs: the same bits over any number of threads, eager against a bound executor.
+"""Checks of how a call runs: the same bits over any number of threads, eager against a bound executor; what composites call.
 
 May import :mod:`.cases`, :mod:`.gradients` and, when it is there, :mod:`mxop.symbol`.
 """
@@ -12,7 +12,9 @@ import numpy as np
 
 from .. import autograd, context
 from .._kernels import interp
-from ..opdef import registry
+from ..graph.expand import expand
+from ..graph.ir import Graph
+from ..opdef import Operator, registry
 from . import cases as c
 from . import gradients
 from .cases import Case, Mismatch
@@ -21,12 +23,14 @@ from .cases import Case, Mismatch
 LARGE = 20_000
 
 
-def repeatability(case: Case, types: Sequence[str]) -> int:
+def repeatability(case: Case, types: Sequence[str]) -> int | str:
     """Results and gradients have the same bits with 1 to 4 threads, and each time again."""
     dtype = "float32" if "float32" in types else types[0]
     values = case.enlarged(dtype, (LARGE, LARGE // 10))
-    if not values or not interp.has_openmp():
+    if case.shapes and not values:
         return 0
+    if not interp.has_openmp():
+        return "this build has no threads"
     threads, settings = context.get_num_threads(), interp.tune()
     try:
         interp.tune(parallel_bytes=2048)
@@ -45,16 +49,17 @@ def repeatability(case: Case, types: Sequence[str]) -> int:
 
 
 def _both_ways(case: Case, values: list, dtype: str) -> list[tuple[str, np.ndarray]]:
-    variables = gradients._variables(case, values)
+    inputs, variables = gradients.with_variables(case, values)
     with autograd.record():
-        outputs = case.call(variables)
+        outputs = case.call(inputs)
     found = [(f"output {k}", o.asnumpy()) for k, o in enumerate(outputs)]
-    if dtype == "float32":
+    found += [(f"input {k} after the call", inputs[k].asnumpy()) for k in case.states]
+    if dtype == "float32" and case.op.differentiable:
         heads = [o for o in outputs if c.name_of(o) in c.FLOATS]
         ramps = [np.linspace(-1, 1, max(o.size, 1))[: o.size].reshape(o.shape) for o in heads]
         given = case.arrays([r.astype(c.numpy_dtype(c.name_of(o))) for r, o in zip(ramps, heads, strict=True)])
         grads = gradients.differentiate(heads, variables, given, create=False)
-        found += [(f"gradient of input {k}", g.asnumpy()) for k, g in enumerate(grads)]
+        found += [(f"gradient of input {k}", g.asnumpy()) for k, g in zip(case.variables, grads, strict=True)]
     return found
 
 
@@ -80,51 +85,109 @@ def compose(case: Case, sym: Any) -> tuple[Any, list[str]]:
     return function(**dict(zip(wanted, variables, strict=True)), name="checked", **case.params), names
 
 
-def executor(case: Case, types: Sequence[str]) -> int:
-    """A bound executor gives what an eager call gives, forward and backward."""
+def executor(case: Case, types: Sequence[str]) -> int | str:
+    """A bound executor gives what an eager call gives, forward and backward, in the mode of the case."""
     sym = symbols()
-    if sym is None or case.op.aux_names(case.attrs) or any(not s or 0 in s for s in case.shapes):
-        return 0  # to simple_bind, as to MXNet, sizes of 0 are unknown
-    n = 0
-    for dtype in [t for t in ("float32", "float64") if t in types][:1]:
-        symbol, names = compose(case, sym)
-        values = case.sample(dtype)
-        variables = gradients._variables(case, values)
-        with autograd.record():
-            outputs = case.call(variables)
-        is_float = [c.name_of(o) in c.FLOATS for o in outputs]
-        for req in ("write", "add"):
-            shapes = dict(zip(names, case.shapes, strict=True))
-            bound = symbol.simple_bind(
-                context.current_context() if case.device is None else case.device,
-                grad_req=req if all(is_float) else "null",
-                type_dict=dict.fromkeys(names, dtype), **shapes,
-            )  # fmt: skip
-            for name, value in zip(names, values, strict=True):
-                c.store(bound.arg_dict[name], value)
-            found = bound.forward(is_train=True)
-            if len(found) != len(outputs):
-                raise Mismatch(f"the executor has {len(found)} outputs, the call {len(outputs)}")
-            for k, (got, want) in enumerate(zip(found, outputs, strict=True)):
-                c.compare(f"{dtype}, executor: output {k}", got, c.wide(want), c.tolerance(case.record, c.name_of(got)))
-            n += 1
-            if not all(is_float) or not case.shapes:
-                break
-            heads = case.arrays(
-                [case.rng.uniform(0.5, 1.5, o.shape).astype(c.numpy_dtype(c.name_of(o))) for o in outputs]
-            )
-            for name, x in zip(names, case.shapes, strict=True):
-                if bound.grad_dict.get(name) is not None:
-                    c.store(bound.grad_dict[name], np.full(x, 2.0, c.numpy_dtype(dtype)))
-            bound.backward(heads)
-            with autograd.record():
-                again = case.call(variables)
-            eager = gradients.differentiate(again, variables, heads, create=False)
-            for name, want in zip(names, eager, strict=True):
-                got = bound.grad_dict.get(name)
-                if got is None:
-                    continue
-                value = c.wide(want) + (2.0 if req == "add" else 0.0)
-                slack = c.tolerance(case.record, dtype, gradient=True)
-                c.compare(f"{dtype}, executor, grad_req={req!r}: gradient of {name}", got, value, slack)
+    if sym is None:
+        return "mx.sym is not there"
+    if any(not s or 0 in s for s in case.shapes):
+        return "sizes of 0 are unknown to simple_bind"
+    dtype = next((t for t in ("float32", "float64") if t in types), types[0])
+    symbol, names = compose(case, sym)
+    values = case.sample(dtype)
+    inputs, _ = gradients.with_variables(case, values)
+    with autograd.record():
+        outputs = case.call(inputs)
+    n, differentiable = 0, _float(outputs) and case.op.differentiable and bool(case.variables)
+    for req in ("write", "add"):
+        bound = _bound(case, symbol, names, values, dtype, req if differentiable else "null")
+        case.seed()
+        found = bound.forward(is_train=case.train is not False)
+        _same_results(case, dtype, bound, names, found, outputs, inputs)
+        _unwritten(case, bound, names, values)
+        n += 1
+        if not differentiable or case.train is False:  # backward runs in training
+            break
+        _same_gradients(case, dtype, bound, names, values, req, outputs)
+        _unwritten(case, bound, names, values)
     return n
+
+
+def _float(outputs: list) -> bool:
+    return all(c.name_of(o) in c.FLOATS for o in outputs)
+
+
+def _bound(case: Case, symbol: Any, names: list[str], values: list, dtype: str, req: str) -> Any:
+    """Bind the operator, and fill its arguments and states."""
+    shapes = dict(zip(names, case.shapes, strict=True))
+    ctx = context.current_context() if case.device is None else case.device
+    types = {name: case.type_of(k, dtype) for k, name in enumerate(names)}
+    reqs = {names[k]: req if k in case.variables else "null" for k in case.readonly}
+    bound = symbol.simple_bind(ctx, grad_req=reqs, type_dict=types, **shapes)
+    for k, (name, value) in enumerate(zip(names, values, strict=True)):
+        c.store((bound.aux_dict if k in case.states else bound.arg_dict)[name], value)
+    return bound
+
+
+def _same_results(
+    case: Case, dtype: str, bound: Any, names: list[str], found: list, outputs: list, inputs: list
+) -> None:
+    if len(found) != len(outputs):
+        raise Mismatch(f"the executor has {len(found)} outputs, the call {len(outputs)}")
+    pairs = [(f"output {k}", got, want) for k, (got, want) in enumerate(zip(found, outputs, strict=True))]
+    pairs += [(f"input {k}, a state, after the call", bound.aux_dict[names[k]], inputs[k]) for k in case.states]
+    for what, got, want in pairs:
+        if c.name_of(got) != c.name_of(want):
+            raise Mismatch(f"{dtype}, executor: {what} is {c.name_of(got)}, of the call {c.name_of(want)}")
+        c.compare(f"{dtype}, executor: {what}", got, c.wide(want), c.tolerance(case.record, c.name_of(got)))
+
+
+def _unwritten(case: Case, bound: Any, names: list[str], values: list) -> None:
+    for k in case.readonly:
+        c.identical(f"executor: input {k} was written, which is no state", bound.arg_dict[names[k]], values[k])
+
+
+def _same_gradients(
+    case: Case, dtype: str, bound: Any, names: list[str], values: list, req: str, outputs: list
+) -> None:
+    drawn = [case.rng.uniform(0.5, 1.5, o.shape).astype(c.numpy_dtype(c.name_of(o))) for o in outputs]
+    heads = case.arrays(drawn)
+    for name, shape in zip(names, case.shapes, strict=True):
+        if bound.grad_dict.get(name) is not None:
+            c.store(bound.grad_dict[name], np.full(shape, 2.0, c.numpy_dtype(dtype)))
+    bound.backward(heads)
+    inputs, variables = gradients.with_variables(case, values)
+    with autograd.record():
+        again = case.call(inputs)
+    eager = gradients.differentiate(again, variables, heads, create=False)
+    for k, want in zip(case.variables, eager, strict=True):
+        got = bound.grad_dict.get(names[k])
+        if got is None:
+            continue
+        value = c.wide(want) + (2.0 if req == "add" else 0.0)
+        slack = c.tolerance(case.record, dtype, gradient=True)
+        c.compare(f"{dtype}, executor, grad_req={req!r}: gradient of {names[k]}", got, value, slack)
+
+
+# ---- what a composite calls ---------------------------------------------------------------------------------------------
+def inside(case: Case, types: Sequence[str]) -> int | str:
+    """What a composite calls has gradients, or says that they are zero, however deep it is nested."""
+    called = calls_of(case)
+    missing = without_gradient(called)
+    if missing:
+        raise Mismatch(
+            f"it calls {missing[0]}, which has neither a gradient rule nor a statement that its gradient is zero"
+        )
+    return len(called)
+
+
+def without_gradient(called: Sequence[Operator]) -> list[str]:
+    """Return the names of those operators that have neither a gradient rule nor a statement that it is zero."""
+    return sorted({op.name for op in called if not op.differentiable})
+
+
+def calls_of(case: Case) -> list[Operator]:
+    """Return the operators that a call consists of: those inside a composite, unless it has a gradient rule of its own."""
+    symbol, _ = compose(case, symbols())
+    graph = expand(Graph(symbol._entries), everything=False)[0]
+    return [node.op for node in graph.nodes if node.op is not None]

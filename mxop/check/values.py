@@ -1,51 +1,73 @@
-"""Checks of one call: values, types, requests, overlap, strides, empty and 0-d arrays, NaN and infinities.
+"""Checks of one call: values, types, states, requests, overlap, strides, alignment.
 
 May import :mod:`.cases`.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import MXNetError
-from ..opdef import infer
+from .. import dtypes
 from . import cases as c
 from .cases import Case, Mismatch
 
+#: About how many elements of an input show what the alignment of the data does to vector loops.
+ALIGNED = 300
+
 
 def reference_values(case: Case, types: Sequence[str]) -> int:
-    """Compare with the reference, for each type."""
+    """Compare results and states with the reference, for each type; of random numbers shapes and types alone."""
     n = 0
     for dtype in types:
         values = case.sample(dtype)
-        found = case.call(case.arrays(values))
-        expected = case.expected(values)
-        if len(found) != len(expected):
-            raise Mismatch(f"{dtype}: {len(found)} outputs, the reference has {len(expected)}")
-        for k, (got, want) in enumerate(zip(found, expected, strict=True)):
-            _types_agree(case, dtype, values, k, got)
-            c.compare(f"{dtype}: output {k}", got, want, _slack(case, dtype, got), values)
+        results = case.run(values)
+        for k, got in enumerate(results[0]):
+            _type_is_right(case, dtype, values, k, len(results[0]), got)
+        if case.record.distribution is None:
+            against_reference(case, dtype, dtype, values, results, case.expected(values))
         n += 1
     return n
 
 
-def _slack(case: Case, dtype: str, got: Any) -> float:
+def against_reference(
+    case: Case,
+    dtype: str,
+    what: str,
+    values: Sequence[np.ndarray],
+    results: tuple[list, list],
+    expected: Sequence[np.ndarray],
+    factor: float = 1.0,
+) -> None:
+    """Compare the outputs and the states after a call with what the reference says."""
+    found, states = results
+    if len(found) + len(states) != len(expected):
+        counted = f"{len(found)} outputs" + (f" and {len(states)} states" if states else "")
+        raise Mismatch(f"{what}: {counted}, the reference has {len(expected)}")
+    names = [f"output {k}" for k in range(len(found))] + [f"input {k}, a state, after the call" for k in case.states]
+    for name, got, want in zip(names, [*found, *states], expected, strict=True):
+        c.compare(f"{what}: {name}", got, want, factor * slack(case, dtype, got), values)
+
+
+def slack(case: Case, dtype: str, got: Any) -> float:
     """Return the tolerance of a result: that of the coarser of the input's type and its own."""
     own = c.name_of(got)
-    slack = c.tolerance(case.record, own)
+    found = c.tolerance(case.record, own)
     if own in c.FLOATS and dtype in c.FLOATS:
-        slack *= max(1.0, c.EPSILON[dtype] / c.EPSILON[own])
-    return slack
+        found *= max(1.0, c.EPSILON[dtype] / c.EPSILON[own])
+    return found
 
 
-def _types_agree(case: Case, dtype: str, values: Sequence[np.ndarray], k: int, got: Any) -> None:
-    from .. import dtypes
-
-    inferred = case.op.infer_outputs(case.attrs, [v.shape for v in values], [dtypes.CODES[dtype]] * len(values))[1]
+def _type_is_right(case: Case, dtype: str, values: Sequence[np.ndarray], k: int, n: int, got: Any) -> None:
+    """Raise Mismatch unless a result has the type that the record says, and that inference says."""
+    said = case.returned_types(dtype, n)
+    if len(said) != n:
+        raise Mismatch(f"{dtype}: {n} outputs, the record's returns has {len(said)}")
+    if c.name_of(got) != said[k]:
+        raise Mismatch(f"{dtype}: output {k} is {c.name_of(got)}, the record says {said[k]} (returns=)")
+    inferred = case.op.infer_outputs(case.attrs, [v.shape for v in values], case.codes(dtype))[1]
     if inferred[k] != got.dtype_code:
         raise Mismatch(f"{dtype}: output {k} is {c.name_of(got)}, inference says {dtypes.NAMES[inferred[k]]}")
 
@@ -54,14 +76,14 @@ def _types_agree(case: Case, dtype: str, values: Sequence[np.ndarray], k: int, g
 def requests(case: Case, types: Sequence[str]) -> int:
     """Check write, add and null, into plain and into strided outputs, and outputs that overlap the inputs."""
     n = 0
-    for dtype in [t for t in ("float32", "float16", "int32", "bool") if t in types][:3]:
-        inputs = case.arrays(case.sample(dtype))
-        plain = case.call(inputs)
+    for dtype in c.among(types, "float32", "float16", "int32", "bool")[:3]:
+        values = case.sample(dtype)
+        plain = case.run(values)
         for strided in (False, True):
             for req in (c.WRITE, c.ADD, c.NULL):
-                if req == c.ADD and any(c.name_of(o) == "bool" for o in plain):
+                if req == c.ADD and any(c.name_of(o) == "bool" for o in plain[0]):
                     continue
-                _request(case, f"{dtype}, {'strided ' if strided else ''}out=", inputs, plain, req, strided)
+                _request(case, f"{dtype}, {'strided ' if strided else ''}out=", values, plain, req, strided)
                 n += 1
         n += _overlap(case, dtype)
     return n
@@ -70,16 +92,21 @@ def requests(case: Case, types: Sequence[str]) -> int:
 _REQUESTS = {c.WRITE: "write", c.ADD: "add", c.NULL: "null"}
 
 
-def _request(case: Case, what: str, inputs: list, plain: list, req: int, strided: bool) -> None:
+def _request(
+    case: Case, what: str, values: list[np.ndarray], plain: tuple[list, list], req: int, strided: bool
+) -> None:
     outs, before = [], []
-    for o in plain:
+    for o in plain[0]:
         target = _strided_like(o, case.device) if strided else c.out_like(o, case.device)
-        values = case.rng.integers(1, 5, o.shape).astype(c.numpy_dtype(c.name_of(o)))
-        c.store(target, values)
+        start = case.rng.integers(1, 5, o.shape).astype(c.numpy_dtype(c.name_of(o)))
+        c.store(target, start)
         outs.append(target)
-        before.append(values)
-    case.call(inputs, out=outs, req=req)
-    for k, (o, p, b) in enumerate(zip(outs, plain, before, strict=True)):
+        before.append(start)
+    states = case.run(values, outs, req)[1]
+    for k, state, after in zip(case.states, states, plain[1], strict=True):
+        if req != c.NULL:
+            c.identical(f"{what} req={_REQUESTS[req]}: input {k}, a state, after the call", state, after)
+    for k, (o, p, b) in enumerate(zip(outs, plain[0], before, strict=True)):
         name = f"{what} req={_REQUESTS[req]}: output {k}"
         if req == c.NULL:
             c.identical(name, o, b)
@@ -106,9 +133,9 @@ def _strided_like(array: Any, device: Any) -> Any:
 def _overlap(case: Case, dtype: str) -> int:
     """An output that shares memory with the first input: as if all inputs had been copied first."""
     values = case.sample(dtype)
-    if not values:
+    if not values or 0 in case.states:
         return 0
-    plain = case.call(case.arrays(values))
+    plain = case.run(values)[0]
     first, out = values[0], plain[0]
     if c.name_of(out) != dtype or first.size == 0:
         return 0
@@ -128,23 +155,7 @@ def _overlap(case: Case, dtype: str) -> int:
     return n
 
 
-# ---- shapes and strides -------------------------------------------------------------------------------------------------
-def small_shapes(case: Case, types: Sequence[str]) -> int:
-    """Elementwise operators take empty and 0-d arrays."""
-    if case.op.kind != "elementwise" or not case.shapes:
-        return 0
-    n = 0
-    for dtype in [t for t in ("float32", "int32") if t in types]:
-        for shape in ((), (0,), (2, 0, 3), (1, 1, 1)):
-            values = case.sample(dtype, [shape] * len(case.shapes))
-            found = case.call(case.arrays(values))
-            for k, (got, want) in enumerate(zip(found, case.expected(values), strict=True)):
-                want = np.asarray(want).reshape(shape)
-                c.compare(f"{dtype}, shape {shape}: output {k}", got, want, _slack(case, dtype, got), values)
-            n += 1
-    return n
-
-
+# ---- strides and alignment ---------------------------------------------------------------------------------------------
 def layouts(array: np.ndarray) -> list[tuple[str, np.ndarray, Any]]:
     """Return (name, values, make): the same or similar values, and how to lay them out in memory."""
     shape = array.shape
@@ -200,8 +211,8 @@ def _repeated(axis: int):
     return make
 
 
-def _offset(values: np.ndarray, device: Any) -> Any:
-    return _filled(values, c.contiguous_strides(values.shape), 1, values.size + 1, device)
+def _offset(values: np.ndarray, device: Any, by: int = 1) -> Any:
+    return _filled(values, c.contiguous_strides(values.shape), by, values.size + by, device)
 
 
 def _filled(values: np.ndarray, strides: tuple[int, ...], offset: int, n: int, device: Any) -> Any:
@@ -211,147 +222,47 @@ def _filled(values: np.ndarray, strides: tuple[int, ...], offset: int, n: int, d
     return view
 
 
-def strides(case: Case, types: Sequence[str]) -> int:
-    """Inputs of any strides give what contiguous ones give."""
+def strides(case: Case, types: Sequence[str]) -> int | str:
+    """Inputs and states of any strides give what contiguous ones give."""
+    if not case.shapes:
+        return "it has no inputs"
     n = 0
-    for dtype in [t for t in ("float32", "int32") if t in types][:1]:
+    for dtype in c.among(types, "float32", "int32")[:1]:
         values = case.sample(dtype)
         for k in range(len(values)):
             for name, laid, make in layouts(values[k]):
+                if k in case.states and name.startswith("stride 0"):
+                    continue  # one element cannot hold several new values
                 given = [*values[:k], laid, *values[k + 1 :]]
-                plain = case.call(case.arrays(given))
+                plain, plain_states = case.run(given)
                 inputs = case.arrays(given)
                 inputs[k] = make(laid, case.device)
-                for j, (got, want) in enumerate(zip(case.call(inputs), plain, strict=True)):
-                    what = f"{dtype}, input {k} {name}: output {j}"
+                found = case.call(inputs)
+                case.unwritten(inputs, given)
+                names = [f"output {j}" for j in range(len(found))] + [f"input {j} after the call" for j in case.states]
+                found += [inputs[j] for j in case.states]
+                for which, got, want in zip(names, found, [*plain, *plain_states], strict=True):
+                    what = f"{dtype}, input {k} {name}: {which}"
                     if case.op.kind == "elementwise":
                         c.identical(what, got, want)
                     else:  # sums may be taken in another order
-                        c.compare(what, got, c.wide(want), _slack(case, dtype, got))
+                        c.compare(what, got, c.wide(want), slack(case, dtype, got))
                 n += 1
     return n
 
 
-# ---- NaN, infinities, signed zeros, denormals ----------------------------------------------------------------------------
-def special_values(case: Case, types: Sequence[str]) -> int:
-    """Elementwise operators treat special numbers as the reference does, in every lane of the vector loops."""
-    if case.op.kind != "elementwise" or not case.record.special or not case.shapes or len(case.shapes) > 2:
-        return 0
+def alignment(case: Case, types: Sequence[str]) -> int:
+    """Results have the same bits wherever inputs and outputs begin in memory."""
     n = 0
-    for dtype in [t for t in types if t in c.FLOATS]:
-        tiny, largest = c.DENORMAL[dtype], c._largest(dtype)
-        # np.array of Python floats is float64: all of these are exact in it
-        points = np.array(
-            [np.nan, np.inf, -np.inf, 0.0, -0.0, tiny, -tiny, 1000 * tiny, 1.0, -1.0, 0.5, largest, -largest]
-        )
-        if len(case.shapes) == 2:
-            pairs = list(itertools.product(points, points))
-            values = [np.array([p[i] for p in pairs]).astype(c.numpy_dtype(dtype)) for i in range(2)]
-        else:
-            values = [np.tile(points, 6)[:-1].astype(c.numpy_dtype(dtype))]  # 77: the loops' tails as well
-        found = case.call(case.arrays(values))
-        for k, (got, want) in enumerate(zip(found, case.expected(values), strict=True)):
-            want = np.asarray(want)
-            c.compare(f"{dtype}, special values: output {k}", got, want, 2 * _slack(case, dtype, got), values)
-            if c.name_of(got) == dtype and want.dtype.kind == "f":
-                _small_results(
-                    f"{dtype}, special values: output {k}", got, want, dtype, _slack(case, dtype, got), values
-                )
-        n += 1
-    return n
-
-
-def _small_results(
-    what: str, got: Any, want: np.ndarray, dtype: str, slack: float, values: Sequence[np.ndarray]
-) -> None:
-    """Near zero only relative errors, and the sign of zero, say whether denormals and -0.0 are kept."""
-    found = got.asnumpy().astype(np.float64)
-    with np.errstate(all="ignore"):
-        zero = (want == 0) & (found == 0)
-        if len(values) == 2:  # of 0.0 and -0.0 together NumPy's own loops pick now the one, now the other
-            zero &= ~((values[0] == 0) & (values[1] == 0) & (np.signbit(values[0]) != np.signbit(values[1])))
-        small = np.isfinite(want) & np.isfinite(found) & (np.abs(want) < 1e-6)
-        allowed = 2 * slack * (c.EPSILON[dtype] * np.abs(want) + c.DENORMAL[dtype])
-        wrong = (zero & (np.signbit(want) != np.signbit(found))) | (small & (np.abs(found - want) > allowed))
-    if wrong.any():
-        raise Mismatch(f"{what} near zero: {c._where(found, want, wrong, values)}")
-
-
-# ---- inference ----------------------------------------------------------------------------------------------------------
-def inference(case: Case, types: Sequence[str]) -> int:
-    """Shapes and types are completed in both directions, never wrongly, and contradictions are refused."""
-    from .. import dtypes
-
-    dtype = types[0]
-    found = case.call(case.arrays(case.sample(dtype)))
-    hidden = case.op.num_outputs(case.attrs, len(case.shapes))
-    ins = list(case.shapes)
-    outs = case.op.infer_shape(case.attrs, list(ins), [None] * hidden)[1]
-    for k, o in enumerate(found):
-        if not infer.compatible(outs[k], o.shape):
-            raise Mismatch(f"output {k} has shape {o.shape}, inference says {outs[k]}")
-    n = 1
-    for k in range(len(ins)):
-        partial = [None, tuple(None for _ in ins[k])] + [
-            (*ins[k][:i], None, *ins[k][i + 1 :]) for i in range(len(ins[k]))
-        ]
-        for shape in partial:
-            for know_outs in (True, False):
-                _complete(case, [*ins[:k], shape, *ins[k + 1 :]], outs if know_outs else [None] * hidden, ins, outs)
-                n += 1
-    _complete(case, [None] * len(ins), outs, ins, outs)
-    for k in range(len(found)):
-        if outs[k] and outs[k][0] is not None:
-            wrong = list(outs)
-            wrong[k] = (outs[k][0] + 1, *outs[k][1:])
-            try:
-                case.op.infer_shape(case.attrs, list(ins), wrong)
-            except MXNetError:
-                pass
-            else:
-                raise Mismatch(f"inference accepts output {k} of shape {wrong[k]} where the inputs give {outs[k]}")
+    for dtype in c.among(types, "float32", "int32")[:1]:
+        values = case.enlarged(dtype, (ALIGNED, ALIGNED // 4)) or case.sample(dtype)
+        plain, plain_states = case.run(values)
+        for by in (1, 3, 8):
+            inputs = [_offset(v, case.device, by) for v in values]
+            outs = [_offset(np.zeros(o.shape, c.numpy_dtype(c.name_of(o))), case.device, by) for o in plain]
+            case.call(inputs, out=outs)
+            found = [*outs, *(inputs[k] for k in case.states)]
+            for k, (got, want) in enumerate(zip(found, [*plain, *plain_states], strict=True)):
+                c.identical(f"{dtype}, data that begins {by} elements later: output {k}", got, want)
             n += 1
-    code = dtypes.CODES[dtype]
-    in_types, out_types = [code] * len(ins), [o.dtype_code for o in found] + [-1] * (hidden - len(found))
-    for known_ins, known_outs in ((in_types, [-1] * hidden), ([-1] * len(ins), out_types)):
-        got = case.op.infer_type(case.attrs, list(known_ins), list(known_outs))
-        for known, is_ in zip([*got[0], *got[1]], [*in_types, *out_types], strict=True):
-            if known not in (is_, -1) and is_ != -1:
-                true = f"{in_types} -> {out_types}"
-                raise Mismatch(f"from types {known_ins} -> {known_outs} inference finds {got}, true are {true}")
-        n += 1
     return n
-
-
-def _complete(case: Case, ins: list, outs: Sequence, true_ins: list, true_outs: Sequence) -> None:
-    """Complete partial shapes: what is found must be true, or one of several possibilities, chosen by the operator (one
-    slope for each channel, or one for all); an operator of equal shapes must find all.
-    """
-    given = f"{ins} -> {list(outs)}"
-    try:
-        got = case.op.infer_shape(case.attrs, list(ins), list(outs))
-    except MXNetError as problem:
-        raise Mismatch(f"inference from {given} fails: {problem}") from None
-    for found, true in zip([*got[0], *got[1]], [*true_ins, *true_outs], strict=True):
-        if found is None:
-            agree = True
-        else:
-            agree = len(found) == len(true) and all(f in (None, t) for f, t in zip(found, true, strict=True))
-        if not agree and not _valid(case, got[0], true_outs):
-            raise Mismatch(
-                f"inference from {given} finds {got[0]} -> {got[1]}, true is {true_ins} -> {list(true_outs)}"
-            )
-    equal = case.op.kind == "elementwise" and not case.op.broadcast
-    rank_known = [s for s in (*ins, *outs) if s is not None and None not in s]
-    if equal and rank_known and (list(got[0]) != list(true_ins) or list(got[1]) != list(true_outs)):
-        raise Mismatch(f"inference from {given} finds only {got[0]} -> {got[1]}")
-
-
-def _valid(case: Case, ins: list, outs: Sequence) -> bool:
-    """Tell whether these complete input shapes give these outputs, too."""
-    if any(s is None or None in s for s in ins):
-        return False
-    try:
-        return list(case.op.infer_shape(case.attrs, list(ins), [None] * len(outs))[1]) == list(outs)
-    except MXNetError:
-        return False

@@ -58,13 +58,13 @@ def shaped_like(grad, forward):
         return like
 
 
-def typed_by_first(op):
-    """Let the outputs have the first input's type; the other inputs may have any."""
+def typed_by_first(op, first=0):
+    """Let the outputs have the type of the first input, or of a later one; the other inputs may have any."""
 
     def infer_type(attrs, ins, outs):
-        names = [op.arguments[0], *op.output_names(attrs, len(ins))]
-        done = infer.same_type(op.name, names, [ins[0], *outs])
-        return [done[0], *ins[1:]], done[1:]
+        names = [op.input_names(attrs, len(ins))[first], *op.output_names(attrs, len(ins))]
+        done = infer.same_type(op.name, names, [ins[first], *outs])
+        return [*ins[:first], done[0], *ins[first + 1 :]], done[1:]
 
     op.infer_type = infer_type
 

@@ -1,13 +1,16 @@
 """What ``x[key]`` and ``x[key] = value`` record while autograd runs: NumPy's indexing as operators.
 
 The integer arrays of a key are inputs; the rest of it is text (see :func:`written`), so that calls can be cached, shown
-and stored.  Users index arrays and need none of these operators by name.  May import :mod:`mxop.opdef` only.
+and stored.  Users index arrays and need none of these operators by name.  May import :mod:`mxop.opdef` and
+:mod:`._shared`.
 """
 
+from contextlib import contextmanager
 from functools import lru_cache
 
 from ..errors import OpIndexError, OpValueError, shown
 from ..opdef import kernel
+from ._shared import typed_by_first
 
 ARRAY, NEW = "@", "new"
 
@@ -124,14 +127,18 @@ def indexed_shape(op, data, items, arrays):
             result.append(len(range(*item.indices(data[axis]))))
         elif adjacent and advanced and i == advanced[0]:
             result += together
+        if isinstance(item, int) and not -data[axis] <= item < data[axis]:
+            raise OpIndexError(f"operator {op}: index {item} is out of bounds for axis {axis} with size {data[axis]}")
         axis += 1
     return tuple(result + list(data[axis:]))
 
 
 # ---- operators ------------------------------------------------------------------------------------------------------
-def _take(op, data, key):
+@contextmanager
+def _bounds(op):
+    """Name the operator where an array holds an index that is out of bounds."""
     try:
-        return data[key]
+        yield
     except IndexError as problem:
         raise OpIndexError(f"operator {op}: {problem}") from None
 
@@ -186,7 +193,7 @@ def _(data, value, *arrays, key):
 
 
 for _op in (getitem, getitem_grad, setitem):
-    _op.dtype(lambda first, *others, key: first)
+    typed_by_first(_op)
 
 
 @getitem.cpu
@@ -194,12 +201,14 @@ def _(inputs, outputs, *, key):
     import numpy as np
 
     data, *arrays = (np.asarray(a) for a in inputs)
-    np.asarray(outputs[0])[...] = _take("_getitem", data, _filled("_getitem", read(key), arrays))
+    with _bounds("_getitem"):
+        np.asarray(outputs[0])[...] = data[_filled("_getitem", read(key), arrays)]
 
 
 @getitem.gpu
 def _(xp, inputs, outputs, *, key):
-    outputs[0][...] = _take("_getitem", inputs[0], _filled("_getitem", read(key), inputs[1:]))
+    with _bounds("_getitem"):
+        outputs[0][...] = inputs[0][_filled("_getitem", read(key), inputs[1:])]
 
 
 @getitem_grad.cpu
@@ -216,7 +225,8 @@ def _(inputs, outputs, *, key):
     wide = np.zeros(
         result.shape, np.result_type(result.dtype, np.float32) if result.dtype.kind not in "biu" else np.int64
     )
-    np.add.at(wide, place, head.astype(wide.dtype))
+    with _bounds("_getitem_grad"):
+        np.add.at(wide, place, head.astype(wide.dtype))
     result[...] = wide.astype(result.dtype)
 
 
@@ -239,7 +249,8 @@ def _(inputs, outputs, *, key):
     data, value, *arrays = (np.asarray(a) for a in inputs)
     result = np.asarray(outputs[0])
     result[...] = data
-    result[_filled("_setitem", read(key), arrays)] = value
+    with _bounds("_setitem"):
+        result[_filled("_setitem", read(key), arrays)] = value
 
 
 @setitem.gpu

@@ -8,7 +8,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
-from ._shared import both_ways, compiled, equal_shapes, on_both, size_of, typed_by_first
+from ._shared import compiled, equal_shapes, on_both, size_of, typed_by_first
 from .matrix import product, product_gpu, real_types
 
 
@@ -238,9 +238,13 @@ def _softmax_inputs(*, use_length, **params):
 def _softmax(op, negate=False, logarithm=False):
     """Give `op` its parts: all of the softmax family run the same loops."""
 
-    def shape(data, length=None, *, axis, **params):
+    def without_axis(data, axis):
         at = infer.normal_axis(op.name, axis, len(data))
-        if length is not None and not infer.compatible(length, (*data[:at], *data[at + 1 :])):
+        return (*data[:at], *data[at + 1 :])
+
+    def shape(data, length=None, *, axis, **params):
+        rows = without_axis(data, axis)
+        if length is not None and not infer.compatible(length, rows):
             raise OpValueError(
                 f"operator {op.name}: length has shape {infer.show(length)} but the data {infer.show(data)}; "
                 f"expected the data's shape without axis {axis}"
@@ -248,7 +252,15 @@ def _softmax(op, negate=False, logarithm=False):
         return data
 
     op.shape(shape)
-    both_ways(op, lambda data, length=None, **params: data, lambda out, *ins, **params: out)
+
+    @op.infer
+    def _(ins, outs, *, axis, **params):
+        data, out = infer.same_shape(op.name, ("data", "output"), [ins[0], outs[0]])
+        length = ins[1:]
+        if length and data is not None and not infer.known(length[0]):
+            names = ("length", "the data without the axis")
+            length = infer.same_shape(op.name, names, [length[0], without_axis(data, axis)])[:1]
+        return [data, *length], [out]
 
     def infer_type(attrs, ins, outs):
         if attrs["dtype"] is None:
@@ -287,6 +299,8 @@ def _softmax(op, negate=False, logarithm=False):
     @op.gpu
     def _(xp, inputs, outputs, *, axis, temperature, **params):
         data, *length = inputs
+        if not data.size:  # there is no largest element
+            return
         wide = xp.float64 if xp.float64 in (data.dtype, outputs[0].dtype) else xp.float32
         x = data.astype(wide) / wide((1.0 if temperature is None else temperature) * (-1 if negate else 1))
         inside = None

@@ -455,7 +455,7 @@ def _strides_of_kept(shape, strides, kept, like, name):
 
 
 # The result has the type of `like` where the reduction changed it (norm with out_dtype).
-broadcast_reduced.infer_type = lambda attrs, ins, outs: (ins, [ins[1]])
+typed_by_first(broadcast_reduced, 1)
 typed_by_first(restore_dims)
 
 
@@ -482,7 +482,7 @@ def _(data, like, *, axis, exclude):
     return like
 
 
-reduce_like.infer_type = lambda attrs, ins, outs: (ins, [ins[1]])
+typed_by_first(reduce_like, 1)
 
 
 @reduce_like.cpu

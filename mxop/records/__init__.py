@@ -7,7 +7,7 @@ suite.  One module a family, each a table ``RECORDS``.  Users give theirs with :
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,64 +17,124 @@ FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "gath
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """A call that an operator must refuse, and what the error says.
+
+    Attributes
+    ----------
+    match : str
+        A regular expression that the message holds.  Every message names the operator as well.
+    shapes : tuple of shapes, optional
+        One for each input; those of the record's first case by default.
+    params : dict
+        Parameters, in the place of those of the first case.
+    dtypes : sequence of str, optional
+        The type of each input; the first type of the record by default.
+    """
+
+    match: str
+    shapes: tuple[tuple[int, ...], ...] | None = None
+    params: Mapping[str, Any] | None = None
+    dtypes: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
 class Record:
     """How to test one operator.
 
     Attributes
     ----------
-    reference : callable
+    reference : callable or None
         ``reference(*arrays, **params)`` in NumPy or SciPy; gets float64 (or integer) arrays, returns one array or a tuple.
+        Of an operator with states it gets the states before the call, among the inputs, and returns their new values
+        after the results, in the order in which the operator takes them.  None with `distribution`.
     domain : sequence of (float, float), or one pair for all inputs
-        Interval from which each input is drawn.
+        Interval from which each input is drawn; of a state, before the call.
     shapes : sequence of tuple of shapes
         Cases; each gives the shape of every input.  None: ``(2, 3)`` for each input.
     params : sequence of dict
         Cases of parameters, each combined with every case of shapes of the same position, or with all when there is one.
+        ``is_train`` may be among them: the call, and the reference, are then in that mode.  An operator that takes
+        ``is_train`` is checked in both modes where a case does not say.
     dtypes : str
         ``'f'`` float types, ``'i'`` integer types, ``'b'`` bool.
+    input_types : dict of int to str
+        Inputs, by position, that have a type of their own, whatever that of the others: indices, lengths, labels.
+    returns : str, sequence of str or callable, optional
+        The type of the results (of each, in a sequence), or ``returns(type_of_the_inputs, **params)``, which gives it.
+        None: that of the inputs, and float32 where there are none.
     order : int
         Highest order of derivative compared with numeric differentiation; 0 when the gradient is zero or undefined.
     avoid : sequence of float
         Points where the operator is not smooth; samples keep 0.05 away.
     grad_inputs : sequence of int or None
-        Inputs that have a gradient (None: all).
+        Inputs that have a gradient (None: all but states).
     whole : sequence of int
         Inputs that hold whole numbers in every type: indices, masks.
+    distinct : bool
+        Whether real values are drawn far from each other: what sorts has a kink where two are equal.
     exact_integer : bool
         Whether integer results equal the reference exactly (after a cast with C's truncation).
-    special : bool
-        Whether NaN and infinities are compared with the reference as well.
     tolerance : float
         Multiplies the tolerances, with the reason in a comment beside the record.
     reference_dtype : bool
         Whether the reference wants the test's own dtype instead of float64.
+    distribution : callable, optional
+        Of an operator that draws random numbers, ``distribution(*arrays, **params)``: the distribution of the elements of
+        its result (a list for several results), all of them one.  What has a method ``cdf`` and no ``pmf``, as SciPy's
+        continuous distributions, is held against the numbers by the test of Kolmogorov and Smirnov; a dictionary of
+        values and their probabilities, or what has a ``pmf``, by the chi-square test.
+    seed : callable, optional
+        Of an operator that draws: ``seed(n)`` makes its draws repeat.  It is called before each call, and with it all checks
+        run that compare two calls, gradients among them.
+    refuses : sequence of Refusal
+        Bad input, with the message expected.
+    unchecked : dict of str to str
+        Checks that are left out, by their names in the report of :func:`mxop.test_utils.check_op`, and why.  A check that
+        runs zero times without such a word, and for no reason that the other fields give, fails.
     """
 
-    reference: Callable[..., Any]
+    reference: Callable[..., Any] | None = None
     domain: Any = (-2.0, 2.0)
     shapes: Sequence[tuple[tuple[int, ...], ...]] | None = None
     params: Sequence[dict[str, Any]] = field(default_factory=lambda: [{}])
     dtypes: str = "fi"
+    input_types: Mapping[int, str] = field(default_factory=dict)
+    returns: Any = None
     order: int = 3
     avoid: Sequence[float] = ()
     grad_inputs: Sequence[int] | None = None
     whole: Sequence[int] = ()
+    distinct: bool = False
     exact_integer: bool = True
-    special: bool = True
     tolerance: float = 1.0
     reference_dtype: bool = False
+    distribution: Callable[..., Any] | None = None
+    seed: Callable[[int], Any] | None = None
+    refuses: Sequence[Refusal] = ()
+    unchecked: Mapping[str, str] = field(default_factory=dict)
 
 
 _users: dict[str, Record] = {}
 
 
-def record(name: str, reference: Callable[..., Any], **details: Any) -> Record:
+def record(name: str, reference: Callable[..., Any] | None = None, **details: Any) -> Record:
     """Give the test record of an operator of your own.
+
+    Parameters
+    ----------
+    name : str
+        Of the operator, or an alias.
+    reference : callable
+        What it computes, in NumPy; None for an operator that draws random numbers, which has a `distribution`.
+    **details
+        The other fields of :class:`Record`, which says what each means.
 
     Examples
     --------
-    >>> from mxop.records import record
-    >>> _ = record("cube_plus", lambda data, shift=0.0: data**3 + shift, params=[{"shift": 0.5}])
+    >>> from mxop.records import Refusal, record
+    >>> _ = record("cube_plus", lambda data, shift=0.0: data**3 + shift, params=[{"shift": 0.5}],
+    ...            refuses=[Refusal("expected a number", params={"shift": "far"})])
     """
     _users[name] = Record(reference, **details)
     return _users[name]
@@ -93,6 +153,6 @@ def find(name: str) -> Record | None:
     return None
 
 
-__all__ = ["FAMILIES", "Record", "find", "record"]
+__all__ = ["FAMILIES", "Record", "Refusal", "find", "record"]
 
 __getattr__, __dir__ = hooks(globals(), __all__)

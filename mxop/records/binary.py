@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from . import Record
+from . import Record, Refusal
 
 _EQUAL = [((2, 3), (2, 3)), ((5,), (5,))]
 _BROADCAST = [((2, 3), (2, 3)), ((2, 3), (3,)), ((1,), (2, 2)), ((2, 1, 3), (2, 1)), ((3,), (2, 2, 3))]
+_UNEQUAL = Refusal(r"lhs has shape \(2, 3\) but rhs has shape \(3, 2\)", shapes=((2, 3), (3, 2)))
+_UNFIT = Refusal("do not broadcast", shapes=((2, 3), (2,)))
+_MANY_SHAPES = {"shapes back": "an operand has its own size, or 1"}
 
 
 def _is_integer(x) -> bool:
@@ -142,8 +145,10 @@ def _records_of(row: _Row) -> dict[str, Record]:
         common["grad_inputs"] = ()
     domains = (row.left, row.right)
     found = {
-        row.elemwise: Record(row.reference, domain=domains, shapes=_EQUAL, **common),
-        row.broadcast: Record(row.reference, domain=domains, shapes=_BROADCAST, **common),
+        row.elemwise: Record(row.reference, domain=domains, shapes=_EQUAL, refuses=[_UNEQUAL], **common),
+        row.broadcast: Record(
+            row.reference, domain=domains, shapes=_BROADCAST, unchecked=_MANY_SHAPES, refuses=[_UNFIT], **common
+        ),
         row.scalar: Record(
             _with_number(row.reference, False), domain=row.scalar_domain or row.left, avoid=row.avoid,
             params=[{"scalar": s} for s in row.numbers], **common,

@@ -10,8 +10,12 @@ from . import Record
 _DATA, _INDEX = (-2.0, 2.0), (-5.0, 6.0)
 
 
+_FORWARD = {"shapes back": "forward alone, as MXNet: indices do not say how much there is to take from"}
+
+
 def _record(reference, *cases, index=1, bounds=_INDEX, inputs=2, **details):
     """Make a record of pairs of parameters and shapes; input `index` holds indices."""
+    details.setdefault("unchecked", _FORWARD)
     return Record(
         reference,
         params=[params for params, _ in cases],
@@ -137,6 +141,7 @@ RECORDS: dict[str, Record] = {
         params=[{"input_dim": 4, "output_dim": 3}, {"input_dim": 2, "output_dim": 1}],
         shapes=[((2, 3), (4, 3)), ((5,), (2, 1))],
         domain=(_INDEX, _DATA),
+        unchecked=_FORWARD,
         whole=(0,),
         grad_inputs=(1,),
     ),
@@ -144,7 +149,11 @@ RECORDS: dict[str, Record] = {
     "_gather_nd_grad": _grad(_gather_nd, _POINTS, _shape_by(_gather_nd), bounds=_NEGATIVE),
     # one part, or parts with places that differ: of several with one place, gradients say nothing
     "scatter_nd": _record(
-        _scatter_nd, ({"shape": (3, 4)}, [(1,), (2, 1)]), ({"shape": (3, 2)}, [(1, 2), (1, 1)]), bounds=_NEGATIVE
+        _scatter_nd,
+        ({"shape": (3, 4)}, [(1,), (2, 1)]),
+        ({"shape": (3, 2)}, [(1, 2), (1, 1)]),
+        bounds=_NEGATIVE,
+        unchecked={**_FORWARD, **dict.fromkeys(("small shapes", "small gradients"), "its shape is a parameter")},
     ),
     "_backward_gather_nd": _record(_scatter_add_nd, *_PARTS, bounds=_NEGATIVE),
     "one_hot": _record(
@@ -152,6 +161,7 @@ RECORDS: dict[str, Record] = {
         ({"depth": 3}, [(2, 3)]),
         ({"depth": 4, "on_value": 2.0, "off_value": -1.0, "dtype": "int32"}, [(3,)]),
         ({"depth": 1, "dtype": "float64"}, [(0, 2)]),
+        returns=lambda given, depth, dtype="float32", **params: dtype,
         index=0,
         inputs=1,
         order=0,

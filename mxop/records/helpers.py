@@ -5,12 +5,26 @@ Most have a second input of which only the shape matters (``like``); its gradien
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import special
 
 from . import Record
 
 _FIRST = {"grad_inputs": (0,), "order": 2}  # linear in the first input, so orders above 2 are zero
+_GIVEN = "gradient rules call it with shapes that fit each other, and look at no others"
+#: Of helpers whose shapes follow from the operator that is differentiated: none is ever inferred from its result.
+_UNCHECKED = {
+    **{name: {"shapes back": _GIVEN} for name in (
+        "_along_channels", "_broadcast_reduced", "_getitem_grad", "_reduce_like", "_repeat_grad", "_setitem",
+         "_slice_axis_grad", "_slice_grad", "_slice_like_grad", "_tile_grad", "_unbroadcast",
+    )},
+    **{name: dict.fromkeys(("shapes back", "small shapes", "one variable", "small gradients"), _GIVEN)
+       for name in ("_concat_grad", "_dot_grad")},
+    "_zero_beyond": {"one variable": _GIVEN},
+    "_product_of_others": {"special": "an infinite factor gives NaN, where the product of the others is infinite"},
+}  # fmt: skip
 
 
 # ---- reductions and the way back -------------------------------------------------------------------------------------
@@ -211,7 +225,7 @@ RECORDS: dict[str, Record] = {
         shapes=[((2, 3), (2, 3), (2, 1)), ((2, 3), (2, 3), (2, 3))],
     ),
     "_norm_slope": Record(
-        _norm_slope, domain=((-2, 2), (-9, 9), (0.5, 3)), special=False, shapes=[((2, 1), (2, 3), (2, 1)), ((5,), (5,), (5,))],
+        _norm_slope, domain=((-2, 2), (-9, 9), (0.5, 3)), shapes=[((2, 1), (2, 3), (2, 1)), ((5,), (5,), (5,))],
     ),
     "_highest": Record(
         lambda data, axis=None, keepdims=False, exclude=False: np.max(data, axis=axis, keepdims=keepdims, initial=-np.inf),
@@ -275,3 +289,5 @@ RECORDS: dict[str, Record] = {
     ),
     "_prelu": Record(lambda x, gamma: np.where(x > 0, x, gamma * x), avoid=(0,), shapes=[((2, 3), (2, 3)), ((2, 3), (1, 3))]),
 }  # fmt: skip
+
+RECORDS |= {name: replace(RECORDS[name], unchecked=why) for name, why in _UNCHECKED.items()}

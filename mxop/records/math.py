@@ -34,6 +34,13 @@ def _smooth_l1(x, scalar=1.0):
     return np.where(size < 1 / scalar**2, 0.5 * np.square(scalar * x), size - 0.5 / scalar**2)
 
 
+def _mixed(given, dtype):
+    """Return the type of what mixed precision converts: float64 and integers stay."""
+    return dtype if given in ("float32", "float16", "bfloat16") else given
+
+
+_POLES = {"special": "SciPy's gamma functions see no pole at -inf"}
+
 RECORDS: dict[str, Record] = {
     # ---- arithmetic
     "negative": Record(np.negative),
@@ -78,10 +85,9 @@ RECORDS: dict[str, Record] = {
     # ---- special functions
     "erf": Record(special.erf),
     "erfinv": Record(lambda x: np.copysign(special.erfinv(x), x), domain=(-0.8, 0.8)),  # SciPy drops the sign of -0.0
-    # -inf is no pole of SciPy's gamma functions, so infinities are left out
-    "gamma": Record(special.gamma, domain=(0.6, 4.5), special=False),
-    "gammaln": Record(special.gammaln, domain=(0.6, 4.5), special=False),
-    "digamma": Record(special.digamma, domain=(0.6, 4.5), special=False),
+    "gamma": Record(special.gamma, domain=(0.6, 4.5), unchecked=_POLES),
+    "gammaln": Record(special.gammaln, domain=(0.6, 4.5), unchecked=_POLES),
+    "digamma": Record(special.digamma, domain=(0.6, 4.5), unchecked=_POLES),
     # ---- rounding and logic
     "round": _zero(_round),
     "rint": _zero(_rint),
@@ -110,13 +116,20 @@ RECORDS: dict[str, Record] = {
     "_contrib_round_ste": _straight_through(_round, domain=(-3, 3)),
     "_contrib_sign_ste": _straight_through(np.sign, domain=(-3, 3)),
     # differences of a rounded result say nothing: the gradient is checked where the result is float64
-    "Cast": Record(lambda x, dtype: x.astype(dtype), params=[{"dtype": "float64"}], order=2, dtypes="fib"),
-    "_cast_like": Record(lambda data, like: data, grad_inputs=(0,), order=2),
-    "amp_cast": Record(lambda x, dtype: x, params=[{"dtype": "float64"}], order=2),
+    "Cast": Record(
+        lambda x, dtype: x.astype(dtype), params=[{"dtype": "float64"}], order=2, dtypes="fib", returns="float64"
+    ),
+    "_cast_like": Record(
+        lambda data, like: data, grad_inputs=(0,), order=2, unchecked={"types back": "only asked for where `like` exists"}
+    ),
+    "amp_cast": Record(
+        lambda x, dtype: x, params=[{"dtype": "float64"}], order=2, returns=_mixed,
+        unchecked={"types back": "float64 comes of each smaller float"},
+    ),
     "amp_multicast": Record(
         lambda *data, num_outputs, cast_narrow=False: data,
         shapes=[((2, 3), (4,)), ((2, 3),)], params=[{"num_outputs": 2}, {"num_outputs": 1, "cast_narrow": True}],
-        order=2,
+        order=2, unchecked={"types back": "the type of a result is that of the widest input, whichever it is"},
     ),
     # ---- operators that look beyond one element
     "_contrib_div_sqrt_dim": Record(
@@ -125,5 +138,6 @@ RECORDS: dict[str, Record] = {
     "_np_cumsum": Record(
         lambda a, axis=None, dtype=None: np.cumsum(a, axis=axis, dtype=dtype),
         params=[{}, {"axis": 0}, {"axis": -1}, {"axis": 1, "dtype": "float64"}], order=2,
+        returns=lambda given, axis=None, dtype=None: dtype or given,
     ),
 }  # fmt: skip

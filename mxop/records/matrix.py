@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import Record
+from . import Record, Refusal
 
 
 def _dot(lhs, rhs, transpose_a=False, transpose_b=False):
@@ -22,6 +22,9 @@ def _gemm(lhs, rhs, bias=0.0, transpose_a=False, transpose_b=False, alpha=1.0, n
 
 
 _A, _B, _BOTH = {"transpose_a": True}, {"transpose_b": True}, {"transpose_a": True, "transpose_b": True}
+
+#: MXNet, too, infers these products forward alone.
+_FORWARD = {"shapes back": "a factor's shape is not inferred from the product's"}
 
 RECORDS: dict[str, Record] = {
     "dot": Record(
@@ -41,7 +44,8 @@ RECORDS: dict[str, Record] = {
             ((0, 2), (2, 3)),
         ],
         dtypes="f",
-        special=False,  # BLAS sums products in an order of its own: inf - inf may or may not meet
+        refuses=[Refusal(r"\(2, 3\)", shapes=((2, 3), (2, 3)))],
+        unchecked=_FORWARD,
     ),
     "_gemm": Record(
         _gemm,
@@ -62,7 +66,7 @@ RECORDS: dict[str, Record] = {
             ((2, 0), (0, 3), (3,)),
         ],
         dtypes="f",
-        special=False,
+        unchecked=_FORWARD,
     ),
     "batch_dot": Record(
         _batch_dot,
@@ -76,6 +80,5 @@ RECORDS: dict[str, Record] = {
             ((0, 2, 3), (0, 3, 2)),
         ],
         dtypes="f",
-        special=False,
     ),
 }

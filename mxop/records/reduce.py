@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import Record
+from . import Record, Refusal
 
 #: Cases of parameters, and the shape that each is tried on: no axis, negative and several ones, `exclude`, sizes 0, 1.
 _CASES = [
@@ -53,7 +53,8 @@ def _along(function):
 def _reduction(function, **details):
     params = details.pop("params", [case for case, _ in _CASES])
     shapes = details.pop("shapes", [(shape,) for _, shape in _CASES])
-    return Record(_along(function), params=params, shapes=shapes, **details)
+    refuses = [Refusal("axis=5 is out of range", params={"axis": 5}), Refusal("axis", params={"axis": (0, 0)})]
+    return Record(_along(function), params=params, shapes=shapes, refuses=refuses, **details)
 
 
 def _norm(data, ord=2, axis=None, keepdims=False, out_dtype=None):

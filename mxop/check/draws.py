@@ -1,0 +1,106 @@
+"""Checks of random numbers: they have the distribution that the record says, and no call repeats another.
+
+May import :mod:`.cases`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from .cases import Case, Mismatch
+
+#: How many numbers are drawn, in at most so many calls; fewer than the second number say nothing.
+DRAWN, LEAST, CALLS = 20_000, 1_000, 400
+#: The smallest probability of what was drawn, were all right, at which it passes.
+PROBABILITY = 1e-7
+
+
+def distribution(case: Case, types: Sequence[str]) -> int:
+    """Numbers drawn in each type have their distribution, and neighbours and calls have nothing to do with each other."""
+    for dtype in types:
+        values = case.sample(dtype)
+        assert case.record.distribution is not None
+        laws = case.record.distribution(*values, **case.reference_params())
+        laws = list(laws) if isinstance(laws, (list, tuple)) else [laws]
+        for k, (law, calls) in enumerate(zip(laws, _drawn(case, values, len(laws)), strict=True)):
+            what = f"{dtype}: output {k}"
+            drawn = np.concatenate(calls)
+            _unrelated(f"{what}: neighbours are", drawn, 1)
+            _unrelated(f"{what}: numbers of one call and the next are", drawn, calls[0].size)
+            _fits(what, law, drawn)
+    return len(types)
+
+
+def _drawn(case: Case, values: list[np.ndarray], n: int) -> list[list[np.ndarray]]:
+    """Return for each output what each of several calls drew, flat, in float64."""
+    inputs, found = case.arrays(values), [[] for _ in range(n)]  # type: list, list[list[np.ndarray]]
+    case.seed()
+    for call in range(CALLS):
+        outputs = case.call(inputs, seeded=False)
+        if len(outputs) != n:
+            raise Mismatch(f"{len(outputs)} outputs, the record has {n} distributions")
+        for listed, output in zip(found, outputs, strict=True):
+            listed.append(output.asnumpy().astype(np.float64).ravel())
+        if call >= 3 and sum(a.size for a in found[0]) >= DRAWN:
+            break
+    if min(sum(a.size for a in listed) for listed in found) < LEAST:
+        raise Mismatch(f"{CALLS} calls draw fewer than {LEAST} numbers; give larger shapes in the record")
+    return found
+
+
+def _fits(what: str, law: Any, drawn: np.ndarray) -> None:
+    if isinstance(law, Mapping) or hasattr(law, "pmf"):
+        test, chance = "chi-square", _chi_square(what, law, drawn)
+    else:
+        test, chance = "Kolmogorov-Smirnov", _kolmogorov(law, drawn)
+    if not chance >= PROBABILITY:
+        raise Mismatch(
+            f"{what}: does not have the distribution of the record: by the {test} test the probability of these "
+            f"{drawn.size} numbers is {chance:.1e} (mean {drawn.mean():.4g}, deviation {drawn.std():.4g})"
+        )
+
+
+def _kolmogorov(law: Any, drawn: np.ndarray) -> float:
+    """Return the probability of a distance to the distribution as large as this one."""
+    at, n = law.cdf(np.sort(drawn)), drawn.size
+    steps = np.arange(n + 1) / n
+    distance = max(np.max(steps[1:] - at), np.max(at - steps[:-1]))
+    return float(special.kolmogorov(np.sqrt(n) * distance))
+
+
+def _chi_square(what: str, law: Any, drawn: np.ndarray) -> float:
+    """Return the probability of counts as far from the expected ones; rare values are counted as one."""
+    values, counts = np.unique(drawn, return_counts=True)
+    if isinstance(law, Mapping):
+        chances = {float(v): p for v, p in law.items()}
+    else:
+        chances = dict.fromkeys(values.tolist(), 0.0)
+        chances |= dict.fromkeys(np.arange(np.floor(values[0]), np.ceil(values[-1]) + 1).tolist(), 0.0)
+        chances = {v: float(law.pmf(v)) for v in chances}
+    strange = [v for v in values.tolist() if not chances.get(v, 0.0) > 0]
+    if strange:
+        raise Mismatch(f"{what}: draws {strange[0]!r}, which its distribution does not have")
+    expected = np.array([p * drawn.size for p in chances.values()])
+    found = np.array([dict(zip(values.tolist(), counts, strict=True)).get(v, 0) for v in chances])
+    often = expected >= 5
+    expected = np.append(expected[often], max(drawn.size - expected[often].sum(), 0.0))
+    found = np.append(found[often], drawn.size - found[often].sum())
+    if expected[-1] < 5:  # hardly anything is rare: add it to the last of the others
+        expected, found = np.append(expected[:-2], expected[-2:].sum()), np.append(found[:-2], found[-2:].sum())
+    distance = np.sum((found - expected) ** 2 / expected)
+    return float(special.chdtrc(expected.size - 1, distance)) if expected.size > 1 else 1.0
+
+
+def _unrelated(what: str, drawn: np.ndarray, lag: int) -> None:
+    """Raise Mismatch when the ranks of numbers and of those `lag` later are correlated."""
+    ranks = np.unique(drawn, return_inverse=True)[1].astype(np.float64)
+    a, b = ranks[:-lag], ranks[lag:]
+    if a.size < LEAST or not a.std() or not b.std():
+        return
+    correlation = np.mean((a - a.mean()) * (b - b.mean())) / (a.std() * b.std())
+    if abs(correlation) * np.sqrt(a.size) > 6:  # of a normal distribution, 2e-9
+        raise Mismatch(f"{what} correlated ({correlation:.3f})")
