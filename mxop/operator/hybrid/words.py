@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -219,6 +220,23 @@ def _int16(x: Any) -> Any:
 
 
 FUNCTIONS["int16"] = (_int16, 1, 1)
+
+_PRIMITIVES = {
+    "atan": "arctan", "atan2": "arctan2", "round": "nearest", "power": "pow", "max": "maximum", "min": "minimum",
+}  # fmt: skip
+
+
+def primitive(word: str) -> str:
+    """Return what a word is called in the table of primitives."""
+    return _PRIMITIVES.get(word, word)
+
+
+#: Primitive -> what it is in plain Python.
+OPERATIONS: dict[str, Callable] = {primitive(word): function for word, (function, _, _) in FUNCTIONS.items()} | {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
+    "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg, "square": lambda a: a * a,
+    "reciprocal": lambda a: 1 / a,
+}  # fmt: skip
 
 SCHEDULES: dict[str, Callable] = {
     "range": builtins.range, "serial": serial, "parallel": parallel, "vectorize": vectorize, "reduce": reduce,
