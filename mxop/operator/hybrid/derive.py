@@ -8,11 +8,12 @@ there before it.  Imports :mod:`.ir`, :mod:`.types`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from ...formula import Expr, const, vjp, walk
+from ...formula import Expr, const, substitute, vjp, walk
 from ...formula.expr import CALL, INPUT
 from .ir import (
     FLOATS,
@@ -259,15 +260,23 @@ class _Gradient:
         """Add what a gradient of an expression gives to the numbers and elements in it."""
         read = [n for n in walk([e]) if n.label == "load" or (n.kind == INPUT and not n.label.is_tensor)]  # type: ignore[union-attr]
         read = [n for n in read if variable_of(n) in self.active]
-        found = [(n, g) for n, g in zip(read, vjp([e], [head], read, ROWS), strict=True) if g is not None]
-        if len(found) > 1:  # before the first is stored: what they share is computed once
-            named = [self.variable("g", "scalar").leaf for _ in found]
-            for name, (_, g) in zip(named, found, strict=True):
-                self.assign(name, g)
-            found = [(n, name) for name, (n, _) in zip(named, found, strict=True)]
+        pulled = [(n, g) for n, g in zip(read, vjp([e], [head], read, ROWS), strict=True) if g is not None]
+        found = list(zip([n for n, _ in pulled], self.named([g for _, g in pulled]), strict=True))
         for n, g in found:
             kind = machine(self.types.of(n))
             self.assign(self.place(n), node("add", self.place(n), node(kind, g) if n.kind == INPUT else g))
+
+    def named(self, gradients: list[Expr]) -> list[Expr]:
+        """Give names to gradients of which there are several, before one is stored, and to what costs and is used twice."""
+        uses = Counter(a for n in walk(gradients) for a in n.args) + Counter(gradients)
+        roots, names = set(gradients) if len(gradients) > 1 else set(), dict[Expr, Expr]()
+        for n in walk(gradients):
+            costs = uses[n] > 1 and any(part.kind == CALL and ROWS[part.label].costly for part in walk([n]))  # type: ignore[index]
+            if (costs or n in roots) and n.kind == CALL:
+                (value,) = substitute([n], names)
+                names[n] = self.variable("g", "scalar").leaf
+                self.assign(names[n], value)
+        return substitute(gradients, names)
 
     def back_condition(self, s: If) -> None:
         kept = self.kept.get((s, "test"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ...errors import closest
 from ...formula import Expr, const
@@ -39,7 +39,7 @@ class Expressions:
 
     source: Source
     routine: Routine
-    fail: Callable
+    fail: Callable[..., NoReturn]
     ranks: Mapping[str, int] | None
     lists: Mapping[str, Any]
     out: list[Statement]

@@ -273,7 +273,7 @@ def _arctan2(g: Expr, a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
 
 
 def _row(name: str, cuda: str, rule: Any = _nothing, integer: str | None = None) -> Primitive:
-    return Primitive(name, 2, "", cuda, rule, integer)
+    return Primitive(name, 2, "", cuda, rule, integer, costly=rule is _arctan2)
 
 
 #: Primitives by name: those of formulas, and Python's division, rounding and integer power, conversions, elements.
