@@ -4,6 +4,7 @@ import os
 import sys
 import textwrap
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -532,6 +533,21 @@ def test_called_directly():
         matmul(np.eye(2))
     with pytest.raises(mx.MXNetError, match="takes NumPy arrays"):
         matmul(mx.nd.ones((2, 2)), mx.nd.ones((2, 2)))
+
+
+def test_a_number_that_a_tensor_cannot_hold():
+    """NumPy warns or raises; a warning finds the names that Python's machinery asks for."""
+
+    @kernel
+    def f(x):
+        y = output_tensor(x.shape, "uint8")
+        for i in range(x.shape[0]):
+            y[i] = -i
+        return y
+
+    with warnings.catch_warnings(), pytest.raises((OverflowError, DeprecationWarning)):
+        warnings.simplefilter("error")
+        f(np.ones(2))
 
 
 def test_decorator_with_arguments():

@@ -137,14 +137,19 @@ class Host:
 
     zeros, ascontiguousarray = staticmethod(np.zeros), staticmethod(np.ascontiguousarray)
 
-    class RawKernel:
-        def __init__(self, text, name, options=()):
-            self.function = getattr(cuda_compilers.host_library(text), name)
+    class RawModule:
+        def __init__(self, code, options=()):
+            self.library = cuda_compilers.host_library(code)
 
-        def __call__(self, grid, block, arguments):
+        def get_function(self, name):
             kinds = {"i": ctypes.c_longlong, "f": ctypes.c_double, "b": ctypes.c_bool}
-            self.function(*(cuda_compilers.pointer(a) if isinstance(a, np.ndarray) else kinds[a.dtype.kind](a)
-                            for a in arguments))  # fmt: skip
+
+            def launch(grid, block, arguments):
+                getattr(self.library, name)(*(
+                    cuda_compilers.pointer(a) if isinstance(a, np.ndarray) else kinds[a.dtype.kind](a) for a in arguments
+                ))  # fmt: skip
+
+            return launch
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Operators written with loops in Python: MindSpore's hybrid language, compiled by numba (CPU) or cupyx.jit (GPU).
+"""Operators written with loops in Python: MindSpore's hybrid language, compiled by numba (CPU) or as CUDA (GPU).
 
 ``kernel`` reads a function's text; called directly it runs as plain Python, inside :class:`mxop.operator.Custom` it is
 compiled.  :mod:`.words` are the language, :mod:`.checks` makes a text :mod:`.ir` (its expressions are those of

@@ -6,6 +6,7 @@ of the outputs, and a run on the memory of arrays.  Imports the other modules of
 
 from __future__ import annotations
 
+import builtins
 import functools
 import types
 from collections.abc import Callable, Sequence
@@ -117,7 +118,8 @@ def _with_words(function: Callable, source: Source) -> Callable:
     """Return the function with the words of the language as its globals."""
     modules = {n: v for n, v in source.globals.items() if isinstance(v, types.ModuleType)}
     code = function.__code__  # type: ignore[attr-defined]
-    return types.FunctionType(code, {**modules, **words.WORDS}, source.name, None, function.__closure__)  # type: ignore[attr-defined]
+    names = {"__builtins__": builtins, **modules, **words.WORDS}  # Python's warnings ask for the builtins
+    return types.FunctionType(code, names, source.name, None, function.__closure__)  # type: ignore[attr-defined]
 
 
 def run_plain(routine: Routine, function: Callable, arrays: Sequence[Any]) -> Any:

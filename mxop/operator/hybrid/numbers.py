@@ -1,6 +1,6 @@
 """Python's division and what else numba and NumPy do not do alike, as functions of NumPy's numbers that numba compiles.
 
-:func:`plain` and :func:`compiled` are what translated kernels name besides their variables.  Imports :mod:`.words`.
+:func:`plain` and :func:`compiled` are what translated kernels name besides their variables.  Imports :mod:`.ir`, :mod:`.words`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .words import FUNCTIONS, OPERATIONS
+from .ir import CASTS
+from .words import OPERATIONS
 
 
 def ifloordiv(a, b):
@@ -102,7 +103,6 @@ _NUMPY = {
                                             "arctan2", "floor", "ceil", "trunc", "zeros", "bool_", "inf", "nan")},
     "nearest": np.rint, "pow": np.power,
 }  # fmt: skip
-_CASTS = ("int8", "uint8", "int16", "int32", "int64", "float32", "float64")
 
 
 def _named(found: dict[str, Any]) -> dict[str, Any]:
@@ -112,8 +112,7 @@ def _named(found: dict[str, Any]) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def plain() -> dict[str, Any]:
     """Return the functions of a kernel that runs as plain Python."""
-    own = {f.__name__: f for f in _OWN} | {name: FUNCTIONS[name][0] for name in _CASTS}
-    return _named(_NUMPY | own | {"erf": OPERATIONS["erf"], "prange": range})
+    return _named(_NUMPY | OPERATIONS | {f.__name__: f for f in _OWN} | {"prange": range})
 
 
 @lru_cache(maxsize=1)
@@ -121,7 +120,6 @@ def compiled() -> dict[str, Any]:
     """Return the functions of a kernel that numba compiles."""
     import numba
 
+    casts = {name: getattr(np, name) for name in CASTS if name != "float16"}
     own = {f.__name__: numba.njit(error_model="numpy", nogil=True)(f) for f in _OWN}
-    return _named(
-        _NUMPY | own | {name: getattr(np, name) for name in _CASTS} | {"erf": math.erf, "prange": numba.prange}
-    )
+    return _named(_NUMPY | casts | own | {"erf": math.erf, "prange": numba.prange})
