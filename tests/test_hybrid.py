@@ -298,6 +298,35 @@ def test_schedules_change_nothing(tmp_path, first, second, third, shape, dtype):
     agree(f, numbers((n, k), dtype), numbers((k, m), dtype, 3))
 
 
+@pytest.mark.parametrize("k", [2, 1.5])
+def test_what_a_condition_excludes_is_not_read(k):
+    @kernel
+    def f(x, k):
+        y = output_tensor(x.shape, x.dtype)
+        n = x.shape[0]
+        for i in parallel(n):
+            if (i < n - 1 and x[i + 1] > 0.0) or i == n - 1:
+                y[i] = (x[i + 1] if i < n - 1 else x[i - 1] if i > 0 else 0.0) * k
+            elif not (x[i] > 1) and (x[i - 1] if i > 0 else 2.0) < 1.5:
+                y[i] = -1
+            else:
+                y[i] = x[i] ** 2 - 5 % 3 + 7 // 2 * 1.0
+        return y
+
+    agree(f, np.array([1.0, 2.0, -3.0, 0.5, -1.0, 4.0]), attributes=(k,))
+
+
+def test_integers_that_no_float_holds():
+    @kernel
+    def f(x):
+        y = output_tensor(x.shape, "int64")
+        for i in range(x.shape[0]):
+            y[i] = x[i] + 9007199254740993 - (1 if x[i] > 2 else 0)
+        return y
+
+    agree(f, np.array([1, 2, 3]))
+
+
 # ---- indices --------------------------------------------------------------------------------------------------------------
 @kernel
 def shifted(x, by):
