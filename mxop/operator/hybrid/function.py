@@ -228,10 +228,7 @@ class Program:
         compiled = self._compiled.get(key)
         if compiled is None:
             compiled = self._compiled[key] = self._compile(self.types(codes, ranks, attributes))
-        arrays, back = _arguments(shapes.routine, inputs, outputs, attributes)
-        compiled(shapes.safe, *arrays)
-        for target, wide in back:
-            target[...] = wide
+        _call(functools.partial(compiled, shapes.safe), shapes.routine, inputs, outputs, attributes)
 
     def _compile(self, types: Types) -> Compiled:
         translated = Translator(types)
@@ -257,11 +254,17 @@ class Program:
         function = self._once(
             ("plain", types), lambda: define(types.source.name, Translator(types).text, numbers.plain())
         )
-        arrays, back = _arguments(self.routine, inputs, outputs, attributes)
         with np.errstate(all="ignore"):
-            function(*arrays)
-        for target, wide in back:
-            target[...] = wide
+            _call(function, self.routine, inputs, outputs, attributes)
+
+
+def _call(function: Callable, routine: Routine, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray],
+          attributes: Sequence[Any]) -> None:  # fmt: skip
+    """Run a translated kernel on arrays; narrow results are rounded from float32."""
+    arrays, back = _arguments(routine, inputs, outputs, attributes)
+    function(*arrays)
+    for target, wide in back:
+        target[...] = wide
 
 
 def _arguments(
