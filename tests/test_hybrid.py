@@ -4,6 +4,7 @@ import os
 import sys
 import textwrap
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -222,9 +223,9 @@ def test_float16_rounds_every_bit_pattern():
 
 
 def _half():
-    from mxop.operator.hybrid.compiled import _helpers
+    from mxop.operator.hybrid.numbers import compiled
 
-    return _helpers()["_mx_half"]
+    return compiled()["_mx_half"]
 
 
 # ---- expressions at random ------------------------------------------------------------------------------------------------
@@ -295,6 +296,35 @@ def test_schedules_change_nothing(tmp_path, first, second, third, shape, dtype):
     )
     n, m, k = shape
     agree(f, numbers((n, k), dtype), numbers((k, m), dtype, 3))
+
+
+@pytest.mark.parametrize("k", [2, 1.5])
+def test_what_a_condition_excludes_is_not_read(k):
+    @kernel
+    def f(x, k):
+        y = output_tensor(x.shape, x.dtype)
+        n = x.shape[0]
+        for i in parallel(n):
+            if (i < n - 1 and x[i + 1] > 0.0) or i == n - 1:
+                y[i] = (x[i + 1] if i < n - 1 else x[i - 1] if i > 0 else 0.0) * k
+            elif not (x[i] > 1) and (x[i - 1] if i > 0 else 2.0) < 1.5:
+                y[i] = -1
+            else:
+                y[i] = x[i] ** 2 - 5 % 3 + 7 // 2 * 1.0
+        return y
+
+    agree(f, np.array([1.0, 2.0, -3.0, 0.5, -1.0, 4.0]), attributes=(k,))
+
+
+def test_integers_that_no_float_holds():
+    @kernel
+    def f(x):
+        y = output_tensor(x.shape, "int64")
+        for i in range(x.shape[0]):
+            y[i] = x[i] + 9007199254740993 - (1 if x[i] > 2 else 0)
+        return y
+
+    agree(f, np.array([1, 2, 3]))
 
 
 # ---- indices --------------------------------------------------------------------------------------------------------------
@@ -532,6 +562,21 @@ def test_called_directly():
         matmul(np.eye(2))
     with pytest.raises(mx.MXNetError, match="takes NumPy arrays"):
         matmul(mx.nd.ones((2, 2)), mx.nd.ones((2, 2)))
+
+
+def test_a_number_that_a_tensor_cannot_hold():
+    """NumPy warns or raises; a warning finds the names that Python's machinery asks for."""
+
+    @kernel
+    def f(x):
+        y = output_tensor(x.shape, "uint8")
+        for i in range(x.shape[0]):
+            y[i] = -i
+        return y
+
+    with warnings.catch_warnings(), pytest.raises((OverflowError, DeprecationWarning)):
+        warnings.simplefilter("error")
+        f(np.ones(2))
 
 
 def test_decorator_with_arguments():

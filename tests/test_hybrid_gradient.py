@@ -225,6 +225,16 @@ def triangular(x):
     return y
 
 
+@kernel
+def chosen(x, z):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        greater = x[i] > z[i] and (i == 0 or x[i - 1] > 0.0)
+        s = x[i] * z[i] if greater else exp(x[i]) / z[i]
+        y[i] = s * (z[i] if greater else 1)
+    return y
+
+
 CASES = {
     "matmul": (matmul, [numbers(3, 2), numbers(2, 4, seed=1)], ()),
     "empty matmul": (matmul, [numbers(3, 0), numbers(0, 2)], ()),
@@ -241,6 +251,7 @@ CASES = {
     "gathered": (gathered, [numbers(3, 2), np.array([2, 0, 2, 1], "int32")], ()),
     "attributes": (scaled, [numbers(4)], (2.5, 3)),
     "assigned": (assigned, [numbers(3), numbers(3, seed=1)], ()),
+    "chosen": (chosen, [numbers(5), numbers(5, seed=1)], ()),
     "triangular": (triangular, [numbers(4)], ()),
 }
 

@@ -53,8 +53,11 @@ def backward(roots: tuple[Expr, ...], n_inputs: int, rule=None) -> Backward:
     return _renumbered(grads, n_inputs)
 
 
-def vjp(roots, heads, variables) -> list[Expr | None]:
-    """Return ``sum_k heads[k] * d roots[k] / d v`` for each of the `variables`, or None where it is zero."""
+def vjp(roots, heads, variables, table=TABLE) -> list[Expr | None]:
+    """Return ``sum_k heads[k] * d roots[k] / d v`` for each of the `variables`, or None where it is zero.
+
+    `table` holds the gradient rules; the variables may be any nodes.
+    """
     order = list(walk(roots))
     active = {v.uid for v in variables}
     for node in order:  # only what leads to a variable needs a gradient
@@ -67,7 +70,7 @@ def vjp(roots, heads, variables) -> list[Expr | None]:
         g = grads.get(node.uid)
         if g is None or node.kind != CALL or node.uid not in active:
             continue
-        for arg, part in zip(node.args, TABLE[node.label].rule(g, *node.args, node), strict=True):
+        for arg, part in zip(node.args, table[node.label].rule(g, *node.args, node), strict=True):
             if part is not None and arg.uid in active:
                 grads[arg.uid] = grads[arg.uid] + part if arg.uid in grads else part
     return [grads.get(v.uid) for v in variables]

@@ -6,6 +6,8 @@ Imports :mod:`.expr` and :mod:`.primitives`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+
 from .expr import CALL, CONST, Expr, walk
 from .primitives import TABLE
 
@@ -46,24 +48,46 @@ def statements(roots: list[Expr], names: dict[Expr, str], ctype: str, dialect: s
         The text of each root.
     """
     lines: list[str] = []
+
+    def form(node: Expr) -> str:
+        row = TABLE[node.label]
+        if ctype in SUFFIX:
+            return row.c if dialect == "c" else row.cuda
+        if row.integer is None:
+            raise ValueError(f"primitive {row.name} has no integer form")
+        return row.integer
+
+    def name(value: str) -> str:
+        lines.append(f"const {ctype} t{len(lines)} = {value};")
+        return f"t{len(lines) - 1}"
+
+    def write(node: Expr, operands: list[str]) -> str:
+        return name(form(node).format(*operands, T=ctype, s=SUFFIX.get(ctype, "")))
+
+    text = texts(roots, names, write, lambda node, user: number(node.label, ctype))
+    return lines, [text[root] if root in text else number(root.label, ctype) for root in roots]
+
+
+def texts(roots: Iterable[Expr], names: Mapping[Expr, str], write: Callable[[Expr, list[str]], str],
+          literal: Callable[[Expr, Expr], str]) -> dict[Expr, str]:  # fmt: skip
+    """Return the text of every node, in any language.
+
+    Parameters
+    ----------
+    roots : iterable of Expr
+    names : mapping of Expr to str
+        Text for each leaf (constants may be left out).
+    write : callable
+        ``write(node, operands)`` returns the text of a call over those of its operands; called operands first, it may
+        write a line for the call and return its name.
+    literal : callable
+        ``literal(constant, user)`` returns a number as the operand of a call.
+    """
     text = dict(names)
     for node in walk(roots):
-        if node in text:
+        if node in text or node.kind == CONST:
             continue
-        if node.kind == CONST:
-            text[node] = number(node.label, ctype)
-        elif node.kind == CALL:
-            row = TABLE[node.label]
-            if ctype in SUFFIX:
-                form = row.c if dialect == "c" else row.cuda
-            elif row.integer is None:
-                raise ValueError(f"primitive {row.name} has no integer form")
-            else:
-                form = row.integer
-            value = form.format(*(text[a] for a in node.args), T=ctype, s=SUFFIX.get(ctype, ""))
-            name = f"t{len(lines)}"
-            lines.append(f"const {ctype} {name} = {value};")
-            text[node] = name
-        else:
+        if node.kind != CALL:
             raise KeyError(f"no name for leaf {node!r}")
-    return lines, [text[root] for root in roots]
+        text[node] = write(node, [text[a] if a in text else literal(a, node) for a in node.args])
+    return text

@@ -1,8 +1,9 @@
-"""Operators written with loops in Python: MindSpore's hybrid language, compiled by numba (CPU) or cupyx.jit (GPU).
+"""Operators written with loops in Python: MindSpore's hybrid language, compiled by numba (CPU) or as CUDA (GPU).
 
-``kernel`` checks a function's text; called directly it runs as plain Python, inside :class:`mxop.operator.Custom` it is
-compiled.  :mod:`.words` are the language, :mod:`.checks` and :mod:`.races` what is refused, :mod:`.types` and :mod:`.bounds`
-what is known of a call, :mod:`.translate` and :mod:`.cuda` the texts that are compiled.
+``kernel`` reads a function's text; called directly it runs as plain Python, inside :class:`mxop.operator.Custom` it is
+compiled.  :mod:`.words` are the language, :mod:`.checks` makes a text :mod:`.ir` (its expressions are those of
+:mod:`mxop.formula`), :mod:`.races` is what is refused, :mod:`.types` and :mod:`.bounds` what is known of a call,
+:mod:`.derive` the gradient, :mod:`.translate` and :mod:`.cuda` the texts that are compiled.
 """
 
 from .function import Kernel, Program, kernel

@@ -10,9 +10,9 @@ from ... import dtypes
 from ..._core import core
 from ...errors import MXNetError, OpTypeError, OpValueError, raised
 from ..body import Body, no_bprop, on_gpu
-from .derive import Underivable, gradient_text
-from .function import Kernel, Program, checked
-from .source import HybridError, read
+from .derive import Underivable
+from .function import Kernel, Program
+from .source import HybridError
 from .types import declared_codes
 
 
@@ -36,28 +36,26 @@ class Hybrid(Body):
             raise OpTypeError(f"Custom: func_type='hybrid' takes a function of the hybrid language, got {function!r}")
         if not isinstance(function, Kernel):
             function = Kernel(function)
-        source = function.source
-        if set(declared) - {v.name for v in source.attributes}:
-            source = checked(read(function.__wrapped__), frozenset(declared))
-        self._become(Program(source, function._plain))
+        found = {v.name for v in function.routine.attributes}
+        self._become(Program(function.source, function._plain, frozenset({*declared, *found})))
         self.doc = function.__doc__ or ""
         self._as_python = as_python
 
     def _become(self, program: Program) -> None:
-        source = program.source
+        routine = program.routine
         self._agreed: set[tuple] = set()
-        self.program, self.name = program, source.name
-        self.input_names = tuple(v.name for v in source.inputs)
-        self.attributes = tuple(v.name for v in source.attributes)
-        self.n_outputs, self.multiple = len(source.results), not source.single
-        self.assigned = tuple((k, source.inputs.index(v)) for k, v in enumerate(source.results) if v.kind == "input")
+        self.program, self.name = program, routine.source.name
+        self.input_names = tuple(v.name for v in routine.inputs)
+        self.attributes = tuple(v.name for v in routine.attributes)
+        self.n_outputs, self.multiple = len(routine.results), not routine.single
+        self.assigned = tuple((k, routine.inputs.index(v)) for k, v in enumerate(routine.results) if v.kind == "input")
 
     @classmethod
-    def of_text(cls, text: str, name: str, attributes: Sequence[str]) -> Hybrid:
-        """Return the body of a generated kernel."""
+    def of_program(cls, program: Program, doc: str, as_python: bool) -> Hybrid:
+        """Return the body of a program."""
         found = cls.__new__(cls)
-        found._become(Program.of_text(text, name, frozenset(attributes)))
-        found.doc = f"The gradient of a kernel:\n\n{text}"
+        found._become(program)
+        found.doc, found._as_python = doc, as_python
         return found
 
     def _values(self, attributes: Any) -> tuple:
@@ -67,8 +65,8 @@ class Hybrid(Body):
         return self.program.shapes(shapes, self._values(attributes)).results()
 
     def infer_types(self, codes: Sequence[int], attributes: Any) -> list[int]:
-        found = declared_codes(self.program.source, codes)
-        return [found[v] for v in self.program.source.results]
+        found = declared_codes(self.program.routine, codes)
+        return [found[v] for v in self.program.routine.results]
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Any) -> None:
         values = self._values(attributes)
@@ -112,7 +110,7 @@ class Hybrid(Body):
         operators: dict[tuple, Any] = {}
 
         def bprop(*arguments: Any) -> tuple:
-            n = len(self.program.source.inputs)
+            n = len(self.program.routine.inputs)
             inputs, values, dout = arguments[:n], arguments[n:-2], arguments[-1]
             heads = dout if self.multiple else (dout,)
             key = tuple((a.dtype_code, a.ndim) for a in inputs), tuple(map(type, values))
@@ -125,10 +123,8 @@ class Hybrid(Body):
 
     def _gradient(self, inputs: Sequence[Any], values: Sequence[Any]) -> Hybrid:
         """Return the kernel that computes the gradients for types and numbers of dimensions."""
-        types = self.program.types([a.dtype_code for a in inputs], [a.ndim for a in inputs], values)
         try:
-            body = Hybrid.of_text(gradient_text(types), f"{self.name}_grad", self.attributes)
+            derived = self.program.gradient([a.dtype_code for a in inputs], [a.ndim for a in inputs], values)
         except (Underivable, HybridError) as problem:
             raise no_bprop(self.name, str(problem)) from None
-        body._as_python = self._as_python
-        return body
+        return Hybrid.of_program(derived, f"The gradient of kernel {self.name}.", self._as_python)

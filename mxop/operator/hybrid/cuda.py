@@ -1,35 +1,88 @@
-"""Kernels on the GPU, through cupyx.jit: one CUDA kernel for each statement of the function's own block.
+"""Kernels on the GPU: one CUDA kernel for each statement of the function's own block.
 
 A loop whose iterations are independent runs on the grid, together with such loops directly inside it; ``parallel`` and
 ``vectorize`` promise that, of ``range`` and ``grid`` it is found out, ``serial`` and ``reduce`` run in order.  Everything
-else is done by one thread.  Imports :mod:`.translate`, :mod:`.races`; CuPy when a kernel runs.
+else is done by one thread.  Imports :mod:`.translate`, :mod:`.races`, :mod:`mxop._gpu.text`; CuPy when a kernel runs.
 """
 
 from __future__ import annotations
 
-import ast
-import linecache
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ... import dtypes
+from ..._gpu import device, preamble
+from ..._gpu.text import COMPUTE, OPTIONS, STORAGE
 from ...errors import DeviceError, OpIndexError
+from ...formula import Expr
+from ...formula.expr import INPUT
+from ...formula.text import number
 from .bounds import Shapes
-from .flow import Scopes, strip, target_of, variable_of
-from .races import conflict, names_in, unique_text, word_of
-from .source import Variable
+from .ir import (
+    FLOATS,
+    ROWS,
+    Allocate,
+    Assign,
+    For,
+    Scopes,
+    Statement,
+    Variable,
+    assignments,
+    loads,
+    names_in,
+    variable_of,
+)
+from .races import conflict
 from .translate import Translator
-from .types import Types
-from .words import NARROW
+from .types import COMPARISONS, LOGICAL, Types, machine
 
 THREADS = 128
 BLOCKS = 4096
 _IN_ORDER = ("serial", "reduce")
+#: Type of a number -> C type.
+CTYPES = {dtypes.NAMES[code]: text for code, text in COMPUTE.items()} | {"bool_": "bool", "int16": "short"}
+_THREAD = "(blockIdx.x * (long long)blockDim.x + threadIdx.x)"
+
+#: What the texts call besides the functions of formulas.
+_DEVICE = """\
+template <typename T> __device__ inline T mx_ifloordiv(T a, T b)
+{
+    if (b == 0 || (b == (T)-1 && (T)-1 < (T)1))
+        return b == 0 ? (T)0 : (T)(0 - (unsigned long long)a);
+    return (T)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
+}
+template <typename T> __device__ inline T mx_ipow(T a, T b)
+{
+    T found = 1;
+    for (; b > 0; b >>= 1, a = (T)(a * a))
+        if (b & 1)
+            found = (T)(found * a);
+    return found;
+}
+/* The quotient that goes with the remainder, as NumPy's. */
+template <typename T> __device__ inline T mx_floordiv(T a, T b)
+{
+    if (b == T(0))
+        return a / b;
+    const T rest = fmod(a, b);
+    const T found = (a - rest) / b - T(rest != T(0) && (b < T(0)) != (rest < T(0)));
+    if (found == T(0))
+        return copysign(T(0), a / b);
+    const T whole = floor(found);
+    return found - whole > T(0.5) ? whole + T(1) : whole;
+}
+__device__ inline long long mx_at(long long index, long long size, long long line, long long *outside)
+{
+    index += index < 0 ? size : 0;
+    if (index >= 0 && index < size)
+        return index;
+    *outside = line;
+    return 0;
+}
+"""
 
 
 @dataclass
@@ -39,7 +92,6 @@ class Stage:
     Attributes
     ----------
     name, text : str
-        A function for ``cupyx.jit.rawkernel``.
     spread : bool
         Whether it runs on the grid; else in one thread.
     """
@@ -47,6 +99,12 @@ class Stage:
     name: str
     text: str
     spread: bool
+
+
+def standalone(stages: Sequence[Stage]) -> str:
+    """Return the text of stages with all that they call."""
+    text = "".join(s.text for s in stages)
+    return preamble.FLOAT16 + preamble.definitions(text) + _DEVICE + text
 
 
 class CudaTranslator(Translator):
@@ -57,302 +115,217 @@ class CudaTranslator(Translator):
     stages : list of Stage
     """
 
+    reading = True  # False while the place of a store is written
+
     def function(self) -> str:
-        self.scopes = Scopes(self.source.tree.body)
+        self.scopes = Scopes(self.routine.body)
         self.stages: list[Stage] = []
-        statements = strip(self.source.tree.body)
-        prologue = [n for n in statements if self.is_prologue(n)]
-        rest = [n for n in statements if n not in prologue and not self.is_memory(n)]
-        whole = any(not isinstance(n, ast.For) and isinstance(target_of_any(n), ast.Name) for n in rest)
-        for group in [rest] if whole else [[n] for n in rest]:  # numbers computed on the way tie all together
+        body = [s for s in self.routine.body if not isinstance(s, Allocate)]
+        prologue = [s for s in body if self.is_prologue(s)]
+        rest = [s for s in body if s not in prologue]
+        tied = (a.variable for s in rest if not isinstance(s, For) for a in assignments([s]))
+        whole = any(v in self.scopes.top for v in tied)  # numbers computed on the way tie all together
+        for group in [rest] if whole else [[s] for s in rest]:
             self.stage(prologue, group)
         return "".join(stage.text for stage in self.stages)
 
-    def is_memory(self, node: ast.stmt) -> bool:
-        return (
-            isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Name)
-            and variable_of(node.targets[0]).is_tensor
-        )
-
-    def is_prologue(self, node: ast.stmt) -> bool:
+    def is_prologue(self, s: Statement) -> bool:
         """Tell whether a statement computes a number from shapes and attributes, so that every stage can do it again."""
-        if not isinstance(node, ast.Assign) or self.is_memory(node) or not isinstance(node.targets[0], ast.Name):
+        if not isinstance(s, Assign) or s.variable not in self.scopes.fixed or loads(s.value):
             return False
-        reads = [n for n in ast.walk(node.value) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)]
-        simple = all(v.kind == "attribute" or v in self.scopes.fixed or v.is_tensor for v in names_in(node.value))
-        return (
-            variable_of(node.targets[0]) in self.scopes.fixed
-            and simple
-            and not any(variable_of(n).is_tensor for n in reads)
+        return all(
+            v.is_tensor or v.kind in ("attribute", "number") or v in self.scopes.fixed for v in names_in(s.value)
         )
 
-    def stage(self, prologue: list[ast.stmt], group: list[ast.stmt]) -> None:
+    def stage(self, prologue: list[Statement], group: list[Statement]) -> None:
         """Write one kernel."""
         self.lines, self.depth = [], 1
-        for node in prologue:
-            self.statement(node)
+        assigned = dict.fromkeys(a.variable for a in assignments([*prologue, *group]) if a.target.kind == INPUT)
+        for variable in assigned:
+            self.line(f"{CTYPES[machine(self.types.kinds[variable])]} {self.name(variable)};")
+        for s in prologue:
+            self.statement(s)
         loops = self.spread_loops(group[0]) if len(group) == 1 else []
         if loops:
-            self.spread(loops)
+            self.on_grid(loops)
         else:
-            self.line("if _mx_thread() == 0:")
-            with self.indented():
-                self.block(group)
-        name = f"{self.source.name}_{len(self.stages)}"
-        text = f"def {name}({', '.join(self.parameters())}):\n" + "\n".join(self.lines) + "\n"
-        self.stages.append(Stage(name, text, bool(loops)))
+            self.block(f"if ({_THREAD} == 0)", group)
+        name = f"{self.routine.source.name}_{len(self.stages)}"
+        head = f'extern "C" __global__ void {name}({", ".join(self.parameters())})\n{{\n'
+        self.stages.append(Stage(name, head + "\n".join(self.lines) + "\n}\n", bool(loops)))
 
     def parameters(self) -> list[str]:
-        local = [v.unique for v in self.source.variables if v.kind == "local"]
-        return [*super().parameters(), *local]
+        found = []
+        for v in (*self.routine.arguments, *self.routine.made, *self.routine.locals):
+            if v.is_tensor:
+                found.append(f"{STORAGE[self.types.codes[v]][1]} *{self.name(v)}")
+                found += [f"long long {self.name(v)}_n{k}" for k in range(v.rank or 0)]
+            elif v in self.types.kinds:
+                found.append(f"{CTYPES[machine(self.types.kinds[v])]} {self.name(v)}")
+        return found + ["long long *mx_outside"] * self.checked
 
-    # ---- loops on the grid ------------------------------------------------------------------------------------------
-    def spread_loops(self, node: ast.stmt) -> list[ast.For]:
-        """Return a loop and those directly inside it whose iterations may all run at once."""
-        loops: list[ast.For] = []
-        while isinstance(node, ast.For) and self.independent(node):
-            inside = {v for loop in loops for v in names_in(loop.target)}
-            if inside & {v for a in node.iter.args for v in names_in(a)}:  # type: ignore[attr-defined]
-                break
-            loops.append(node)
-            body = strip(node.body)
-            if len(body) != 1:
-                break
-            node = body[0]
-        return loops
+    # ---- lines ------------------------------------------------------------------------------------------------------
+    def block(self, head: str, body: Sequence[Statement | str | Callable[[], None]]) -> None:
+        self.line(f"{head} {{")
+        self.depth += 1
+        for s in body:
+            self.part(s)
+        self.depth -= 1
+        self.line("}")
 
-    def independent(self, node: ast.For) -> bool:
-        if word_of(node) == "grid":
-            return grid_is_independent(node)
-        return word_of(node) not in _IN_ORDER and conflict(node) is None
+    def condition(self, test: str) -> str:
+        return f"if ({test})"
 
-    def spread(self, loops: list[ast.For]) -> None:
-        """Write loops as one loop over all their iterations, of which each thread takes its share."""
-        names, starts, steps, counts = [], [], [], []
-        for loop in loops:
-            for name, start, step, count in self.extents(loop):
-                names.append(name)
-                starts.append(start)
-                steps.append(step)
-                counts.append(self.fresh("n"))
-                self.line(f"{counts[-1]} = {count}")
-        total, at = self.fresh("total"), self.fresh("t")
-        self.line(f"{total} = {' * '.join(counts) or '_mx_int64(1)'}")
-        self.line(f"for {at} in range(_mx_thread(), {total}, _mx_threads()):")
-        with self.indented():
-            rest = self.fresh("rest")
-            self.line(f"{rest} = _mx_int64({at})")
-            for k in reversed(range(len(names))):
-                index = f"{rest} % {counts[k]}"
-                self.line(f"{names[k]} = " + (index if starts[k] == "0" and steps[k] == "1" else
-                                              f"({starts[k]}) + ({index}) * ({steps[k]})"))  # fmt: skip
-                self.line(f"{rest} = {rest} // {counts[k]}")
-            self.block(loops[-1].body)
+    def assign(self, place: str, value: str) -> None:
+        self.line(f"{place} = {value};")
 
-    def extents(self, loop: ast.For) -> list[tuple[str, str, str, str]]:
-        """Return name, start, step and number of iterations of each loop that a loop stands for."""
-        if word_of(loop) == "grid":
-            names, sizes = self.grid_loops(loop)
-            return [(n, "0", "1", f"_mx_int64({s})") for n, s in zip(names, sizes, strict=True)]
-        bounds = [self.integer(a) for a in loop.iter.args]  # type: ignore[attr-defined]
-        start = bounds[0] if len(bounds) > 1 else "0"
-        stop = bounds[1] if len(bounds) > 1 else bounds[0]
-        step = bounds[2] if len(bounds) > 2 else "1"
-        count = (
-            f"_mx_int64({stop})"
-            if start == "0" and step == "1"
-            else f"_mx_count(_mx_int64({start}), _mx_int64({stop}), _mx_int64({step}))"
-        )
-        return [(loop.target.variable.unique, start, step, count)]  # type: ignore[attr-defined]
+    def new(self, what: str, kind: str, value: str) -> str:
+        name = self.fresh(what)
+        self.line(f"{CTYPES[kind]} {name} = {value};")
+        return name
 
-    def parallel_loop(self, node: ast.For, target: str, bounds: list[str]) -> None:
-        self.sequential(node, target, bounds)
+    def named(self, n: Expr, text: str) -> str:
+        return self.new("v", self.types.machine_kind(n) or "float64", text)
 
-    # ---- what memory holds --------------------------------------------------------------------------------------------
+    def register(self, access: Expr) -> str:
+        return self.new("r", machine(self.types.of(access)), self.value(access))
+
     def memory(self, variable: Variable) -> None:
-        raise DeviceError(f"kernel {self.source.name} allocates {variable.name!r} inside a loop, which a GPU cannot; "
+        raise DeviceError(f"kernel {self.routine.source.name} allocates {variable.name!r} inside a loop, which a GPU cannot; "
                           "allocate it outside of loops")  # fmt: skip
 
-    def from_memory(self, text: str, tensor: Variable) -> str:
-        return f"_mx_float32({text})" if self.types.codes[tensor] in NARROW else text
+    # ---- loops ------------------------------------------------------------------------------------------------------
+    def runs(self, bounds: list[str]) -> str:
+        start, stop, step = bounds
+        return f"({step} > 0 ? {start} < {stop} : {start} > {stop})"
 
-    def to_memory(self, text: str, tensor: Variable) -> str:
-        return f"_mx_float16({text})" if self.types.codes[tensor] == dtypes.FLOAT16 else text
+    def sequential(self, s: For, bounds: list[str]) -> None:
+        stop, step = (self.new("b", "int64", b) for b in bounds[1:])
+        at = f"{self.name(s.variable)}"
+        self.block(f"for (long long {at} = {bounds[0]}; {self.runs([at, stop, step])}; {at} += {step})", s.body)
 
+    spread = sequential  # what is not on the grid already runs in order
 
-def target_of_any(node: ast.stmt) -> ast.expr | None:
-    """Return what a statement assigns; of a condition, the first number that it assigns."""
-    if isinstance(node, (ast.Assign, ast.AugAssign)):
-        return target_of(node)
-    if isinstance(node, ast.If):
-        return next((t for n in (*node.body, *node.orelse) if isinstance(t := target_of_any(n), ast.Name)), None)
-    return None
+    def spread_loops(self, s: Statement) -> list[For]:
+        """Return a loop and those directly inside it whose iterations may all run at once."""
+        loops: list[For] = []
+        while isinstance(s, For) and s.word not in _IN_ORDER and conflict(s, self.scopes) is None:
+            if {loop.variable for loop in loops} & names_in(*s.bounds) or (loads(*s.bounds) and loops):
+                break
+            loops.append(s)
+            if len(s.body) != 1:
+                break
+            s = s.body[0]
+        return loops
 
+    def on_grid(self, loops: list[For]) -> None:
+        """Write loops as one loop over all their iterations, of which each thread takes its share."""
+        bounds = [[self.new("b", "int64", self.value(b, "int64")) for b in s.bounds] for s in loops]
+        counts = [self.new("n", "int64", f"{self.runs(b)} ? ({b[1]} - {b[0]} - ({b[2]} > 0 ? 1 : -1)) / {b[2]} + 1 : 0")
+                  for b in bounds]  # fmt: skip
+        total, at, rest = self.new("total", "int64", " * ".join(counts)), self.fresh("t"), self.fresh("rest")
+        parts = [f"long long {rest} = {at};"]
+        for s, (start, _, step), n in reversed(list(zip(loops, bounds, counts, strict=True))):
+            parts.append(f"const long long {self.name(s.variable)} = {start} + {rest} % {n} * {step};")
+            parts.append(f"{rest} /= {n};")
+        step = "(long long)gridDim.x * blockDim.x"
+        self.block(f"for (long long {at} = {_THREAD}; {at} < {total}; {at} += {step})", [*parts, *loops[-1].body])
 
-def grid_is_independent(node: ast.For) -> bool:
-    """Tell whether each iteration of a grid writes elements of its own."""
-    targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
-    loop = {variable_of(t) for t in targets}
-    inside = {v for n in ast.walk(node) for v in names_in(n) if v.node in set(ast.walk(node))}
-    accesses: dict[Variable, list[ast.Subscript]] = {}
-    written: set[Variable] = set()
-    for part in ast.walk(node):
-        if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and variable_of(part).is_tensor:
-            accesses.setdefault(variable_of(part), []).append(part)
-        if isinstance(part, (ast.Assign, ast.AugAssign)):
-            target = target_of(part)
-            if isinstance(target, ast.Name) and variable_of(target) not in inside:
-                return False
-            if isinstance(target, ast.Subscript):
-                written.add(variable_of(target))
-    for tensor in written - inside:
-        items = accesses[tensor][0].slice
-        parts = items.elts if isinstance(items, ast.Tuple) else [items]
-        named = {variable_of(p) for p in parts if isinstance(p, ast.Name)}
-        if len({unique_text(a) for a in accesses[tensor]}) > 1 or not loop <= named:
-            return False
-    return True
+    # ---- expressions --------------------------------------------------------------------------------------------------
+    def name(self, variable: Variable) -> str:
+        return variable.unique + "LL" if variable.kind == "number" else f"v_{variable.unique}"
+
+    def number(self, value: float, kind: str) -> str:
+        return number(value, CTYPES[kind])
+
+    def place(self, target: Expr) -> str:
+        self.reading = False
+        found = self.value(target)
+        self.reading = True
+        return found
+
+    def stored(self, value: str, target: Expr) -> str:
+        return STORAGE[self.types.codes[variable_of(target)]][3].format(value)
+
+    def form(self, n: Expr) -> str:
+        label, kind = str(n.label), self.types.machine_kind(n) or "float64"
+        if label == "size":
+            return f"{{0}}_n{int(n.args[1].label)}"
+        if label == "load":
+            flat = self.index(n, 0) if len(n.args) > 1 else "0"
+            for k in range(1, len(n.args) - 1):
+                flat = f"({flat}) * {{0}}_n{k} + {self.index(n, k)}"
+            found = f"{{0}}[{flat}]"
+            return STORAGE[self.types.codes[variable_of(n)]][2].format(found) if self.reading else found
+        if label in CTYPES:
+            return "({0} != 0)" if label == "bool_" else f"(({CTYPES[label]}){{0}})"
+        row = ROWS[label]
+        real = kind in FLOATS or label in COMPARISONS or label in LOGICAL
+        return (row.cuda if real else row.integer or "").replace("{T}", CTYPES[kind])
+
+    def index(self, n: Expr, k: int) -> str:
+        return f"mx_at({{{k + 1}}}, {{0}}_n{k}, {self.at}, mx_outside)" if self.checked else f"{{{k + 1}}}"
 
 
 # ---- running ------------------------------------------------------------------------------------------------------------
-@lru_cache(maxsize=1)
-def helpers() -> dict[str, Any]:
-    """Return what stages name besides their variables."""
-    import cupy
-    from cupyx import jit
-    from cupyx.scipy import special
-
-    names: dict[str, Any] = {
-        "sqrt": cupy.sqrt, "sign": cupy.sign, "log": cupy.log, "exp": cupy.exp, "expm1": cupy.expm1, "tanh": cupy.tanh,
-        "abs": cupy.absolute, "erf": special.erf, "sin": cupy.sin, "cos": cupy.cos, "atan": cupy.arctan,
-        "atan2": cupy.arctan2, "isnan": cupy.isnan, "isinf": cupy.isinf, "isfinite": cupy.isfinite, "floor": cupy.floor,
-        "ceil": cupy.ceil, "trunc": cupy.trunc, "round": cupy.rint, "pow": cupy.power, "ipow": cupy.power,
-        "ifloordiv": cupy.floor_divide, "ffloordiv": cupy.floor_divide, "imod": cupy.remainder, "fmod": cupy.remainder,
-        "max": cupy.maximum, "min": cupy.minimum, "bool_": np.bool_, "inf": np.inf, "nan": np.nan, "float16": np.float16,
-    }  # fmt: skip
-    for kind in ("int8", "uint8", "int16", "int32", "int64", "float32", "float64"):
-        names[kind] = getattr(np, kind)
-    found = {f"_mx_{name}": value for name, value in names.items()}
-    found |= {"_jit": jit}
-    for name, text in _DEVICE.items():
-        found[name] = raw_kernel(_define(name, text, found), device=True)
-    return found
+_programs: dict[tuple, list[tuple[Any, bool]]] = {}
 
 
-def raw_kernel(function: Callable, device: bool = False) -> Any:
-    """Return cupyx.jit's kernel of a function."""
-    from cupyx import jit
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # that its interface may change is known
-        return jit.rawkernel(mode="numpy", device=device)(function)
-
-
-#: Functions on the device, as cupyx.jit takes them.
-_DEVICE = {
-    "_mx_thread": "def _mx_thread():\n    return _mx_int64(_jit.grid(1))\n",
-    "_mx_threads": "def _mx_threads():\n    return _mx_int64(_jit.gridsize(1))\n",
-    "_mx_count": (
-        "def _mx_count(start, stop, step):\n"
-        "    n = _mx_int64(0)\n"
-        "    if step > 0:\n"
-        "        if stop > start:\n"
-        "            n = (stop - start + step - _mx_int64(1)) // step\n"
-        "    elif start > stop:\n"
-        "        n = (start - stop - step - _mx_int64(1)) // -step\n"
-        "    return n\n"
-    ),
-    "_mx_half": "def _mx_half(x):\n    return _mx_float32(_mx_float16(x))\n",
-    "_mx_at": (
-        "def _mx_at(index, size, line, outside):\n"
-        "    n = _mx_int64(size)\n"
-        "    i = _mx_int64(index)\n"
-        "    if i < 0:\n"
-        "        i = i + n\n"
-        "    if i < 0 or i >= n:\n"
-        "        outside[0] = line\n"
-        "        i = _mx_int64(0)\n"
-        "    return i\n"
-    ),
-}
-
-_serial = 0
-
-
-def _define(name: str, text: str, namespace: dict[str, Any]) -> Callable:
-    """Make a function whose text ``inspect`` finds, as cupyx.jit asks for it."""
-    global _serial
-    _serial += 1
-    file = f"<mxop cuda {name} {_serial}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    namespace = dict(namespace)
-    exec(compile(text, file, "exec"), namespace)  # text that this package wrote
-    return namespace[name]
-
-
-class CudaProgram:
-    """The compiled stages of a kernel for one set of types."""
-
-    def __init__(self, types: Types, checked: bool):
-        stages = CudaTranslator(types, checked).stages
-        self.stages = [(raw_kernel(_define(s.name, s.text, helpers())), s.spread) for s in stages]
-
-    def __call__(self, arguments: Sequence[Any]) -> None:
-        for launch, spread in self.stages:
-            launch((BLOCKS if spread else 1,), (THREADS if spread else 1,), tuple(arguments))
-
-
-_programs: dict[tuple, CudaProgram] = {}
+def _stages(types: Types, checked: bool, cupy: Any) -> list[tuple[Any, bool]]:
+    stages = CudaTranslator(types, checked).stages
+    module = cupy.RawModule(code=standalone(stages), options=OPTIONS)
+    return [(module.get_function(s.name), s.spread) for s in stages]
 
 
 def run(program: Any, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Sequence[Any]) -> None:
     """Run a kernel on CuPy arrays; an input that it assigns is left as it is."""
-    import cupy
-
-    source = program.source
+    place = device.id_of(outputs[0])
+    cupy = device.require(place)
     codes, ranks = [dtypes.code_of(a.dtype) for a in inputs], [a.ndim for a in inputs]
-    if dtypes.BFLOAT16 in codes:
-        raise DeviceError(f"kernel {source.name}: bfloat16 arrays are not supported on a GPU; convert them to float32")
     shapes = program.shapes([a.shape for a in inputs], attributes)
     types = program.types(codes, ranks, attributes)
-    key = (program, types, shapes.safe)
-    found = _programs.get(key)
-    if found is None:
-        found = _programs[key] = CudaProgram(types, not shapes.safe)
-    arguments = list(_arguments(source, types, shapes, inputs, outputs, attributes))
-    if shapes.safe:
-        found(arguments)
-        return
-    outside = cupy.zeros(1, np.int64)
-    n = len(arguments) - sum(v.kind == "local" for v in source.variables)
-    found([*arguments[:n], outside, *arguments[n:]])
-    line = int(outside[0])
+    with device.using(place):
+        key = (types, shapes.safe)
+        if key not in _programs:
+            _programs[key] = _stages(types, not shapes.safe, cupy)
+        work = [cupy.ascontiguousarray(a) for a in outputs]
+        arguments = list(_arguments(types, shapes, cupy, inputs, work, attributes))
+        outside = cupy.zeros(1, np.int64)
+        for launch, spread in _programs[key]:
+            launch(
+                (BLOCKS if spread else 1,),
+                (THREADS if spread else 1,),
+                (*arguments, *([] if shapes.safe else [outside])),
+            )
+        for target, found in zip(outputs, work, strict=True):
+            if found is not target:
+                target[...] = found
+    line = 0 if shapes.safe else int(outside[0])
     if line:
-        raise OpIndexError(source.message(line, "an index is outside of its tensor"))
+        raise OpIndexError(types.source.message(line, "an index is outside of its tensor"))
 
 
-def _arguments(source: Any, types: Types, shapes: Shapes, inputs: Sequence[Any], outputs: Sequence[Any],
-               attributes: Sequence[Any]):  # fmt: skip
-    """Yield inputs and numbers, outputs, and intermediate tensors."""
-    import cupy
-
-    given = dict(zip(source.inputs, inputs, strict=True))
-    numbers = dict(zip(source.attributes, attributes, strict=True))
-    written = dict(zip(source.results, outputs, strict=True))
-    for variable, target in written.items():
-        target[...] = given.get(variable, 0)
-    for variable in source.arguments:
-        if variable.kind == "input":
-            yield written.get(variable, given[variable])
-        elif type(numbers[variable]) in (int, float, bool):
-            yield np.asarray(numbers[variable])[()]
-    yield from (written[v] for v in source.results if v.kind == "output")
-    for variable in source.variables:
-        if variable.kind == "local":
-            sizes = shapes.of.get(variable)
-            if sizes is None:
-                raise DeviceError(
-                    f"kernel {source.name}: the size of {variable.name!r} is not known before the kernel runs"
-                )
-            yield cupy.zeros(tuple(high for _, high in sizes), dtypes.numpy_dtype(types.codes[variable]))
+def _arguments(types: Types, shapes: Shapes, cupy: Any, inputs: Sequence[Any], outputs: Sequence[Any],
+               attributes: Sequence[Any]) -> Iterator[Any]:  # fmt: skip
+    """Yield what the stages take: tensors with their lengths, and numbers."""
+    routine = types.routine
+    values: dict[Variable, Any] = dict(zip(routine.inputs, inputs, strict=True))
+    for variable, target in zip(routine.results, outputs, strict=True):
+        target[...] = values.get(variable, 0)
+        values[variable] = target
+    for variable in routine.locals:
+        sizes = shapes.of.get(variable)
+        if sizes is None:
+            raise DeviceError(
+                f"kernel {types.source.name}: the size of {variable.name!r} is not known before the kernel runs"
+            )
+        shape = tuple(high for _, high in sizes)
+        values[variable] = cupy.zeros(shape, dtypes.numpy_dtype(types.codes[variable]))
+    values |= dict(zip(routine.attributes, attributes, strict=True))
+    for variable in (*routine.arguments, *routine.made, *routine.locals):
+        if variable.is_tensor:
+            array = cupy.ascontiguousarray(values[variable])
+            yield array.view(np.uint16) if types.codes[variable] == dtypes.BFLOAT16 else array
+            yield from map(np.int64, array.shape)
+        elif variable in types.kinds:
+            yield getattr(np, machine(types.kinds[variable]))(values[variable])

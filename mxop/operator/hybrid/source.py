@@ -1,4 +1,4 @@
-"""The text of a kernel: found, parsed, and what is known about its names.  Imports :mod:`mxop.errors`."""
+"""The text of a kernel, found and parsed, and errors that show a place in it.  Imports :mod:`mxop.errors`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ...errors import OpTypeError, OpValueError
@@ -17,51 +17,8 @@ class HybridError(OpTypeError, OpValueError):
 
 
 @dataclass(eq=False)
-class Variable:
-    """A name of a kernel within the scope that declares it.
-
-    Attributes
-    ----------
-    kind : {'input', 'attribute', 'output', 'local', 'scalar', 'loop', 'grid'}
-        The first, third and fourth are tensors; 'grid' is the tuple of indices of a loop over ``grid``.
-    unique : str
-        A name that no other variable of the kernel has.
-    shape, dtype : ast.expr or None
-        How an allocated tensor was declared.
-    rank : int or None
-        Number of indices, as far as the text tells.
-    written : bool
-        Whether elements are assigned.
-    """
-
-    name: str
-    kind: str
-    unique: str
-    node: ast.AST
-    shape: ast.expr | None = None
-    dtype: ast.expr | None = None
-    rank: int | None = None
-    written: bool = False
-
-    @property
-    def is_tensor(self) -> bool:
-        return self.kind in ("input", "output", "local")
-
-
-@dataclass(eq=False)
 class Source:
-    """A kernel's text before and after the checks.
-
-    Attributes
-    ----------
-    tree : ast.FunctionDef
-        With line numbers of the file; after the checks, nodes that are names carry their ``variable``.
-    arguments : list of Variable
-    results : list of Variable
-        What is returned, in order.
-    variables : list of Variable
-        All of them.
-    """
+    """A kernel's text; the tree has the line numbers of the file, whose line `first` is the first of `lines`."""
 
     name: str
     file: str
@@ -69,24 +26,11 @@ class Source:
     lines: Sequence[str]
     first: int
     globals: dict[str, Any]
-    arguments: list[Variable] = field(default_factory=list)
-    results: list[Variable] = field(default_factory=list)
-    variables: list[Variable] = field(default_factory=list)
-    single: bool = True
 
-    @property
-    def inputs(self) -> list[Variable]:
-        """The arguments that are tensors."""
-        return [v for v in self.arguments if v.kind == "input"]
-
-    @property
-    def attributes(self) -> list[Variable]:
-        """The arguments that are numbers."""
-        return [v for v in self.arguments if v.kind == "attribute"]
-
-    def fail(self, node: ast.AST | None, problem: str) -> NoReturn:
-        """Raise for a place in the text."""
-        raise HybridError(self.message(getattr(node, "lineno", self.tree.lineno), problem))
+    def fail(self, place: ast.AST | int, problem: str) -> NoReturn:
+        """Raise for a place in the text: a node, or a line."""
+        line = place if isinstance(place, int) else getattr(place, "lineno", self.tree.lineno)
+        raise HybridError(self.message(line, problem))
 
     def message(self, line: int, problem: str) -> str:
         """Return a message with a place in the text."""
@@ -119,10 +63,3 @@ def read(function: Callable) -> Source:
         )
     ast.increment_lineno(tree, max(first, 1) - 1)
     return Source(name, code.co_filename, tree, lines, max(first, 1), function.__globals__)
-
-
-def parse(text: str, name: str) -> Source:
-    """Return the parsed text of a kernel that was generated."""
-    tree = ast.parse(text).body[0]
-    assert isinstance(tree, ast.FunctionDef)
-    return Source(name, f"<kernel {name}>", tree, text.splitlines(), 1, {})

@@ -1,15 +1,12 @@
-"""The type of every expression of a kernel, for the dtypes of one call.
+"""The type of every expression of a kernel, for the dtypes of one call, and expressions with their conversions.
 
 A type is a NumPy dtype's name (``'float32'``, ``'bool_'``), or ``'int'``, ``'float'``, ``'bool'`` for Python's numbers, which
 take the type of the other operand.  What an operation gives is not written here: it is asked of the plain words and of
-NumPy, on samples, so the compiled kernel has the types of the plain run.
-Imports :mod:`.source`, :mod:`.expressions`, :mod:`.words`.
+NumPy, on samples, so the compiled kernel has the types of the plain run.  Imports :mod:`.ir`, :mod:`.words`.
 """
 
 from __future__ import annotations
 
-import ast
-import operator
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -18,15 +15,23 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import MXNetError
-from .expressions import COMPARISONS, OPERATORS, constant, index_items
-from .source import Source, Variable
-from .words import CONVERTERS, FUNCTIONS, NARROW
+from ...formula import Expr, const, readable, walk
+from ...formula.expr import CALL, CONST, INPUT, call
+from .ir import CASTS, FLOATS, For, Routine, Variable, expressions, node, statements, variable_of
+from .words import NARROW, OPERATIONS
 
 WEAK = {"int": 1, "float": 1.0, "bool": True}
-_PYTHON = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow,
-}  # fmt: skip
+#: What holds a type while it is computed.
+MACHINE = {"int": "int64", "float": "float64", "bool": "bool_"}
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+LOGICAL = ("land", "lor", "lnot")
+_BOOLS = ("bool", "bool_")
+_ROUNDING = ("floor", "ceil", "trunc", "nearest")
+
+
+def machine(kind: str) -> str:
+    """Return the type in which a type is computed."""
+    return MACHINE.get(kind, kind)
 
 
 def sample(kind: str) -> Any:
@@ -42,11 +47,10 @@ def kind_of(value: Any) -> str:
 
 
 @lru_cache(maxsize=4096)
-def applied(function: str, *kinds: str) -> str:
-    """Return the type that an operator (``'+'``) or a word (``'sqrt'``) gives."""
-    call = _PYTHON.get(function) or FUNCTIONS[function][0]
+def applied(primitive: str, *kinds: str) -> str:
+    """Return the type that a primitive gives."""
     with np.errstate(all="ignore"):
-        return kind_of(call(*map(sample, kinds)))
+        return kind_of(OPERATIONS[primitive](*map(sample, kinds)))
 
 
 def joined(a: str, b: str) -> str | None:
@@ -54,16 +58,16 @@ def joined(a: str, b: str) -> str | None:
     if a == b:
         return a
     if a in WEAK and b in WEAK:
-        return applied("+", a, b)
+        return applied("add", a, b)
     if a not in WEAK and b not in WEAK:
         return None
     weak, strong = (a, b) if a in WEAK else (b, a)
-    return strong if applied("+", weak, strong) == strong else None
+    return strong if applied("add", weak, strong) == strong else None
 
 
 def is_integer(kind: str) -> bool:
     """Tell whether a type can be an index."""
-    return kind == "int" or kind.startswith(("int", "uint"))
+    return kind.startswith(("int", "uint"))
 
 
 def element_kind(code: int) -> str:
@@ -78,232 +82,218 @@ class Types:
 
     Parameters
     ----------
-    source : Source
-        Checked.
+    routine : Routine
+        For the ranks of the inputs.
     in_types : sequence of int
         Type codes of the inputs.
-    ranks : sequence of int
-        Numbers of dimensions of the inputs.
     attributes : sequence
         Values of the attributes.
+
+    Attributes
+    ----------
+    codes : dict of Variable to int
+        Of tensors.
+    kinds : dict of Variable to str
+        Of numbers.
     """
 
-    def __init__(self, source: Source, in_types: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]):
-        self.source = source
-        self.codes: dict[Variable, int] = dict(zip(source.inputs, in_types))
-        self.ranks: dict[Variable, int] = dict(zip(source.inputs, ranks))
-        self.values: dict[Variable, Any] = dict(zip(source.attributes, attributes))
-        self.kinds: dict[Variable, str] = {
-            v: kind_of(a) for v, a in self.values.items() if type(a) in (int, float, bool)
-        }
-        for variable, rank in self.ranks.items():
-            if variable.rank not in (None, rank):
-                source.fail(
-                    _first_use(source, variable), f"tensor {variable.name!r} has {rank} dimensions, "
-                    f"but is used with {variable.rank} indices"
-                )  # fmt: skip
-        self._tensors()
-        while self._scalars():
-            pass
+    def __init__(self, routine: Routine, in_types: Sequence[int], attributes: Sequence[Any]):
+        self.routine, self.source = routine, routine.source
+        self.codes = declared_codes(routine, in_types)
+        given = zip(routine.attributes, attributes, strict=True)
+        self.kinds = {v: kind_of(a) for v, a in given if type(a) in (int, float, bool)}
+        self.line = 0
+        self._of: dict[Expr, str] = {}
+        self._typed: dict[Expr, Expr] = {}
+        self._machine: dict[Expr, str | None] = {}
+        while self._numbers():
+            self._of.clear()
+        self._check()
 
-    def _tensors(self) -> None:
-        self.codes = declared_codes(self.source, [self.codes[v] for v in self.source.inputs])
-        for node in ast.walk(self.source.tree):
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                variable = node.targets[0].variable  # type: ignore[attr-defined]
-                if variable.kind in ("output", "local"):
-                    self.ranks[variable] = self.rank(variable.shape)
-                    if variable.rank not in (None, self.ranks[variable]):
-                        self.source.fail(node, f"tensor {variable.name!r} has {self.ranks[variable]} dimensions, but is "
-                                         f"used with {variable.rank} indices")  # fmt: skip
-
-    def rank(self, shape: ast.expr) -> int:
-        """Return the rank of a shape's expression."""
-        if isinstance(shape, ast.Attribute):
-            return self.ranks[shape.value.variable]  # type: ignore[attr-defined]
-        return len(shape.elts) if isinstance(shape, (ast.Tuple, ast.List)) else 1
-
-    def _scalars(self) -> bool:
-        """Go once through all assignments; tell whether a type has changed."""
+    def _numbers(self) -> bool:
+        """Go once through all statements; tell whether a variable's type has changed."""
         changed = False
-        for node in _in_order(self.source.tree):
-            if isinstance(node, ast.For):
-                targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
-                for target in targets:
-                    self.kinds[target.variable] = "int"  # type: ignore[attr-defined]
-            target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-            if not isinstance(node, (ast.Assign, ast.AugAssign)) or not isinstance(target, ast.Name):
+        for s in statements(self.routine.body):
+            self.line = s.line
+            if isinstance(s, For):
+                self.kinds[s.variable] = "int"
+            target = getattr(s, "target", None)
+            if target is None or target.kind != INPUT:
                 continue
-            variable = target.variable  # type: ignore[attr-defined]
-            if variable.is_tensor:
-                continue
-            found = self.of(node.value)
-            if isinstance(node, ast.AugAssign):
-                found = self._apply(node, OPERATORS[type(node.op)], self.kinds[variable], found)
-            old = self.kinds.get(variable)
+            variable = variable_of(target)
+            found, old = self.of(s.value), self.kinds.get(variable)
             new = found if old is None else joined(old, found)
             if new is None:
                 self.source.fail(
-                    node,
+                    s.line,
                     f"variable {variable.name!r} changes its type from {old} to {found}; convert, as in {old}(...)",
                 )
             changed |= new != old
             self.kinds[variable] = new
         return changed
 
-    def _apply(self, node: ast.AST, function: str, *kinds: str) -> str:
-        try:
-            return applied(function, *kinds)
-        except (TypeError, ValueError) as problem:
-            self.source.fail(node, f"{function} of {', '.join(kinds)}: {str(problem).splitlines()[0]}")
+    def _check(self) -> None:
+        for s in statements(self.routine.body):
+            self.line = s.line
+            kinds = [self.of(e) for e in expressions(s)]
+            if isinstance(s, For) and not all(map(is_integer, kinds)):
+                at = next(k for k, kind in enumerate(kinds) if not is_integer(kind))
+                self.fail(f"{described(s.bounds[at])} is of type {kinds[at]}; a loop runs over integers")
 
-    def of(self, node: ast.expr) -> str:
+    def fail(self, problem: str) -> None:
+        self.source.fail(self.line, problem)
+
+    def of_variable(self, variable: Variable) -> str | None:
+        """Return the type of a number, or of a tensor's elements."""
+        return element_kind(self.codes[variable]) if variable.is_tensor else self.kinds.get(variable)
+
+    # ---- types ------------------------------------------------------------------------------------------------------
+    def of(self, expression: Expr) -> str:
         """Return the type of an expression."""
-        match node:
-            case ast.Constant():
-                return type(node.value).__name__
-            case ast.Name():
-                return self.kinds[node.variable]  # type: ignore[attr-defined]
-            case ast.BinOp():
-                return self._apply(node, OPERATORS[type(node.op)], self.of(node.left), self.of(node.right))
-            case ast.UnaryOp(op=ast.Not()):
-                return "bool"
-            case ast.UnaryOp():
-                kind = self.of(node.operand)
-                return self._apply(node, "-", kind, kind) if kind != "bool" else "int"
-            case ast.Compare():
-                parts = {self.of(p) for p in (node.left, *node.comparators)}
-                return "bool" if parts <= set(WEAK) else "bool_"
-            case ast.BoolOp():
-                return self._logical(node)
-            case ast.IfExp():
-                a, b = self.of(node.body), self.of(node.orelse)
-                found = joined(a, b)
-                if found is None:
-                    self.source.fail(node, f"the two sides have types {a} and {b}; convert one, as in {a}(...)")
-                return found
-            case ast.Call():
-                return self._call(node)
-            case ast.Subscript():
-                return self._element(node)
-        raise AssertionError(ast.dump(node))
+        for part in walk([expression]):  # operands first
+            if part not in self._of and not (part.kind == INPUT and part.label.is_tensor):  # type: ignore[union-attr]
+                self._of[part] = self._kind(part)
+        return self._of[expression]
 
-    def _logical(self, node: ast.BoolOp) -> str:
-        kinds = [self.of(p) for p in node.values]
-        if not all(k in ("bool", "bool_") for k in kinds):
-            self.source.fail(node, "'and' and 'or' take comparisons")
-        return "bool" if all(k == "bool" for k in kinds) else "bool_"
+    def _kind(self, e: Expr) -> str:
+        if e.kind == CONST:
+            return "int" if float(e.label).is_integer() else "float"
+        if e.kind == INPUT:
+            return "int" if e.label.kind == "number" else self.kinds[e.label]  # type: ignore[union-attr,index]
+        label = e.label
+        if label == "load":
+            return self._element(e)
+        if label in ("size", "real"):
+            return "int" if label == "size" else "float"
+        kinds = [self._of[a] for a in e.args]
+        if label in CASTS:
+            return "float32" if label == "float16" else str(label)
+        if label in COMPARISONS:
+            return "bool" if set(kinds) <= set(WEAK) else "bool_"
+        if label in LOGICAL:
+            if label != "lnot" and not set(kinds) <= set(_BOOLS):
+                self.fail("'and' and 'or' take comparisons")
+            return "bool_" if "bool_" in kinds and label != "lnot" else "bool"
+        try:
+            return joined(*kinds[1:]) or self._common(kinds[1:]) if label == "where" else applied(str(label), *kinds)
+        except (TypeError, ValueError) as problem:
+            self.fail(f"{label} of {', '.join(kinds)}: {str(problem).splitlines()[0]}")
+            raise
 
-    def _call(self, node: ast.Call) -> str:
-        name = node.func.id  # type: ignore[attr-defined]
-        if name == "len":
-            return "int"
-        kinds = [self.of(a) for a in node.args]
-        if name in CONVERTERS:
-            return element_kind(CONVERTERS[name])
-        if len(kinds) > 2:  # max and min of many, two by two
-            found = kinds[0]
-            for kind in kinds[1:]:
-                found = self._apply(node, name, found, kind)
-            return found
-        return self._apply(node, name, *kinds)
+    def _element(self, e: Expr) -> str:
+        for index in e.args[1:]:
+            if not is_integer(self._of[index]):
+                self.fail(f"index {described(index)} is of type {self._of[index]}, not an integer")
+        return element_kind(self.codes[variable_of(e)])
 
-    def _element(self, node: ast.Subscript) -> str:
-        if isinstance(node.value, ast.Attribute):
-            rank, at = self.ranks[node.value.value.variable], constant(node.slice)  # type: ignore[attr-defined]
-            if not -rank <= at < rank:
-                self.source.fail(node, f"a tensor of {rank} dimensions has no shape[{at}]")
-            return "int"
-        variable = node.value.variable  # type: ignore[attr-defined]
-        if variable.kind == "grid":
-            return "int"
-        if variable.kind == "attribute":
-            return kind_of(self.attribute_item(node))
-        self.check_indices(node, variable)
-        return element_kind(self.codes[variable])
-
-    def attribute_item(self, node: ast.Subscript) -> Any:
-        """Return an item of an attribute that is a list."""
-        value, at = self.values[node.value.variable], constant(node.slice)  # type: ignore[attr-defined]
-        if not isinstance(value, (tuple, list)) or at >= len(value):
-            self.source.fail(node, f"attribute {ast.unparse(node.value)} = {value!r} has no item {at}")
-        return value[at]
-
-    def check_indices(self, node: ast.Subscript, variable: Variable) -> None:
-        """Raise unless an element has all its indices, which are integers."""
-        count = 0
-        for item in index_items(node):
-            grid = getattr(item, "variable", None)
-            if grid is not None and grid.kind == "grid":
-                count += self.grid_rank(grid)
-                continue
-            count += 1
-            kind = self.of(item)
-            if not is_integer(kind):
-                self.source.fail(node, f"index {ast.unparse(item)} is of type {kind}, not an integer")
-        if count != self.ranks[variable]:
-            self.source.fail(
-                node, f"tensor {variable.name!r} needs all its {self.ranks[variable]} indices, {count} given"
-            )
-
-    def grid_rank(self, variable: Variable) -> int:
-        """Return the number of loops that a grid's variable stands for."""
-        found = self.ranks.get(variable)
-        if found is None:
-            loop = next(n for n in ast.walk(self.source.tree) if isinstance(n, ast.For) and n.target is variable.node)
-            found = self.ranks[variable] = self.rank(loop.iter.args[0])  # type: ignore[attr-defined]
-        return found
-
-    def common(self, kinds: Sequence[str]) -> str:
+    def _common(self, kinds: Sequence[str]) -> str:
         """Return the type in which values are compared."""
-        if all(k in ("bool", "bool_") for k in kinds):
+        if set(kinds) <= set(_BOOLS):
             return "bool_"
-        if all(is_integer(k) or k in ("bool", "bool_") for k in kinds):
+        if all(is_integer(k) or k in _BOOLS for k in kinds):
             return "int64"
-        found = kinds[0]
-        for kind in kinds[1:]:
-            found = applied("+", found, kind)
+        return applied("add", *kinds)
+
+    # ---- conversions ------------------------------------------------------------------------------------------------
+    def typed(self, expression: Expr, kind: str | None = None) -> Expr:
+        """Return an expression with all conversions, itself converted to a type."""
+        have = self.of(expression)
+        for part in walk([expression]):
+            if part not in self._typed:
+                self._typed[part] = self._converted(part)
+        found = self._typed[expression]
+        return found if kind is None else self._cast(found, have, kind)
+
+    def _converted(self, e: Expr) -> Expr:
+        if e.kind != CALL or e.label == "size":
+            return e
+        label, args = str(e.label), [self._typed[a] for a in e.args]
+        if label == "load":
+            return node("load", *args)
+        if label == "real":
+            return args[0]
+        have = [self._of[a] for a in e.args]
+        kind = self._of[e]
+        if label == "float16":
+            return self._made("half", [self._cast(args[0], have[0], kind)], kind)
+        if label in CASTS:
+            return self._cast(args[0], have[0], label)
+        if label in COMPARISONS or label in LOGICAL:
+            wanted = [self._common(have) if label in COMPARISONS else "bool_"] * len(args)
+        else:
+            wanted = ["bool_", kind, kind] if label == "where" else [kind] * len(args)
+        return self._made(label, [self._cast(*given) for given in zip(args, have, wanted, strict=True)], kind)
+
+    def _made(self, label: str, args: list[Expr], kind: str) -> Expr:
+        """Return a call in one type."""
+        real = kind in FLOATS
+        if machine(kind) == "bool_" and label not in COMPARISONS:
+            label = {"add": "lor", "mul": "land", "maximum": "lor", "minimum": "land"}.get(label, label)
+        if label in _ROUNDING and not real:
+            return args[0]
+        if label == "pow" and not real:
+            label = "ipow"
+        if label == "mod" and real:  # Python's remainder, but of a division by zero
+            return call("where", call("eq", args[1], 0), float("nan"), call("mod", *args))
+        found = call(label, *args)
+        if found.kind == CALL and all(a.kind == CONST for a in found.args):  # nothing else tells its type
+            return node(str(found.label), node(machine(kind), found.args[0]), *found.args[1:])
         return found
 
+    def _cast(self, e: Expr, have: str, want: str) -> Expr:
+        have, want = machine(have), machine(want)
+        if have == want and e.kind != CONST:
+            return e
+        if e.kind != CONST:
+            return node(want, e)
+        if want in FLOATS or np.isfinite(e.label):
+            with np.errstate(all="ignore"):
+                value = np.asarray(e.label if want in (*FLOATS, "bool_") else int(e.label)).astype(want)
+            return const(float(value))
+        return node(want, node("float64", e))
 
-def declared_codes(source: Source, in_types: Sequence[int]) -> dict[Variable, int]:
+    def machine_kind(self, e: Expr) -> str | None:
+        """Return the type in which a converted expression is computed, None of a constant, which takes any."""
+        for part in walk([e]):
+            if part not in self._machine:
+                self._machine[part] = self._computed(part)
+        return self._machine[e]
+
+    def _computed(self, e: Expr) -> str | None:
+        if e.kind == CONST:
+            return None
+        if e.kind == INPUT:
+            return "int64" if e.label.kind == "number" else machine(self.of_variable(e.label) or "")  # type: ignore[union-attr,arg-type]
+        if e.label in CASTS or e.label == "size":
+            return "int64" if e.label == "size" else str(e.label)
+        if e.label in COMPARISONS or e.label in LOGICAL:
+            return "bool_"
+        kinds = [self._machine[a] for a in (e.args[1:] if e.label == "where" else e.args)]
+        return next((k for k in kinds if k is not None), "float64")
+
+    def operand_kind(self, user: Expr) -> str:
+        """Return the type of the operands of a converted call that are constants."""
+        if user.label == "load":
+            return "int64"
+        if user.label in COMPARISONS or user.label in CASTS:
+            return next((k for a in user.args if (k := self.machine_kind(a))), "float64")
+        return self.machine_kind(user) or "float64"
+
+
+def declared_codes(routine: Routine, in_types: Sequence[int]) -> dict[Variable, int]:
     """Return the type code of every tensor, from those of the inputs."""
-    found = dict(zip(source.inputs, in_types))
-    for variable in source.variables:
-        if variable.kind in ("output", "local"):
-            found[variable] = _declared_code(source, variable, found)
+    found = dict(zip(routine.inputs, in_types))
+    for variable in routine.variables:
+        if variable.is_tensor and variable not in found:
+            try:
+                dtype = variable.dtype
+                found[variable] = found[dtype] if isinstance(dtype, Variable) else dtypes.code_of(dtype)
+            except MXNetError as problem:
+                routine.source.fail(variable.line, str(problem))
     return found
 
 
-def _declared_code(source: Source, variable: Variable, known: dict[Variable, int]) -> int:
-    match variable.dtype:
-        case ast.Attribute(attr="dtype", value=ast.Name() as tensor) if hasattr(tensor, "variable"):
-            return known[tensor.variable]
-        case ast.Attribute(attr=name) | ast.Constant(value=name) | ast.Name(id=name):
-            spelled: Any = name
-        case _:
-            spelled = None
-    try:
-        return dtypes.code_of(spelled)
-    except MXNetError as problem:
-        source.fail(variable.node, str(problem))
-
-
-def comparison(op: ast.cmpop) -> str:
-    """Return a comparison's sign."""
-    return COMPARISONS[type(op)]
-
-
-def _in_order(node: ast.AST) -> list[ast.AST]:
-    """Return all nodes, statements in the order of the text."""
-    found = [node]
-    for child in ast.iter_child_nodes(node):
-        found += _in_order(child)
-    return found
-
-
-def _first_use(source: Source, variable: Variable) -> ast.AST:
-    for node in _in_order(source.tree):
-        if isinstance(node, ast.Subscript) and getattr(node.value, "variable", None) is variable:
-            return node
-    return source.tree
+def described(expression: Expr) -> str:
+    """Return an expression as a person writes it."""
+    names = {n: n.label.name for n in walk([expression]) if n.kind == INPUT}  # type: ignore[union-attr]
+    return readable([expression], names, [""])[-1].removeprefix(" = ")

@@ -8,7 +8,9 @@ a kernel works on them (:class:`Narrow`) and are rounded when it is done.  Impor
 from __future__ import annotations
 
 import builtins
+import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -118,11 +120,7 @@ def block_realize(tensor: Any) -> AbstractContextManager[None]:
 
 
 # ---- functions of numbers -------------------------------------------------------------------------------------------
-def _weak(value: Any) -> bool:
-    return type(value) in (int, float, bool)
-
-
-def _plain(function: Callable) -> Callable:
+def _word(name: str, function: Callable) -> Callable:
     """Make a function of NumPy scalars one that gives Python numbers for Python numbers, and no float16."""
 
     def call(*args: Any) -> Any:
@@ -130,11 +128,10 @@ def _plain(function: Callable) -> Callable:
             found = function(*args)
             if isinstance(found, np.float16):  # NumPy's choice for int8
                 found = function(*(np.float32(a) if isinstance(a, np.generic) else a for a in args))
-        if builtins.all(map(_weak, args)):
-            return found.item() if isinstance(found, (np.generic, np.ndarray)) else found
-        return found
+        weak = all(type(a) in (int, float, bool) for a in args)
+        return found.item() if weak and isinstance(found, (np.generic, np.ndarray)) else found
 
-    call.__name__ = call.__qualname__ = function.__name__
+    call.__name__ = call.__qualname__ = name
     return call
 
 
@@ -149,76 +146,55 @@ def _rsqrt(x: Any) -> Any:
     return type(root)(1) / root
 
 
-def _ceil_div(a: Any, b: Any) -> Any:
-    return -(-a // b)
-
-
-def _len(x: Any) -> int:
-    return builtins.len(x)
-
-
-def _pair(function: Callable, name: str) -> Callable:
-    def call(first: Any, *others: Any) -> Any:
-        for other in others:
-            first = function(first, other)
-        return first
-
-    call.__name__ = name
-    return call
-
-
-def _converter(code: int) -> Callable:
-    dtype = dtypes.numpy_dtype(code)
+def _converter(name: str) -> Callable:
+    dtype = np.dtype(name)
 
     def call(x: Any) -> Any:
-        if code not in NARROW:
-            return dtype.type(x) if not isinstance(x, np.generic) else x.astype(dtype)
+        if name != "float16":
+            return x.astype(dtype) if isinstance(x, np.generic) else dtype.type(x)
         with np.errstate(all="ignore"):
             return np.float32(np.asarray(x).astype(dtype))
 
-    call.__name__ = call.__qualname__ = dtypes.NAMES[code]
+    call.__name__ = call.__qualname__ = name
     call.dtype = dtype  # type: ignore[attr-defined]  so that it also names the type in output_tensor(shape, float32)
     return call
 
 
-def _renamed(function: Callable, name: str) -> Callable:
-    def call(*args: Any) -> Any:
-        return function(*args)
-
-    call.__name__ = name
-    return call
-
+_ONE: dict[str, Callable] = {
+    "sqrt": np.sqrt, "rsqrt": _rsqrt, "sign": np.sign, "log": np.log, "exp": np.exp, "expm1": np.expm1, "tanh": np.tanh,
+    "abs": np.abs, "erf": _erf, "sin": np.sin, "cos": np.cos, "atan": np.arctan, "isnan": np.isnan, "isinf": np.isinf,
+    "isfinite": np.isfinite, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint,
+}  # fmt: skip
+_TWO: dict[str, Callable] = {"power": np.power, "atan2": np.arctan2, "ceil_div": lambda a, b: -(-a // b)}
+_MORE: dict[str, Callable] = {
+    "max": lambda *args: functools.reduce(np.maximum, args), "min": lambda *args: functools.reduce(np.minimum, args),
+}  # fmt: skip
+_CONVERTERS = ("int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64")
 
 #: name -> (function, least and most number of arguments)
 FUNCTIONS: dict[str, tuple[Callable, int, int]] = {
-    name: (_plain(_renamed(function, name)), 1, 1)
-    for name, function in {
-        "sqrt": np.sqrt, "rsqrt": _rsqrt, "sign": np.sign, "log": np.log, "exp": np.exp, "expm1": np.expm1,
-        "tanh": np.tanh, "abs": np.abs, "erf": _erf, "sin": np.sin, "cos": np.cos, "atan": np.arctan,
-        "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "floor": np.floor, "ceil": np.ceil,
-        "trunc": np.trunc, "round": np.rint,
-    }.items()
+    **{name: (_word(name, function), 1, 1) for name, function in _ONE.items()},
+    **{name: (_word(name, function), 2, 2) for name, function in _TWO.items()},
+    **{name: (_word(name, function), 2, 255) for name, function in _MORE.items()},
+    **{name: (_converter(name), 1, 1) for name in _CONVERTERS},
+    "len": (len, 1, 1),
+}
+
+_PRIMITIVES = {
+    "atan": "arctan", "atan2": "arctan2", "round": "nearest", "power": "pow", "max": "maximum", "min": "minimum",
 }  # fmt: skip
-FUNCTIONS |= {
-    "power": (_plain(_renamed(np.power, "power")), 2, 2),
-    "atan2": (_plain(_renamed(np.arctan2, "atan2")), 2, 2),
-    "ceil_div": (_plain(_renamed(_ceil_div, "ceil_div")), 2, 2),
-    "max": (_plain(_pair(np.maximum, "max")), 2, 255),
-    "min": (_plain(_pair(np.minimum, "min")), 2, 255),
-    "len": (_len, 1, 1),
-}
-CONVERTERS = {
-    dtypes.NAMES[code]: code
-    for code in (dtypes.INT8, dtypes.UINT8, dtypes.INT32, dtypes.INT64, dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64)
-}
-FUNCTIONS |= {name: (_converter(code), 1, 1) for name, code in CONVERTERS.items()}
 
 
-def _int16(x: Any) -> Any:
-    return x.astype(np.int16) if isinstance(x, np.generic) else np.int16(x)
+def primitive(word: str) -> str:
+    """Return what a word is called in the table of primitives."""
+    return _PRIMITIVES.get(word, word)
 
 
-FUNCTIONS["int16"] = (_int16, 1, 1)
+#: Primitive -> what it is in plain Python.
+OPERATIONS: dict[str, Callable] = {primitive(word): function for word, (function, _, _) in FUNCTIONS.items()} | {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
+    "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg, "square": lambda a: a * a,
+}  # fmt: skip
 
 SCHEDULES: dict[str, Callable] = {
     "range": builtins.range, "serial": serial, "parallel": parallel, "vectorize": vectorize, "reduce": reduce,
