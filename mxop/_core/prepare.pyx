@@ -113,7 +113,7 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
         ctype = compute_type(call, <Array>inputs[0], inputs)
         fast = program_call(call.program(ctype), inputs, outputs, reqs, op.name)
         memcpy(fast.values, values, sizeof(values))
-        if ctype == 1 and call.scalar_mask and types[0] not in dtypes.FLOATS:
+        if ctype == 1 and call.scalar_mask and not call.has_keys and types[0] not in dtypes.FLOATS:
             whole_scalars(call, values, types[0], fast.values)
         return fast
     if not any([a._gpu is not None for a in (*inputs, *outputs)]):
@@ -152,7 +152,7 @@ def prepare_formula(roots, list inputs, list outputs, list reqs):
         on_gpu = GpuFormulaCall()
         on_gpu.roots, on_gpu.inputs, on_gpu.outputs, on_gpu.reqs = tuple(roots), inputs, outputs, reqs
         return on_gpu
-    program = program_of(tuple(roots), len(inputs), (<Array>(inputs[0] if inputs else outputs[0])).dtype)
+    program = program_of(tuple(roots), len(inputs), (<Array>outputs[0]).dtype)  # that of all inputs, but for keys
     return program_call(program, inputs, outputs, reqs, "fused")
 
 

@@ -3,4 +3,4 @@
 The import order is the order of the documentation; entries find each other through the registry.
 """
 
-from . import binary, convert, create, indexing, join, math, matrix, nn, reduce, shape, slicing  # noqa: F401
+from . import binary, convert, create, indexing, join, math, matrix, nn, random, reduce, shape, slicing  # noqa: F401
