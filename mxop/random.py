@@ -58,7 +58,7 @@ def _drawing(name: str) -> Any:
     return getattr(_functions, name)
 
 
-__all__ = ["seed", "uniform", "normal", "exponential", "randint"]
+__all__ = ["seed", "uniform", "normal", "randn", "exponential", "randint"]
 for _name in __all__[1:]:
     globals()[_name] = _drawing(_name)
 

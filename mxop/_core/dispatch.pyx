@@ -132,6 +132,8 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
     types = tuple([(<Array>a).dtype for a in inputs])
     out_shapes, out_types = cached_inference(op, attrs, shapes, types)
+    if out is None and not inputs and attrs.get("ctx"):
+        out = placed(attrs["ctx"], out_shapes, out_types)
     targets = output_list(op, out, len(out_shapes))
     gpu = any([(<Array>a).gpu is not None for a in inputs]) or any(
         [a is not None and (<Array?>a).gpu is not None for a in targets])
@@ -166,6 +168,21 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     if is_recording():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
+
+
+cdef list placed(str ctx, object shapes, object types):
+    """Return new arrays on the device that a parameter names."""
+    from mxop.context import of_text
+    place = of_text(ctx)
+    cdef list found = []
+    for shape, code in zip(shapes, types):
+        if place.is_gpu:
+            from mxop._gpu import device
+            found.append(device.empty(tuple(shape), code, place.device_id))
+        else:
+            found.append(alloc_tuple(tuple(shape), code))
+            (<Array>found[-1]).device_id = place.device_id
+    return found
 
 
 cdef list dense_inputs(object op, object inputs):

@@ -23,7 +23,7 @@ from mxop._kernels import interp
 from mxop.errors import OpTypeError, OpValueError
 from mxop.formula import compile_program
 from mxop.opdef import Scalar
-from mxop.opdef.infer import known as known_shape
+from mxop.shape_mode import numpy_shape
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object sequence)   # of a list or tuple
@@ -332,11 +332,10 @@ cdef int asked_shape(ElementwiseCall call, Py_ssize_t* shape) except -1:
     """Write the shape that a call asks for; return the rank."""
     cdef int k
     cdef tuple found = tuple(call.attrs["shape"])
-    if not found or None in found or min(found) <= 0:  # what that means depends on the mode of shapes
-        found = call.op.infer_shape(call.attrs, [None] * call.n_in, [None])[1][0]
-        if not known_shape(found):
-            raise OpValueError(f"operator {call.op.name}: shape={tuple(call.attrs['shape'])} says nothing of the result's; "
-                               "expected the size of each dimension")
+    # in a call on arrays, a size of 0 is one: there is nobody else to say what it should be
+    if None in found or (found and min(found) < 0) or not (found or numpy_shape()):
+        raise OpValueError(f"operator {call.op.name}: shape={found} leaves the result's open; expected the size of each "
+                           "dimension")
     if len(found) > MAX_DIMS:
         raise OpValueError(f"operator {call.op.name}: shape={found} has more than {<int>MAX_DIMS} dimensions")
     for k in range(len(found)):

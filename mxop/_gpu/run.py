@@ -91,11 +91,11 @@ def _compute_type(formula: Formula, types: Sequence[int]) -> int:
     return formula.compute_type(first)
 
 
-def _shape_of(call: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+def _shape_of(call: Any, shapes: Sequence[tuple[int, ...]], outs: list) -> tuple[int, ...]:
     """Return the shape of the results of an elementwise call."""
     op, keys = call.op, call.keys
     if op.creates:
-        return tuple(op.infer_shape(call.attrs, list(shapes), [None] * call.n_out)[1][0])
+        return tuple(op.infer_shape(call.attrs, list(shapes), outs)[1][0])
     data = [s for k, s in enumerate(shapes) if k not in keys]
     return np.broadcast_shapes(*data) if op.broadcast else data[0]
 
@@ -145,13 +145,13 @@ def elementwise(call: Any, inputs: list[Any], values: list[float], out: Any, req
     place = _one_device(op, inputs)
     types = [a.dtype_code for a in inputs]
     shapes = [a.shape for a in inputs]
+    given = _given(out, call.n_out)
     try:
-        shape = _shape_of(call, shapes)
+        shape = _shape_of(call, shapes, [None if g is None else g.shape for g in given])
     except ValueError:
         shape = tuple(op.infer_shape(call.attrs, shapes, [None] * call.n_out)[1][0])  # raises, naming the inputs
     out_types = op.infer_type(call.attrs, types, [dtypes.UNKNOWN] * call.n_out)[1]
     compute = _compute_type(formula, [*types, *out_types] if formula.keys else types)
-    given = _given(out, call.n_out)
     outputs = [_Output(op, g, shape, t, place, req) for g, t in zip(given, out_types, strict=True)]
     return _evaluate(op, formula, _values(op, formula, values, compute, types[0]), inputs, outputs, compute)
 

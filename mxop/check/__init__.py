@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import records
 from ..errors import OpLookupError
+from ..context import Context
 from ..opdef import Operator, registry
 from . import cases, gradients, running, values
 
@@ -75,6 +76,8 @@ def check_op(
         raise AssertionError(
             f"operator {op.name} has no test record; give one with mxop.records.record({op.name!r}, reference, ...)"
         )
+    if found.draws is not None:
+        return _check_draws(op, found, dtypes, _device(device) or Context("cpu"))
     listed = cases.types_of(found, dtypes)
     if not listed:
         raise AssertionError(f"operator {op.name}: its record's types {found.dtypes!r} hold none of {dtypes}")
@@ -91,6 +94,23 @@ def check_op(
                 told = f"raises {type(problem).__name__}: {problem}"
                 raise AssertionError(f"operator {op.name}, case {position} ({case}), {what}: {told}") from problem
     return {"name": op.name, "kind": op.kind, "cases": len(all_cases), "dtypes": listed, "checks": checks}
+
+
+def _check_draws(op: Operator, record: records.Record, dtypes: Sequence[Any] | None, place: Any) -> dict[str, Any]:
+    """Check an operator that draws random numbers."""
+    from . import draws
+
+    asked = None if dtypes is None else [np.dtype(t).name for t in dtypes]
+    listed = [t for t in record.draws.dtypes if asked is None or t in asked]
+    counts: dict[str, int] = {}
+    for params in record.params:
+        for dtype in listed:
+            try:
+                for what, n in draws.checks(op, record, dtype, dict(params), place):
+                    counts[what] = counts.get(what, 0) + n
+            except cases.Mismatch as problem:
+                raise AssertionError(f"operator {op.name}, {params}: {problem}") from None
+    return {"name": op.name, "kind": op.kind, "cases": len(record.params), "dtypes": listed, "checks": counts}
 
 
 def find_record(op: Operator) -> records.Record | None:
@@ -165,7 +185,7 @@ def _checks(case: cases.Case, types: list[str], orders: int, first: bool) -> Ite
 
 def _device(device: Any) -> Any:
     """Return the context to place arrays on, None for the CPU."""
-    from ..context import Context, check_available
+    from ..context import check_available
 
     ctx = device if isinstance(device, Context) else Context(device)
     check_available(ctx)

@@ -254,6 +254,13 @@ class Elementwise(Operator):
             types[k] = t
         return types[: len(ins)], types[len(ins) :]
 
+    def infer_outputs(self, attrs: Attrs, shapes: list, types: list[int]) -> tuple[list, list[int]]:
+        if not self.creates:
+            return super().infer_outputs(attrs, shapes, types)
+        n = self.num_outputs(attrs, len(shapes))  # the shape asked for may leave sizes to who uses the result
+        found = self.infer_shape(attrs, list(shapes), [None] * n)[1]
+        return found, self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)[1]
+
     # ---- gradient ---------------------------------------------------------------------------------------------------------
     def backward_formula(self, attrs: Attrs, n_inputs: int) -> Backward:
         """Return the derivative of the formula, with the operands that it was found to need."""

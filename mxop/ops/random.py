@@ -7,10 +7,11 @@ May import :mod:`mxop.opdef` and :mod:`._shared`.
 
 import math
 from functools import lru_cache
+from typing import Annotated, Literal
 
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
-from ..opdef import DType, F, Scalar, Shape, composite, elementwise, kernel
+from ..opdef import DType, F, Range, Scalar, Shape, composite, elementwise, kernel
 from ._shared import zero_gradient
 
 _HALF_BITS = {dtypes.FLOAT16: 2.0**11, dtypes.BFLOAT16: 2.0**8}  # numbers in [0, 1), evenly spaced, that a type holds
@@ -76,6 +77,18 @@ def exponential_of(key, *, lam: float, shape: Shape = (), dtype: DType = dtypes.
 def integers_of(key, *, low: Scalar, count: Scalar, shape: Shape = (), dtype: DType = dtypes.INT64):
     """Integers from `low` on, one of `count`: the 63 bits that are drawn make all (nearly) equally likely."""
     return F.random(key) % count + low
+
+
+@elementwise(name="_dropped")
+def dropped(data, key, *, p: float, scale: float):
+    """The data times `scale`, or 0 with probability `p`."""
+    return F.where(F.random(key) >= p, data * scale, 0)
+
+
+@elementwise(name="_dropping")
+def dropping(data, key, *, p: float, scale: float):
+    """`scale`, or 0 with probability `p`, in the shape and type of the data."""
+    return F.where(F.random(key) >= p, scale, 0)
 
 
 # ---- operators ------------------------------------------------------------------------------------------------------
@@ -166,3 +179,48 @@ def random_randint(
     drawn = F._integers_of(key, low=int(low), count=int(high) - int(low), shape=shape, dtype=dtypes.INT64)
     code = _code("_random_randint", dtype, (dtypes.INT32, dtypes.INT64), dtypes.INT32)
     return drawn if code == dtypes.INT64 else F.Cast(drawn, dtype=code)
+
+
+@composite(name="Dropout")
+def dropout(
+    F,
+    data,
+    *,
+    p: Annotated[float, Range(0, 1)] = 0.5,
+    mode: Literal["training", "always"] = "training",
+    axes: Shape = (),
+    cudnn_off: bool | None = False,
+    is_train,
+):
+    """While training, set each element to zero with probability `p`, and divide the others by ``1 - p``.
+
+    Parameters
+    ----------
+    data
+    p : float
+    mode : {'training', 'always'}
+        ``always`` drops in inference, too.
+    axes : tuple of int
+        Along these, elements are dropped together.
+    cudnn_off : bool
+        Is ignored.
+
+    Backward draws the same numbers again: no mask is kept.
+
+    >>> x = mx.nd.ones((2, 3))
+    >>> mx.nd.Dropout(x).asnumpy().tolist()
+    [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+    >>> sorted(set(mx.nd.Dropout(mx.nd.ones((50,)), mode="always").asnumpy().tolist()))
+    [0.0, 2.0]
+    """
+    if p == 0 or not (is_train or mode == "always"):
+        return F.identity(data)
+    chosen = {"p": p, "scale": 1 / (1 - p) if p < 1 else 0.0}
+    place = getattr(data, "context", "")  # of an array; a graph is on one device
+    key = F._draw_key(ctx=str(place))
+    if not axes:
+        return F._dropped(data, key, **chosen)
+    kept = data
+    for axis in axes:
+        kept = F.slice_axis(kept, axis=axis, begin=0, end=1)
+    return F.broadcast_mul(data, F._dropping(kept, key, **chosen))

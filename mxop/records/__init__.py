@@ -13,7 +13,23 @@ from typing import Any
 
 from ..missing import hooks
 
-FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "helpers")
+FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "random", "helpers")
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What an operator draws that has no inputs.
+
+    Attributes
+    ----------
+    cdf : callable
+        ``cdf(x, **params)``: the probability of a result of at most `x`.
+    dtypes : tuple of str
+        The types that it draws.
+    """
+
+    cdf: Callable[..., Any]
+    dtypes: tuple[str, ...] = ("float32", "float64", "float16")
 
 
 @dataclass(frozen=True)
@@ -24,6 +40,7 @@ class Record:
     ----------
     reference : callable
         ``reference(*arrays, **params)`` in NumPy or SciPy; gets float64 (or integer) arrays, returns one array or a tuple.
+        None where `draws` says what results are like.
     domain : sequence of (float, float), or one pair for all inputs
         Interval from which each input is drawn.
     shapes : sequence of tuple of shapes
@@ -46,9 +63,11 @@ class Record:
         Multiplies the tolerances, with the reason in a comment beside the record.
     reference_dtype : bool
         Whether the reference wants the test's own dtype instead of float64.
+    draws : Draws, optional
+        The distribution of random results.
     """
 
-    reference: Callable[..., Any]
+    reference: Callable[..., Any] | None
     domain: Any = (-2.0, 2.0)
     shapes: Sequence[tuple[tuple[int, ...], ...]] | None = None
     params: Sequence[dict[str, Any]] = field(default_factory=lambda: [{}])
@@ -60,6 +79,7 @@ class Record:
     special: bool = True
     tolerance: float = 1.0
     reference_dtype: bool = False
+    draws: Draws | None = None
 
 
 _users: dict[str, Record] = {}
@@ -90,6 +110,6 @@ def find(name: str) -> Record | None:
     return None
 
 
-__all__ = ["FAMILIES", "Record", "find", "record"]
+__all__ = ["FAMILIES", "Draws", "Record", "find", "record"]
 
 __getattr__, __dir__ = hooks(globals(), __all__)
