@@ -6,7 +6,6 @@ May import :mod:`.context`, :mod:`.generators`, :mod:`.errors`, :mod:`.missing`,
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 from . import generators
 from .context import Context
@@ -54,12 +53,12 @@ def seed(seed_state: int, ctx: Context | str = "all") -> None:
     seed_libraries(number)
 
 
-def _drawing(name: str) -> Any:
-    return getattr(_functions, name)
+exponential = _functions.exponential
+normal = _functions.normal
+randint = _functions.randint
+randn = _functions.randn
+uniform = _functions.uniform
 
-
-__all__ = ["seed", "uniform", "normal", "randn", "exponential", "randint"]
-for _name in __all__[1:]:
-    globals()[_name] = _drawing(_name)
+__all__ = ["exponential", "normal", "randint", "randn", "seed", "uniform"]
 
 __getattr__, __dir__ = hooks(globals(), __all__)

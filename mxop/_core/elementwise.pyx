@@ -416,6 +416,7 @@ cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value
         out_dtype = types[k]
         if targets[k] is None:
             target = alloc(ndim, shape, out_dtype)
+            target.device_id = (<Array>inputs[0]).device_id
             operands[call.n_in + k].staged = False
             operands[call.n_in + k].req = REQ_WRITE
             results.append(target)

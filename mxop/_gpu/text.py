@@ -95,7 +95,8 @@ class ElementwiseText:
     Notes
     -----
     In the text ``x0, x1...`` are elements of inputs, ``y0, y1...`` of outputs, ``s0, s1...`` parameters; ``a0, a1...`` are
-    the inputs in the compute type, or keys, and ``i`` is the index of the element.  All are read before anything is written, so an output may be an input's memory.
+    the inputs in the compute type, or keys, and ``i`` is the index of the element.  All are read before anything is
+    written, so an output may be an input's memory.
     """
 
     roots: tuple[Expr, ...]

@@ -140,7 +140,8 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
 
 def _draw(function: str, ctype: str, name: str) -> str:
     """Write the C function of an instruction that draws: it works on groups, not on elements."""
-    number = f"mx_{name}_of_{dict((c, s) for c, s, _ in COMPUTE)[ctype]}"
+    suffix = next(s for c, s, _ in COMPUTE if c == ctype)
+    number = f"mx_{name}_of_{suffix}"
     return (
         f"MX_DRAW({number}, {ctype}, {GROUP[ctype]})\n"
         f"static void {function}(ptrdiff_t n, void *MX_RESTRICT o_, const void *MX_RESTRICT a_,\n"

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from .. import records
-from ..errors import OpLookupError
 from ..context import Context
+from ..errors import OpLookupError
 from ..opdef import Operator, registry
 from . import cases, gradients, running, values
 

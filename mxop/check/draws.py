@@ -83,7 +83,9 @@ def _calls_differ(calls: Draws) -> int:
     for a, b in pairs:  # two calls, two seeds, neighbours, words of one call of Philox, groups
         related = abs(np.corrcoef(a, b)[0, 1]) * np.sqrt(a.size)
         if not related < 4:
-            raise Mismatch(f"{calls.dtype}: numbers that should be independent have a correlation of {related:.1f} sigma")
+            raise Mismatch(
+                f"{calls.dtype}: numbers that should be independent have a correlation of {related:.1f} sigma"
+            )
     return 6
 
 
@@ -115,7 +117,9 @@ def _into_given_arrays(calls: Draws) -> int:
     out = calls.mx.nd.zeros((3, 5), dtype=calls.dtype, ctx=calls.device)
     calls.mx.random.seed(6)
     calls.call((3, 5), out=out)
-    if calls.device.is_gpu == (out._gpu is None) or (not calls.device.is_gpu and not np.array_equal(out.asnumpy(), expected)):
+    if calls.device.is_gpu == (out._gpu is None) or (
+        not calls.device.is_gpu and not np.array_equal(out.asnumpy(), expected)
+    ):
         raise Mismatch(f"{calls.dtype}: out= gives other numbers")
     return 5
 

@@ -8,3 +8,42 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import NDArray
 
+def exponential(
+    lam: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def normal(
+    loc: float = ...,
+    scale: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def randint(
+    low: float,
+    high: float,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def uniform(
+    low: float = ...,
+    high: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...

@@ -248,7 +248,9 @@ class Elementwise(Operator):
         types = [t if k not in keys else dtypes.INT64 for k, t in enumerate([*ins, *outs])]
         asked = ["the dtype asked for"] if self.creates else []
         found = infer.same_type(
-            self.name, [*asked, *(names[k] for k in kept)], [*(attrs["dtype"] for _ in asked), *(types[k] for k in kept)]
+            self.name,
+            [*asked, *(names[k] for k in kept)],
+            [*(attrs["dtype"] for _ in asked), *(types[k] for k in kept)],
         )
         for k, t in zip(kept, found[len(asked) :], strict=True):
             types[k] = t

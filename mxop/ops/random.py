@@ -111,14 +111,16 @@ def _limits(low, high, dtype):
     if not low <= high:
         raise OpValueError(f"operator _random_uniform: low={low} and high={high}; expected low <= high")
     type_ = dtypes.numpy_dtype(dtype).type
-    first, end = type_(low), type_(high)
-    if not np.isfinite(np.float64(end) - np.float64(first)) or not np.isfinite(type_(float(end) - float(first))):
+    with np.errstate(over="ignore"):
+        first, end = type_(low), type_(high)
+        reach = type_(float(end) - float(first))
+    if not np.isfinite(reach):
         raise OpValueError(f"operator _random_uniform: from low={low} to high={high} is further than {np.dtype(type_).name} "
                            "reaches")  # fmt: skip
     return float(first), float(end), float(max(np.nextafter(end, type_(-np.inf)), first))
 
 
-@composite(name="_random_uniform")
+@composite(name="_random_uniform", random=True)
 def random_uniform(
     F, *, low: float = 0.0, high: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
 ):
@@ -136,7 +138,7 @@ def random_uniform(
     return F._uniform_of(F._draw_key(ctx=ctx), low=first, high=end, most=most, shape=shape, dtype=code)
 
 
-@composite(name="_random_normal")
+@composite(name="_random_normal", random=True)
 def random_normal(
     F, *, loc: float = 0.0, scale: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
 ):
@@ -151,7 +153,7 @@ def random_normal(
     return F._normal_of(F._draw_key(ctx=ctx), loc=loc, scale=scale, shape=shape, dtype=_code("_random_normal", dtype))
 
 
-@composite(name="_random_exponential")
+@composite(name="_random_exponential", random=True)
 def random_exponential(F, *, lam: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""):
     """Draw numbers of an exponential distribution of rate `lam`.
 
@@ -163,10 +165,8 @@ def random_exponential(F, *, lam: float = 1.0, shape: Shape = (), dtype: DType |
     return F._exponential_of(F._draw_key(ctx=ctx), lam=lam, shape=shape, dtype=_code("_random_exponential", dtype))
 
 
-@composite(name="_random_randint")
-def random_randint(
-    F, *, low: Scalar, high: Scalar, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
-):
+@composite(name="_random_randint", random=True)
+def random_randint(F, *, low: Scalar, high: Scalar, shape: Shape = (), dtype: DType | None = None, ctx: str = ""):
     """Draw integers from `low` (included) to `high` (excluded), all equally likely.
 
     >>> x = mx.nd.random.randint(0, 3, shape=(50,))
@@ -181,7 +181,7 @@ def random_randint(
     return drawn if code == dtypes.INT64 else F.Cast(drawn, dtype=code)
 
 
-@composite(name="Dropout")
+@composite(name="Dropout", random=True)
 def dropout(
     F,
     data,

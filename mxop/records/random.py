@@ -1,4 +1,4 @@
-"""Records of operators that draw random numbers (``mxop/ops/random.py``).  Imports NumPy; SciPy when a distribution is asked."""
+"""Records of operators that draw random numbers (``mxop/ops/random.py``).  Imports NumPy, and SciPy on use."""
 
 from __future__ import annotations
 

@@ -8,3 +8,46 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import Symbol
 
+def exponential(
+    lam: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def normal(
+    loc: float = ...,
+    scale: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def randint(
+    low: float,
+    high: float,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def uniform(
+    low: float = ...,
+    high: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
