@@ -327,6 +327,12 @@ def test_second_order_gradients_see_the_same_numbers():
     np.testing.assert_allclose(x.grad.asnumpy(), np.where(y.asnumpy() != 0, 48 * x.asnumpy(), 0), rtol=1e-6)
 
 
+def test_files_count_mxnets_mask():
+    x = mx.sym.Dropout(mx.sym.var("x"), name="d")
+    assert x.list_outputs() == ["d_output"] and x.get_internals().list_outputs() == ["x", "d_output"]
+    assert '"node_row_ptr": [0, 1, 3, 4]' in (x + 1).tojson()
+
+
 @pytest.mark.parametrize("mirror", [False, True])
 @pytest.mark.parametrize("passes", [None, []])
 def test_backward_of_executors_draws_the_same_numbers(mirror, passes):

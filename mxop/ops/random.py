@@ -181,7 +181,7 @@ def random_randint(F, *, low: Scalar, high: Scalar, shape: Shape = (), dtype: DT
     return drawn if code == dtypes.INT64 else F.Cast(drawn, dtype=code)
 
 
-@composite(name="Dropout", random=True)
+@composite(name="Dropout", random=True, num_outputs=2, visible_outputs=1)
 def dropout(
     F,
     data,
@@ -213,8 +213,15 @@ def dropout(
     >>> sorted(set(mx.nd.Dropout(mx.nd.ones((50,)), mode="always").asnumpy().tolist()))
     [0.0, 2.0]
     """
-    if p == 0 or not (is_train or mode == "always"):
-        return F.identity(data)
+    drops = p > 0 and (is_train or mode == "always")
+    return [_some(F, data, p, axes) if drops else F.identity(data)] * 2  # MXNet counts a mask, which nobody can read
+
+
+dropout.output_names = lambda attrs, n_inputs=None: ("output", "mask")
+
+
+def _some(F, data, p, axes):
+    """Return the data with some elements dropped."""
     chosen = {"p": p, "scale": 1 / (1 - p) if p < 1 else 0.0}
     place = getattr(data, "context", "")  # of an array; a graph is on one device
     key = F._draw_key(ctx=str(place))
