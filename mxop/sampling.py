@@ -71,9 +71,12 @@ def functions(draw: Draw) -> dict[str, Callable]:
         return draw("normal", {"loc": loc, "scale": scale}, shape or None, dtype, options)
 
     def exponential(scale: float = 1, shape: Any = None, dtype: Any = None, **options: Any) -> Any:
-        """Draw numbers of an exponential distribution of mean `scale`."""
+        """Draw numbers of an exponential distribution of mean `scale`; its rate, `lam`, may be given instead."""
         _numbers("random.exponential", {"scale": scale})
-        return draw("exponential", {"lam": 1 / scale if scale else 0}, shape, dtype, options)
+        lam = options.pop("lam", None)
+        return draw(
+            "exponential", {"lam": lam if lam is not None else 1 / scale if scale else 0}, shape, dtype, options
+        )
 
     def randint(low: int, high: int, shape: Any = None, dtype: Any = None, **options: Any) -> Any:
         """Draw integers from `low` to below `high`."""

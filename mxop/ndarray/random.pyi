@@ -8,42 +8,8 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import NDArray
 
-def exponential(
-    lam: float = ...,
-    shape: int | Sequence[int] = ...,
-    dtype: DTypeLike | int | None = ...,
-    ctx: str = ...,
-    *,
-    out: NDArray | Sequence[NDArray] | None = ...,
-    name: str | None = ...,
-) -> NDArray: ...
-def normal(
-    loc: float = ...,
-    scale: float = ...,
-    shape: int | Sequence[int] = ...,
-    dtype: DTypeLike | int | None = ...,
-    ctx: str = ...,
-    *,
-    out: NDArray | Sequence[NDArray] | None = ...,
-    name: str | None = ...,
-) -> NDArray: ...
-def randint(
-    low: float,
-    high: float,
-    shape: int | Sequence[int] = ...,
-    dtype: DTypeLike | int | None = ...,
-    ctx: str = ...,
-    *,
-    out: NDArray | Sequence[NDArray] | None = ...,
-    name: str | None = ...,
-) -> NDArray: ...
-def uniform(
-    low: float = ...,
-    high: float = ...,
-    shape: int | Sequence[int] = ...,
-    dtype: DTypeLike | int | None = ...,
-    ctx: str = ...,
-    *,
-    out: NDArray | Sequence[NDArray] | None = ...,
-    name: str | None = ...,
-) -> NDArray: ...
+def exponential(scale: float = ..., shape: Any = ..., dtype: Any = ..., **options: Any) -> Any: ...
+def normal(loc: float = ..., scale: float = ..., shape: Any = ..., dtype: Any = ..., **options: Any) -> Any: ...
+def randint(low: int, high: int, shape: Any = ..., dtype: Any = ..., **options: Any) -> Any: ...
+def randn(*shape: int, loc: float = ..., scale: float = ..., dtype: Any = ..., **options: Any) -> Any: ...
+def uniform(low: float = ..., high: float = ..., shape: Any = ..., dtype: Any = ..., **options: Any) -> Any: ...

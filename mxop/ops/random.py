@@ -157,6 +157,8 @@ def random_normal(
 def random_exponential(F, *, lam: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""):
     """Draw numbers of an exponential distribution of rate `lam`.
 
+    The first argument of ``mx.nd.random.exponential`` is MXNet's `scale`, which is ``1 / lam``.
+
     >>> bool(mx.nd.random.exponential(2, shape=(3,)).min() >= 0)
     True
     """
@@ -194,6 +196,8 @@ def dropout(
 ):
     """While training, set each element to zero with probability `p`, and divide the others by ``1 - p``.
 
+    Backward draws the same numbers again: no mask is kept.
+
     Parameters
     ----------
     data
@@ -204,8 +208,6 @@ def dropout(
         Along these, elements are dropped together.
     cudnn_off : bool
         Is ignored.
-
-    Backward draws the same numbers again: no mask is kept.
 
     >>> x = mx.nd.ones((2, 3))
     >>> mx.nd.Dropout(x).asnumpy().tolist()
