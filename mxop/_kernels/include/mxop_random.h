@@ -21,10 +21,18 @@ typedef struct { uint64_t key, start; } mx_draw;
 
 #define MX_WORDS 64   /* of a group */
 
+/* A word between rounds: in 64 bits, where that spares the compiler the shuffling round a product (measured: 0.3 against
+   0.95 ns a word with AVX-512; without, 32 bits are as fast or faster).  What is above 32 bits is never used. */
+#if defined(__AVX512DQ__)
+typedef uint64_t mx_lane;
+#else
+typedef uint32_t mx_lane;
+#endif
+
 #define MX_PHILOX_ROUND { \
-    const uint64_t p = (uint64_t)0xD2511F53u * c0, q = (uint64_t)0xCD9E8D57u * c2; \
-    c0 = (uint32_t)(q >> 32) ^ c1 ^ k0; c2 = (uint32_t)(p >> 32) ^ c3 ^ k1; \
-    c1 = (uint32_t)q; c3 = (uint32_t)p; \
+    const uint64_t p = (uint64_t)0xD2511F53u * (uint32_t)c0, q = (uint64_t)0xCD9E8D57u * (uint32_t)c2; \
+    c0 = (mx_lane)(q >> 32) ^ c1 ^ k0; c2 = (mx_lane)(p >> 32) ^ c3 ^ k1; \
+    c1 = (mx_lane)q; c3 = (mx_lane)p; \
     k0 += 0x9E3779B9u; k1 += 0xBB67AE85u; }
 
 /* The 64 words of one group. */
@@ -33,10 +41,11 @@ static inline void mx_philox_group(uint64_t key, uint64_t group, uint32_t *MX_RE
     const uint32_t low = (uint32_t)(group << 4), high = (uint32_t)(group >> 28);
     MX_IVDEP
     for (uint32_t c = 0; c < 16; c++) {
-        uint32_t c0 = low + c, c1 = high, c2 = 0, c3 = 0, k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+        mx_lane c0 = low + c, c1 = high, c2 = 0, c3 = 0;
+        uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
         MX_PHILOX_ROUND MX_PHILOX_ROUND MX_PHILOX_ROUND MX_PHILOX_ROUND MX_PHILOX_ROUND
         MX_PHILOX_ROUND MX_PHILOX_ROUND MX_PHILOX_ROUND MX_PHILOX_ROUND MX_PHILOX_ROUND
-        w[c] = c0; w[16 + c] = c1; w[32 + c] = c2; w[48 + c] = c3;
+        w[c] = (uint32_t)c0; w[16 + c] = (uint32_t)c1; w[32 + c] = (uint32_t)c2; w[48 + c] = (uint32_t)c3;
     }
 }
 
