@@ -154,6 +154,13 @@ def test_the_upper_end_is_excluded(dtype, low, high):
     assert np.isfinite(nd.random.normal(shape=(200_000,), dtype=dtype).asnumpy()).all()
 
 
+def test_integers_reach_both_ends():
+    for low, high, dtype in ((-(2**31), 2**31, "int32"), (-(2**62), 2**62 - 1, "int64"), (2**40, 2**40 + 3, "int64")):
+        x = nd.random.randint(low, high, shape=(100_000,), dtype=dtype).asnumpy()
+        assert low <= int(x.min()) and int(x.max()) < high
+        assert int(x.min()) < low + (high - low) * 1e-3 + 1 and int(x.max()) > high - (high - low) * 1e-3 - 2
+
+
 def test_float16_numbers_are_evenly_spaced():
     x = nd.random.uniform(shape=(400_000,), dtype="float16").asnumpy().astype(np.float64) * 2**11
     assert np.array_equal(x, np.floor(x))
@@ -173,6 +180,11 @@ def test_float16_numbers_are_evenly_spaced():
         (lambda r: r.normal(0, 0), "_random_normal: scale=0.0; expected a number above 0"),
         (lambda r: r.exponential(0), "_random_exponential: lam=0.0; expected"),
         (lambda r: r.randint(3, 3), "_random_randint: low=3 and high=3; expected integers, low < high"),
+        (
+            lambda r: r.randint(0, 2**31 + 1),
+            "_random_randint: from low=0 to high=2147483649 is further than int32 reaches",
+        ),
+        (lambda r: r.randint(-(2**62), 2**62, dtype="int64"), "_random_randint: .* is further than int64 reaches"),
         (lambda r: r.uniform(nd.zeros((2,)), 1), "low is a NDArray; expected a number"),
     ],
 )

@@ -79,6 +79,12 @@ def integers_of(key, *, low: Scalar, count: Scalar, shape: Shape = (), dtype: DT
     return F.random(key) % count + low
 
 
+@elementwise(name="_ranged_of", creates=True)
+def ranged_of(key, *, low: float, count: float, shape: Shape = (), dtype: DType = dtypes.INT32):
+    """Integers from `low` on, one of `count`: in float64, which holds all of them, and without a division."""
+    return F.floor(F.random(key) * count) + low
+
+
 @elementwise(name="_dropped")
 def dropped(data, key, *, p: float, scale: float):
     """The data times `scale`, or 0 with probability `p`."""
@@ -177,10 +183,14 @@ def random_randint(F, *, low: Scalar, high: Scalar, shape: Shape = (), dtype: DT
     """
     if not (low < high and low == int(low) and high == int(high)):
         raise OpValueError(f"operator _random_randint: low={low} and high={high}; expected integers, low < high")
-    key = F._draw_key(ctx=ctx)
-    drawn = F._integers_of(key, low=int(low), count=int(high) - int(low), shape=shape, dtype=dtypes.INT64)
     code = _code("_random_randint", dtype, (dtypes.INT32, dtypes.INT64), dtypes.INT32)
-    return drawn if code == dtypes.INT64 else F.Cast(drawn, dtype=code)
+    limit = 2 ** (31 if code == dtypes.INT32 else 63)
+    if low < -limit or high > limit or high - low >= 2**63:
+        raise OpValueError(
+            f"operator _random_randint: from low={low} to high={high} is further than {dtypes.NAMES[code]} reaches"
+        )
+    made = F._ranged_of if max(-low, high) <= 2**50 else F._integers_of
+    return made(F._draw_key(ctx=ctx), low=int(low), count=int(high) - int(low), shape=shape, dtype=code)
 
 
 @composite(name="Dropout", random=True, num_outputs=2, visible_outputs=1)
