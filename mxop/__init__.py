@@ -36,8 +36,15 @@ def _rule_reads(*arguments):
     return rule_reads(*arguments)
 
 
+def _run_composite(*arguments):
+    from .graph.traced import run_composite
+
+    return run_composite(*arguments)
+
+
 def _symbols():
-    from .symbol import operands, recorded  # noqa: F401  what passes see; what autograd recorded
+    import mxop.symbol.operands  # what passes see; a `from` import would first ask the namespace for an operator
+    import mxop.symbol.recorded  # noqa: F401  what autograd recorded
 
     return _sys.modules["mxop.symbol"]
 
@@ -55,8 +62,8 @@ def _call_operator(operator, args, kwargs):
     return ndarray.register.function_of(operator)(*args, **kwargs)
 
 
-provide(infer_inside=_infer_inside, rule_reads=_rule_reads, differentiate_run=autograd.differentiate_run, symbols=_symbols,
-        call_operator=_call_operator, drawing=_drawing)  # fmt: skip
+provide(infer_inside=_infer_inside, rule_reads=_rule_reads, run_composite=_run_composite, symbols=_symbols,
+        differentiate_run=autograd.differentiate_run, call_operator=_call_operator, drawing=_drawing)  # fmt: skip
 
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {

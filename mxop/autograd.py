@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._core import core, tape
-from .errors import MXNetError, OpTypeError, OpValueError, run_users
+from .errors import MXNetError, OpTypeError, OpValueError, items, run_users
 from .missing import hooks
 from .opdef import registry
 from .opdef.above import ask
@@ -90,6 +90,7 @@ def mark_variables(
     variables, gradients = _listed(variables, "variables"), _listed(gradients, "gradients")
     if isinstance(grad_reqs, str):
         grad_reqs = [grad_reqs] * len(variables)
+    grad_reqs = _items(grad_reqs, "requests")
     if not len(variables) == len(gradients) == len(grad_reqs):
         raise OpValueError(
             f"mark_variables: {len(variables)} variables, {len(gradients)} gradients, {len(grad_reqs)} requests"
@@ -243,8 +244,14 @@ def _variable(x: NDArray, again: bool) -> NDArray:
     return x
 
 
+def _items(arrays: Any, what: str) -> list:
+    if isinstance(arrays, NDArray):
+        return [arrays]
+    return items(arrays, f"autograd: {what}")
+
+
 def _listed(arrays: Any, what: str) -> list:
-    arrays = [arrays] if isinstance(arrays, NDArray) else list(arrays)
+    arrays = _items(arrays, what)
     for a in arrays:
         if not isinstance(a, NDArray):
             raise OpTypeError(f"autograd: {what} must be NDArrays, got {type(a).__name__}")
@@ -255,7 +262,10 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list, list | None]:
     heads = _listed(heads, "heads")
     if head_grads is None:
         return heads, None
-    head_grads = [head_grads] if isinstance(head_grads, NDArray) else list(head_grads)
+    head_grads = _items(head_grads, "head gradients")
+    for g in head_grads:
+        if g is not None and not isinstance(g, NDArray):
+            raise OpTypeError(f"autograd: head gradients must be NDArrays or None, got {type(g).__name__}")
     if len(head_grads) != len(heads):
         raise OpValueError(f"autograd: {len(heads)} heads but {len(head_grads)} head gradients")
     return heads, head_grads

@@ -5,10 +5,11 @@ May import :mod:`mxop._kernels`, :mod:`mxop.per_thread` and :mod:`mxop.errors`.
 
 from __future__ import annotations
 
+import operator
 import re
 
 from ._kernels import interp, memory
-from .errors import DeviceError, OpTypeError, OpValueError
+from .errors import DeviceError, OpTypeError, OpValueError, shown
 from .missing import hooks
 from .per_thread import Current, showing
 
@@ -42,9 +43,14 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
         if isinstance(device_type, Context):
             self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
         else:
-            if device_type not in _TYPES:
-                raise OpValueError(f"device type {device_type!r} is not one of {', '.join(_TYPES)}")
-            self.device_typeid, self.device_id = _TYPES[device_type], int(device_id)
+            if not isinstance(device_type, str) or device_type not in _TYPES:
+                raise OpValueError(f"device type {shown(device_type)} is not one of {', '.join(_TYPES)}")
+            try:
+                self.device_typeid, self.device_id = _TYPES[device_type], operator.index(device_id)
+            except TypeError:
+                raise OpTypeError(f"{device_type}: device_id={shown(device_id)} is not an integer") from None
+            if not 0 <= self.device_id < 2**31:
+                raise OpValueError(f"{device_type}: device_id={device_id} is not the number of a device")
         self._before: list[Context] = []
 
     @property
@@ -177,10 +183,7 @@ def set_num_threads(n: int) -> int:
     if isinstance(n, bool) or not isinstance(n, int):
         raise OpTypeError(f"set_num_threads: n={n!r} must be an integer")
     before = interp.get_num_threads()
-    try:
-        interp.set_num_threads(n)
-    except ValueError as problem:
-        raise OpValueError(str(problem)) from None
+    interp.set_num_threads(n)
     return before
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .distribution import install
-from .errors import OpTypeError, closest
+from .errors import OpTypeError, closest, shown
 
 FLOAT32, FLOAT64, FLOAT16, UINT8, INT32, INT8, INT64, BOOL = range(8)
 BFLOAT16 = 12
@@ -75,11 +75,11 @@ def code_of(dtype: Any) -> int:
             _known[dtype] = BFLOAT16
             return BFLOAT16
         code = _known.get(found.newbyteorder("="))
-    except TypeError:
+    except Exception:  # NumPy reads a small language here, and has an error for each mistake in it
         code = None
     if code is None:
         raise OpTypeError(
-            f"dtype {dtype!r} is not supported; expected one of {', '.join(CODES)}{closest(dtype, CODES)}"
+            f"dtype {shown(dtype)} is not supported; expected one of {', '.join(CODES)}{closest(dtype, CODES)}"
         )
     return code
 

@@ -19,6 +19,18 @@ class OpValueError(MXNetError, ValueError):
     """A value, shape or parameter that the operator does not allow."""
 
 
+class OpArithmeticError(OpValueError, OverflowError):
+    """Numbers whose result is too large."""
+
+
+class OpZeroDivisionError(OpArithmeticError, ZeroDivisionError):
+    """A division of numbers by zero."""
+
+
+class DeprecatedError(MXNetError, DeprecationWarning):
+    """What MXNet refuses with a DeprecationWarning."""
+
+
 class IncompatibleAxesError(OpValueError):
     """Named axes that cannot go together: one twice, or both reduced and kept."""
 
@@ -85,6 +97,14 @@ def _again(function, alias, args):
     return found
 
 
+class OutOfMemoryError(MXNetError, MemoryError):
+    """Arrays of a size that the machine has no memory for."""
+
+
+class BufferRefusedError(MXNetError, BufferError):
+    """An array whose memory cannot be handed out as a buffer."""
+
+
 class DeviceError(MXNetError, NotImplementedError):
     """A device or optional package that this machine does not have."""
 
@@ -110,16 +130,80 @@ def nearest(name: str, known) -> list[str]:
     """Return what a name that is not known may stand for: other words for it, else the known name spelled most alike."""
     import difflib
 
+    name = name if isinstance(name, str) else shown(name)
     names = [k for k in map(str, known) if k != name]
     words = [word for word in _OTHER_WORDS.get(name, ()) if word in names]
-    return words or difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
+    return words or difflib.get_close_matches(name[:100], names, n=1, cutoff=0.6)
 
 
-#: Which of ours is raised in the place of Python's.
-_OURS = {
-    TypeError: OpTypeError, ValueError: OpValueError, IndexError: OpIndexError, AttributeError: OpLookupError,
-    LookupError: OpLookupError,
-}  # fmt: skip
+def shown(value: object, width: int = 200) -> str:
+    """Return how a message shows a value that may be anything: its repr, cut short, or its class where it has none.
+
+    Examples
+    --------
+    >>> shown("x" * 1000, 10)
+    "'xxxxxxxxx..."
+    """
+    try:
+        text = repr(value)
+    except Exception:  # a number of 5000 digits has none, and a user's class may raise anything
+        text = f"<a value of type {type(value).__name__}>"
+    return text if len(text) <= width else text[:width] + "..."
+
+
+def fitting(problem: Exception, text: str) -> MXNetError:
+    """Return the error of mxop that is also the kind of Python error that `problem` is, with its own text."""
+    kinds = {
+        MemoryError: OutOfMemoryError, TypeError: OpTypeError, IndexError: OpIndexError,
+        ZeroDivisionError: OpZeroDivisionError, ArithmeticError: OpArithmeticError,
+        (AttributeError, LookupError): OpLookupError, ValueError: OpValueError, BufferError: BufferRefusedError,
+    }  # fmt: skip
+    return next((ours for kind, ours in kinds.items() if isinstance(problem, kind)), MXNetError)(text)
+
+
+class translated:
+    """A scope in which errors of Python and NumPy about arguments become mxop's, with the original as their cause.
+
+    For what hands arguments on as they came; exceptions of other kinds pass.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> with mx.errors.translated("nd.eye"):
+    ...     int("many")
+    Traceback (most recent call last):
+    ...
+    mxop.errors.OpValueError: nd.eye: invalid literal for int() with base 10: 'many'
+    """
+
+    KINDS = (MemoryError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError, BufferError, SyntaxError)
+
+    def __init__(self, who: str):
+        self.who = who
+
+    def __enter__(self) -> translated:
+        return self
+
+    def __exit__(self, kind: type | None, problem: BaseException | None, where: object) -> None:
+        if isinstance(problem, self.KINDS) and not isinstance(problem, MXNetError):
+            raise self.error(problem, self.who)
+
+    @staticmethod
+    def error(problem: Exception, who: str) -> Exception:
+        """Return one error, translated; an error of mxop stays what it is."""
+        if isinstance(problem, MXNetError):
+            return problem
+        found = fitting(problem, f"{who}: {problem}")
+        found.__cause__ = problem
+        return found
+
+
+def items(value: object, what: str) -> list:
+    """Return the items of a list or another iterable."""
+    try:
+        return list(value)  # type: ignore[call-overload]
+    except TypeError:
+        raise OpTypeError(f"{what}={shown(value)} is not a list") from None
 
 
 def raised(where: str, problem: Exception) -> MXNetError:
@@ -128,15 +212,10 @@ def raised(where: str, problem: Exception) -> MXNetError:
     Examples
     --------
     >>> raised("operator Custom: Scale.forward", ZeroDivisionError("division by zero"))
-    MXNetError('operator Custom: Scale.forward raised ZeroDivisionError: division by zero')
+    OpZeroDivisionError('operator Custom: Scale.forward raised ZeroDivisionError: division by zero')
     """
     text = f"{where} raised {type(problem).__name__}: {problem}"
-    for cls in type(problem).__mro__:
-        if cls.__module__ == __name__:  # it is one of ours
-            return cls(text)
-        if cls in _OURS:
-            return _OURS[cls](text)
-    return MXNetError(text)
+    return type(problem)(text) if type(problem).__module__ == __name__ else fitting(problem, text)
 
 
 def run_users(where: str, function, *args, **kwargs):

@@ -74,7 +74,7 @@ def attribute(
 
 def names_shown(namespace: dict[str, Any], *names: Iterable[str]) -> list[str]:
     """Return what ``dir`` of a module shows: the given names, and what every module has."""
-    own = (n for n in namespace if n.startswith("__") and n not in ("__getattr__", "__dir__"))
+    own = (n for n in list(namespace) if n.startswith("__") and n not in ("__getattr__", "__dir__"))
     return sorted({*own, *(n for some in names for n in some)})
 
 

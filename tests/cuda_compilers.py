@@ -46,6 +46,8 @@ static inline double erfinv(double y)
     }
     return copysign(x, y);
 }
+static inline double normcdf(double x) { return 0.5 * erfc(-0.70710678118654752 * x); }
+static inline float normcdf(float x) { return (float)normcdf((double)x); }
 static inline float erfinv(float y) { return (float)erfinv((double)y); }
 """
 

@@ -164,7 +164,93 @@ FILES = [
     (lambda: nd.save("x.nd", {3: ONES}), TypeError, ["3"]),
 ]  # fmt: skip
 
+MANY = 100_000_000  # outputs that a few bytes ask for
+
+
+def graph_of(op, inputs=1, **attrs):
+    """Return the JSON of a graph of one operator."""
+    attrs = {name: str(value) for name, value in attrs.items()}
+    nodes = [{"op": "null", "name": "x", "inputs": []},
+             {"op": op, "name": "n", "attrs": attrs, "inputs": [[0, 0, 0]] * inputs}]  # fmt: skip
+    return json.dumps({"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]]})
+
+
+def many_splits():
+    """Return the JSON of a graph whose nodes have the most outputs that one may have, each."""
+    graph = json.loads(graph_of("SliceChannel", num_outputs=1 << 16))
+    graph["nodes"] += [graph["nodes"][1]] * 50
+    return json.dumps(graph)
+
+
+def read_only_gradient():
+    grad = np.zeros(2, "float32")
+    grad.flags.writeable = False
+    return sym.exp(a).bind(mx.cpu(), {"a": nd.ones(2)}, args_grad={"a": nd.from_numpy(grad)})
+
+
+GROWTH = [
+    (lambda: sym.load_json(graph_of("SliceChannel", num_outputs=MANY)), ValueError, ["'n'", str(MANY), "MXOP_MAX_OUTPUTS"]),
+    (lambda: sym.load_json(graph_of("_split_v2", sections=MANY, indices="()")), ValueError, [str(MANY), "65536"]),
+    (lambda: sym.load_json(graph_of("_backward_add_n", forward_inputs=MANY)), ValueError, [str(MANY), "256"]),
+    (lambda: sym.load_json(graph_of("_backward_exp", forward_inputs=MANY)), ValueError, [str(MANY), "exp", "1"]),
+    (lambda: sym.load_json(many_splits()), ValueError, ["more outputs than its text explains", "65536"]),
+    (lambda: sym.split(a, num_outputs=MANY), ValueError, ["SliceChannel", str(MANY), "65536"]),
+    (lambda: sym.load_json(graph_of("_backward_" * 10_000 + "exp")), AttributeError, ["is not registered"]),
+    (lambda: sym.Concat(num_args=MANY), ValueError, ["Concat", str(MANY), "65536"]),
+    (lambda: nd.split(nd.zeros((2, 0)), num_outputs=MANY), ValueError, ["SliceChannel", str(MANY), "65536"]),
+    (lambda: nd.split_v2(nd.zeros((2, 0)), MANY, axis=1), ValueError, ["_split_v2", str(MANY), "65536"]),
+    (lambda: nd._internal._concat_grad(ONES, parts=-1), ValueError, ["_concat_grad", "-1"]),
+    (lambda: nd.zeros((2**50,)), MemoryError, ["4503599627370496"]),
+    (lambda: nd.arange(2**50), MemoryError, ["nd.arange"]),
+    (lambda: nd.zeros((2**63,)), ValueError, ["9223372036854775808", "too large"]),
+    (lambda: nd.reshape(ONES, shape=(2**63, -1)), ValueError, ["Reshape", "9223372036854775808", "integers"]),
+    (lambda: sym.exp(a).simple_bind(mx.cpu(), a=(2**40, 2**40)), ValueError, ["too large"]),
+]  # fmt: skip
+
+SPELLINGS = [
+    (lambda: nd.sum(ONES, axis="1_0"), ValueError, ["sum", "axis", "'1_0'"]),
+    (lambda: nd.reshape(ONES, shape="(1_0, -1)"), ValueError, ["Reshape", "shape", "(1_0, -1)"]),
+    (lambda: nd.clip(ONES, a_min="1_0", a_max=11), ValueError, ["clip", "a_min", "'1_0'"]),
+    (lambda: nd.reshape(ONES, shape="{2, 3}"), ValueError, ["Reshape", "shape", "{2, 3}"]),
+    (lambda: nd.transpose(ONES, axes="0,,"), ValueError, ["transpose", "axes", "'0,,'"]),
+    (lambda: nd.sum(ONES, axis="(" * 100_000), ValueError, ["sum", "axis", "((("]),
+    (lambda: nd.cast(ONES, dtype="1_000"), ValueError, ["Cast", "dtype", "1_000"]),
+    (lambda: nd._internal._zeros_without_dtype(shape=(2,), dtype=100), TypeError, ["dtype", "100"]),
+    (lambda: nd._internal._zeros_without_dtype(shape=(2,), dtype=2**40), TypeError, ["dtype", "1099511627776"]),
+    (lambda: nd.zeros((2,), dtype="f4,\0"), TypeError, ["dtype", "f4,"]),
+    (lambda: nd._internal._getitem(ONES, key="0,,"), ValueError, ["'0,,'", "0:3:1"]),
+    (lambda: nd.arange(float("inf")), ValueError, ["nd.arange", "inf", "finite"]),
+    (lambda: nd.arange(0, 1, 1e-320), ValueError, ["nd.arange", "finite"]),
+    (lambda: sym.arange(0, float("inf")).infer_shape(), ValueError, ["_arange", "inf", "finite"]),
+    (lambda: sym.arange(0, "inf").infer_shape(), ValueError, ["_arange", "inf", "finite"]),
+    (lambda: nd._internal._backward_exp(ONES, ONES, ONES), TypeError, ["_backward_exp", "2", "3"]),
+    (lambda: nd._internal._backward_exp(ONES, ONES, wanted=(5,)), ValueError, ["_backward_exp", "(5,)", "1 inputs"]),
+    (lambda: sym._internal._backward_exp(a, b, a), TypeError, ["_backward_exp", "2", "3"]),
+    (lambda: mx.op.get(3), TypeError, ["3", "string"]),
+    (lambda: nd.load("x\0y"), ValueError, ["nd.load", "zero character"]),
+    (lambda: nd.save("x\0y", [ONES]), ValueError, ["nd.save", "zero character"]),
+    (lambda: sym.load("x\0y"), ValueError, ["sym.load", "zero character"]),
+    (lambda: a.save("\ud800"), ValueError, ["Symbol.save", "ud800"]),
+    (lambda: mx.library.load("x\0y"), ValueError, ["library.load", "zero character"]),
+    (lambda: ONES * 10**400, ArithmeticError, ["10000", "too large"]),
+    (lambda: 10**400 - ONES, ArithmeticError, ["10000", "too large"]),
+    (lambda: nd.power(10**5000, 10**400), ArithmeticError, ["power", "too large"]),
+    (lambda: nd.divide(1, 0), ZeroDivisionError, ["divide(1, 0)", "division by zero"]),
+    (lambda: len(nd.ones(2).sum().reshape(())), TypeError, ["len", "0-d"]),
+    (lambda: bool(ONES), ValueError, ["truth value", "more than one"]),
+    (lambda: mx.cpu(2**31), ValueError, ["cpu", "2147483648"]),
+    (lambda: mx.cpu("0"), TypeError, ["cpu", "'0'"]),
+    (lambda: np.add(ONES, ONES, out="x"), TypeError, ["add"]),
+    (lambda: nd.exp(ONES, out="x"), TypeError, ["exp", "out", "str"]),
+    (lambda: ONES[::0], ValueError, ["step"]),
+    (lambda: read_only_gradient(), ValueError, ["Error in operator", "read-only"]),
+    (lambda: ONES.__reduce_ex__(5)[0](b"123", "float32", (2,), "cpu", 0), ValueError, ["a pickled array"]),
+    (lambda: ONES.__reduce_ex__(5)[0](3, "float32", (2,), "cpu", 0), TypeError, ["a pickled array"]),
+    (lambda: ONES.__reduce_ex__(5)[0](bytes(8), "float32", (2**63,), "cpu", 0), Exception, ["a pickled array"]),
+]  # fmt: skip
+
 ALL = {
+    "growth": GROWTH, "spelling": SPELLINGS,
     "shape": SHAPES, "type": TYPES, "parameter": PARAMETERS, "name": NAMES_AND_ARITY, "device": DEVICES_AND_REQUESTS,
     "graph": GRAPHS, "file": FILES,
 }  # fmt: skip
@@ -280,3 +366,80 @@ def test_a_refused_operator_is_not_registered():
 
     assert nd.exp(nd.zeros((1,))).asscalar() == 1
     assert set(mx.op.names()) == known
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What is allowed, and is near to what is not
+# --------------------------------------------------------------------------------------------------------------------
+def test_the_number_of_outputs_can_be_raised(monkeypatch):
+    net = graph_of("SliceChannel", num_outputs=100_000, axis=0)
+    monkeypatch.setenv("MXOP_MAX_OUTPUTS", "100000")
+    assert len(sym.load_json(net).get_internals().list_outputs()) == 100_001  # not the square of it
+    assert len(nd.split(nd.zeros((2, 0)), num_outputs=70_000)) == 70_000
+    monkeypatch.setenv("MXOP_MAX_OUTPUTS", "many")
+    fails(lambda: sym.load_json(net))
+
+
+def test_a_graph_that_uses_what_it_splits_is_loaded():
+    """Several nodes with the most outputs: each output that is used takes more of the text than the budget needs."""
+    parts = sym.split(a, num_outputs=1 << 16, axis=0)
+    more = sym.split(parts[0], num_outputs=1 << 15, axis=0)
+    net = sym.Group([parts, more])
+    assert len(sym.load_json(net.tojson())) == (1 << 16) + (1 << 15)
+
+
+def test_a_graph_inside_a_graph_counts():
+    inner = graph_of("SliceChannel", num_outputs=1 << 16)
+    graph = json.loads(graph_of("_subgraph", backend="none", graph=inner))
+    second = json.loads(json.dumps(graph["nodes"][1]))
+    second["attrs"]["graph"] = inner.replace('"n"', '"m"')
+    sym.load_json(json.dumps(graph))
+    graph["nodes"].append(second)
+    fails(lambda: sym.load_json(json.dumps(graph).replace('\\"x\\"', '\\"y\\"')))
+    assert len(sym.load_json(inner).list_arguments()) == 1  # the budget is as before
+
+
+def test_numbers_as_c_writes_them():
+    assert nd.clip(nd.array([-5, 5]), a_min="-1.5f", a_max="inf").asnumpy().tolist() == [-1.5, 5]
+    assert nd.reshape(ONES, shape="(3L, 2L)").shape == nd.reshape(ONES, shape="[3, 2]").shape == (3, 2)
+    assert nd.sum(ONES, axis="(0,)").shape == (3,) and nd.sum(ONES, axis="None").shape == (1,)
+    net = sym.clip(a, a_min=0, a_max=float("inf"))
+    assert sym.load_json(net.tojson()).eval(a=nd.array([-1, 2]))[0].asnumpy().tolist() == [0, 2]
+
+
+def test_a_parameter_that_is_an_array_is_read_at_each_call():
+    low = nd.array([0])
+    assert nd.clip(nd.array([-5]), a_min=low, a_max=9).asscalar() == 0
+    low[:] = 3
+    assert nd.clip(nd.array([-5]), a_min=low, a_max=9).asscalar() == 3
+
+
+def test_out_of_memory_is_both():
+    with pytest.raises(MemoryError) as caught:
+        nd.zeros((2**50,))
+    assert isinstance(caught.value, mx.MXNetError)
+
+
+def test_an_error_of_a_kernel_s_own_function_names_the_operator():
+    from mxop.op import kernel, unregister
+
+    @kernel
+    def fails_in_python(data):
+        """Fail."""
+
+    fails_in_python.shape(lambda shape: shape)
+    try:
+
+        @fails_in_python.cpu
+        def _(inputs, outputs):
+            raise KeyError("not there")
+
+        with pytest.raises(
+            mx.MXNetError, match="operator fails_in_python: its CPU function raised KeyError: 'not there'"
+        ) as caught:
+            nd.fails_in_python(ONES)
+        assert isinstance(caught.value.__cause__, KeyError)
+        with pytest.raises(mx.MXNetError, match=r"not there.*made at .*test_bad_input\.py"):
+            sym.fails_in_python(a).eval(a=ONES)
+    finally:
+        unregister("fails_in_python")

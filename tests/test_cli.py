@@ -12,7 +12,7 @@ import pytest
 
 import mxop as mx
 from mxop import distribution
-from mxop.cli import main
+from mxop.cli import Stop, main
 from mxop.cli.doctor import OPTIONAL
 from mxop.cli.npy import read_floats
 from mxop.cli.timing import medians
@@ -242,3 +242,12 @@ def test_medians_are_of_rounds_in_turn():
     calls = []
     found = medians({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, seconds=0.0)
     assert calls == ["a", "b"] * 4 and set(found) == {"a", "b"}
+
+
+def test_a_header_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros(3))
+    whole = (tmp_path / "x.npy").read_bytes()
+    claim = b"(8589934592,), }"  # 64 GiB
+    (tmp_path / "x.npy").write_bytes(whole.replace(b"(3,), }" + b" " * (len(claim) - 7), claim))
+    with pytest.raises(Stop, match=r"damaged.*greater than file size"):
+        read_floats(str(tmp_path / "x.npy"))

@@ -282,11 +282,44 @@ def test_reductions_of_nothing_and_of_one(gpu):
         for dtype in ("float32", "int64"):
             for shape, axis in (((0, 3), 0), ((0, 3), 1), ((2, 0, 3), (0, 1)), ((2, 1), 1)):
                 a, b = both(shape, gpu, dtype)
-                same(getattr(nd, name)(b, axis=axis), getattr(nd, name)(a, axis=axis))
+                if name in ("max", "min") and np.prod(shape) == 0 and axis != 1:
+                    for x in (a, b):
+                        with pytest.raises(ValueError, match="have no elements"):
+                            getattr(nd, name)(x, axis=axis)
+                else:
+                    same(getattr(nd, name)(b, axis=axis), getattr(nd, name)(a, axis=axis))
     a, b = nd.zeros((0, 2)), nd.zeros((0, 2), ctx=gpu)
     same(nd.mean(b, axis=0), nd.mean(a, axis=0))
     a, b = both((2, 3), gpu)
     same(nd.norm(b, axis=()), nd.norm(a, axis=()))
+
+
+def test_norms_of_large_and_small_numbers(gpu):
+    for dtype, size in (("float64", 1e200), ("float64", 1e-200), ("float32", 1e30), ("float16", 1e4), ("int32", 5)):
+        a = nd.array(np.array([[3, 4], [0, 1]]) * size, dtype=dtype)
+        same(nd.norm(a.as_in_context(gpu), axis=1), nd.norm(a, axis=1), 1e-15 if dtype == "float64" else None, 0)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+def test_numbers_take_the_type_of_integers_as_on_the_cpu(gpu, dtype):
+    a = nd.array([3, 5, 100], dtype=dtype)
+    b = a.as_in_context(gpu)
+    internal = nd._internal
+    for scalar in (300, -1, 2.75, 2**53 + 1, 1e30):
+        for name in ("_hypot_scalar", "_plus_scalar", "_maximum_scalar", "_power_scalar", "_floor_divide_scalar",
+                     "_rfloor_divide_scalar", "_mod_scalar", "_rdiv_scalar"):  # fmt: skip
+            same(getattr(internal, name)(b, scalar=scalar), getattr(internal, name)(a, scalar=scalar), 0, 0)
+        same(nd.clip(b, -scalar, scalar), nd.clip(a, -scalar, scalar), 0, 0)
+    x = mx.sym.Variable("x")
+    for made in (x + (2**53 + 1) - 1, x // 3 * 3, mx.sym.clip(x, -300, 300) + 1):
+        same(made.eval(x=b, ctx=gpu)[0], made.eval(x=a)[0], 0, 0)
+
+
+def test_float64_becomes_half_with_one_rounding(gpu):
+    a = nd.array(
+        [1 + 2**-11 + 2**-40, 65519.9999, 65520, 1e300, 2**-25 * (1 + 2**-50), float("nan"), -0.0], dtype="float64"
+    )
+    same(a.as_in_context(gpu).astype("float16"), a.astype("float16"), 0, 0)
 
 
 def test_reductions_into_given_arrays(gpu):

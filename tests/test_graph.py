@@ -394,7 +394,7 @@ def test_the_largest_value_is_found_again(value, dtype, passes):
 def plan_of(symbol, shape=(1000,)):
     graph, known = solved(symbol, shape=shape)
     results = [Result(e, f"array {k}") for k, e in enumerate(graph.outputs)]
-    return make_plan([Phase(graph.nodes, results)], known, set(graph.variables)), graph
+    return make_plan([Phase(graph.nodes, results)], known, set(graph.variables), {}), graph
 
 
 def test_a_chain_works_in_place():

@@ -190,10 +190,19 @@ def test_each_instruction_set_can_be_forced():
         assert run_python(code, MXOP_CPU=name) == f"{name} 100.0"
 
 
+def test_instruction_sets_that_are_not_here_are_told_from_those_that_are():
+    """README names v4, v3, v2 and base; no machine has all of them."""
+    usable = mx.context.interp.available_instruction_sets()
+    for name in {"v4", "v3", "v2", "base"} - set(usable):
+        told = fails_python("import mxop", MXOP_CPU=name)
+        assert f"instruction set '{name}' is not available here; expected one of {', '.join(usable)}" in told
+
+
 @pytest.mark.parametrize("setting, told", [
     ({"MXOP_CPU": "v9"}, "instruction set 'v9' is not available here; expected one of"),
     ({"MXOP_NUM_THREADS": "many"}, "MXOP_NUM_THREADS='many' is not a positive number"),
     ({"MXOP_NUM_THREADS": "0"}, "MXOP_NUM_THREADS='0' is not a positive number"),
+    ({"MXOP_NUM_THREADS": "1_0"}, "MXOP_NUM_THREADS='1_0' is not a positive number"),
     ({"MXOP_POOL_BYTES": "some"}, "MXOP_POOL_BYTES='some'"),
 ], ids=str)  # fmt: skip
 def test_wrong_settings_are_named(setting, told):

@@ -339,6 +339,34 @@ def test_second_order_gradients_see_the_same_numbers():
     np.testing.assert_allclose(x.grad.asnumpy(), np.where(y.asnumpy() != 0, 48 * x.asnumpy(), 0), rtol=1e-6)
 
 
+def test_executors_drop_while_training():
+    executor = mx.sym.Dropout(mx.sym.var("x")).simple_bind(mx.cpu(), x=(20, 30))
+    executor.arg_dict["x"][:] = 1
+    assert (executor.forward(is_train=False)[0].asnumpy() == 1).all()
+    mx.random.seed(1)
+    y = executor.forward(is_train=True)[0].asnumpy()
+    executor.backward(nd.ones((20, 30)))
+    np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), y)
+    mx.random.seed(1)
+    with autograd.record():
+        np.testing.assert_array_equal(nd.Dropout(nd.ones((20, 30))).asnumpy(), y)
+
+
+def test_compiled_functions_draw_anew():
+    @mx.graph.compiled
+    def noisy(x):
+        return nd.Dropout(x, mode="always") + nd.Dropout(2 * x, mode="always")
+
+    x, found = nd.ones((4, 6)), []
+    for seed in (1, 2, 1):
+        mx.random.seed(seed)
+        found += [noisy(x).asnumpy(), noisy(x).asnumpy()]
+    assert (found[0] != found[1]).any() and (found[0] != found[2]).any()
+    np.testing.assert_array_equal(found[:2], found[4:])
+    mx.random.seed(1)
+    np.testing.assert_array_equal((nd.Dropout(x, mode="always") + nd.Dropout(2 * x, mode="always")).asnumpy(), found[0])
+
+
 def test_files_count_mxnets_mask():
     x = mx.sym.Dropout(mx.sym.var("x"), name="d")
     assert x.list_outputs() == ["d_output"] and x.get_internals().list_outputs() == ["x", "d_output"]

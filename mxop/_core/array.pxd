@@ -3,7 +3,7 @@ from mxop._kernels.memory cimport Block
 
 cdef enum:
     INLINE_DIMS = 6
-    MAX_VALUES = 8          # numeric parameters of one operator
+    MAX_VALUES = 16         # numeric parameters of one operator
 
 cdef class Node
 cdef class Array

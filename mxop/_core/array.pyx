@@ -16,9 +16,15 @@ from mxop._kernels.memory cimport block_new, block_release, block_retain, block_
 import numpy as np
 
 from mxop import dtypes
-from mxop.errors import DeviceError, OpTypeError, OpValueError
+from mxop.errors import BufferRefusedError, DeviceError, OpTypeError, OpValueError
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+    Py_ssize_t PyNumber_AsSsize_t(object number, PyObject* error) except? -1
 
 ARRAY_TYPE = Array
+cdef enum:
+    LAST_TYPE = 12          # bfloat16
 cdef object _key = object()
 cdef tuple _with_key = (_key,)      # what makes new_array's call of the class one of ours
 cdef object _leaving = None         # told of a recorded array that another library reads
@@ -113,9 +119,9 @@ cdef class Array:
         if self.gpu is not None:
             raise DeviceError("a GPU array has no buffer on the host: use asnumpy() to copy it")
         if self.dtype not in _formats:  # NumPy then asks __array__, which knows bfloat16
-            raise BufferError(f"the buffer protocol has no format for {dtypes.NAMES[self.dtype]}")
+            raise BufferRefusedError(f"the buffer protocol has no format for {dtypes.NAMES[self.dtype]}")
         if flags & PyBUF_WRITABLE and self.readonly_:
-            raise BufferError("the array's memory is read-only")
+            raise BufferRefusedError("the array's memory is read-only")
         if self.node is not None:
             count_host_read()
             if _leaving is not None and not mx_own_read:
@@ -188,12 +194,16 @@ cdef Array alloc_tuple(tuple shape, int dtype):
     """Return a new C-order array of a shape given as a tuple."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef int i, ndim = len(shape)
+    if not 0 <= dtype <= LAST_TYPE or itemsize_of(dtype) == 0:
+        raise OpValueError(f"{dtype} is not the code of an element type")
     if ndim > MAX_DIMS:
         raise OpValueError(f"shape {shape} has {ndim} dimensions; at most {MAX_DIMS} are supported")
     for i in range(ndim):
-        dims[i] = shape[i]
+        dims[i] = PyNumber_AsSsize_t(shape[i], NULL)  # the largest number for what is larger
         if dims[i] < 0:
             raise OpValueError(f"shape {shape} has a negative dimension")
+        if dims[i] == PY_SSIZE_T_MAX:
+            raise OpValueError(f"shape {shape} is too large")
     return alloc(ndim, dims, dtype)
 
 
@@ -210,8 +220,11 @@ cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset):
     a.set_dims(len(shape))
     a.size = 1
     for i in range(a.ndim):
-        a.shape_[i] = shape[i]
-        a.strides_[i] = <Py_ssize_t>strides[i] * size
+        a.shape_[i] = PyNumber_AsSsize_t(shape[i], NULL)
+        a.strides_[i] = PyNumber_AsSsize_t(strides[i], NULL)
+        if a.shape_[i] == PY_SSIZE_T_MAX or a.strides_[i] == PY_SSIZE_T_MAX:
+            raise OpValueError(f"a view of shape {shape} is too large")
+        a.strides_[i] *= size
         a.size *= a.shape_[i]
     a.contiguous = True
     for i in range(a.ndim - 1, -1, -1):

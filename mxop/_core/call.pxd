@@ -1,2 +1,18 @@
+from mxop._core.array cimport Array
+
+cdef struct Place:
+    char** where            # a pointer into an array, in a prepared call
+    int base                # of which array of the table
+    Py_ssize_t offset
+
+cdef class Places:
+    cdef Place* places
+    cdef Py_ssize_t count, room
+    cdef int bases
+    cdef set known
+    cdef int add(self, char** where) except -1
+    cdef int add_array(self, Array a) except -1
+
 cdef class Call:
     cdef int execute(self) except -1
+    cdef int point(self, Places places) except -1

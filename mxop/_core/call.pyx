@@ -1,4 +1,18 @@
-"""What executors are made of: a call whose inference and allocation are done.  May import nothing."""
+"""What executors are made of: calls whose inference and allocation are done, and how they are given other arrays.
+
+A call may be prepared for *stand-ins*, arrays at addresses that no memory has.  :meth:`Places.note` finds every pointer of a
+call into a stand-in; :meth:`Places.run` puts pointers into real arrays there, and runs the calls.
+May import :mod:`.array` and the pool.
+"""
+from libc.stdlib cimport free, realloc
+
+from mxop._core.array cimport Array, new_array
+from mxop._kernels.interp cimport itemsize_of
+from mxop._kernels.memory cimport block_wrap
+
+cdef enum:
+    SHIFT = 44              # a stand-in may have 2**44 bytes
+cdef Py_ssize_t MARK = <Py_ssize_t>1 << 61
 
 
 cdef class Call:
@@ -7,6 +21,92 @@ cdef class Call:
     cdef int execute(self) except -1:
         return 0
 
+    cdef int point(self, Places places) except -1:
+        """Tell where the call points into arrays."""
+        raise NotImplementedError(f"{type(self).__name__} keeps its arrays")
+
     def run(self):
         """Execute the call once."""
         self.execute()
+
+
+cdef class Places:
+    """Where prepared calls point into stand-ins."""
+
+    def __cinit__(self):
+        self.known = set()
+
+    def __dealloc__(self):
+        free(self.places)
+
+    def stand_in(self, tuple shape, int dtype):
+        """Return an array of a shape and type code without memory; they are numbered in the order in which they are made."""
+        cdef Array a = new_array()
+        cdef Py_ssize_t step = itemsize_of(dtype), size = 1
+        cdef int i
+        a.set_dims(<int>len(shape))
+        for i in range(a.ndim - 1, -1, -1):
+            a.shape_[i] = shape[i]
+            a.strides_[i] = step
+            step *= max(<Py_ssize_t>shape[i], 1)
+            size *= <Py_ssize_t>shape[i]
+        a.dtype, a.size, a.contiguous = dtype, size, True
+        if size * itemsize_of(dtype) >> SHIFT or self.bases >> (61 - SHIFT):
+            raise MemoryError("an array is too large for a plan")
+        a.data = <char*>(MARK | (<Py_ssize_t>self.bases << SHIFT))
+        a.block = block_wrap(a.data, size * itemsize_of(dtype), None)
+        self.bases += 1
+        return a
+
+    cdef int add(self, char** where) except -1:
+        """Note a pointer, if it points into a stand-in."""
+        cdef Py_ssize_t address = <Py_ssize_t>where[0]
+        cdef Place* more
+        if not address & MARK:
+            return 0
+        if self.count == self.room:
+            more = <Place*>realloc(self.places, (2 * self.room + 16) * sizeof(Place))
+            if more == NULL:
+                raise MemoryError()
+            self.places, self.room = more, 2 * self.room + 16
+        address ^= MARK
+        self.places[self.count].where = where
+        self.places[self.count].base = <int>(address >> SHIFT)
+        self.places[self.count].offset = address & ((<Py_ssize_t>1 << SHIFT) - 1)
+        self.count += 1
+        return 0
+
+    cdef int add_array(self, Array a) except -1:
+        """Note an array that a call hands to a function; each once."""
+        if id(a) not in self.known:
+            self.known.add(id(a))
+            return self.add(&a.data)
+        return 0
+
+    def note(self, list calls):
+        """Find the pointers of prepared calls.
+
+        Raises
+        ------
+        NotImplementedError
+            For calls that keep their arrays.
+        """
+        cdef Call call
+        for call in calls:
+            call.point(self)
+
+    def used(self):
+        """Return the numbers of the stand-ins that a call points into."""
+        cdef Py_ssize_t i
+        return {self.places[i].base for i in range(self.count)}
+
+    def run(self, list calls, list arrays):
+        """Run calls on these arrays; ``None`` stands for those that nothing points into."""
+        cdef Py_ssize_t i
+        cdef Call call
+        cdef Array a
+        for i in range(self.count):
+            a = <Array>arrays[self.places[i].base]
+            self.places[i].where[0] = a.data + self.places[i].offset
+        for call in calls:
+            call.execute()

@@ -13,12 +13,13 @@ import numpy as np
 from mxop import dtypes
 from mxop._core import array as _array, tape
 from mxop._core.array import as_numpy, empty, from_gpu, from_numpy, touch
-from mxop._core.dispatch import OperatorMethod, OpFunction, invoke_req, op_function
+from mxop._core.dispatch import OperatorMethod, OpFunction, invoke_req, namespace, op_function
+from mxop._core.tape import stamp, writer_since
 from mxop._core.transfer import contiguous, copy
-from mxop._core.call import Call
+from mxop._core.call import Call, Places
 from mxop._core.prepare import Schedule, Sequence, prepare, prepare_formula
 from mxop._core.strips import prepare_strip
-from mxop.errors import DeviceError, OpTypeError, OpValueError
+from mxop.errors import DeviceError, OpArithmeticError, OpTypeError, OpValueError, shown, translated
 from mxop.opdef import registry
 
 cdef extern from "Python.h":
@@ -41,6 +42,7 @@ cdef enum:
     GE = 9
     EQ = 10
     NE = 11
+    FLOORDIV = 12
 
 _TABLE = (
     (ADD, "broadcast_add", "_plus_scalar", "_plus_scalar"),
@@ -55,6 +57,7 @@ _TABLE = (
     (GE, "broadcast_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar"),
     (EQ, "broadcast_equal", "_equal_scalar", "_equal_scalar"),
     (NE, "broadcast_not_equal", "_not_equal_scalar", "_not_equal_scalar"),
+    (FLOORDIV, "_broadcast_floor_divide", "_floor_divide_scalar", "_rfloor_divide_scalar"),
 )
 
 
@@ -88,22 +91,21 @@ def hook(getitem, setitem, iterate, contains, text, leaving):
     _array.on_leaving(leaving)
 
 
+cdef double real_of(object number) except? -1:
+    """Return a Python number as a real one."""
+    try:
+        return <double>number
+    except OverflowError:
+        raise OpArithmeticError(f"the number {shown(number, 20)} is too large for any element type") from None
+
+
 cdef object binary(int at, object a, object b, object out):
     """Apply an arithmetic operator; `a` is an NDArray."""
-    cdef double d
-    cdef long long i
     cdef object converted
     if isinstance(b, Array):
         return call_two(<OpFunction>_two[at], <Array>a, <Array>b, out)
-    if type(b) is float:
-        d = <double>b
-        return call_scalar(<OpFunction>_scalar[at], <Array>a, d, <long long>d if -9.2e18 < d < 9.2e18 else 0, out)
-    if type(b) is int:
-        try:
-            i = b
-            return call_scalar(<OpFunction>_scalar[at], <Array>a, <double>i, i, out)
-        except OverflowError:
-            return call_scalar(<OpFunction>_scalar[at], <Array>a, float(b), 0, out)
+    if type(b) is float or type(b) is int:
+        return call_scalar(<OpFunction>_scalar[at], <Array>a, b, out)
     converted = _foreign(a, b)
     if converted is NotImplemented:
         return NotImplemented
@@ -114,7 +116,7 @@ cdef object reflected(int at, object a, object b):
     """Apply an operator whose left operand `a` is not an NDArray."""
     cdef object converted
     if type(a) is float or type(a) is int:
-        return call_scalar(<OpFunction>_reflected[at], <Array>b, <double>a, <long long>a if -9.2e18 < a < 9.2e18 else 0, None)
+        return call_scalar(<OpFunction>_reflected[at], <Array>b, a, None)
     converted = _foreign(b, a)
     if converted is NotImplemented:
         return NotImplemented
@@ -200,7 +202,7 @@ cdef class NDArray(Array):
 
     def __len__(self):
         if (<Array>self).ndim == 0:
-            raise TypeError("len() of a 0-d array")
+            raise OpTypeError("len() of a 0-d array")
         return self.shape_[0]
 
     def __bool__(self):
@@ -208,8 +210,8 @@ cdef class NDArray(Array):
             return False
         if (<Array>self).size == 1:
             return bool(self.item())
-        raise ValueError("the truth value of an NDArray with more than one element is ambiguous; "
-                         "use (x != 0).sum() or compare element by element")
+        raise OpValueError("the truth value of an NDArray with more than one element is ambiguous; "
+                           "use (x != 0).sum() or compare element by element")
 
     def __hash__(self):
         return <Py_hash_t>(<Py_ssize_t><PyObject*>self >> 4)
@@ -258,12 +260,13 @@ cdef class NDArray(Array):
         return float(self.item())
 
     def __int__(self):
-        return int(self.item())
+        with translated("int() of an NDArray"):
+            return int(self.item())
 
     def __index__(self):
         if (<Array>self).size == 1 and (<Array>self).dtype in (3, 4, 5, 6):
             return int(self.item())
-        raise TypeError("only an integer array of one element can be an index")
+        raise OpTypeError("only an integer array of one element can be an index")
 
     def __array__(self, dtype=None, copy=None):
         if self.gpu is not None:
@@ -271,9 +274,12 @@ cdef class NDArray(Array):
         if self.node is not None and _leaving is not None:
             _leaving(self)
         view = as_numpy(self)
-        if dtype is not None and np.dtype(dtype) != view.dtype:
+        if dtype is not None:
+            with translated("NDArray.__array__"):
+                dtype = np.dtype(dtype)
+        if dtype is not None and dtype != view.dtype:
             if copy is False:
-                raise ValueError(f"a {view.dtype} array cannot be seen as {np.dtype(dtype)} without a copy")
+                raise OpValueError(f"a {view.dtype} array cannot be seen as {dtype} without a copy")
             return view.astype(dtype)
         return view.copy() if copy else view
 
@@ -374,12 +380,10 @@ cdef class NDArray(Array):
         return inplace(POW, self, other)
 
     def __floordiv__(self, other):
-        result = binary(DIV, self, other, None)
-        return result if result is NotImplemented else invoke(_op("floor"), [result], _op("floor").parse({}))
+        return binary(FLOORDIV, self, other, None)
 
     def __rfloordiv__(self, other):
-        result = reflected(DIV, other, self)
-        return result if result is NotImplemented else invoke(_op("floor"), [result], _op("floor").parse({}))
+        return reflected(FLOORDIV, other, self)
 
     def __divmod__(self, other):
         return self // other, self % other
@@ -393,7 +397,7 @@ cdef class NDArray(Array):
         return invoke(_op("dot"), [self, other], _op("dot").parse({}))
 
     def __neg__(self):
-        return call_scalar(<OpFunction>_scalar[MUL], self, -1.0, -1, None)
+        return call_scalar(<OpFunction>_scalar[MUL], self, -1.0, None)
 
     def __pos__(self):
         return self

@@ -22,7 +22,7 @@ cdef class OpFunction:
     cdef object call_bound(self, tuple args, dict kwargs)
 
 cdef object call_two(OpFunction f, Array a, Array b, object out)
-cdef object call_scalar(OpFunction f, Array a, double d, long long i, object out)
+cdef object call_scalar(OpFunction f, Array a, object number, object out)
 cpdef object invoke(object op, object inputs, object attrs, object out=*)
 cdef object invoke_with(object op, object inputs, object attrs, object out, int req)
 cdef OpFunction function_of(object op)

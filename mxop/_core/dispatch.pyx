@@ -23,8 +23,9 @@ from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, overla
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop._core import elementwise as _elementwise, reductions as _reductions
-from mxop.errors import DeviceError, MXNetError, OpTypeError
+from mxop.errors import DeviceError, MXNetError, OpTypeError, translated
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
+from mxop.opdef.above import ask
 from mxop.opdef.binding import bind_open
 from mxop.opdef.operator import carrier
 from mxop.shape_mode import mode as _shape_mode
@@ -39,7 +40,13 @@ cdef enum:
     COMPOSITE = 4
     EXTERNAL = 5
 
+cdef tuple _KINDS = translated.KINDS
 cdef object _NAMESPACE = None       # mx.nd, as composites and gradient rules see it
+
+
+def namespace():
+    """Return what composites and gradient rules get as ``F``."""
+    return _NAMESPACE
 
 
 def set_namespace(F):
@@ -158,7 +165,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
         if op.clears:
             run_users_kernel(op, ready, work, dict(attrs))
         else:
-            op.run_cpu(ready, work, **attrs)
+            run_cpu(op, ready, work, attrs)
         host_reads(reads)
         if op.aux:
             deliver_states(op, attrs, ready, inputs)
@@ -192,6 +199,13 @@ cdef list dense_inputs(object op, object inputs):
         return list(inputs)
     unread = op.shape_only(len(inputs))
     return [a if (<Array>a).contiguous or k in unread else contiguous_copy(<Array>a) for k, a in enumerate(inputs)]
+cdef int run_cpu(object op, list inputs, list outputs, object attrs) except -1:
+    """Call a kernel's CPU function."""
+    try:
+        op.run_cpu(inputs, outputs, **attrs)
+    except _KINDS as problem:
+        raise translated.error(problem, f"operator {op.name}")
+    return 0
 
 
 cdef list allocated(object op, object inputs, list targets, object shapes, object types):
@@ -245,7 +259,9 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     if own_rule:
         set_recording(False)
     try:
-        found = op.function(_NAMESPACE, *inputs, **attrs)
+        found = ask("run_composite")(op, attrs, inputs)
+        if found is None:
+            found = run_function(op, inputs, attrs)
     finally:
         set_recording(before)
     results = list(found) if isinstance(found, (list, tuple)) else [found]
@@ -260,6 +276,14 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     if own_rule and before:
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
+
+
+cdef object run_function(object op, object inputs, object attrs):
+    """Call a composite's function."""
+    try:
+        return op.function(_NAMESPACE, *inputs, **attrs)
+    except _KINDS as problem:
+        raise translated.error(problem, f"operator {op.name}")
 
 
 cpdef object invoke(object op, object inputs, object attrs, object out=None):
@@ -623,13 +647,14 @@ cdef object parsed_params(object op, dict kwargs, dict cache):
     try:
         key = tuple([(k, type(v), key_of(v)) for k, v in kwargs.items()])
         found = cache.get(key)
-    except TypeError:
+    except (TypeError, ValueError):  # an array as a parameter has no hash, or no truth
         return op.parse(kwargs)
     if found is None:
         found = op.parse(kwargs)
-        if len(cache) > 1024:
-            cache.clear()
-        cache[key] = found
+        if not holds_arrays(kwargs):  # a number now, another one later
+            if len(cache) > 1024:
+                cache.clear()
+            cache[key] = found
     return found
 
 
@@ -648,6 +673,11 @@ cdef object key_of(object value):
     if isinstance(value, Array) or getattr(value, "ndim", 0):  # a shape may be an array
         raise TypeError
     return repr(value) if value == 0.0 else value
+cdef bint holds_arrays(dict kwargs):
+    for v in kwargs.values():
+        if isinstance(v, Array):
+            return True
+    return False
 
 
 cdef object call_two(OpFunction f, Array a, Array b, object out):
@@ -658,11 +688,11 @@ cdef object call_two(OpFunction f, Array a, Array b, object out):
     return run_items(short.call, items, None, short.defaults, out, REQ_WRITE)
 
 
-cdef object call_scalar(OpFunction f, Array a, double d, long long i, object out):
+cdef object call_scalar(OpFunction f, Array a, object number, object out):
     """Call an elementwise operator of one input and one scalar."""
     cdef ShortWay short = f.short_way()
     cdef Value values[MAX_VALUES]
     cdef PyObject* items[1]
-    values[0].d, values[0].i = d, i
+    set_value(&values[0], number)
     items[0] = <PyObject*>a
     return run_items(short.call, items, None, values, out, REQ_WRITE)

@@ -9,6 +9,7 @@ cdef class ElementwiseCall:
     cdef readonly object keys       # inputs that are keys of random numbers; most have none
     cdef bint has_keys, creates, broadcast, plain_types, has_rule
     cdef unsigned int scalar_mask   # parameters that take the data's type
+    cdef unsigned int bound_mask    # parameters that stop at the ends of integer data's type
     cdef list programs              # by compute type
     cdef dict backwards             # wanted inputs -> BackwardPlan
     cdef object rule                # the Backward formula
@@ -26,4 +27,5 @@ cdef object run_elementwise(ElementwiseCall call, object inputs, const Value* va
 cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req)
 cdef int compute_type(ElementwiseCall call, Array first, object inputs) except -1
 cdef object filled_attrs(ElementwiseCall call, const Value* values)
-cdef const Value* whole_scalars(ElementwiseCall call, const Value* values, int dtype, Value* whole) noexcept
+cdef const Value* typed_values(ElementwiseCall call, const Value* values, int dtype, Value* typed) noexcept
+cdef long long whole(double d) noexcept nogil

@@ -4,6 +4,7 @@ Small calls on plain arrays take a way without any set-up.  May import :mod:`.ar
 :mod:`.transfer`.
 """
 from cpython.object cimport PyObject
+from libc.math cimport fabs
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -20,9 +21,9 @@ from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, Program
 
 from mxop import dtypes
 from mxop._kernels import interp
-from mxop.errors import OpTypeError, OpValueError
+from mxop.errors import OpArithmeticError, OpTypeError, OpValueError, shown
 from mxop.formula import compile_program
-from mxop.opdef import Scalar
+from mxop.opdef import Bound, Scalar
 from mxop.shape_mode import numpy_shape
 
 cdef extern from "Python.h":
@@ -70,10 +71,12 @@ cdef class ElementwiseCall:
         self.has_rule = op.differentiable
         self.programs = [None] * 7
         self.backwards = {}
-        self.scalar_mask = 0
+        self.scalar_mask, self.bound_mask = 0, 0
         for k, name in enumerate(self.formula.params):
             if op.spec.by_name[name].kind is Scalar:
                 self.scalar_mask |= 1u << <int>k
+            elif op.spec.by_name[name].kind is Bound:
+                self.bound_mask |= 1u << <int>k
         if len(self.formula.params) > MAX_VALUES:
             raise OpValueError(f"operator {op.name} has {len(self.formula.params)} numeric parameters; "
                                f"at most {MAX_VALUES} are supported")
@@ -124,19 +127,36 @@ cdef BackwardPlan make_backward_plan(ElementwiseCall call, tuple wanted):
     return plan
 
 
+cdef long long whole(double d) noexcept nogil:
+    """Cut a number to an integer; 0 where 64 bits hold none."""
+    return <long long>d if -2.0 ** 63 <= d < 2.0 ** 63 else 0
+
+
 cdef int set_value(Value* value, object number) except -1:
     """Hold a parameter as a real number and as an integer."""
     cdef double d
     if type(number) is float:
         d = <double>number
         value.d = d
-        value.i = <long long>d if -9.2e18 < d < 9.2e18 else 0
+        value.i = whole(d)
+    elif type(number) is int and -(1 << 63) <= number < 1 << 63:
+        value.i = number
+        value.d = <double>value.i
     else:
+        set_other(value, number)
+    return 0
+
+
+cdef int set_other(Value* value, object number) except -1:
+    """Hold a parameter that is neither a float nor an integer of 64 bits."""
+    try:
         value.d = float(number)
-        try:
-            value.i = int(number)
-        except (OverflowError, ValueError):
-            value.i = 0
+    except OverflowError:
+        raise OpArithmeticError(f"the number {shown(number, 20)} is too large for any element type") from None
+    try:
+        value.i = int(number)
+    except (OverflowError, ValueError):
+        value.i = 0
     return 0
 
 
@@ -217,7 +237,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
     if first.gpu is not None:
         from mxop._gpu import run as gpu_run
         return finish_gpu(call.op, call, inputs, values, out, gpu_run.elementwise(
-            call, list(inputs), gpu_values(first.dtype, values, len(call.formula.params)), out, req))
+            call, list(inputs), gpu_values(call, values, first.dtype), out, req))
     return run_large(call, inputs, values, out, req, same)
 
 
@@ -254,14 +274,24 @@ cdef object run_plain(ElementwiseCall call, Program program, PyObject** items, i
     return results if program.run_tiny(first.size, pointers, values) else None
 
 
-cdef list gpu_values(int dtype, const Value* values, int n):
+cdef list gpu_values(ElementwiseCall call, const Value* values, int dtype):
     """Return the parameters of a call as Python numbers: whole ones for integer data."""
-    cdef bint whole = dtype not in dtypes.FLOATS
+    cdef bint real = dtype in dtypes.FLOATS
     cdef list found = []
+    cdef Value typed[MAX_VALUES]
     cdef int k
-    for k in range(n):
-        found.append(values[k].i if whole and values[k].d == <double>values[k].i else values[k].d)
+    values = typed_values(call, values, dtype, typed)
+    for k in range(len(call.formula.params)):
+        found.append(values[k].d if real or values[k].d != <double>values[k].i else values[k].i)
     return found
+
+
+def values_of(op, attrs, int n_inputs, int dtype):
+    """Return the numeric parameters of a call on data of a type, as its formula gets them; the GPU's kernels take these."""
+    cdef ElementwiseCall call = call_for(op, attrs, n_inputs)
+    cdef Value values[MAX_VALUES]
+    call.load_values(attrs, values)
+    return gpu_values(call, values, dtype)
 
 
 cdef list listed(PyObject** items, int n):
@@ -288,7 +318,7 @@ cdef object run_described(ElementwiseCall call, object inputs, const Value* valu
                           Operand* operands):
     """Describe the operands to the interpreter and run the program."""
     cdef Py_ssize_t shape[MAX_DIMS]
-    cdef Value whole[MAX_VALUES]
+    cdef Value typed[MAX_VALUES]
     cdef Array first = <Array>inputs[0], a, result
     cdef int k, ndim, n_in = call.n_in, dtype = first.dtype, ctype
     cdef Program program
@@ -305,8 +335,7 @@ cdef object run_described(ElementwiseCall call, object inputs, const Value* valu
             size *= shape[k]
     ctype = compute_type(call, first, inputs)
     program = call.program(ctype)
-    if ctype == 1 and call.scalar_mask and dtype not in dtypes.FLOATS:
-        values = whole_scalars(call, values, dtype, whole)
+    values = typed_values(call, values, dtype, typed)
     for k in range(n_in):
         a = <Array>inputs[k]
         if same or same_shape(a, ndim, shape):
@@ -362,17 +391,46 @@ cdef int drawn_type(ElementwiseCall call, object inputs) except -1:
     return dtype
 
 
-cdef const Value* whole_scalars(ElementwiseCall call, const Value* values, int dtype, Value* whole) noexcept:
-    """Give the scalars of integer data the data's type, for formulas that are computed in floating point."""
+cdef const Value* typed_values(ElementwiseCall call, const Value* values, int dtype, Value* typed) noexcept:
+    """Return the parameters of a call on data of a type; for every device.
+
+    Of integer data, a scalar is converted to their type, and wraps as in C, also where the formula is computed in floating
+    point; a bound that their type does not reach becomes the last integer before it.
+    """
     cdef int k
-    cdef long long i
-    memcpy(whole, values, MAX_VALUES * sizeof(Value))
+    if (call.scalar_mask | call.bound_mask) == 0 or dtype <= 2 or dtype == 12:  # floats
+        return values
+    memcpy(typed, values, MAX_VALUES * sizeof(Value))
     for k in range(MAX_VALUES):
         if call.scalar_mask & (1u << k):
-            i = whole[k].i
-            whole[k].d = <double>(<unsigned char>i if dtype == 3 else <signed char>i if dtype == 5
-                                  else <int>i if dtype == 4 else i)
-    return whole
+            typed[k].i = wrapped(typed[k].i, dtype)
+        elif call.bound_mask & (1u << k):
+            typed[k].i = nearest(&typed[k], dtype)
+        else:
+            continue
+        typed[k].d = <double>typed[k].i
+    return typed
+
+
+cdef long long wrapped(long long i, int dtype) noexcept nogil:
+    """Convert an integer to another type of integers."""
+    if dtype == 3 or dtype == 7:
+        return <unsigned char>i
+    return <signed char>i if dtype == 5 else <int>i if dtype == 4 else i
+
+
+cdef long long nearest(const Value* value, int dtype) noexcept nogil:
+    """Cut a number to an integer that a type has."""
+    cdef long long low = -9223372036854775807 - 1, high = 9223372036854775807
+    if dtype == 3 or dtype == 7:
+        low, high = 0, 255
+    elif dtype == 5:
+        low, high = -128, 127
+    elif dtype == 4:
+        low, high = -2147483647 - 1, 2147483647
+    if value.i == 0 and fabs(value.d) >= 1:  # beyond 64 bits
+        return low if value.d < 0 else high
+    return min(max(value.i, low), high)
 
 
 cdef inline bint same_shape(Array a, int ndim, const Py_ssize_t* shape) noexcept:
@@ -478,7 +536,9 @@ cdef object filled_attrs(ElementwiseCall call, const Value* values):
     """Return the parameters of a call, the numeric ones as given."""
     changes = {}
     for k, name in enumerate(call.formula.params):
-        changes[name] = values[k].d
+        # an integer that no float holds stays one
+        exact = values[k].d == <double>values[k].i and whole(values[k].d) != values[k].i
+        changes[name] = values[k].i if exact else values[k].d
     return call.attrs.replaced(**changes) if changes else call.attrs
 
 

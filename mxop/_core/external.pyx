@@ -11,7 +11,7 @@ from mxop._core.transfer cimport contiguous_copy, copy_into, overlaps
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, itemsize_of
 
 from mxop._core.array import as_numpy
-from mxop.errors import MXNetError, OpTypeError
+from mxop.errors import MXNetError, OpTypeError, run_users
 
 cdef enum:
     LONG = 65536                # bytes, from here on other threads may run while they are written
@@ -185,7 +185,7 @@ cdef int run_users_kernel(object op, list inputs, list work, dict params) except
     for a in work:
         clear(a)
     given = watched(work, watches, marks)
-    refuse_result(op, "CPU", op.run_cpu(inputs, given, **params))
+    refuse_result(op, "CPU", run_users(f"operator {op.name}: its CPU function", op.run_cpu, inputs, given, **params))
     unwritten = idle(work, watches, marks)
     if unwritten:
         k = unwritten[0]

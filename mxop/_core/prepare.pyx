@@ -7,9 +7,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, fill_operand, write_pointer
-from mxop._core.call cimport Call
+from mxop._core.call cimport Call, Places
 from mxop._core.dispatch cimport invoke_with
-from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, whole_scalars
+from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, typed_values
 from mxop._core.external cimport execute_external, fresh_like
 from mxop._core.prepared cimport prepare_operator
 from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, note_api, note_step, watched
@@ -41,6 +41,12 @@ cdef class ProgramCall(Call):
     cdef int execute(self) except -1:
         return self.program.run(self.size, self.operands, self.operands + self.program.n_inputs, self.values)
 
+    cdef int point(self, Places places) except -1:
+        cdef Py_ssize_t k
+        for k in range(self.program.n_inputs + self.program.n_outputs):
+            places.add(&self.operands[k].data)
+        return 0
+
     @property
     def source(self):
         """The listing of the program."""
@@ -63,6 +69,12 @@ cdef class FunctionCall(Call):
                     copy_into(<Array>self.temporary[k], <Array>self.outputs[k], self.reqs[k])
         finally:
             set_recording(before)
+        return 0
+
+
+    cdef int point(self, Places places) except -1:
+        for a in (*self.inputs, *self.outputs, *self.temporary):
+            places.add_array(<Array>a)
         return 0
 
 
@@ -89,6 +101,7 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     """
     cdef ElementwiseCall call
     cdef Value values[MAX_VALUES]
+    cdef Value typed[MAX_VALUES]
     cdef FunctionCall general
     cdef ProgramCall fast
     cdef ExternalCall external
@@ -112,9 +125,7 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
                                   f"expected {dtypes.NAMES[t]}")
         ctype = compute_type(call, <Array>inputs[0], inputs)
         fast = program_call(call.program(ctype), inputs, outputs, reqs, op.name)
-        memcpy(fast.values, values, sizeof(values))
-        if ctype == 1 and call.scalar_mask and not call.has_keys and types[0] not in dtypes.FLOATS:
-            whole_scalars(call, values, types[0], fast.values)
+        memcpy(fast.values, typed_values(call, values, out_types[0] if call.has_keys else types[0], typed), sizeof(values))
         return fast
     if not any([a._gpu is not None for a in (*inputs, *outputs)]):
         ready = prepare_operator(op, attrs, inputs, outputs, reqs)
@@ -204,6 +215,10 @@ cdef class Sequence(Call):
         cdef Call call
         for call in self.calls:
             call.execute()
+        return 0
+
+    cdef int point(self, Places places) except -1:
+        places.note(self.calls)
         return 0
 
 

@@ -3,7 +3,7 @@
 May import :mod:`.array`, :mod:`.reductions`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
 from mxop._core.array cimport Array, fill_operand, view_of, write_pointer
-from mxop._core.call cimport Call
+from mxop._core.call cimport Call, Places
 from mxop._core.external cimport deliver_states, fresh_like, run_users_kernel
 from mxop._core.record cimport set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
@@ -23,6 +23,11 @@ cdef class ViewRun(Call):
     cdef int execute(self) except -1:
         write_pointer(self.result)
         return self.program.run(self.result.size, self.operands, &self.operands[1], NULL)
+
+    cdef int point(self, Places places) except -1:
+        places.add(&self.operands[0].data)
+        places.add(&self.operands[1].data)
+        return 0
 
 
 cdef class KernelRun(Call):
@@ -49,6 +54,11 @@ cdef class KernelRun(Call):
                     copy_into(<Array>self.work[k], <Array>self.outputs[k], self.reqs[k])
         finally:
             set_recording(before)
+        return 0
+
+    cdef int point(self, Places places) except -1:
+        for a in (*self.inputs, *self.outputs, *self.ready, *self.work):
+            places.add_array(<Array>a)
         return 0
 
 

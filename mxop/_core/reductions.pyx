@@ -3,7 +3,7 @@
 May import :mod:`.array`, :mod:`.call`, :mod:`mxop._kernels`, :mod:`mxop.opdef`.
 """
 from mxop._core.array cimport Array, Value, fill_operand, read_pointer, write_pointer
-from mxop._core.call cimport Call
+from mxop._core.call cimport Call, Places
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program, itemsize_of
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport Reduced, reduce
@@ -20,7 +20,7 @@ cdef class ReductionCall:
 
     def __init__(self, op, attrs):
         self.op, self.attrs = op, attrs
-        self.combine = CODES[op.combine.name]
+        self.combine = CODES[op.combine_of(attrs).name]
         self.map_formula, self.final_formula = op.formulas(attrs)
         self.axes, self.programs = {}, [None] * 7
 
@@ -89,6 +89,15 @@ cdef class ReductionRun(Call):
             final.run(self.kept, self.operands, &self.operands[1 if self.call.final_formula is None else 2], no_values)
         finally:
             block_release(room)
+        return 0
+
+
+    cdef int point(self, Places places) except -1:
+        cdef int k
+        places.add(&self.reduced.data)
+        places.add_array(self.result)
+        for k in range(3):
+            places.add(&self.operands[k].data)
         return 0
 
 

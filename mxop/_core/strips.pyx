@@ -11,7 +11,7 @@ from cython.parallel cimport prange, threadid
 from libc.stdlib cimport calloc, free
 
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
-from mxop._core.call cimport Call
+from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
 from mxop._kernels.interp cimport BLOCK_BYTES, Operand, Program, itemsize_of, mx_prefetch, streams, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
@@ -111,6 +111,15 @@ cdef class StripCall(Call):
                 self.run_blocks(t * each, min((t + 1) * each, blocks), memory.data + threadid() * self.room,
                                 self.operands + threadid() * self.n_operands)
         block_release(memory)
+        return 0
+
+    cdef int point(self, Places places) except -1:
+        cdef int k
+        for k in range(self.n_operands * self.threads):
+            if self.slots[k % self.n_operands] < 0:
+                places.add(&self.operands[k].data)
+        for k in range(self.n_read):
+            places.add(<char**>&self.read[k])
         return 0
 
     cdef void run_blocks(self, Py_ssize_t begin, Py_ssize_t end, char* room, Operand* operands) noexcept nogil:

@@ -5,11 +5,13 @@ of its outputs have been added up.  Elementwise calls run their backward program
 its rule.  With ``create_graph`` the gradient's own calls are recorded, which gives every higher order.
 May import :mod:`.array`, :mod:`.dispatch`, :mod:`.profile`.
 """
-from mxop._core.array cimport Array, Node, alloc_like, changed_by, detached, host_reads, touch, write_pointer
+from mxop._core.array cimport (
+    Array, Node, alloc_like, changed_by, detached, host_reads, shape_of, stamp_now, touch, write_pointer,
+)
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
 from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
-from mxop._core.record cimport is_recording, is_training, set_recording, set_training
+from mxop._core.record cimport is_recording, is_training, link_outputs, set_recording, set_training
 from mxop._core.transfer cimport copy_into
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
@@ -39,7 +41,7 @@ _REQ = {"null": REQ_NULL, "write": REQ_WRITE, "add": REQ_ADD}
 def mark_variable(Array x, Array grad, grad_req="write"):
     """Make an array a variable: a leaf whose gradient backward stores in `grad`."""
     cdef Node node
-    req = _REQ.get(grad_req)
+    req = _REQ.get(grad_req) if isinstance(grad_req, str) else None
     if req is None:
         raise OpValueError(f"grad_req={grad_req!r} is not allowed; expected 'write', 'add' or 'null'")
     if grad is not None and grad.shape_tuple() != x.shape_tuple():
@@ -117,6 +119,48 @@ def record_user(function, list inputs, list outputs):
     node.outputs = [detached(<Array>a) for a in outputs]
     for k, a in enumerate(outputs):
         a.node, a.output = node, k
+
+
+def record_plan(function, inputs, list outputs):
+    """Record a run of a plan: what its gradient reads it keeps itself."""
+    cdef Node node
+    cdef Array a
+    node = make_node(list(inputs), len(outputs))
+    node.user = function
+    node.inputs = [shape_of(<Array>a) for a in inputs]
+    node.outputs = [shape_of(<Array>a) for a in outputs]
+    link_outputs(node, outputs)
+
+
+def stamp():
+    """Return the moment of the latest write to an array that existed already."""
+    return stamp_now()
+
+
+def writer_since(Array a, unsigned long long moment):
+    """Return who wrote to an array's memory after a moment, or None."""
+    return changed_by(a, moment)
+
+
+cdef list leading_to(list order, list variables):
+    """Return the recorded calls between heads and variables: of the others, nobody asks for the gradients."""
+    global _visit
+    cdef Node node, parent
+    cdef Array x
+    cdef list found = []
+    cdef Py_ssize_t i
+    _visit += 1
+    for x in variables:
+        x.node.visit = _visit
+    for i in range(len(order) - 1, -1, -1):
+        node = <Node>order[i]
+        for parent in node.parents:
+            if parent is not None and parent.visit == _visit:
+                node.visit = _visit
+                found.append(node)
+                break
+    found.reverse()
+    return found
 
 
 cdef list ordered(list heads):
@@ -370,7 +414,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
     """
     cdef Array h, g, x
     cdef Node node, leaf, parent
-    cdef list nodes = [], order = [], found = [], leaves = []
+    cdef list nodes = [], order = [], steps, found = [], leaves = [], outer = []
     cdef bint was_recording, was_training
     cdef long long begun = clock() if watched(API) else 0
     cdef int k = 0
@@ -390,12 +434,18 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
             if node.freed:
                 raise MXNetError(f"cannot differentiate {name_of(node)} again: its saved arrays were freed by an earlier "
                                  "backward; pass retain_graph=True to that one")
-        leaves = leaves_of(order, nodes)
+        steps, leaves = order, leaves_of(order, nodes)
+        for node in (*order, *leaves):
+            if node.pending is not None:  # of a pass around this one, in whose middle a rule differentiates something
+                outer.append((node, node.pending))
+                node.pending = None
         for h in heads:
             if head_grads is None or head_grads[k] is None:
                 g = call_one(_ones_like, h) if create_graph else ones_like(h)
             else:
-                g = <Array?>head_grads[k]
+                if not isinstance(head_grads[k], Array):
+                    raise OpTypeError(f"head gradient {k} must be an NDArray, got {type(head_grads[k]).__name__}")
+                g = <Array>head_grads[k]
                 if g.shape_tuple() != h.shape_tuple() or g.dtype != h.dtype:
                     raise OpValueError(f"head gradient {k} has shape {g.shape_tuple()} and dtype {dtypes.NAMES[g.dtype]}; "
                                        f"the head has shape {h.shape_tuple()} and dtype {dtypes.NAMES[h.dtype]}")
@@ -407,7 +457,8 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
                     raise MXNetError("autograd.grad: a variable is not part of the graph; call attach_grad() on it, or "
                                      "compute the heads from it inside autograd.record()")
                 found.append(None)
-        for node in order:
+            steps = leading_to(order, variables)
+        for node in steps:
             if node.pending is None:
                 continue
             if variables is not None:
@@ -426,8 +477,8 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
         if variables is not None:
             k = 0
             for x in variables:
-                if x.node.op is None and x.node.user is None and x.node.pending is not None:
-                    found[k] = x.node.pending[0]
+                if found[k] is None and x.node.pending is not None:
+                    found[k] = x.node.pending[x.output]
                 k += 1
         else:
             set_recording(False)
@@ -443,6 +494,8 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
             node.pending = None
         for node in order:
             node.pending = None
+        for node, pending in outer:
+            (<Node>node).pending = pending
     if not retain_graph and not create_graph:
         for node in order:
             release(node)

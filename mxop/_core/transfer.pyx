@@ -85,6 +85,9 @@ cdef list output_list(object op, object out, int n):
     if out is None:
         return [None] * n
     given = list(out) if isinstance(out, (list, tuple)) else [out]
+    for a in given:
+        if a is not None and not isinstance(a, Array):
+            raise OpTypeError(f"operator {op.name}: out must be an NDArray, got {type(a).__name__}")
     if len(given) > n:
         raise OpTypeError(f"operator {op.name} has {n} output{'s' if n > 1 else ''}, out holds {len(given)}")
     return given + [None] * (n - len(given))

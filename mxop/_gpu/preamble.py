@@ -33,6 +33,25 @@ FUNCTIONS: dict[str, str] = {
 #define mx_imod(T, a, b) (((b) == 0 || ((b) == (T)-1 && (T)-1 < (T)1)) ? (T)0 \\
     : (T)((a) % (b) + ((((a) % (b)) != 0 && (((a) % (b)) < 0) != ((b) < 0)) ? (b) : 0)))
 """,
+    "mx_ifloordiv": """\
+#define mx_ifloordiv(T, a, b) ((b) == 0 ? (T)0 : (b) == (T)-1 && (T)-1 < (T)1 ? (T)(0 - (unsigned long long)(a)) \\
+    : (T)((a) / (b) - (((a) % (b)) != 0 && (((a) % (b)) < 0) != ((b) < 0))))
+""",
+    # Power in 64 bits, of which narrower types take the lowest; see mxop_block.h.
+    "mx_ipow": """\
+__device__ inline long long mx_ipow(long long a, long long b)
+{
+    unsigned long long x = (unsigned long long)a, r = 1;
+    if (b < 0)
+        return a == 1 ? 1 : a == -1 ? ((b & 1) != 0 ? -1 : 1) : 0;
+    for (; b != 0; b >>= 1) {
+        if ((b & 1) != 0)
+            r *= x;
+        x *= x;
+    }
+    return (long long)r;
+}
+""",
     "mx_sign": """\
 template <typename T> __device__ inline T mx_sign(T x)
 {
@@ -65,6 +84,9 @@ template <typename T> __device__ inline T mx_sigmoid(T x)
     return (x < T(0) ? e : T(1)) / (T(1) + e);
 }
 """,
+    "mx_softsign": """\
+template <typename T> __device__ inline T mx_softsign(T x) { return x / (T(1) + fabs(x)); }
+""",
     "mx_softplus": """\
 template <typename T> __device__ inline T mx_softplus(T x)
 {
@@ -81,6 +103,20 @@ template <typename T> __device__ inline T mx_mod(T x, T y)
     if (r == T(0))
         return copysign(T(0), y);
     return (r < T(0)) != (y < T(0)) ? r + y : r;
+}
+""",
+    # The quotient that goes with mx_mod, rounded down, as NumPy's floor_divide.
+    "mx_floordiv": """\
+template <typename T> __device__ inline T mx_floordiv(T x, T y)
+{
+    if (y == T(0))
+        return x / y;
+    const T r = fmod(x, y);
+    const T q = (x - r) / y - ((r != T(0)) & ((r < T(0)) != (y < T(0))) ? T(1) : T(0));
+    if (q == T(0))
+        return copysign(T(0), x / y);
+    const T whole = floor(q);
+    return q - whole > T(0.5) ? whole + T(1) : whole;
 }
 """,
     # psi(x) for 1 <= x <= 2 as (x - x0) g(x - 3/2); the coefficients are those of mxop_math_special.h.
@@ -198,6 +234,23 @@ __device__ inline double mx_polygamma(int n, double x)
     return sign * copysign(exp(lgamma(m) - m * log(fabs(x)) + log(fabs(z))), z);
 }
 __device__ inline float mx_polygamma(int n, float x) { return (float)mx_polygamma(n, (double)x); }
+""",
+    # double -> float rounded to odd, which may be rounded to a half without rounding twice; see mxop_math_half.h.
+    "mx_odd": """\
+__device__ inline float mx_odd(float x) { return x; }
+__device__ inline float mx_odd(double x)
+{
+    const float near = (float)x;
+    unsigned u = (unsigned)__float_as_int(near);
+    u -= fabs((double)near) > fabs(x) ? 1u : 0u;
+    return __int_as_float((int)(u | ((double)near != x ? 1u : 0u)));
+}
+__device__ inline float mx_odd(int x) { return mx_odd((double)x); }
+__device__ inline float mx_odd(long long x)
+{
+    const long long top = (x & ~0x7ffLL) | (long long)((x & 0x7ffLL) != 0) << 10;
+    return mx_odd((double)((x < -(1LL << 53)) | (x > (1LL << 53)) ? top : x));
+}
 """,
     # bfloat16 <-> float32: rounding to nearest even, NaN stays NaN.
     "mx_bf16_to_f32": """\

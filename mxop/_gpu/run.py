@@ -14,7 +14,7 @@ import numpy as np
 from .. import dtypes
 from .._core.external import refuse_result
 from ..errors import DeviceError, MXNetError, OpTypeError, OpValueError
-from ..opdef import Formula, Scalar
+from ..opdef import Formula
 from . import device, launch
 from .text import REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE
 
@@ -100,21 +100,6 @@ def _shape_of(call: Any, shapes: Sequence[tuple[int, ...]], outs: list) -> tuple
     return np.broadcast_shapes(*data) if op.broadcast else data[0]
 
 
-def _whole(value: float) -> int:
-    """Return a number as C converts it to an integer."""
-    return int(value) if -9.2e18 < value < 9.2e18 else 0
-
-
-def _values(op: Any, formula: Formula, values: Sequence[float], compute: int, dtype: int) -> list[float]:
-    """Return parameters as the formula takes them; MXNet gives scalars the type of integer data."""
-    if compute not in dtypes.FLOATS:
-        return [_whole(v) for v in values]
-    if dtype in dtypes.FLOATS:
-        return list(values)
-    by_name = op.spec.by_name
-    return [float(_whole(v)) if by_name[n].kind is Scalar else v for n, v in zip(formula.params, values, strict=True)]
-
-
 def _evaluate(op: Any, formula: Formula, values: Sequence[float], inputs: Sequence[Any], outputs: Sequence[_Output],
               compute: int) -> list[Any]:  # fmt: skip
     """Run a formula; an output that overlaps an input it is not equal to gets its values afterwards."""
@@ -135,8 +120,8 @@ def elementwise(call: Any, inputs: list[Any], values: list[float], out: Any, req
     call : ElementwiseCall
         The operator, its parameters and its formula.
     inputs : list of NDArray
-    values : list of float
-        Numeric parameters, in the order of the formula.
+    values : list of (float or int)
+        Numeric parameters, in the order of the formula, as data of this type take them.
     out : NDArray, list of NDArray or None
     req : int
         Request for the given outputs.
@@ -153,7 +138,7 @@ def elementwise(call: Any, inputs: list[Any], values: list[float], out: Any, req
     out_types = op.infer_type(call.attrs, types, [dtypes.UNKNOWN] * call.n_out)[1]
     compute = _compute_type(formula, [*types, *out_types] if formula.keys else types)
     outputs = [_Output(op, g, shape, t, place, req) for g, t in zip(given, out_types, strict=True)]
-    return _evaluate(op, formula, _values(op, formula, values, compute, types[0]), inputs, outputs, compute)
+    return _evaluate(op, formula, values, inputs, outputs, compute)
 
 
 class _Fused:

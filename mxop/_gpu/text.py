@@ -2,7 +2,7 @@
 
 The operation of an :class:`ElementwiseText` serves both ``cupy.ElementwiseKernel`` and :meth:`ElementwiseText.standalone`,
 which needs a CUDA compiler only; so what NVRTC checks on a machine without a GPU is what runs on one.
-May import :mod:`mxop.formula`, :mod:`mxop.dtypes` and :mod:`.preamble`.
+May import :mod:`mxop.formula`, :mod:`mxop.opdef`, :mod:`mxop.dtypes` and :mod:`.preamble`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any
 from .. import dtypes
 from ..errors import OpTypeError
 from ..formula import Expr, input_, keys_of, statements, walk
+from ..formula.expr import call
+from ..opdef.reduction import COMBINES
 from . import preamble
 
 REQ_NULL, REQ_WRITE, REQ_INPLACE, REQ_ADD = range(4)
@@ -28,13 +30,13 @@ OPTIONS = ("--fmad=false",)
 STORAGE = {
     dtypes.FLOAT32: ("float32", "float", "{0}", "(float)({0})"),
     dtypes.FLOAT64: ("float64", "double", "{0}", "(double)({0})"),
-    dtypes.FLOAT16: ("float16", "float16", "(float){0}", "float16((float)({0}))"),
+    dtypes.FLOAT16: ("float16", "float16", "(float){0}", "float16(mx_odd({0}))"),
     dtypes.UINT8: ("uint8", "unsigned char", "{0}", "(unsigned char)(long long)({0})"),
     dtypes.INT32: ("int32", "int", "{0}", "(int)({0})"),
     dtypes.INT8: ("int8", "signed char", "{0}", "(signed char)(long long)({0})"),
     dtypes.INT64: ("int64", "long long", "{0}", "(long long)({0})"),
     dtypes.BOOL: ("bool", "bool", "{0}", "(({0}) != 0)"),
-    dtypes.BFLOAT16: ("uint16", "unsigned short", "mx_bf16_to_f32({0})", "mx_f32_to_bf16((float)({0}))"),
+    dtypes.BFLOAT16: ("uint16", "unsigned short", "mx_bf16_to_f32({0})", "mx_f32_to_bf16(mx_odd({0}))"),
 }
 
 #: C's names of the compute types, spelled as CUDA's, where ``int64_t`` may be another type than ``long long``.
@@ -229,8 +231,8 @@ class ReductionText:
     def identity(self) -> str:
         """C's text of the value of an empty reduction."""
         name = self.combine.name
-        if name in ("add", "mul"):
-            return "0" if name == "add" else "1"
+        if name in ("add", "mul", "hypot"):
+            return "1" if name == "mul" else "0"
         if self.compute in dtypes.FLOATS:
             return "-INFINITY" if name == "max" else "INFINITY"
         return _LIMITS[self.compute][name == "min"]
@@ -239,7 +241,7 @@ class ReductionText:
     def identity_value(self) -> float | int:
         """The value of an empty reduction in the compute type."""
         name = self.combine.name
-        if name in ("add", "mul") or self.compute in dtypes.FLOATS:
+        if name in ("add", "mul", "hypot") or self.compute in dtypes.FLOATS:
             return self.combine.identity if self.compute in dtypes.FLOATS else int(self.combine.identity)
         bits = 8 * dtypes.SIZES[self.compute]
         low, high = (0, 2**bits - 1) if self.compute == dtypes.UINT8 else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
@@ -335,11 +337,15 @@ def of_copy(in_type: int, out_type: int, req: int) -> ElementwiseText:
 def of_reduction(op, attrs, in_type: int, out_type: int) -> ReductionText:
     """Return the text of a call of a reduction operator."""
     map_, final = op.formulas(attrs)
-    compute = map_.compute_type(in_type)
+    compute = dtypes.FLOAT64 if op.wide else map_.compute_type(in_type)
     if final is not None and compute not in dtypes.FLOATS and not final.integer:
         compute = dtypes.FLOAT64
-    last = None if final is None else final.roots[0]
-    return ReductionText(map_.roots[0], op.combine, last, in_type, out_type, compute, op.name)
+    root, combine, last = map_.roots[0], op.combine_of(attrs), None if final is None else final.roots[0]
+    if (
+        combine.name == "hypot" and in_type != dtypes.FLOAT64
+    ):  # squares of narrower types stay in range, and add up exactly
+        root, combine, last = call("square", root), COMBINES["add"], call("sqrt", input_(0) if last is None else last)
+    return ReductionText(root, combine, last, in_type, out_type, compute, op.name)
 
 
 __all__ = ["ElementwiseText", "ReductionText", "of_copy", "of_formula", "of_reduction", "standalone_prologue"]

@@ -59,6 +59,7 @@ cdef void collapse(Operand* operand, int ndim, const Py_ssize_t* shape, const Py
 cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil
 cdef double sum_floats(const float* x, Py_ssize_t n) noexcept nogil
 cdef double sum_doubles(const double* x, Py_ssize_t n) noexcept nogil
+cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil
 cdef double extreme_float(bint largest, double total, const float* x, Py_ssize_t n) noexcept nogil
 cdef double extreme_double(bint largest, double total, const double* x, Py_ssize_t n) noexcept nogil
 cdef int threads_for(Py_ssize_t nbytes) noexcept nogil

@@ -3,7 +3,7 @@
 Threads take runs of blocks.  For each block, inputs that are not plain arrays of the compute type are loaded into
 registers (strides, broadcasting and casts happen there and nowhere else), each instruction is one vectorised loop, and
 outputs that cannot be written in place are stored from registers (casts, ``req='add'``, strides).  May import nothing of
-mxop except the instruction modules built beside it, and the pool.
+mxop except the instruction modules built beside it, the pool, mxop.errors and mxop.limits.
 """
 import os
 
@@ -12,6 +12,9 @@ from libc.stdlib cimport calloc, free
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from .memory cimport Block, block_new, block_release
+
+from mxop.errors import OpValueError
+from mxop.limits import setting
 
 cdef extern from "mxop_block.h" nogil:
     ctypedef struct mx_instruction:
@@ -25,6 +28,7 @@ cdef extern from "mxop_block.h" nogil:
         const mx_store (*stores)[7]
         double (*sum_f32)(const float* x, Py_ssize_t n) noexcept nogil
         double (*sum_f64)(const double* x, Py_ssize_t n) noexcept nogil
+        double (*squares_f64)(const double* x, Py_ssize_t n, double scale) noexcept nogil
         double (*extreme_f32[2])(double total, const float* x, Py_ssize_t n) noexcept nogil
         double (*extreme_f64[2])(double total, const double* x, Py_ssize_t n) noexcept nogil
     void mx_stream_copy(char* d, const char* s, Py_ssize_t nbytes)
@@ -96,11 +100,13 @@ def _available():
 
 
 def use_instruction_set(str name=None):
-    """Load the instructions of one set (``v4``, ``v3``, ``v2``, ``base``), or the best.
+    """Load the instructions of one set, or the best.
+
+    There are ``v4``, ``v3`` and ``v2`` on x86-64, and ``base`` on machines of other kinds.
 
     Raises
     ------
-    RuntimeError
+    OpValueError
         When the set was not built or the machine does not have it.
     """
     global ISA
@@ -110,7 +116,7 @@ def use_instruction_set(str name=None):
         known = [f"v{k}" for k in (4, 3, 2) if k <= mx_cpu_level()] + ["base"]
     else:
         if name not in _available():
-            raise RuntimeError(f"instruction set {name!r} is not available here; expected one of {_available()}")
+            raise OpValueError(f"instruction set {name!r} is not available here; expected one of {', '.join(_available())}")
         known = [name]
     for candidate in known:
         try:
@@ -120,7 +126,8 @@ def use_instruction_set(str name=None):
         ISA = <const mx_isa_table*>PyCapsule_GetPointer(module.TABLE, "mxop.isa")
         break
     else:
-        raise ImportError("mxop was installed without its instruction modules; reinstall it")
+        raise ImportError("mxop has no instruction modules for this processor: it was installed without them, or the "
+                          "processor is older than x86-64-v2; reinstall it")
     _index.clear()
     cdef int i = 0
     while ISA.instructions[i].name != NULL:
@@ -154,6 +161,10 @@ cdef double sum_doubles(const double* x, Py_ssize_t n) noexcept nogil:
     return ISA.sum_f64(x, n)
 
 
+cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil:
+    return ISA.squares_f64(x, n, scale)
+
+
 cdef double extreme_float(bint largest, double total, const float* x, Py_ssize_t n) noexcept nogil:
     """Return the largest or smallest of `total` and of numbers that lie side by side; NaN wins."""
     return ISA.extreme_f32[largest](total, x, n)
@@ -166,11 +177,11 @@ cdef double extreme_double(bint largest, double total, const double* x, Py_ssize
 
 # ---- threads --------------------------------------------------------------------------------------------------------------
 
-def set_num_threads(int n):
+def set_num_threads(n):
     """Set the number of threads of every kernel; it is the only such setting."""
     global _threads
-    if n < 1:
-        raise ValueError(f"the number of threads must be at least 1, got {n}")
+    if not 0 < n < 1 << 20:
+        raise OpValueError(f"the number of threads must be at least 1 (and one that a machine can have), got {n}")
     _threads = n if mx_openmp() else 1
 
 
@@ -218,11 +229,10 @@ def _after_fork():
 
 def _start():
     use_instruction_set(os.environ.get("MXOP_CPU") or None)
-    given = os.environ.get("MXOP_NUM_THREADS")
-    try:
-        set_num_threads(int(given) if given else max(mx_max_threads(), 1))
-    except ValueError:
-        raise ValueError(f"MXOP_NUM_THREADS={given!r} is not a positive number") from None
+    threads = setting("MXOP_NUM_THREADS", max(mx_max_threads(), 1), "positive number")
+    if not 0 < threads < 1 << 20:
+        raise OpValueError(f"MXOP_NUM_THREADS='{threads}' is not a positive number")
+    set_num_threads(threads)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)
 
@@ -384,7 +394,7 @@ cdef class Program:
                 else:
                     self.scalars[offset].param = -1
                     self.scalars[offset].value.d = value
-                    self.scalars[offset].value.i = <long long>value if abs(value) < 9.2e18 else 0
+                    self.scalars[offset].value.i = <long long>value if -2.0 ** 63 <= value < 2.0 ** 63 else 0
                 offset += 1
 
     def __dealloc__(self):

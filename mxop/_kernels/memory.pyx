@@ -2,7 +2,7 @@
 
 Blocks are 64-byte aligned and come in size classes, four to each power of two; a freed block waits in its class for the
 next array of that size, because fresh memory costs a page fault per 4 KiB, more than most operators cost themselves.
-The bytes that wait are bounded.  Called with the GIL held, which makes it thread-safe.  May import nothing.
+The bytes that wait are bounded.  Called with the GIL held, which makes it thread-safe.  May import mxop.errors and mxop.limits.
 """
 import os
 
@@ -10,6 +10,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
+
+from mxop.errors import OutOfMemoryError
+from mxop.limits import setting
 
 cdef extern from *:
     """
@@ -87,7 +90,7 @@ cdef Block* block_new(Py_ssize_t nbytes) except NULL:
     cdef Block* block
     cdef char* raw
     if nbytes < 0 or nbytes > (<Py_ssize_t>1 << 56):
-        raise MemoryError(f"an array of {nbytes} bytes cannot be allocated")
+        raise OutOfMemoryError(f"an array of {nbytes} bytes cannot be allocated")
     size_class = _class_of(nbytes, &rounded)
     block = _free_lists[size_class]
     if block != NULL:
@@ -101,8 +104,8 @@ cdef Block* block_new(Py_ssize_t nbytes) except NULL:
             _empty()
             block = _from_system(rounded, size_class)
         if block == NULL:
-            raise MemoryError(f"the system has no memory for an array of {nbytes} bytes "
-                              f"({_in_use} bytes of arrays are in use)")
+            raise OutOfMemoryError(f"the system has no memory for an array of {nbytes} bytes "
+                                   f"({_in_use} bytes of arrays are in use)")
     block.refs = 1
     block.next = NULL
     block.stamp, block.writer = 0, 0
@@ -145,7 +148,7 @@ cdef Block* block_wrap(char* data, Py_ssize_t nbytes, object owner) except NULL:
     """Return a block over memory that `owner` keeps alive."""
     cdef Block* block = <Block*>malloc(sizeof(Block))
     if block == NULL:
-        raise MemoryError()
+        raise OutOfMemoryError("the system has no memory for the description of an array")
     Py_INCREF(owner)
     block.refs = 1
     block.stamp, block.writer = 0, 0
@@ -232,12 +235,9 @@ def reset_peak():
 
 def _default_limit():
     """A quarter of the machine's memory, or what MXOP_POOL_BYTES says."""
-    given = os.environ.get("MXOP_POOL_BYTES")
-    if given is not None:
-        try:
-            return max(int(given), 0)
-        except ValueError:
-            raise ValueError(f"MXOP_POOL_BYTES={given!r} is not a number of bytes") from None
+    given = setting("MXOP_POOL_BYTES", -1, "number of bytes")
+    if given >= 0:
+        return given
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
     except (AttributeError, ValueError, OSError):

@@ -5,6 +5,7 @@ cdef enum:
     COMBINE_MUL = 1
     COMBINE_MAX = 2
     COMBINE_MIN = 3
+    COMBINE_HYPOT = 4   # the square root of the sum of squares; of float64 only
 
 # The array to reduce: its dimensions sorted into kept and reduced ones.
 cdef struct Reduced:

@@ -5,11 +5,11 @@ Floating point combines in double, so float32 and float16 sums are as good as th
 May import :mod:`.interp` and :mod:`.memory`.
 """
 from cython.parallel cimport prange
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, hypot, sqrt
 
 from mxop._kernels.interp cimport (
     BLOCK_BYTES, Operand, Program, Value, collapse, extreme_double, extreme_float, itemsize_of, sum_doubles, sum_floats,
-    threads_for,
+    sum_squares, threads_for,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
 
@@ -25,7 +25,7 @@ cdef fused number:
     schar
     longlong
 
-CODES = {"add": COMBINE_ADD, "mul": COMBINE_MUL, "max": COMBINE_MAX, "min": COMBINE_MIN}
+CODES = {"add": COMBINE_ADD, "mul": COMBINE_MUL, "max": COMBINE_MAX, "min": COMBINE_MIN, "hypot": COMBINE_HYPOT}
 
 # An accumulator: one of the two, by the compute type.
 cdef union Total:
@@ -41,7 +41,7 @@ cdef Total identity(int combine, int ctype) noexcept nogil:
     cdef Total t
     t.i = 0
     if ctype <= 1:
-        t.d = 0.0 if combine == COMBINE_ADD else 1.0 if combine == COMBINE_MUL else (
+        t.d = 0.0 if combine == COMBINE_ADD or combine == COMBINE_HYPOT else 1.0 if combine == COMBINE_MUL else (
             -INFINITY if combine == COMBINE_MAX else INFINITY)
     elif combine == COMBINE_MUL:
         t.i = 1
@@ -67,6 +67,8 @@ cdef inline double join_d(int combine, double a, double v) noexcept nogil:
         return a + v
     if combine == COMBINE_MUL:
         return a * v
+    if combine == COMBINE_HYPOT:
+        return hypot(a, v)
     return mx_larger(a, v) if combine == COMBINE_MAX else mx_smaller(a, v)
 
 
@@ -124,6 +126,9 @@ cdef void join_columns(int combine, Total* totals, const number* x, Py_ssize_t n
         elif combine == COMBINE_MUL:
             for i in range(n):
                 d[i] = d[i] * x[i]
+        elif combine == COMBINE_HYPOT:  # of the squares; see columns_task
+            for i in range(n):
+                d[i] = d[i] + x[i] * x[i]
         elif combine == COMBINE_MAX:
             for i in range(n):
                 d[i] = mx_larger(d[i], x[i])
@@ -174,21 +179,53 @@ cdef inline Py_ssize_t offset_of(Py_ssize_t index, int ndim, const Py_ssize_t* s
     return offset
 
 
+cdef double scale_for(double squares) noexcept nogil:
+    """Return what to multiply numbers with, so that the sum of their squares neither overflows nor vanishes."""
+    # 2**-600, 2**600 and 2**-900; the least and the largest number keep a place after that
+    return 2.409919865102884e-181 if squares == INFINITY else 4.149515568880993e+180 if squares < 1.1830521861667747e-271 else 1.0
+
+
+cdef double length_of(const double* x, Py_ssize_t n) noexcept nogil:
+    """Return the square root of the sum of the squares of numbers that lie side by side."""
+    cdef double squares = sum_squares(x, n, 1.0), scale = scale_for(squares)
+    return sqrt(squares) if scale == 1.0 else sqrt(sum_squares(x, n, scale)) / scale
+
+
+cdef void join_range(Program map_, int combine, const Operand* inputs, const char* scalars, char* scratch, Py_ssize_t block,
+                     Py_ssize_t start, Py_ssize_t stop, double scale, Total* total) noexcept nogil:
+    """Combine mapped elements ``start`` to ``stop`` with an accumulator; for a length, add up squares, scaled before."""
+    cdef Py_ssize_t at = start, length, stride = (block * map_.itemsize + 63) & ~63
+    cdef const char* values
+    while at < stop:
+        length = min(block, stop - at)
+        values = map_.block(at, length, inputs, scalars, scratch, stride, &total.d if combine == COMBINE_ADD else NULL)
+        if combine == COMBINE_HYPOT:
+            total.d = total.d + sum_squares(<const double*>values, length, scale)
+        elif values != NULL:
+            join_row_any(map_.ctype, combine, total, values, length)
+        at += length
+
+
+cdef void combine_range(Program map_, int combine, const Operand* inputs, const char* scalars, char* scratch,
+                        Py_ssize_t block, Py_ssize_t start, Py_ssize_t stop, Total* total) noexcept nogil:
+    """Combine mapped elements ``start`` to ``stop``."""
+    cdef double scale
+    total[0] = identity(combine, map_.ctype)
+    join_range(map_, combine, inputs, scalars, scratch, block, start, stop, 1.0, total)
+    if combine == COMBINE_HYPOT:
+        scale = scale_for(total.d)
+        if scale != 1.0:
+            total.d = 0.0
+            join_range(map_, combine, inputs, scalars, scratch, block, start, stop, scale, total)
+        total.d = sqrt(total.d) / scale
+
+
 cdef void rows_task(Program map_, int combine, const Reduced* s, const Operand* reduced, const char* scalars, char* scratch,
                     Py_ssize_t block, Py_ssize_t kept, Py_ssize_t start, Py_ssize_t stop, Total* total) noexcept nogil:
     """Combine reduced elements ``start`` to ``stop`` of one result; neighbours in memory belong to one result."""
     cdef Operand operand = reduced[0]
-    cdef Py_ssize_t at = start, length
-    cdef const char* values
     operand.data = s.data + offset_of(kept, s.n_kept, s.kept_shape, s.kept_strides)
-    total[0] = identity(combine, map_.ctype)
-    while at < stop:
-        length = min(block, stop - at)
-        values = map_.block(at, length, &operand, scalars, scratch, (block * map_.itemsize + 63) & ~63,
-                            &total.d if combine == COMBINE_ADD else NULL)
-        if values != NULL:
-            join_row_any(map_.ctype, combine, total, values, length)
-        at += length
+    combine_range(map_, combine, &operand, scalars, scratch, block, start, stop, total)
 
 
 cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize_t n_reduced, const char* scalars,
@@ -197,7 +234,7 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
 
     Write one value of the compute type for each row; the order of combination is that of :func:`reduce`.
     """
-    cdef Py_ssize_t row = first, k, at, length, stride = (block * map_.itemsize + 63) & ~63
+    cdef Py_ssize_t row = first, k, stride = (block * map_.itemsize + 63) & ~63
     cdef Py_ssize_t together = max(block // n_reduced, 1)  # short rows are computed several at a time
     cdef const char* values
     cdef Total total
@@ -206,27 +243,21 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
         if together > 1:
             values = map_.block(row * n_reduced, together * n_reduced, inputs, scalars, scratch, stride, NULL)
             for k in range(together):
-                total = identity(combine, map_.ctype)
-                join_row_any(map_.ctype, combine, &total, values + k * n_reduced * map_.itemsize, n_reduced)
+                if combine == COMBINE_HYPOT:
+                    total.d = length_of(<const double*>values + k * n_reduced, n_reduced)
+                else:
+                    total = identity(combine, map_.ctype)
+                    join_row_any(map_.ctype, combine, &total, values + k * n_reduced * map_.itemsize, n_reduced)
                 store_total(results, map_.ctype, row + k - first, &total)
-            row += together
-            continue
-        total = identity(combine, map_.ctype)
-        at = 0
-        while at < n_reduced:
-            length = min(block, n_reduced - at)
-            values = map_.block(row * n_reduced + at, length, inputs, scalars, scratch, stride,
-                                &total.d if combine == COMBINE_ADD else NULL)
-            if values != NULL:
-                join_row_any(map_.ctype, combine, &total, values, length)
-            at += length
-        store_total(results, map_.ctype, row - first, &total)
-        row += 1
+        else:
+            combine_range(map_, combine, inputs, scalars, scratch, block, row * n_reduced, (row + 1) * n_reduced, &total)
+            store_total(results, map_.ctype, row - first, &total)
+        row += together
 
 
-cdef void columns_task(Program map_, int combine, const Reduced* s, const char* scalars, char* scratch, Py_ssize_t block,
-                       Py_ssize_t outer, Py_ssize_t column, Py_ssize_t width, Py_ssize_t start, Py_ssize_t stop,
-                       Total* totals) noexcept nogil:
+cdef void columns_task(Program map_, int combine, const Reduced* s, const Operand* reduced, const char* scalars,
+                       char* scratch, Py_ssize_t block, Py_ssize_t outer, Py_ssize_t column, Py_ssize_t width,
+                       Py_ssize_t start, Py_ssize_t stop, Total* totals) noexcept nogil:
     """Combine rows ``start`` to ``stop`` of a stretch of results; neighbours in memory belong to different results."""
     cdef Operand operand
     cdef int last = s.n_kept - 1
@@ -245,6 +276,13 @@ cdef void columns_task(Program map_, int combine, const Reduced* s, const char* 
         operand.data = base + offset_of(r, s.n_reduced, s.reduced_shape, s.reduced_strides)
         values = map_.block(0, width, &operand, scalars, scratch, stride, NULL)
         join_columns_any(map_.ctype, combine, totals, values, width)
+    if combine == COMBINE_HYPOT:
+        for i in range(width):
+            if scale_for(totals[i].d) == 1.0:
+                totals[i].d = sqrt(totals[i].d)
+            else:
+                rows_task(map_, combine, s, reduced, scalars, scratch, block, outer * s.kept_shape[last] + column + i, start,
+                          stop, &totals[i])
 
 
 cdef void collapse_dims(int* ndim, Py_ssize_t* shape, Py_ssize_t* strides, int dtype) noexcept nogil:
@@ -331,15 +369,15 @@ cdef int reduce(Program map_, int combine, Reduced* source, const Value* params,
         with nogil:
             for t in range(tasks * chunks):
                 if columns:
-                    columns_entry(map_, combine, source, scalars, scratch, room, block, t, chunks, per_chunk, n_reduced,
-                                  width, tiles, n_kept, totals)
+                    columns_entry(map_, combine, source, &reduced, scalars, scratch, room, block, t, chunks, per_chunk,
+                                  n_reduced, width, tiles, n_kept, totals)
                 else:
                     rows_entry(map_, combine, source, &reduced, scalars, scratch, room, block, t, chunks, per_chunk,
                                n_reduced, n_kept, totals)
     elif columns:
         for t in prange(tasks * chunks, nogil=True, schedule="dynamic", num_threads=threads):
-            columns_entry(map_, combine, source, scalars, scratch, room, block, t, chunks, per_chunk, n_reduced, width,
-                          tiles, n_kept, totals)
+            columns_entry(map_, combine, source, &reduced, scalars, scratch, room, block, t, chunks, per_chunk, n_reduced,
+                          width, tiles, n_kept, totals)
     else:
         for t in prange(tasks * chunks, nogil=True, schedule="dynamic", num_threads=threads):
             rows_entry(map_, combine, source, &reduced, scalars, scratch, room, block, t, chunks, per_chunk, n_reduced,
@@ -380,14 +418,15 @@ cdef void rows_entry(Program map_, int combine, const Reduced* source, const Ope
               min(n_reduced, (c + 1) * per_chunk), &totals[c * n_kept + j])
 
 
-cdef void columns_entry(Program map_, int combine, const Reduced* source, const char* scalars, char* memory, Py_ssize_t room,
-                        Py_ssize_t block, Py_ssize_t t, Py_ssize_t chunks, Py_ssize_t per_chunk, Py_ssize_t n_reduced,
-                        Py_ssize_t width, Py_ssize_t tiles, Py_ssize_t n_kept, Total* totals) noexcept nogil:
+cdef void columns_entry(Program map_, int combine, const Reduced* source, const Operand* reduced, const char* scalars,
+                        char* memory, Py_ssize_t room, Py_ssize_t block, Py_ssize_t t, Py_ssize_t chunks, Py_ssize_t per_chunk,
+                        Py_ssize_t n_reduced, Py_ssize_t width, Py_ssize_t tiles, Py_ssize_t n_kept,
+                        Total* totals) noexcept nogil:
     """Do task `t`: one stretch of results, one chunk."""
     cdef Py_ssize_t c = t % chunks, tile = t // chunks, outer, column, inner = source.kept_shape[source.n_kept - 1]
     outer = tile // tiles
     column = tile % tiles * width
-    columns_task(map_, combine, source, scalars, memory + room * mx_thread(), block, outer, column,
+    columns_task(map_, combine, source, reduced, scalars, memory + room * mx_thread(), block, outer, column,
                  min(width, inner - column), c * per_chunk, min(n_reduced, (c + 1) * per_chunk),
                  &totals[c * n_kept + outer * inner + column])
 

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..errors import IncompatibleAxesError, OpTypeError, OpValueError, UnmatchedAxesError
+from ..errors import IncompatibleAxesError, OpTypeError, OpValueError, UnmatchedAxesError, items, translated
 
 _numbers = itertools.count(1)
 
@@ -71,7 +71,8 @@ class Axis:
         if name is not None and not isinstance(name, str):
             raise OpTypeError(f"axis name {name!r} is not a string")
         self.name = f"axis{next(_numbers)}" if name is None else name
-        self.roles = frozenset(roles)
+        with translated("an axis: roles"):
+            self.roles = frozenset(roles)
         self.docstring = docstring
         self._origin: Axis = self
         self._variants: dict[Any, Axis] = {}
@@ -269,7 +270,8 @@ class Axes:
         """Return axes that are given themselves or by name; names are looked up here."""
         if isinstance(axes, (str, Axis)):
             axes = (axes,)
-        return make_axes(self[a] if isinstance(a, str) else a for a in (() if axes is None else axes))
+        axes = () if axes is None else items(axes, "axes")
+        return make_axes(self[a] if isinstance(a, str) else a for a in axes)
 
     # ---- what the axes say ------------------------------------------------------------------------------------------
     @property
@@ -417,7 +419,7 @@ def make_axis(length: int | None = None, name: str | None = None, roles: Iterabl
     docstring : str, optional
     """
     extra = [role for role, given in ((BATCH, batch), (RECURRENT, recurrent)) if given]
-    return Axis(length, name, (*roles, *extra), docstring)
+    return Axis(length, name, (*items(roles, "make_axis: roles"), *extra), docstring)
 
 
 def make_axes(axes: Any = ()) -> Axes:

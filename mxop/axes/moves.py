@@ -122,6 +122,8 @@ def map_roles(x: Tensor, axes_map: Mapping[Any, Any]) -> Any:
     >>> mx.axes.map_roles(x, {'C': 'K'}).axes
     Axes(K: 2, W: 3)
     """
+    if not isinstance(axes_map, Mapping):
+        raise OpTypeError(f"map_roles: axes_map must be a dict, got {type(axes_map).__name__}")
     for key in axes_map:
         if not isinstance(key, (Axis, str, AxisRole)):
             raise OpTypeError(f"map_roles: {key!r} is no axis, name or role")
@@ -164,7 +166,7 @@ def flatten(x: Tensor) -> Any:
 
 def flatten_at(x: Tensor, idx: int) -> Any:
     """Make one axis of those before a position, and one of the others: a matrix."""
-    if not 0 < idx < len(x.axes):
+    if not isinstance(idx, int) or not 0 < idx < len(x.axes):
         raise OpIndexError(f"flatten_at: position {idx} does not split {x.axes!r} into two parts")
     return _grouped(x, [x.axes[:idx], x.axes[idx:]])
 

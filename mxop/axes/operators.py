@@ -13,7 +13,7 @@ from functools import reduce as fold
 from numbers import Number
 from typing import Any
 
-from ..errors import IncompatibleAxesError, OpLookupError, OpTypeError
+from ..errors import IncompatibleAxesError, OpLookupError, OpTypeError, shown
 from ..missing import suggestion
 from ..opdef import Operator, registry
 from ..ops.binary import PYTHON_NAMES, TABLE, Choice
@@ -46,6 +46,8 @@ def find(name: str) -> Callable:
     OpLookupError
         When there is no such operator, or it works by position.
     """
+    if not isinstance(name, str):
+        raise OpTypeError(f"mx.axes.find takes a name, got {shown(name)}")
     found = _made.get(name)
     if found is None:
         found = _made[name] = _make(_ALIASES.get(name, name))

@@ -10,7 +10,16 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import IncompatibleAxesError, OpIndexError, OpTypeError, OpValueError, UnmatchedAxesError
+from ..errors import (
+    IncompatibleAxesError,
+    OpIndexError,
+    OpTypeError,
+    OpValueError,
+    UnmatchedAxesError,
+    items,
+    shown,
+    translated,
+)  # fmt: skip
 from .axis import Axes, Axis, known_lengths, label, make_axes, unmatched
 from .layout import ordered, plain_shape
 from .tensor import Tensor, mixed
@@ -54,6 +63,8 @@ def tensor_slice(x: Tensor, slices: Any, axes: Any = None) -> Any:
 
 def slice_along_axis(x: Tensor, axis: Axis | str, idx: int | slice) -> Any:
     """Return a part of a tensor along one axis, which a number takes away."""
+    if not isinstance(axis, (Axis, str)):
+        raise OpTypeError(f"slice_along_axis: {shown(axis)} is no axis and no name of one")
     return tensor_slice(x, {axis: idx})
 
 
@@ -201,9 +212,13 @@ def pad(x: Tensor, paddings: Sequence[Any], axes: Any = None) -> Any:
     axes : Axes, optional
         Axes of the result; by default a variant of each axis that grows.
     """
+    paddings = items(paddings, "pad: paddings")
     if len(paddings) != len(x.axes):
         raise OpValueError(f"pad: {len(paddings)} paddings for {x.axes!r}")
-    both = [(p, p) if not isinstance(p, (tuple, list)) else tuple(p) for p in paddings]
+    with translated("pad"):
+        both = [tuple(map(operator.index, p if isinstance(p, (tuple, list)) else (p, p))) for p in paddings]
+    if any(len(p) != 2 for p in both):
+        raise OpValueError(f"pad: paddings={paddings} must hold numbers and pairs of numbers")
     lengths = known_lengths(x.axes, "pad")
     value = x.value
     for at, (before, after) in enumerate(both):
@@ -257,7 +272,7 @@ def _settle(axis: Axis, length: int, what: str) -> None:
 
 
 def _tensors(x_list: Any, what: str) -> list[Tensor]:
-    x_list = list(x_list)
+    x_list = items(x_list, f"{what}: the tensors")
     if not x_list:
         raise OpValueError(f"{what}: no tensors")
     for x in x_list:

@@ -168,18 +168,13 @@ class Tensor:
     __mul__, __rmul__ = _method(operator.mul, arithmetic.MUL), _reflected(operator.mul)
     __truediv__, __rtruediv__ = _method(operator.truediv, arithmetic.DIV), _reflected(operator.truediv)
     __mod__, __rmod__ = _method(operator.mod, arithmetic.MOD), _reflected(operator.mod)
+    __floordiv__, __rfloordiv__ = _method(operator.floordiv, arithmetic.FLOORDIV), _reflected(operator.floordiv)
     __pow__, __rpow__ = _method(operator.pow, arithmetic.POW), _reflected(operator.pow)
     __eq__ = _method(operator.eq, arithmetic.EQ)  # type: ignore[assignment]
     __ne__ = _method(operator.ne, arithmetic.NE)  # type: ignore[assignment]
     __lt__, __gt__ = _method(operator.lt, arithmetic.LT), _method(operator.gt, arithmetic.GT)
     __le__, __ge__ = _method(operator.le, arithmetic.LE), _method(operator.ge, arithmetic.GE)
     # fmt: on
-
-    def __floordiv__(self, other: Any) -> Any:
-        return (self / other).floor()
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return (other / self).floor()
 
     def __matmul__(self, other: Any) -> Any:
         from .product import dot

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from .. import __version__, distribution
 from ..errors import MXNetError
+from ..opdef.params import plain_number
 
 
 class Stop(Exception):
@@ -20,7 +21,7 @@ class Stop(Exception):
 
 def _positive(text: str) -> int:
     try:
-        value = int(float(text))  # 1e6 is easier to type
+        value = int(plain_number(text))  # 1e6 is easier to type
     except (ValueError, OverflowError):
         value = 0
     if value < 1:

@@ -23,17 +23,18 @@ def read_floats(path: str) -> np.ndarray:
     """
     _check_kind(path)
     try:
-        data = np.load(path, allow_pickle=False)
+        with np.errstate(over="ignore"):  # a header may claim any size; mapped, it is compared with the file's first
+            data = np.load(path, allow_pickle=False, mmap_mode="r")
     except MemoryError:
         raise
     except Exception as problem:  # damaged headers and short files give errors of many classes
-        if "allow_pickle" in str(problem) or "Object arrays" in str(problem):
+        if "allow_pickle" in str(problem) or "Python objects" in str(problem):
             raise Stop(f"{path} holds Python objects, which are not loaded; numbers are needed") from None
         raise Stop(f"{path} is damaged and cannot be read as .npy: {problem}") from None
     if data.dtype.newbyteorder("=").name not in _TYPES:
         hint = "; convert it with x.astype('float32')" if data.dtype.kind in "biuf" else ""
         raise Stop(f"{path} has dtype {data.dtype}; expected one of {', '.join(_TYPES)}{hint}")
-    return np.ascontiguousarray(data, dtype=data.dtype.newbyteorder("=")).reshape(data.shape)
+    return np.array(data, dtype=data.dtype.newbyteorder("="), order="C")
 
 
 def _check_kind(path: str) -> None:

@@ -22,14 +22,14 @@ from mxop.ndarray.register import SPACES, registry_prefix
 from mxop.opdef import Operator, registry
 from mxop.opdef.docs import signature
 from mxop.opdef.fluent import Fluent
-from mxop.opdef.params import AnyValue, DType, Param, Scalar, Shape
+from mxop.opdef.params import AnyValue, Bound, DType, Floats, Param, Scalar, Shape
 from mxop.ops.binary import PYTHON_NAMES
 
 _NOTE = "# Written by `python -m mxop stubs` from the operators' definitions; change those.\n"
 _WIDTH = 120
 _TYPES: dict[Any, str] = {
-    float: "float", Scalar: "float", int: "int", bool: "bool", str: "str", tuple: "int | Sequence[int]",
-    Shape: "int | Sequence[int]", DType: "DTypeLike | int", AnyValue: "Any",
+    float: "float", Scalar: "float", Bound: "float", int: "int", bool: "bool", str: "str", tuple: "int | Sequence[int]",
+    Shape: "int | Sequence[int]", Floats: "float | Sequence[float]", DType: "DTypeLike | int", AnyValue: "Any",
 }  # fmt: skip
 _HEADER = """\
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -97,6 +97,8 @@ class Expr:
     def __rtruediv__(self, other: Operand) -> Expr: return call("div", other, self)
     def __mod__(self, other: Operand) -> Expr: return call("mod", self, other)
     def __rmod__(self, other: Operand) -> Expr: return call("mod", other, self)
+    def __floordiv__(self, other: Operand) -> Expr: return call("floordiv", self, other)
+    def __rfloordiv__(self, other: Operand) -> Expr: return call("floordiv", other, self)
     def __pow__(self, other: Operand) -> Expr: return call("pow", self, other)
     def __rpow__(self, other: Operand) -> Expr: return call("pow", other, self)
     def __neg__(self) -> Expr: return call("neg", self)
@@ -165,8 +167,7 @@ _REFUSED = {
     **dict.fromkeys(("or", "ror"), "a | b: use F.lor(a, b), which is 1 where either is not 0"),
     **dict.fromkeys(("xor", "rxor"), "a ^ b: use F.lxor(a, b), or a ** b for a power"),
     "invert": "~a: use F.lnot(a), which is 1 where a is 0",
-    **dict.fromkeys(("floordiv", "rfloordiv"), "a // b: use F.floor(a / b)"),
-    **dict.fromkeys(("divmod", "rdivmod"), "divmod(a, b): use F.floor(a / b) and a % b"),
+    **dict.fromkeys(("divmod", "rdivmod"), "divmod(a, b): use a // b and a % b"),
     **dict.fromkeys(("matmul", "rmatmul"), f"a @ b: {_ELEMENT}; call dot in a @composite"),
     **dict.fromkeys(("lshift", "rlshift"), "a << b: use a * 2**b"),
     **dict.fromkeys(("rshift", "rrshift"), "a >> b: use F.floor(a / 2**b)"),
@@ -215,7 +216,9 @@ def param(name: str, real: bool = True) -> Expr:
 
 
 def const(value: float) -> Expr:
-    """Return the leaf for a number."""
+    """Return the leaf for a number; its label is a float, or an integer of 64 bits that no float holds."""
+    if isinstance(value, int) and float(value) != value and -(2**63) <= value < 2**63:
+        return _intern(CONST, value, (), False)
     return _intern(CONST, float(value), (), float(value) != int(value) if abs(value) < 2**62 else True)
 
 
@@ -228,7 +231,7 @@ def as_expr(value: Any) -> Expr:
         raise TraceError(f"an array (a {type(value).__name__} of shape {shape}) cannot be a constant of a formula, which "
                          "sees one element at a time: make it an input, or a parameter if it is one number")  # fmt: skip
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
-        return const(float(value))
+        return const(value if isinstance(value, int) else float(value))
     raise TraceError(f"a formula cannot use {value!r} of type {type(value).__name__}: its operands are numbers and "
                      "what is made of the inputs and parameters")  # fmt: skip
 

@@ -103,12 +103,14 @@ _function(
     lambda g, a, b, y: (g, _where(call("eq", b, const(0)), const(0), -(g * call("floor", a / b)))),
     integer="mx_imod({T}, {0}, {1})",
 )  # fmt: skip
+_function("floordiv", "mx_floordiv({0}, {1})", _zero, integer="mx_ifloordiv({T}, {0}, {1})")
 _function(
     "pow", "pow({0}, {1})",
     lambda g, a, b, y: (
         _where(call("eq", b, const(0)), const(0), g * (b * call("pow", a, b - const(1)))),
         _where(call("land", call("eq", a, const(0)), call("ge", b, const(0))), const(0), g * (y * call("log", a))),
     ),
+    integer="(({T})mx_ipow({0}, {1}))",
 )  # fmt: skip
 _function(
     "fma", "fma({0}, {1}, {2})",
@@ -163,6 +165,7 @@ _function("log2", "log2({0})", lambda g, a, y: (g * const(1 / _LN2) / a,))
 _function("log10", "log10({0})", lambda g, a, y: (g * const(1 / _LN10) / a,))
 _function("log1p", "log1p({0})", lambda g, a, y: (g / (const(1) + a),))
 _function("sigmoid", "mx_sigmoid({0})", lambda g, a, y: (g * (y * (const(1) - y)),))
+_function("softsign", "mx_softsign({0})", lambda g, a, y: (g / call("square", const(1) + call("abs", a)),), cheap=True)
 _function("softplus", "mx_softplus({0})", lambda g, a, y: (g * call("sigmoid", a),))
 _function("log_sigmoid", "(-mx_softplus(-({0})))", lambda g, a, y: (g * call("sigmoid", -a),))
 
@@ -183,6 +186,12 @@ _function("arctanh", "atanh({0})", lambda g, a, y: (g / ((const(1) - a) * (const
 # ---- special ----------------------------------------------------------------------------------------------------------
 _function("erf", "erf({0})", lambda g, a, y: (g * (const(2 / _SQRTPI) * call("exp", -(a * a))),))
 _function("erfinv", "erfinv({0})", lambda g, a, y: (g * (const(_SQRTPI / 2) * call("exp", y * y)),))
+_DENSITY = 1 / math.sqrt(2 * math.pi)  # of the normal distribution, at 0
+_function("normcdf", "normcdf({0})", lambda g, a, y: (g * (const(_DENSITY) * call("exp", const(-0.5) * (a * a))),))
+_function(
+    "gelu", "({0} * normcdf({0}))",
+    lambda g, a, y: (g * (call("normcdf", a) + a * (const(_DENSITY) * call("exp", const(-0.5) * (a * a)))),),
+)  # fmt: skip
 _function("gamma", "tgamma({0})", lambda g, a, y: (g * (y * call("digamma", a)),))
 _function("gammaln", "lgamma({0})", lambda g, a, y: (g * call("digamma", a),))
 _function("digamma", "mx_polygamma(0, {0})", lambda g, a, y: (g * call("polygamma", const(1), a),))

@@ -43,7 +43,6 @@ def idioms() -> list[Tree]:
         ("add", ("mul", ("mul", "s", ("sub", "x", "s")), "x"), "x"),
         ("exp", ("sub", "x", "s")),  # softmax
         ("exp", ("sub", "x", "x")),
-        ("mul", ("mul", "s", "x"), ("add", ("erf", ("mul", "s", "x")), "s")),  # the Gaussian error linear unit
     ]
 
 
@@ -72,7 +71,7 @@ class Step:
     name: str
     dst: int
     srcs: tuple[int, ...]
-    scalars: tuple[str | float, ...]  # a parameter's name, or a number
+    scalars: tuple[str | float | int, ...]  # a parameter's name, or a number
 
     @property
     def costly(self) -> bool:
@@ -292,5 +291,5 @@ def _allocated(roots, tiles, n_inputs: int) -> Program:
     return program
 
 
-def _scalar(node: Expr) -> str | float:
-    return node.label if node.kind == PARAM else float(node.label)
+def _scalar(node: Expr) -> str | float | int:
+    return node.label

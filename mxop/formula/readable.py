@@ -15,11 +15,12 @@ _INFIX = {
     "lor": ("{} or {}", 1), "lxor": ("{} xor {}", 1), "land": ("{} and {}", 2), "lnot": ("not {}", 3),
     "lt": ("{} < {}", 4), "le": ("{} <= {}", 4), "gt": ("{} > {}", 4), "ge": ("{} >= {}", 4), "eq": ("{} == {}", 4),
     "ne": ("{} != {}", 4), "add": ("{} + {}", 5), "sub": ("{} - {}", 5), "mul": ("{} * {}", 6), "div": ("{} / {}", 6),
-    "mod": ("{} % {}", 6), "neg": ("-{}", 7), "square": ("{}**2", 9), "pow": ("{}**{}", 8), "reciprocal": ("1 / {}", 6),
+    "mod": ("{} % {}", 6), "floordiv": ("{} // {}", 6),
+    "neg": ("-{}", 7), "square": ("{}**2", 9), "pow": ("{}**{}", 8), "reciprocal": ("1 / {}", 6),
 }  # fmt: skip
 _ATOM = 10
 #: Primitives whose left operand binds as tightly as they do: ``a - b - c`` is ``(a - b) - c``.
-_LEFT = ("add", "sub", "mul", "div", "mod", "lor", "lxor", "land")
+_LEFT = ("add", "sub", "mul", "div", "mod", "floordiv", "lor", "lxor", "land")
 
 
 def readable(roots: Sequence[Expr], names: Mapping[Expr, str], results: Sequence[str]) -> list[str]:

@@ -50,7 +50,7 @@ def _is(node: Expr, value: float) -> bool:
 
 def simplified(name: str, args: tuple[Expr, ...]) -> Expr:
     """Return ``name(*args)`` in its simplest equal form."""
-    if name in _FOLD and all(a.kind == CONST for a in args):
+    if name in _FOLD and all(a.kind == CONST and type(a.label) is float for a in args):  # integers may wrap: see const
         try:
             return const(float(_FOLD[name](*(a.label for a in args))))
         except (ArithmeticError, ValueError):

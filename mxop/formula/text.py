@@ -16,6 +16,7 @@ def number(value: float, ctype: str) -> str:
     """Return a literal of the C type `ctype`."""
     if ctype not in SUFFIX:
         return f"(({ctype}){int(value)})"
+    value = float(value)
     if value != value:
         return f"(({ctype})NAN)"
     if value in (float("inf"), float("-inf")):

@@ -35,12 +35,20 @@ from .verify import verify
 
 __all__ = [
     "Backend", "Computation", "Executor", "Graph", "Known", "Node", "Pass", "PeepholePass", "RewritePass", "Shapes", "Types",
-    "after", "assign", "backends", "computation", "control_dependencies", "deriv", "do_all", "expand", "gradients", "label",
-    "list_passes", "location", "optimize", "register_backend", "register_pass", "sequential", "skip", "switch_passes",
-    "topological", "unregister_backend", "unregister_pass", "variable", "verify", "visit",
+    "after", "assign", "backends", "compiled", "computation", "control_dependencies", "deriv", "do_all", "expand",
+    "gradients", "label", "list_passes", "location", "optimize", "planned", "register_backend", "register_pass",
+    "sequential", "skip", "switch_passes", "topological", "unregister_backend", "unregister_pass", "variable", "verify",
+    "visit",
 ]  # fmt: skip
 
-_LATER = {"Executor": "executor", "Computation": "functions", "computation": "functions", "deriv": "functions"}
+_LATER = {
+    "Executor": "executor",
+    "compiled": "traced",
+    "planned": "traced",
+    "Computation": "functions",
+    "computation": "functions",
+    "deriv": "functions",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -51,6 +51,8 @@ SUB = _arithmetic("elemwise_sub", "sub", "minus")
 MUL = _arithmetic("elemwise_mul", "mul", "mul", commutes=True)
 DIV = _arithmetic("elemwise_div", "div", "div")
 MOD = _arithmetic("_mod", "mod", "mod")
+FLOORDIV = Row("_floor_divide", "_broadcast_floor_divide", "_floor_divide_scalar", "_rfloor_divide_scalar",
+               ("_floor_divide", "_floor_dividescalar", "_rfloor_dividescalar"))  # fmt: skip
 POW = Row("_power", "broadcast_power", "_power_scalar", "_rpower_scalar", ("_power", "_powerscalar", "_rpower_scalar"))
 EQ, NE = _comparison("equal", "equal"), _comparison("not_equal", "not_equal")
 LT, GT = _comparison("lesser", "greater"), _comparison("greater", "lesser")
@@ -121,10 +123,10 @@ class Arithmetic:
         return self._reflected(POW, other)
 
     def __floordiv__(self, other: Any) -> Self:
-        return self._operate("floor", "floor", [self / other], {})
+        return self._binary(FLOORDIV, other)
 
     def __rfloordiv__(self, other: Any) -> Self:
-        return self._operate("floor", "floor", [other / self], {})
+        return self._reflected(FLOORDIV, other)
 
     def __divmod__(self, other: Any) -> tuple[Self, Self]:
         return self // other, self % other

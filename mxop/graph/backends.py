@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import OpLookupError, OpTypeError, OpValueError, closest
+from ..errors import OpLookupError, OpTypeError, OpValueError, closest, shown
 
 #: ``run(symbol, args, aux, ctx, options) -> Symbol``
 Run = Callable[[Any, Any, Any, Any, dict[str, Any]], Any]
@@ -69,7 +69,7 @@ def get_backend(name: str) -> Run:
     OpLookupError
         With the closest known name.
     """
-    if name not in _backends:
+    if not isinstance(name, str) or name not in _backends:
         listed = f"; backends: {', '.join(backends())}" if _backends else "; none is registered"
-        raise OpLookupError(f"there is no backend {name!r}{closest(name, _backends)}{listed}")
+        raise OpLookupError(f"there is no backend {shown(name)}{closest(name, _backends)}{listed}")
     return _backends[name]

@@ -1,6 +1,6 @@
 """Constants of a graph: what is computed from nothing but numbers.
 
-Imports :mod:`.ir`, :mod:`.infer` and :mod:`mxop._core`.
+Imports :mod:`.ir`, :mod:`.infer`, :mod:`.traits` and :mod:`mxop._core`.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ..opdef import registry
 from ..opdef.infer import known as is_known
 from .infer import Known
 from .ir import Entry, Node
+from .traits import is_pure
 
 #: Most elements of a constant that is kept with a graph instead of being computed.
 LARGEST = 1 << 14
 
-_CREATORS = "mxop.ops.create"
 _FILLED = {"_zeros": 0.0, "_zeros_without_dtype": 0.0, "_ones": 1.0}
 
 _values: WeakKeyDictionary[Node, np.ndarray] = WeakKeyDictionary()
 
 
 def is_literal(node: Node) -> bool:
-    """Tell whether a node makes an array from its parameters alone: zeros, ones, full, arange, a constant..."""
-    return node.op is not None and not node.inputs and not node.control and node.op.module == _CREATORS
+    """Tell whether a node makes the same array each time from its parameters alone: zeros, ones, full, arange..."""
+    return node.op is not None and not node.inputs and is_pure(node)
 
 
 def fill_of(entry: Entry, known: Known) -> float | None:
@@ -44,7 +44,8 @@ def fill_of(entry: Entry, known: Known) -> float | None:
         if op.name == "_full":
             return _in_type(node.attrs["value"], known.dtype(entry))
         value = value_of(entry, known) if op.name == "_constant" else None
-        return float(value.reshape(-1)[0]) if value is not None and _uniform(value) else None
+        uniform = value is not None and _uniform(value)
+        return _in_type(value.reshape(-1)[0].item(), known.dtype(entry)) if uniform else None  # type: ignore[union-attr]
     if op.kind == "elementwise" and len(node.inputs) == 1:
         root = op.formula(node.attrs, 1).roots[k]
         if root.kind == "const":

@@ -13,19 +13,18 @@ import numpy as np
 
 from .. import dtypes
 from .._core import core, profile, tape
-from ..errors import MXNetError, OpTypeError, OpValueError, closest
-from ..opdef import Composite, registry
-from .assignment import settled
-from .expand import expand, give_state
+from ..errors import MXNetError, OpTypeError, OpValueError, closest, translated
+from .expand import give_state
 from .garbage import collected_later
-from .gradient import gradients
 from .infer import Known
-from .ir import Entry, Graph, Node, as_text, describe, variable
+from .ir import Entry, Graph, Node, as_text, describe
+from .lowering import Lowered, lower_inference, lower_training, optimized
 from .monitor import Monitor
 from .passes import of_stage, run_passes, selected
 from .plan import ADD, NULL, WRITE, Phase, Result, phases_of, size_of
 from .rewrite import rewrite
 from .schedule import Arena, allocate, build, seen_as
+from .states import has_mode
 
 REQS = {"null": NULL, "write": WRITE, "add": ADD}
 WRITER = "an executor"  # as autograd's messages call it
@@ -86,8 +85,10 @@ class Executor:
         self._device = next((a for a in self._bound.values() if a._gpu is not None), None)
         self._prepare_source()
         self._arena = Arena(self._device)
+        self._has_mode = has_mode(self._source)
+        self._lowered: dict[bool, Lowered] = {}  # by whether it trains
+        self._inferences: dict[bool, tuple[Any, Any]] = {}
         self._train: Any = None
-        self._infer: Any = None
         self._backward: Any = None
         self._heads: list[Any] = [None] * len(self._outputs)  # copies of the head gradients that are needed
         self._head_bound: dict[Node, Any] = {}
@@ -97,7 +98,7 @@ class Executor:
         if self._wanted:
             self._prepare_training()
         else:
-            self._prepare_inference()
+            self._inference(False)
 
     def _prepare_source(self) -> None:
         """Run the passes over the symbol, and make arrays for its outputs."""
@@ -119,60 +120,59 @@ class Executor:
                     f"argument {want[0]} and {dtypes.NAMES[want[1]]}; it was computed for {describe(entry[0])}"
                 )
 
-    def _optimized(self, graph: Graph, n_forward: int, given: Mapping[Node, tuple]) -> tuple[Graph, Known]:
+    def _optimized(self, lowered: Lowered) -> tuple[Graph, Known]:
         """Return a graph ready to be scheduled."""
-        known = Known.solve(graph, dict(given))
-        self._check_inferred(graph.outputs[n_forward:], known)
-        known.n_forward, known.on_cpu = n_forward, self._device is None
-        graph = run_passes(graph, known, of_stage(self._passes, "graph") + of_stage(self._passes, "schedule"))
-        return settled(graph, known), known
+        graph, known = optimized(lowered, self._passes, self._device is None)
+        self._check_inferred(graph.outputs[lowered.n_forward :], known)
+        return graph, known
 
     @property
     def _shares(self) -> bool:
         return bool(of_stage(self._passes, "plan"))
 
     @collected_later()
-    def _prepare_inference(self) -> None:
-        graph, moved = expand(self._source)
-        if not self._wanted:
-            self._unfused, self._labels = (graph, self._given), _composite_names(self._source, moved)
-        graph, known = self._optimized(graph, len(graph.outputs), self._given)
-        results = [Result(e, a) for e, a in zip(graph.outputs, self._outputs, strict=True)]
-        (self._infer,), self._infer_plan = build(
-            [Phase(graph.nodes, results)], known, self._bound, self._arena, self._shares
-        )
+    def _prepare_inference(self, is_train: bool = False) -> tuple[Any, Any]:
+        """Return the schedule that computes the outputs alone, and its plan."""
+        lowered = lower_inference(self._source, self._given, is_train)
+        self._lowered.setdefault(is_train, lowered)
+        graph, known = self._optimized(lowered)
+        phase = Phase(graph.nodes, self._output_results(graph))
+        (schedule,), plan = build([phase], known, self._bound, self._arena, self._shares)
+        return schedule, plan
 
     def _prepare_training(self) -> None:
-        graph, given = self._training_graph()
-        n = len(self._outputs)
-        self._unfused = graph, given
-        graph, known = self._optimized(graph, n, given)
-        forward, backward = phases_of(graph, n)
+        lowered = lower_training(self._source, self._given, [self._arguments[i] for i in self._wanted])
+        for i, node in enumerate(lowered.heads):
+            if node is not None:
+                array = self._outputs[i]
+                self._heads[i] = self._head_bound[node] = allocate(array.shape, array.dtype_code, self._device)
+                lowered.given[node] = (array.shape, array.dtype_code)
+        self._lowered[True] = lowered
+        graph, known = self._optimized(lowered)
+        forward, backward = phases_of(graph, lowered.n_forward)
         phases = [
-            Phase(forward, [Result(e, a) for e, a in zip(graph.outputs[:n], self._outputs, strict=True)]),
-            Phase(backward, self._gradient_results(graph.outputs[n:])),
+            Phase(forward, self._output_results(graph)),
+            Phase(backward, self._gradient_results(graph.outputs[lowered.n_forward :])),
         ]
         (self._train, self._backward), self._train_plan = build(
             phases, known, self._bound | self._head_bound, self._arena, self._shares
         )
 
-    def _training_graph(self) -> tuple[Graph, dict[Node, tuple]]:
-        """Return the graph of outputs and gradients without composites, and what is known of its variables."""
-        graph, first = expand(self._source, everything=False)
-        heads = [variable(f"_head_grad_{i}") for i in range(len(graph.outputs))]
-        wanted = [(self._arguments[i], 0) for i in self._wanted]
-        grads = gradients(graph.outputs, [(h, 0) for h in heads], wanted)
-        grads = [_zeros_like(e) if g is None else g for g, e in zip(grads, wanted, strict=True)]
-        whole, second = expand(Graph([*graph.outputs, *grads]))
-        self._labels = _composite_names(self._source, first, second)
-        present = set(whole.variables)
-        given = dict(self._given)
-        for i, node in enumerate(heads):
-            if node in present:  # the gradient does depend on it: no loss function
-                array = self._outputs[i]
-                self._heads[i] = self._head_bound[node] = allocate(array.shape, array.dtype_code, self._device)
-                given[node] = (array.shape, array.dtype_code)
-        return whole, given
+    def _inference(self, is_train: bool) -> tuple[Any, Any]:
+        """Return the schedule of inference and its plan; operators that ask for the mode have one for each."""
+        mode = is_train and self._has_mode
+        found = self._inferences.get(mode)
+        if found is None:
+            found = self._inferences[mode] = self._prepare_inference(mode)
+        return found
+
+    @property
+    def _infer(self) -> Any:
+        return self._inferences.get(False, (None,))[0]
+
+    def _output_results(self, graph: Graph) -> list[Result]:
+        n = len(self._outputs)
+        return [Result(e, a) for e, a in zip(graph.outputs[:n], self._outputs, strict=True)]
 
     def _gradient_results(self, entries: Sequence[Entry]) -> list[Result]:
         return [Result(e, self.grad_arrays[i], REQS[self._reqs[i]]) for e, i in zip(entries, self._wanted, strict=True)]
@@ -209,9 +209,7 @@ class Executor:
         elif is_train and self._train is not None:
             self._run(self._train, True)
         else:
-            if self._infer is None:
-                self._prepare_inference()
-            self._run(self._infer, is_train)
+            self._run(self._inference(is_train)[0], is_train)
         self._last_run = "train" if is_train else "infer"
         for array in (*self._outputs, *self.aux_arrays):
             core.touch(array, WRITER)
@@ -267,6 +265,10 @@ class Executor:
             given = (out_grads,)
         elif isinstance(out_grads, Mapping):
             given = [out_grads.get(name) for name in self._symbol.list_outputs()]
+        elif not isinstance(out_grads, (list, tuple)):
+            raise OpTypeError(
+                f"out_grads must be an NDArray, or a list or dict of them, got {type(out_grads).__name__}"
+            )
         found = []
         for i, target in enumerate(self._heads):
             if target is None:
@@ -302,8 +304,13 @@ class Executor:
         allow_extra_params : bool
             Ignore names that the symbol does not have.
         """
-        groups = (("arguments", arg_params, self.arg_dict), ("auxiliary states", aux_params or {}, self.aux_dict))
+        groups = (
+            ("arguments", arg_params, self.arg_dict),
+            ("auxiliary states", {} if aux_params is None else aux_params, self.aux_dict),
+        )
         for what, params, targets in groups:
+            if not isinstance(params, Mapping):
+                raise OpTypeError(f"copy_params_from: {what} must be a dict of NDArrays, got {type(params).__name__}")
             for name in params:
                 if name not in targets and not allow_extra_params:
                     raise OpValueError(f'Find name "{name}" that is not in the {what}{closest(name, targets)}')
@@ -364,6 +371,18 @@ class Executor:
             raise OpTypeError(f"set_monitor_callback: {callback!r} is not callable")
         self._monitor = None if callback is None else Monitor(self, callback, monitor_all)
 
+    def _lowered_for(self, is_train: bool) -> Lowered:
+        """Return what runs in a mode, before the passes."""
+        mode = is_train if self._has_mode else bool(self._wanted)
+        if mode not in self._lowered:
+            self._lowered[mode] = lower_inference(self._source, self._given, mode)
+        return self._lowered[mode]
+
+    @property
+    def _main(self) -> Lowered:
+        """What is run in training, where gradients are wanted; else in inference."""
+        return self._lowered_for(bool(self._wanted))
+
     @property
     def _memory(self) -> int:
         return self._arena.nbytes + sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._outputs)
@@ -390,7 +409,7 @@ class Executor:
 
     def debug_str(self) -> str:
         """Return the graph (with its gradient, when it is wanted) and what it takes, as text."""
-        lines = [as_text(self._unfused[0]).rstrip()]
+        lines = [as_text(self._main.graph).rstrip()]
         for name, schedule in (("forward", self._train or self._infer), ("backward", self._backward)):
             if schedule is not None:
                 lines.append(f"Schedule {name}: {len(schedule)} calls")
@@ -409,7 +428,8 @@ def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
     checked = []
     for target, value, what in values:
         if not isinstance(value, core.NDArray):
-            value = np.asarray(value)
+            with translated(what):
+                value = np.asarray(value)
             if value.dtype.kind in "OSUMm":
                 raise OpTypeError(f"{what}: {value!r} is no array of numbers")
         if value.shape != target.shape:
@@ -424,25 +444,6 @@ def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
             np.copyto(core.as_numpy(target), value, casting="unsafe")
         else:
             target[:] = value
-
-
-def _composite_names(graph: Graph, *moves: dict[Entry, Entry]) -> dict[Entry, str]:
-    """Return which entries of the expanded graph are outputs of composites, and how those are called."""
-    names = {}
-    for node in graph.nodes:
-        if isinstance(node.op, Composite):
-            for k in range(node.n_outputs):
-                entry = (node, k)
-                for moved in moves:
-                    entry = moved.get(entry, entry)
-                names[entry] = node.output_name(k)
-    return names
-
-
-def _zeros_like(entry: Entry) -> Entry:
-    op = registry.get("zeros_like")
-    node = entry[0]
-    return Node(op, op.parse({}), (entry,), f"{node.name}_no_gradient", None, node.source), 0
 
 
 def _resized(array: Any, shape: tuple[int, ...], allow_up_sizing: bool, name: str) -> Any:

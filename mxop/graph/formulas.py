@@ -7,13 +7,13 @@ from typing import Any
 
 from .. import dtypes
 from ..formula import Expr, const, leaves, param, substitute, walk
-from ..opdef import Attrs, Elementwise, Formula, Scalar
+from ..opdef import Attrs, Elementwise, Formula
 from .infer import Known
 from .ir import Node
 
 _INTEGER_RANGE = {
     dtypes.UINT8: (0, 2**8 - 1), dtypes.INT8: (-(2**7), 2**7 - 1), dtypes.INT32: (-(2**31), 2**31 - 1),
-    dtypes.INT64: (-(2**53), 2**53),  # constants of a formula are doubles
+    dtypes.INT64: (-(2**63), 2**63 - 1),
     dtypes.UNKNOWN: (0, 127),
 }  # fmt: skip
 
@@ -62,16 +62,16 @@ def _constants(op: Elementwise, attrs: Attrs, formula: Formula, code: int) -> di
     """Return the values of a formula's parameters; None when the type of the data does not hold them."""
     values = {}
     for name in formula.params:
-        scalar = op.spec.by_name[name].kind is Scalar
+        real = op.spec.by_name[name].real
         value = attrs[name]
-        if scalar and code not in dtypes.FLOATS:
+        if not real and code not in dtypes.FLOATS:
             low, high = _INTEGER_RANGE[code]
             if not low <= value <= high:  # NaN too
                 return None
             if code == dtypes.UNKNOWN and value != int(value):
                 return None
             value = int(value)
-        values[param(name, real=not scalar)] = const(float(value))
+        values[param(name, real)] = const(value)
     return values
 
 

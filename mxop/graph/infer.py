@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError, OpValueError
+from ..errors import MXNetError, OpTypeError, OpValueError, translated
 from ..opdef import Elementwise, Operator, infer
 from ..opdef.params import Bad, parse_shape
 from ..shape_mode import numpy_shape
@@ -212,7 +212,9 @@ def declared_type(node: Node) -> int:
     if text is None:
         return dtypes.UNKNOWN
     try:
-        return dtypes.code_of(int(text)) if text.lstrip("-").isdigit() and text != "-1" else dtypes.UNKNOWN
+        number = text.lstrip("-")
+        known = number.isascii() and number.isdigit() and text != "-1"
+        return dtypes.code_of(int(text[:10])) if known else dtypes.UNKNOWN
     except MXNetError:
         raise OpTypeError(f"{describe(node)} has __dtype__={text!r}; expected MXNet's number of a type") from None
 
@@ -397,7 +399,8 @@ def inside(op: Operator, attrs: Any, n_inputs: int) -> tuple[Graph, list[Node]]:
         inputs = [variable(name) for name in op.input_names(attrs, n_inputs)]
         builder = Builder()
         builder.work_for(variable(op.name.lstrip("_")), "_inside")
-        result = op.function(builder, *(builder.value((v, 0)) for v in inputs), **attrs)
+        with translated(f"operator {op.name}"):
+            result = op.function(builder, *(builder.value((v, 0)) for v in inputs), **attrs)
         count = op.num_outputs(attrs, n_inputs)
         found = _insides[key] = Graph(entries_of(result, count, f"composite operator {op.name}")), inputs
     return found

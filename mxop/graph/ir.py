@@ -111,6 +111,12 @@ class Node:
             return self.name
         return f"{self.name}_{self.op.output_names(self.attrs, len(self.inputs))[k]}"
 
+    def output_names(self) -> list[str]:
+        """Return what :meth:`output_name` does, of all outputs."""
+        if self.op is None:
+            return [self.name]
+        return [f"{self.name}_{name}" for name in self.op.output_names(self.attrs, len(self.inputs))]
+
     def text(self) -> dict[str, str]:
         """Return parameters and attributes as strings, for ``symbol.json``."""
         if self.strings is not None or self.op is None:

@@ -19,7 +19,7 @@ from .ir import Entry, Node
 from .stages import Stage, Strip
 
 MANY = 6  # operators of a fused group that its name in a profile lists
-_COMBINED = {"add": "sum", "mul": "product"}
+_COMBINED = {"add": "sum", "mul": "product", "hypot": "norm"}
 
 
 def value_name(entry: Entry) -> str:
@@ -105,7 +105,8 @@ def _reduction_lines(node: Node, operand: str, result: str) -> list[str]:
     over = "all axes" if not axis else f"axis {', '.join(map(str, axis))}"
     if node.attrs.get("exclude", False):
         over = f"all axes but {', '.join(map(str, axis or ()))}"
-    combined = f"{_COMBINED.get(op.combine.name, op.combine.name)}({inner} over {over})"
+    combine = op.combine_of(node.attrs).name
+    combined = f"{_COMBINED.get(combine, combine)}({inner} over {over})"
     if final is None:
         return [*before, f"{result} = {combined}"]
     return before + readable(final.roots, {input_(0): combined, input_(1): "count"}, [result])
@@ -131,7 +132,7 @@ def program_of(node: Node, call: Any, known: Known) -> str | None:
     if isinstance(op, Reduction):
         map_, final = op.formulas(node.attrs)
         compute = dtypes.FLOAT64 if op.wide else _compute_type(map_, node, known)
-        parts = [f"map:\n{_listing(map_, 1, compute) or '   in0'}", f"combine: {op.combine.name}"]
+        parts = [f"map:\n{_listing(map_, 1, compute) or '   in0'}", f"combine: {op.combine_of(node.attrs).name}"]
         if final is not None:
             parts.append(f"final:\n{_listing(final, 2, compute)}")
         return "\n".join(parts)

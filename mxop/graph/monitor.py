@@ -33,18 +33,31 @@ class Monitor:
 
     def __init__(self, executor: Executor, callback: Callable[[str, Any], None], monitor_all: bool):
         self.callback, self.monitor_all = callback, monitor_all
-        graph, given = executor._unfused
-        n = len(executor._outputs)
-        self._labels = executor._labels
-        known = Known.solve(graph, given)
-        known.n_forward = n
-        graph = settled(graph, known)
-        bound = executor._bound | executor._head_bound
-        self._arrays: dict[Entry, Any] = {(node, 0): array for node, array in bound.items()}
-        forward, backward = phases_of(graph, n)
-        results = [Result(e, a) for e, a in zip(graph.outputs[:n], executor._outputs, strict=True)]
-        self._forward = self._steps(forward, results, known, executor._device)
-        self._backward = self._steps(backward, executor._gradient_results(graph.outputs[n:]), known, executor._device)
+        self._executor = executor
+        self._labels: dict[Entry, str] = {}
+        self._arrays: dict[Entry, Any] = {}
+        self._ready: dict[bool, tuple[list, list]] = {}
+        self._prepared(bool(executor._wanted))
+
+    def _prepared(self, is_train: bool) -> tuple[list, list]:
+        """Return the steps of forward and backward in a mode."""
+        executor = self._executor
+        lowered = executor._lowered_for(is_train)
+        key = lowered is executor._lowered.get(True)
+        if key not in self._ready:
+            known = Known.solve(lowered.graph, dict(lowered.given))
+            n = known.n_forward = lowered.n_forward
+            graph = settled(lowered.graph, known)
+            bound = executor._bound | executor._head_bound
+            self._labels |= lowered.labels
+            self._arrays |= {(node, 0): array for node, array in bound.items()}
+            forward, backward = phases_of(graph, n)
+            gradients = executor._gradient_results(graph.outputs[n:]) if graph.outputs[n:] else []
+            self._ready[key] = (
+                self._steps(forward, executor._output_results(graph), known, executor._device),
+                self._steps(backward, gradients, known, executor._device),
+            )
+        return self._ready[key]
 
     def _steps(
         self, nodes: list[Node], results: list[Result], known: Known, like: Any
@@ -61,10 +74,10 @@ class Monitor:
         return steps
 
     def forward(self, is_train: bool) -> None:
-        self._run(self._forward, is_train)
+        self._run(self._prepared(is_train)[0], is_train)
 
     def backward(self) -> None:
-        self._run(self._backward, True)
+        self._run(self._prepared(True)[1], True)
 
     def _run(self, steps: list[tuple[Node | None, Any]], is_train: bool) -> None:
         recording, training = tape.switch_recording(False), tape.switch_training(is_train)

@@ -2,18 +2,19 @@
 
 Values that live at different times share a buffer; an elementwise result takes the place of an operand that nobody reads
 afterwards; a reshape is another view of its operand.  Results go straight into the arrays that they belong in.
-Imports :mod:`.ir`, :mod:`.infer`, :mod:`.order`, :mod:`.traits`.
+Imports :mod:`.assignment`, :mod:`.ir`, :mod:`.infer`, :mod:`.order`, :mod:`.traits`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .. import dtypes
 from ..opdef import Elementwise
+from .assignment import Assign
 from .infer import Known
 from .ir import Entry, Graph, Node
 from .order import early_release
@@ -112,13 +113,17 @@ def size_of(shape: tuple[int, ...]) -> int:
     return size
 
 
-def make_plan(phases: Sequence[Phase], known: Known, contiguous: set[Node], share: bool = True) -> Plan:
+def make_plan(
+    phases: Sequence[Phase], known: Known, contiguous: set[Node], arrays: Mapping[Node, Any], share: bool = True
+) -> Plan:
     """Plan memory for phases that run in this order, where the last may run again.
 
     Parameters
     ----------
     contiguous : set of Node
         The variables whose arrays lie in C order, so that they can be viewed in another shape.
+    arrays : dict
+        The array of each variable.
     share : bool
         Whether buffers are used again; otherwise every value has its own.
     """
@@ -133,6 +138,7 @@ def make_plan(phases: Sequence[Phase], known: Known, contiguous: set[Node], shar
         plan.phases = phases = [
             Phase(_early(plan, p, phases, made_in, known), phase.results) for p, phase in enumerate(phases)
         ]
+        _assign_in_place(plan, phases, arrays)
     last = _last_uses(plan, phases, made_in)
     if not share:
         _never_ending(last, phases)
@@ -193,6 +199,30 @@ def _early(plan: Plan, p: int, phases: Sequence[Phase], made_in: dict[Node, int]
         return dtypes.SIZES[known.dtype(entry)] * size_of(known.shape(entry))
 
     return early_release(nodes, needs, plan.root, size, kept)
+
+
+def _assign_in_place(plan: Plan, phases: Sequence[Phase], arrays: Mapping[Node, Any]) -> None:
+    """Let a state's new value be made where the state lies, if nobody reads the old one in between."""
+    readers: dict[Entry, list[Node]] = {}
+    for phase in phases:
+        for node in phase.nodes:
+            for entry in node.inputs:
+                readers.setdefault(plan.root(entry), []).append(node)
+    delivered = {plan.root(r.entry) for phase in phases for r in phase.results}
+    for phase in phases:
+        at = {node: i for i, node in enumerate(phase.nodes)}
+        for node in [n for n in phase.nodes if isinstance(n.op, Assign)]:
+            state, value = node.inputs
+            maker = value[0]
+            if maker not in at or maker.op is None or value in plan.homes or plan.root(value) != value:
+                continue
+            if readers[value] != [node] or value in delivered or (node, 0) in readers or (node, 0) in delivered:
+                continue
+            between = [n for n in readers[state] if n is not node and at.get(n, len(at)) >= at[maker]]
+            if between and (between != [maker] * len(between) or not isinstance(maker.op, Elementwise)):
+                continue  # an elementwise call reads an element before it writes it
+            plan.homes[value] = Home(array=arrays[state[0]])
+            plan.alias[node, 0] = value
 
 
 def _last_uses(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) -> dict[Entry, int]:

@@ -151,7 +151,7 @@ def _reduction(node: Node, known: Known) -> Step | None:
     last = None
     if final is not None:
         last = substitute(final.roots, {input_(1): const(float(prod(space[n:])))})[0]
-    return _of_rows(node, known, n, map_.roots, op.combine.name, last, op.wide)  # type: ignore[union-attr]
+    return _of_rows(node, known, n, map_.roots, op.combine_of(node.attrs).name, last, op.wide)  # type: ignore[union-attr]
 
 
 def _unbroadcast(node: Node, known: Known) -> Step | None:

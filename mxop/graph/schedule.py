@@ -11,8 +11,9 @@ from typing import Any
 
 from .. import dtypes
 from .._core import core
-from ..errors import MXNetError
-from ..opdef import contiguous_strides, registry
+from ..errors import MXNetError, fitting, translated
+from ..opdef import External, contiguous_strides, registry
+from .assignment import Assign
 from .constants import is_literal, is_small
 from .fuse import Fused
 from .infer import Known, located
@@ -73,7 +74,8 @@ def build(
     """
     phases, bound = _without_constants(phases, known, bound, arena.like)
     written = {n.inputs[i][0] for phase in phases for n in phase.nodes for i in n.mutated_inputs()}
-    plan = make_plan(phases, known, {n for n, a in bound.items() if a._contiguous and n not in written}, share)
+    contiguous = {n for n, a in bound.items() if a._contiguous and n not in written}
+    plan = make_plan(phases, known, contiguous, bound, share)
     arrays = _Arrays(plan, known, bound, arena.take(plan.buffers))
     schedules = []
     for k, (phase, copies) in enumerate(zip(plan.phases, plan.copies, strict=True)):
@@ -132,6 +134,11 @@ def explained(node: Node | None, problem: Exception) -> Exception:
         return problem
     if isinstance(problem, MXNetError):
         found = located(problem, node)
+        found.__cause__ = problem.__cause__
+        return found.with_traceback(problem.__traceback__)
+    if isinstance(problem, translated.KINDS) and not isinstance(node.op, External):
+        found = located(fitting(problem, str(problem)), node)
+        found.__cause__ = problem
         return found.with_traceback(problem.__traceback__)
     problem.add_note(f"Error in operator {node.name}: in {describe(node)}")
     return problem
@@ -160,11 +167,21 @@ def prepared(node: Node, inputs: list[Any], outputs: list[Any], reqs: list[int])
     try:
         if isinstance(node.op, Strip):
             return _strip(node.op, inputs, outputs, reqs)
+        if isinstance(node.op, Assign):
+            return _assigned(inputs, outputs, reqs)
         if isinstance(node.op, Fused):
             return core.prepare_formula(node.op.roots, inputs, outputs, reqs)
         return core.prepare(node.op, node.attrs, inputs, outputs, reqs)
     except MXNetError as problem:
         raise located(problem, node) from problem.__cause__
+
+
+def _assigned(inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
+    """Return the prepared assignment of a variable: a copy, and one more where its value is read."""
+    state, value = inputs
+    copies = [copy_call(value, state, WRITE)] if value is not state else []
+    copies += [copy_call(value, outputs[0], reqs[0])] if reqs[0] else []
+    return copies[0] if len(copies) == 1 else core.Sequence(copies)
 
 
 def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import DeviceError, MXNetError
+from ..files import path_of
 from .include import get_include
 from .loader import load
 
@@ -76,7 +77,8 @@ def build(
     ...
     mxop.errors.MXNetError: build: source no_such_source.cc does not exist
     """
-    files = [Path(s) for s in ([sources] if isinstance(sources, (str, os.PathLike)) else sources)]
+    listed = [sources] if not isinstance(sources, (list, tuple)) else sources
+    files = [Path(path_of(s, "library.build")) for s in listed]
     if not files:
         raise MXNetError("build: no sources are given")
     for file in files:

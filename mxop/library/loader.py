@@ -14,6 +14,7 @@ from typing import Any
 
 from .._core import dispatch, native_host, native_library
 from ..errors import MXNetError
+from ..files import path_of, reporting
 from ..graph.backends import backends as known_backends
 from ..graph.backends import register_backend, unregister_backend
 from ..opdef import registry
@@ -100,12 +101,13 @@ def loaded() -> list[str]:
 
 
 def _existing(path: str | os.PathLike) -> Path:
-    given = Path(path)
-    if not given.exists():
-        raise MXNetError(f"load path {path} does NOT exist")
-    if not given.is_file():
-        raise MXNetError(f"load path {path} is NOT a library file")
-    return given.resolve()
+    given = Path(path_of(path, "library.load"))
+    with reporting("library.load", str(given)):
+        if not given.exists():
+            raise MXNetError(f"load path {path} does NOT exist")
+        if not given.is_file():
+            raise MXNetError(f"load path {path} is NOT a library file")
+        return given.resolve()
 
 
 def _identity(file: Path) -> tuple:

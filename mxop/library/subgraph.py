@@ -11,7 +11,7 @@ from ..graph.infer import solved_inside
 from ..graph.ir import Graph
 from ..graph.subgraph import inside
 from ..opdef import Attrs
-from ..opdef.params import Param
+from ..opdef.params import Param, Range, _parse_int
 from .operator import LibraryOperator
 
 #: The parameter that holds the subgraph, and the one that says how many more inputs a pass has added.
@@ -23,7 +23,7 @@ class SubgraphOperator(LibraryOperator):
     """An operator that runs the subgraph in its parameter ``subgraph_sym_json``."""
 
     def __init__(self, of: native.NativeOp):
-        super().__init__(of, params=(Param(EXTRA, int, 0, False, (), None, "int", int),))
+        super().__init__(of, params=(Param(EXTRA, int, 0, False, (), Range(0, 1 << 16), "int", _parse_int),))
         self._bounds: dict[Attrs, native.Bound] = {}
 
     def _graph(self, attrs: Attrs) -> Graph:

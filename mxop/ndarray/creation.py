@@ -6,7 +6,6 @@ May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.context`.
 
 from __future__ import annotations
 
-import math
 import operator
 import warnings
 from collections.abc import Sequence
@@ -18,8 +17,9 @@ from .. import dtypes
 from .._core import array as _memory
 from .._core import core
 from ..context import Context, current_context
-from ..errors import OpTypeError, OpValueError
+from ..errors import OpTypeError, OpValueError, items, translated
 from ..opdef.params import Bad, as_shape
+from ..ops.create import range_length, spaced
 from . import indexing
 from .register import F
 
@@ -134,7 +134,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         return placed(indexing.converted(found, code), place)
     made = blank(found.shape, code, place)
     with np.errstate(invalid="ignore", over="ignore"):
-        np.copyto(core.as_numpy(made), found, casting="unsafe")
+        np.copyto(core.as_numpy(made), indexing.prepared(found, code), casting="unsafe")
     return made
 
 
@@ -230,7 +230,8 @@ def arange(
         How often each number stands in the result.
     infer_range : deprecated
     ctx, dtype
-        Device and element type.
+        Device and element type.  Integers are spaced as NumPy's: the first two are cut to integers, and the others follow
+        in steps of their difference.
 
     Examples
     --------
@@ -242,19 +243,23 @@ def arange(
         warnings.warn("nd.arange: infer_range has no effect", DeprecationWarning, stacklevel=2)
     if stop is None:
         start, stop = 0, start
-    if step == 0:
-        raise OpValueError("nd.arange: step must not be 0")
-    if repeat < 1:
-        raise OpValueError(f"nd.arange: repeat={repeat} must be at least 1")
     try:
-        count = max(0, math.ceil((stop - start) / step))
+        if step == 0:
+            raise OpValueError("nd.arange: step must not be 0")
+        if operator.index(repeat) < 1:
+            raise OpValueError(f"nd.arange: repeat={repeat} must be at least 1")
+        count = range_length("nd.arange", start, stop, step)
+    except OpValueError:
+        raise
     except (ValueError, OverflowError):
         raise OpValueError(f"nd.arange: the range from {start} to {stop} has no finite length") from None
     except TypeError:
-        raise OpTypeError(f"nd.arange: start={start!r}, stop={stop!r}, step={step!r} must be numbers") from None
-    whole = all(float(v).is_integer() for v in (start, step))
-    values = np.arange(count) * int(step) + int(start) if whole else np.arange(count) * float(step) + float(start)
-    return placed(_contiguous(np.repeat(values, repeat), dtype), device(ctx, "nd.arange"))
+        given = f"start={start!r}, stop={stop!r}, step={step!r}, repeat={repeat!r}"
+        raise OpTypeError(f"nd.arange: {given} must be numbers") from None
+    with translated("nd.arange"):
+        code = _code(dtype)
+        values = spaced(np, count, start, step, code not in dtypes.FLOATS and code != dtypes.BOOL)
+        return placed(_contiguous(np.repeat(values, repeat), code), device(ctx, "nd.arange"))
 
 
 def _contiguous(values: np.ndarray, dtype: Any) -> np.ndarray:
@@ -275,13 +280,18 @@ def linspace(
     count = shape_of(num, "nd.linspace (num)")
     if len(count) != 1:
         raise OpTypeError(f"nd.linspace: num={num!r} must be an integer")
-    return placed(_contiguous(np.linspace(start, stop, count[0], endpoint=endpoint), dtype), device(ctx, "nd.linspace"))
+    with translated("nd.linspace"):
+        values = np.linspace(start, stop, count[0], endpoint=endpoint)
+        if values.ndim != 1:
+            raise OpTypeError(f"nd.linspace: start={start!r} and stop={stop!r} must be numbers")
+        return placed(_contiguous(values, dtype), device(ctx, "nd.linspace"))
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """Make an `N` by `M` matrix (square by default) with ones on diagonal `k` (above the main one when positive)."""
     rows, columns = shape_of((N, M or N), "nd.eye")
-    made = placed(_contiguous(np.eye(rows, columns, operator.index(k)), dtype), device(ctx, "nd.eye"))
+    with translated("nd.eye"):
+        made = placed(_contiguous(np.eye(rows, columns, operator.index(k)), dtype), device(ctx, "nd.eye"))
     return _given_out(made, kwargs, "nd.eye")
 
 
@@ -309,7 +319,8 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
 # ---- functions of arrays --------------------------------------------------------------------------------------------
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Join a list of arrays along an axis; a single one is returned as it is unless `always_copy`."""
-    if isinstance(arrays, NDArray) or not arrays or any(not isinstance(a, NDArray) for a in arrays):
+    arrays = [] if isinstance(arrays, NDArray) else items(arrays, "nd.concatenate: arrays")
+    if not arrays or any(not isinstance(a, NDArray) for a in arrays):
         raise OpTypeError("nd.concatenate takes a list of at least one NDArray")
     if len(arrays) == 1 and not always_copy:
         return arrays[0]
@@ -336,7 +347,8 @@ def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Se
             )
         return [a % tensor.ndim for a in found]
 
-    origin, goal = axes(source, "source"), axes(destination, "destination")
+    with translated("nd.moveaxis"):
+        origin, goal = axes(source, "source"), axes(destination, "destination")
     if len(origin) != len(goal):
         raise OpValueError(f"nd.moveaxis: source={source!r} and destination={destination!r} differ in length")
     order = [a for a in range(tensor.ndim) if a not in origin]
@@ -357,5 +369,6 @@ def split_v2(
     [(3, 1), (3, 2), (3, 1)]
     """
     if hasattr(indices_or_sections, "__iter__"):
-        return F._split_v2(ary, indices=(0, *indices_or_sections), axis=axis, squeeze_axis=squeeze_axis)
+        indices = items(indices_or_sections, "nd.split_v2: indices_or_sections")
+        return F._split_v2(ary, indices=(0, *indices), axis=axis, squeeze_axis=squeeze_axis)
     return F._split_v2(ary, sections=indices_or_sections, indices=(), axis=axis, squeeze_axis=squeeze_axis)

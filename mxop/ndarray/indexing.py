@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import dtypes
 from .._core import array, core, tape
-from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError
+from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError, translated
 from ..ops import indexing as ops
 from .register import F
 
@@ -78,7 +78,7 @@ def view_of(x: NDArray, items: tuple) -> NDArray:
             count = len(range(start, stop, by))
             offset += start * step if count else 0
             new_shape.append(count)
-            new_strides.append(step * by)
+            new_strides.append(step * by if count > 1 else 0)  # else `by` may be any number
         else:
             offset += _integer(item, axis, size) * step
         axis += 1
@@ -175,7 +175,7 @@ def getitem(x: NDArray, key: Any) -> NDArray:
         found = memory[_numpy_key(items, xp)]
     except MXNetError:
         raise
-    except (IndexError, TypeError) as problem:
+    except (IndexError, TypeError, ValueError, OverflowError) as problem:
         raise OpIndexError(str(problem)) from None
     return _wrapped(found.reshape(1) if found.ndim == 0 and x.ndim else found, x)
 
@@ -345,7 +345,21 @@ def _short(value: Any) -> str:
 def converted(found: Any, code: int) -> Any:
     """Return numbers in an element type, wrapping integers and cutting fractions as C does, without warnings."""
     with np.errstate(invalid="ignore", over="ignore"):
-        return found.astype(dtypes.numpy_dtype(code), copy=False)
+        return prepared(found, code).astype(dtypes.numpy_dtype(code), copy=False)
+
+
+def prepared(found: Any, code: int) -> Any:
+    """Return numbers that become elements of a type with one rounding.
+
+    ``ml_dtypes`` makes bfloat16 of float32, so others become such first, rounded to odd, which the second rounding sees.
+    """
+    if code != dtypes.BFLOAT16 or found.dtype.kind not in "fi" or found.dtype.itemsize < 4 or found.dtype == np.float32:
+        return found
+    found = found.astype(np.float64)
+    near = found.astype(np.float32)
+    back, bits = near.astype(np.float64), near.view(np.uint32)
+    bits = (bits - (abs(back) > abs(found)).astype(np.uint32)) | (back != found).astype(np.uint32)
+    return bits.view(np.float32)
 
 
 def _numpy_value(value: Any, x: NDArray, xp: Any) -> Any:
@@ -369,7 +383,7 @@ def _assign_advanced(x: NDArray, items: tuple, value: Any) -> None:
         raise
     except IndexError as problem:
         raise OpIndexError(str(problem)) from None
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, OverflowError) as problem:
         raise OpValueError(f"cannot assign: {problem}") from None
 
 
@@ -416,4 +430,5 @@ def iterate(x: NDArray):
 def contains(x: NDArray, value: Any) -> bool:
     """Tell whether an element equals a value, as NumPy does."""
     memory = x.asnumpy()
-    return bool((memory == (value.asnumpy() if isinstance(value, NDArray) else value)).any())
+    with translated("NDArray.__contains__"):
+        return bool((memory == (value.asnumpy() if isinstance(value, NDArray) else value)).any())

@@ -17,7 +17,7 @@ import numpy as np
 from .. import dtypes
 from .._core import core, tape
 from ..context import Context
-from ..errors import GradientWarning, MXNetError, OpTypeError, OpValueError
+from ..errors import GradientWarning, MXNetError, OpTypeError, OpValueError, translated
 from . import creation, indexing
 from .register import F
 
@@ -142,7 +142,8 @@ def _by_numpy(ufunc: Any, method: str, inputs: tuple, out: tuple, kwargs: dict) 
     if out:
         kwargs["out"] = tuple(host(o) for o in out)
     kwargs = {k: host(v) for k, v in kwargs.items()}
-    found = getattr(ufunc, method)(*map(host, inputs), **kwargs)
+    with translated(f"numpy.{ufunc.__name__}"):
+        found = getattr(ufunc, method)(*map(host, inputs), **kwargs)
     if not isinstance(found, tuple):
         return out[0] if out else _from_host(found)
     given = out or (None,) * len(found)
@@ -191,12 +192,13 @@ def dlpack(
     options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     given = {k: v for k, v in options.items() if v is not None}
     source = memory if named else memory.view(np.uint16)
-    try:
-        capsule = source.__dlpack__(stream=stream, **given)
-    except TypeError:  # an old NumPy: stream is all it knows
-        if not given.keys() <= {"max_version"}:
-            raise
-        capsule = source.__dlpack__(stream=stream)
+    with translated("DLPack"):
+        try:
+            capsule = source.__dlpack__(stream=stream, **given)
+        except TypeError:  # an old NumPy: stream is all it knows
+            if not given.keys() <= {"max_version"}:
+                raise
+            capsule = source.__dlpack__(stream=stream)
     if not named:
         _type_of(capsule).code = _BFLOAT
     return capsule
@@ -294,12 +296,18 @@ def _exported(owner: Any) -> Any:
 
 def to_dlpack_for_read(data: NDArray) -> Any:
     """Return a DLPack capsule over the array's memory, not to be written."""
-    return data.__dlpack__()
+    return dlpack(_array(data))
 
 
 def to_dlpack_for_write(data: NDArray) -> Any:
     """Return a DLPack capsule over the array's memory, which may be written."""
-    return data.__dlpack__()
+    return dlpack(_array(data))
+
+
+def _array(data: Any) -> NDArray:
+    if not isinstance(data, NDArray):
+        raise OpTypeError(f"a DLPack capsule is made of an NDArray, got {type(data).__name__}")
+    return data
 
 
 def jax_array(self: NDArray) -> Any:
@@ -316,7 +324,7 @@ def reduce_ex(self: NDArray, protocol: int) -> tuple:
     """Pickle values, element type and device, but no history or gradient; out of band where protocol 5 lets it."""
     ctx = self.context
     host = core.contiguous(self) if self._gpu is None else creation.placed(self.asnumpy(), Context("cpu", 0))
-    if protocol >= 5 and host.size:
+    if isinstance(protocol, int) and protocol >= 5 and host.size:
         data: Any = pickle.PickleBuffer(core.as_numpy(host).reshape(-1).view(np.uint8))  # bfloat16 has no buffer format
     else:
         data = core.as_numpy(host).tobytes()
@@ -325,7 +333,8 @@ def reduce_ex(self: NDArray, protocol: int) -> tuple:
 
 def rebuild(data: Any, dtype: str, shape: tuple, device_type: str, device_id: int) -> NDArray:
     """Make an array of pickled parts: over the buffer itself when it is writable, else of a copy."""
-    found = np.frombuffer(data, dtypes.numpy_dtype(dtypes.code_of(dtype))).reshape(shape)
+    with translated("a pickled array"):
+        found = np.frombuffer(data, dtypes.numpy_dtype(dtypes.code_of(dtype))).reshape(shape)
     if not found.flags.writeable or not found.flags.aligned:
         found = found.copy()
     return creation.placed(found, Context(device_type, device_id))

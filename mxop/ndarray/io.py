@@ -12,22 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from .. import limits
 from .._core import core
 from ..context import current_context
 from ..errors import MXNetError, OpTypeError
+from ..files import path_of, reporting
 from . import creation
 
 NDArray = core.NDArray
 
 __all__ = ["load", "load_frombuffer", "save", "save_tobuffer"]
-
-
-class FileError(MXNetError, OSError):
-    """A file that cannot be read or written."""
-
-
-class MissingFileError(FileError, FileNotFoundError):
-    """A file or folder that is not there."""
 
 
 def save(fname: str | os.PathLike[str], data: Any) -> None:
@@ -49,13 +43,12 @@ def save(fname: str | os.PathLike[str], data: Any) -> None:
     >>> mx.nd.load(name)["w"].asnumpy().tolist()
     [1.0, 1.0]
     """
-    if not isinstance(fname, (str, os.PathLike)):
-        raise OpTypeError(f"nd.save: fname must be a string or a path, got {type(fname).__name__}")
+    fname = path_of(fname, "nd.save")
     arrays, names = _listed(data)
     target = os.path.realpath(fname)
     import tempfile  # slow to import
 
-    with _reporting("nd.save", fname):
+    with reporting("nd.save", fname):
         if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device cannot be replaced
             with open(target, "wb") as file:
                 _dump(file, arrays, names)
@@ -90,18 +83,6 @@ def _dump(file: Any, arrays: list, names: list[str]) -> None:
     params_format.dump(file, arrays, names)
 
 
-@contextlib.contextmanager
-def _reporting(function: str, fname: Any):
-    """Turn errors of the system into mxop's, with the file's name."""
-    try:
-        yield
-    except MXNetError:
-        raise
-    except OSError as problem:
-        error = MissingFileError if isinstance(problem, FileNotFoundError) else FileError
-        raise error(f"{function}: {os.fspath(fname)!r}: {problem.strerror or problem}") from problem
-
-
 def save_tobuffer(data: Any) -> bytes:
     """Return as bytes what :func:`save` writes."""
     from . import params_format
@@ -129,33 +110,57 @@ def _listed(data: Any) -> tuple[list[np.ndarray], list[str]]:
     return [a.asnumpy() if a._gpu is not None else core.as_numpy(a) for a in arrays], names
 
 
-def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
-    """Read the arrays of a ``.params`` file: a list, or a dict when they were saved with names."""
-    if not isinstance(fname, (str, os.PathLike)):
-        raise OpTypeError(f"nd.load: fname must be a string or a path, got {type(fname).__name__}")
-    with _reporting("nd.load", fname), open(fname, "rb") as file:
+def load(fname: str | os.PathLike[str], *, max_bytes: int | None = None) -> list[NDArray] | dict[str, NDArray]:
+    """Read the arrays of a ``.params`` file: a list, or a dict when they were saved with names.
+
+    Parameters
+    ----------
+    fname : str or path
+    max_bytes : int, optional
+        How many bytes the sparse arrays of the file may take together: they become dense, and a few bytes can stand for
+        any number of zeros.  By default 64 times what the file takes, at least 256 MiB or what the environment variable
+        ``MXOP_MAX_DENSE_BYTES`` says.
+
+    Raises
+    ------
+    MXNetError
+        When the file is missing, damaged, or holds more than `max_bytes` allow.
+    """
+    fname = path_of(fname, "nd.load")
+    with reporting("nd.load", fname), open(fname, "rb") as file:
         content = file.read()
     try:
-        return load_frombuffer(content)
+        return load_frombuffer(content, max_bytes=max_bytes)
     except MXNetError as problem:
-        raise type(problem)(f"nd.load: {os.fspath(fname)!r}: {problem}") from None
+        raise type(problem)(f"nd.load: {fname!r}: {problem}") from None
 
 
-def load_frombuffer(buf: Any) -> list[NDArray] | dict[str, NDArray]:
+def load_frombuffer(buf: Any, *, max_bytes: int | None = None) -> list[NDArray] | dict[str, NDArray]:
     """Read arrays from the bytes of a ``.params`` file; see :func:`load`."""
     from . import params_format
 
     try:
-        found, names = params_format.loads(buf)
-    except TypeError:
+        content = memoryview(buf).cast("B")
+    except (TypeError, ValueError, BufferError):
         raise OpTypeError(f"nd.load_frombuffer: buf must be bytes, got {type(buf).__name__}") from None
+    found, names = params_format.loads(content)
+    _check_dense([r for r in found if isinstance(r, params_format.SparseRecord)], content.nbytes, max_bytes)
     place = current_context()
     arrays = []
     for at, record in enumerate(found):
         if isinstance(record, params_format.SparseRecord):
-            record = record.todense()
+            record = record.todense(record.dense_nbytes)
         try:
             arrays.append(None if record is None else creation.placed(record, place))
         except OpTypeError as problem:
             raise OpTypeError(f"array {names[at] if names else at}: {problem}") from None
     return dict(zip(names, arrays, strict=True)) if names else arrays
+
+
+def _check_dense(records: list, nbytes: int, max_bytes: int | None) -> None:
+    """Raise when the sparse arrays of a file of `nbytes` bytes take too much as dense ones."""
+    if max_bytes is not None and (not isinstance(max_bytes, int) or max_bytes < 0):
+        raise OpTypeError(f"nd.load: max_bytes={max_bytes!r} is not a number of bytes")
+    needed = sum(record.dense_nbytes for record in records)
+    if needed and needed > (allowed := limits.dense_bytes(nbytes) if max_bytes is None else max_bytes):
+        raise limits.too_dense(needed, allowed)

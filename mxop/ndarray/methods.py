@@ -13,7 +13,7 @@ from typing import Any
 from .. import dtypes, missing
 from .._core import core, tape
 from ..context import Context
-from ..errors import DeviceError, OpTypeError, OpValueError
+from ..errors import DeviceError, OpTypeError, OpValueError, translated
 from ..opdef import fluent, registry
 from ..opdef.params import Bad, as_shape
 from ..ops.shape import reshaped_shape, reshaped_strides
@@ -144,7 +144,8 @@ def html(self: NDArray) -> str | None:
 
 def formatted(self: NDArray, spec: str) -> str:
     """Format one element as a number; without a format, as ``str``."""
-    return format(self.item(), spec) if spec else text(self)
+    with translated("NDArray.__format__"):
+        return format(self.item(), spec) if spec else text(self)
 
 
 # ---- shapes ---------------------------------------------------------------------------------------------------------
@@ -297,7 +298,8 @@ def round_(self: NDArray, decimals: int | None = None, out: NDArray | None = Non
 
 def rounded(self: NDArray, ndigits: int | None = None) -> NDArray:
     """Round to decimals, halves to even, as Python's and NumPy's ``round`` do."""
-    digits = operator.index(ndigits or 0)
+    with translated("round"):
+        digits = operator.index(ndigits or 0)
     if self.dtype_code not in dtypes.FLOATS:
         if digits >= 0:
             return F._copy(self)

@@ -9,8 +9,11 @@ The layout, little-endian throughout::
     shape   := i32 ndim, i64 dim * ndim
     body    := i32 device type, i32 device id, i32 type flag, [(i32 type flag, shape) * aux,] data, [data of each aux]
 
-The parts in brackets are there for sparse arrays only. V3 says that the file was written under ``np_shape``, where a
-dimension may be 0 and ``()`` is a scalar. In the older records ``()`` means "no array", and nothing follows the shape.
+The parts in brackets are there for sparse arrays only. The storage shape is that of the stored values, and its first
+number cannot be relied on: MXNet writes it before it waits for the array, and everything else afterwards. How many
+values there are is what the shape of the last aux array says, for MXNet's reader too. V3 says that the file was written
+under ``np_shape``, where a dimension may be 0 and ``()`` is a scalar. In the older records ``()`` means "no array", and
+nothing follows the shape.
 
 A file is not trusted: every length is compared with the bytes that are left before anything is allocated, so reading
 never takes more memory than a small multiple of the file, and whatever is wrong raises `MXNetError` with the offset,
@@ -81,6 +84,11 @@ class SparseRecord:
     data: np.ndarray
     aux: tuple[np.ndarray, ...]
 
+    @property
+    def dense_nbytes(self) -> int:
+        """Bytes of the array with its zeros filled in."""
+        return math.prod(self.shape) * self.data.dtype.itemsize
+
     def todense(self, max_bytes: int = 2**31) -> np.ndarray:
         """Return the array with its zeros filled in.
 
@@ -101,10 +109,9 @@ class SparseRecord:
         problem = _sparse_problem(self)
         if problem:
             raise MXNetError(f"this {self.stype} array of shape {self.shape} is malformed: {problem}")
-        size = math.prod(self.shape) * self.data.dtype.itemsize
-        if size > max_bytes:
+        if self.dense_nbytes > max_bytes:
             raise MXNetError(
-                f"a dense array of shape {self.shape} and dtype {self.data.dtype} takes {size} bytes, more than "
+                f"a dense array of shape {self.shape} and dtype {self.data.dtype} takes {self.dense_nbytes} bytes, more than "
                 f"max_bytes={max_bytes}"
             )
         dense = np.zeros(self.shape, self.data.dtype)
@@ -112,7 +119,7 @@ class SparseRecord:
             dense[self.aux[0]] = self.data
         elif self.data.size:
             indptr, indices = self.aux
-            rows = np.repeat(np.arange(self.shape[0]), np.diff(indptr))
+            rows = np.repeat(np.arange(self.shape[0]), np.diff(indptr).astype(np.intp))
             dense[rows, indices] = self.data
         return dense
 
@@ -347,11 +354,12 @@ def _read_sparse(reader, stype, shape, storage_shape, dtype, start) -> SparseRec
     for name in _AUX_NAMES[stype]:
         aux_dtype = _read_dtype(reader, f"the type flag of {name}")
         described.append((name, aux_dtype, _read_shape(reader, f"the shape of {name}", _V3)))
-    data = _read_data(reader, storage_shape, dtype, "the values")
+        if described[-1][2] is None:
+            reader.fail(reader.at, f"the shape of {name}", "none", "a vector")
+    _, _, indices = described[-1]
+    data = _read_data(reader, (*indices[:1], *storage_shape[1:]), dtype, "the values")
     aux = []
     for name, aux_dtype, aux_shape in described:
-        if aux_shape is None:
-            reader.fail(reader.at, f"the shape of {name}", "none", "a vector")
         aux.append(_read_data(reader, aux_shape, aux_dtype, name))
     record = SparseRecord(stype, shape, data, tuple(aux))
     problem = _sparse_problem(record)

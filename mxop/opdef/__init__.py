@@ -11,13 +11,13 @@ from .elementwise import Elementwise, Formula, elementwise
 from .external import External
 from .kernel import Kernel, contiguous_strides, kernel
 from .operator import Operator
-from .params import AnyValue, Attrs, DType, Range, Scalar, Shape
+from .params import AnyValue, Attrs, Bound, DType, Floats, Range, Scalar, Shape
 from .reduction import Reduction, reduction
 from .registry import alias, find, get, load_entry_points, names, namespace_of, operators, register, unregister
 
 __all__ = [
-    "AnyValue", "Attrs", "Composite", "DType", "Elementwise", "Expr", "External", "F", "Formula", "Kernel", "Operator", "Range",
-    "Reduction", "Scalar", "Shape", "alias", "composite", "contiguous_strides", "describe", "elementwise", "find",
-    "get", "info", "kernel", "load_entry_points", "names", "namespace_of", "operators",
+    "AnyValue", "Attrs", "Bound", "Composite", "DType", "Elementwise", "Expr", "External", "F", "Floats", "Formula",
+    "Kernel", "Operator", "Range", "Reduction", "Scalar", "Shape", "alias", "composite", "contiguous_strides", "describe",
+    "elementwise", "find", "get", "info", "kernel", "load_entry_points", "names", "namespace_of", "operators",
     "reduction", "register", "unregister",
 ]  # fmt: skip

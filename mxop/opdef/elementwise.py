@@ -12,14 +12,16 @@ from functools import cached_property
 from typing import Any, overload
 
 from .. import dtypes
-from ..errors import OpTypeError
+from ..errors import OpTypeError, OpValueError
 from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, keys_of, param, walk
 from ..formula.expr import as_expr
 from ..shape_mode import numpy_shape
 from . import infer, registry
 from .operator import Operator
-from .params import IS_TRAIN, Attrs, Scalar, Spec
+from .params import IS_TRAIN, Attrs, Spec
 from .tracing import called, traced
+
+_MOST_INPUTS = 256  # each takes a register of the interpreter, and there are no more
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ class Elementwise(Operator):
         values, names = {}, []
         for p in self.spec.params:
             if p.numeric and p.name not in by_value:
-                values[p.name] = param(p.name, real=p.kind is not Scalar)
+                values[p.name] = param(p.name, real=p.real)
                 names.append(p.name)
             else:
                 values[p.name] = attrs[p.name]
@@ -273,7 +275,7 @@ class Elementwise(Operator):
             rule = None
             if self.rule is not None:
                 values = dict(attrs)
-                values.update({n: param(n, self.spec.by_name[n].kind is not Scalar) for n in formula.params})
+                values.update({n: param(n, self.spec.by_name[n].real) for n in formula.params})
 
                 def rule(heads, inputs, outputs):
                     grads = called(self.name, self.rule, *heads, *inputs, *outputs, **values)
@@ -374,6 +376,7 @@ class BackwardOperator(Elementwise):
         n = self._own_values(attrs)[1]
         found = self._rules.get(self.forward.static_key(attrs, n))  # the forward operator's parameters come first
         if found is None:
+            self._check_forward_inputs(attrs)
             names = self.forward.spec.in_attrs
             inner = Attrs(names, attrs.values_[: len(names)])
             found = self.forward.formula(inner, n), self.forward.backward_formula(inner, n)
@@ -387,9 +390,28 @@ class BackwardOperator(Elementwise):
         at = len(self.forward.spec.in_attrs)  # what follows may be parameters of derivatives of this one
         return attrs.values_[at], attrs.values_[at + 1]
 
+    def _check_forward_inputs(self, attrs: Attrs) -> None:
+        """Raise unless the forward call can have had so many inputs; a file may say anything."""
+        n = self._own_values(attrs)[1]
+        if not self.forward.variadic:
+            forward = self.forward.spec.in_attrs
+            names = self.forward.input_names(Attrs(forward, attrs.values_[: len(forward)]))
+            if n != len(names):
+                raise OpValueError(
+                    f"operator {self.name}: {self._own_names[1]}={n}, but {self.forward.name} has {len(names)} inputs"
+                )
+        elif not 1 <= n <= _MOST_INPUTS:
+            raise OpValueError(
+                f"operator {self.name}: {self._own_names[1]}={n}; expected a number from 1 to {_MOST_INPUTS}"
+            )
+
     def _trace(self, attrs: Attrs, n_inputs: int, by_value: Sequence[str] = ()) -> Formula:
         formula, rule = self._rule(attrs)
         wanted = self._own_values(attrs)[0] or tuple(i for i, g in enumerate(rule.roots) if g is not None)
+        if any(i is None or not 0 <= i < len(rule.roots) for i in wanted):
+            raise OpValueError(
+                f"operator {self.name}: {self._own_names[0]}={wanted}; {self.forward.name} has {len(rule.roots)} inputs"
+            )
         roots = []
         for i in wanted:
             g = rule.roots[i]

@@ -28,6 +28,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from .. import dtypes
+from ..errors import translated
 from . import infer, registry
 from .operator import Operator
 from .params import Attrs
@@ -98,6 +99,12 @@ class Kernel(Operator):
 
     # ---- inference --------------------------------------------------------------------------------------------------------
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
+        try:
+            return self._infer_shape(attrs, ins, outs)
+        except translated.KINDS as problem:
+            raise translated.error(problem, f"operator {self.name}")  # noqa: B904
+
+    def _infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         if self._infer is not None:
             ins, outs = self._infer(list(ins), list(outs), **attrs)
         if all(infer.known(s) for s in ins):
@@ -117,7 +124,10 @@ class Kernel(Operator):
             if not ins:
                 return ins, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in outs]
             return super().infer_type(attrs, ins, outs)
-        found = self._dtype(*ins, **attrs)
+        try:
+            found = self._dtype(*ins, **attrs)
+        except translated.KINDS as problem:
+            raise translated.error(problem, f"operator {self.name}")  # noqa: B904
         return ins, list(found) if isinstance(found, (list, tuple)) else [found] * len(outs)
 
 

@@ -6,12 +6,12 @@ Imports :mod:`.above`, :mod:`.params`, :mod:`.infer`, :mod:`.registry`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError, OpValueError
+from ..errors import MXNetError, OpTypeError, OpValueError, translated
+from ..limits import check_outputs
 from . import infer, registry
 from .above import ask
 from .params import Attrs, Param, Spec
@@ -135,6 +135,13 @@ class Operator:
             self.arguments = code.co_varnames[at : at + 1] if self.variadic else code.co_varnames[: code.co_argcount]
         self.aux = tuple(aux)
         self.writes = dict(writes or {})
+        for name, k in self.writes.items():
+            if not self.variadic and name not in self.arguments:
+                raise OpTypeError(f"operator {self.name}: writes={self.writes} names {name!r}; its inputs are: "
+                                  f"{', '.join(self.arguments)}")  # fmt: skip
+            if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+                raise OpTypeError(f"operator {self.name}: writes={self.writes}; expected the number of an output, from 1 on, "
+                                  f"for each state: what a call returns comes before")  # fmt: skip
         if random:
             self.stateful, self.repeatable = True, False
         self.num_args_param = num_args_param
@@ -196,6 +203,7 @@ class Operator:
         if self.variadic:
             if n is None:
                 n = attrs[self.num_args_param] if self.num_args_param else 1
+            check_outputs(self.name, n, "inputs")
             return tuple(f"arg{i}" for i in range(n))
         if self._active_inputs is not None:
             return tuple(self._active_inputs(**attrs))
@@ -215,13 +223,20 @@ class Operator:
     @cached_property
     def pure(self) -> Operator:
         """The operator without its states: the function that gives their new values among its outputs."""
-        found = copy(self)
-        found.writes, found._visible_outputs = {}, None
+        found = object.__new__(type(self))  # copy() would look the registered operator up
+        found.__dict__.update(self.__dict__, writes={}, _visible_outputs=None)
         return found
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         """Return the number of outputs, hidden ones included."""
-        return self._num_outputs(**attrs) if callable(self._num_outputs) else self._num_outputs
+        if not callable(self._num_outputs):
+            return self._num_outputs
+        count = self._num_outputs(**attrs)
+        if count < 1:
+            raise OpValueError(
+                f"operator {self.name} has {count} outputs with these parameters: {dict(attrs)}; expected at least 1"
+            )
+        return check_outputs(self.name, count)
 
     def num_visible_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         """Return the number of outputs that a call returns."""
@@ -230,9 +245,11 @@ class Operator:
         return self._visible_outputs(**attrs) if callable(self._visible_outputs) else self._visible_outputs
 
     def output_names(self, attrs: Attrs, n_inputs: int | None = None) -> tuple[str, ...]:
-        """Return ``('output',)``, or ``output0, output1...`` of several."""
-        n = self.num_outputs(attrs, n_inputs)
-        return ("output",) if n == 1 else tuple(f"output{i}" for i in range(n))
+        """Return ``('output',)``, or ``output0, output1...`` of several; of states ``new_<input>``."""
+        n = self.num_outputs(attrs, n_inputs) - len(self.writes)
+        states = {k: f"new_{name}" for name, k in self.writes.items()}
+        names = ("output",) if n == 1 else tuple(f"output{i}" for i in range(n))
+        return (*names, *(states[k] for k in sorted(states)))
 
     def shape_only(self, n: int) -> tuple[int, ...]:
         """Return which of `n` inputs nothing is read of but shape and type."""
@@ -290,7 +307,10 @@ class Operator:
         """Return the gradient of each input, None for zero; or None when the operator has no rule."""
         if self._gradient is None:
             return None
-        return list(self._gradient(F, heads, inputs, outputs, **attrs))
+        try:
+            return list(self._gradient(F, heads, inputs, outputs, **attrs))
+        except translated.KINDS as problem:
+            raise translated.error(problem, f"the gradient of operator {self.name}")  # noqa: B904
 
     def rule_reads(self, attrs: Attrs, n_inputs: int, n_outputs: int) -> RuleReads | None:
         """Return the inputs and the outputs whose elements the gradient rule reads; None when that is not known.

@@ -7,6 +7,7 @@ annotation                             meaning
 =====================================  =========================================================================
 ``float``                              a real number; integer data are computed in floating point
 ``Scalar``                             a number that is cast to the data's type first, as in ``x * 2.5``
+``Bound``                              a limit of the data, as in ``min(x, 300)``: integer data stay integers
 ``int``, ``bool``, ``str``             as they say
 ``Literal['a', 'b']``                  one of the given strings
 ``Shape`` (or ``tuple[int, ...]``)     a tuple of integers; one integer stands for a tuple of one
@@ -20,7 +21,6 @@ No default means that the parameter is required.
 
 from __future__ import annotations
 
-import ast
 import builtins
 import math
 import operator
@@ -31,15 +31,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes
-from ..errors import OpLookupError, OpTypeError, OpValueError, closest
+from ..errors import OpLookupError, OpTypeError, OpValueError, closest, shown
 
 
 class Scalar(float):
     """Annotation: a number that is cast to the type of the data before it is used."""
 
 
+class Bound(float):
+    """Annotation: a number that limits the data; one beyond the integers of their type acts as the last of those."""
+
+
 class Shape(tuple):
     """Annotation: a tuple of integers."""
+
+
+class Floats(tuple):
+    """Annotation: a tuple of real numbers, also written ``tuple[float, ...]``."""
 
 
 class DType(int):
@@ -70,39 +78,67 @@ class Bad(ValueError):
     """Raised by parsers; the spec adds the operator's and the parameter's name."""
 
 
+def plain_number(text: str) -> float | int:
+    """Return the number that a text is, as C writes numbers: without Python's ``1_000`` and other alphabets' digits.
+
+    A suffix ``f`` or ``L`` is allowed, for MXNet wrote some.
+
+    Examples
+    --------
+    >>> plain_number(" 12L"), plain_number("1e3"), plain_number("-inf")
+    (12, 1000.0, -inf)
+    """
+    text = text.strip()
+    if "_" in text or not text.isascii():
+        raise ValueError(f"{shown(text)} is not a number")
+    if text[-1:] in ("f", "L") and text[-2:-1] in tuple("0123456789."):
+        text = text[:-1]
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
 def _number(value: Any) -> float | int:
     if isinstance(value, str):
-        text = value.strip()
-        try:
-            return int(text)
-        except ValueError:
-            return float(text.rstrip("fL"))
+        return plain_number(value)
     if isinstance(value, (int, float)):
         return value
     if hasattr(value, "item"):  # NumPy scalars and arrays of one element
-        return value.item()
+        value = value.item()
+        if isinstance(value, (int, float)):
+            return value
     return float(value)
 
 
 def _parse_float(value: Any) -> float | int:
     try:
         return _number(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise Bad("a number") from None
 
 
 def _parse_real(value: Any) -> float:
-    return float(_parse_float(value))
+    try:
+        return float(_parse_float(value))
+    except OverflowError:
+        raise Bad("a number that float64 can hold") from None
+
+
+_INTEGERS = range(-(2**63), 2**63)  # what the kernels count with
 
 
 def _parse_int(value: Any) -> int:
     try:
         number = _number(value)
-        if number != int(number):
-            raise Bad("an integer")
-        return int(number)
+        whole = int(number)
     except (TypeError, ValueError, OverflowError):
         raise Bad("an integer") from None
+    if number != whole:
+        raise Bad("an integer")
+    if whole not in _INTEGERS:
+        raise Bad("an integer of 64 bits")
+    return whole
 
 
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
@@ -161,10 +197,45 @@ def parse_shape(value: Any) -> tuple[int | None, ...]:
     """Return a shape that is given as for :func:`as_shape`, or written as in JSON."""
     if isinstance(value, str):
         try:
-            value = ast.literal_eval(value.strip().replace("L", "")) if value.strip() else ()
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return tuple([None if v is None else _parse_int(v) for v in _items(value)])
+        except Bad:
             raise Bad("a tuple of integers") from None
-    return as_shape(value)
+    found = as_shape(value)
+    if not all(v is None or -(2**63) <= v < 2**63 for v in found):
+        raise Bad("a tuple of integers of 64 bits")
+    return found
+
+
+def _parse_floats(value: Any) -> tuple[float, ...]:
+    """Return numbers that are given as one, or as a sequence, or written as in JSON."""
+    if isinstance(value, str):
+        try:
+            return tuple([_parse_real(v) for v in _items(value)])
+        except Bad:
+            raise Bad("a tuple of numbers") from None
+    try:
+        listed = value if hasattr(value, "__len__") and getattr(value, "ndim", 1) else (value,)
+        if isinstance(listed, (str, bytes, dict, set)) or any(isinstance(v, (str, bytes)) for v in listed):
+            raise TypeError
+        return tuple([float(v) for v in listed])
+    except (TypeError, ValueError, OverflowError):
+        raise Bad("a tuple of numbers") from None
+
+
+_BRACKETS = {"(": ")", "[": "]"}
+
+
+def _items(text: str) -> list[str | None]:
+    """Return the items of a tuple or list that is written down, or of one without brackets; ``None`` is None."""
+    text = text.strip()
+    if text[:1] in _BRACKETS:
+        if len(text) < 2 or text[-1] != _BRACKETS[text[0]]:
+            raise Bad("a tuple of integers")
+        text = text[1:-1].strip()
+    items = [item.strip() for item in text.split(",")]
+    if items[-1] == "":  # what follows a last comma, or an empty tuple
+        items.pop()
+    return [None if item == "None" else item for item in items]
 
 
 def _parse_dtype(value: Any) -> int:
@@ -174,10 +245,19 @@ def _parse_dtype(value: Any) -> int:
         raise Bad("one of " + ", ".join(dtypes.CODES)) from None
 
 
+def _same(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:  # arrays of several elements are neither equal nor different
+        return False
+
+
 def _parse_choice(choices: tuple) -> Callable[[Any], Any]:
     def parse(value: Any) -> Any:
+        if isinstance(value, str):
+            value = value.strip()
         for choice in choices:
-            if value == choice or (isinstance(value, str) and value.strip() == str(choice)):
+            if _same(value, choice) or (isinstance(value, str) and value == str(choice)):
                 return choice
         raise Bad("one of " + ", ".join(repr(c) for c in choices) + closest(value, choices)) from None
 
@@ -187,11 +267,13 @@ def _parse_choice(choices: tuple) -> Callable[[Any], Any]:
 _PARSERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
     float: ("float", _parse_real),
     Scalar: ("double", _parse_float),
+    Bound: ("float", _parse_float),
     int: ("int", _parse_int),
     bool: ("boolean", _parse_bool),
     str: ("string", _parse_str),
     Shape: ("Shape(tuple)", parse_shape),
     tuple: ("Shape(tuple)", parse_shape),
+    Floats: ("tuple of <float>", _parse_floats),
     DType: ("dtype", _parse_dtype),
     AnyValue: ("object", lambda value: value),
 }
@@ -226,7 +308,12 @@ class Param:
     @property
     def numeric(self) -> bool:
         """Whether the value may vary from call to call without a new program."""
-        return self.kind in (float, Scalar) and not self.optional
+        return self.kind in (float, Scalar, Bound) and not self.optional
+
+    @property
+    def real(self) -> bool:
+        """Whether integer data are computed in floating point because of it."""
+        return self.kind is float
 
     def describe(self) -> str:
         """Return the type as MXNet's documentation writes it."""
@@ -254,11 +341,17 @@ class Param:
         return found
 
 
+def _tuple_kind(annotation: Any) -> Any:
+    """Return the kind of a tuple: of integers, of numbers, or of something that is not understood."""
+    members = set(typing.get_args(annotation)) - {...}
+    return tuple if members == {int} else Floats if members == {float} else annotation
+
+
 def _resolve(annotation: Any, function: Callable) -> Any:
     if isinstance(annotation, str):  # the module postpones its annotations
         scope = dict(vars(builtins))
         scope.update(typing=typing, Literal=typing.Literal, Annotated=typing.Annotated, Scalar=Scalar, Shape=Shape)
-        scope.update(DType=DType, Range=Range)
+        scope.update(Bound=Bound, Floats=Floats, DType=DType, Range=Range)
         scope.update(function.__globals__)
         annotation = eval(annotation, scope)  # the operator author's own source text
     return annotation
@@ -286,11 +379,12 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
         type_name, parse = "enum", _parse_choice(choices)
         annotation = str
     else:
-        kind = typing.get_origin(annotation) or annotation
+        kind = _tuple_kind(annotation) if typing.get_origin(annotation) is tuple else annotation
         if kind not in _PARSERS:
             raise OpTypeError(
                 f"parameter {name!r} of operator function {function.__name__} needs a type; got {annotation!r}, "
-                "expected float, int, bool, str, Scalar, Shape, DType, Literal[...] or one of these with '| None'"
+                "expected float, int, bool, str, Scalar, Shape, Floats, DType, tuple[int, ...], tuple[float, ...], "
+                "Literal[...] or one of these with '| None'"
             )
         annotation = kind
         type_name, parse = _PARSERS[kind]
@@ -411,7 +505,7 @@ class Spec:
             if at is None:
                 known = ", ".join(self.names) or "none"
                 raise OpLookupError(
-                    f"operator {self.op_name} has no parameter {name!r} (given {value!r}); "
+                    f"operator {self.op_name} has no parameter {name!r} (given {shown(value)}); "
                     f"its parameters are: {known}{closest(name, self.names)}"
                 )
             try:
@@ -419,7 +513,7 @@ class Spec:
             except Bad as problem:
                 error = OpTypeError if not isinstance(value, (str, int, float, tuple, list)) else OpValueError
                 raise error(
-                    f"operator {self.op_name}: parameter {name}={value!r} is not allowed; expected {problem}"
+                    f"operator {self.op_name}: parameter {name}={shown(value)} is not allowed; expected {problem}"
                     f"{' or None' if self.params[at].optional else ''}"
                 ) from None
         for p in self._required:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import OpTypeError
+from ..errors import OpTypeError, OpValueError
 from ..formula import Expr, input_
 from ..shape_mode import numpy_shape
 from . import infer, registry
@@ -44,10 +44,12 @@ COMBINES = {
     "mul": Combine("mul", 1.0, "a * b"),
     "max": Combine("max", float("-inf"), "mx_maximum(a, b)"),
     "min": Combine("min", float("inf"), "mx_minimum(a, b)"),
+    "hypot": Combine("hypot", 0.0, "hypot(a, b)"),  # the length of a vector; wide reductions only
 }
 
 _AXIS = Param("axis", tuple, None, True, (), None, "Shape", parse_shape)
 _KEEPDIMS = Param("keepdims", bool, False, False, (), None, "boolean", _parse_bool)
+_OWN = ("axis", "keepdims", "exclude")
 _EXCLUDE = Param("exclude", bool, False, False, (), None, "boolean", _parse_bool)
 
 
@@ -58,7 +60,10 @@ class Reduction(Operator):
     ----------
     function : callable
         The formula of one element, ``function(data, **params)``.
-    combine : {'add', 'mul', 'max', 'min'}
+    combine : {'add', 'mul', 'max', 'min', 'hypot'} or callable
+        One of them, or ``combine(**params)``, which returns one.
+    empty : bool
+        Whether nothing may be combined, which gives the identity; by default unless an extremum is sought.
     final : callable, optional
         ``final(value, count, **params)``, the formula applied to each combined value.
     wide : bool
@@ -67,14 +72,21 @@ class Reduction(Operator):
 
     kind = "reduction"
 
-    def __init__(self, function: Callable, combine: str, *, final: Callable | None = None, exclude: bool = True,
-                 wide: bool = False, **options: Any):  # fmt: skip
+    def __init__(self, function: Callable, combine: str | Callable[..., str], *, final: Callable | None = None,
+                 exclude: bool = True, wide: bool = False, empty: bool | None = None, **options: Any):  # fmt: skip
         extra = [_AXIS, _KEEPDIMS] + ([_EXCLUDE] if exclude else [])
         super().__init__(function, extra_params=extra, **options)
-        self.combine = COMBINES[combine]
+        self.combine = combine
+        self.empty = combine not in ("max", "min") if empty is None else empty
         self.final = final
         self.wide = wide
         self._formulas: dict[Any, tuple[Formula, Formula | None]] = {}
+
+    def combine_of(self, attrs: Attrs) -> Combine:
+        """Return how a call combines values."""
+        if isinstance(self.combine, str):
+            return COMBINES[self.combine]
+        return COMBINES[self.combine(**{n: attrs[n] for n in attrs if n not in _OWN})]
 
     def axes(self, attrs: Attrs, rank: int) -> tuple[int, ...]:
         """Return the axes that a call reduces, sorted."""
@@ -85,7 +97,7 @@ class Reduction(Operator):
         key = attrs.values_
         found = self._formulas.get(key)
         if found is None:
-            values = {n: attrs[n] for n in attrs if n not in ("axis", "keepdims", "exclude")}
+            values = {n: attrs[n] for n in attrs if n not in _OWN}
             first = self._traced(self.function, input_(0), **values)
             last = None if self.final is None else self._traced(self.final, input_(0), input_(1), **values)
             found = (first, last)
@@ -105,6 +117,8 @@ class Reduction(Operator):
         if shape is None:
             return ins, outs
         axes = self.axes(attrs, len(shape))
+        if not self.empty:
+            self._check_not_empty(shape, axes)
         if attrs["keepdims"]:
             result = tuple(1 if i in axes else d for i, d in enumerate(shape))
         else:
@@ -117,6 +131,14 @@ class Reduction(Operator):
             shape = tuple([d if i in axes else next(kept) for i, d in enumerate(shape)])
         return [shape], [result]
 
+    def _check_not_empty(self, shape: tuple, axes: tuple[int, ...]) -> None:
+        """Raise where a result, of which there is at least one, would be that of no elements."""
+        if any(shape[i] == 0 for i in axes) and not any(d == 0 for i, d in enumerate(shape) if i not in axes):
+            raise OpValueError(
+                f"operator {self.name}: data of shape {tuple(shape)} have no elements along axis={axes}, and the {self.name} "
+                "of nothing is not defined"
+            )
+
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         chosen = attrs.get("out_dtype")
         if chosen is not None:
@@ -125,15 +147,15 @@ class Reduction(Operator):
 
     @property
     def differentiable(self) -> bool:
-        return self._gradient is not None or self.combine.name == "add"
+        return self._gradient is not None or self.combine == "add"
 
     def grad(
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
     ) -> list | None:
         """Sums are differentiated through the element's formula; others by their rule."""
         if self._gradient is not None:
-            return list(self._gradient(F, heads, inputs, outputs, **attrs))
-        if self.combine.name != "add" or self.final is not None:
+            return super().grad(F, attrs, heads, inputs, outputs, needed)
+        if self.combine != "add" or self.final is not None:
             return None
         g = F._broadcast_reduced(heads[0], inputs[0], axis=attrs["axis"], keepdims=attrs["keepdims"],
                                  exclude=attrs.get("exclude", False))  # fmt: skip
@@ -152,12 +174,15 @@ class Reduction(Operator):
         return found  # type: ignore[return-value]
 
 
-def reduction(combine: str, *, override: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Reduction]:
+def reduction(
+    combine: str | Callable[..., str], *, override: bool = False, **options: Any
+) -> Callable[[Callable[..., Any]], Reduction]:
     """Make an operator that combines ``function(element)`` along axes.
 
     Parameters
     ----------
     combine : {'add', 'mul', 'max', 'min'}
+        A largest or smallest element of nothing is an error; ``empty=True`` gives the identity instead.
     final : callable, optional
         ``final(value, count, **params)``, a formula for each result.
     name, aliases, override
@@ -174,7 +199,7 @@ def reduction(combine: str, *, override: bool = False, **options: Any) -> Callab
     >>> mx.nd.sum_of_cubes(mx.nd.array([[1, 2], [3, 4]]), axis=1).asnumpy().tolist()
     [9.0, 91.0]
     """
-    if combine not in COMBINES:
+    if isinstance(combine, str) and combine not in COMBINES:
         raise OpTypeError(f"reduction: combine={combine!r} is not one of {', '.join(COMBINES)}")
 
     def make(function: Callable) -> Reduction:

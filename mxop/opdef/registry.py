@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import mxnet_names
-from ..errors import NotYetError, OpLookupError, OpValueError
+from ..errors import NotYetError, OpLookupError, OpTypeError, OpValueError, shown
 from ..missing import NOT_YET, error, suggestion
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ PREFIXES = {
     "_contrib_": "contrib", "_linalg_": "linalg", "_random_": "random", "_image_": "image", "_sparse_": "sparse",
 }  # fmt: skip
 BACKWARD = "_backward_"
+
+_MOST_ORDERS = 64  # of a derivative that is asked for by name; each is an operator, and a file may ask for any
 
 _operators: dict[str, Operator] = {}  # canonical names
 _names: dict[str, Operator] = {}  # canonical names and aliases
@@ -102,8 +104,10 @@ def alias(op: Operator | str, *names: str) -> None:
 
 def find(name: str) -> Operator | None:
     """Return the operator of a name or alias, or None."""
+    if not isinstance(name, str):
+        raise OpTypeError(f"the name of an operator is a string, not {shown(name)}")
     op = _names.get(name)
-    if op is None and name.startswith(BACKWARD):
+    if op is None and name.startswith(BACKWARD) and name.count(BACKWARD) <= _MOST_ORDERS:
         forward = find(name[len(BACKWARD) :])
         op = forward.backward_operator() if forward is not None else None
         if op is not None:

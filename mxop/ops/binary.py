@@ -6,9 +6,10 @@ record to ``mxop/records/binary.py``.  Examples assume ``import mxop as mx``.  M
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..errors import shown, translated
 from ..opdef import F, Scalar, elementwise
 
 
@@ -79,6 +80,15 @@ TABLE = (
         broadcast="broadcast_mod",
         scalar="_mod_scalar _ModScalar",
         rscalar="_rmod_scalar _RModScalar",
+    ),
+    Row(
+        lambda a, b: a // b,
+        "Quotient rounded down, as in Python (of integers, 0 where the divisor is 0); the gradient is zero",
+        "{0} // {1}", "[0. 1. 2.]", "[2. 1. 0.]",
+        elemwise="_floor_divide",
+        broadcast="_broadcast_floor_divide _npi_floor_divide",
+        scalar="_floor_divide_scalar _npi_floor_divide_scalar",
+        rscalar="_rfloor_divide_scalar _npi_rfloor_divide_scalar",
     ),
     Row(
         lambda a, b: a**b, "Power", "{0} ** {1}", "[ 1.  4. 16.]", "[ 2.  4. 16.]",
@@ -282,12 +292,31 @@ class Choice:
     numbers: Callable[[Any, Any], Any]
 
 
+_MOST_BITS = 1 << 20  # of a power of two integers: Python would work on it for days
+
+
+def _of_numbers(name, function):
+    """Return a function of two Python numbers whose errors are mxop's."""
+
+    def call(a, b):
+        with translated(f"{name}({shown(a)}, {shown(b)})"):
+            return function(a, b)
+
+    return call
+
+
+def _power_of(a, b):
+    if isinstance(a, int) and isinstance(b, int) and b > 0 and a.bit_length() * b > _MOST_BITS:
+        raise OverflowError("the result is too large")
+    return a**b
+
+
 def _hypot(a, b):
     return (a * a + b * b) ** 0.5
 
 
 _divide = Choice("broadcast_div", "elemwise_div", "_div_scalar", "_rdiv_scalar", lambda a, b: a / b)
-_power = Choice("broadcast_power", "_power", "_power_scalar", "_rpower_scalar", lambda a, b: a**b)
+_power = Choice("broadcast_power", "_power", "_power_scalar", "_rpower_scalar", _power_of)
 
 #: The Python-level functions of ``mx.nd`` and ``mx.sym``.  A comparison with the number in front is its mirror image.
 PYTHON_NAMES = {
@@ -315,3 +344,4 @@ for _name, _mirror, _numbers in (
     ("logical_xor", "logical_xor", lambda a, b: int(bool(a) != bool(b))),
 ):
     PYTHON_NAMES[_name] = Choice(f"broadcast_{_name}", f"_{_name}", f"_{_name}_scalar", f"_{_mirror}_scalar", _numbers)
+PYTHON_NAMES = {n: replace(choice, numbers=_of_numbers(n, choice.numbers)) for n, choice in PYTHON_NAMES.items()}

@@ -3,11 +3,13 @@
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
 
+import math
 from functools import lru_cache
+from numbers import Integral
 
 from .. import dtypes
 from ..errors import OpValueError
-from ..opdef import DType, Shape, elementwise, infer, kernel
+from ..opdef import DType, Scalar, Shape, elementwise, infer, kernel
 from ..shape_mode import numpy_shape
 from ._shared import both_ways, on_both, zero_gradient
 
@@ -22,7 +24,7 @@ def _filled(op, value=None):
         return ins, infer.same_shape(op.name, ("the shape asked for", "output"), [asked, outs[0]])[1:]
 
     def infer_type(attrs, ins, outs):
-        asked = dtypes.UNKNOWN if attrs["dtype"] < 0 else attrs["dtype"]
+        asked = dtypes.UNKNOWN if attrs["dtype"] < 0 else dtypes.code_of(attrs["dtype"])
         return ins, infer.same_type(op.name, ("the dtype asked for", "output"), [asked, outs[0]])[1:]
 
     op.infer_type = infer_type
@@ -60,7 +62,7 @@ def ones(*, shape: Shape = (), ctx: str = "", dtype: DType = dtypes.FLOAT32):
 
 
 @kernel(name="_full", aliases=("_npi_full",))
-def full(*, shape: Shape = (), ctx: str = "", dtype: DType = dtypes.FLOAT32, value: float):
+def full(*, shape: Shape = (), ctx: str = "", dtype: DType = dtypes.FLOAT32, value: Scalar):
     """Make an array filled with one number; ``mx.nd.full`` calls it.
 
     >>> mx.nd._internal._full(shape=(2,), value=7).asnumpy().tolist()
@@ -135,15 +137,15 @@ def ones_like(data):
 @kernel(name="_arange")
 def arange(
     *,
-    start: float,
-    stop: float | None = None,
-    step: float = 1.0,
+    start: Scalar,
+    stop: Scalar | None = None,
+    step: Scalar = 1.0,
     repeat: int = 1,
     infer_range: bool = False,
     ctx: str = "",
     dtype: DType = dtypes.FLOAT32,
 ):
-    """Make evenly spaced numbers; ``mx.nd.arange`` calls it.
+    """Make evenly spaced numbers, as ``mx.nd.arange`` does.
 
     Parameters
     ----------
@@ -155,22 +157,39 @@ def arange(
     infer_range : bool
         Without `stop`: count from `start` and take the length from the use of the result.
     ctx, dtype
-        Device and element type.
+        Device and element type.  Integers are spaced as NumPy's: the first two are cut to integers, and the others follow
+        in steps of their difference.
 
     >>> mx.nd._internal._arange(start=1, stop=3, repeat=2).asnumpy().tolist()
     [1.0, 1.0, 2.0, 2.0]
     """
 
 
-def _length(start, stop, step, repeat):
-    """Return the number of elements of a range."""
-    import math
+def _exact(value):
+    """Return a whole number as an integer: sums and quotients of such do not round."""
+    if isinstance(value, Integral):
+        return int(value)
+    real = value + 0.0
+    return int(real) if real.is_integer() else real
 
-    if step == 0 or repeat < 1:
-        raise OpValueError(
-            f"operator _arange: step={step} and repeat={repeat}; expected a step other than 0 and repeat >= 1"
-        )
-    return max(math.ceil((stop - start) / step), 0) * repeat
+
+def range_length(who, start, stop, step):
+    """Return how many numbers lie from `start` to before `stop`; `who` asks, for messages."""
+    start, stop, step = _exact(start), _exact(stop), _exact(step)
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        return max(-((start - stop) // step), 0)
+    steps = (stop - start) / step
+    if not math.isfinite(steps):
+        raise OpValueError(f"{who}: the range from {start} to {stop} by {step} has no finite length")
+    return max(math.ceil(steps), 0)
+
+
+def spaced(xp, count, start, step, whole):
+    """Return `count` numbers from `start` on: float64, or int64 where the result is `whole`."""
+    if not whole:
+        return xp.arange(count) * float(step) + float(start)
+    first = int(start)
+    return xp.arange(count) * (int(_exact(start) + _exact(step)) - first) + first
 
 
 @arange.infer
@@ -178,15 +197,17 @@ def _(ins, outs, *, start, stop, step, repeat, infer_range, **params):
     if stop is None and infer_range:
         return ins, outs
     first, last = (0.0, start) if stop is None else (start, stop)
-    shape = (_length(first, last, step, repeat),)
+    if step == 0 or repeat < 1:
+        raise OpValueError(
+            f"operator _arange: step={step} and repeat={repeat}; expected a step other than 0 and repeat >= 1"
+        )
+    shape = (range_length("operator _arange", first, last, step) * repeat,)
     return ins, infer.same_shape("_arange", ("the range", "output"), [shape, outs[0]])[1:]
 
 
 def _count_up(xp, out, start, step, repeat):
-    """Write ``start, start + step, ...``, each `repeat` times, computed in float64 (integers exactly)."""
-    n = -(-out.size // repeat)
-    whole = out.dtype.kind in "iu" and float(start).is_integer() and float(step).is_integer()
-    values = (xp.arange(n) * int(step) + int(start)) if whole else xp.arange(n) * float(step) + float(start)
+    """Write evenly spaced numbers, each `repeat` times."""
+    values = spaced(xp, -(-out.size // repeat), start, step, out.dtype.kind in "iu")
     out.reshape(-1)[...] = (xp.repeat(values, repeat)[: out.size] if repeat > 1 else values).astype(out.dtype)
 
 
@@ -197,7 +218,7 @@ def _(xp, inputs, outputs, *, start, stop, step, repeat, infer_range, **params):
 
 @kernel(name="_contrib_arange_like", aliases=("_npx_arange_like",))
 def arange_like(
-    data, *, start: float = 0.0, step: float = 1.0, repeat: int = 1, ctx: str = "", axis: int | None = None
+    data, *, start: Scalar = 0.0, step: Scalar = 1.0, repeat: int = 1, ctx: str = "", axis: int | None = None
 ):
     """Evenly spaced numbers: as many as the data have elements, in their shape, or as many as one axis is long.
 

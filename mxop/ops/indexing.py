@@ -6,7 +6,7 @@ and stored.  Users index arrays and need none of these operators by name.  May i
 
 from functools import lru_cache
 
-from ..errors import OpIndexError, OpValueError
+from ..errors import OpIndexError, OpValueError, shown
 from ..opdef import kernel
 
 ARRAY, NEW = "@", "new"
@@ -41,6 +41,14 @@ def read(key):
     >>> read("0:3:1,2,new,@")
     (slice(0, 3, 1), 2, None, '@')
     """
+    try:
+        return _read(key)
+    except ValueError:
+        expected = "items such as 3, 0:3:1, new and @"
+        raise OpValueError(f"key={shown(key)} is not a key that was written: expected {expected}") from None
+
+
+def _read(key):
     items = []
     for text in key.split(",") if key else ():
         text = text.strip()

@@ -10,7 +10,7 @@ import math
 
 from .. import dtypes
 from ..errors import OpValueError
-from ..opdef import DType, F, elementwise, infer, kernel
+from ..opdef import Bound, DType, F, elementwise, infer, kernel
 
 # In this module `abs` and `round` are operators: formulas write F.abs and F.round.
 
@@ -67,10 +67,11 @@ def reciprocal(data):
 
 
 @elementwise(aliases=("_npi_clip", "_sparse_clip"))
-def clip(data, *, a_min: float, a_max: float):
+def clip(data, *, a_min: Bound, a_max: Bound):
     """Limit values to the interval from `a_min` to `a_max`: ``min(max(data, a_min), a_max)``.
 
-    The gradient is 1 inside the interval and at its bounds, 0 outside.
+    Integers stay integers: a bound is cut to one, towards zero.  The gradient is 1 inside the interval and at its bounds,
+    0 outside.
 
     >>> mx.nd.clip(mx.nd.array([0, 2, 5]), a_min=1, a_max=4).asnumpy().tolist()
     [1.0, 2.0, 4.0]
@@ -493,15 +494,14 @@ def hard_sigmoid(data, *, alpha: float = 0.2, beta: float = 0.5):
     return F.maximum(0.0, F.minimum(1.0, F.fma(alpha, data, beta)))  # one rounding, where the sum cancels
 
 
-# The rule says what differentiation would, without the cancellation of 1 - |softsign(data)| for large data.
-@elementwise(rule=lambda g, data, out: g / F.square(1.0 + F.abs(data)))
+@elementwise
 def softsign(data):
     """Softsign activation, ``data / (1 + |data|)``.
 
     >>> mx.nd.softsign(mx.nd.array([-1, 0, 3])).asnumpy().tolist()
     [-0.5, 0.0, 0.75]
     """
-    return data / (1.0 + F.abs(data))
+    return F.softsign(data)
 
 
 # The rule keeps infinite data from meeting the zero of the branch that is not taken.

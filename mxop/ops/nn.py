@@ -28,13 +28,13 @@ def Activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsi
     """
     if act_type == "relu":
         return F.maximum(0, data)  # a tie goes to the constant: slope 0 at 0
-    if act_type == "softsign":
-        return data / (1 + F.abs(data))
-    return {"sigmoid": F.sigmoid, "softrelu": F.softplus, "tanh": F.tanh}[act_type](data)
+    functions = {"sigmoid": F.sigmoid, "softrelu": F.softplus, "softsign": F.softsign, "tanh": F.tanh}
+    return functions[act_type](data)
 
 
-_SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
-_SQRT_HALF = 0.70710678118654752440
+# The constants of SELU, 1.0507009873554804934 and its product with 1.6732632423543772848, as a float32 and the rest: their own
+# rounding would be half of the error.  No rest is negative, so that infinity times both is infinity.
+_SELU_ABOVE, _SELU_BELOW = (1.0507009029388428, 8.441663771998183e-08), (1.7580993175506592, 2.3296717680252718e-08)
 
 
 @elementwise(name="_leaky")
@@ -46,8 +46,10 @@ def leaky(data, *, act_type: Literal["leaky", "elu", "selu", "gelu"], slope: flo
     if act_type == "elu":
         return F.where(data > 0, data, slope * F.expm1(below))
     if act_type == "selu":
-        return _SELU_SCALE * F.where(data > 0, data, _SELU_ALPHA * F.expm1(below))
-    return 0.5 * data * (1 + F.erf(data * _SQRT_HALF))
+        rise = F.expm1(below)
+        (a, more), (b, rest) = _SELU_ABOVE, _SELU_BELOW
+        return F.where(data > 0, F.fma(a, data, more * data), F.fma(b, rise, rest * rise))
+    return F.gelu(data)
 
 
 @elementwise(name="_prelu", broadcast=True)

@@ -84,8 +84,9 @@ def square_sum(data):
     return F.square(data)
 
 
-@reduction("add", exclude=False, wide=True, aliases=("_sparse_norm",),
-           final=lambda value, count, *, ord, out_dtype: F.sqrt(value) if ord == 2 else value)  # fmt: skip
+@reduction(
+    lambda *, ord, out_dtype: "add" if ord == 1 else "hypot", exclude=False, wide=True, aliases=("_sparse_norm",)
+)
 def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
     """Norm along axes: the square root of the sum of squares, or the sum of magnitudes.
 
@@ -102,28 +103,29 @@ def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
 
     Notes
     -----
-    The gradient at 0 is 0, where MXNet 1.x gives NaN.
+    Squares of large and small elements do not leave the range of their type.  The gradient at 0 is 0, where MXNet 1.x
+    gives NaN.
 
     >>> mx.nd.norm(mx.nd.array([[3, 4], [0, -2]]), axis=1).asnumpy().tolist()
     [5.0, 2.0]
     """
-    return F.abs(data) if ord == 1 else F.square(data)
+    return F.abs(data)
 
 
 @norm.gradient
 def _(F, heads, inputs, outputs, *, ord, axis, out_dtype, keepdims):
-    data = inputs[0]
-    if ord == 1:
-        g = F._broadcast_reduced(heads[0], data, axis=axis, keepdims=keepdims)
-        return [F.elemwise_mul(g, F.sign(data))]
-    g = F._divide_or_zero(heads[0], outputs[0])
-    return [F.elemwise_mul(F._broadcast_reduced(g, data, axis=axis, keepdims=keepdims), data)]
+    g, y = heads[0], outputs[0]
+    data = inputs[0] if out_dtype is None else F.cast(inputs[0], dtype=out_dtype)
+    if not keepdims:  # the small arrays get their axes back, so that they broadcast
+        g, y = (F._restore_dims(a, data, axis=axis) for a in (g, y))
+    slopes = F.broadcast_mul(F.sign(data), g) if ord == 1 else F._norm_slope(g, data, y)
+    return [slopes if out_dtype is None else F._cast_like(slopes, inputs[0])]
 
 
-@elementwise(name="_divide_or_zero")
-def divide_or_zero(lhs, rhs):
-    """Evaluate ``lhs / rhs``, and 0 where the divisor is 0, with derivatives that are 0 there as well."""
-    return F.where(rhs == 0, 0, lhs / F.where(rhs == 0, 1, rhs))
+@elementwise(name="_norm_slope", broadcast=True)
+def norm_slope(head, data, norm):
+    """Evaluate ``head * data / norm``, whose factors do not overflow; 0 where the norm is 0, with derivatives that are 0."""
+    return F.where(norm == 0, 0, head * (data / F.where(norm == 0, 1, norm)))
 
 
 # ---- products -------------------------------------------------------------------------------------------------------
@@ -250,7 +252,7 @@ def _(F, heads, inputs, outputs, **params):
 # ---- extrema --------------------------------------------------------------------------------------------------------
 @reduction("max", name="max", aliases=("max_axis",))
 def max_(data):
-    """Largest element along axes; NaN if there is one.  Parameters as for ``sum``.
+    """Largest element along axes; NaN if there is one, an error where there is none.  Parameters as for ``sum``.
 
     Every element equal to the largest gets the full gradient.
 
@@ -260,9 +262,15 @@ def max_(data):
     return data
 
 
+@reduction("max", name="_highest", empty=True)
+def highest(data):
+    """Largest element along axes, and -inf (or the least integer) of nothing."""
+    return data
+
+
 @reduction("min", name="min", aliases=("min_axis",))
 def min_(data):
-    """Smallest element along axes; NaN if there is one.  Parameters as for ``sum``.
+    """Smallest element along axes; NaN if there is one, an error where there is none.  Parameters as for ``sum``.
 
     Every element equal to the smallest gets the full gradient.
 
@@ -273,6 +281,7 @@ def min_(data):
 
 
 @max_.gradient
+@highest.gradient
 @min_.gradient
 def _(F, heads, inputs, outputs, *, axis, keepdims, exclude):
     g, y = heads[0], outputs[0]
@@ -305,7 +314,7 @@ def _position(op, find):
         result = _position_shape(op.name, data, axis, keepdims)
         along = size_of(data) if axis is None else data[axis]
         if along == 0 and size_of(result):
-            raise OpValueError(f"operator {op.name}: no elements along axis={axis} of shape {data}")
+            raise OpValueError(f"operator {op.name}: data of shape {data} have no elements along axis={axis}")
         return result
 
     both_ways(
@@ -402,7 +411,7 @@ finite_or_zero.gradient(lambda F, heads, inputs, outputs: [None])
 @composite(name="_logsumexp")
 def logsumexp(F, data, *, axis: Shape | None = None, keepdims: bool = False, exclude: bool = False):
     """Logarithm of the sum of exponentials along axes, without overflow.  Parameters as for ``sum``."""
-    top = F._finite_or_zero(F.max(data, axis=axis, keepdims=True, exclude=exclude))
+    top = F._finite_or_zero(F._highest(data, axis=axis, keepdims=True, exclude=exclude))
     total = F.sum(F.exp(F.broadcast_sub(data, top)), axis=axis, keepdims=keepdims, exclude=exclude)
     return F.elemwise_add(F.log(total), top if keepdims else F.reshape_like(top, total))
 

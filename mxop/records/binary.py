@@ -34,6 +34,11 @@ def _modulo(a, b):
     return np.where(b == 0, zero, np.mod(a, np.where(b == 0, 1, b)))
 
 
+def _floor_divide(a, b):
+    with np.errstate(all="ignore"):
+        return np.floor_divide(a, b)
+
+
 def _power(a, b):
     a = np.asarray(a, dtype=np.float64)  # NumPy has no negative powers of integers
     return np.power(a, b + np.zeros_like(a))  # and takes sqrt for a single 0.5, which differs at -inf
@@ -93,6 +98,11 @@ _ROWS = (
         left=(-1.9, -0.3), right=(2, 5), order=2,
         scalar_domain=(-6, 6), numbers=(2.5, -2.5), avoid=(-5, -2.5, 0, 2.5, 5),
         reverse_numbers=(7.0, -7.0), reverse_avoid=(7 / 3, 3.5),
+    ),
+    _Row(
+        _floor_divide, "_floor_divide", "_broadcast_floor_divide", "_floor_divide_scalar", "_rfloor_divide_scalar",
+        left=(-9, 9), right=(2, 5), numbers=(2.5, -2.0), avoid=(-7.5, -5, -2.5, 0, 2.5, 5, 7.5, -8, -6, -4, -2, 2, 4, 6, 8),
+        reverse_numbers=(7.0, -7.0), reverse_avoid=(0,), order=0,
     ),
     _Row(
         _power, "_power", "broadcast_power", "_power_scalar", "_rpower_scalar",

@@ -162,14 +162,15 @@ def _leaky(x, act_type, slope=0.25):
             "leaky": lambda: np.where(x > 0, x, slope * x),
             "elu": lambda: np.where(x > 0, x, slope * np.expm1(x)),
             "selu": lambda: scale * np.where(x > 0, x, alpha * np.expm1(x)),
-            "gelu": lambda: 0.5 * x * (1 + special.erf(x * np.sqrt(0.5))),
+            "gelu": lambda: x * special.ndtr(x),
         }[act_type]()
 
 
-def _divide_or_zero(a, b):
-    if a.dtype.kind in "iu":  # integers as in C
-        return np.where(b == 0, 0, np.trunc(a / np.where(b == 0, 1, b))).astype(a.dtype)
-    return np.where(b == 0, 0, a / np.where(b == 0, 1, b))
+def _norm_slope(head, data, norm):
+    ratio = data / np.where(norm == 0, 1, norm)
+    if data.dtype.kind in "iu":  # integers as in C
+        ratio = np.trunc(ratio).astype(data.dtype)
+    return np.where(norm == 0, 0, head * ratio)
 
 
 _PAIR = [((2, 3), (2, 3)), ((5,), (5,))]
@@ -209,7 +210,13 @@ RECORDS: dict[str, Record] = {
         lambda head, data, value: np.where(data == value, head, 0), domain=((-2, 2), (1, 1), (1, 1)), **_FIRST,
         shapes=[((2, 3), (2, 3), (2, 1)), ((2, 3), (2, 3), (2, 3))],
     ),
-    "_divide_or_zero": Record(_divide_or_zero, shapes=_PAIR, domain=((-9, 9), (0.5, 3)), special=False),
+    "_norm_slope": Record(
+        _norm_slope, domain=((-2, 2), (-9, 9), (0.5, 3)), special=False, shapes=[((2, 1), (2, 3), (2, 1)), ((5,), (5,), (5,))],
+    ),
+    "_highest": Record(
+        lambda data, axis=None, keepdims=False, exclude=False: np.max(data, axis=axis, keepdims=keepdims, initial=-np.inf),
+        shapes=[((2, 3),), ((3, 0),)], params=[{"axis": 1}, {"axis": 0, "keepdims": True}], dtypes="f",
+    ),
     "_nan_to_one": Record(lambda x: np.where(np.isnan(x), 1, x), order=2),
     "_zero_where_nan": Record(lambda x, condition: np.where(np.isnan(condition), 0, x), shapes=_PAIR, **_FIRST),
     "_concat_grad": Record(

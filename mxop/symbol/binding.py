@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import dtypes
-from ..errors import OpTypeError, OpValueError, closest
+from ..errors import OpTypeError, OpValueError, closest, items
 from ..graph.expand import expand
 from ..graph.garbage import collected_later
 from ..graph.gradient import gradients
@@ -149,12 +149,11 @@ def _named(what: str, given: Any, names: list[str]) -> Any:
 
 def gradient(symbol: Any, wrt: Sequence[str]) -> list[Entry]:
     """See ``Symbol.gradient``."""
-    if isinstance(wrt, str):
-        wrt = [wrt]
+    wrt = [wrt] if isinstance(wrt, str) else items(wrt, "gradient: wrt")
     graph, _ = expand(Graph(symbol._entries), everything=False)
     by_name = {n.name: n for n in graph.arguments()[0]}
     for name in wrt:
-        if name not in by_name:
+        if not isinstance(name, str) or name not in by_name:
             raise OpValueError(
                 f"gradient: {name!r} is no argument{closest(name, by_name)}; arguments: {', '.join(by_name)}"
             )

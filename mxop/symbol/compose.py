@@ -79,6 +79,7 @@ def make_node(
         raise OpTypeError(f"operator {op.name}: name={name!r} is not a string")
     attrs = parse_with_count(op, given, len(inputs) if op.variadic else 0)
     names, inputs = active_inputs(op, attrs, inputs)
+    op.check_arity(attrs, len(inputs))
     name = naming.current().get(name, hint)
     strings = {**as_strings(op, attrs, given), **marked(attributes)}
     source = caller()
@@ -89,7 +90,6 @@ def make_node(
             start = {"__init__": starts[at]} if at in starts else {}
             entry = variable(f"{name}_{argument}", {**strings, **start}, source), 0
         entries.append(entry)
-    op.check_arity(attrs, len(entries))
     node = Node(op, attrs, tuple(entries), name, strings, source)
     return later(node, current()) if current() else node
 

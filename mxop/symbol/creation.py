@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import items, translated
 from ..opdef import registry
 from .symbol import Symbol, create
 
@@ -31,7 +32,10 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None, attr: Any = Non
 
 def full(shape: Any, val: float, dtype: Any = None, name: str | None = None, attr: Any = None, **kwargs: Any) -> Symbol:
     """Return an array of one value."""
-    return _make("_full", name, attr, shape=shape, dtype=dtype or "float32", value=float(val), **kwargs)
+    with translated("sym.full: val"):
+        real = float(val)
+    value = val if isinstance(val, int) and real != val else real  # a float in JSON, as MXNet's, if one holds it
+    return _make("_full", name, attr, shape=shape, dtype=dtype or "float32", value=value, **kwargs)
 
 
 def arange(
@@ -55,6 +59,8 @@ def split_v2(
     [(3, 1), (3, 2), (3, 1)]
     """
     listed = hasattr(indices_or_sections, "__iter__")
+    if listed:
+        indices_or_sections = items(indices_or_sections, "sym.split_v2: indices_or_sections")
     params = {
         "indices": str([0, *indices_or_sections] if listed else []),  # a list, as MXNet's function writes it to JSON
         "sections": 0 if listed else indices_or_sections,

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core import tape
-from ..errors import MXNetError
+from .._core import core, tape
+from ..errors import MXNetError, OpTypeError
 from ..graph.ir import Node, topological, variable
 from .symbol import Symbol
 
 
 def to_symbol(x: Any) -> Symbol:
     """Return the recorded computation of an array; see :func:`mxop.autograd.get_symbol`."""
+    if not isinstance(x, core.NDArray):
+        raise OpTypeError(f"autograd.get_symbol takes an NDArray, got {type(x).__name__}")
     head, output = tape.origin(x)
     if head is None:
         raise MXNetError(

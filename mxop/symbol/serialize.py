@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
+from .. import limits
 from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError
 from ..graph.ir import Entry, Graph, Node, describe, variable
 from ..graph.rewrite import rewrite
@@ -77,6 +79,25 @@ def from_json(text: str | bytes, allow_missing: bool = False) -> tuple[Entry, ..
     MXNetError
         For a text that is no graph, operators that are not registered, or parameters that they do not take.
     """
+    if _budget.outputs is not None:  # a graph inside the one that is being read
+        return _entries(text, allow_missing)
+    _budget.outputs = limits.graph_outputs(len(text))
+    try:
+        return _entries(text, allow_missing)
+    finally:
+        _budget.outputs = None
+
+
+class _Budget(threading.local):
+    """How many outputs the nodes of what is being read may still have."""
+
+    outputs: int | None = None
+
+
+_budget = _Budget()
+
+
+def _entries(text: str | bytes, allow_missing: bool) -> tuple[Entry, ...]:
     data = loads(text, _input_names)
     absent = absent_operators(data)
     if absent and not allow_missing:
@@ -87,6 +108,9 @@ def from_json(text: str | bytes, allow_missing: bool = False) -> tuple[Entry, ..
     for i, item in enumerate(data.nodes):
         try:
             nodes.append(_absent(data, i, visible[i], nodes) if item.op in absent else _node(item, nodes, legacy))
+            _budget.outputs -= nodes[-1].n_outputs
+            if _budget.outputs < 0:
+                raise limits.too_many("the graph up to this node", "more outputs than its text explains")
         except MXNetError as problem:
             raise type(problem)(f"symbol.json, node {i} ({item.name!r}): {problem}") from None
     entries = tuple((nodes[n], k) for n, k, _ in data.heads)

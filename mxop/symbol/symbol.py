@@ -13,7 +13,17 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from .. import attribute, dtypes
-from ..errors import MXNetError, NotImplementedForSymbol, OpIndexError, OpTypeError, OpValueError, closest
+from ..errors import (
+    DeprecatedError,
+    NotImplementedForSymbol,
+    OpIndexError,
+    OpTypeError,
+    OpValueError,
+    closest,
+    shown,
+    translated,
+)
+from ..files import path_of, reporting
 from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
 from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
@@ -85,7 +95,8 @@ class Symbol(Arithmetic):
 
     def list_outputs(self) -> list[str]:
         """Return the names of the outputs."""
-        return [node.output_name(k) for node, k in self._entries]
+        names = {node: node.output_names() for node in dict.fromkeys(node for node, _ in self._entries)}
+        return [names[node][k] for node, k in self._entries]
 
     def get_internals(self) -> Symbol:
         """Return a group of the outputs of every node."""
@@ -114,7 +125,8 @@ class Symbol(Arithmetic):
                 raise OpValueError(f'{text} name "{index}"{"" if found else closest(index, names)}')
             return Symbol([self._entries[found[0]]])
         if isinstance(index, builtins.slice):
-            entries = self._entries[index]
+            with translated(f"{self!r}[{index}]"):
+                entries = self._entries[index]
             if not entries:
                 raise OpIndexError(f"{index} selects none of the {len(self)} outputs of {self!r}")
             return Symbol(entries)
@@ -217,13 +229,15 @@ class Symbol(Arithmetic):
         """Return an attribute of the head, its name for ``'name'``, or None."""
         if self._head is None:
             return None
+        if not isinstance(key, str):
+            raise OpTypeError(f"the name of an attribute is a string, not {type(key).__name__}")
         found = listed(self._head.text())
         return self._head.name if key == "name" and key not in found else found.get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
         """Return the attributes and given parameters of the head."""
         if recursive:
-            raise DeprecationWarning("Symbol.list_attr with recursive=True has been deprecated; use attr_dict instead")
+            raise DeprecatedError("Symbol.list_attr with recursive=True has been deprecated; use attr_dict instead")
         return {} if self._head is None else listed(self._head.text())
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
@@ -287,7 +301,8 @@ class Symbol(Arithmetic):
     def save(self, fname: str, remove_amp_cast: bool = True) -> None:
         """Write the symbol to a file, as MXNet's JSON."""
         text = self.tojson(remove_amp_cast)
-        with open(fname, "w", encoding="utf-8") as file:
+        fname = path_of(fname, "Symbol.save")
+        with reporting("Symbol.save", fname), open(fname, "w", encoding="utf-8") as file:
             file.write(text)
 
     def debug_str(self) -> str:
@@ -524,11 +539,10 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:
     >>> mx.sym.Group([mx.sym.Variable('a'), mx.sym.Variable('b')]).list_outputs()
     ['a', 'b']
     """
-    if isinstance(symbols, Symbol):
-        symbols = [symbols]
-    if not symbols or not all(isinstance(s, Symbol) for s in symbols):
-        raise OpTypeError(f"Expected a list of symbols as input, got {symbols!r}")
-    return Symbol([e for s in symbols for e in s._entries])
+    found = [symbols] if isinstance(symbols, Symbol) else list(symbols) if isinstance(symbols, Iterable) else []
+    if not found or not all(isinstance(s, Symbol) for s in found):
+        raise OpTypeError(f"Expected a list of symbols as input, got {shown(symbols)}")
+    return Symbol([e for s in found for e in s._entries])
 
 
 def load_json(json_str: str, allow_missing: bool = False) -> Symbol:
@@ -556,13 +570,9 @@ fromjson = load_json
 
 def load(fname: str, allow_missing: bool = False) -> Symbol:
     """Return the symbol in a JSON file; see :func:`load_json`."""
-    if not isinstance(fname, str) and not hasattr(fname, "__fspath__"):
-        raise OpTypeError(f"fname is required to be a string, got {fname!r}")
-    try:
-        with open(fname, "rb") as file:
-            text = file.read()
-    except OSError as problem:
-        raise MXNetError(f"cannot read symbol file {str(fname)!r}: {problem.strerror}") from None
+    fname = path_of(fname, "sym.load")
+    with reporting("sym.load", fname), open(fname, "rb") as file:
+        text = file.read()
     return load_json(text, allow_missing)
 
 

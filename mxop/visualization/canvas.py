@@ -1,10 +1,12 @@
-"""SVG as text: shapes, and the drawing that they make.  Imports the standard library only."""
+"""SVG as text: shapes, and the drawing that they make.  Imports :mod:`mxop.files` only."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
 from xml.sax.saxutils import escape, quoteattr
+
+from ..files import path_of, reporting
 
 #: Average width of a character, as a part of the font's size.
 _CHARACTER = 0.6
@@ -28,7 +30,8 @@ class SVG(str):
 
     def save(self, fname: str | os.PathLike) -> None:
         """Write the drawing to a file."""
-        with open(fname, "w", encoding="utf-8") as file:
+        path = path_of(fname, "save")
+        with reporting("save", path), open(path, "w", encoding="utf-8") as file:
             file.write(self)
 
 

@@ -96,6 +96,8 @@ def shapes_of(symbol: Symbol, shape: Mapping[str, tuple[int, ...]]) -> dict[str,
     OpValueError
         When shapes remain unknown.
     """
+    if not isinstance(shape, Mapping):
+        raise OpTypeError(f"shape must be a dict of shapes by name, got {type(shape).__name__}")
     internals = symbol.get_internals()
     _, shapes, _ = internals.infer_shape(**shape)
     if shapes is None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import OpValueError
+from ..errors import OpValueError, translated
 from .network import plain_symbol, shapes_of
 
 _HEADER = ("Layer (type)", "Output Shape", "Param #", "Previous Layer")
@@ -48,7 +49,8 @@ def print_summary(
     symbol = plain_symbol(symbol, "symbol must be Symbol")
     if not positions or len(positions) != len(_HEADER):
         raise OpValueError(f"print_summary: positions={positions!r} must hold {len(_HEADER)} numbers")
-    ends = [int(line_length * p) for p in positions] if positions[-1] <= 1 else [int(p) for p in positions]
+    with translated("print_summary: line_length and positions"):
+        ends = [int(operator.index(line_length) * p) if positions[-1] <= 1 else int(p) for p in positions]
     graph = json.loads(symbol.tojson())
     shapes = None if shape is None else shapes_of(symbol, shape)
     rows = _rows(graph, shapes)

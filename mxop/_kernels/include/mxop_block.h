@@ -30,6 +30,23 @@
     ((b) == 0 || ((b) == (T)-1 && (T)-1 < (T)1) ? (T)0 \
      : (T)((a) % (b) + ((((a) % (b)) != 0 && (((a) % (b)) < 0) != ((b) < 0)) ? (b) : 0)))
 
+/* The quotient that goes with mx_imod: rounded down. */
+#define mx_ifloordiv(T, a, b) \
+    ((b) == 0 ? (T)0 : (b) == (T)-1 && (T)-1 < (T)1 ? (T)(0 - (uint64_t)(a)) \
+     : (T)((a) / (b) - (((a) % (b)) != 0 && (((a) % (b)) < 0) != ((b) < 0))))
+/* Power in 64 bits, of which narrower types take the lowest: products wrap, as NumPy's.  A negative exponent gives what the
+   reciprocal rounds to, towards zero; 0 gives 0, as a division by it does. */
+static inline int64_t mx_ipow(int64_t a, int64_t b)
+{
+    uint64_t x = (uint64_t)a, r = 1;
+    if (b < 0) return a == 1 ? 1 : a == -1 ? ((b & 1) != 0 ? -1 : 1) : 0;
+    for (; b != 0; b >>= 1) {
+        if ((b & 1) != 0) r *= x;
+        x *= x;
+    }
+    return (int64_t)r;
+}
+
 /* An instruction: n elements, destination, up to three operands, its scalars in the compute type. */
 typedef void (*mx_loop)(ptrdiff_t n, void *o, const void *a, const void *b, const void *c, const void *s);
 /* The sum of what an instruction makes of n elements, in float32 or float64. */
@@ -47,6 +64,7 @@ typedef struct {
     const mx_store (*stores)[7];
     double (*sum_f32)(const float *x, ptrdiff_t n);
     double (*sum_f64)(const double *x, ptrdiff_t n);
+    double (*squares_f64)(const double *x, ptrdiff_t n, double scale);
     double (*extreme_f32[2])(double total, const float *x, ptrdiff_t n);   /* smallest, largest */
     double (*extreme_f64[2])(double total, const double *x, ptrdiff_t n);
 } mx_isa_table;

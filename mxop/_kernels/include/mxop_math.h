@@ -18,16 +18,18 @@
  *
  * Parts
  *     mxop_math_half.h      float16, bfloat16 <-> float32
- *     mxop_math_f64.h       double: libm, which is within 1 ULP, and simple forms
- *     mxop_math_f32.h       float32
- *     mxop_math_special.h   gamma, log-gamma, digamma, polygamma, erfinv (double)
+ *     mxop_math_f64.h       double: libm, vector forms of some, and simple ones
+ *     mxop_math_f32.h       float32, in float
+ *     mxop_math_f32_wide.h  float32, through double
+ *     mxop_math_gamma.h     gamma, log-gamma, digamma
+ *     mxop_math_special.h   polygamma; erfinv and the normal distribution in double
  *
  * Names: mx_<function>_<f32|f64> for use, mxi_<...> for what serves only here.
  *
  * Not vectorised (one call per element):
  *     f32: gamma, gammaln, digamma, polygamma; sin_slow, cos_slow, tan_slow;
- *          mod without FMA
- *     f64: all that go to libm, digamma, polygamma, erfinv, mod, pow, hypot, arctan2
+ *          mod and floordiv without FMA
+ *     f64: all that go to libm, the gamma family, erfinv, mod, floordiv, pow, hypot, arctan2
  *
  * Methods
  *     exp family     x = n ln2 + r with ln2 in two parts (Cody & Waite 1980), a
@@ -127,6 +129,8 @@ MX_INLINE double mx_bits_f64(uint64_t u) { double x; memcpy(&x, &u, 8); return x
 #include "mxop_math_half.h"
 #include "mxop_math_f64.h"
 #include "mxop_math_f32.h"
+#include "mxop_math_f32_wide.h"
+#include "mxop_math_gamma.h"
 #include "mxop_math_special.h"
 
 #endif

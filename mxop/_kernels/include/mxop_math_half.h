@@ -1,4 +1,4 @@
-/* mxop_math_half.h - float16 and bfloat16 <-> float32, in integer code that vectorises. */
+/* mxop_math_half.h - float16 and bfloat16 <-> float32, and from double, in integer code that vectorises. */
 #ifndef MXOP_MATH_HALF_H
 #define MXOP_MATH_HALF_H
 
@@ -40,6 +40,23 @@ MX_INLINE uint16_t mx_f32_to_bf16(float x)
     uint32_t rne = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
     uint32_t nan = (u >> 16) | 0x0040u;
     return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : rne);
+}
+
+/* double -> float rounded to odd: towards zero, and the last bit says whether anything was lost.  Rounding that
+ * to a half is rounding the double once, as a float has more than two bits more. */
+MX_INLINE float mx_odd_f32(double x)
+{
+    float near = (float)x;
+    uint32_t u = mx_f32_bits(near);
+    u -= fabs((double)near) > fabs(x) ? 1u : 0u;
+    return mx_bits_f32(u | ((double)near != x ? 1u : 0u));
+}
+
+/* int64 -> double rounded to odd, for the same use. */
+MX_INLINE double mx_odd_f64(int64_t x)
+{
+    int64_t top = (x & ~(int64_t)0x7ff) | (int64_t)((x & 0x7ff) != 0) << 10;
+    return (double)((x < -((int64_t)1 << 53)) | (x > (int64_t)1 << 53) ? top : x);
 }
 
 static inline void mx_f16_to_f32_array(const uint16_t *src, float *dst, ptrdiff_t n)

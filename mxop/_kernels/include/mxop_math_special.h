@@ -1,87 +1,8 @@
-/* mxop_math_special.h - digamma, polygamma, gamma, log-gamma and the double
- * erfinv.  Included by mxop_math.h.  These are scalar: a loop over them calls
- * them one element at a time. */
+/* mxop_math_special.h - polygamma and the double erfinv, which are scalar (a loop over
+ * them calls them one element at a time), and the double normal distribution.  Included by
+ * mxop_math.h. */
 #ifndef MXOP_MATH_SPECIAL_H
 #define MXOP_MATH_SPECIAL_H
-
-#if defined(__GLIBC__) && !defined(__cplusplus)
-extern double lgamma_r(double, int *);   /* hidden by strict -std=c11 */
-#endif
-
-/* ---- gamma, log|gamma| ------------------------------------------------------- */
-
-/* Poles at the negative integers are NaN, gamma(+-0) = +-inf. */
-static inline double mx_gamma_f64(double x)
-{
-    return x < 0.0 && x == floor(x) ? (double)NAN : tgamma(x);
-}
-
-/* lgamma_r where there is one: lgamma writes a global sign, which threads share. */
-static inline double mx_gammaln_f64(double x)
-{
-#if defined(__GLIBC__)
-    int sign;
-    return lgamma_r(x, &sign);
-#else
-    return lgamma(x);
-#endif
-}
-
-/* ULP 0.51 / 0.51 */
-static inline float mx_gamma_f32(float x) { return (float)mx_gamma_f64((double)x); }
-static inline float mx_gammaln_f32(float x) { return (float)mx_gammaln_f64((double)x); }
-
-/* ---- digamma ----------------------------------------------------------------- */
-
-/* psi(x) for 1 <= x <= 2 as (x - x0) g(x - 3/2), x0 = 1.4616... the root in two
- * parts; g interpolated at Chebyshev nodes to 1.4e-16. */
-static inline double mxi_digamma_12(double x)
-{
-    static const double g[] = {
-        9.51055876031832836e-01, -4.23627421281457306e-01, 2.40542484240784782e-01,
-        -1.48404923054858084e-01, 9.49887244535418257e-02, -6.19221331907270703e-02,
-        4.07608338843387027e-02, -2.69758000292536666e-02, 1.79072505636197754e-02,
-        -1.19081465139767376e-02, 7.92697273564635894e-03, -5.28090306609060520e-03,
-        3.51875043619501345e-03, -2.33755264710311817e-03, 1.55807491372137613e-03,
-        -1.07768639672342257e-03, 7.18410796904637820e-04, -3.54763520533719770e-04,
-        2.36501717193398139e-04, -3.78390789724885788e-04, 2.52259050696488523e-04};
-    double y = x - 1.5, s = g[20];
-    for (int k = 19; k >= 0; k--)
-        s = MX_FMA(s, y, g[k]);
-    return ((x - 0x1.762d86356be3fp+0) - 9.54999542996569743e-17) * s;
-}
-
-/* Recurrence to [1, 2] or up to the asymptotic series; reflection below 0.
- * Zero gives -+inf, the negative integers and -inf give NaN. */
-static inline double mx_digamma_f64(double x)
-{
-    double below = 0.0, z;
-    if (x != x || x == (double)INFINITY)
-        return x;
-    if (x == 0.0)
-        return copysign((double)INFINITY, -x);
-    if (x < 0.0) {
-        double frac = x - rint(x);
-        if (frac == 0.0 || x == -(double)INFINITY)
-            return (double)NAN;
-        below = -MX_PI / tan(MX_PI * frac);
-        x = 1.0 - x;
-    }
-    if (x < 1.0)
-        return below + (mxi_digamma_12(x + 1.0) - 1.0 / x);
-    if (x <= 2.0)
-        return below + mxi_digamma_12(x);
-    if (x <= 3.0)
-        return below + (mxi_digamma_12(x - 1.0) + 1.0 / (x - 1.0));
-    for (; x < 12.0; x += 1.0)
-        below -= 1.0 / x;
-    z = 1.0 / (x * x);
-    z *= MX_PD7(z, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12);
-    return below + (log(x) - 0.5 / x - z);
-}
-
-/* ULP 0.51 / 0.51 */
-static inline float mx_digamma_f32(float x) { return (float)mx_digamma_f64((double)x); }
 
 /* ---- polygamma ---------------------------------------------------------------- */
 
@@ -177,5 +98,49 @@ static inline double mx_erfinv_f64(double y)
     }
     return copysign(x, y);
 }
+
+/* ---- the normal distribution, double ---------------------------------------------- */
+
+/* factor Phi(x): 1/2 + x p(x^2) for a = |x| < 1/2; Phi(-a) = e^(-a^2/2) P(t) / (1 + 1.5 a),
+ * t = (a - 4) / (a + 4), with a^2 in two parts.  The factor comes before the scaling, so that a
+ * small result keeps its bits. */
+MX_INLINE double mxi_normal_f64(double x, double factor)
+{
+    uint64_t bits, half;
+    double a = fabs(x) > 39.0 ? 39.0 : fabs(x);
+    double t = (a - 4.0) / (a + 4.0), square = a * a;
+    double p = MX_PD11(t, -5.98563552155609856e-02, -4.11901755829933302e-02, 7.87542497491929593e-02,
+                       -6.37291581953034540e-02, 3.11501939606171125e-02, -7.75734892373844319e-03,
+                       -7.47841573441816625e-04, 1.13593778759736459e-03, -1.18867929887522871e-04,
+                       -1.46103920466592453e-04,
+                       MX_PD13(t, 2.95592840047982920e-05, 2.25919639876041277e-05, -4.73359267922911276e-06,
+                               -4.24978619450611689e-06, 5.03818582891068804e-07, 8.74517914096467844e-07,
+                               2.83122567500962247e-08, -1.70589993558723787e-07, -3.53824325612380895e-08,
+                               2.60436102962513451e-08, 1.00535513096868442e-08, -2.12498549995042287e-09,
+                               -1.18098717525101228e-09));
+    double q, r = mxi_exp_reduced_f64(-0.5 * square, 2046.0, &q, &bits);
+    double m = MX_FMA(r * r, q, r);              /* e^r - 1 */
+    m -= 0.5 * mxi_product_error(a, a, square) * (1.0 + m);
+    mxi_two v = mxi_sum(6.60874489113782522e-01, t * p), d = mxi_sum(1.0, 1.5 * a), by;
+    v = mxi_add(v, mxi_one(v.hi * m + v.lo * m));
+    d.lo += mxi_product_error(1.5, a, 1.5 * a);
+    v = mxi_over(v, d);
+    by = mxi_product(v.hi, factor);
+    half = bits >> 1;
+    double first = mx_bits_f64(half << 52), rest = mx_bits_f64((bits - half) << 52);
+    double low = fabs(x) > 39.0 ? 0.0 * factor : (by.hi + (by.lo + v.lo * factor)) * first * rest;
+    double middle = MX_FMA(x,
+                           MX_PD13(square, 3.98942280401432703e-01, -6.64903800669054412e-02,
+                                       9.97355701003581688e-03, -1.18732821548045431e-03,
+                                       1.15434687616155292e-04, -9.44465625950361467e-06,
+                                       6.65969351631665134e-07, -4.12266741486268905e-08,
+                                       2.27352982437280648e-09, -1.13011716416192126e-10,
+                                       5.11243479025631059e-12, -2.12176147421704597e-13,
+                                       8.13341898449867547e-15), 0.5);
+    return a < 0.5 ? factor * middle : x < 0.0 ? low : factor * (1.0 - v.hi * first * rest);
+}
+
+MX_INLINE double mx_normcdf_f64(double x) { return mxi_normal_f64(x, 1.0); }
+MX_INLINE double mx_gelu_f64(double x) { return mxi_normal_f64(x, x); }
 
 #endif

@@ -33,6 +33,12 @@
 static double mx_sum_f32(const float *x, ptrdiff_t n) { MX_ADD_UP(float, n, x[at]); }
 static double mx_sum_f64(const double *x, ptrdiff_t n) { MX_ADD_UP(double, n, x[at]); }
 
+/* The sum of the squares of x[i] * scale. */
+static double mx_squares_f64(const double *x, ptrdiff_t n, double scale)
+{
+    MX_ADD_UP(double, n, (x[at] * scale) * (x[at] * scale));
+}
+
 /* The larger (or smaller) of two numbers; NaN wins, and stays.  Without a branch, so that loops use vectors. */
 #define mx_larger(a, v) (((v) > (a)) | ((v) != (v)) ? (v) : (a))
 #define mx_smaller(a, v) (((v) < (a)) | ((v) != (v)) ? (v) : (a))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest
+from ...errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, items
 from .. import symbols
 from ..garbage import collected_later
 from ..infer import Known
@@ -159,10 +159,8 @@ def selected(passes: Any = None, everything: bool = False) -> list[Any]:
         return [p for p in _table if states.get(p.name, p.automatic or everything)]
     if isinstance(passes, (str, Pass, type)):
         passes = [passes]
-    if not isinstance(passes, Iterable):
-        raise OpTypeError(f"passes={passes!r}; expected a list of names or passes, or a dict of names to True or False")
     found = []
-    for p in passes:
+    for p in items(passes, "passes"):
         if isinstance(p, str):
             p = _find(p)
         elif not isinstance(p, Pass) and not (isinstance(p, type) and issubclass(p, Pass)):

@@ -1,0 +1,53 @@
+"""Names of files, and the system's errors about files as errors of mxop.  Imports :mod:`mxop.errors` only."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .errors import MXNetError, OpTypeError, OpValueError, shown
+
+
+class FileError(MXNetError, OSError):
+    """A file that cannot be read or written."""
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """A file or folder that is not there."""
+
+
+def path_of(fname: Any, function: str) -> str:
+    """Return the name of a file as a string.
+
+    Raises
+    ------
+    OpTypeError, OpValueError
+        For what is no name of a file.
+    """
+    if not isinstance(fname, (str, os.PathLike)):
+        raise OpTypeError(f"{function}: fname must be a string or a path, got {type(fname).__name__}")
+    path = os.fspath(fname)
+    if not isinstance(path, str):
+        raise OpTypeError(f"{function}: fname must be a string or a path of one, got {shown(path)}")
+    try:
+        if "\0" in path:
+            raise OpValueError(f"{function}: {shown(path)} has a zero character, which no name of a file has")
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise OpValueError(f"{function}: {shown(path)} has characters that no name of a file has here") from None
+    return path
+
+
+class reporting:
+    """A scope in which errors of the system become mxop's, with the file's name."""
+
+    def __init__(self, function: str, path: str):
+        self.function, self.path = function, path
+
+    def __enter__(self) -> reporting:
+        return self
+
+    def __exit__(self, kind: type | None, problem: BaseException | None, where: object) -> None:
+        if isinstance(problem, OSError) and not isinstance(problem, MXNetError):
+            error = MissingFileError if isinstance(problem, FileNotFoundError) else FileError
+            raise error(f"{self.function}: {self.path!r}: {problem.strerror or problem}") from problem

@@ -1,0 +1,109 @@
+"""From a symbol's graph to one that can be scheduled: in one mode, without composites and states, with gradients, optimized.
+
+Imports :mod:`.expand`, :mod:`.gradient`, :mod:`.states`, the passes and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..opdef import Composite, registry
+from .assignment import settled
+from .expand import expand
+from .gradient import gradients
+from .infer import Known
+from .ir import Entry, Graph, Node, variable
+from .passes import of_stage, run_passes
+from .states import Effects, in_mode
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A graph that is ready for the passes.
+
+    Attributes
+    ----------
+    graph : Graph
+        Its outputs are those of the symbol, then the assignments of states, then gradients.
+    given : dict
+        Shape and type of each variable.
+    n_outputs, n_forward : int
+        How many outputs the symbol has, and how many outputs come before the gradients.
+    labels : dict
+        How entries are called that were outputs of composites.
+    heads : list of Node
+        The variables that stand for head gradients, None where no gradient depends on one.
+    """
+
+    graph: Graph
+    given: dict[Node, tuple]
+    n_outputs: int
+    n_forward: int
+    labels: dict[Entry, str]
+    heads: Sequence[Node | None] = ()
+
+    @property
+    def gradients(self) -> tuple[Entry, ...]:
+        """The gradients."""
+        return self.graph.outputs[self.n_forward :]
+
+
+def lower_inference(source: Graph, given: Mapping[Node, tuple], is_train: bool) -> Lowered:
+    """Return what computes the outputs alone; `is_train` is what operators are told."""
+    graph, moved = expand(in_mode(source, is_train), effects=Effects())
+    n = len(graph.outputs)
+    return Lowered(graph, dict(given), len(source.outputs), n, _composite_names(source, moved))
+
+
+def lower_training(
+    source: Graph, given: Mapping[Node, tuple], wanted: Sequence[Node], is_train: bool = True
+) -> Lowered:
+    """Return what computes the outputs and the gradients of the `wanted` variables."""
+    effects, n = Effects(), len(source.outputs)
+    source = in_mode(source, is_train)
+    graph, first = expand(source, everything=False, effects=effects)
+    assigned = graph.outputs[n:]
+    heads: list[Node | None] = [variable(f"_head_grad_{i}") for i in range(n)]
+    entries = [(node, 0) for node in wanted]
+    found = gradients(graph.outputs[:n], [(h, 0) for h in heads], entries)  # type: ignore[misc]
+    grads = [_zeros_like(e) if g is None else g for g, e in zip(found, entries, strict=True)]
+    whole, second = expand(Graph([*graph.outputs[:n], *assigned, *grads]), effects=effects)
+    at = n + len(assigned)  # what a gradient rule with states assigned comes last
+    late = whole.outputs[at + len(grads) :]
+    graph = Graph([*whole.outputs[:at], *late, *whole.outputs[at : at + len(grads)]])
+    present, known = set(graph.variables), dict(given)
+    for i, node in enumerate(heads):
+        if node in present:  # the gradient does depend on it: no loss function
+            known[node] = None  # type: ignore[assignment]
+        else:
+            heads[i] = None
+    return Lowered(graph, known, n, at + len(late), _composite_names(source, first, second), heads)
+
+
+def optimized(lowered: Lowered, passes: Sequence[Any], on_cpu: bool) -> tuple[Graph, Known]:
+    """Return a graph that is ready to be scheduled, and its shapes and types."""
+    known = Known.solve(lowered.graph, dict(lowered.given))
+    known.n_forward, known.on_cpu = lowered.n_forward, on_cpu
+    graph = run_passes(lowered.graph, known, of_stage(passes, "graph") + of_stage(passes, "schedule"))
+    return settled(graph, known), known
+
+
+def _composite_names(graph: Graph, *moves: dict[Entry, Entry]) -> dict[Entry, str]:
+    """Return which entries of the expanded graph are outputs of composites, and how those are called."""
+    names = {}
+    for node in graph.nodes:
+        if isinstance(node.op, Composite):
+            for k in range(node.n_outputs):
+                entry = (node, k)
+                for moved in moves:
+                    entry = moved.get(entry, entry)
+                names[entry] = node.output_name(k)
+    return names
+
+
+def _zeros_like(entry: Entry) -> Entry:
+    op = registry.get("zeros_like")
+    node = entry[0]
+    return Node(op, op.parse({}), (entry,), f"{node.name}_no_gradient", None, node.source), 0

@@ -1,0 +1,336 @@
+"""Plans without arrays: a graph prepared for shapes and types, and run on whatever arrays come.
+
+Composites that are called on arrays run this way, and functions that a user marks with :func:`compiled`: the passes fuse
+them as they do in an executor.  A plan is kept for each combination of shapes, types, mode and wanted gradients.
+Imports the rest of :mod:`mxop.graph`, :mod:`mxop._core` and :mod:`mxop.opdef`.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .._core import core, tape
+from ..errors import MXNetError, OpTypeError
+from ..opdef import Attrs, Operator, registry
+from .builder import Builder, Value
+from .garbage import collected_later
+from .infer import Known
+from .ir import Entry, Graph, Node, variable
+from .lowering import Lowered, lower_inference, lower_training, optimized
+from .passes import of_stage, run_passes, selected
+from .plan import Phase, Result, phases_of
+from .schedule import build
+
+#: Most plans that are kept.
+MOST = 512
+_MOST_IDLE = 4  # prepared calls of one plan that wait for their next run
+
+NDArray = core.NDArray
+_here = threading.local()
+
+
+# ---- plans -------------------------------------------------------------------------------------------------------------
+class _Buffers:
+    """Stands in for an executor's arena: its buffers get memory at each run."""
+
+    like = None
+
+    def __init__(self, table: Any):
+        self.table = table
+        self.sizes: list[tuple[int, int]] = []
+
+    def take(self, wanted: Sequence[tuple[int, int]]) -> list[Any]:
+        """Return a stand-in for each ``(type, size)``."""
+        self.sizes = list(wanted)
+        return [self.table.stand_in((size,), code) for code, size in wanted]
+
+
+class _Ready:
+    """The calls of a plan, prepared: for one run at a time."""
+
+    def __init__(self, plan: Plan):
+        table = core.Places()
+        inputs = [table.stand_in(shape, code) for shape, code in plan.specs]
+        lowered, given = plan.lower()
+        graph, known = optimized(lowered, plan.passes, True)
+        n = lowered.n_outputs
+        plan.outputs = [(known.shape(e), known.dtype(e)) for e in graph.outputs[:n]]
+        results = [table.stand_in(*spec) for spec in plan.outputs]
+        heads = [None if h is None else table.stand_in(*given[h]) for h in lowered.heads]
+        grads = [table.stand_in(*plan.specs[i]) for i in plan.wanted]
+        bound = dict(zip(plan.variables, inputs, strict=True))
+        bound |= {h: a for h, a in zip(lowered.heads, heads, strict=True) if h is not None}
+        forward, backward = phases_of(graph, lowered.n_forward)
+        phases = [Phase(forward, [Result(e, a) for e, a in zip(graph.outputs[:n], results, strict=True)])]
+        if plan.wanted:
+            late = graph.outputs[lowered.n_forward :]
+            phases.append(Phase(backward, [Result(e, a) for e, a in zip(late, grads, strict=True)]))
+        buffers = _Buffers(table)
+        schedules, _ = build(phases, known, bound, buffers, bool(of_stage(plan.passes, "plan")))
+        plan.heads, plan.buffers = [h is not None for h in heads], buffers.sizes
+        self.parts = []
+        for schedule in schedules:
+            places = core.Places()
+            places.note(schedule.calls)
+            self.parts.append((places, schedule.calls))
+        plan.needed = self.parts[-1][0].used()
+
+    def run(self, part: int, arrays: list[Any]) -> None:
+        """Run forward (0) or backward (1)."""
+        places, calls = self.parts[part]
+        places.run(calls, arrays)
+
+
+class Plan:
+    """A graph for inputs of certain shapes and types.
+
+    Parameters
+    ----------
+    source : Graph
+    variables : sequence of Node
+        Those that the inputs are values of.
+    specs : tuple of (shape, type code)
+    wanted : tuple of int
+        Inputs whose gradients are wanted.
+    is_train : bool
+        What operators are told.
+    """
+
+    def __init__(self, source: Graph, variables: Sequence[Node], specs: tuple, wanted: tuple[int, ...], is_train: bool):
+        self.source, self.variables, self.specs, self.wanted, self.is_train = source, variables, specs, wanted, is_train
+        self.passes = selected()
+        self.outputs: list[tuple] = []
+        self.heads: list[bool] = []
+        self.buffers: list[tuple[int, int]] = []
+        self.needed: set[int] = set()  # which arrays the last part points into
+        self._idle: list[_Ready] = []
+        self._idle.append(self._prepared())
+
+    @collected_later()
+    def _prepared(self) -> _Ready:
+        return _Ready(self)
+
+    def lower(self) -> tuple[Lowered, dict]:
+        """Return the graph before the passes, and the shapes and types of its variables."""
+        given = dict(zip(self.variables, self.specs, strict=True))
+        known = Known.solve(self.source, dict(given))
+        source = run_passes(self.source, known, of_stage(self.passes, "symbol"))
+        if any(n.op is not None and (n.op.stateful or not n.op.repeatable or n.op.aux) for n in source.nodes):
+            raise MXNetError("a plan holds functions only")
+        if not self.wanted:
+            return lower_inference(source, given, self.is_train), given
+        lowered = lower_training(source, given, [self.variables[i] for i in self.wanted], self.is_train)
+        for head, entry in zip(lowered.heads, source.outputs, strict=True):
+            if head is not None:
+                given[head] = lowered.given[head] = known.shape(entry), known.dtype(entry)
+        return lowered, given
+
+    def run(self, part: int, arrays: list[Any]) -> None:
+        """Run forward (0) or backward (1) on the arrays of the table."""
+        try:
+            ready = self._idle.pop()
+        except IndexError:  # another thread is in the middle of a run
+            ready = self._prepared()
+        ready.run(part, arrays)
+        if len(self._idle) < _MOST_IDLE:
+            self._idle.append(ready)
+
+    def forward(self, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the outputs, and the table of arrays of the run."""
+        inputs = [a if a._contiguous else core.contiguous(a) for a in inputs]
+        outputs = [core.empty(shape, code) for shape, code in self.outputs]
+        later = [None] * (sum(self.heads) + len(self.wanted))
+        table = [*inputs, *outputs, *later, *(core.empty((size,), code) for code, size in self.buffers)]
+        self.run(0, table)
+        return outputs, table
+
+    def backward(self, table: list[Any], heads: list[Any]) -> list[Any]:
+        """Return the gradient of each wanted input."""
+        at = len(self.specs) + len(self.outputs)
+        given = [g if g._contiguous else core.contiguous(g) for g, read in zip(heads, self.heads, strict=True) if read]
+        grads = [core.empty(*self.specs[i]) for i in self.wanted]
+        arrays = list(table)
+        arrays[at : at + len(given) + len(grads)] = [*given, *grads]
+        self.run(1, arrays)
+        return grads
+
+
+# ---- calls -------------------------------------------------------------------------------------------------------------
+class Recorded:
+    """A run of a plan on the tape."""
+
+    def __init__(
+        self, name: str, plan: Plan, table: list[Any], inputs: list[Any], again: Callable, names: Sequence[str]
+    ):
+        self.name, self.plan, self.inputs, self.again, self.names = name, plan, inputs, again, names
+        self.table = [a if i in plan.needed else None for i, a in enumerate(table)]
+        self.stamp = core.stamp()
+
+    def _backward(self, heads: list[Any]) -> list[Any]:
+        for i, array in enumerate(self.table[: len(self.inputs)]):
+            writer = None if array is None else core.writer_since(array, self.stamp)
+            if writer is not None:
+                raise MXNetError(
+                    f"cannot differentiate operator {self.name}: its argument {self.names[i]!r} was changed after it was "
+                    f"recorded, by {writer}; change it after backward(), or let the operator have a copy"
+                )
+        found: list[Any] = [None] * len(self.inputs)
+        again = tape.recording()
+        grads = self._differentiable(heads) if again else self.plan.backward(self.table, heads)
+        for i, g in zip(self.plan.wanted, grads, strict=True):
+            found[i] = g
+        return found
+
+    def _differentiable(self, heads: list[Any]) -> list[Any]:
+        """Compute the gradients by recorded calls: the plan's own steps have no derivatives."""
+        copy, train = core.op_function(registry.get("_copy")), self.plan.is_train
+        variables = [copy(x) if i in self.plan.wanted else x for i, x in enumerate(self.inputs)]
+        with planned(False):
+            outputs = self.again(variables)
+        tracked = [(o, h) for o, h in zip(outputs, heads, strict=True) if tape.tracked(o)]
+        chosen = [variables[i] for i in self.plan.wanted]
+        return tape.run([o for o, _ in tracked], [h for _, h in tracked], chosen, False, True, train)
+
+
+_plans: OrderedDict[Hashable, Plan | None] = OrderedDict()
+
+
+@contextmanager
+def planned(on: bool):
+    """Within the block, calls of composites in this thread run as plans, or operator by operator."""
+    before = getattr(_here, "off", False)
+    _here.off = not on
+    try:
+        yield
+    finally:
+        _here.off = before
+
+
+def _plan(key: Hashable, make: Callable[[], Plan]) -> Plan | None:
+    """Return the plan of a key; None where there can be none."""
+    try:
+        found = _plans[key]
+        _plans.move_to_end(key)
+    except KeyError:
+        try:
+            with planned(False):
+                found = make()
+        except (MXNetError, NotImplementedError, TypeError, ValueError, AttributeError, IndexError):
+            found = None  # operator by operator, the call says what is wrong
+        _plans[key] = found
+        while len(_plans) > MOST:
+            _plans.popitem(last=False)
+    return found
+
+
+def _run(
+    name: str, key: Hashable, source: Callable, inputs: list, again: Callable, names: Sequence[str]
+) -> list | None:
+    """Run a plan on arrays, and record it where that is asked for; None where there is no plan."""
+    if getattr(_here, "off", False) or any(a._gpu is not None for a in inputs):
+        return None
+    specs = tuple([(a.shape, a.dtype_code) for a in inputs])
+    wanted = tuple([i for i, a in enumerate(inputs) if tape.tracked(a)]) if tape.recording() else ()
+    is_train = tape.training()
+    plan = _plan((key, specs, wanted, is_train), lambda: Plan(*source(len(inputs)), specs, wanted, is_train))
+    if plan is None:
+        return None
+    outputs, table = plan.forward(inputs)
+    if wanted:
+        tape.record_plan(Recorded(name, plan, table, list(inputs), again, names), inputs, outputs)
+    return outputs
+
+
+def run_composite(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | None:
+    """Call a composite on arrays as a plan; return all of its outputs, or None where it has no plan."""
+
+    def source(n: int) -> tuple[Graph, list[Node]]:
+        variables = [variable(name) for name in op.input_names(attrs, n)]
+        pure = op.pure if op.writes else op
+        node = Node(pure, attrs, tuple((v, 0) for v in variables), op.name.lstrip("_"))
+        return Graph([(node, k) for k in range(node.n_outputs)]), variables
+
+    def again(variables: list) -> list:
+        found = op.function(core.namespace(), *variables, **attrs)
+        return list(found) if isinstance(found, (list, tuple)) else [found]
+
+    return _run(op.name, (op, attrs), source, list(inputs), again, op.input_names(attrs, len(inputs)))
+
+
+class CompiledFunction:
+    """A function of arrays that runs as a plan; see :func:`compiled`."""
+
+    def __init__(self, function: Callable):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._form: dict[int, type | None] = {}
+
+    def __call__(self, *arrays: Any) -> Any:
+        for i, a in enumerate(arrays):
+            if not isinstance(a, NDArray):
+                raise OpTypeError(f"{self._name}: argument {i} must be an NDArray, got {a!r}")
+        names = [f"argument {i}" for i in range(len(arrays))]
+        found = _run(self._name, self, self._source, list(arrays), self._again, names)
+        if found is None:
+            return self._function(*arrays)
+        form = self._form[len(arrays)]
+        return found[0] if form is None else form(found)
+
+    @property
+    def _name(self) -> str:
+        return getattr(self._function, "__qualname__", repr(self._function))
+
+    def _source(self, n: int) -> tuple[Graph, list[Node]]:
+        F, variables = Builder(), [variable(f"x{i}") for i in range(n)]
+        found = self._function(*[F.value((v, 0)) for v in variables])
+        values = list(found) if isinstance(found, (list, tuple)) else [found]
+        if not values or not all(isinstance(v, Value) for v in values):
+            raise OpTypeError(f"{self._name} returned {found!r}; expected what operators return")
+        self._form[n] = type(found) if isinstance(found, (list, tuple)) else None
+        entries: list[Entry] = [v.entry for v in values]
+        return Graph(entries), variables
+
+    def _again(self, variables: list) -> list:
+        found = self._function(*variables)
+        return list(found) if isinstance(found, (list, tuple)) else [found]
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name}>"
+
+
+def compiled(function: Callable) -> CompiledFunction:
+    """Let a function of arrays run as one plan: its operators fused, its temporaries shared, without Python between them.
+
+    The function is called once, with placeholders, for each combination of shapes, types and wanted gradients; so it must
+    do nothing but call operators.  A function that looks at its arrays (their elements, ``asnumpy``) runs as it is.
+    Gradients of every order are those of the function.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arrays, returns an array or a list or tuple of arrays.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> @mx.graph.compiled
+    ... def normalized(x):
+    ...     x = x - x.mean(axis=-1, keepdims=True)
+    ...     return x / mx.nd.sqrt(mx.nd.square(x).mean(axis=-1, keepdims=True))
+    >>> normalized(mx.nd.array([[1, 2, 3], [2, 4, 6]])).asnumpy().astype("float64").round(3).tolist()
+    [[-1.225, 0.0, 1.225], [-1.225, 0.0, 1.225]]
+    """
+    return CompiledFunction(function)
+
+
+def is_off() -> bool:
+    """Tell whether plans are switched off in this thread."""
+    return getattr(_here, "off", False)
+
+
+__all__ = ["CompiledFunction", "compiled", "planned"]

@@ -1,0 +1,113 @@
+"""How exact unary operators are: ``tools/accuracy.py`` on few points, and on many in a slow run."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import special
+
+import mxop as mx
+
+pytest.importorskip("mpmath")
+_PATH = Path(__file__).resolve().parents[1] / "tools" / "accuracy.py"
+if np.finfo(np.longdouble).nmant < 63:
+    pytest.skip("the long double of this machine cannot serve as a reference", allow_module_level=True)
+if not _PATH.exists():
+    pytest.skip("needs the folder tools", allow_module_level=True)
+_spec = importlib.util.spec_from_file_location("accuracy", _PATH)
+accuracy = importlib.util.module_from_spec(_spec)
+sys.modules["accuracy"] = accuracy
+_spec.loader.exec_module(accuracy)
+
+
+def check(row, dtype, scale):
+    bound = accuracy.BOUNDS_OF.get(row.name, accuracy.BOUNDS)[dtype]
+    error, at = accuracy.worst(row, dtype, scale, seed=7)
+    assert error <= bound, f"{row.name}, {dtype}: {error} units at {at!r}"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("row", accuracy.ROWS, ids=lambda row: row.name)
+def test_unary_operators_are_within_their_bounds(row, dtype):
+    check(row, dtype, 0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("row", accuracy.ROWS, ids=lambda row: row.name)
+def test_unary_operators_are_within_their_bounds_at_many_points(row, dtype):
+    check(row, dtype, 30)
+
+
+def test_every_unary_operator_is_measured():
+    """Operators of one input and no parameters, that are not made to shape or type arrays."""
+    exact = {
+        "BlockGrad", "_copy", "make_loss", "zeros_like", "ones_like", "_contrib_isnan", "_contrib_isinf",
+        "_contrib_isfinite", "round_ste", "sign_ste", "_contrib_round_ste", "_contrib_sign_ste", "size_array", "shape_array",
+    }  # fmt: skip
+    measured = {row.name for row in accuracy.ROWS}
+    for op in mx.op.operators():
+        if (
+            op.kind == "elementwise"
+            and op.arguments == ("data",)
+            and not op.spec.names
+            and op.module == "mxop.ops.math"
+        ):
+            assert op.name in measured | exact, f"{op.name} is not in tools/accuracy.py"
+
+
+def roots_of(name):
+    row = next(r for r in accuracy.ROWS if r.name == name)
+    return row, np.array([r for r in row.near if r % 0.5])
+
+
+@pytest.mark.parametrize("name", ["digamma", "gammaln"])
+def test_the_numbers_next_to_roots_are_exact(name):
+    row, roots = roots_of(name)
+    x = roots
+    for _ in range(3):
+        x = np.unique(np.concatenate([x, np.nextafter(x, -np.inf), np.nextafter(x, np.inf)]))
+    assert accuracy.errors(row, "float64", x).max() < 1.5
+
+
+def test_gelu_keeps_its_tail():
+    a = np.array([-5.3, -5.5, -8.0, -13.0, -20.0, -37.0])
+    x = mx.nd.array(a, dtype="float64")
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.LeakyReLU(x, act_type="gelu")
+    y.backward()
+    np.testing.assert_allclose(y.asnumpy(), a * special.ndtr(a), 1e-12)
+    slope = special.ndtr(a) + a * np.exp(-a * a / 2) / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(x.grad.asnumpy(), slope, 1e-12)
+    narrow = mx.nd.LeakyReLU(mx.nd.array(a[:4]), act_type="gelu").asnumpy()
+    np.testing.assert_allclose(narrow, a[:4] * special.ndtr(a[:4].astype("float32").astype("float64")), 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("name", "arguments", "values"),
+    [
+        ("gamma", [0.0, -0.0, -1, -2.5, np.inf, -np.inf, np.nan, 1e-45, 200, -200.5],
+         [np.inf, -np.inf, np.nan, -0.9453087204829419, np.inf, np.nan, np.nan, np.inf, np.inf, -0.0]),
+        ("gammaln", [0.0, -1, 1, 2, np.inf, -np.inf, np.nan], [np.inf, np.inf, 0, 0, np.inf, np.inf, np.nan]),
+        ("digamma", [0.0, -0.0, -1, np.inf, -np.inf, np.nan], [-np.inf, np.inf, np.nan, np.inf, np.nan, np.nan]),
+        ("cbrt", [0.0, -0.0, np.inf, -np.inf, np.nan, -27], [0.0, -0.0, np.inf, -np.inf, np.nan, -3]),
+        ("rcbrt", [0.0, -0.0, np.inf, -np.inf, np.nan, -8], [np.inf, -np.inf, 0.0, -0.0, np.nan, -0.5]),
+        ("softsign", [0.0, -0.0, 1e30, np.nan], [0.0, -0.0, 1, np.nan]),
+        ("erf", [0.0, -0.0, np.inf, -np.inf, np.nan], [0.0, -0.0, 1, -1, np.nan]),
+    ],
+)  # fmt: skip
+def test_special_values(name, arguments, values, dtype):
+    with np.errstate(all="ignore"):
+        found = getattr(mx.nd, name)(mx.nd.array(arguments, dtype=dtype)).asnumpy()
+        wanted = np.array(values).astype(dtype)
+    if name == "gamma" and dtype == "float64":
+        found, wanted = np.delete(found, 7), np.delete(wanted, 7)  # 1e-45 is no denormal there
+    np.testing.assert_allclose(found, wanted, 1e-6)
+    number = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(wanted[number]))

@@ -1,0 +1,281 @@
+"""Exactness at the edges: floor division, integers that no float holds, lengths near the ends of the range, conversions to
+half the size, ranges of integers, extrema of nothing.  NumPy is the reference."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import mxop as mx
+
+INTEGERS = ("int8", "uint8", "int32", "int64")
+BEYOND = 2**53 + 1  # the first integer that no float64 holds
+
+
+def same(found, wanted):
+    """Compare bits, but for those of NaN."""
+    found = found.asnumpy() if isinstance(found, mx.nd.NDArray) else found
+    wanted = np.asarray(wanted)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found, wanted)
+    if found.dtype.kind == "f":
+        number = ~np.isnan(wanted)
+        np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(wanted[number]))
+
+
+# ---- floor division --------------------------------------------------------------------------------------------------
+def integer_pairs(dtype):
+    limits = np.iinfo(dtype)
+    values = [v for v in (0, 1, -1, 2, -2, 3, -3, 7, -7, limits.min, limits.max, limits.min + 1) if limits.min <= v]
+    return np.array(list(itertools.product(values, repeat=2))).astype(dtype).T
+
+
+def float_pairs(dtype):
+    special = [0.0, -0.0, 1, -1, 2.5, -2.5, 7, 0.1, 0.3, np.inf, -np.inf, np.nan]
+    special += [np.finfo(dtype).tiny / 4, np.finfo(dtype).max, -np.finfo(dtype).max]
+    rng = np.random.default_rng(3)
+    near, far = rng.normal(0, 30, (2, 3000)), rng.normal(0, 1, (2, 3000)) * 10.0 ** rng.uniform(-30, 30, (2, 3000))
+    return np.concatenate([np.array(list(itertools.product(special, repeat=2))).T, near, far], axis=1).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_floor_division_of_integers_is_numpys(dtype):
+    a, b = integer_pairs(dtype)
+    x, y = mx.nd.array(a, dtype=dtype), mx.nd.array(b, dtype=dtype)
+    with np.errstate(all="ignore"):
+        same(x // y, a // b)
+        same(np.floor_divide(x, y), a // b)
+        same(mx.sym.Variable("x").__floordiv__(mx.sym.Variable("y")).eval(x=x, y=y)[0], a // b)
+        for number in (3, np.iinfo(dtype).max, *((-1, -2) if np.iinfo(dtype).min else ())):
+            same(x // number, a // np.array(number, dtype))
+            same(number // x, np.array(number, dtype) // a)
+            same((mx.sym.Variable("x") // number).eval(x=x)[0], a // np.array(number, dtype))
+            same((number // mx.sym.Variable("x")).eval(x=x)[0], np.array(number, dtype) // a)
+    divides = b != 0
+    if np.iinfo(dtype).min:
+        divides &= (b != -1) | (a != np.iinfo(dtype).min)
+    q, r = (x // y).asnumpy().astype(object), (x % y).asnumpy().astype(object)
+    np.testing.assert_array_equal((q * b + r)[divides], a[divides].astype(object))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_floor_division_of_floats_is_numpys(dtype):
+    a, b = float_pairs(dtype)
+    x, y = mx.nd.array(a, dtype=dtype), mx.nd.array(b, dtype=dtype)
+    with np.errstate(all="ignore"):
+        same(x // y, a // b)
+        for number in (2.5, -0.1, np.inf):
+            same(x // number, a // np.array(number, dtype))
+            same(number // x, np.array(number, dtype) // a)
+
+
+def test_floor_division_broadcasts_and_has_gradient_zero():
+    x, y = mx.nd.array([[-7.5], [7.5]]), mx.nd.array([2.0, -2.0])
+    x.attach_grad("add")
+    with mx.autograd.record():
+        z = x // y + x // 2 + 7 // x
+    z.backward()
+    a, b = x.asnumpy(), y.asnumpy()
+    same(z, a // b + a // 2 + np.float32(7) // a)
+    same(x.grad, np.zeros_like(a))
+
+
+def test_floor_division_of_tensors_with_named_axes():
+    w, h = mx.axes.make_axis(2, name="W"), mx.axes.make_axis(3, name="H")
+    a, b = np.array([-7.0, 7.0], "float32"), np.array([2.0, -2.0, 4.0], "float32")
+    x, y = mx.axes.array(a, w), mx.axes.array(b, h)
+    same((x // y).asnumpy(), a[:, None] // b)
+    same((x // 2).asnumpy(), a // 2)
+    same((7 // x).asnumpy(), 7 // a)
+    p, q = mx.axes.placeholder(w, name="p"), mx.axes.placeholder(h, name="q")
+    same((p // q).value.eval(p=x.value, q=y.value)[0], a[:, None] // b)
+
+
+# ---- integers that no float holds ------------------------------------------------------------------------------------
+def test_integers_beyond_the_floats_stay_exact():
+    values = np.array([2**62 + 1, BEYOND, 5])
+    x, v = mx.nd.array(values, dtype="int64"), mx.sym.Variable("v")
+    for number in (BEYOND, -BEYOND, 2**60 + 1):
+        same(x + number, values + number)
+        same(number - x, number - values)
+        same(mx.nd.broadcast_maximum(x, mx.nd.full((1,), number, dtype="int64")), np.maximum(values, number))
+        same(mx.nd.maximum(x, number), np.maximum(values, number))
+        same(mx.nd.clip(x, number, 2**61 + 1), np.clip(values, number, 2**61 + 1))
+        same(mx.sym.clip(v, number, 2**61 + 1).eval(v=x)[0], np.clip(values, number, 2**61 + 1))
+        same(((v + number) * 1 - (number - 2)).eval(v=x)[0], values + 2)  # a fused group, with constants
+        same(mx.nd.full((2,), number, dtype="int64"), np.full(2, number))
+        same(mx.sym.full((2,), number, dtype="int64").eval()[0], np.full(2, number))
+        same((mx.sym.full((2,), number, dtype="int64") + 1).eval()[0], np.full(2, number + 1))
+        same(mx.nd.arange(number, number + 3, dtype="int64"), np.arange(number, number + 3))
+        same(mx.sym.arange(number, number + 3, dtype="int64").eval()[0], np.arange(number, number + 3))
+        same((mx.sym.fromjson((v + number).tojson())).eval(v=x)[0], values + number)
+        x[1] = number
+        assert x.asnumpy()[1] == number
+        x[:] = values
+
+
+def test_powers_of_integers_are_exact_and_wrap():
+    a = np.array([3, 2, -2, -7, 0, 1, 10])
+    for number in (0, 1, 2, 3, 4, 18, 39, 63):
+        with np.errstate(all="ignore"):
+            same(mx.nd.array(a, dtype="int64") ** number, a**number)
+    same(3 ** mx.nd.array([39, 2], dtype="int64"), np.array([3**39, 9]))
+    same(
+        mx.nd.power(mx.nd.array([3, 2], dtype="int64"), mx.nd.array([39, 62], dtype="int64")), np.array([3**39, 2**62])
+    )
+    same(mx.nd.array([1, -1, 2, 0], dtype="int32") ** -3, np.array([1, -1, 0, 0], "int32"))
+    same(mx.nd.array([3, 7], dtype="uint8") ** 5, np.array([3, 7], "uint8") ** 5)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_a_bound_stops_at_the_ends_of_the_type(dtype):
+    """MXNet compares with the bound itself; a scalar wraps."""
+    a = np.array([3, 5, 100], dtype)
+    x = mx.nd.array(a, dtype=dtype)
+    for low, high in ((-500, 300), (4.5, 1e30), (-1e30, 4.5), (-np.inf, np.inf), (4, 90)):
+        wanted = np.trunc(np.clip(a.astype("float64"), low, high)).astype(dtype)
+        same(mx.nd.clip(x, low, high), wanted)
+        same(mx.sym.clip(mx.sym.Variable("x"), low, high).eval(x=x)[0], wanted)
+    wraps = np.array(300).astype(dtype)
+    same(mx.nd.hypot(x, 300), np.trunc(np.hypot(a.astype("float64"), wraps)).astype(dtype))
+
+
+# ---- lengths ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("size", [1e200, 1e-200, 1e300, 1e-310, 1.0])
+@pytest.mark.parametrize("order", [1, 2])
+def test_norm_neither_overflows_nor_vanishes(size, order):
+    a = np.array([[3.0, -4.0, 0.0], [0.0, 0.0, 0.0]]) * size
+    wanted = np.array([5.0 if order == 2 else 7.0, 0.0]) * size
+    x = mx.nd.array(a, dtype="float64")
+    rtol = 1e-15 if size > 1e-300 else 1e-13
+    np.testing.assert_allclose(mx.nd.norm(x, ord=order, axis=1).asnumpy(), wanted, rtol)
+    np.testing.assert_allclose(mx.nd.norm(x.T, ord=order, axis=0).asnumpy(), wanted, rtol)
+    np.testing.assert_allclose(mx.nd.norm(x, ord=order).asnumpy(), wanted[:1], rtol)
+    bound = mx.sym.norm(mx.sym.Variable("x"), ord=order, axis=1)
+    np.testing.assert_allclose(bound.eval(x=x)[0].asnumpy(), wanted, rtol)
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.norm(x, ord=order, axis=1)
+        (slope,) = mx.autograd.grad(y, [x], create_graph=True)
+        total = (slope * mx.nd.array([[1, 2, 3], [1, 2, 3]], dtype="float64")).sum()
+    total.backward()
+    direction = np.array([[0.6, -0.8, 0.0] if order == 2 else [1, -1, 0], [0, 0, 0]])
+    np.testing.assert_allclose(slope.asnumpy(), direction, rtol)
+    u, w = direction[0], np.array([1.0, 2.0, 3.0])
+    with np.errstate(over="ignore"):
+        second = (w - u * (u @ w)) / wanted[0] if order == 2 else np.zeros(3)
+    if np.isfinite(second).all():
+        np.testing.assert_allclose(x.grad.asnumpy(), [second, np.zeros(3)], 1e-14)
+
+
+@pytest.mark.parametrize("shape", [(70, 3000), (4, 40000), (2, 200000)])
+def test_norm_of_mixed_sizes_along_both_axes(shape):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=shape) * 10.0 ** rng.uniform(-300, 300, (shape[0], 1))
+    x = mx.nd.array(a, dtype="float64")
+    for axis in (0, 1):
+        top = np.abs(a).max(axis, keepdims=True)
+        wanted = np.sqrt(np.square(a / top).sum(axis)) * top.squeeze(axis)
+        np.testing.assert_allclose(mx.nd.norm(x, axis=axis).asnumpy(), wanted, 1e-14)
+        np.testing.assert_allclose(mx.nd.norm(x.T.copy(), axis=1 - axis).asnumpy(), wanted, 1e-14)
+
+
+def test_norm_keeps_nan_infinity_and_narrow_types():
+    for values, wanted in (([np.inf, 1], np.inf), ([np.nan, np.inf], np.nan), ([0, 0], 0)):
+        same(mx.nd.norm(mx.nd.array(values, dtype="float64")), np.array([wanted], "float64"))
+    same(mx.nd.norm(mx.nd.array([3e30, 4e30])), np.array([5e30], "float32"))
+    same(mx.nd.norm(mx.nd.array([3e-30, 4e-30])), np.array([5e-30], "float32"))
+    same(mx.nd.norm(mx.nd.array([30000, 40000], dtype="float16")), np.array([50000], "float16"))
+    x = mx.nd.array([30000, 40000, 60000], dtype="float16")  # its norm is no float16
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.norm(x, out_dtype="float32")
+    y.backward()
+    a = x.asnumpy().astype("float64")
+    np.testing.assert_allclose(x.grad.asnumpy(), a / np.sqrt(a @ a), 1e-3)
+
+
+# ---- conversions to half the size ------------------------------------------------------------------------------------
+def halfway(rng, n):
+    """Return numbers a little to either side of the middle between neighbouring float16."""
+    found = rng.normal(0, 1, n).astype("float16")
+    middle = (found.astype("float64") + np.nextafter(found, np.float16(np.inf)).astype("float64")) / 2
+    return middle * (1 + rng.choice([-1, 0, 1], n) * 2.0**-45)
+
+
+def test_float64_becomes_float16_with_one_rounding():
+    edges = [65519.999999, 65520, 1e300, -1e300, 2**-25, 2**-25 * (1 + 2**-50), 1e-320, 0, -0.0, np.inf, np.nan]
+    values = np.concatenate([edges, halfway(np.random.default_rng(5), 5000)])
+    with np.errstate(over="ignore"):
+        wanted = values.astype("float16")
+    x = mx.nd.array(values, dtype="float64")
+    same(x.astype("float16"), wanted)
+    same(mx.nd.cast(x, dtype="float16"), wanted)
+    same(mx.sym.cast(mx.sym.Variable("x"), dtype="float16").eval(x=x)[0], wanted)
+    y = mx.nd.zeros(values.shape, dtype="float16")
+    y[:] = x
+    same(y, wanted)
+    z = mx.nd.zeros((values.size, 2), dtype="float16")
+    z[:, 1] = x  # with strides
+    same(z[:, 1], wanted)
+    same(mx.nd.array(values, dtype="float16"), wanted)
+
+
+def test_what_is_stored_as_bfloat16_is_rounded_once():
+    """Without ``ml_dtypes`` there are no such arrays in NumPy: the bits are looked at."""
+    pytest.importorskip("ml_dtypes")
+    values = np.array([1 + 2**-8 + 2**-40, -(1 + 2**-8 + 2**-40), 1 + 3 * 2**-8 - 2**-40, 1e300, 0.0])
+    found = mx.nd.array(values, dtype="float64").astype("bfloat16").astype("float64")
+    same(found, np.array([1 + 2**-7, -(1 + 2**-7), 1 + 2**-7, np.inf, 0.0]))
+    whole = np.array([2**24 + 2**16 + 1, 2**62 + 2**54 + 1])
+    found = mx.nd.array(whole, dtype="int64").astype("bfloat16").astype("float64")
+    same(found, np.array([2.0**24 + 2.0**17, 2.0**62 + 2.0**55]))
+    x = mx.nd.zeros((5,), dtype="bfloat16")
+    x[:] = values
+    for found in (x, mx.nd.array(values, dtype="bfloat16")):
+        same(found.astype("float64"), np.array([1 + 2**-7, -(1 + 2**-7), 1 + 2**-7, np.inf, 0.0]))
+
+
+# ---- ranges ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize(
+    "interval", [(1.3, 10, 1.3), (1.7, 9, 0.7), (0.5, 4, 0.4), (10, 0, -2.5), (3.5,), (2, 9, 3), (5, 5)]
+)
+def test_ranges_of_integers_step_as_numpys(interval, dtype):
+    wanted = np.arange(*interval, dtype="int64").astype(dtype)
+    same(mx.nd.arange(*interval, dtype=dtype), wanted)
+    same(mx.sym.arange(*interval, dtype=dtype).eval()[0], wanted)
+    same(mx.nd.arange(*interval, repeat=2, dtype=dtype), np.repeat(wanted, 2))
+
+
+# ---- extrema of nothing ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+def test_extrema_of_nothing_raise(name):
+    x = mx.nd.zeros((3, 0))
+    for params in ({}, {"axis": 1}, {"axis": -1, "keepdims": True}):
+        with pytest.raises(
+            mx.MXNetError, match=rf"operator {name}: data of shape \(3, 0\) have no elements along axis="
+        ):
+            getattr(mx.nd, name)(x, **params)
+        with mx.util.np_shape(True), pytest.raises(mx.MXNetError, match=f"operator {name}.*no elements along axis="):
+            getattr(mx.sym, name)(mx.sym.Variable("x"), **params).simple_bind(mx.cpu(), x=(3, 0))
+    with pytest.raises(ValueError, match="no elements"):
+        getattr(x, name)(axis=1)
+    assert getattr(mx.nd, name)(x, axis=0).shape == (0,)  # no result, hence none that has no value
+    assert getattr(mx.nd, name)(mx.nd.zeros((0, 3)), axis=1).shape == (0,)
+
+
+def test_extrema_of_nothing_raise_for_excluded_axes():
+    for name in ("max", "min"):
+        with pytest.raises(mx.MXNetError, match=rf"{name}: data of shape \(0, 3\) have no elements along axis=\(0,\)"):
+            getattr(mx.nd, name)(mx.nd.zeros((0, 3)), axis=1, exclude=True)
+
+
+def test_a_logarithm_of_a_sum_over_nothing_is_minus_infinity():
+    x = mx.sym.Variable("x")
+    with mx.util.np_shape(True):
+        bound = mx.sym.log(mx.sym.sum(mx.sym.exp(x), axis=1)).simple_bind(mx.cpu(), x=(3, 0))
+        bound.forward()
+        np.testing.assert_array_equal(bound.outputs[0].asnumpy(), [-np.inf] * 3)
