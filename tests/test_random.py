@@ -241,6 +241,32 @@ def test_reductions_and_rows_read_the_same_numbers():
     np.testing.assert_allclose(run(symbol, 8, x=x), by_calls.asnumpy(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("passes", [None, []])
+def test_a_model_has_the_same_bits_bound_and_called(passes):
+    def model(F, v):  # each draw where it is used, so that the calls come in the order of the graph
+        y = F.Dropout(
+            v * F.random.uniform(-1, 1, shape=(48, 40)) + F.random.normal(shape=(48, 40)), p=0.3, mode="always"
+        )
+        z = F.dot(y, F.Dropout(F.random.uniform(shape=(40, 48)), p=0.2, mode="always"))
+        w = F.softmax(z + F.random.normal(shape=(48, 48)), axis=-1)
+        return F.sum(w * F.transpose(F.random.uniform(shape=(48, 48))), axis=1)
+
+    x = nd.array(np.random.default_rng(0).normal(size=(48, 40)))
+    x.attach_grad()
+    mx.random.seed(4)
+    with autograd.record():
+        called = model(nd, x)
+    called.backward()
+    symbol, options = model(mx.sym, mx.sym.var("v")), {} if passes is None else {"passes": passes}
+    executor = symbol.simple_bind(mx.cpu(), v=x.shape, **options)
+    for is_train in (True, False):
+        mx.random.seed(4)
+        np.testing.assert_array_equal(executor.forward(is_train, v=x)[0].asnumpy(), called.asnumpy())
+        if is_train:
+            executor.backward(nd.ones((48,)))
+            np.testing.assert_array_equal(executor.grad_dict["v"].asnumpy(), x.grad.asnumpy())
+
+
 def test_equal_draws_are_two_draws():
     symbol = mx.sym.Group([mx.sym.random.uniform(shape=(3,)) for _ in range(3)])
     executor = symbol.bind(mx.cpu(), {})
