@@ -71,7 +71,7 @@ _LATER = {
     "test_utils": "mxop.test_utils", "attribute": "mxop.attribute", "name": "mxop.name", "records": "mxop.records",
     "util": "mxop.util", "library": "mxop.library", "operator": "mxop.operator",
     "profiler": "mxop.profiler", "viz": "mxop.visualization", "visualization": "mxop.visualization",
-    "axes": "mxop.axes",
+    "axes": "mxop.axes", "random": "mxop.random",
 }  # fmt: skip
 _NAMES = {"AttrScope": ("mxop.attribute", "AttrScope"), "Symbol": ("mxop.symbol", "Symbol"),
           "Executor": ("mxop.graph.executor", "Executor"), "is_np_shape": ("mxop.util", "is_np_shape"),

@@ -13,6 +13,7 @@ from . import ndarray as ndarray
 from . import op as op
 from . import operator as operator
 from . import profiler as profiler
+from . import random as random
 from . import records as records
 from . import symbol as symbol
 from . import test_utils as test_utils

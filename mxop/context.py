@@ -6,6 +6,7 @@ May import :mod:`mxop._kernels`, :mod:`mxop.per_thread` and :mod:`mxop.errors`.
 from __future__ import annotations
 
 import operator
+import re
 
 from ._kernels import interp, memory
 from .errors import DeviceError, OpTypeError, OpValueError, shown
@@ -107,6 +108,14 @@ def of_array(on_gpu: bool, device_id: int) -> Context:
     if key not in _contexts:
         _contexts[key] = Context("gpu" if on_gpu else "cpu", device_id)
     return _contexts[key]
+
+
+def of_text(text: str) -> Context:
+    """Return the context that a parameter names, such as ``gpu(1)``."""
+    found = re.fullmatch(r"(\w+)(?:\((\d+)\))?", text.strip())
+    if found is None:
+        raise OpValueError(f"ctx={text!r} names no device; expected something like cpu(0)")
+    return Context(found[1], int(found[2] or 0))
 
 
 def cpu(device_id: int = 0) -> Context:

@@ -191,11 +191,12 @@ class ElementwiseKernel:
             at = " + ".join(["0", *(f"i{a} * d{k}[{a}]" for a in range(8))])
             lines.append(f"{_TYPES[t]} &{n} = *({_TYPES[t]} *)(p{k} + {at});")
         loops = "".join(f"for (long long i{a} = 0; i{a} < shape[{a}]; i{a}++) " for a in range(8))
+        lines.append("i++;")
         body = "\n".join(lines)
         scalars = ", ".join(s.replace("float16", "float") for s in scalars)
         self.source = (
             f'{_prologue(preamble)}extern "C" void run(const long long *shape, {", ".join(arrays)}'
-            f"{', ' if scalars else ''}{scalars})\n{{\n{loops} {{\n{body}\n{operation};\n}}\n}}\n"
+            f"{', ' if scalars else ''}{scalars})\n{{\nlong long i = -1;\n{loops} {{\n{body}\n{operation};\n}}\n}}\n"
         )
         made[name] = self.source
 

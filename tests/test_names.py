@@ -32,7 +32,7 @@ def told(function):
 # ---- what MXNet has -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("get, path", [
     (lambda: mx.gluon, "mx.gluon"), (lambda: mx.mod, "mx.mod"), (lambda: mx.init, "mx.init"), (lambda: mx.np, "mx.np"),
-    (lambda: mx.random.seed, "mx.random"), (lambda: mx.nd.ravel_multi_index, "mx.nd.ravel_multi_index"),
+    (lambda: mx.io.NDArrayIter, "mx.io"), (lambda: mx.nd.ravel_multi_index, "mx.nd.ravel_multi_index"),
     (lambda: mx.sym.Correlation, "mx.sym.Correlation"),
     (lambda: mx.nd.SoftmaxOutput, "mx.nd.SoftmaxOutput"), (lambda: mx.nd.op.SVMOutput, "mx.nd.op.SVMOutput"),
     (lambda: mx.nd.sparse.csr_matrix, "mx.nd.sparse.csr_matrix"), (lambda: mx.nd.random.gamma, "mx.nd.random.gamma"),
@@ -88,7 +88,7 @@ def test_a_method_is_there_as_soon_as_its_operator_is():
 
 @pytest.mark.parametrize("line, name", [
     ("import mxop.gluon", "mx.gluon"), ("from mxop import gluon", "mx.gluon"), ("from mxop.gluon import nn", "mx.gluon"),
-    ("import mxop.random", "mx.random"), ("from mxop.ndarray import Correlation", "mx.nd.Correlation"),
+    ("import mxop.io", "mx.io"), ("from mxop.ndarray import Correlation", "mx.nd.Correlation"),
     ("from mxop.nd import SVMOutput", "mx.nd.SVMOutput"),
     ("from mxop.nd.sparse import csr_matrix", "mx.nd.sparse.csr_matrix"), ("from mxop.util import use_np", "mx.util.use_np"),
     ("from mxop.symbol.contrib import foreach", "mx.sym.contrib.foreach"),
@@ -187,7 +187,7 @@ def test_what_is_listed_works_and_belongs_there(path):
 
 
 def test_what_works_is_listed():
-    assert {"gluon", "random", "provide", "dtypes"}.isdisjoint(dir(mx))
+    assert {"gluon", "io", "provide", "dtypes"}.isdisjoint(dir(mx))
     assert {"nd", "sym", "autograd", "viz", "cpu", "MXNetError", "AttrScope", "test_utils"} <= set(dir(mx))
     assert {"maximum", "minimum", "pow", "power", "hypot", "contrib", "exp", "Variable", "load"} <= set(dir(mx.sym))
     assert {"array", "exp", "NDArray", "waitall", "contrib", "load"} <= set(dir(mx.nd))

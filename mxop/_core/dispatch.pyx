@@ -142,6 +142,8 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     out_shapes, out_types = cached_inference(op, attrs, shapes, types)
     if op.sized_by is not None:
         out_shapes = shapes_by_values(op, attrs, inputs, out_shapes)
+    if out is None and not inputs and attrs.get("ctx"):
+        out = placed(attrs["ctx"], out_shapes, out_types)
     targets = output_list(op, out, len(out_shapes))
     gpu = any([(<Array>a).gpu is not None for a in inputs]) or any(
         [a is not None and (<Array?>a).gpu is not None for a in targets])
@@ -184,6 +186,21 @@ cdef list shapes_by_values(object op, object attrs, object inputs, object shapes
     arrays = [as_numpy(<Array>a) if (<Array>a).gpu is None else (<Array>a).gpu for a in inputs]
     host_reads(reads)  # nothing is computed from them that has a gradient
     return op.sized_shapes(attrs, arrays, shapes)
+
+
+cdef list placed(str ctx, object shapes, object types):
+    """Return new arrays on the device that a parameter names."""
+    from mxop.context import of_text
+    place = of_text(ctx)
+    cdef list found = []
+    for shape, code in zip(shapes, types):
+        if place.is_gpu:
+            from mxop._gpu import device
+            found.append(device.empty(tuple(shape), code, place.device_id))
+        else:
+            found.append(alloc_tuple(tuple(shape), code))
+            (<Array>found[-1]).device_id = place.device_id
+    return found
 
 
 cdef list dense_inputs(object op, object inputs):

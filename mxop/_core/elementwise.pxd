@@ -6,7 +6,8 @@ from mxop._kernels.interp cimport Program
 cdef class ElementwiseCall:
     cdef readonly object op, attrs, formula
     cdef readonly int n_in, n_out
-    cdef bint broadcast, plain_types, has_rule
+    cdef readonly object keys       # inputs that are keys of random numbers; most have none
+    cdef bint has_keys, creates, broadcast, plain_types, has_rule
     cdef unsigned int scalar_mask   # parameters that take the data's type
     cdef unsigned int bound_mask    # parameters that stop at the ends of integer data's type
     cdef list programs              # by compute type

@@ -24,6 +24,7 @@ from mxop._kernels import interp
 from mxop.errors import OpArithmeticError, OpTypeError, OpValueError, shown
 from mxop.formula import compile_program
 from mxop.opdef import Bound, Scalar
+from mxop.shape_mode import numpy_shape
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object sequence)   # of a list or tuple
@@ -64,7 +65,9 @@ cdef class ElementwiseCall:
         self.formula = op.formula(attrs, n_in)
         self.n_out = len(self.formula.roots)
         self.broadcast = op.broadcast
-        self.plain_types = op.out_dtype is None
+        self.keys, self.creates = self.formula.keys, op.creates
+        self.has_keys = bool(self.keys)
+        self.plain_types = op.out_dtype is None and not self.has_keys
         self.has_rule = op.differentiable
         self.programs = [None] * 7
         self.backwards = {}
@@ -157,6 +160,11 @@ cdef int set_other(Value* value, object number) except -1:
     return 0
 
 
+cdef inline bint is_key(ElementwiseCall call, int k) except -1:
+    """Tell whether an input is a key of random numbers."""
+    return call.has_keys and k in call.keys
+
+
 cdef int raise_shapes(ElementwiseCall call, object inputs) except -1:
     """Let inference raise its error for inputs that do not fit together."""
     shapes = [(<Array>a).shape_tuple() for a in inputs]
@@ -166,14 +174,18 @@ cdef int raise_shapes(ElementwiseCall call, object inputs) except -1:
 
 cdef int common_shape(ElementwiseCall call, object inputs, Py_ssize_t* shape) except -1:
     """Broadcast the inputs' shapes; return the rank."""
-    cdef int ndim = 0, i, at
+    cdef int ndim = 0, i, at, k
     cdef Array a
-    for a in inputs:
-        if a.ndim > ndim:
+    for k in range(call.n_in):
+        a = <Array>inputs[k]
+        if a.ndim > ndim and not is_key(call, k):
             ndim = a.ndim
     for i in range(ndim):
         shape[i] = 1
-    for a in inputs:
+    for k in range(call.n_in):
+        if is_key(call, k):
+            continue
+        a = <Array>inputs[k]
         for i in range(a.ndim):
             at = ndim - a.ndim + i
             if a.shape_[i] != 1:
@@ -208,7 +220,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
             call.op.infer_type(call.attrs, [(<Array>items[i]).dtype for i in range(n_in)], [-1] * call.n_out)
         if not same_dims(a, first):
             same = False
-            if not call.broadcast:
+            if not call.broadcast and not is_key(call, k):
                 raise_shapes(call, listed(items, n_in))
         if a.device_id != first.device_id or (a.gpu is None) != (first.gpu is None):
             raise_devices(call.op, listed(items, n_in))
@@ -311,11 +323,13 @@ cdef object run_described(ElementwiseCall call, object inputs, const Value* valu
     cdef int k, ndim, n_in = call.n_in, dtype = first.dtype, ctype
     cdef Program program
     cdef Py_ssize_t size
+    if call.has_keys:
+        dtype, same = drawn_type(call, inputs), False
     if same:
         ndim, size = first.ndim, first.size
         memcpy(shape, first.shape_, ndim * sizeof(Py_ssize_t))
     else:
-        ndim = common_shape(call, inputs, shape)
+        ndim = common_shape(call, inputs, shape) if not call.creates else asked_shape(call, shape)
         size = 1
         for k in range(ndim):
             size *= shape[k]
@@ -341,6 +355,40 @@ cdef object run_described(ElementwiseCall call, object inputs, const Value* valu
             record_elementwise(call, inputs, [result], values)
         return result
     return elementwise_outputs(call, inputs, values, out, req, operands, program, ndim, shape, size, dtype)
+
+
+cdef int asked_shape(ElementwiseCall call, Py_ssize_t* shape) except -1:
+    """Write the shape that a call asks for; return the rank."""
+    cdef int k
+    cdef tuple found = tuple(call.attrs["shape"])
+    # in a call on arrays, a size of 0 is one: there is nobody else to say what it should be
+    if None in found or (found and min(found) < 0) or not (found or numpy_shape()):
+        raise OpValueError(f"operator {call.op.name}: shape={found} leaves the result's open; expected the size of each "
+                           "dimension")
+    if len(found) > MAX_DIMS:
+        raise OpValueError(f"operator {call.op.name}: shape={found} has more than {<int>MAX_DIMS} dimensions")
+    for k in range(len(found)):
+        shape[k] = found[k]
+    return <int>len(found)
+
+
+cdef int drawn_type(ElementwiseCall call, object inputs) except -1:
+    """Return the type of the data of a call that draws random numbers: that of the inputs that are no keys."""
+    cdef int k, dtype = call.attrs["dtype"] if call.creates else -1
+    cdef bint fine = True
+    cdef Array a
+    for k in range(call.n_in):
+        a = <Array>inputs[k]
+        if is_key(call, k):
+            fine = fine and a.dtype == 6 and a.size == 1
+        elif dtype < 0:
+            dtype = a.dtype
+        else:
+            fine = fine and a.dtype == dtype
+    if not fine:
+        call.op.infer_type(call.attrs, [(<Array>a).dtype for a in inputs], [-1] * call.n_out)
+        raise_shapes(call, inputs)
+    return dtype
 
 
 cdef const Value* typed_values(ElementwiseCall call, const Value* values, int dtype, Value* typed) noexcept:
@@ -399,7 +447,9 @@ cdef int compute_type(ElementwiseCall call, Array first, object inputs) except -
     """Return the compute type of a call (of mixed inputs: the widest)."""
     cdef int dtype = first.dtype
     cdef Array a
-    if not call.plain_types:
+    if call.has_keys:
+        dtype = drawn_type(call, inputs)
+    elif not call.plain_types:
         for a in inputs:
             if a.dtype != dtype:
                 dtype = 1 if (a.dtype in dtypes.FLOATS) or (dtype in dtypes.FLOATS) else 6
@@ -415,7 +465,7 @@ cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value
     cdef Array target, a
     cdef int k, i, out_dtype
     cdef tuple full = tuple([shape[k] for k in range(ndim)])
-    if call.plain_types:
+    if call.plain_types or call.has_keys:
         types = [dtype] * call.n_out
     else:
         types = call.op.infer_type(call.attrs, [(<Array>a).dtype for a in inputs], [-1] * call.n_out)[1]
@@ -424,6 +474,7 @@ cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value
         out_dtype = types[k]
         if targets[k] is None:
             target = alloc(ndim, shape, out_dtype)
+            target.device_id = (<Array>inputs[0]).device_id
             operands[call.n_in + k].staged = False
             operands[call.n_in + k].req = REQ_WRITE
             results.append(target)

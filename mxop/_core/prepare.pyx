@@ -149,7 +149,7 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
                                   f"expected {dtypes.NAMES[t]}")
         ctype = compute_type(call, <Array>inputs[0], inputs)
         fast = program_call(call.program(ctype), inputs, outputs, reqs, op.name)
-        memcpy(fast.values, typed_values(call, values, types[0], typed), sizeof(values))
+        memcpy(fast.values, typed_values(call, values, out_types[0] if call.has_keys else types[0], typed), sizeof(values))
         return fast
     if not any([a._gpu is not None for a in (*inputs, *outputs)]):
         ready = prepare_operator(op, attrs, inputs, outputs, reqs)
@@ -196,7 +196,7 @@ def prepare_formula(roots, list inputs, list outputs, list reqs):
         on_gpu = GpuFormulaCall()
         on_gpu.roots, on_gpu.inputs, on_gpu.outputs, on_gpu.reqs = tuple(roots), inputs, outputs, reqs
         return on_gpu
-    program = program_of(tuple(roots), len(inputs), (<Array>(inputs[0] if inputs else outputs[0])).dtype)
+    program = program_of(tuple(roots), len(inputs), (<Array>outputs[0]).dtype)  # that of all inputs, but for keys
     return program_call(program, inputs, outputs, reqs, "fused")
 
 

@@ -2,12 +2,14 @@
 
 Each entry of :data:`FUNCTIONS` is one definition with what it needs; a kernel's source holds only what its text mentions.
 They are templates over float and double; float16 never gets here, it is computed in float32.  Nothing here is fast math:
-NaN, infinities and the sign of zero carry meaning.  Imports nothing of mxop.
+NaN, infinities and the sign of zero carry meaning.  Imports :mod:`.draws`.
 """
 
 from __future__ import annotations
 
 import re
+
+from . import draws
 
 #: Name and text; a text may mention the names above it.
 FUNCTIONS: dict[str, str] = {
@@ -264,6 +266,8 @@ __device__ inline unsigned short mx_f32_to_bf16(float x)
 }
 """,
 }
+
+FUNCTIONS |= draws.FUNCTIONS
 
 #: ``float16`` for kernels that are compiled without CuPy, which brings a class of this name.
 FLOAT16 = """\

@@ -83,11 +83,21 @@ class _Output:
 # ---- elementwise -----------------------------------------------------------------------------------------------------
 def _compute_type(formula: Formula, types: Sequence[int]) -> int:
     """Return the type in which a formula is computed (of mixed inputs: the widest)."""
-    first = types[0]
-    for t in types[1:]:
+    kept = [t for k, t in enumerate(types) if k not in formula.keys]
+    first = kept[0]
+    for t in kept[1:]:
         if t != first:
             first = dtypes.FLOAT64 if t in dtypes.FLOATS or first in dtypes.FLOATS else dtypes.INT64
     return formula.compute_type(first)
+
+
+def _shape_of(call: Any, shapes: Sequence[tuple[int, ...]], outs: list) -> tuple[int, ...]:
+    """Return the shape of the results of an elementwise call."""
+    op, keys = call.op, call.keys
+    if op.creates:
+        return tuple(op.infer_shape(call.attrs, list(shapes), outs)[1][0])
+    data = [s for k, s in enumerate(shapes) if k not in keys]
+    return np.broadcast_shapes(*data) if op.broadcast else data[0]
 
 
 def _evaluate(op: Any, formula: Formula, values: Sequence[float], inputs: Sequence[Any], outputs: Sequence[_Output],
@@ -120,13 +130,13 @@ def elementwise(call: Any, inputs: list[Any], values: list[float], out: Any, req
     place = _one_device(op, inputs)
     types = [a.dtype_code for a in inputs]
     shapes = [a.shape for a in inputs]
+    given = _given(out, call.n_out)
     try:
-        shape = np.broadcast_shapes(*shapes) if op.broadcast else shapes[0]
+        shape = _shape_of(call, shapes, [None if g is None else g.shape for g in given])
     except ValueError:
         shape = tuple(op.infer_shape(call.attrs, shapes, [None] * call.n_out)[1][0])  # raises, naming the inputs
     out_types = op.infer_type(call.attrs, types, [dtypes.UNKNOWN] * call.n_out)[1]
-    compute = _compute_type(formula, types)
-    given = _given(out, call.n_out)
+    compute = _compute_type(formula, [*types, *out_types] if formula.keys else types)
     outputs = [_Output(op, g, shape, t, place, req) for g, t in zip(given, out_types, strict=True)]
     return _evaluate(op, formula, values, inputs, outputs, compute)
 
@@ -150,8 +160,7 @@ def formula(roots: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any],
     """
     made = Formula(tuple(roots), ())
     place = _one_device(_Fused, [*inputs, *outputs])
-    # as on the CPU, the first input's type is the group's
-    compute = made.compute_type((inputs[0] if inputs else outputs[0]).dtype_code)
+    compute = made.compute_type(outputs[0].dtype_code)  # that of all inputs, but for keys
     targets = [
         _Output(_Fused, a, outputs[0].shape, a.dtype_code, place, req) for a, req in zip(outputs, reqs, strict=True)
     ]

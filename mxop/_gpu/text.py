@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import OpTypeError
-from ..formula import Expr, input_, statements, walk
+from ..formula import Expr, input_, keys_of, statements, walk
 from ..formula.expr import call
 from ..opdef.reduction import COMBINES
 from . import preamble
@@ -97,7 +97,8 @@ class ElementwiseText:
     Notes
     -----
     In the text ``x0, x1...`` are elements of inputs, ``y0, y1...`` of outputs, ``s0, s1...`` parameters; ``a0, a1...`` are
-    the inputs in the compute type.  All are read before anything is written, so an output may be an input's memory.
+    the inputs in the compute type, or keys, and ``i`` is the index of the element.  All are read before anything is
+    written, so an output may be an input's memory.
     """
 
     roots: tuple[Expr, ...]
@@ -133,7 +134,9 @@ class ElementwiseText:
     def operation(self) -> str:
         """The text that runs for each element."""
         leaves = [n for n in walk(self.roots) if n.kind == "input"]
-        lines = [f"const {self.ctype} a{n.label} = {_read(self.in_types[n.label], f'x{n.label}', self.ctype)};"
+        keys = keys_of(self.roots)
+        lines = [f"const unsigned long long a{n.label} = (unsigned long long)x{n.label};" if n.label in keys else
+                 f"const {self.ctype} a{n.label} = {_read(self.in_types[n.label], f'x{n.label}', self.ctype)};"
                  for n in sorted(leaves, key=lambda n: n.label)]  # fmt: skip
         names = {n: f"a{n.label}" for n in leaves}
         names |= {n: f"s{self.params.index(n.label)}" for n in walk(self.roots) if n.kind == "param"}
@@ -166,13 +169,15 @@ class ElementwiseText:
         arguments = [f"const {STORAGE[t][1]} *in{i}" for i, t in enumerate(self.in_types)]
         arguments += [f"{self.ctype} s{k}" for k in range(len(self.params))]
         arguments += [f"{STORAGE[t][1]} *out{k}" for k, t in enumerate(self.out_types)]
-        elements = [f"const {STORAGE[t][1]} &x{i} = in{i}[at]; (void)x{i};" for i, t in enumerate(self.in_types)]
-        elements += [f"{STORAGE[t][1]} &y{k} = out{k}[at]; (void)y{k};" for k, t in enumerate(self.out_types)]
+        keys = keys_of(self.roots)
+        elements = [f"const {STORAGE[t][1]} &x{k} = in{k}[{0 if k in keys else 'i'}]; (void)x{k};"
+                    for k, t in enumerate(self.in_types)]  # fmt: skip
+        elements += [f"{STORAGE[t][1]} &y{k} = out{k}[i]; (void)y{k};" for k, t in enumerate(self.out_types)]
         body = "\n        ".join([*elements, *self.operation.split("\n")])
         return (
             f'extern "C" __global__ void {name or self.kernel_name}({", ".join([*arguments, "long long size"])})\n{{\n'
             f"    const long long step = (long long)gridDim.x * blockDim.x;\n"
-            f"    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < size; at += step) {{\n"
+            f"    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < size; i += step) {{\n"
             f"        {body}\n    }}\n}}\n"
         )
 

@@ -43,6 +43,7 @@ cdef class Program:
     cdef readonly int n_inputs, n_outputs, n_registers, n_steps, ctype, itemsize, n_scalars, max_param
     cdef StepC* steps
     cdef ScalarC* scalars
+    cdef bint* keys             # of each input: whether it is a key of random numbers
     cdef readonly str listing
     cdef void fill_scalars(self, const Value* params, char* buffer) noexcept nogil
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,

@@ -34,6 +34,11 @@ cdef extern from "mxop_block.h" nogil:
     void mx_stream_copy(char* d, const char* s, Py_ssize_t nbytes)
     void mx_stream_fence()
 
+cdef extern from "mxop_random.h" nogil:
+    ctypedef struct mx_draw:
+        unsigned long long key
+        unsigned long long start
+
 cdef extern from *:
     """
     #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
@@ -337,6 +342,12 @@ cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ss
             d -= 1
 
 
+cdef inline void load_key(const Operand* operand, Py_ssize_t start, char* dst) noexcept nogil:
+    """Tell an instruction that draws random numbers what they follow from: the key and the index of its first element."""
+    (<mx_draw*>dst).key = (<const unsigned long long*>operand.data)[0]
+    (<mx_draw*>dst).start = <unsigned long long>start
+
+
 # ---- programs -------------------------------------------------------------------------------------------------------------
 
 cdef class Program:
@@ -360,8 +371,11 @@ cdef class Program:
         self.listing = str(program)
         self.steps = <StepC*>calloc(self.n_steps + 1, sizeof(StepC))
         self.scalars = <ScalarC*>calloc(self.n_scalars + 1, sizeof(ScalarC))
-        if self.steps == NULL or self.scalars == NULL:
+        self.keys = <bint*>calloc(self.n_inputs + 1, sizeof(bint))
+        if self.steps == NULL or self.scalars == NULL or self.keys == NULL:
             raise MemoryError()
+        for k in program.keys:
+            self.keys[<int>k] = True
         for i, step in enumerate(steps):
             at = _index.get(step.name)
             if at is None or ISA.instructions[<int>at].loops[ctype] == NULL:
@@ -386,6 +400,7 @@ cdef class Program:
     def __dealloc__(self):
         free(self.steps)
         free(self.scalars)
+        free(self.keys)
 
     def __str__(self):
         return self.listing
@@ -420,13 +435,16 @@ cdef class Program:
         cdef char* free_room = scratch
         cdef StepC* step
         cdef bint direct_in[256]
+        cdef bint repeated[256]
         cdef bint direct_out[256]
         for k in range(n_in):
-            direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype
+            direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype and not self.keys[k]
             if not direct_in[k]:
                 registers[k] = rooms[k] = free_room
                 free_room += room
-                if inputs[k].ndim == 1 and inputs[k].strides[0] == 0 and not inputs[k].contiguous:
+                repeated[k] = (inputs[k].ndim == 1 and inputs[k].strides[0] == 0 and not inputs[k].contiguous
+                               and not self.keys[k])
+                if repeated[k]:
                     load_block(&inputs[k], self.ctype, 0, min(block, stop - start), registers[k])
         for k in range(n_out):
             direct_out[k] = (outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD
@@ -442,7 +460,9 @@ cdef class Program:
             for k in range(n_in):
                 if direct_in[k]:
                     registers[k] = inputs[k].data + at * size
-                elif not (inputs[k].ndim == 1 and inputs[k].strides[0] == 0 and not inputs[k].contiguous):
+                elif self.keys[k]:
+                    load_key(&inputs[k], at, rooms[k])
+                elif not repeated[k]:
                     there = block_in_place(&inputs[k], self.ctype, at, length)
                     registers[k] = <char*>there if there != NULL else rooms[k]
                     if there == NULL:
@@ -507,6 +527,9 @@ cdef class Program:
         for k in range(self.n_registers):
             registers[k] = scratch + k * stride
         for k in range(self.n_inputs):
+            if self.keys[k]:
+                load_key(&inputs[k], start, registers[k])
+                continue
             there = block_in_place(&inputs[k], self.ctype, start, length) if not inputs[k].contiguous else NULL
             if inputs[k].contiguous and inputs[k].dtype == self.ctype:
                 registers[k] = inputs[k].data + start * self.itemsize

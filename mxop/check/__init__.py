@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import records
+from ..context import Context
 from ..errors import OpLookupError
 from ..opdef import Composite, Operator, registry
 from . import cases, draws, edges, gradients, inference, running, values
@@ -262,7 +263,7 @@ def _no_gradient(case: cases.Case, types: list[str], orders: int) -> str | None:
 
 def _device(device: Any) -> Any:
     """Return the context to place arrays on, None for the CPU."""
-    from ..context import Context, check_available
+    from ..context import check_available
 
     ctx = device if isinstance(device, Context) else Context(device)
     check_available(ctx)

@@ -54,7 +54,9 @@ def files() -> dict[str, str]:
     for api, value in (("ndarray", "NDArray"), ("symbol", "Symbol")):
         for space in registry.PREFIXES.values():
             names = [n for n in registry.names() if registry.namespace_of(n)[0] == space]
-            body = _functions(names, value)
+            module = import_module(f"mxop.{api}.{space}")
+            own = {n: f for n, f in vars(module).items() if getattr(f, "__module__", "") == "mxop.sampling"}
+            body = [*_functions(names, value, own), *(_method(n, own[n], "") for n in sorted(own))]
             found[f"{api}/{space}.pyi"] = _page(f"from . import {value}\n", body)
     return found
 

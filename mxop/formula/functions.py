@@ -1,6 +1,6 @@
 """The functions that a formula may use: ``F.exp(x)``, ``F.where(c, a, b)`` and the rest of the primitive table.
 
-``from mxop.op import F``.  Imports :mod:`.expr`, :mod:`.primitives` and :mod:`mxop.errors`.
+``from mxop.op import F``.  Imports :mod:`.draws`, :mod:`.expr`, :mod:`.primitives` and :mod:`mxop.errors`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..errors import closest
+from . import draws as _draws  # noqa: F401  adds rows to the table
 from .expr import Expr, TraceError, UnknownFunction, call
 from .primitives import TABLE
 

@@ -2,7 +2,8 @@
 
 An *instruction* is a loop that was generated at build time for a small formula; its name is that formula written with
 ``x0, x1...`` for array operands and ``s0, s1...`` for scalars, such as ``mul(s0,x0)`` or ``add(mul(x0,x1),x2)``.
-A formula is covered with the largest instructions that exist for it.  Imports :mod:`.expr` and :mod:`.primitives`.
+A formula is covered with the largest instructions that exist for it.  Imports :mod:`.draws`, :mod:`.expr`
+and :mod:`.primitives`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from .draws import keys_of
 from .expr import CALL, CONST, INPUT, PARAM, Expr, walk
 from .primitives import TABLE
 
@@ -84,6 +86,7 @@ class Program:
     n_inputs: int
     n_outputs: int
     n_registers: int = 0
+    keys: frozenset[int] = frozenset()  # inputs that are keys of random numbers
     steps: list[Step] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -238,7 +241,7 @@ def _instruction(node: Expr, inside: Callable[[Expr], bool], available) -> tuple
 
 
 def _allocated(roots, tiles, n_inputs: int) -> Program:
-    program = Program(n_inputs, len(roots))
+    program = Program(n_inputs, len(roots), keys=keys_of(roots))
     where: dict[int, int] = {}
     last_use: dict[int, int] = {}
     for at, (_, _, operands, _) in enumerate(tiles):

@@ -1,6 +1,6 @@
 """Composites become what they call, and operators with states pure functions and assignments.
 
-Imports :mod:`.ir`, :mod:`.builder`, :mod:`.infer`, :mod:`.rewrite`, :mod:`.states`.
+Imports :mod:`.ir`, :mod:`.builder`, :mod:`.draws`, :mod:`.infer`, :mod:`.rewrite`, :mod:`.states`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..errors import MXNetError
 from ..opdef import Composite, External
 from .builder import Builder, entries_of
+from .draws import in_turn
 from .infer import located
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rewrite
@@ -74,7 +75,10 @@ def expand(graph: Graph, everything: bool = True, effects: Effects | None = None
 
 
 def _with_states(graph: Graph, total: Moved) -> tuple[Graph, Moved]:
-    """Give each call of an operator that keeps a state one of its own, which its backward will find."""
+    """Give each call of an operator that keeps a state one of its own, which its backward will find; draw in turn."""
+    graph, moved = in_turn(graph)
+    if moved:
+        total = {old: moved.get(new, new) for old, new in total.items()} | moved
     if not any(isinstance(node.op, External) for node in graph.nodes):
         return graph, total
     graph, moved = rewrite(graph, give_state)

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import MXNetError, OpTypeError, OpValueError, translated
-from ..opdef import Operator, infer
+from ..opdef import Elementwise, Operator, infer
 from ..opdef.params import Bad, parse_shape
 from ..shape_mode import numpy_shape
 from .builder import Builder, entries_of
@@ -219,6 +219,11 @@ def declared_type(node: Node) -> int:
         raise OpTypeError(f"{describe(node)} has __dtype__={text!r}; expected MXNet's number of a type") from None
 
 
+def is_key(node: Node, at: int) -> bool:
+    """Tell whether an input of a node is a key of random numbers, whose type is none of the data's."""
+    return isinstance(node.op, Elementwise) and at in node.op.formula(node.attrs, len(node.inputs)).keys
+
+
 class Known:
     """Shapes and types of every entry of a graph, carried along while passes rebuild it.
 
@@ -328,11 +333,11 @@ class Known:
         return self._of[entry[0]][1][entry[1]]
 
     def only_type(self, node: Node) -> int | None:
-        """Return the type that all inputs and outputs of a node have; None when they differ."""
+        """Return the type that all inputs and outputs of a node have, beside keys; None when they differ."""
         types = self._of[node][1]
         code = types[0]
-        for source, k in node.inputs:
-            if self._of[source][1][k] != code:
+        for at, (source, k) in enumerate(node.inputs):
+            if self._of[source][1][k] != code and not is_key(node, at):
                 return None
         return code if len(types) == 1 or types.count(code) == len(types) else None
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from .. import dtypes
-from ..formula import Expr, const, input_, substitute
+from ..formula import Expr, const, input_, keys_of, substitute
 from ..opdef import Elementwise, Kernel, Reduction, contiguous_strides, infer
 from .formulas import seeks_equals, specialised
 from .infer import Known
@@ -130,7 +130,7 @@ def step_of(node: Node, known: Known) -> Step | None:
 
 def _formula(node: Node, known: Known) -> Step | None:
     roots = specialised(node, known)
-    if roots is None or seeks_equals(node, known):
+    if roots is None or seeks_equals(node, known) or keys_of(roots):  # an element of a row has another index
         return None
     space = known.shape((node, 0))
     return Step(tuple([_broadcast(e, known.shape(e), space) for e in node.inputs]), roots, space)

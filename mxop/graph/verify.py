@@ -89,7 +89,7 @@ def _check_known(node: Node, known: Known, blame: str) -> None:
         return
     for k, (shape, code) in enumerate(zip(*found, strict=True)):
         have = known.shape((node, k)), known.dtype((node, k))
-        if (tuple(shape), code) != have and infer.known(shape):
+        if infer.known(shape) and (tuple(shape), code) != have:
             raise MXNetError(
                 f"{blame}output {k} of {describe(node)} is said to be {have}; its inputs give {(shape, code)}"
             )

@@ -83,6 +83,16 @@ def Custom(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def Dropout(
+    data: NDArray,
+    p: float = ...,
+    mode: Literal['training', 'always'] = ...,
+    axes: int | Sequence[int] = ...,
+    cudnn_off: bool | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def ElementWiseSum(
     *args: NDArray | Sequence[NDArray],
     num_args: int = ...,

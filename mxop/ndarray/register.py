@@ -1,6 +1,6 @@
 """Fill ``mx.nd`` and its sub-namespaces with a function for every registered operator, at import and ever after.
 
-May import :mod:`mxop._core` and :mod:`mxop.opdef`.
+May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.sampling`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import types
 from functools import partial
 from typing import Any
 
+from .. import sampling
 from .._core import core, dispatch
 from ..missing import names_shown
 from ..opdef import registry
@@ -68,6 +69,8 @@ def _visible(module: types.ModuleType) -> list[str]:
 def fill(parent: types.ModuleType, keep: set[str]) -> None:
     """Put every operator's function where its name says; names in `keep` are written by hand and stay."""
     spaces = make_spaces(parent)
+    drawing = sampling.functions(sampling.on_arrays(lambda name: core.op_function(registry.get(name))))
+    vars(spaces["random"]).update(drawing)
     parent.__getattr__ = _lookup(parent, "")  # type: ignore[method-assign]
     parent.__dir__ = partial(_visible, parent)  # type: ignore[method-assign]
 
@@ -77,7 +80,7 @@ def fill(parent: types.ModuleType, keep: set[str]) -> None:
         for target in targets:
             if op is None:
                 target.pop(short, None)
-            elif not (target is vars(parent) and short in keep):
+            elif not (target is vars(parent) and short in keep) and not (space == "random" and short in drawing):
                 target[short] = core.op_function(op)
 
     registry.on_register(place)

@@ -13,8 +13,9 @@ from typing import Any, overload
 
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
-from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, param, walk
+from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, keys_of, param, walk
 from ..formula.expr import as_expr
+from ..shape_mode import numpy_shape
 from . import infer, registry
 from .operator import Operator
 from .params import IS_TRAIN, Attrs, Spec
@@ -45,6 +46,11 @@ class Formula:
             for n in walk(self.roots)
         )
 
+    @cached_property
+    def keys(self) -> frozenset[int]:
+        """The inputs that are keys of random numbers: arrays of one int64, whatever the type of the others."""
+        return keys_of(self.roots)
+
     def compute_type(self, dtype: int) -> int:
         """Return the type in which data of `dtype` are computed."""
         if dtype in dtypes.FLOATS or self.integer:
@@ -64,6 +70,8 @@ class Elementwise(Operator):
         Whether inputs of different shapes broadcast; otherwise they are equal.
     out_dtype : callable, optional
         ``out_dtype(*input_types, **params)`` gives the output's type where it is not the inputs' type.
+    creates : bool
+        Whether the result's shape and type are the parameters `shape` and `dtype`: all inputs are keys, or broadcast to it.
     rule : callable, optional
         Formula-level gradient ``rule(g, *inputs, *outputs, **params)`` where it is not the derivative.
     """
@@ -71,11 +79,21 @@ class Elementwise(Operator):
     kind = "elementwise"
 
     def __init__(
-        self, function, *, broadcast=False, out_dtype=None, rule=None, differentiable=True, checks=None, **options
+        self,
+        function,
+        *,
+        broadcast=False,
+        out_dtype=None,
+        creates=False,
+        rule=None,
+        differentiable=True,
+        checks=None,
+        **options,
     ):
-        options.setdefault("inplace", ((0, 0),))
+        options.setdefault("inplace", () if creates else ((0, 0),))
         super().__init__(function, **options)
-        self.broadcast = broadcast
+        self.broadcast = broadcast or creates
+        self.creates = creates
         self.out_dtype = out_dtype
         self.rule = rule
         self.checks = checks
@@ -187,18 +205,65 @@ class Elementwise(Operator):
 
     # ---- inference --------------------------------------------------------------------------------------------------------
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
+        keys = self.formula(attrs, len(ins)).keys
+        if keys:
+            return self._infer_shape_beside(keys, attrs, ins, outs)
         names = [*self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins))]
+        return self._infer_data(attrs, names, ins, outs)
+
+    def _infer_data(self, attrs: Attrs, names: list[str], ins: list, outs: list) -> tuple[list, list]:
+        """Complete the shapes of what is computed with."""
+        if self.creates:
+            asked = infer.from_legacy(attrs["shape"], numpy_shape())
+            return ins, infer.same_shape(self.name, ["the shape asked for", *names[len(ins) :]], [asked, *outs])[1:]
         if not self.broadcast:
             done = infer.same_shape(self.name, names, [*ins, *outs])
             return done[: len(ins)], done[len(ins) :]
         result = infer.broadcast_shape(self.name, names[: len(ins)], ins)
         return ins, infer.same_shape(self.name, ["the inputs together", *names[len(ins) :]], [result, *outs])[1:]
 
+    def _infer_shape_beside(self, keys: frozenset[int], attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
+        """Complete the shapes of what are no keys; a key is one number."""
+        names = [*self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins))]
+        n = len(ins)
+        for k in keys:
+            infer.same_shape(self.name, ["a key", names[k]], [(1,), ins[k]])
+        data = [k for k in range(n) if k not in keys]
+        found, outs = self._infer_data(attrs, [*(names[k] for k in data), *names[n:]], [ins[k] for k in data], outs)
+        shapes = dict(zip(data, found, strict=True))
+        return [shapes.get(k, (1,)) for k in range(n)], outs
+
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
+        keys = self.formula(attrs, len(ins)).keys
+        if keys:
+            return self._infer_type_beside(keys, attrs, ins, outs)
         if self.out_dtype is None:
             return super().infer_type(attrs, ins, outs)
         result = self.out_dtype(*ins, **attrs)
         return ins, list(result) if isinstance(result, (tuple, list)) else [result] * len(outs)
+
+    def _infer_type_beside(self, keys: frozenset[int], attrs: Attrs, ins: list[int], outs: list[int]) -> tuple:
+        """Complete the types of what are no keys."""
+        names = [*self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins))]
+        infer.same_type(self.name, ["a key", *(names[k] for k in keys)], [dtypes.INT64, *(ins[k] for k in keys)])
+        kept = [k for k in range(len(names)) if k not in keys]
+        types = [t if k not in keys else dtypes.INT64 for k, t in enumerate([*ins, *outs])]
+        asked = ["the dtype asked for"] if self.creates else []
+        found = infer.same_type(
+            self.name,
+            [*asked, *(names[k] for k in kept)],
+            [*(attrs["dtype"] for _ in asked), *(types[k] for k in kept)],
+        )
+        for k, t in zip(kept, found[len(asked) :], strict=True):
+            types[k] = t
+        return types[: len(ins)], types[len(ins) :]
+
+    def infer_outputs(self, attrs: Attrs, shapes: list, types: list[int]) -> tuple[list, list[int]]:
+        if not self.creates:
+            return super().infer_outputs(attrs, shapes, types)
+        n = self.num_outputs(attrs, len(shapes))  # the shape asked for may leave sizes to who uses the result
+        found = self.infer_shape(attrs, list(shapes), [None] * n)[1]
+        return found, self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)[1]
 
     # ---- gradient ---------------------------------------------------------------------------------------------------------
     def backward_formula(self, attrs: Attrs, n_inputs: int) -> Backward:

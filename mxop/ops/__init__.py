@@ -14,6 +14,7 @@ from . import (  # noqa: F401
     matrix,
     nn,
     order,
+    random,
     reduce,
     shape,
     slicing,

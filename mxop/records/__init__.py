@@ -13,7 +13,7 @@ from typing import Any
 
 from ..missing import hooks
 
-FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "gather", "order", "helpers")
+FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "gather", "order", "random", "helpers")
 
 
 @dataclass(frozen=True)

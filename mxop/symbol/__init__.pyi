@@ -83,6 +83,17 @@ def Custom(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def Dropout(
+    data: Symbol | None = ...,
+    p: float = ...,
+    mode: Literal['training', 'always'] = ...,
+    axes: int | Sequence[int] = ...,
+    cudnn_off: bool | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def ElementWiseSum(
     *args: Symbol | Sequence[Symbol],
     num_args: int = ...,

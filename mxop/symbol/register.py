@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from .. import sampling
 from ..graph.calls import by_kind
 from ..missing import error, names_shown
 from ..opdef import Operator, fluent, registry
@@ -151,12 +152,18 @@ class Namespace(types.ModuleType):
         return names_shown(self.__dict__, (f"_{n}" if prefix == "_" else n for n in names_in(prefix)))
 
 
+def _drawing(name: str) -> Callable:
+    return function_for(name, registry.get(name), registry.namespace_of(name)[1])
+
+
 def make_namespaces(parent: types.ModuleType) -> None:
     """Add ``contrib``, ``linalg`` and the others to a package."""
     spaces = {space: (prefix,) for prefix, space in registry.PREFIXES.items()}
     spaces |= {"op": ("",), "_internal": ("", "_")}
     for space, prefixes in spaces.items():
         module = Namespace(f"{parent.__name__}.{space}", prefixes)
+        if space == "random":
+            vars(module).update(sampling.functions(sampling.on_symbols(_drawing)))
         sys.modules[module.__name__] = module
         setattr(parent, space, module)
 

@@ -1,0 +1,31 @@
+"""Random calls run in the order of the graph, so that a seed means the same in every schedule of it.
+
+Imports :mod:`.ir` and :mod:`.rewrite`.
+"""
+
+from __future__ import annotations
+
+from .ir import Entry, Graph, Node
+from .rewrite import Moved, rewrite
+
+
+def in_turn(graph: Graph) -> tuple[Graph, Moved]:
+    """Return a graph in which each call that draws runs after the one before it, and where its entries went."""
+    if sum(map(_draws, graph.nodes)) < 2:
+        return graph, {}
+    before: list[Node] = []
+
+    def replace(node: Node) -> list[Entry] | None:
+        if not _draws(node):
+            return None
+        new = node
+        if before and before[-1] not in node.control:
+            new = node.replaced(control=(*node.control, before[-1]))
+        before.append(new)
+        return None if new is node else [(new, k) for k in range(node.n_outputs)]
+
+    return rewrite(graph, replace)
+
+
+def _draws(node: Node) -> bool:
+    return node.op is not None and not node.op.repeatable

@@ -1,0 +1,65 @@
+"""``mx.random``: the seed of random numbers, and MXNet's functions that draw, which are those of ``mx.nd.random``.
+
+May import :mod:`.context`, :mod:`.generators`, :mod:`.errors`, :mod:`.missing`, :mod:`mxop._core` and :mod:`mxop.ndarray`.
+"""
+
+from __future__ import annotations
+
+import operator
+
+from . import generators
+from .context import Context
+from .errors import OpTypeError
+from .missing import hooks
+from .ndarray import random as _functions
+
+
+def seed(seed_state: int, ctx: Context | str = "all") -> None:
+    """Seed the generators of random numbers.
+
+    Parameters
+    ----------
+    seed_state : int
+    ctx : Context, optional
+        The device whose generator is seeded.  By default those of all devices, each differently, and with them what
+        compiled libraries draw; with a device, its numbers do not depend on which one it is.
+
+    Notes
+    -----
+    Random numbers follow from the seed and from the calls that draw, in their order; not from the number of threads, nor
+    from whether a call is imperative or part of a bound graph, whose calls count in the order in which its JSON lists them
+    (depth first).  The CPU and the GPU draw the same bits.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.random.seed(3)
+    >>> a = mx.nd.random.uniform(shape=(2, 2))
+    >>> mx.random.seed(3)
+    >>> bool((mx.nd.random.uniform(shape=(2, 2)) == a).min())
+    True
+    """
+    try:
+        number = operator.index(seed_state)
+    except TypeError:
+        raise OpTypeError(f"random.seed: seed_state={seed_state!r} is not an integer") from None
+    if isinstance(ctx, Context):
+        generators.seed_device(number, "gpu" if ctx.is_gpu else "cpu", ctx.device_id)
+        return
+    if ctx != "all":
+        raise OpTypeError(f"random.seed: ctx={ctx!r} is neither a context, such as mx.cpu(), nor 'all'")
+    from .library import seed as seed_libraries
+
+    generators.seed_all(number)
+    seed_libraries(number)
+
+
+exponential = _functions.exponential
+normal = _functions.normal
+randint = _functions.randint
+randn = _functions.randn
+uniform = _functions.uniform
+
+__all__ = ["exponential", "normal", "randint", "randn", "seed", "uniform"]
+
+__getattr__, __dir__ = hooks(globals(), __all__)
