@@ -48,12 +48,6 @@ _THREAD = "(blockIdx.x * (long long)blockDim.x + threadIdx.x)"
 
 #: What the texts call besides the functions of formulas.
 _DEVICE = """\
-template <typename T> __device__ inline T mx_ifloordiv(T a, T b)
-{
-    if (b == 0 || (b == (T)-1 && (T)-1 < (T)1))
-        return b == 0 ? (T)0 : (T)(0 - (unsigned long long)a);
-    return (T)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
-}
 template <typename T> __device__ inline T mx_ipow(T a, T b)
 {
     T found = 1;
@@ -63,17 +57,6 @@ template <typename T> __device__ inline T mx_ipow(T a, T b)
     return found;
 }
 /* The quotient that goes with the remainder, as NumPy's. */
-template <typename T> __device__ inline T mx_floordiv(T a, T b)
-{
-    if (b == T(0))
-        return a / b;
-    const T rest = fmod(a, b);
-    const T found = (a - rest) / b - T(rest != T(0) && (b < T(0)) != (rest < T(0)));
-    if (found == T(0))
-        return copysign(T(0), a / b);
-    const T whole = floor(found);
-    return found - whole > T(0.5) ? whole + T(1) : whole;
-}
 __device__ inline long long mx_at(long long index, long long size, long long line, long long *outside)
 {
     index += index < 0 ? size : 0;

@@ -280,7 +280,7 @@ def _row(name: str, cuda: str, rule: Any = _nothing, integer: str | None = None)
 ROWS: dict[str, Primitive] = TABLE | {
     row.name: row
     for row in (
-        _row("floordiv", "mx_floordiv({0}, {1})", integer="mx_ifloordiv<{T}>({0}, {1})"),
+        _row("floordiv", "mx_floordiv({0}, {1})", integer="mx_ifloordiv({T}, {0}, {1})"),
         _row("ipow", "", integer="mx_ipow<{T}>({0}, {1})"),
         _row("nearest", "rint({0})", integer="({0})"),
         _row("arctan2", "atan2({0}, {1})", _arctan2),
