@@ -437,20 +437,15 @@ cdef str changed_by(Array a, unsigned long long since):
     return <str>_writers[a.block.writer]
 
 
-cdef Array _nothing = None      # one element, zero
+cdef Array _nothing             # one element, zero
 
 
 cdef Array shape_of(Array a):
     """Return an array of the shape and type of another that keeps none of its memory; it reads as zeros."""
-    global _nothing
     cdef Array b
     cdef int i
     if a.gpu is not None:
         return a
-    if _nothing is None:
-        b = alloc(0, NULL, 1)
-        (<double*>b.data)[0] = 0
-        _nothing = b
     b = new_array()
     b.set_dims(a.ndim)
     for i in range(a.ndim):
@@ -460,6 +455,10 @@ cdef Array shape_of(Array a):
     b.block = block_retain(_nothing.block)
     b.data = _nothing.data
     return b
+
+
+_nothing = alloc(0, NULL, 1)
+(<double*>_nothing.data)[0] = 0
 
 
 def set_device(Array a, int device_id):
