@@ -108,6 +108,67 @@ def test_plans_are_kept_by_shape_type_and_mode():
     assert len(traced._plans) == traced.MOST
 
 
+def test_a_plan_is_of_one_meaning_of_shapes():
+    @mx.graph.compiled
+    def twice_the_sum(x):
+        return nd.sum(x) * 2
+
+    x = nd.ones((2, 3))
+    assert twice_the_sum(x).shape == (1,)
+    with mx.util.np_shape(True):
+        assert twice_the_sum(x).shape == ()
+    assert twice_the_sum(x).shape == (1,)
+
+
+def test_a_plan_follows_operators_that_are_registered_again():
+    def traced_again(F, data):
+        return data * 2
+
+    composite(traced_again)
+
+    @mx.graph.compiled
+    def outer(x):
+        return nd.traced_again(x) + 1
+
+    x = nd.ones((3,))
+    try:
+        assert outer(x).asnumpy().tolist() == [3, 3, 3]
+        registry.unregister("traced_again")
+
+        def traced_again(F, data):
+            return data * 5
+
+        composite(traced_again)
+        assert outer(x).asnumpy().tolist() == [6, 6, 6]
+    finally:
+        registry.unregister("traced_again")
+
+
+def test_a_plan_follows_the_passes():
+    seen = []
+
+    class TracedLook(mx.graph.Pass):
+        def do_pass(self, graph):
+            seen.append(len(graph))
+
+    @mx.graph.compiled
+    def outer(x):
+        return nd.exp(x) + 1
+
+    x = nd.ones((3,))
+    outer(x)
+    mx.graph.register_pass(TracedLook)
+    try:
+        outer(x)
+        outer(x)
+        assert len(seen) == 1
+        with mx.graph.switch_passes(traced_look=False):
+            outer(x)
+        assert len(seen) == 1
+    finally:
+        mx.graph.unregister_pass("traced_look")
+
+
 def test_inputs_of_any_layout():
     whole = nd.array(np.random.default_rng(1).normal(size=(6, 8)))
     views = whole.T[:, ::2], whole[1, ::2][:3], whole[:3, 2]

@@ -210,6 +210,8 @@ cdef list dense_inputs(object op, object inputs):
         return list(inputs)
     unread = op.shape_only(len(inputs))
     return [a if (<Array>a).contiguous or k in unread else contiguous_copy(<Array>a) for k, a in enumerate(inputs)]
+
+
 cdef int run_cpu(object op, list inputs, list outputs, object attrs) except -1:
     """Call a kernel's CPU function."""
     try:

@@ -1,7 +1,7 @@
 """Plans without arrays: a graph prepared for shapes and types, and run on whatever arrays come.
 
 Composites that are called on arrays run this way, and functions that a user marks with :func:`compiled`: the passes fuse
-them as they do in an executor.  A plan is kept for each combination of shapes, types, mode and wanted gradients.
+them as they do in an executor.  A plan is kept for each combination of shapes, types, modes and wanted gradients.
 Imports the rest of :mod:`mxop.graph`, :mod:`mxop._core` and :mod:`mxop.opdef`.
 """
 
@@ -17,12 +17,13 @@ from typing import Any
 from .._core import core, tape
 from ..errors import MXNetError, OpTypeError
 from ..opdef import Attrs, Operator, registry
+from ..shape_mode import mode as shape_mode
 from .builder import Builder, Value
 from .garbage import collected_later
 from .infer import Known
 from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, lower_inference, lower_training, optimized
-from .passes import of_stage, run_passes, selected
+from .passes import of_stage, on_change, run_passes, selected
 from .plan import Phase, Result, phases_of
 from .schedule import build
 
@@ -55,30 +56,28 @@ class _Ready:
 
     def __init__(self, plan: Plan):
         table = core.Places()
+        lowered, graph, known = plan.lowered, plan.graph, plan.known
         inputs = [table.stand_in(shape, code) for shape, code in plan.specs]
-        lowered, given = plan.lower()
-        graph, known = optimized(lowered, plan.passes, True)
-        n = lowered.n_outputs
-        plan.outputs = [(known.shape(e), known.dtype(e)) for e in graph.outputs[:n]]
         results = [table.stand_in(*spec) for spec in plan.outputs]
-        heads = [None if h is None else table.stand_in(*given[h]) for h in lowered.heads]
+        heads = [None if h is None else table.stand_in(*lowered.given[h]) for h in lowered.heads]
         grads = [table.stand_in(*plan.specs[i]) for i in plan.wanted]
         bound = dict(zip(plan.variables, inputs, strict=True))
         bound |= {h: a for h, a in zip(lowered.heads, heads, strict=True) if h is not None}
         forward, backward = phases_of(graph, lowered.n_forward)
-        phases = [Phase(forward, [Result(e, a) for e, a in zip(graph.outputs[:n], results, strict=True)])]
+        made = graph.outputs[: lowered.n_outputs]
+        phases = [Phase(forward, [Result(e, a) for e, a in zip(made, results, strict=True)])]
         if plan.wanted:
             late = graph.outputs[lowered.n_forward :]
             phases.append(Phase(backward, [Result(e, a) for e, a in zip(late, grads, strict=True)]))
         buffers = _Buffers(table)
         schedules, _ = build(phases, known, bound, buffers, bool(of_stage(plan.passes, "plan")))
-        plan.heads, plan.buffers = [h is not None for h in heads], buffers.sizes
+        self.buffers = buffers.sizes
         self.parts = []
         for schedule in schedules:
             places = core.Places()
             places.note(schedule.calls)
             self.parts.append((places, schedule.calls))
-        plan.needed = self.parts[-1][0].used()
+        self.needed = self.parts[-1][0].used()  # which arrays the last part points into
 
     def run(self, part: int, arrays: list[Any]) -> None:
         """Run forward (0) or backward (1)."""
@@ -101,25 +100,25 @@ class Plan:
         What operators are told.
     """
 
-    def __init__(self, source: Graph, variables: Sequence[Node], specs: tuple, wanted: tuple[int, ...], is_train: bool):
-        self.source, self.variables, self.specs, self.wanted, self.is_train = source, variables, specs, wanted, is_train
-        self.passes = selected()
-        self.outputs: list[tuple] = []
-        self.heads: list[bool] = []
-        self.buffers: list[tuple[int, int]] = []
-        self.needed: set[int] = set()  # which arrays the last part points into
-        self._idle: list[_Ready] = []
-        self._idle.append(self._prepared())
-
     @collected_later()
-    def _prepared(self) -> _Ready:
-        return _Ready(self)
+    def __init__(self, source: Graph, variables: Sequence[Node], specs: tuple, wanted: tuple[int, ...], is_train: bool):
+        self.variables, self.specs, self.wanted, self.is_train = variables, specs, wanted, is_train
+        self.passes = selected()
+        # Once: what runs forward and what runs backward may have been prepared by two threads, and share their buffers.
+        self.lowered = self._lower(source)
+        self.graph, self.known = optimized(self.lowered, self.passes, True)
+        made = self.graph.outputs[: self.lowered.n_outputs]
+        self.outputs = [(self.known.shape(e), self.known.dtype(e)) for e in made]
+        self.heads = [h is not None for h in self.lowered.heads]
+        first = _Ready(self)
+        self.buffers, self.needed = first.buffers, first.needed
+        self._idle = [first]
 
-    def lower(self) -> tuple[Lowered, dict]:
-        """Return the graph before the passes, and the shapes and types of its variables."""
+    def _lower(self, source: Graph) -> Lowered:
+        """Return the graph before the passes."""
         given = dict(zip(self.variables, self.specs, strict=True))
-        known = Known.solve(self.source, dict(given))
-        source = run_passes(self.source, known, of_stage(self.passes, "symbol"))
+        known = Known.solve(source, dict(given))
+        source = run_passes(source, known, of_stage(self.passes, "symbol"))
         if self.wanted:
             wanted = [self.variables[i] for i in self.wanted]
             lowered = lower_training(source, given, wanted, self.is_train)
@@ -129,15 +128,23 @@ class Plan:
             raise MXNetError("a plan holds functions only")
         for head, entry in zip(lowered.heads, source.outputs, strict=False):
             if head is not None:
-                given[head] = lowered.given[head] = known.shape(entry), known.dtype(entry)
-        return lowered, given
+                lowered.given[head] = known.shape(entry), known.dtype(entry)
+        return lowered
+
+    @collected_later()
+    def _another(self) -> _Ready:
+        """Return the calls once more, for a thread that comes in the middle of a run."""
+        found = _Ready(self)
+        if (found.buffers, found.needed) != (self.buffers, self.needed):
+            raise AssertionError("a plan was prepared twice, with different buffers")
+        return found
 
     def run(self, part: int, arrays: list[Any]) -> None:
         """Run forward (0) or backward (1) on the arrays of the table."""
         try:
             ready = self._idle.pop()
-        except IndexError:  # another thread is in the middle of a run
-            ready = self._prepared()
+        except IndexError:
+            ready = self._another()
         ready.run(part, arrays)
         if len(self._idle) < _MOST_IDLE:
             self._idle.append(ready)
@@ -200,6 +207,19 @@ class Recorded:
 
 
 _plans: OrderedDict[Hashable, Plan | None] = OrderedDict()
+_publishing = threading.RLock()
+_epoch = 0  # a plan holds operators and passes as they were: where those change, another epoch begins
+
+
+def _begin_epoch(*_: Any) -> None:
+    global _epoch
+    with _publishing:
+        _epoch += 1
+        _plans.clear()
+
+
+registry.on_register(_begin_epoch)
+on_change(_begin_epoch)
 
 
 @contextmanager
@@ -224,9 +244,10 @@ def _plan(key: Hashable, make: Callable[[], Plan]) -> Plan | None:
                 found = make()
         except (MXNetError, NotImplementedError, TypeError, ValueError, AttributeError, IndexError):
             found = None  # operator by operator, the call says what is wrong
-        _plans[key] = found
-        while len(_plans) > MOST:
-            _plans.popitem(last=False)
+        with _publishing:
+            _plans[key] = found
+            while len(_plans) > MOST:
+                _plans.popitem(last=False)
     return found
 
 
@@ -239,7 +260,10 @@ def _run(
     specs = tuple([(a.shape, a.dtype_code) for a in inputs])
     wanted = tuple([i for i, a in enumerate(inputs) if tape.tracked(a)]) if tape.recording() else ()
     is_train = tape.training()
-    plan = _plan((key, specs, wanted, is_train), lambda: Plan(*source(len(inputs)), specs, wanted, is_train))
+    plan = _plan(
+        (_epoch, key, specs, wanted, is_train, shape_mode.numpy),
+        lambda: Plan(*source(len(inputs)), specs, wanted, is_train),
+    )
     if plan is None:
         return None
     outputs, table = plan.forward(inputs)
@@ -328,11 +352,6 @@ def compiled(function: Callable) -> CompiledFunction:
     [[-1.225, 0.0, 1.225], [-1.225, 0.0, 1.225]]
     """
     return CompiledFunction(function)
-
-
-def is_off() -> bool:
-    """Tell whether plans are switched off in this thread."""
-    return getattr(_here, "off", False)
 
 
 __all__ = ["CompiledFunction", "compiled", "planned"]

@@ -20,6 +20,7 @@ from .stable import Stable
 from .table import (
     list_passes,
     of_stage,
+    on_change,
     optimize,
     register_pass,
     run_passes,
@@ -33,6 +34,6 @@ for _pass in (Stable, Algebra, FoldConstants, Simplify, TransposesIntoProducts, 
     register_pass(_pass)
 
 __all__ = [
-    "STAGES", "Labels", "Pass", "PeepholePass", "RewritePass", "label", "list_passes", "of_stage", "optimize",
+    "STAGES", "Labels", "Pass", "PeepholePass", "RewritePass", "label", "list_passes", "of_stage", "on_change", "optimize",
     "register_pass", "run_passes", "selected", "skip", "switch_passes", "unregister_pass", "visit",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ Imports :mod:`.base`, :mod:`mxop.graph.verify`, :mod:`mxop.graph.garbage` and :m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, items
@@ -20,8 +20,19 @@ from .base import STAGES, Pass
 #: What runs, in this order: pass classes, or instances.
 _table: list[Any] = []
 _switched: dict[str, bool] = {}
+_listeners: list[Callable[[], None]] = []
 
 Chosen = "Sequence[Any] | Mapping[str, bool] | None"
+
+
+def on_change(listener: Callable[[], None]) -> None:
+    """Call ``listener()`` whenever other passes run from now on: whoever keeps what passes made lets go of it."""
+    _listeners.append(listener)
+
+
+def _changed() -> None:
+    for listener in _listeners:
+        listener()
 
 
 def register_pass(pass_: Any, *, before: str | None = None, after: str | None = None) -> Any:
@@ -49,13 +60,13 @@ def register_pass(pass_: Any, *, before: str | None = None, after: str | None = 
     if old is not None and _module(old) != _module(pass_):
         raise OpValueError(f"there is a pass {pass_.name!r} already, of {_module(old)}; choose another name")
     first, last = _place(pass_, before, after, [p for p in _table if p is not old])
+    place = last if before is not None else first
     if old is not None:
         at = _table.index(old)
         _table.remove(old)
-        if before is after is None:
-            _table.insert(at, pass_)
-            return pass_
-    _table.insert(last if before is not None else first, pass_)
+        place = at if before is after is None else place
+    _table.insert(place, pass_)
+    _changed()
     return pass_
 
 
@@ -88,6 +99,7 @@ def unregister_pass(name: str) -> None:
     found = _find(name)
     _table.remove(found)
     _switched.pop(name, None)
+    _changed()
 
 
 def list_passes() -> list[Any]:
@@ -133,6 +145,7 @@ class switch_passes:
                 raise OpTypeError(f"switch_passes: {name}={on!r}; expected True or False")
         self._before = dict(_switched)
         _switched.update(states)
+        _changed()
 
     def __enter__(self) -> switch_passes:
         return self
@@ -140,6 +153,7 @@ class switch_passes:
     def __exit__(self, *exception: Any) -> None:
         _switched.clear()
         _switched.update(self._before)
+        _changed()
 
 
 def selected(passes: Any = None, everything: bool = False) -> list[Any]:
