@@ -30,9 +30,9 @@ def on_arrays(operator: Callable[[str], Callable]) -> Draw:
         _numbers(f"nd.random.{name}", params)
         ctx, out = options.pop("ctx", None), options.get("out")
         if shape is None:
-            shape = (1,) if out is None else out.shape
-        if dtype is None and out is not None:
-            dtype = out.dtype
+            shape = getattr(out, "shape", (1,))
+        if dtype is None:
+            dtype = getattr(out, "dtype", None)
         place = str(current_context() if ctx is None else ctx)
         if out is None and place != _CPU0:
             options["ctx"] = place

@@ -1,9 +1,13 @@
 """What all tests share: tests for a GPU run only where there is one, and settings are put back after each test."""
 
+import sys
+
 import numpy as np
 import pytest
+from cuda_compilers import find_host
 
 import mxop as mx
+from mxop._gpu import device, launch
 from mxop._kernels import interp, memory
 
 
@@ -39,6 +43,26 @@ def settings_restored():
 def rng():
     """A generator with a fixed seed."""
     return np.random.default_rng(1234)
+
+
+@pytest.fixture
+def simulated_gpu(monkeypatch):
+    """The first GPU, simulated on this machine's processor."""
+    if find_host() is None:
+        pytest.skip("the simulated GPU needs a C++ compiler")
+    import fake_cupy
+
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    monkeypatch.setattr(device, "_cupy", None)
+    monkeypatch.setattr(device, "_checked", set())
+    monkeypatch.setattr(launch, "_kernels", {})
+    return mx.gpu(0)
+
+
+@pytest.fixture(params=["simulated", pytest.param("cuda", marks=pytest.mark.gpu)])
+def gpu(request):
+    """The first GPU: a simulated one, and the machine's."""
+    return request.getfixturevalue("simulated_gpu") if request.param == "simulated" else mx.gpu(0)
 
 
 @pytest.fixture

@@ -1,15 +1,10 @@
 """Elements at indices, and sorting: what records do not say."""
 
-import sys
-
-import fake_cupy
 import numpy as np
 import pytest
-from cuda_compilers import find_host
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop._gpu import device, launch
 from mxop.check import check_op
 from mxop.opdef import registry
 
@@ -164,13 +159,7 @@ def test_the_function_for_gpus_gives_the_same(name, values, params, dtype):
 
 
 @pytest.mark.parametrize("name", sorted({n for n, *_ in ON_GPU} | {"topk", "sort", "_take_lanes"}))
-def test_on_a_simulated_gpu(name, monkeypatch):
-    if find_host() is None:
-        pytest.skip("the simulated GPU needs a C++ compiler")
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
-    monkeypatch.setattr(device, "_cupy", None)
-    monkeypatch.setattr(device, "_checked", set())
-    monkeypatch.setattr(launch, "_kernels", {})
+def test_on_a_simulated_gpu(name, simulated_gpu):
     check_op(name, device="gpu", dtypes=["float64", "float32", "int32"])
 
 

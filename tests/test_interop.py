@@ -336,6 +336,14 @@ def test_round_is_numpys(dtype, decimals):
         np.testing.assert_array_equal(np.signbit(found.asnumpy()), np.signbit(want))
 
 
+def test_round_into_an_array():
+    x, out = nd.array([1.26, 2.5]), nd.zeros(2)
+    assert x.round(1, out=out) is out and out.asnumpy().tolist() == np.float32([1.3, 2.5]).tolist()
+    for wrong in (nd.zeros((2, 2)), nd.zeros(3), np.zeros(2), [1, 2]):
+        with pytest.raises(mx.MXNetError, match=r"round: out must be an NDArray of shape \(2,\)"):
+            x.round(1, out=wrong)
+
+
 def test_round_without_decimals():
     x = nd.array([0.5, 1.5, 2.5, -2.5])
     assert (

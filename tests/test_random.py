@@ -1,15 +1,12 @@
 """Random numbers: what they follow from, and that every way of computing them gives the same."""
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from cuda_compilers import find_host
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop._gpu import device, launch
 from mxop._kernels import interp
 from mxop.op import F, elementwise, unregister
 
@@ -316,6 +313,12 @@ def test_symbols_survive_json():
     np.testing.assert_array_equal(run(mx.sym.load_json(symbol.tojson()), 5), run(symbol, 5))
 
 
+def test_out_must_be_an_array():
+    for wrong in ([1, 2], np.zeros(2)):
+        with pytest.raises(mx.MXNetError, match="out must be an NDArray"):
+            nd.random.uniform(out=wrong)
+
+
 # ---- dropout ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_dropout_keeps_the_expected_share(dtype):
@@ -429,21 +432,6 @@ def test_dropout_keeps_no_mask():
 
 
 # ---- the GPU --------------------------------------------------------------------------------------------------------------
-@pytest.fixture(params=["simulated", pytest.param("cuda", marks=pytest.mark.gpu)])
-def gpu(request, monkeypatch):
-    """The first GPU: a simulated one, and the machine's."""
-    if request.param == "simulated":
-        if find_host() is None:
-            pytest.skip("the simulated GPU needs a C++ compiler")
-        import fake_cupy
-
-        monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
-        monkeypatch.setattr(device, "_cupy", None)
-        monkeypatch.setattr(device, "_checked", set())
-        monkeypatch.setattr(launch, "_kernels", {})
-    return mx.gpu(0)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8", "int8"])
 def test_both_devices_draw_the_same_bits(drawn, gpu, dtype):
     for shape in ((1,), (200,), (3, 50, 7)):

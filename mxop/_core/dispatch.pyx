@@ -699,6 +699,8 @@ cdef object key_of(object value):
     if isinstance(value, Array) or getattr(value, "ndim", 0):  # a shape may be an array
         raise TypeError
     return repr(value) if value == 0.0 else value
+
+
 cdef bint holds_arrays(dict kwargs):
     for v in kwargs.values():
         if isinstance(v, Array):

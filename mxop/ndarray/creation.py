@@ -193,8 +193,11 @@ def _given_out(made: NDArray, kwargs: dict[str, Any], function: str) -> NDArray:
     kwargs.pop("name", None)
     if kwargs:
         raise OpTypeError(f"{function} has no argument {next(iter(kwargs))!r}")
-    if out is None:
-        return made
+    return made if out is None else copied_to(made, out, function)
+
+
+def copied_to(made: NDArray, out: NDArray, function: str) -> NDArray:
+    """Copy a result to the array that the caller gave as ``out``, which must have its shape; return that one."""
     if not isinstance(out, NDArray) or out.shape != made.shape:
         raise OpValueError(
             f"{function}: out must be an NDArray of shape {made.shape}, got {getattr(out, 'shape', out)}"

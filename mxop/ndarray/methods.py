@@ -290,10 +290,7 @@ def round_(self: NDArray, decimals: int | None = None, out: NDArray | None = Non
     if decimals is None:
         return F.round(self, out=out, **kwargs)
     found = rounded(self, decimals)
-    if out is None:
-        return found
-    out[...] = found
-    return out
+    return found if out is None else creation.copied_to(found, out, "round")
 
 
 def rounded(self: NDArray, ndigits: int | None = None) -> NDArray:
