@@ -30,6 +30,12 @@ def _infer_inside(*arguments):
     return expand_infer(*arguments)
 
 
+def _prepare(*arguments):
+    from ._core.core import prepare
+
+    return prepare(*arguments)
+
+
 def _rule_reads(*arguments):
     from .graph.reads import rule_reads
 
@@ -62,7 +68,7 @@ def _call_operator(operator, args, kwargs):
     return ndarray.register.function_of(operator)(*args, **kwargs)
 
 
-provide(infer_inside=_infer_inside, rule_reads=_rule_reads, run_composite=_run_composite, symbols=_symbols,
+provide(infer_inside=_infer_inside, prepare=_prepare, rule_reads=_rule_reads, run_composite=_run_composite, symbols=_symbols,
         differentiate_run=autograd.differentiate_run, call_operator=_call_operator, drawing=_drawing)  # fmt: skip
 
 #: Modules that few programs need at once: imported when they are first used.

@@ -45,19 +45,24 @@ SIZES = st.sampled_from([0, 1, 2, 31, 33, 64, 129, 200, 513])
 @given(SIZES, SIZES, SIZES, st.sampled_from([None, 0, 1, 3]), st.booleans(), st.booleans(), st.sampled_from("fd"),
        st.sampled_from([1.0, -0.5]), st.sampled_from([None, "row", "column", "number"]), st.integers(1, 4))  # fmt: skip
 def test_pieces_of_products(m, n, k, batch, transpose_a, transpose_b, code, alpha, bias, threads):
-    from mxop._kernels import gemm
-
+    mx.context.set_num_threads(threads)
     lead = () if batch is None else (batch,)
     rng = np.random.default_rng(m + 7 * n + 31 * k)
     left = rng.normal(size=(*lead, k, m) if transpose_a else (*lead, m, k)).astype(code)
     right = rng.normal(size=(*lead, n, k) if transpose_b else (*lead, k, n)).astype(code)
-    out = np.full((*lead, m, n), np.nan, code)  # which is not read
-    shapes = {"row": (n,), "column": (m, 1), "number": ()}
-    added = None if bias is None else np.broadcast_to(rng.normal(size=shapes[bias]).astype(code), out.shape)
-    gemm.gemm(left, right, out, transpose_a, transpose_b, alpha, 0.0, added, threads)
-    wide = [
+    arrays, flags = (
+        [nd.array(a, dtype=code) for a in (left, right)],
+        {"transpose_a": transpose_a, "transpose_b": transpose_b},
+    )
+    product = np.matmul(*(
         a.astype("d").swapaxes(-1, -2) if t else a.astype("d") for a, t in ((left, transpose_a), (right, transpose_b))
-    ]
-    want = alpha * np.matmul(*wide) + (0 if added is None else added)
+    ))  # fmt: skip
+    if batch is None:
+        added = rng.normal(size={None: (1,), "row": (n,), "column": (m, 1), "number": (1,)}[bias]).astype(code)
+        more = [] if bias is None else [nd.array(added, dtype=code)]
+        found = nd._internal._gemm(*arrays, *more, alpha=alpha, no_bias=bias is None, **flags)
+        product = alpha * product + (0 if bias is None else added)
+    else:
+        found = nd.batch_dot(*arrays, **flags)
     tolerance = 1e-3 if code == "f" else 1e-9
-    np.testing.assert_allclose(out, want, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(found.asnumpy(), product, rtol=tolerance, atol=tolerance)

@@ -5,11 +5,16 @@ cdef struct Place:
     int base                # of which array of the table
     Py_ssize_t offset
 
+cdef class Call
+
 cdef class Places:
     cdef Place* places
     cdef Py_ssize_t count, room
     cdef int bases
+    cdef Py_ssize_t mark
     cdef set known
+    cdef int put(self, list arrays) except -1
+    cdef int run_one(self, Call call, list arrays) except -1
     cdef int add(self, char** where) except -1
     cdef int add_array(self, Array a) except -1
 

@@ -6,13 +6,15 @@ May import :mod:`.array` and the pool.
 """
 from libc.stdlib cimport free, realloc
 
-from mxop._core.array cimport Array, new_array
+from mxop._core.array cimport Array, new_array, view_of
 from mxop._kernels.interp cimport itemsize_of
 from mxop._kernels.memory cimport block_wrap
 
 cdef enum:
-    SHIFT = 44              # a stand-in may have 2**44 bytes
-cdef Py_ssize_t MARK = <Py_ssize_t>1 << 61
+    SHIFT = 44              # a stand-in may have 2**43 bytes, on either side of its address: strides may be negative
+    BITS = 16               # of their numbers
+cdef Py_ssize_t MARK = <Py_ssize_t>1 << (SHIFT + BITS + 1), TEMPORARY = <Py_ssize_t>1 << (SHIFT + BITS)
+cdef Py_ssize_t MIDDLE = <Py_ssize_t>1 << (SHIFT - 1)
 
 
 cdef class Call:
@@ -31,16 +33,26 @@ cdef class Call:
 
 
 cdef class Places:
-    """Where prepared calls point into stand-ins."""
+    """Where prepared calls point into stand-ins.
 
-    def __cinit__(self):
+    Parameters
+    ----------
+    temporary : bool
+        The stand-ins are for what lives during one run: other tables do not see them.
+    """
+
+    def __cinit__(self, *, bint temporary=False):
         self.known = set()
+        self.mark = TEMPORARY if temporary else MARK
 
     def __dealloc__(self):
         free(self.places)
 
-    def stand_in(self, tuple shape, int dtype):
-        """Return an array of a shape and type code without memory; they are numbered in the order in which they are made."""
+    def stand_in(self, tuple shape, int dtype, tuple strides=None):
+        """Return an array of a shape and type code without memory; they are numbered in the order in which they are made.
+
+        Strides (in elements) that are not those of C order may be negative: elements are where they are in the real array.
+        """
         cdef Array a = new_array()
         cdef Py_ssize_t step = itemsize_of(dtype), size = 1
         cdef int i
@@ -51,28 +63,28 @@ cdef class Places:
             step *= max(<Py_ssize_t>shape[i], 1)
             size *= <Py_ssize_t>shape[i]
         a.dtype, a.size, a.contiguous = dtype, size, True
-        if size * itemsize_of(dtype) >> SHIFT or self.bases >> (61 - SHIFT):
+        if size * itemsize_of(dtype) >> (SHIFT - 1) or self.bases >> BITS:
             raise MemoryError("an array is too large for a plan")
-        a.data = <char*>(MARK | (<Py_ssize_t>self.bases << SHIFT))
+        a.data = <char*>(self.mark | (<Py_ssize_t>self.bases << SHIFT) | MIDDLE)
         a.block = block_wrap(a.data, size * itemsize_of(dtype), None)
         self.bases += 1
-        return a
+        return a if strides is None else view_of(a, shape, strides, 0)
 
     cdef int add(self, char** where) except -1:
         """Note a pointer, if it points into a stand-in."""
         cdef Py_ssize_t address = <Py_ssize_t>where[0]
         cdef Place* more
-        if not address & MARK:
+        if not address & self.mark:
             return 0
         if self.count == self.room:
             more = <Place*>realloc(self.places, (2 * self.room + 16) * sizeof(Place))
             if more == NULL:
                 raise MemoryError()
             self.places, self.room = more, 2 * self.room + 16
-        address ^= MARK
+        address ^= self.mark
         self.places[self.count].where = where
         self.places[self.count].base = <int>(address >> SHIFT)
-        self.places[self.count].offset = address & ((<Py_ssize_t>1 << SHIFT) - 1)
+        self.places[self.count].offset = (address & ((<Py_ssize_t>1 << SHIFT) - 1)) - MIDDLE
         self.count += 1
         return 0
 
@@ -102,11 +114,21 @@ cdef class Places:
 
     def run(self, list calls, list arrays):
         """Run calls on these arrays; ``None`` stands for those that nothing points into."""
-        cdef Py_ssize_t i
         cdef Call call
+        self.put(arrays)
+        for call in calls:
+            call.execute()
+
+    cdef int run_one(self, Call call, list arrays) except -1:
+        """Run one call on these arrays."""
+        self.put(arrays)
+        return call.execute()
+
+    cdef int put(self, list arrays) except -1:
+        """Let all places point into these arrays."""
+        cdef Py_ssize_t i
         cdef Array a
         for i in range(self.count):
             a = <Array>arrays[self.places[i].base]
             self.places[i].where[0] = a.data + self.places[i].offset
-        for call in calls:
-            call.execute()
+        return 0

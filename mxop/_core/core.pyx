@@ -18,6 +18,7 @@ from mxop._core.tape import stamp, writer_since
 from mxop._core.transfer import contiguous, copy
 from mxop._core.call import Call, Places
 from mxop._core.prepare import Schedule, Sequence, prepare, prepare_formula, prepare_sized
+from mxop._core.steps import Steps
 from mxop._core.strips import prepare_strip
 from mxop.errors import DeviceError, OpArithmeticError, OpTypeError, OpValueError, shown, translated
 from mxop.opdef import registry

@@ -12,10 +12,13 @@ cdef class OpFunction:
     cdef readonly object op
     cdef NativeOp native            # a library's functions, for a shorter way
     cdef dict parsed                # keyword arguments -> Attrs
+    cdef dict active                # Attrs -> how many inputs a call takes, where that depends on them
     cdef ShortWay short             # None where there is none, or `searched` is not set
     cdef int n_in, kind
     cdef bint searched, fixed_inputs, writes
     cdef int has_mode               # whether its function asks if the call trains; -1: not looked at yet
+    cdef bint may_be_plain(self, tuple args)
+    cdef Py_ssize_t leading_inputs(self, object attrs) except -2
     cdef bint shadowed(self, dict kwargs)
     cdef dict __dict__
     cdef ShortWay short_way(self)

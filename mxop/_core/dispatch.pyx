@@ -9,22 +9,23 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport (
-    ARRAY_TYPE, MAX_VALUES, Array, Value, alloc_like, alloc_tuple, detached, host_reads, view_of,
+    ARRAY_TYPE, MAX_VALUES, Array, Value, alloc_tuple, detached, host_reads, view_of,
 )
 from mxop._core.elementwise cimport (
     ElementwiseCall, call_for, run_elementwise, run_items, set_value,
 )
-from mxop._core.external cimport deliver_states, execute_external, run_users_kernel
+from mxop._core.external cimport execute_external
 from mxop._core.native cimport NativeOp
+from mxop._core.prepared cimport prepare_kernel, run_planned
 from mxop._core.profile cimport IMPERATIVE, clock, note_call, watched
 from mxop._core.record cimport is_recording, is_training, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
-from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, overlaps, prepared_output
-from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
+from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, prepared_output
+from mxop._kernels.interp cimport REQ_NULL, REQ_WRITE
 
-from mxop._core import elementwise as _elementwise, reductions as _reductions
+from mxop._core import elementwise as _elementwise, prepared as _prepared, reductions as _reductions
 from mxop._core.array import as_numpy
-from mxop.errors import DeviceError, MXNetError, OpTypeError, translated
+from mxop.errors import MXNetError, OpTypeError, translated
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.above import ask
 from mxop.opdef.binding import bind_open
@@ -132,11 +133,15 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
 
 
 cdef object run_kernel(object op, object attrs, object inputs, object out, int req):
-    """Run a kernel's CPU or GPU function; requests, overlap and strides are dealt with around it."""
-    cdef Array a, target, source
-    cdef list results = [], work = [], targets, ready
-    cdef int k = 0
-    cdef long long reads
+    """Run a kernel, on the CPU or on a GPU."""
+    cdef Array a
+    cdef list results, targets
+    if out is None and op.sized_by is None:
+        results = run_planned(op, attrs, inputs)
+        if results is not None:
+            if is_recording():
+                record_general(op, attrs, inputs, results)
+            return visible(op, attrs, len(inputs), results)
     shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
     types = tuple([(<Array>a).dtype for a in inputs])
     out_shapes, out_types = cached_inference(op, attrs, shapes, types)
@@ -152,29 +157,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
         results = gpu_run.kernel(op, attrs, list(inputs), targets, out_shapes, out_types, req)
     else:
         results = allocated(op, inputs, targets, out_shapes, out_types)
-        if op.run_cpu is None:
-            raise DeviceError(f"operator {op.name} has no CPU function; give one with @{op.name}.cpu")
-        ready = dense_inputs(op, inputs)
-        if is_recording():  # the kernel computes the gradient itself: its own reads lose none
-            ready = [a if (<Array>a).node is None else detached(<Array>a) for a in ready]
-        for k in range(len(results)):
-            target = <Array>results[k]
-            if targets[k] is not None and (req == REQ_ADD or req == REQ_NULL or not target.contiguous
-                                           or any([overlaps(<Array>a, target) for a in inputs])):
-                work.append(alloc_like(target))
-            else:
-                work.append(target)
-        reads = host_reads()
-        if op.clears:
-            run_users_kernel(op, ready, work, dict(attrs))
-        else:
-            run_cpu(op, ready, work, attrs)
-        host_reads(reads)
-        if op.aux:
-            deliver_states(op, attrs, ready, inputs)
-        for k in range(len(results)):
-            if work[k] is not results[k]:
-                copy_into(<Array>work[k], <Array>results[k], req)
+        prepare_kernel(op, attrs, list(inputs), results, [REQ_WRITE if a is None else req for a in targets]).execute()
     if is_recording():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
@@ -201,24 +184,6 @@ cdef list placed(str ctx, object shapes, object types):
             found.append(alloc_tuple(tuple(shape), code))
             (<Array>found[-1]).device_id = place.device_id
     return found
-
-
-cdef list dense_inputs(object op, object inputs):
-    """Return the inputs in an order of elements that a kernel can read."""
-    cdef Array a
-    if op.strided or all([(<Array>a).contiguous for a in inputs]):
-        return list(inputs)
-    unread = op.shape_only(len(inputs))
-    return [a if (<Array>a).contiguous or k in unread else contiguous_copy(<Array>a) for k, a in enumerate(inputs)]
-
-
-cdef int run_cpu(object op, list inputs, list outputs, object attrs) except -1:
-    """Call a kernel's CPU function."""
-    try:
-        op.run_cpu(inputs, outputs, **attrs)
-    except _KINDS as problem:
-        raise translated.error(problem, f"operator {op.name}")
-    return 0
 
 
 cdef list allocated(object op, object inputs, list targets, object shapes, object types):
@@ -430,6 +395,7 @@ def forget(op):
     """Drop what is kept for an operator that was unregistered or replaced."""
     _functions.pop(op, None)
     _reductions.forget()
+    _prepared.forget()
     _inferred.clear()
     _elementwise.forget(op)
 
@@ -473,7 +439,7 @@ cdef class OpFunction:
 
     def __init__(self, op):
         self.op = op
-        self.parsed, self.searched, self.short = {}, False, None
+        self.parsed, self.active, self.searched, self.short = {}, {}, False, None
         self.writes, self.has_mode = bool(op.writes), -1
         self.kind = (ELEMENTWISE if isinstance(op, Elementwise) else REDUCTION if isinstance(op, Reduction)
                      else KERNEL if isinstance(op, Kernel) else EXTERNAL if isinstance(op, External) else COMPOSITE)
@@ -526,27 +492,48 @@ cdef class OpFunction:
     cdef object call_bound(self, tuple args, dict kwargs):
         """The general call: bind arguments to inputs and parameters."""
         cdef object out = None
-        cdef bint plain = len(args) == self.n_in and self.fixed_inputs
-        cdef Py_ssize_t k
         if kwargs:
             out = kwargs.pop("out", None)
             kwargs.pop("name", None)
-        if plain:  # every input is a positional array: only parameters are left
-            for k in range(len(args)):
-                if not isinstance(args[k], Array):
-                    plain = False
-                    break
-        if not plain:
+        if self.may_be_plain(args) and not self.shadowed(kwargs):  # only parameters are left
+            if self.n_in < 0 and self.op.num_args_param is not None:
+                kwargs.setdefault(self.op.num_args_param, len(args))
+            attrs = parsed_params(self.op, kwargs, self.parsed)
+            if self.fixed_inputs:
+                return invoke_checked(self, args, attrs, out, REQ_WRITE)
+            if self.n_in < 0 or len(args) == self.leading_inputs(attrs):
+                return invoke_with(self.op, args, attrs, out, REQ_WRITE)
+        else:
             listed = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
             by_name = carrier([a for a in (*listed, *kwargs.values()) if not isinstance(a, Array)])
             if by_name is not None:
                 return by_name.__mxop_operator__(self.op.name, args, kwargs if out is None else {**kwargs, "out": out})
-        if plain and not self.shadowed(kwargs):
-            return invoke_checked(self, args, parsed_params(self.op, kwargs, self.parsed), out, REQ_WRITE)
         if self.fixed_inputs:
             args, out = without_output(self.op, args, out)
         inputs, attrs = bind_arguments(self.op, args, kwargs, self.parsed)
         return invoke_with(self.op, inputs, attrs, out, REQ_WRITE)
+
+    cdef bint may_be_plain(self, tuple args):
+        """Tell whether all arguments by position are arrays, and may be all inputs."""
+        cdef Py_ssize_t k, n = len(args)
+        if n == 0 or self.op.open_inputs or (self.fixed_inputs and n != self.n_in):
+            return False
+        for k in range(n):
+            if not isinstance(args[k], Array):
+                return False
+        return True
+
+    cdef Py_ssize_t leading_inputs(self, object attrs) except -2:
+        """Return how many inputs a call takes with these parameters; -1 where they are not the first that there are."""
+        found = self.active.get(attrs)
+        if found is None:
+            names = self.op.input_names(attrs)
+            first = self.op.arguments[:len(self.op.arguments) - len(self.op.by_keyword)][:len(names)]
+            found = len(names) if tuple(names) == tuple(first) else -1
+            if len(self.active) >= 1024:
+                self.active.clear()
+            self.active[attrs] = found
+        return found
 
     cdef bint shadowed(self, dict kwargs):
         """Tell whether a keyword names an input that is given already."""

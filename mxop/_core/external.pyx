@@ -177,7 +177,7 @@ cdef list states_of(object op, object attrs, int n):
 
 # ---- kernels of users -------------------------------------------------------------------------------------------------
 
-cdef int run_users_kernel(object op, list inputs, list work, dict params) except -1:
+cdef int run_users_kernel(object op, object run, list inputs, list work, dict params) except -1:
     """Run the CPU function of a kernel that a user wrote, which may forget to write."""
     cdef list given, watches = [Watch() for _ in work], marks = [], unwritten
     cdef Array a
@@ -185,7 +185,7 @@ cdef int run_users_kernel(object op, list inputs, list work, dict params) except
     for a in work:
         clear(a)
     given = watched(work, watches, marks)
-    refuse_result(op, "CPU", run_users(f"operator {op.name}: its CPU function", op.run_cpu, inputs, given, **params))
+    refuse_result(op, "CPU", run_users(f"operator {op.name}: its CPU function", run, inputs, given, **params))
     unwritten = idle(work, watches, marks)
     if unwritten:
         k = unwritten[0]

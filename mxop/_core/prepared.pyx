@@ -1,59 +1,52 @@
 """Reductions, views and kernels made ready: what can be found out when an executor is bound is not asked again.
 
-May import :mod:`.array`, :mod:`.reductions`, :mod:`.transfer`, :mod:`mxop.opdef`.
+Kernels that say what they do in steps are made ready for calls on arrays, too: once for arrays of the same shapes and types.
+May import :mod:`.array`, :mod:`.external`, :mod:`.reductions`, :mod:`.steps`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
-from mxop._core.array cimport Array, fill_operand, view_of, write_pointer
+from mxop._core.array cimport Array, alloc_like, detached, host_reads, view_of
 from mxop._core.call cimport Call, Places
 from mxop._core.external cimport deliver_states, fresh_like, run_users_kernel
 from mxop._core.record cimport set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
-from mxop._core.transfer cimport contiguous_copy, copy_into, copy_program, overlaps
-from mxop._kernels.interp cimport REQ_INPLACE, REQ_NULL, REQ_WRITE, Operand, Program
+from mxop._core.steps cimport Steps, move_of
+from mxop._core.transfer cimport contiguous_copy, copy_into, overlaps
+from mxop._kernels.interp cimport REQ_INPLACE, REQ_NULL, REQ_WRITE
 
+from mxop.errors import DeviceError, translated
 from mxop.opdef import Kernel, Reduction
+from mxop.shape_mode import mode as _shape_mode
 
-
-cdef class ViewRun(Call):
-    """A copy of elements that lie elsewhere: transposed, sliced, broadcast."""
-
-    cdef Array source, result
-    cdef Program program
-    cdef Operand operands[2]
-
-    cdef int execute(self) except -1:
-        write_pointer(self.result)
-        return self.program.run(self.result.size, self.operands, &self.operands[1], NULL)
-
-    cdef int point(self, Places places) except -1:
-        places.add(&self.operands[0].data)
-        places.add(&self.operands[1].data)
-        return 0
+cdef tuple _KINDS = translated.KINDS
 
 
 cdef class KernelRun(Call):
     """A kernel's CPU function on fixed arrays; what it cannot read or write itself is copied."""
 
-    cdef object op, attrs
+    cdef object op, attrs, function
     cdef dict params
     cdef list inputs, outputs, reqs, ready, work, copied
 
     cdef int execute(self) except -1:
         cdef bint before = set_recording(False)
+        cdef long long reads = host_reads()
         cdef int k
         try:
             for k in self.copied:
                 self.ready[k] = contiguous_copy(<Array>self.inputs[k])
             if self.op.clears:
-                run_users_kernel(self.op, self.ready, self.work, self.params)
+                run_users_kernel(self.op, self.function, self.ready, self.work, self.params)
             else:
-                self.op.run_cpu(self.ready, self.work, **self.params)
+                self.function(self.ready, self.work, **self.params)
             if self.op.aux:
                 deliver_states(self.op, self.attrs, self.ready, self.inputs)
             for k in range(len(self.outputs)):
                 if self.work[k] is not self.outputs[k]:
                     copy_into(<Array>self.work[k], <Array>self.outputs[k], self.reqs[k])
+        except _KINDS as problem:
+            raise translated.error(problem, f"operator {self.op.name}")
         finally:
             set_recording(before)
+            host_reads(reads)  # the function computes what has a gradient: its own reads lose none
         return 0
 
     cdef int point(self, Places places) except -1:
@@ -80,37 +73,155 @@ cdef Call prepare_operator(object op, object attrs, list inputs, list outputs, l
 
 
 cdef Call prepare_view(object op, object attrs, list inputs, list outputs, list reqs):
-    cdef ViewRun run
     cdef Array source = <Array>inputs[0], a
     shapes = [(<Array>a).shape_tuple() for a in inputs]
     shape, strides, offset = op.make_view(shapes[0], source._strides, *shapes[1:], **attrs)
     if strides is None or tuple(shape) != (<Array>outputs[0]).shape_tuple() or overlaps(source, <Array>outputs[0]):
         return None
-    run = ViewRun()
-    run.source, run.result = view_of(source, tuple(shape), tuple(strides), offset), outputs[0]
-    run.program = copy_program(source.dtype)
-    fill_operand(&run.operands[0], run.source)
-    fill_operand(&run.operands[1], run.result)
-    run.operands[1].req = reqs[0]
-    return run
+    return move_of(view_of(source, tuple(shape), tuple(strides), offset), <Array>outputs[0], reqs[0])
 
+
+# ---- kernels ----------------------------------------------------------------------------------------------------------
 
 cdef Call prepare_kernel(object op, object attrs, list inputs, list outputs, list reqs):
-    cdef KernelRun run
-    cdef Array a, target
+    """Return a kernel on CPU arrays; requests, overlap and strides are dealt with here, for all kernels."""
+    way = op.way(inputs, outputs, attrs)
+    if way is None:
+        raise DeviceError(f"operator {op.name} has no CPU function; give one with @{op.name}.cpu")
+    if way.prepared:
+        return prepare_steps(op, way, attrs, inputs, outputs, reqs)
+    return prepare_function(op, way, attrs, inputs, outputs, reqs)
+
+
+cdef Call prepare_steps(object op, object way, object attrs, list inputs, list outputs, list reqs):
+    """Return the steps of a kernel, with copies before and after where they cannot have the arrays themselves."""
+    cdef Steps steps = Steps()
+    cdef list ready = list(inputs), work = []
+    cdef Array target
     cdef int k
-    if op.run_cpu is None:
-        return None
-    run = KernelRun()
-    run.op, run.attrs, run.params, run.inputs, run.outputs, run.reqs = op, attrs, dict(attrs), inputs, outputs, reqs
-    run.ready = list(inputs)
-    unread = op.shape_only(len(inputs))
-    run.copied = [k for k in range(len(inputs))
-                  if not op.strided and not (<Array>inputs[k]).contiguous and k not in unread]
-    run.work = []
+    for k in must_copy(op, inputs):
+        ready[k] = steps.temporary((<Array>inputs[k]).shape_tuple(), (<Array>inputs[k]).dtype)
+        steps.move(inputs[k], ready[k])
     for k in range(len(outputs)):
         target = <Array>outputs[k]
-        plain = reqs[k] in (REQ_WRITE, REQ_INPLACE) and target.contiguous and not any(
-            [overlaps(<Array>a, target) for a in inputs])
-        run.work.append(target if plain else fresh_like(target, False))
+        work.append(target if writes_into(target, inputs, reqs[k]) else steps.temporary(target.shape_tuple(), target.dtype))
+    try:
+        way.run(steps, ready, work, **attrs)
+    except _KINDS as problem:
+        raise translated.error(problem, f"operator {op.name}")
+    for k in range(len(outputs)):
+        if work[k] is not outputs[k] and reqs[k] != REQ_NULL:
+            steps.move(work[k], outputs[k], reqs[k])
+    return steps.finished()
+
+
+cdef Call prepare_function(object op, object way, object attrs, list inputs, list outputs, list reqs):
+    """Return the call of a kernel's function."""
+    cdef KernelRun run = KernelRun()
+    cdef Array a
+    cdef int k
+    run.op, run.attrs, run.params, run.inputs, run.outputs, run.reqs = op, attrs, dict(attrs), inputs, outputs, reqs
+    run.function = way.run
+    run.ready = [a if a.node is None else detached(a) for a in inputs]
+    run.copied = must_copy(op, inputs)
+    run.work = []
+    for k in range(len(outputs)):
+        a = <Array>outputs[k]
+        run.work.append(a if writes_into(a, inputs, reqs[k]) else fresh_like(a, False))
     return run
+
+
+cdef list must_copy(object op, list inputs):
+    """Return the positions of the inputs that a kernel cannot read as they lie."""
+    cdef Py_ssize_t k
+    if op.strided or all([(<Array>a).contiguous for a in inputs]):
+        return []
+    unread = op.shape_only(len(inputs))
+    return [k for k in range(len(inputs)) if not (<Array>inputs[k]).contiguous and k not in unread]
+
+
+cdef bint writes_into(Array target, list inputs, int req) except -1:
+    """Tell whether a kernel may write its output where it belongs, from the beginning on."""
+    return (req == REQ_WRITE or req == REQ_INPLACE) and target.contiguous and not any(
+        [overlaps(<Array>a, target) for a in inputs])
+
+
+# ---- kernels called on arrays -----------------------------------------------------------------------------------------
+
+cdef class KernelPlan:
+    """A kernel made ready for arrays of certain shapes, types and strides, whatever their memory."""
+
+    cdef Call call
+    cdef Places places
+    cdef list outputs           # stand-ins for the results
+    cdef bint busy              # in a thread that has let others run
+
+    cdef list run(self, object inputs):
+        """Return the results for these arrays; None when another thread is in the middle of a run."""
+        cdef list results, arrays
+        cdef Array a, first
+        if self.busy:
+            return None
+        results = []
+        for a in self.outputs:
+            a = alloc_like(a)
+            if inputs:
+                a.device_id = (<Array>inputs[0]).device_id
+            results.append(a)
+        self.busy = True
+        try:
+            self.places.run_one(self.call, [*inputs, *results])
+        finally:
+            self.busy = False
+        return results
+
+
+cdef dict _plans = {}
+cdef enum: MOST_PLANS = 2048
+
+
+cdef list run_planned(object op, object attrs, object inputs):
+    """Run a kernel of steps on CPU arrays, into new ones; None where it takes another way."""
+    cdef Array a
+    cdef bint dense = True
+    cdef list shapes = [], types = []
+    for a in inputs:
+        if a.gpu is not None:
+            return None
+        dense = dense and a.contiguous
+        shapes.append(a.shape_tuple())
+        types.append(a.dtype)
+    strides = None if dense else tuple([None if (<Array>a).contiguous else (<Array>a)._strides for a in inputs])
+    key = (op, attrs, tuple(shapes), tuple(types), strides, _shape_mode.numpy)
+    found = _plans.get(key, _plans)
+    if found is _plans:
+        found = make_plan(op, attrs, shapes, types, strides)
+        if len(_plans) >= MOST_PLANS:
+            _plans.clear()
+        _plans[key] = found
+    return None if found is None else (<KernelPlan>found).run(inputs)
+
+
+cdef KernelPlan make_plan(object op, object attrs, list shapes, list types, object strides):
+    cdef KernelPlan plan = KernelPlan()
+    cdef list inputs = []
+    cdef Py_ssize_t k
+    out_shapes, out_types = op.infer_outputs(attrs, list(shapes), list(types))
+    plan.places = Places()
+    try:
+        for k in range(len(shapes)):
+            inputs.append(plan.places.stand_in(shapes[k], types[k], None if strides is None else strides[k]))
+        plan.outputs = [plan.places.stand_in(tuple(shape), code) for shape, code in zip(out_shapes, out_types)]
+    except MemoryError:  # more arrays, or larger ones, than a plan can tell apart
+        return None
+    way = op.way(inputs, plan.outputs, attrs)
+    if way is None or not way.prepared:
+        return None
+    plan.call = prepare_steps(op, way, attrs, inputs, plan.outputs, [REQ_WRITE] * len(plan.outputs))
+    plan.places.note([plan.call])
+    return plan
+
+
+def forget():
+    """Drop what is kept for operators, one of which was unregistered or replaced."""
+    _plans.clear()

@@ -3,16 +3,27 @@
 Data are seen as ``(outer, n, inner)``.  With *rows*, all of the outer and inner positions share ``m`` indices; with *lanes*
 each has ``m`` of its own, in an index array of ``(outer, m, inner)``.  Indices are read once, in their own type, and checked
 before anything is written.  Each target adds up in the order of the indices whatever the number of threads, so results
-are the same each time.  May import nothing of mxop.
+are the same each time.  May import its neighbours.
 """
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from mxop._kernels.interp cimport MAX_DIMS, itemsize_of
+from mxop._kernels.work cimport Work
+
 cdef enum:
+    MOST_SIZES = MAX_DIMS
+    FEW = 64  # indices whose places need no memory of their own
+    FLOAT32 = 0  # type codes
+    FLOAT64 = 1
+    UINT8 = 3
+    INT32 = 4
+    INT8 = 5
+    INT64 = 6
+    BOOL = 7
     WORTH = 1 << 18  # bytes that a thread should move, as in the interpreter: these take 0.1 ms from random places
 
     CLIP = 0  # to the nearest that exists
@@ -199,50 +210,28 @@ cdef int put_any(const void* head, void* out, char kind, const Py_ssize_t* place
     return 0
 
 
-# ---- calls ------------------------------------------------------------------------------------------------------------
-cdef class Buffers:
-    """The memory of arrays in C order, held while a call runs."""
-
-    cdef Py_buffer held[3]
-    cdef int n
-
-    def __cinit__(self, *arrays):
-        for k, a in enumerate(arrays):
-            PyObject_GetBuffer(a, &self.held[k], PyBUF_WRITABLE if k == 0 else PyBUF_SIMPLE)
-            self.n += 1
-
-    def __dealloc__(self):
-        cdef int k
-        for k in range(self.n):
-            PyBuffer_Release(&self.held[k])
+# ---- work -------------------------------------------------------------------------------------------------------------
+cdef char kind_of(int dtype):
+    """Return a character for a type of numbers, ``h`` for any of two bytes."""
+    return ord({FLOAT32: "f", FLOAT64: "d", UINT8: "B", INT32: "i", INT8: "b", INT64: "q", BOOL: "B"}.get(dtype, "h"))
 
 
-cdef char kind_of(dtype):
-    """Return a character for a type of numbers, ``h`` for any of two bytes; 0 for others."""
-    cdef char kind = ord(dtype.kind)
-    cdef int size = dtype.itemsize
-    if size == 2:
-        return c"h"
-    if kind == c"f":
-        return c"f" if size == 4 else c"d"
-    if kind == c"i":
-        return c"b" if size == 1 else c"i" if size == 4 else c"q"
-    return c"B" if size == 1 and (kind == c"u" or kind == c"b") else 0
-
-
-def reads(dtype):
+def reads(int dtype):
     """Tell whether a type can be that of indices, and be added up."""
-    return kind_of(dtype) not in (0, c"h")
+    return kind_of(dtype) != c"h"
 
 
-def move(out, source, index, tuple sizes, Py_ssize_t outer, Py_ssize_t inner, mode, bint lanes, put=None, int threads=1):
-    """Take elements from places, or put them there.
+cdef class Gather(Work):
+    """Elements taken from places, or put there: of a source, at an index, into a result.
+
+    What is refused is an index, at its position in the flat array; nothing was written then.
 
     Parameters
     ----------
-    out, source, index : numpy.ndarray
-        In C order.  Taking, `source` is the data; putting, `out` is, and it is cleared first.  Indices, and what is added
-        up, are of types for which :func:`reads` says yes.
+    dtype, index_dtype : int
+        Type codes; indices, and what is added up, are of types for which :func:`reads` says yes.
+    count : int
+        Number of elements of the index.
     sizes : tuple of int
         Of the dimensions that make up ``n``; the index holds one row of coordinates for each.
     outer, inner : int
@@ -251,50 +240,71 @@ def move(out, source, index, tuple sizes, Py_ssize_t outer, Py_ssize_t inner, mo
     lanes : bool
         Whether the index is ``(outer, m, inner)``.
     put : str, optional
-        ``'add'`` to add up what has one place, ``'set'`` to keep the last.
-    threads : int
-        Most threads to use; small arrays take fewer.
-
-    Returns
-    -------
-    int
-        The position of an index that was refused, in its flat array: nothing was written then; -1: all went well.
+        The result has the data's sizes, it is cleared first and gets what is in the source: ``'add'`` to add up what has
+        one place, ``'set'`` to keep the last.
     """
-    cdef Shape s
-    cdef Py_ssize_t count = index.size // (len(sizes) or 1), k, bad = -1, parts, t
-    cdef int how = MODES[mode]
-    cdef char kind = kind_of(index.dtype), out_kind = kind_of(out.dtype)
-    cdef Py_ssize_t itemsize = out.itemsize, step = index.itemsize * count, moved
-    cdef bint add = put == "add", putting = put is not None
-    cdef Buffers held = Buffers(out, source, index)
-    cdef Py_ssize_t* place
-    cdef char* target = <char*>held.held[0].buf
-    cdef const char* origin = <const char*>held.held[1].buf
-    s.outer, s.inner, s.n, s.lanes = outer, inner, 1, lanes
-    for k in range(len(sizes)):
-        s.n *= sizes[k]
-    s.m = count // (outer * inner or 1) if lanes else count
-    moved = outer * s.m * inner
-    if (out.size, source.size) != ((outer * s.n * inner, moved) if putting else (moved, outer * s.n * inner)):
-        raise ValueError(f"gather: arrays of {out.size} and {source.size} elements do not fit")
-    place = <Py_ssize_t*>calloc(count + 1, sizeof(Py_ssize_t))
-    if place == NULL:
-        raise MemoryError(f"no memory for {count} indices")
-    threads = max(1, min(threads, moved * itemsize // WORTH))
-    try:
-        for k in range(len(sizes)):
-            bad = locate_any(<const char*>held.held[2].buf + k * step, kind, count, sizes[k], how, place)
-            if bad >= 0:
-                return k * count + bad
+
+    cdef Shape shape
+    cdef Py_ssize_t sizes[MOST_SIZES]
+    cdef Py_ssize_t count, itemsize, step
+    cdef int n_sizes, how
+    cdef bint putting, add
+    cdef char kind, index_kind
+
+    def __init__(self, int dtype, int index_dtype, Py_ssize_t count, tuple sizes, Py_ssize_t outer, Py_ssize_t inner,
+                 mode, bint lanes, put=None):
+        cdef int k
+        if len(sizes) > MOST_SIZES:
+            raise ValueError(f"gather: {len(sizes)} dimensions; at most {MOST_SIZES} are supported")
+        self.n_sizes, self.count = len(sizes), count // (len(sizes) or 1)
+        self.shape.outer, self.shape.inner, self.shape.n, self.shape.lanes = outer, inner, 1, lanes
+        for k in range(self.n_sizes):
+            self.sizes[k] = sizes[k]
+            self.shape.n *= self.sizes[k]
+        self.shape.m = self.count // (outer * inner or 1) if lanes else self.count
+        self.how, self.putting, self.add = MODES[mode], put is not None, put == "add"
+        self.kind, self.index_kind = kind_of(dtype), kind_of(index_dtype)
+        self.itemsize, self.step = itemsize_of(dtype), itemsize_of(index_dtype) * self.count
+
+    cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        cdef Py_ssize_t few[FEW]
+        cdef Py_ssize_t* place = few
+        cdef Py_ssize_t refused
+        if self.count > FEW:
+            place = <Py_ssize_t*>malloc(self.count * sizeof(Py_ssize_t))
+            if place == NULL:
+                raise MemoryError(f"no memory for {self.count} indices")
+        memset(place, 0, self.count * sizeof(Py_ssize_t))
         with nogil:
-            if putting:
-                memset(target, 0, outer * s.n * inner * itemsize)
-                if moved:
-                    put_any(origin, target, out_kind, place, s, add, threads)
-            else:
-                parts = min(<Py_ssize_t>threads, outer * s.m)
-                for t in prange(parts, num_threads=threads, schedule="static"):
-                    take_part(origin, target, place, s, itemsize, t * outer * s.m // parts, (t + 1) * outer * s.m // parts)
-    finally:
-        free(place)
-    return -1
+            refused = self.locate(data[1], place)
+            if refused < 0:
+                self.move(data[0], data[2], place, threads)
+        if place != few:
+            free(place)
+        return refused
+
+    cdef Py_ssize_t locate(self, const char* index, Py_ssize_t* place) noexcept nogil:
+        """Find the places; return the position of an index that names none, or -1."""
+        cdef Py_ssize_t bad
+        cdef int k
+        for k in range(self.n_sizes):
+            bad = locate_any(index + k * self.step, self.index_kind, self.count, self.sizes[k], self.how, place)
+            if bad >= 0:
+                return k * self.count + bad
+        return -1
+
+    cdef void move(self, const char* source, char* target, const Py_ssize_t* place, int threads) noexcept nogil:
+        cdef Shape s = self.shape
+        cdef Py_ssize_t moved = s.outer * s.m * s.inner, parts, t
+        threads = <int>max(1, min(<Py_ssize_t>threads, moved * self.itemsize // WORTH))
+        if self.putting:
+            memset(target, 0, s.outer * s.n * s.inner * self.itemsize)
+            if moved:
+                put_any(source, target, self.kind, place, s, self.add, threads)
+        elif threads == 1:
+            if moved:
+                take_part(source, target, place, s, self.itemsize, 0, s.outer * s.m)
+        else:
+            parts = min(<Py_ssize_t>threads, s.outer * s.m)
+            for t in prange(parts, num_threads=threads, schedule="static"):
+                take_part(source, target, place, s, self.itemsize, t * s.outer * s.m // parts, (t + 1) * s.outer * s.m // parts)

@@ -4,20 +4,18 @@ BLAS is column-major: it sees each row-major matrix transposed, so the product i
 the operands and needs no copy.  A product is cut into pieces, which BLAS multiplies in one thread each: the threads of
 OpenBLAS stay awake after a product, and would keep the cores from the kernels that come next.  Sizes alone decide on the
 pieces, so that results have the same bits with any number of threads.
-Importing this module imports SciPy; callers do so on first use.  May import nothing of mxop.
+Importing this module imports SciPy; callers do so on first use.  May import its neighbours.
 """
 
 import ctypes
 
 import scipy.linalg.cython_blas as _blas
 
-from cpython.buffer cimport (
-    PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
-)
 from cython.parallel cimport prange
 from libc.stdint cimport uintptr_t
-from libc.string cimport memset
 from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm, sgemv
+
+from mxop._kernels.work cimport Work
 
 cdef enum:
     LARGEST = 2147483647    # BLAS counts in 32-bit integers
@@ -26,6 +24,7 @@ cdef enum:
     WORTH = 250000          # multiplications that are worth a thread
     LEAST = 4000000         # of a piece
     ENOUGH = 150000000      # of a piece that need not be larger
+    ALONE = 2000            # up to here BLAS keeps to one thread of itself
 
 
 # ---- threads of BLAS --------------------------------------------------------------------------------------------------
@@ -132,7 +131,7 @@ cdef struct Batch:
     Py_ssize_t count                    # of products
     int m, n, k
     bint transpose_a, transpose_b
-    double alpha, beta
+    double alpha
     bint has_bias
     Py_ssize_t bias_strides[3]          # in bytes, over the batch, rows and columns
     int across, down                    # pieces of each product, along its rows and its columns
@@ -156,7 +155,7 @@ cdef void piece(const Batch* batch, const real* a, const real* b, real* c, const
             for j in range(n):
                 c[i * batch.n + j] = (<const real*>(bias + i * batch.bias_strides[1] + j * batch.bias_strides[2]))[0]
     multiply[real](a, lda, b, ldb, c, batch.n, m, n, batch.k, batch.transpose_a, batch.transpose_b, <real>batch.alpha,
-                   1 if batch.has_bias else <real>batch.beta)
+                   1 if batch.has_bias else 0)
 
 
 cdef Py_ssize_t bound(Py_ssize_t length, int parts, Py_ssize_t part) noexcept nogil:
@@ -190,93 +189,60 @@ cdef int cut(Batch* batch, int threads) noexcept:
     return <int>max(min(threads, batch.count * batch.down * batch.across, work / WORTH), 1)
 
 
-cdef int check(Batch* batch, Py_buffer* a, Py_buffer* b, Py_buffer* c, Py_buffer* bias) except -1:
-    """Find the sizes, and refuse what does not fit."""
-    cdef int lead = c.ndim - 2, v
-    if c.ndim not in (2, 3) or a.ndim != c.ndim or b.ndim != c.ndim:
-        raise ValueError("a matrix product takes arrays of two dimensions, or of three for a batch")
-    if a.format[0] != b.format[0] or a.format[0] != c.format[0] or a.format[0] not in (c'f', c'd'):
-        raise TypeError("a matrix product takes float32 or float64 arrays of one type")
-    for v in range(lead, lead + 2):
-        if a.shape[v] > LARGEST or b.shape[v] > LARGEST or c.shape[v] > LARGEST:
-            raise OverflowError("a matrix product takes at most 2**31 - 1 rows or columns: BLAS counts in 32 bits")
-    batch.count = c.shape[0] if lead else 1
-    batch.m, batch.n = <int>c.shape[lead], <int>c.shape[lead + 1]
-    batch.k = <int>a.shape[lead + (0 if batch.transpose_a else 1)]
-    if (a.shape[lead + (1 if batch.transpose_a else 0)] != batch.m
-            or b.shape[lead + (0 if batch.transpose_b else 1)] != batch.n
-            or b.shape[lead + (1 if batch.transpose_b else 0)] != batch.k
-            or (lead and (a.shape[0] != batch.count or b.shape[0] != batch.count))):
-        raise ValueError("the shapes of a matrix product do not fit each other")
-    if batch.has_bias:
-        if bias.format[0] != c.format[0] or bias.ndim != c.ndim:
-            raise TypeError("the bias of a matrix product has its type and its number of dimensions")
-        for v in range(c.ndim):
-            if bias.shape[v] != c.shape[v]:
-                raise ValueError("the bias of a matrix product has its shape; strides of zero broadcast it")
-            batch.bias_strides[v + 1 - lead] = bias.strides[v]
-        if not lead:
-            batch.bias_strides[0] = 0
-    return 0
-
-
-def gemm(a, b, out, bint transpose_a=False, bint transpose_b=False, double alpha=1.0, double beta=0.0, bias=None,
-         int threads=1):
-    """Write ``alpha * op(a) @ op(b)`` to `out`, plus ``beta * out`` or `bias`.
+cdef class Product(Work):
+    """Products of matrices, ``alpha * op(a) @ op(b)`` and perhaps a bias: of `a`, `b`, the bias if there is one, and the result.
 
     Parameters
     ----------
-    a, b, out : buffer
-        C-contiguous, of one type, float32 or float64, and of two dimensions, or three for a batch.  `out` overlaps
-        neither of the others.
+    double_ : bool
+        Whether all are float64; otherwise float32.
+    count : int
+        Number of products; each has matrices of its own, one behind the other.
+    m, n, k : int
+        Rows and columns of each result, and what is contracted.
     transpose_a, transpose_b : bool
         Transpose the matrices of `a` or `b` first.
-    alpha, beta : float
-        With ``beta=0`` the old content of `out` is not read.
-    bias : buffer, optional
-        Of the shape and type of `out`, with any strides; `beta` is not used then.
-    threads : int
-        Threads to use at most.  BLAS libraries whose own threads cannot be stopped are left to use them instead.
+    alpha : float
+    bias_strides : tuple of int, optional
+        From one element of the bias to the next, in elements: over the batch, down the rows, along the columns.
+
+    Raises
+    ------
+    OverflowError
+        More than 2**31 - 1 rows or columns.
     """
+
     cdef Batch batch
-    cdef Py_buffer x, y, z, w
-    cdef int held = 0
-    cdef bint own = _set_threads != NULL
-    batch.transpose_a, batch.transpose_b = transpose_a, transpose_b
-    batch.alpha, batch.beta, batch.has_bias = alpha, beta, bias is not None
-    memset(batch.bias_strides, 0, sizeof(batch.bias_strides))
-    memset(&w, 0, sizeof(w))
-    try:
-        PyObject_GetBuffer(a, &x, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
-        held = 1
-        PyObject_GetBuffer(b, &y, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
-        held = 2
-        PyObject_GetBuffer(out, &z, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | PyBUF_WRITABLE)
-        held = 3
-        if bias is not None:
-            PyObject_GetBuffer(bias, &w, PyBUF_STRIDES | PyBUF_FORMAT)
-            held = 4
-        check(&batch, &x, &y, &z, &w)
+    cdef bint double_
+
+    def __init__(self, bint double_, Py_ssize_t count, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, bint transpose_a=False,
+                 bint transpose_b=False, double alpha=1.0, tuple bias_strides=None):
+        if max(m, n, k) > LARGEST:
+            raise OverflowError("a matrix product takes at most 2**31 - 1 rows or columns: BLAS counts in 32 bits")
+        self.double_ = double_
+        self.batch.count, self.batch.m, self.batch.n, self.batch.k = count, <int>m, <int>n, <int>k
+        self.batch.transpose_a, self.batch.transpose_b = transpose_a, transpose_b
+        self.batch.alpha, self.batch.has_bias = alpha, bias_strides is not None
+        for i, stride in enumerate(bias_strides or (0, 0, 0)):
+            self.batch.bias_strides[i] = stride * (8 if double_ else 4)
+
+    cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        cdef Batch batch = self.batch
+        cdef char* bias = data[2] if batch.has_bias else NULL
+        cdef char* out = data[3 if batch.has_bias else 2]
+        cdef double work = <double>batch.count * batch.m * batch.n * batch.k
+        cdef bint own = _set_threads != NULL and work > ALONE
+        batch.down = batch.across = 1
         if own:
             threads = cut(&batch, threads)
             take_threads()
         else:
-            threads = batch.down = batch.across = 1
-        try:
-            with nogil:
-                if x.format[0] == c'f':
-                    pieces[float](&batch, <float*>x.buf, <float*>y.buf, <float*>z.buf, <char*>w.buf, threads)
-                else:
-                    pieces[double](&batch, <double*>x.buf, <double*>y.buf, <double*>z.buf, <char*>w.buf, threads)
-        finally:
-            if own:
-                give_threads_back()
-    finally:
-        if held > 3:
-            PyBuffer_Release(&w)
-        if held > 2:
-            PyBuffer_Release(&z)
-        if held > 1:
-            PyBuffer_Release(&y)
-        if held > 0:
-            PyBuffer_Release(&x)
+            threads = 1
+        with nogil:
+            if self.double_:
+                pieces[double](&batch, <double*>data[0], <double*>data[1], <double*>out, bias, threads)
+            else:
+                pieces[float](&batch, <float*>data[0], <float*>data[1], <float*>out, bias, threads)
+        if own:
+            give_threads_back()
+        return -1

@@ -63,6 +63,7 @@ cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept no
 cdef double extreme_float(bint largest, double total, const float* x, Py_ssize_t n) noexcept nogil
 cdef double extreme_double(bint largest, double total, const double* x, Py_ssize_t n) noexcept nogil
 cdef int threads_for(Py_ssize_t nbytes) noexcept nogil
+cdef int most_threads() noexcept nogil
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil
 cdef Py_ssize_t itemsize_of(int dtype) noexcept nogil
 cdef int BLOCK_BYTES

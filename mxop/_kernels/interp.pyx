@@ -207,6 +207,11 @@ def tune(parallel_bytes=None, stream_bytes=None, block_bytes=None):
     return {"parallel_bytes": _parallel_bytes, "stream_bytes": _stream_bytes}
 
 
+cdef int most_threads() noexcept nogil:
+    """Return how many threads kernels may use."""
+    return _threads
+
+
 cdef int threads_for(Py_ssize_t nbytes) noexcept nogil:
     """Return how many threads work of this size is worth."""
     cdef Py_ssize_t n

@@ -2,11 +2,13 @@
 
 Rows (``inner == 1``) are walked one by one; otherwise a block of neighbouring lanes goes down the axis together, so that
 every inner loop runs over contiguous memory.  Three passes: the largest element, the exponentials with their sum, the
-division.  NaN, and rows without a finite largest element, give NaN.  May import nothing of mxop.
+division.  NaN, and rows without a finite largest element, give NaN.  May import its neighbours.
 """
 
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, log
+
+from mxop._kernels.work cimport Work
 
 cdef extern from "mxop_math.h" nogil:
     float mx_exp_f32(float x)
@@ -162,55 +164,63 @@ cdef void task(const real* x, real* y, Py_ssize_t index, Py_ssize_t blocks, Py_s
             y[j + i * inner] = 0
 
 
-cdef int run(const real[:, :, ::1] data, real[:, :, ::1] out, double temperature, bint negate, bint logarithm,
-             const long long* counts, int threads) except -1:
-    cdef Py_ssize_t outer = out.shape[0], n = out.shape[1], inner = out.shape[2], i
-    cdef Py_ssize_t blocks = (inner + BLOCK - 1) // BLOCK
+cdef void all_rows(const real* x, real* y, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, double temperature,
+                   bint negate, bint logarithm, const long long* counts, int threads) noexcept nogil:
+    cdef Py_ssize_t blocks = (inner + BLOCK - 1) // BLOCK, i
     # multiplying by 1 or -1 is exact; other temperatures are divided by, as the definition says
     cdef bint divide = temperature != 1
     cdef real scale = <real>(-temperature if negate else temperature)
-    cdef const real* x
-    cdef real* y
-    if outer == 0 or n == 0 or inner == 0:
-        return 0
-    if threads > outer * n * inner // WORTH:
-        threads = <int>(outer * n * inner // WORTH)
-    if threads < 1:
-        threads = 1
-    x, y = &data[0, 0, 0], &out[0, 0, 0]
-    for i in prange(outer * blocks, nogil=True, num_threads=threads, schedule="static"):
-        task[real](x, y, i, blocks, n, inner, scale, divide, logarithm, counts)
-    return 0
+    threads = <int>max(1, min(<Py_ssize_t>threads, outer * n * inner // WORTH))
+    if threads == 1:
+        for i in range(outer * blocks):
+            task[real](x, y, i, blocks, n, inner, scale, divide, logarithm, counts)
+    else:
+        for i in prange(outer * blocks, num_threads=threads, schedule="static"):
+            task[real](x, y, i, blocks, n, inner, scale, divide, logarithm, counts)
 
 
-def softmax(data, out, double temperature=1.0, bint negate=False, bint logarithm=False, counts=None, int threads=1):
-    """Write softmax, or its logarithm, along axis 1.
+cdef class Softmax(Work):
+    """Softmax, or its logarithm, along axis 1: of the data, and how much of each lane counts if that is asked, into a result.
+
+    The result may be the data.
 
     Parameters
     ----------
-    data, out : buffer
-        C-contiguous, ``(outer, n, inner)``, both float32 or both float64.  They may be the same array.
+    shape : tuple of int
+        ``(outer, n, inner)``.
+    double_ : bool
+        Whether data and result are float64; otherwise float32.
     temperature : float
         Divides the data first.
     negate : bool
         Negate the data first.
     logarithm : bool
         Write the logarithm of softmax.
-    counts : int64 buffer, optional
-        ``(outer, inner)``: how many leading elements of each lane count; 0 is written for the others.
-    threads : int
-        Most threads to use; small arrays take fewer.
+    counted : bool
+        Whether the second array is int64 of ``(outer, inner)``: how many leading elements of each lane count; 0 is written
+        for the others.
     """
-    cdef const long long[:, ::1] lengths
-    cdef const long long* first = NULL
-    if data.shape != out.shape:
-        raise ValueError(f"softmax: data has shape {data.shape} but out has shape {out.shape}")
-    if counts is not None and out.size:
-        lengths = counts
-        if lengths.shape[0] != out.shape[0] or lengths.shape[1] != out.shape[2]:
-            raise ValueError("softmax: one count is needed for each lane")
-        first = &lengths[0, 0]
-    if out.itemsize == 4:
-        run[float](data, out, temperature, negate, logarithm, first, threads)
-    else:
-        run[double](data, out, temperature, negate, logarithm, first, threads)
+
+    cdef Py_ssize_t outer, n, inner
+    cdef bint double_, negate, logarithm, counted
+    cdef double temperature
+
+    def __init__(self, tuple shape, bint double_, double temperature=1.0, bint negate=False, bint logarithm=False,
+                 bint counted=False):
+        self.outer, self.n, self.inner = shape
+        self.double_, self.temperature, self.negate = double_, temperature, negate
+        self.logarithm, self.counted = logarithm, counted
+
+    cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        cdef const long long* counts = <const long long*>data[1] if self.counted else NULL
+        cdef char* out = data[2 if self.counted else 1]
+        if 0 in (self.outer, self.n, self.inner):
+            return -1
+        with nogil:
+            if self.double_:
+                all_rows[double](<const double*>data[0], <double*>out, self.outer, self.n, self.inner, self.temperature,
+                                 self.negate, self.logarithm, counts, threads)
+            else:
+                all_rows[float](<const float*>data[0], <float*>out, self.outer, self.n, self.inner, self.temperature,
+                                self.negate, self.logarithm, counts, threads)
+        return -1

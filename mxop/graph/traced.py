@@ -16,7 +16,7 @@ from typing import Any
 
 from .._core import core, tape
 from ..errors import MXNetError, OpTypeError
-from ..opdef import Attrs, Operator, registry
+from ..opdef import Attrs, Operator, operator, registry
 from ..shape_mode import mode as shape_mode
 from .builder import Builder, Value
 from .garbage import collected_later
@@ -219,6 +219,7 @@ def _begin_epoch(*_: Any) -> None:
 
 
 registry.on_register(_begin_epoch)
+operator.on_change(_begin_epoch)
 on_change(_begin_epoch)
 
 

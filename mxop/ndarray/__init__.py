@@ -11,12 +11,14 @@ from .._core import core as _core
 from .._core import dispatch as _dispatch
 from .._core import tape as _tape
 from .._core.core import NDArray  # noqa: F401
+from ..opdef import operator as _operator
 from ..opdef import registry as _registry
 from . import register as _register
 from .register import F as _F
 
 _dispatch.set_namespace(_F)
 _registry.on_register(_F.forget)
+_operator.on_change(_dispatch.forget)
 _tape.start(_F)
 
 from . import interop as _interop  # noqa: E402

@@ -9,9 +9,10 @@ from .composite import Composite, composite
 from .docs import describe, info
 from .elementwise import Elementwise, Formula, elementwise
 from .external import External
-from .kernel import Kernel, contiguous_strides, kernel
+from .kernel import Kernel, kernel
 from .operator import Operator
 from .params import AnyValue, Attrs, Bound, DType, Floats, Range, Scalar, Shape
+from .parts import contiguous_strides
 from .reduction import Reduction, reduction
 from .registry import alias, find, get, load_entry_points, names, namespace_of, operators, register, unregister
 

@@ -32,6 +32,7 @@ class Composite(Operator):
     def infer(self, rule: Callable) -> Callable:
         """Decorate a two-way rule ``rule(ins, outs, **params) -> (ins, outs)``, run before looking inside."""
         self._infer = rule
+        self.changed()
         return rule
 
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:

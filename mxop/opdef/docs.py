@@ -143,7 +143,7 @@ def _forward(op: Operator) -> Any:
     if op.kind == "kernel":
         if op.make_view is not None:  # type: ignore[attr-defined]
             return {"view": True, "devices": ["cpu", "gpu"]}
-        devices = [d for d, run in (("cpu", op.run_cpu), ("gpu", op.run_gpu)) if run is not None]  # type: ignore[attr-defined]
+        devices = [d for d, run in (("cpu", op.ways), ("gpu", op.run_gpu)) if run]  # type: ignore[attr-defined]
         return {"devices": devices}
     return {"devices": ["cpu", "gpu"]}
 

@@ -12,11 +12,18 @@ Its parts are small decorated functions beside the definition::
     @dot.cpu
     def _(inputs, outputs, *, transpose_a, transpose_b): ...    # contiguous NDArrays, already allocated
 
+    @dot.cpu(prepared=True)                                     # the same, made ready once for each set of shapes
+    def _(steps, inputs, outputs, *, transpose_a, transpose_b): ...
+
     @dot.gpu
     def _(xp, inputs, outputs, *, transpose_a, transpose_b): ...    # the same on CuPy arrays
 
     @dot.gradient
     def _(F, heads, inputs, outputs, *, transpose_a, transpose_b): ...    # written with operators of F
+
+There may be several ways to run on the CPU: for a library (``backend='onednn'``), under a condition (``when=rule``).  The
+first that fits a call runs it.  A prepared way says what is to be done by asking *steps* (:class:`mxop._core.steps.Steps`) for
+copies, compiled work and other operators; what it says runs without Python, in calls on arrays and in executors.
 
 Where a size follows from the values of the inputs, the shape rule says None for it, and another rule finds it in each
 call, before memory is taken::
@@ -24,20 +31,42 @@ call, before memory is taken::
     @boolean_mask.size
     def _(data, index, *, axis): ...      # NumPy's or CuPy's arrays -> shape of the output
 
-A *view* operator (transpose, slice, broadcast_to) only says where its elements lie; the framework copies them, for every
-type, ``req`` and device.  Imports :mod:`.operator` and :mod:`.registry`.
+An operator that only moves elements (concat, tile) says so once for both devices, in ``@op.rearrange``.  A *view* operator
+(transpose, slice, broadcast_to) only says where its elements lie; the framework copies them, for every type, ``req`` and
+device.  Imports :mod:`.operator`, :mod:`.parts` and :mod:`.registry`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from .. import dtypes
 from ..errors import translated
 from . import infer, registry
 from .operator import Operator
 from .params import Attrs
+from .parts import Part, contiguous_strides
+
+
+class Way(NamedTuple):
+    """One way to run a kernel on the CPU.
+
+    Attributes
+    ----------
+    run : callable
+        ``run(inputs, outputs, **params)``; prepared: ``run(steps, inputs, outputs, **params)``.
+    prepared : bool
+    backend : str or None
+        The library that it uses.
+    when : callable or None
+        ``when(inputs, outputs, **params)`` tells from shapes and types whether it fits; None: it always does.
+    """
+
+    run: Callable
+    prepared: bool = False
+    backend: str | None = None
+    when: Callable | None = None
 
 
 class Kernel(Operator):
@@ -45,8 +74,10 @@ class Kernel(Operator):
 
     Attributes
     ----------
-    run_cpu, run_gpu : callable or None
-        The device functions.
+    ways : list of Way
+        How it runs on the CPU; the first that fits does.
+    run_gpu : callable or None
+        The GPU function.
     make_view : callable or None
         ``make_view(shape, strides, *other_shapes, **params) -> (shape, strides, offset)`` of a view operator, with strides
         and offset in elements.
@@ -62,7 +93,7 @@ class Kernel(Operator):
         super().__init__(function, **options)
         self.strided = strided
         self.clears = not self.module.startswith("mxop.")
-        self.run_cpu: Callable | None = None
+        self.ways: list[Way] = []
         self.run_gpu: Callable | None = None
         self.make_view: Callable | None = None
         self._shape: Callable | None = None
@@ -76,6 +107,7 @@ class Kernel(Operator):
     def shape(self, rule: Callable) -> Callable:
         """Decorate ``rule(*input_shapes, **params) -> shape`` (a list of shapes for several outputs)."""
         self._shape = rule
+        self.changed()
         return rule
 
     def size(self, rule: Callable) -> Callable:
@@ -85,31 +117,83 @@ class Kernel(Operator):
         do not depend on it: no memory can be planned for it.
         """
         self.sized_by = rule
+        self.changed()
         return rule
 
     def infer(self, rule: Callable) -> Callable:
         """Decorate the two-way rule ``rule(ins, outs, **params) -> (ins, outs)``; unknown shapes are None."""
         self._infer = rule
+        self.changed()
         return rule
 
     def dtype(self, rule: Callable) -> Callable:
         """Decorate ``rule(*input_types, **params) -> type`` (codes; a list for several outputs)."""
         self._dtype = rule
+        self.changed()
         return rule
 
-    def cpu(self, run: Callable) -> Callable:
-        """Decorate the CPU function ``run(inputs, outputs, **params)``."""
-        self.run_cpu = run
+    def cpu(
+        self,
+        run: Callable | None = None,
+        *,
+        prepared: bool = False,
+        backend: str | None = None,
+        when: Callable | None = None,
+    ) -> Callable:
+        """Decorate a CPU function ``run(inputs, outputs, **params)``, or one way to run among several.
+
+        Parameters
+        ----------
+        prepared : bool
+            The function takes *steps* first; it says once what is to be done for arrays of these shapes and types.
+        backend : str, optional
+            The library that it uses; a later function for the same library and without `when` replaces this one.
+        when : callable, optional
+            ``when(inputs, outputs, **params)`` tells whether it fits.  What has a condition is asked before what has none.
+        """
+
+        def add(run: Callable) -> Callable:
+            kept = [w for w in self.ways if w.when is not None or when is not None or w.backend != backend]
+            ways = [Way(run, prepared, backend, when), *kept]
+            self.ways = sorted(ways, key=lambda w: w.when is None)
+            self.changed()
+            return run
+
+        return add if run is None else add(run)
+
+    def rearrange(self, run: Callable) -> Callable:
+        """Decorate ``run(xp, inputs, outputs, **params)``, which assigns parts of inputs, or numbers, to parts of outputs.
+
+        It is written as for NumPy's arrays, with basic indices, ``shape``, ``ndim`` and ``reshape``, and serves both devices;
+        on the CPU it is prepared, and `xp` is None.
+        """
+
+        def steps_of(steps: Any, inputs: list, outputs: list, **params: Any) -> None:
+            run(None, [Part(steps, a) for a in inputs], [Part(steps, a) for a in outputs], **params)
+
+        self.cpu(prepared=True)(steps_of)
+        self.gpu(run)
         return run
+
+    def way(self, inputs: list, outputs: list, attrs: Attrs) -> Way | None:
+        """Return the way to run a call on the CPU; None where there is none."""
+        return next((w for w in self.ways if w.when is None or w.when(inputs, outputs, **attrs)), None)
+
+    @property
+    def run_cpu(self) -> Callable | None:
+        """The first CPU function that needs no preparation."""
+        return next((w.run for w in self.ways if not w.prepared), None)
 
     def gpu(self, run: Callable) -> Callable:
         """Decorate the GPU function ``run(xp, inputs, outputs, **params)`` on CuPy arrays."""
         self.run_gpu = run
+        self.changed()
         return run
 
     def view(self, make: Callable) -> Callable:
         """Decorate the view rule of an operator that only rearranges elements."""
         self.make_view = make
+        self.changed()
         return make
 
     # ---- inference --------------------------------------------------------------------------------------------------------
@@ -150,15 +234,6 @@ class Kernel(Operator):
         except translated.KINDS as problem:
             raise translated.error(problem, f"operator {self.name}")  # noqa: B904
         return ins, list(found) if isinstance(found, (list, tuple)) else [found] * len(outs)
-
-
-def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return C-order strides in elements."""
-    strides, step = [], 1
-    for d in reversed(shape):
-        strides.append(step)
-        step *= max(d, 1)
-    return tuple(reversed(strides))
 
 
 @overload

@@ -65,6 +65,14 @@ def _declared(function: Any, name: str, default: Any) -> str:
     return f"{name}: {text or _DECLARED.get(type(default), 'float')}" + ("" if default is ... else f" = {default!r}")
 
 
+_listeners: list[Callable[[Operator], None]] = []
+
+
+def on_change(listener: Callable[[Operator], None]) -> None:
+    """Call ``listener(operator)`` whenever a part of an operator is given: a rule, or a way to run."""
+    _listeners.append(listener)
+
+
 class Operator:
     """One entry of the registry, and a function of arrays, of symbols and (if it is a formula) inside other formulas.
 
@@ -300,7 +308,14 @@ class Operator:
         it is zero.
         """
         self._gradient = rule
+        self.changed()
         return rule
+
+    def changed(self) -> None:
+        """Let go what was found out about the operator: a part of it was given, perhaps not for the first time."""
+        self._rule_reads.clear()
+        for listener in _listeners:
+            listener(self)
 
     def grad(
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]

@@ -7,8 +7,8 @@ from functools import lru_cache
 from importlib import import_module
 
 from ..errors import OpValueError
-from ..opdef import get, infer
-from ..opdef.kernel import contiguous_strides
+from ..opdef import infer
+from ..opdef.parts import reviewed as reviewed
 
 
 def both_ways(op, forward, backward=None):
@@ -90,24 +90,6 @@ def on_both(op):
 def compiled(name):
     """Return a module of compiled kernels: this folder is read before they are built, and imports none of them."""
     return import_module(f"mxop._kernels.{name}")
-
-
-def run_op(name, params, inputs, outputs):
-    """Run another operator inside a CPU function, into arrays that exist: nothing is recorded."""
-    from .._core import core
-
-    op = get(name)
-    core.prepare(op, _parsed(op, tuple(params.items())), list(inputs), list(outputs), [1] * len(outputs)).run()
-
-
-@lru_cache(1024)
-def _parsed(op, params):
-    return op.parse(dict(params))
-
-
-def reviewed(array, shape):
-    """Return the contiguous `array` seen in another shape."""
-    return array._view(tuple(shape), contiguous_strides(tuple(shape)), 0)
 
 
 def size_of(shape):

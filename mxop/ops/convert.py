@@ -149,12 +149,10 @@ def _(*types, num_outputs, cast_narrow):
     return [common if t in _AMP_TYPES else t for t in types]
 
 
-@amp_multicast.cpu
-def _(inputs, outputs, **params):
-    import numpy as np
-
+@amp_multicast.cpu(prepared=True)
+def _(steps, inputs, outputs, **params):
     for source, target in zip(inputs, outputs, strict=True):
-        np.copyto(np.asarray(target), np.asarray(source), casting="unsafe")
+        steps.move(source, target)
 
 
 @amp_multicast.gpu

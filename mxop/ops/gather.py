@@ -33,18 +33,20 @@ def _refuse(op, index, at, sizes):
                        f"{dimension}, of size {sizes[k]}")  # fmt: skip
 
 
-def _run_cpu(np, op, out, source, index, span, mode, put):
-    gather, threads = compiled("gather"), compiled("interp").get_num_threads()
-    known = index if gather.reads(index.dtype) else index.astype(np.float32)
-    target = out
-    if put == "add" and (out.dtype == np.bool_ or not gather.reads(out.dtype)):  # sums of halves are rounded once
-        wide = np.int64 if out.dtype == np.bool_ else np.float32
-        target, source = np.empty(out.shape, wide), source.astype(wide)
-    bad = gather.move(target, source, known, span.sizes, span.outer, span.inner, mode, span.lanes, put, threads)
-    if bad >= 0:
-        _refuse(op, index, bad, span.sizes)
-    if target.dtype != out.dtype and put == "add":
-        out[...] = target
+def _prepare(steps, op, out, source, index, span, mode, put):
+    gather = compiled("gather")
+    wide = out.dtype_code
+    if put == "add" and (wide == dtypes.BOOL or not gather.reads(wide)):  # sums of halves are rounded once
+        wide = dtypes.INT64 if wide == dtypes.BOOL else dtypes.FLOAT32
+    index = steps.converted(index, index.dtype_code if gather.reads(index.dtype_code) else dtypes.FLOAT32)
+    found = steps.room(out, wide)
+    work = gather.Gather(wide, index.dtype_code, index.size, span.sizes, span.outer, span.inner, mode, span.lanes, put)
+
+    def refuse(at, source, index, out):
+        _refuse(op, index.asnumpy(), at, span.sizes)
+
+    steps.work(work, steps.converted(source, wide), index, found, refuse=refuse)
+    steps.move(found, out)
 
 
 def _places(xp, op, index, span, mode):
@@ -105,20 +107,27 @@ def _put_gpu(xp, out, source, place, large, put):
     out[...] = found.reshape(out.shape)
 
 
-def _moves(op, how):
-    """Give a kernel its functions; ``how(inputs, output, params)`` is ``(source, index, span, mode, put)``."""
+def _moves(op, how, by_values=False):
+    """Give a kernel its functions; ``how(inputs, output, params)`` is ``(source, index, span, mode, put)``.
 
-    def run_cpu(inputs, outputs, **params):
-        import numpy as np
+    `by_values` says that it depends on values, so that it cannot be prepared.
+    """
 
-        out = np.asarray(outputs[0])
-        _run_cpu(np, op, out, *how([np.asarray(a) for a in inputs], out, params))
+    def prepare(steps, inputs, outputs, **params):
+        _prepare(steps, op, outputs[0], *how(inputs, outputs[0], params))
 
-    op.cpu(run_cpu)
+    def run(inputs, outputs, **params):
+        from .._core.core import Steps
+
+        steps = Steps()
+        prepare(steps, inputs, outputs, **params)
+        steps.run()
+
+    op.cpu(prepared=not by_values)(run if by_values else prepare)
     op.gpu(lambda xp, inputs, outputs, **params: _run_gpu(xp, op, outputs[0], *how(inputs, outputs[0], params)))
 
 
-def _taking(op, grad, forward, span, mode=None, places=lambda index: index):
+def _taking(op, grad, forward, span, mode=None, places=None):
     """Make `op` take elements, and `grad` its gradient, which adds them up in zeros like its last input.
 
     ``forward(data, index, **params)`` is the output's shape, ``span(data, index, **params)`` how these shapes are seen;
@@ -127,11 +136,12 @@ def _taking(op, grad, forward, span, mode=None, places=lambda index: index):
     shown = op.name.removeprefix("_contrib_")
 
     def how(source, data, index, params, put=None):
-        return source, places(index), span(data.shape, index.shape, **params), mode or params["mode"], put
+        seen = span(data.shape, index.shape, **params)
+        return source, index if places is None else places(index), seen, mode or params["mode"], put
 
     both_ways(op, lambda data, index, **params: None if None in (data, index) else forward(data, index, **params))
     op.shape(forward)
-    _moves(op, lambda inputs, out, params: how(inputs[0], *inputs, params))
+    _moves(op, lambda inputs, out, params: how(inputs[0], *inputs, params), places is not None)
 
     @op.gradient
     def _(F, heads, inputs, outputs, **params):
@@ -148,7 +158,7 @@ def _taking(op, grad, forward, span, mode=None, places=lambda index: index):
             )
         return like
 
-    _moves(grad, lambda inputs, out, params: how(inputs[0], out, inputs[1], params, "add"))
+    _moves(grad, lambda inputs, out, params: how(inputs[0], out, inputs[1], params, "add"), places is not None)
 
     @grad.gradient
     def _(F, heads, inputs, outputs, **params):
@@ -307,7 +317,12 @@ def _mask_forward(data, index, *, axis):
 
 
 def _nonzero(index):
-    return (index != 0).nonzero()[0]
+    """Return the positions that are not zero, of an NDArray or of CuPy's."""
+    if hasattr(index, "nonzero"):
+        return (index != 0).nonzero()[0]
+    from .._core.core import from_numpy
+
+    return from_numpy(index.asnumpy().nonzero()[0])
 
 
 def _mask_span(data, index, *, axis):
@@ -326,7 +341,7 @@ boolean_mask_as.shape(lambda data, index, like, **params: like)
 both_ways(boolean_mask_as, lambda data, index, like, **params: like)
 typed_by_first(boolean_mask_as)
 _moves(boolean_mask_as, lambda inputs, out, params: (
-    inputs[0], _nonzero(inputs[1]), _mask_span(inputs[0].shape, inputs[1].shape, **params), "raise", None))  # fmt: skip
+    inputs[0], _nonzero(inputs[1]), _mask_span(inputs[0].shape, inputs[1].shape, **params), "raise", None), True)  # fmt: skip
 
 
 @boolean_mask_as.gradient

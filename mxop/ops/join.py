@@ -10,10 +10,8 @@ from ..opdef import F, Range, Shape, elementwise, infer, kernel
 from ._shared import (
     both_ways,
     divided,
-    on_both,
     product_of,
     reviewed,
-    run_op,
     shaped_like,
     size_of,
     times,
@@ -79,7 +77,7 @@ def _(ins, outs, *, num_args, dim):
     return done[:-1], done[-1:]
 
 
-@on_both(concat)
+@concat.rearrange
 def _(xp, inputs, outputs, *, num_args, dim):
     at, dim = 0, dim % outputs[0].ndim
     for a in inputs:
@@ -102,7 +100,7 @@ def _(head, *likes, parts, dim):
     return list(likes)
 
 
-@on_both(concat_grad)
+@concat_grad.rearrange
 def _(xp, inputs, outputs, *, parts, dim):
     at, dim = 0, dim % inputs[0].ndim
     for a in outputs:
@@ -148,7 +146,7 @@ def _(ins, outs, *, axis, num_args):
     return [one] * len(ins), infer.same_shape("stack", ["the inputs together", "output"], [whole, outs[0]])[:1]
 
 
-@on_both(stack)
+@stack.rearrange
 def _(xp, inputs, outputs, *, axis, num_args):
     before = (slice(None),) * (axis % outputs[0].ndim)
     for i, a in enumerate(inputs):
@@ -213,7 +211,7 @@ def _(ins, outs, *, num_outputs, axis, squeeze_axis):
     return [data], [part] * num_outputs
 
 
-@on_both(slice_channel)
+@slice_channel.rearrange
 def _(xp, inputs, outputs, *, num_outputs, axis, squeeze_axis):
     axis %= inputs[0].ndim
     step = inputs[0].shape[axis] // num_outputs
@@ -302,7 +300,7 @@ def _without(at, shape):
     return None if shape is None else (*shape[:at], *shape[at + 1 :])
 
 
-@on_both(split_v2)
+@split_v2.rearrange
 def _(xp, inputs, outputs, *, indices, axis, squeeze_axis, sections):
     axis %= inputs[0].ndim
     before = (slice(None),) * axis
@@ -360,7 +358,7 @@ def _tile_backward(out, data, *, reps):
 both_ways(tile, lambda data, *, reps: None if data is None else tile._shape(data, reps=reps), _tile_backward)
 
 
-@on_both(tile)
+@tile.rearrange
 def _(xp, inputs, outputs, *, reps):
     shape, reps = _aligned(inputs[0].shape, reps)
     blocks = outputs[0].reshape(_interleaved(reps, shape))
@@ -381,12 +379,12 @@ shaped_like(tile_grad, tile._shape)
 typed_by_first(tile_grad)
 
 
-@tile_grad.cpu
-def _(inputs, outputs, *, reps):
+@tile_grad.cpu(prepared=True)
+def _(steps, inputs, outputs, *, reps):
     shape, reps = _aligned(inputs[1].shape, reps)
     blocks = reviewed(inputs[0], _interleaved(reps, shape))
     target = reviewed(outputs[0], _interleaved((1,) * len(shape), shape))
-    run_op("sum", {"axis": tuple(range(0, 2 * len(shape), 2)), "keepdims": True}, [blocks], [target])
+    steps.call("sum", {"axis": tuple(range(0, 2 * len(shape), 2)), "keepdims": True}, [blocks], [target])
 
 
 @tile_grad.gpu
@@ -444,7 +442,7 @@ def _repeat_backward(out, data, *, repeats, axis):
 both_ways(repeat, _repeat_forward, _repeat_backward)
 
 
-@on_both(repeat)
+@repeat.rearrange
 def _(xp, inputs, outputs, *, repeats, axis):
     before, after = _repeat_parts(inputs[0].shape, axis)
     outputs[0].reshape(before, repeats, after)[...] = inputs[0].reshape(before, 1, after)
@@ -464,11 +462,11 @@ shaped_like(repeat_grad, repeat._shape)
 typed_by_first(repeat_grad)
 
 
-@repeat_grad.cpu
-def _(inputs, outputs, *, repeats, axis):
+@repeat_grad.cpu(prepared=True)
+def _(steps, inputs, outputs, *, repeats, axis):
     before, after = _repeat_parts(inputs[1].shape, axis)
     source, target = reviewed(inputs[0], (before, repeats, after)), reviewed(outputs[0], (before, 1, after))
-    run_op("sum", {"axis": 1, "keepdims": True}, [source], [target])
+    steps.call("sum", {"axis": 1, "keepdims": True}, [source], [target])
 
 
 @repeat_grad.gpu
@@ -523,19 +521,14 @@ def _rows(condition_shape, shape):
     return condition_shape + (1,) * (len(shape) - len(condition_shape))
 
 
-@where.cpu
-def _(inputs, outputs):
-    import numpy as np
-
-    from .._core import core
-
+@where.cpu(prepared=True)
+def _(steps, inputs, outputs):
     condition, x, y = inputs
     if condition.dtype_code != x.dtype_code:  # a conversion could turn 0.5 into 0
-        chosen = core.empty(condition.shape, x.dtype_code)
-        np.not_equal(np.asarray(condition), 0, out=np.asarray(chosen), casting="unsafe")
-        condition = chosen
-    condition = reviewed(condition, _rows(condition.shape, x.shape))
-    run_op("_choose", {}, [condition, x, y], outputs)
+        chosen = steps.temporary(condition.shape, condition.dtype_code)
+        steps.call("_not_equal_scalar", {"scalar": 0}, [condition], [chosen])
+        condition = steps.converted(chosen, x.dtype_code)
+    steps.call("_choose", {}, [reviewed(condition, _rows(condition.shape, x.shape)), x, y], outputs)
 
 
 @where.gpu

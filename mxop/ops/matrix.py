@@ -7,9 +7,9 @@ from typing import Literal
 
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
-from ..opdef import infer, kernel
+from ..opdef import contiguous_strides, infer, kernel
 from ..shape_mode import numpy_shape
-from ._shared import compiled, size_of
+from ._shared import compiled, reviewed, size_of
 
 
 def real_types(op):
@@ -26,21 +26,28 @@ def real_types(op):
     op.infer_type = check
 
 
-def product(a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None):
-    """Write ``alpha * op(a) @ op(b) + bias`` into `out`; NumPy arrays of two dimensions, or three for a batch.
+def product(steps, a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None):
+    """Let `out` become ``alpha * op(a) @ op(b) + bias``; matrices, or stacks of them.
 
     float16 and bfloat16 are multiplied in float32.
     """
-    import numpy as np
+    wide = dtypes.FLOAT64 if out.dtype_code == dtypes.FLOAT64 else dtypes.FLOAT32
+    *batch, m, n = out.shape
+    k = a.shape[-2 if transpose_a else -1]
+    arrays = [steps.converted(x, wide) for x in (a, b, bias) if x is not None]
+    strides = None if bias is None else _bias_strides(bias.shape)
+    found = steps.room(out, wide)
+    work = compiled("gemm").Product(
+        wide == dtypes.FLOAT64, size_of(batch), m, n, k, transpose_a, transpose_b, alpha, strides
+    )
+    steps.work(work, *arrays, found)
+    steps.move(found, out)
 
-    wide = out if out.dtype.char in "fd" else np.empty(out.shape, np.float32)
-    a, b = (x.astype(wide.dtype, copy=False) for x in (a, b))
-    if bias is not None:
-        bias = np.broadcast_to(bias.astype(wide.dtype, copy=False), out.shape)
-    threads = compiled("interp").get_num_threads()
-    compiled("gemm").gemm(a, b, wide, transpose_a, transpose_b, alpha, 0.0, bias, threads)
-    if wide is not out:
-        out[...] = wide
+
+def _bias_strides(shape):
+    """Return how a bias in C order lies along the batch (of one), the rows and the columns of a product."""
+    sizes = (1, 1, 1, *shape)[-3:]
+    return tuple(0 if d == 1 else step for d, step in zip(sizes, contiguous_strides(sizes), strict=True))
 
 
 def product_gpu(xp, a, b, transpose_a, transpose_b):
@@ -110,24 +117,23 @@ def _(ins, outs, *, transpose_a, transpose_b, forward_stype):
 
 
 def _matrices(lhs, rhs, transpose_a, transpose_b):
-    """Return arrays as matrices: contracted dimensions on their side, all others merged."""
-    k, _, left, right = _parts(lhs.shape, rhs.shape, transpose_a, transpose_b)
+    """Return shapes of both sides and of their product as matrices: contracted dimensions on their side, others merged."""
+    k, _, left, right = _parts(lhs, rhs, transpose_a, transpose_b)
     p, q = size_of(left), size_of(right)
-    return lhs.reshape((k, p) if transpose_a else (p, k)), rhs.reshape((q, k) if transpose_b else (k, q)), (p, q)
+    return (k, p) if transpose_a else (p, k), (q, k) if transpose_b else (k, q), (p, q)
 
 
-@dot.cpu
-def _(inputs, outputs, *, transpose_a, transpose_b, forward_stype):
-    import numpy as np
-
-    lhs, rhs, shape = _matrices(*map(np.asarray, inputs), transpose_a, transpose_b)
-    product(lhs, rhs, np.asarray(outputs[0]).reshape(shape), transpose_a, transpose_b)
+@dot.cpu(prepared=True)
+def _(steps, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
+    shapes = _matrices(*(a.shape for a in inputs), transpose_a, transpose_b)
+    product(steps, *map(reviewed, (*inputs, *outputs), shapes), transpose_a, transpose_b)
 
 
 @dot.gpu
 def _(xp, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
-    lhs, rhs, _ = _matrices(*inputs, transpose_a, transpose_b)
-    outputs[0][...] = product_gpu(xp, lhs, rhs, transpose_a, transpose_b).reshape(outputs[0].shape)
+    left, right, _ = _matrices(*(a.shape for a in inputs), transpose_a, transpose_b)
+    found = product_gpu(xp, inputs[0].reshape(left), inputs[1].reshape(right), transpose_a, transpose_b)
+    outputs[0][...] = found.reshape(outputs[0].shape)
 
 
 @dot.gradient
@@ -149,29 +155,27 @@ def _(head, other, like, **params):
     return like
 
 
-def _dot_grad_operands(head, other, like, side, transpose_a, transpose_b):
-    """Return the matrices to multiply, and whether to transpose each."""
+def _dot_grad_operands(head, other, like, side, transpose_a, transpose_b, seen):
+    """Return the matrices to multiply, and whether to transpose each; ``seen(array, shape)`` reshapes."""
     if side == "lhs":  # head rhs'^T, transposed with transpose_a
-        _, rhs, shape = _matrices(like, other, transpose_a, transpose_b)
-        head = head.reshape(shape)
+        _, shape, result = _matrices(like.shape, other.shape, transpose_a, transpose_b)
+        head, rhs = seen(head, result), seen(other, shape)
         return (rhs, head, transpose_b, True) if transpose_a else (head, rhs, False, not transpose_b)
-    lhs, _, shape = _matrices(other, like, transpose_a, transpose_b)
-    head = head.reshape(shape)
+    shape, _, result = _matrices(other.shape, like.shape, transpose_a, transpose_b)
+    head, lhs = seen(head, result), seen(other, shape)
     return (head, lhs, True, transpose_a) if transpose_b else (lhs, head, not transpose_a, False)
 
 
-@dot_grad.cpu
-def _(inputs, outputs, **params):
-    import numpy as np
-
-    a, b, ta, tb = _dot_grad_operands(*map(np.asarray, inputs), **params)
+@dot_grad.cpu(prepared=True)
+def _(steps, inputs, outputs, **params):
+    a, b, ta, tb = _dot_grad_operands(*inputs, **params, seen=reviewed)
     shape = (a.shape[1 if ta else 0], b.shape[0 if tb else 1])
-    product(a, b, np.asarray(outputs[0]).reshape(shape), ta, tb)
+    product(steps, a, b, reviewed(outputs[0], shape), ta, tb)
 
 
 @dot_grad.gpu
 def _(xp, inputs, outputs, **params):
-    a, b, ta, tb = _dot_grad_operands(*inputs, **params)
+    a, b, ta, tb = _dot_grad_operands(*inputs, **params, seen=xp.reshape)
     outputs[0][...] = product_gpu(xp, a, b, ta, tb).reshape(outputs[0].shape)
 
 
@@ -236,14 +240,9 @@ def _(ins, outs, *, transpose_a, transpose_b, forward_stype):
     return [(*batch, *((k, m) if transpose_a else (m, k))), (*batch, *((n, k) if transpose_b else (k, n)))], [result]
 
 
-@batch_dot.cpu
-def _(inputs, outputs, *, transpose_a, transpose_b, forward_stype):
-    import numpy as np
-
-    lhs, rhs, out = (np.asarray(a) for a in (*inputs, *outputs))
-    batch = size_of(lhs.shape[:-2])
-    lhs, rhs, out = (a.reshape(batch, *a.shape[-2:]) for a in (lhs, rhs, out))
-    product(lhs, rhs, out, transpose_a, transpose_b)
+@batch_dot.cpu(prepared=True)
+def _(steps, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
+    product(steps, *inputs, *outputs, transpose_a, transpose_b)
 
 
 @batch_dot.gpu
@@ -291,13 +290,10 @@ def _(lhs, rhs, bias=None, *, transpose_a, transpose_b, alpha, no_bias):
     return result
 
 
-@scaled_product.cpu
-def _(inputs, outputs, *, transpose_a, transpose_b, alpha, no_bias):
-    import numpy as np
-
-    lhs, rhs, *bias = (np.asarray(a) for a in inputs)
-    out = np.asarray(outputs[0])
-    product(lhs, rhs, out, transpose_a, transpose_b, alpha, *bias)
+@scaled_product.cpu(prepared=True)
+def _(steps, inputs, outputs, *, transpose_a, transpose_b, alpha, no_bias):
+    lhs, rhs, *bias = inputs
+    product(steps, lhs, rhs, outputs[0], transpose_a, transpose_b, alpha, *bias)
 
 
 @scaled_product.gpu

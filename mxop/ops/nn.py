@@ -8,7 +8,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
-from ._shared import compiled, equal_shapes, on_both, size_of, typed_by_first
+from ._shared import compiled, equal_shapes, on_both, reviewed, size_of, typed_by_first
 from .matrix import product, product_gpu, real_types
 
 
@@ -192,25 +192,23 @@ def _(ins, outs, *, num_hidden, no_bias, flatten):
     return done, [out]
 
 
-def _as_matrix(data, flatten, weight):
-    rows = size_of(data.shape[:1] if flatten else data.shape[:-1])
-    return data.reshape(rows, weight.shape[1])
+def _matrix_of(data, flatten):
+    """Return the shape of the data as a matrix."""
+    rows = data[:1] if flatten else data[:-1]
+    return size_of(rows), size_of(data[len(rows) :])
 
 
-@FullyConnected.cpu
-def _(inputs, outputs, *, num_hidden, no_bias, flatten):
-    import numpy as np
-
-    data, weight, *bias = (np.asarray(a) for a in inputs)
-    matrix = _as_matrix(data, flatten, weight)
-    out = np.asarray(outputs[0]).reshape(len(matrix), num_hidden)
-    product(matrix, weight, out, False, True, 1.0, *bias)
+@FullyConnected.cpu(prepared=True)
+def _(steps, inputs, outputs, *, num_hidden, no_bias, flatten):
+    data, weight, *bias = inputs
+    matrix = reviewed(data, _matrix_of(data.shape, flatten))
+    product(steps, matrix, weight, reviewed(outputs[0], (matrix.shape[0], num_hidden)), False, True, 1.0, *bias)
 
 
 @FullyConnected.gpu
 def _(xp, inputs, outputs, *, num_hidden, no_bias, flatten):
     data, weight, *bias = inputs
-    found = product_gpu(xp, _as_matrix(data, flatten, weight), weight, False, True)
+    found = product_gpu(xp, data.reshape(_matrix_of(data.shape, flatten)), weight, False, True)
     if bias:
         found += bias[0]
     outputs[0][...] = found.reshape(outputs[0].shape)
@@ -276,25 +274,17 @@ def _softmax(op, negate=False, logarithm=False):
 
     op.infer_type = infer_type
 
-    @op.cpu
-    def _(inputs, outputs, *, axis, temperature, **params):
-        import numpy as np
-
-        data, *length = (np.asarray(a) for a in inputs)
-        out = np.asarray(outputs[0])
-        if out.size == 0:
-            return
-        axis %= data.ndim
-        wide = np.dtype("d" if "d" in (data.dtype.char, out.dtype.char) else "f")
-        lanes = (size_of(data.shape[:axis]), data.shape[axis], size_of(data.shape[axis + 1 :]))
-        source = data.astype(wide, copy=False).reshape(lanes)
-        target = out.reshape(lanes) if out.dtype == wide else np.empty(lanes, wide)
-        counts = length[0].astype(np.int64).reshape(lanes[0], lanes[2]) if length else None
+    @op.cpu(prepared=True)
+    def _(steps, inputs, outputs, *, axis, temperature, **params):
+        (data, *length), (out,) = inputs, outputs
+        wide = dtypes.FLOAT64 if dtypes.FLOAT64 in (data.dtype_code, out.dtype_code) else dtypes.FLOAT32
+        at = axis % len(data.shape)
+        lanes = (size_of(data.shape[:at]), data.shape[at], size_of(data.shape[at + 1 :]))
         heat = 1.0 if temperature is None else temperature
-        threads = compiled("interp").get_num_threads()
-        compiled("softmax").softmax(source, target, heat, negate, logarithm, counts, threads)
-        if out.dtype != wide:
-            out[...] = target.reshape(out.shape)
+        work = compiled("softmax").Softmax(lanes, wide == dtypes.FLOAT64, heat, negate, logarithm, bool(length))
+        found = steps.room(out, wide)
+        steps.work(work, steps.converted(data, wide), *(steps.converted(a, dtypes.INT64) for a in length), found)
+        steps.move(found, out)
 
     @op.gpu
     def _(xp, inputs, outputs, *, axis, temperature, **params):

@@ -6,6 +6,7 @@ Each sum is its element's formula; its gradient follows.  Examples assume ``impo
 
 from typing import Literal
 
+from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel, reduction
 from ..shape_mode import numpy_shape
@@ -15,7 +16,6 @@ from ._shared import (
     equal_shapes,
     on_both,
     reviewed,
-    run_op,
     size_of,
     typed_by_first,
     zero_gradient,
@@ -485,17 +485,14 @@ def _(data, like, *, axis, exclude):
 typed_by_first(reduce_like, 1)
 
 
-@reduce_like.cpu
-def _(inputs, outputs, *, axis, exclude):
-    import numpy as np
-
+@reduce_like.cpu(prepared=True)
+def _(steps, inputs, outputs, *, axis, exclude):
     data, out = inputs[0], outputs[0]
-    kept = reviewed(out, _kept("_reduce_like", data.shape, axis, exclude))
-    if data.dtype_code == out.dtype_code:
-        run_op("sum", {"axis": axis, "exclude": exclude, "keepdims": True}, [data], [kept])
-    else:
-        axes = infer.reduced_axes("_reduce_like", axis, exclude, len(data.shape))
-        np.copyto(np.asarray(kept), np.asarray(data).sum(axes, np.float64, keepdims=True), casting="unsafe")
+    wide = data.dtype_code if data.dtype_code == out.dtype_code else dtypes.FLOAT64
+    total = steps.room(out, wide)
+    kept = reviewed(total, _kept("_reduce_like", data.shape, axis, exclude))
+    steps.call("sum", {"axis": axis, "exclude": exclude, "keepdims": True}, [steps.converted(data, wide)], [kept])
+    steps.move(total, out)
 
 
 @reduce_like.gpu
@@ -524,10 +521,10 @@ def _count(like, axis, exclude):
     return size_of(like[a] for a in infer.reduced_axes("_divide_by_count", axis, exclude, len(like)))
 
 
-@divide_by_count.cpu
-def _(inputs, outputs, *, axis, exclude):
+@divide_by_count.cpu(prepared=True)
+def _(steps, inputs, outputs, *, axis, exclude):
     count = max(_count(inputs[1].shape, axis, exclude), 1)
-    run_op("_div_scalar", {"scalar": count}, inputs[:1], outputs)
+    steps.call("_div_scalar", {"scalar": count}, inputs[:1], outputs)
 
 
 @divide_by_count.gpu
@@ -563,16 +560,16 @@ def _(data, like):
 typed_by_first(unbroadcast)
 
 
-@unbroadcast.cpu
-def _(inputs, outputs):
+@unbroadcast.cpu(prepared=True)
+def _(steps, inputs, outputs):
     data, like = inputs
     axes = broadcast_axes_between(like.shape, data.shape)
     lead = (1,) * (len(data.shape) - len(like.shape))
     if axes:
         target = reviewed(outputs[0], (*lead, *like.shape))
-        run_op("sum", {"axis": axes, "keepdims": True}, [data], [target])
+        steps.call("sum", {"axis": axes, "keepdims": True}, [data], [target])
     else:
-        run_op("_copy", {}, [data], [reviewed(outputs[0], data.shape)])
+        steps.move(data, reviewed(outputs[0], data.shape))
 
 
 @unbroadcast.gpu

@@ -5,7 +5,7 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 
 from ..errors import OpIndexError, OpValueError
 from ..opdef import Scalar, Shape, infer, kernel
-from ._shared import both_ways, equal_shapes, on_both, typed_by_first
+from ._shared import both_ways, equal_shapes, typed_by_first
 
 
 # ---- ranges: one ``(start, step, count)`` for each axis -------------------------------------------------------------
@@ -101,7 +101,7 @@ def _slice_operator(op, grad, ranges, axes_params):
 
     typed_by_first(grad)
 
-    @on_both(grad)
+    @grad.rearrange
     def _(xp, inputs, outputs, **params):
         others = [inputs[0].shape] if axes_params else []
         outputs[0][...] = 0
@@ -196,7 +196,7 @@ def _(lhs, rhs, **where):
 both_ways(slice_assign, lambda lhs, rhs, **where: lhs, lambda out, lhs, rhs, **where: out)
 
 
-@on_both(slice_assign)
+@slice_assign.rearrange
 def _(xp, inputs, outputs, **where):
     outputs[0][...] = inputs[0]
     outputs[0][_slices(_ranges("_slice_assign", outputs[0].shape, **where))] = inputs[1]
@@ -219,11 +219,11 @@ def slice_assign_scalar(data, *, scalar: Scalar = 0, begin: Shape, end: Shape, s
 equal_shapes(slice_assign_scalar)
 
 
-@on_both(slice_assign_scalar)
+@slice_assign_scalar.rearrange
 def _(xp, inputs, outputs, *, scalar, **where):
     outputs[0][...] = inputs[0]
     part = _slices(_ranges("_slice_assign_scalar", outputs[0].shape, **where))
-    outputs[0][part] = xp.asarray(scalar).astype(outputs[0].dtype)
+    outputs[0][part] = scalar if xp is None else xp.asarray(scalar).astype(outputs[0].dtype)
 
 
 @slice_assign_scalar.gradient

@@ -1,0 +1,151 @@
+"""What a kernel is prepared as: steps on arrays that run without Python, with memory for what lies between them.
+
+The rule of a kernel (``@op.cpu(prepared=True)``) is handed :class:`Steps` and asks it for copies, for compiled work, for calls
+of other operators, and for temporary arrays.  May import :mod:`.array`, :mod:`.call`, :mod:`.transfer`, :mod:`mxop._kernels`.
+"""
+from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
+from mxop._core.call cimport Call, Places
+from mxop._core.transfer cimport copy_program
+from mxop._kernels.interp cimport REQ_WRITE, most_threads
+from mxop._kernels.work cimport Work
+
+import numpy as np
+
+from mxop._core.array import empty
+from mxop.opdef import registry
+from mxop.opdef.above import ask
+
+cdef enum:
+    MOST_ARRAYS = 4     # of a compiled work
+
+
+cdef class Move(Call):
+    """A copy of elements that lie elsewhere: transposed, sliced, broadcast."""
+
+    cdef int execute(self) except -1:
+        write_pointer(self.result)
+        return self.program.run(self.result.size, self.operands, &self.operands[1], NULL)
+
+    cdef int point(self, Places places) except -1:
+        places.add(&self.operands[0].data)
+        places.add(&self.operands[1].data)
+        return 0
+
+
+cdef Move move_of(Array source, Array result, int req):
+    """Return a copy (or sum, by `req`) of one array into another of its shape; the types may differ."""
+    cdef Move move = Move()
+    move.source, move.result, move.program = source, result, copy_program(source.dtype)
+    fill_operand(&move.operands[0], source)
+    fill_operand(&move.operands[1], result)
+    move.operands[1].req = req
+    return move
+
+
+cdef class WorkCall(Call):
+    """Compiled work on fixed arrays."""
+
+    cdef Work work
+    cdef list arrays
+    cdef object refuse
+    cdef char* data[MOST_ARRAYS]
+
+    cdef int execute(self) except -1:
+        cdef Py_ssize_t at = self.work.run(self.data, most_threads())
+        if at >= 0:
+            self.refuse(at, *self.arrays)
+            raise AssertionError(f"{type(self.work).__name__} refused an element and nobody said why")
+        return 0
+
+    cdef int point(self, Places places) except -1:
+        cdef Py_ssize_t k
+        for k in range(len(self.arrays)):
+            places.add(&self.data[k])
+            if self.refuse is not None:
+                places.add_array(<Array>self.arrays[k])
+        return 0
+
+
+cdef class Steps(Call):
+    """Calls that run one after the other; while they run they have temporary memory."""
+
+    def __init__(self):
+        self.calls, self.temporaries = [], []
+        self.places = Places(temporary=True)
+
+    def temporary(self, shape, int dtype):
+        """Return an array that has memory while the steps run."""
+        found = self.places.stand_in(tuple(shape), dtype)
+        self.temporaries.append(found)
+        return found
+
+    def move(self, Array source, Array target, int req=REQ_WRITE):
+        """Copy an array into another, where they are two; a source of other strides, or with stride 0, may be a view."""
+        if source is not target:
+            self.calls.append(move_of(source, target, req))
+
+    def room(self, Array target, int dtype):
+        """Return the array itself if it has this type, else a temporary one that has it: move it there when it is written."""
+        return target if target.dtype == dtype else self.temporary(target.shape_tuple(), dtype)
+
+    def converted(self, Array source, int dtype):
+        """Return the array itself if it has this type, else a temporary copy that has it."""
+        if source.dtype == dtype:
+            return source
+        found = self.temporary(source.shape_tuple(), dtype)
+        self.move(source, found)
+        return found
+
+    def fill(self, Array target, value):
+        """Set all elements to one number."""
+        one = empty((1,), target.dtype)
+        elements = np.asarray(one)
+        elements[0] = np.asarray(value).astype(elements.dtype)
+        self.move(one._view(target.shape_tuple(), (0,) * target.ndim, 0), target)
+
+    def work(self, Work work, *arrays, refuse=None):
+        """Run compiled work on arrays, of which it writes the last.
+
+        ``refuse(position, *arrays)`` raises for the element at which the work says that it cannot go on.
+        """
+        cdef WorkCall call = WorkCall()
+        cdef Py_ssize_t k
+        if len(arrays) > MOST_ARRAYS:
+            raise ValueError(f"{type(work).__name__}: {len(arrays)} arrays; at most {MOST_ARRAYS} are supported")
+        call.work, call.arrays, call.refuse = work, list(arrays), refuse
+        for k in range(len(arrays)):
+            call.data[k] = read_pointer(<Array?>arrays[k])
+        write_pointer(<Array>arrays[-1])
+        self.calls.append(call)
+
+    def call(self, str name, dict params, inputs, outputs):
+        """Run another operator, which is no kernel of steps."""
+        op = registry.get(name)
+        call = ask("prepare")(op, op.parse(params), list(inputs), list(outputs), [REQ_WRITE] * len(outputs))
+        if isinstance(call, Steps):
+            raise AssertionError(f"operator {name} has temporary arrays of its own")
+        self.calls.append(call)
+
+    def run(self):
+        """Execute the steps once."""
+        self.finished().execute()
+
+    cdef Steps finished(self):
+        """Find out where the calls point into temporary arrays."""
+        if self.temporaries:
+            self.places.note(self.calls)
+        return self
+
+    cdef int execute(self) except -1:
+        cdef Call call
+        cdef Array a
+        if self.temporaries:
+            self.places.run(self.calls, [alloc_like(<Array>a) for a in self.temporaries])
+        else:
+            for call in self.calls:
+                call.execute()
+        return 0
+
+    cdef int point(self, Places places) except -1:
+        places.note(self.calls)
+        return 0

@@ -1,0 +1,81 @@
+"""Arrays as a kernel sees them that does nothing but move elements: parts of them, and what is assigned to parts.
+
+So one function, written as for NumPy's or CuPy's arrays, says for every device which elements go where.
+Imports :mod:`mxop.errors`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import OpValueError
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return C-order strides in elements."""
+    strides, step = [], 1
+    for d in reversed(shape):
+        strides.append(step)
+        step *= max(d, 1)
+    return tuple(reversed(strides))
+
+
+def reviewed(array: Any, shape: tuple[int, ...]) -> Any:
+    """Return an array in C order seen in another shape."""
+    return array._view(tuple(shape), contiguous_strides(tuple(shape)), 0)
+
+
+class Part:
+    """An array, or a part of one.
+
+    Parameters
+    ----------
+    steps : mxop._core.steps.Steps
+        What is assigned to the part becomes a step.
+    array : NDArray
+    """
+
+    def __init__(self, steps: Any, array: Any):
+        self._steps, self._array = steps, array
+        self.shape: tuple[int, ...] = array.shape
+        self.ndim = len(self.shape)
+
+    def reshape(self, *shape: Any) -> Part:
+        """Return the array, which lies in C order, seen in another shape."""
+        if not self._array._contiguous:
+            raise OpValueError("a part that does not lie in C order cannot be seen in another shape")
+        return Part(self._steps, reviewed(self._array, shape[0] if isinstance(shape[0], tuple) else shape))
+
+    def __getitem__(self, key: Any) -> Part:
+        shape, strides, offset = [], [], 0
+        for chosen, size, step in zip(self._whole(key), self.shape, self._array._strides, strict=True):
+            places = range(size)[chosen]
+            if isinstance(places, range):
+                shape.append(len(places))
+                strides.append(step * places.step)
+                places = places.start if len(places) else 0
+            offset += places * step
+        return Part(self._steps, self._array._view(tuple(shape), tuple(strides), offset))
+
+    def _whole(self, key: Any) -> tuple:
+        """Return an item for each dimension."""
+        key = key if isinstance(key, tuple) else (key,)
+        at = next((i for i, item in enumerate(key) if item is Ellipsis), len(key))
+        missing = self.ndim - len(key) + (at < len(key))
+        return (*key[:at], *[slice(None)] * missing, *key[at + 1 :])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        target = self[key]._array
+        if isinstance(value, Part):
+            self._steps.move(_broadcast(value._array, target.shape), target)
+        else:
+            self._steps.fill(target, value)
+
+
+def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
+    """Return an array seen in a shape that it broadcasts to."""
+    lead = len(shape) - len(array.shape)
+    if lead < 0 or any(d not in (1, wanted) for d, wanted in zip(array.shape, shape[lead:], strict=True)):
+        raise OpValueError(f"a part of shape {array.shape} does not broadcast to one of shape {shape}")
+    strides = [0 if d == 1 else step for d, step in zip(array.shape, array._strides, strict=True)]
+    return array._view(shape, (*[0] * lead, *strides), 0)
