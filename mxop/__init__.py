@@ -25,9 +25,15 @@ from .operator import custom_op as _custom_op  # noqa: F401  registers the opera
 
 
 def _infer_inside(*arguments):
-    from .graph.infer import expand_infer
+    from .graph.specs import infer_inside
 
-    return expand_infer(*arguments)
+    return infer_inside(*arguments)
+
+
+def _infer_whole(*arguments):
+    from .graph.specs import infer_whole
+
+    return infer_whole(*arguments)
 
 
 def _prepare(*arguments):
@@ -68,8 +74,9 @@ def _call_operator(operator, args, kwargs):
     return ndarray.register.function_of(operator)(*args, **kwargs)
 
 
-provide(infer_inside=_infer_inside, prepare=_prepare, rule_reads=_rule_reads, run_composite=_run_composite, symbols=_symbols,
-        differentiate_run=autograd.differentiate_run, call_operator=_call_operator, drawing=_drawing)  # fmt: skip
+provide(infer_inside=_infer_inside, infer_whole=_infer_whole, prepare=_prepare, rule_reads=_rule_reads,
+        run_composite=_run_composite, symbols=_symbols, differentiate_run=autograd.differentiate_run,
+        call_operator=_call_operator, drawing=_drawing)  # fmt: skip
 
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {

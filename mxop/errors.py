@@ -61,6 +61,13 @@ class NotYetImportError(MXNetError, ModuleNotFoundError):
     """A module, or what is imported from one, that MXNet 1.x has and mxop does not have yet."""
 
 
+class UnknownShapeError(MXNetError):
+    """A composite or a gradient rule asked for a shape or type that is not known yet.
+
+    No AttributeError: Python takes one in a property for an attribute that is not there.
+    """
+
+
 class NotImplementedForSymbol(MXNetError, NotImplementedError):
     """What only an array can do, asked of a symbol.
 

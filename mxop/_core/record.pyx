@@ -97,7 +97,7 @@ cdef int record_general(object op, object attrs, object inputs, list outputs) ex
     cdef int k
     if not any_node(inputs):
         return 0
-    found = op.rule_reads(attrs, len(inputs), len(outputs))
+    found = op.rule_reads(attrs, inputs, outputs)
     node = new_node(op, inputs, outputs)
     node.call, node.reads = attrs, found
     if found is None:

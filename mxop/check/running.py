@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import autograd, context
+from .. import autograd, context, dtypes
 from .._kernels import interp
 from ..graph.expand import expand
 from ..graph.ir import Graph
+from ..graph.specs import Specs
 from ..opdef import Operator, registry
 from . import cases as c
 from . import gradients
@@ -188,6 +189,8 @@ def without_gradient(called: Sequence[Operator]) -> list[str]:
 
 def calls_of(case: Case) -> list[Operator]:
     """Return the operators that a call consists of: those inside a composite, unless it has a gradient rule of its own."""
-    symbol, _ = compose(case, symbols())
-    graph = expand(Graph(symbol._entries), everything=False)[0]
+    symbol, names = compose(case, symbols())
+    given = {name: (shape, dtypes.FLOAT32) for name, shape in zip(names, case.shapes, strict=True)}
+    whole = Graph(symbol._entries)
+    graph = expand(whole, everything=False, specs=Specs({n: given[n.name] for n in whole.variables}))[0]
     return [node.op for node in graph.nodes if node.op is not None]

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
-from ..errors import OpTypeError
-from ..opdef import Attrs, Operator, registry
+from .. import dtypes
+from ..errors import OpTypeError, UnknownShapeError
+from ..opdef import Attrs, Operator, infer, registry
 from .arithmetic import Arithmetic
 from .calls import active_inputs, by_kind, parse_with_count, split_call
 from .ir import Entry, Node
@@ -42,18 +44,39 @@ class Value(Arithmetic):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name in ("shape", "dtype", "size", "ndim"):
-            raise AttributeError(f"a composite or gradient rule cannot read .{name}: a symbol has none yet")
         return partial(getattr(self.builder, name), self)
+
+    # What arrays say of themselves, values do where it is known: in graphs that are bound, and in calls on arrays.
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.builder.spec(self.entry, "shape")[0]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.builder.spec(self.entry, "ndim")[0])
+
+    @property
+    def size(self) -> int:
+        return prod(self.builder.spec(self.entry, "size")[0])
+
+    @property
+    def dtype(self) -> type:
+        return dtypes.type_of(self.builder.spec(self.entry, "dtype")[1])
 
 
 class Builder:
     """The namespace ``F`` of a rule: every registered name is a function that adds a node.
 
     New nodes take their name and source from the node that they are made for; see :meth:`work_for`.
+
+    Parameters
+    ----------
+    specs : callable, optional
+        ``specs(entry)`` returns shape and type code of an entry, None for what is not known.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, specs: Callable[[Entry], tuple[Any, int]] | None = None) -> None:
+        self._specs = specs
         self._prefix, self._source, self._order, self._count = "", None, 0, 0
         self._control: tuple[Node, ...] = ()
 
@@ -65,6 +88,20 @@ class Builder:
     def value(self, entry: Entry) -> Value:
         """Return an entry as what rules work with."""
         return Value(self, entry)
+
+    def spec(self, entry: Entry, asked: str) -> tuple[tuple[int, ...], int]:
+        """Return the shape and type code of an entry; `asked` is the property that a rule reads.
+
+        Raises
+        ------
+        UnknownShapeError
+            Where it is not known yet.
+        """
+        shape, code = (None, dtypes.UNKNOWN) if self._specs is None else self._specs(entry)
+        if (code == dtypes.UNKNOWN) if asked == "dtype" else not infer.known(shape):
+            raise UnknownShapeError(f"the .{asked} of {entry[0].output_name(entry[1])!r} is not known yet: a composite or a "
+                                    "gradient rule can read it in calls on arrays and in what is bound")  # fmt: skip
+        return shape, code
 
     def add(self, op: Operator, inputs: Sequence[Entry], attrs: Attrs) -> Node:
         """Add a node."""
@@ -118,7 +155,7 @@ class Builder:
             return by_kind(
                 choice, choice.arrays, lambda op, hint, inputs, params: self._call(op, inputs, params), Value
             )
-        op = registry.find("_" + name) or registry.find("_contrib_" + name)  # zeros, arange...: functions of mx.nd
+        op = registry.hidden(name)
         if op is None:
             raise registry.not_registered(name, f"F has no operator {name!r}")
         return self._function(op)

@@ -12,12 +12,15 @@ from .draws import in_turn
 from .infer import located
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rewrite
+from .specs import Specs
 from .states import Effects
 
 _MAX_NESTING = 64
 
 
-def expand(graph: Graph, everything: bool = True, effects: Effects | None = None) -> tuple[Graph, Moved]:
+def expand(
+    graph: Graph, everything: bool = True, effects: Effects | None = None, specs: Specs | None = None
+) -> tuple[Graph, Moved]:
     """Replace composites by what they call.
 
     Parameters
@@ -26,6 +29,8 @@ def expand(graph: Graph, everything: bool = True, effects: Effects | None = None
         Also those with a gradient rule of their own (before gradients are taken they stay).
     effects : Effects, optional
         Collects the assignments of states, for a graph that is to run; without it, states are left as they are.
+    specs : Specs, optional
+        Shapes and types, for functions that ask for them.
 
     Returns
     -------
@@ -34,7 +39,7 @@ def expand(graph: Graph, everything: bool = True, effects: Effects | None = None
     moved : dict
         Where each entry that changed went.
     """
-    F = Builder()
+    F = Builder(specs)
 
     def replace(node: Node) -> list[Entry] | None:
         composite = isinstance(node.op, Composite) and (everything or node.op._gradient is None)

@@ -5,7 +5,7 @@ So it can be taken again, to any order.  Imports :mod:`.ir`, :mod:`.builder` and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import MXNetError, OpTypeError
@@ -17,7 +17,10 @@ _SUM_AT_ONCE = 8  # a sum of more is a tree: operators take a bounded number of 
 
 
 def gradients(
-    heads: Sequence[Entry], head_grads: Sequence[Entry | None], variables: Sequence[Entry]
+    heads: Sequence[Entry],
+    head_grads: Sequence[Entry | None],
+    variables: Sequence[Entry],
+    specs: Callable | None = None,
 ) -> list[Entry | None]:
     """Differentiate.
 
@@ -28,6 +31,8 @@ def gradients(
     head_grads : sequence of (Node, int), or None for ones
         Gradient with respect to each head.
     variables : sequence of (Node, int)
+    specs : callable, optional
+        ``specs(entry)`` returns shape and type code, for rules that ask for them.
 
     Returns
     -------
@@ -42,7 +47,7 @@ def gradients(
     graph = Graph(heads)
     active = _active(graph, {node for node, _ in variables})
     order = 1 + max((node.order for node in graph.nodes), default=0)
-    F = Builder()
+    F = Builder(specs)
     parts: dict[Entry, list[Entry]] = {}
     came_from: dict[Node, Node] = {}
     for head, g in zip(heads, head_grads, strict=True):

@@ -1,7 +1,7 @@
 """Shapes and types of a whole graph, completed in both directions until nothing changes.
 
 A node is visited again only when something next to it became known, so the work grows with the graph and not with the
-number of sweeps.  Imports :mod:`.ir`, :mod:`.builder` and :mod:`mxop.opdef`.
+number of sweeps.  Imports :mod:`.ir` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError, OpValueError, translated
-from ..opdef import Elementwise, Operator, infer
+from ..errors import MXNetError, OpTypeError, OpValueError
+from ..opdef import Elementwise, infer
 from ..opdef.params import Bad, parse_shape
 from ..shape_mode import numpy_shape
-from .builder import Builder, entries_of
-from .ir import Entry, Graph, Node, describe, variable
+from .ir import Entry, Graph, Node, describe
 
 
 class Solver:
@@ -413,45 +412,3 @@ class Known:
 def _sized(node: Node, given: dict[Node, tuple[tuple, int]]) -> bool:
     """Tell whether the size of a node's outputs is found by running it; the head gradient of such an output is given so."""
     return given.get(node, (None,))[0] is not None if node.op is None else node.op.sized_by is not None
-
-
-# ---- composites -----------------------------------------------------------------------------------------------------
-_insides: dict[tuple[Operator, Any, int], tuple[Graph, list[Node]]] = {}
-_MANY = 256
-
-
-def inside(op: Operator, attrs: Any, n_inputs: int) -> tuple[Graph, list[Node]]:
-    """Return the graph that a composite stands for, and the variables that are its inputs."""
-    key = (op, attrs, n_inputs)
-    found = _insides.get(key)
-    if found is None:
-        if len(_insides) >= _MANY:
-            _insides.clear()
-        inputs = [variable(name) for name in op.input_names(attrs, n_inputs)]
-        builder = Builder()
-        builder.work_for(variable(op.name.lstrip("_")), "_inside")
-        with translated(f"operator {op.name}"):
-            result = op.function(builder, *(builder.value((v, 0)) for v in inputs), **attrs)
-        count = op.num_outputs(attrs, n_inputs)
-        found = _insides[key] = Graph(entries_of(result, count, f"composite operator {op.name}")), inputs
-    return found
-
-
-def expand_infer(op: Operator, attrs: Any, ins: list, outs: list, what: str) -> tuple[list, list]:
-    """Infer a composite's shapes or types through the operators inside."""
-    graph, inputs = inside(op, attrs, len(ins))
-    return solved_inside(graph, inputs, ins, outs, what)
-
-
-def solved_inside(graph: Graph, inputs: list[Node], ins: list, outs: list, what: str) -> tuple[list, list]:
-    """Infer the shapes or types of an operator that stands for a graph."""
-    solver: Solver = Shapes(graph) if what == "shape" else Types(graph)
-    for node, value in zip(inputs, ins, strict=True):
-        if node in solver and value != solver.unknown:
-            solver.set((node, 0), value)
-    for entry, value in zip(graph.outputs, outs, strict=True):
-        if value != solver.unknown:
-            solver.set(entry, value)
-    solver.run()
-    found = [solver.get((n, 0)) if n in solver else value for n, value in zip(inputs, ins, strict=True)]
-    return found, [solver.get(e) for e in graph.outputs]

@@ -16,6 +16,7 @@ from .gradient import gradients
 from .infer import Known
 from .ir import Entry, Graph, Node, variable
 from .passes import of_stage, run_passes
+from .specs import Specs
 from .states import Effects, in_mode
 
 
@@ -52,7 +53,7 @@ class Lowered:
 
 def lower_inference(source: Graph, given: Mapping[Node, tuple], is_train: bool) -> Lowered:
     """Return what computes the outputs alone; `is_train` is what operators are told."""
-    graph, moved = expand(in_mode(source, is_train), effects=Effects())
+    graph, moved = expand(in_mode(source, is_train), effects=Effects(), specs=Specs(given))
     n = len(graph.outputs)
     return Lowered(graph, dict(given), len(source.outputs), n, _composite_names(source, moved))
 
@@ -61,15 +62,16 @@ def lower_training(
     source: Graph, given: Mapping[Node, tuple], wanted: Sequence[Node], is_train: bool = True
 ) -> Lowered:
     """Return what computes the outputs and the gradients of the `wanted` variables."""
-    effects, n = Effects(), len(source.outputs)
+    effects, specs, n = Effects(), Specs(given), len(source.outputs)
     source = in_mode(source, is_train)
-    graph, first = expand(source, everything=False, effects=effects)
+    graph, first = expand(source, everything=False, effects=effects, specs=specs)
     assigned = graph.outputs[n:]
     heads: list[Node | None] = [variable(f"_head_grad_{i}") for i in range(n)]
+    specs.same.update(zip(heads, graph.outputs[:n], strict=True))  # type: ignore[arg-type]
     entries = [(node, 0) for node in wanted]
-    found = gradients(graph.outputs[:n], [(h, 0) for h in heads], entries)  # type: ignore[misc]
+    found = gradients(graph.outputs[:n], [(h, 0) for h in heads], entries, specs)  # type: ignore[misc]
     grads = [_zeros_like(e) if g is None else g for g, e in zip(found, entries, strict=True)]
-    whole, second = expand(Graph([*graph.outputs[:n], *assigned, *grads]), effects=effects)
+    whole, second = expand(Graph([*graph.outputs[:n], *assigned, *grads]), effects=effects, specs=specs)
     at = n + len(assigned)  # what a gradient rule with states assigned comes last
     late = whole.outputs[at + len(grads) :]
     graph = Graph([*whole.outputs[:at], *late, *whole.outputs[at : at + len(grads)]])

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..errors import MXNetError
+from ..errors import MXNetError, UnknownShapeError
 from ..formula import Expr, leaves
 from ..opdef import Attrs, Elementwise, Operator
-from ..opdef.operator import RuleReads
+from ..opdef.operator import ASKS, RuleReads
 from .builder import Builder, Value
 from .expand import expand
 from .ir import Graph, Node, variable
+from .specs import Specs
 
 
 def unread_inputs(node: Node) -> tuple[int, ...]:
@@ -30,22 +31,31 @@ def _unmentioned(roots: tuple[Expr, ...], n_inputs: int) -> tuple[int, ...]:
     return tuple(i for i in range(n_inputs) if i not in used)
 
 
-def rule_reads(op: Operator, attrs: Attrs, n_inputs: int, n_outputs: int) -> RuleReads | None:
+def rule_reads(
+    op: Operator, attrs: Attrs, n_inputs: int, n_outputs: int, given: tuple | None
+) -> RuleReads | str | None:
     """Return the inputs and outputs of a call whose elements the gradient rule reads; None where it cannot be told.
 
-    The rule is applied to variables: what it calls is then seen, and what of that looks into the variables.
+    The rule is applied to variables: what it calls is then seen, and what of that looks into the variables.  `given` are shape
+    and type of inputs and outputs; without it, `ASKS` is returned for a rule that asks for one.
     """
     heads = [variable(f"head{k}") for k in range(n_outputs)]
     inputs = [variable(f"input{k}") for k in range(n_inputs)]
     outputs = [variable(f"output{k}") for k in range(n_outputs)]
-    F = Builder()
+    specs = None
+    if given is not None:
+        specs = Specs(dict(zip([*inputs, *outputs], given, strict=True)))
+        specs.same.update((h, (o, 0)) for h, o in zip(heads, outputs, strict=True))
+    F = Builder(specs)
 
     def values(nodes: list[Node]) -> list[Value]:
         return [F.value((n, 0)) for n in nodes]
 
     try:
         grads = op.grad(F, attrs, values(heads), values(inputs), values(outputs), [True] * n_inputs)
-        graph, _ = expand(Graph([g.entry for g in grads or () if g is not None]))
+        graph, _ = expand(Graph([g.entry for g in grads or () if g is not None]), specs=specs)
+    except UnknownShapeError:
+        return ASKS
     except (MXNetError, AttributeError, TypeError, ValueError, IndexError):  # it looks at its arrays, or fails: later
         return None
     read = {source for source, _ in graph.outputs}  # a gradient may be an array itself

@@ -17,8 +17,8 @@ from . import symbols
 from .backends import get_backend
 from .expand import expand
 from .gradient import gradients
-from .infer import solved_inside
 from .ir import Entry, Graph, Node, variable
+from .specs import solved_inside
 
 NAME = "_subgraph"
 

@@ -26,6 +26,7 @@ from .lowering import Lowered, lower_inference, lower_training, optimized
 from .passes import of_stage, on_change, run_passes, selected
 from .plan import Phase, Result, phases_of
 from .schedule import build
+from .specs import Specs
 
 #: Most plans that are kept.
 MOST = 512
@@ -263,7 +264,7 @@ def _run(
     is_train = tape.training()
     plan = _plan(
         (_epoch, key, specs, wanted, is_train, shape_mode.numpy),
-        lambda: Plan(*source(len(inputs)), specs, wanted, is_train),
+        lambda: Plan(*source(specs), specs, wanted, is_train),
     )
     if plan is None:
         return None
@@ -276,8 +277,8 @@ def _run(
 def run_composite(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | None:
     """Call a composite on arrays as a plan; return all of its outputs, or None where it has no plan."""
 
-    def source(n: int) -> tuple[Graph, list[Node]]:
-        variables = [variable(name) for name in op.input_names(attrs, n)]
+    def source(specs: tuple) -> tuple[Graph, list[Node]]:
+        variables = [variable(name) for name in op.input_names(attrs, len(specs))]
         pure = op.pure if op.writes else op
         node = Node(pure, attrs, tuple((v, 0) for v in variables), op.name.lstrip("_"))
         return Graph([(node, k) for k in range(node.n_outputs)]), variables
@@ -312,13 +313,14 @@ class CompiledFunction:
     def _name(self) -> str:
         return getattr(self._function, "__qualname__", repr(self._function))
 
-    def _source(self, n: int) -> tuple[Graph, list[Node]]:
-        F, variables = Builder(), [variable(f"x{i}") for i in range(n)]
+    def _source(self, specs: tuple) -> tuple[Graph, list[Node]]:
+        variables = [variable(f"x{i}") for i in range(len(specs))]
+        F = Builder(Specs(dict(zip(variables, specs, strict=True))))
         found = self._function(*[F.value((v, 0)) for v in variables])
         values = list(found) if isinstance(found, (list, tuple)) else [found]
         if not values or not all(isinstance(v, Value) for v in values):
             raise OpTypeError(f"{self._name} returned {found!r}; expected what operators return")
-        self._form[n] = type(found) if isinstance(found, (list, tuple)) else None
+        self._form[len(specs)] = type(found) if isinstance(found, (list, tuple)) else None
         entries: list[Entry] = [v.entry for v in values]
         return Graph(entries), variables
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._core import native
 from ..errors import MXNetError
-from ..graph.infer import solved_inside
+from ..graph.specs import solved_inside
 from ..graph.ir import Graph
 from ..graph.subgraph import inside
 from ..opdef import Attrs

@@ -97,6 +97,12 @@ class Namespace:
                     return sys.modules[f"mxop.ndarray.{space}"]
             if name == "_internal":
                 return self
+            from ..ops.binary import PYTHON_NAMES
+
+            if name in PYTHON_NAMES:
+                return getattr(sys.modules["mxop.ndarray"], name)
+            op = registry.hidden(name)
+        if op is None:
             raise registry.not_registered(name)
         function = core.op_function(op)
         setattr(self, name, function)

@@ -45,6 +45,14 @@ class Composite(Operator):
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         return self._inside(attrs, ins, outs, "type")
 
+    def infer_outputs(self, attrs: Attrs, shapes: list, types: list[int]) -> tuple[list, list[int]]:
+        whole = ask("infer_whole")(self, attrs, shapes, types)
+        if whole is None:
+            return super().infer_outputs(attrs, shapes, types)
+        if self._infer is not None:  # it may ask for more than what is inside
+            self._infer(list(shapes), list(whole[0]), **attrs)
+        return whole
+
     def _inside(self, attrs: Attrs, ins: list, outs: list, what: str) -> tuple[list, list]:
         return ask("infer_inside")(self, attrs, ins, outs, what)
 

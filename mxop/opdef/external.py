@@ -179,7 +179,7 @@ class External(Operator):
         n_outputs = self.num_outputs(attrs, n_inputs)
         return tuple(range(n_outputs)), tuple(range(n_inputs)), tuple(range(n_outputs))
 
-    def rule_reads(self, attrs: Attrs, n_inputs: int, n_outputs: int) -> None:
+    def rule_reads(self, attrs: Attrs, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Everything is kept: what ``run_backward`` is handed it may look at."""
         return None
 

@@ -21,6 +21,7 @@ MOST_RULES = 256  # whose reads are kept for one operator
 
 T = TypeVar("T")
 RuleReads = tuple[frozenset[int], frozenset[int]]
+ASKS = "asks for shapes"  # in the place of what a gradient rule reads
 
 
 def carrier(values: Iterable[Any]) -> Any:
@@ -157,7 +158,7 @@ class Operator:
         self.inplace = tuple(inplace)
         self.is_backward = is_backward
         self._shape_only = shape_only
-        self._rule_reads: dict[tuple, RuleReads | None] = {}
+        self._rule_reads: dict[tuple, RuleReads | str | None] = {}
         self.record: Any = None  # how to test it, where not in mxop.records
         self._extra_params = tuple(extra_params)
         self._num_outputs = num_outputs
@@ -328,16 +329,23 @@ class Operator:
         except translated.KINDS as problem:
             raise translated.error(problem, f"the gradient of operator {self.name}")  # noqa: B904
 
-    def rule_reads(self, attrs: Attrs, n_inputs: int, n_outputs: int) -> RuleReads | None:
+    def rule_reads(self, attrs: Attrs, inputs: Sequence[Any], outputs: Sequence[Any]) -> RuleReads | None:
         """Return the inputs and the outputs whose elements the gradient rule reads; None when that is not known.
 
-        It is found by applying the rule to placeholders; a rule that looks at its arrays cannot be.
+        It is found by applying the rule to placeholders, with the shapes of the arrays if it asks for them; a rule that looks
+        at its arrays cannot be.
         """
-        key = (attrs, n_inputs, n_outputs)
+        found = self._reads((attrs, len(inputs), len(outputs), None))
+        if found is ASKS:
+            specs = tuple([(a.shape, a.dtype_code) for a in (*inputs, *outputs)])
+            found = self._reads((attrs, len(inputs), len(outputs), specs))
+        return None if found is ASKS else found  # type: ignore[return-value]
+
+    def _reads(self, key: tuple) -> RuleReads | str | None:
         if key not in self._rule_reads:
             if len(self._rule_reads) >= MOST_RULES:
                 return None  # parameters that are always new: looking each time would cost more than it saves
-            self._rule_reads[key] = ask("rule_reads")(self, attrs, n_inputs, n_outputs)
+            self._rule_reads[key] = ask("rule_reads")(self, *key)
         return self._rule_reads[key]
 
     @property

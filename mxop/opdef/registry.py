@@ -119,6 +119,11 @@ def find(name: str) -> Operator | None:
     return op
 
 
+def hidden(name: str) -> Operator | None:
+    """Return the operator behind ``F.zeros``, ``F.arange``... in a rule: functions of ``mx.nd`` in their own right; or None."""
+    return find("_" + name) or find("_contrib_" + name)
+
+
 def get(name: str) -> Operator:
     """Return the operator of a name or alias.
 
