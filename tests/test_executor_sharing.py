@@ -215,3 +215,82 @@ def test_an_executor_leaves_fresh_grad_alone():
     ex.forward(is_train=True)
     ex.backward(nd.ones(3))
     assert x.grad.asnumpy().tolist() == [2, 2, 2] and x._fresh_grad is False
+
+
+# ---- what is prepared once for a symbol ---------------------------------------------------------------------------------
+def lowered(executor):
+    return executor._lowered[bool(executor._wanted)]
+
+
+def test_executors_of_equal_shapes_share_what_the_passes_made():
+    graph = sym.tanh(sym.dot(a, b)) + 1
+    shapes = {"a": (3, 4), "b": (4, 5)}
+    one, other = (graph.simple_bind(mx.cpu(), **shapes) for _ in range(2))
+    small = one.reshape(a=(2, 4), b=(4, 5))
+    assert lowered(one) is lowered(other) is not lowered(small)
+    assert lowered(small.reshape(a=(3, 4), b=(4, 5), allow_up_sizing=True)) is lowered(one)
+    rng = np.random.default_rng(0)
+    for executor in (one, other, small, one):
+        host = {k: rng.normal(size=v.shape).astype("f") for k, v in executor.arg_dict.items()}
+        found = executor.forward(is_train=True, **host)[0].asnumpy()
+        want = np.tanh(host["a"] @ host["b"]) + 1
+        np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
+        executor.backward(nd.ones(found.shape))
+        np.testing.assert_allclose(
+            executor.grad_dict["a"].asnumpy(), (1 - (want - 1) ** 2) @ host["b"].T, rtol=1e-4, atol=1e-5
+        )
+
+
+def test_what_differs_is_not_shared():
+    graph = sym.square(a) * b
+    plain = {"a": (3,), "b": (3,)}
+    ways = [
+        graph.simple_bind(mx.cpu(), **plain),
+        graph.simple_bind(mx.cpu(), "null", **plain),
+        graph.simple_bind(mx.cpu(), {"a": "write", "b": "null"}, **plain),
+        graph.simple_bind(mx.cpu(), type_dict={"a": "float64"}, **plain),
+    ]
+    with mx.np_shape(True):
+        ways.append(graph.simple_bind(mx.cpu(), **plain))
+    assert len({id(lowered(e)) for e in ways}) == len(ways)
+    assert len(graph._prepared) <= mx.graph.executor.MOST_SHARED
+    for n in range(1, 40):
+        graph.simple_bind(mx.cpu(), a=(n,), b=(n,))
+    assert len(graph._prepared) <= mx.graph.executor.MOST_SHARED
+
+
+def test_an_operator_defined_anew_is_bound_anew(own):
+    def define(factor):
+        @mx.op.elementwise
+        def test_sharing_anew(x):
+            """A multiple."""
+            return factor * x
+
+        return test_sharing_anew
+
+    own(define(2))
+    graph = sym.test_sharing_anew(a)
+    assert graph.bind(mx.cpu(), {"a": nd.ones(2)}).forward()[0].asnumpy().tolist() == [2, 2]
+    define(3)
+    again = sym.test_sharing_anew(a)
+    assert again.bind(mx.cpu(), {"a": nd.ones(2)}).forward()[0].asnumpy().tolist() == [3, 3]
+    assert graph.bind(mx.cpu(), {"a": nd.ones(2)}).forward()[0].asnumpy().tolist() == [2, 2]  # it holds the old one
+
+
+def test_states_of_custom_operators_are_their_executors_own():
+    class Count(mx.operator.CustomOp):
+        calls = 0
+
+        def forward(self, is_train, req, in_data, out_data, aux):
+            self.calls += 1
+            self.assign(out_data[0], req[0], in_data[0] * 0 + self.calls)
+
+    @mx.operator.register("test_sharing_count")
+    class Prop(mx.operator.CustomOpProp):
+        def create_operator(self, ctx, shapes, dtypes):
+            return Count()
+
+    graph = sym.Custom(a, op_type="test_sharing_count")
+    one, other = (graph.simple_bind(mx.cpu(), "null", a=(1,)) for _ in range(2))
+    assert [one.forward()[0].asscalar() for _ in range(2)] == [1, 2]
+    assert other.forward()[0].asscalar() == 1

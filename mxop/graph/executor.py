@@ -6,7 +6,8 @@ Imports the rest of :mod:`mxop.graph` and :mod:`mxop._core`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ import numpy as np
 from .. import dtypes
 from .._core import core, profile, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, closest, translated
+from ..opdef import External
+from ..shape_mode import mode as shape_mode
+from .epoch import epoch
 from .expand import give_state
 from .garbage import collected_later
 from .infer import Known
@@ -27,6 +31,7 @@ from .schedule import Arena, allocate, build, seen_as
 from .states import has_mode
 
 REQS = {"null": NULL, "write": WRITE, "add": ADD}
+MOST_SHARED = 24  # results of the passes that a symbol keeps: three for each set of shapes
 WRITER = "an executor"  # as autograd's messages call it
 
 
@@ -57,7 +62,8 @@ class Executor:
         begun = profile.now()
         self._symbol, self._ctx = symbol, ctx
         self._old_outputs = outputs  # of the executor that this one was reshaped from: their memory serves again
-        self._graph = rewrite(Graph(symbol._entries), give_state)[0]
+        self._graph, own_states = rewrite(Graph(symbol._entries), give_state)
+        self._shared = OrderedDict() if own_states else symbol._prepared
         self._arguments, self._states = self._graph.arguments()
         self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
         self._grad_req = reqs
@@ -100,10 +106,27 @@ class Executor:
         else:
             self._inference(False)
 
+    def _once(self, what: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what `make` returns: made once for executors of the symbol whose arrays have equal shapes and types."""
+        given = tuple(self._given.values())
+        key = (what, given, tuple(self._passes), self._device is None, shape_mode.numpy, epoch())
+        found = self._shared.get(key)
+        if found is None:
+            found = make()
+            if isinstance(found[0], Lowered) and any(isinstance(n.op, External) for n in found[0].graph.nodes):
+                return found  # each call of these has a state of its own
+            self._shared[key] = found
+            while len(self._shared) > MOST_SHARED:
+                self._shared.popitem(last=False)
+        return found
+
+    def _symbol_passes(self) -> tuple[Graph, Known]:
+        known = Known.solve(self._graph, self._given)
+        return run_passes(self._graph, known, of_stage(self._passes, "symbol")), known
+
     def _prepare_source(self) -> None:
         """Run the passes over the symbol, and make arrays for its outputs."""
-        known = Known.solve(self._graph, self._given)
-        self._source = run_passes(self._graph, known, of_stage(self._passes, "symbol"))
+        self._source, known = self._once("symbol", self._symbol_passes)
         self._outputs = []
         self._sized = {}  # outputs whose size each run finds: their shapes so far, and the arrays that schedules write
         for i, e in enumerate(self._graph.outputs):
@@ -136,23 +159,30 @@ class Executor:
     @collected_later()
     def _prepare_inference(self, is_train: bool = False) -> tuple[Any, Any]:
         """Return the schedule that computes the outputs alone, and its plan."""
-        lowered = lower_inference(self._source, self._given, is_train)
+        lowered, graph, known = self._once(("infer", is_train), lambda: self._lower_inference(is_train))
         self._lowered.setdefault(is_train, lowered)
-        graph, known = self._optimized(lowered)
         phase = Phase(graph.nodes, self._output_results(graph))
         (schedule,), plan = build([phase], known, self._bound, self._arena, self._shares)
         return schedule, plan
 
-    def _prepare_training(self) -> None:
+    def _lower_inference(self, is_train: bool) -> tuple[Lowered, Graph, Known]:
+        lowered = lower_inference(self._source, self._given, is_train)
+        return lowered, *self._optimized(lowered)
+
+    def _lower_training(self) -> tuple[Lowered, Graph, Known]:
         lowered = lower_training(self._source, self._given, [self._arguments[i] for i in self._wanted])
         for i, node in enumerate(lowered.heads):
             if node is not None:
-                array = self._outputs[i]
-                shape = self._sized[i][0] if i in self._sized else array.shape
-                self._heads[i] = self._head_bound[node] = allocate(shape, array.dtype_code, self._device)
-                lowered.given[node] = (shape, array.dtype_code)
+                shape = self._sized[i][0] if i in self._sized else self._outputs[i].shape
+                lowered.given[node] = (shape, self._outputs[i].dtype_code)
+        return lowered, *self._optimized(lowered)
+
+    def _prepare_training(self) -> None:
+        lowered, graph, known = self._once(("train", tuple(self._wanted)), self._lower_training)
+        for i, node in enumerate(lowered.heads):
+            if node is not None:
+                self._heads[i] = self._head_bound[node] = allocate(*lowered.given[node], self._device)
         self._lowered[True] = lowered
-        graph, known = self._optimized(lowered)
         forward, backward = phases_of(graph, lowered.n_forward)
         phases = [
             Phase(forward, self._output_results(graph)),

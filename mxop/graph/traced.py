@@ -16,14 +16,15 @@ from typing import Any
 
 from .._core import core, tape
 from ..errors import MXNetError, OpTypeError
-from ..opdef import Attrs, Operator, operator, registry
+from ..opdef import Attrs, Operator, registry
 from ..shape_mode import mode as shape_mode
 from .builder import Builder, Value
+from .epoch import epoch, on_epoch
 from .garbage import collected_later
 from .infer import Known
 from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, lower_inference, lower_training, optimized
-from .passes import of_stage, on_change, run_passes, selected
+from .passes import of_stage, run_passes, selected
 from .plan import Phase, Result, phases_of
 from .schedule import build
 from .specs import Specs
@@ -209,19 +210,14 @@ class Recorded:
 
 _plans: OrderedDict[Hashable, Plan | None] = OrderedDict()
 _publishing = threading.RLock()
-_epoch = 0  # a plan holds operators and passes as they were: where those change, another epoch begins
 
 
-def _begin_epoch(*_: Any) -> None:
-    global _epoch
+def _forget() -> None:
     with _publishing:
-        _epoch += 1
         _plans.clear()
 
 
-registry.on_register(_begin_epoch)
-operator.on_change(_begin_epoch)
-on_change(_begin_epoch)
+on_epoch(_forget)
 
 
 @contextmanager
@@ -263,7 +259,7 @@ def _run(
     wanted = tuple([i for i, a in enumerate(inputs) if tape.tracked(a)]) if tape.recording() else ()
     is_train = tape.training()
     plan = _plan(
-        (_epoch, key, specs, wanted, is_train, shape_mode.numpy),
+        (epoch(), key, specs, wanted, is_train, shape_mode.numpy),
         lambda: Plan(*source(specs), specs, wanted, is_train),
     )
     if plan is None:

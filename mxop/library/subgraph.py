@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from .._core import native
 from ..errors import MXNetError
-from ..graph.specs import solved_inside
 from ..graph.ir import Graph
+from ..graph.specs import solved_inside
 from ..graph.subgraph import inside
 from ..opdef import Attrs
 from ..opdef.params import Param, Range, _parse_int

@@ -7,6 +7,7 @@ in :mod:`.compose`, inference in :mod:`.inference`, binding in :mod:`.binding`, 
 from __future__ import annotations
 
 import builtins
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from types import MethodType
@@ -59,10 +60,11 @@ class Symbol(Arithmetic):
     [5.0, 8.0]
     """
 
-    __slots__ = ("__weakref__", "_entries")
+    __slots__ = ("__weakref__", "_entries", "_prepared")
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = tuple(entries)
+        self._prepared: OrderedDict[Any, Any] = OrderedDict()  # what executors of the symbol share
 
     # ---- names ------------------------------------------------------------------------------------------------------
     @property
