@@ -284,6 +284,9 @@ cpdef object invoke(object op, object inputs, object attrs, object out=None):
     -------
     NDArray or list of NDArray
     """
+    for a in inputs:  # a rule's mistake is no reason to crash
+        if not isinstance(a, Array):
+            raise OpTypeError(f"operator {op.name}: an input is {a!r}; expected an NDArray")
     return invoke_with(op, inputs, attrs, out, REQ_WRITE)
 
 

@@ -353,6 +353,10 @@ class Operator:
         """Whether a gradient is defined (it may be zero)."""
         return self._gradient is not None
 
+    def derived(self, prefix: str) -> Operator | None:
+        """Return the hidden operator of that prefix and this name, where there is one: the gradient, or a part of it."""
+        return self.backward_operator() if prefix == registry.BACKWARD else None
+
     def backward_operator(self) -> Operator | None:
         """Return the hidden operator ``_backward_<name>``, when the gradient is one operator."""
         return None

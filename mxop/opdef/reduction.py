@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 from typing import Any
 
 from ..errors import OpTypeError, OpValueError
@@ -16,7 +18,7 @@ from ..shape_mode import numpy_shape
 from . import infer, registry
 from .elementwise import Elementwise, Formula
 from .operator import Operator
-from .params import Attrs, Param, _parse_bool, parse_shape
+from .params import REQUIRED, Attrs, Param, Spec, _parse_bool, _parse_float, parse_shape
 from .tracing import traced
 
 
@@ -51,6 +53,8 @@ _AXIS = Param("axis", tuple, None, True, (), None, "Shape", parse_shape)
 _KEEPDIMS = Param("keepdims", bool, False, False, (), None, "boolean", _parse_bool)
 _OWN = ("axis", "keepdims", "exclude")
 _EXCLUDE = Param("exclude", bool, False, False, (), None, "boolean", _parse_bool)
+_COUNT = Param("count", float, REQUIRED, False, (), None, "float", _parse_float)
+_READ = ("max", "min", "hypot")  # combinations whose derivative reads the combined value
 
 
 class Reduction(Operator):
@@ -81,6 +85,7 @@ class Reduction(Operator):
         self.final = final
         self.wide = wide
         self._formulas: dict[Any, tuple[Formula, Formula | None]] = {}
+        self._parts: dict[str, Any] = {}
 
     def combine_of(self, attrs: Attrs) -> Combine:
         """Return how a call combines values."""
@@ -145,33 +150,98 @@ class Reduction(Operator):
             return ins, [chosen]
         return super().infer_type(attrs, ins, outs)
 
+    # ---- gradient -----------------------------------------------------------------------------------------------------
     @property
     def differentiable(self) -> bool:
-        return self._gradient is not None or self.combine == "add"
+        return True
 
     def grad(
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
     ) -> list | None:
-        """Sums are differentiated through the element's formula; others by their rule."""
+        """Differentiate the final formula, the combination, and the element's formula, unless a rule was given."""
         if self._gradient is not None:
             return super().grad(F, attrs, heads, inputs, outputs, needed)
-        if self.combine != "add" or self.final is not None:
+        x, g, value = inputs[0], heads[0], outputs[0]
+        out_dtype = attrs.get("out_dtype")
+        if out_dtype is not None:
+            x = F.cast(x, dtype=out_dtype)
+        if self.final is not None:
+            g, value = self._before_final(F, attrs, g, x, value)
+        found = self._of_elements(F, attrs, g, x, value)
+        return [found if out_dtype is None else F._cast_like(found, inputs[0])]
+
+    def _before_final(self, F: Any, attrs: Attrs, head: Any, x: Any, result: Any) -> tuple[Any, Any]:
+        """Return the gradient of the combined value, and that value if somebody asks for it."""
+        op, own = self.part("_final_"), {n: attrs[n] for n in attrs if n not in _OWN}
+        count = prod(x.shape[i] for i in self.axes(attrs, x.ndim))
+        given = op.parse({"count": float(count), **own})
+        value = result  # of the same shape; to find the combined value again takes a pass over the data
+        if self.combine_of(attrs).name in _READ or 0 in op.backward_formula(given, 1).inputs:
+            value = F._invoke(self.part("_combined_"), [x], attrs)
+        return op.grad(F, given, [head], [value], [result], [True])[0], value
+
+    def _of_elements(self, F: Any, attrs: Attrs, head: Any, x: Any, value: Any) -> Any:
+        """Return the gradient of the data, from that of the combined value."""
+        axis, exclude = attrs["axis"], attrs.get("exclude", False)
+        op = self.part("_map_")
+        given = op.parse({n: attrs[n] for n in op.spec.names})
+        plain = self.formulas(attrs)[0].roots[0] is input_(0)
+        combine = self.combine_of(attrs).name
+        elements = x
+        if not plain and (combine != "add" or op.backward_formula(given, 1).outputs):
+            elements = F._invoke(op, [x], given)
+        if combine == "add":
+            g = F._broadcast_reduced(head, x, axis=axis, keepdims=attrs["keepdims"], exclude=exclude)
+        else:
+            if not attrs["keepdims"]:  # the small arrays get their axes back, so that they broadcast
+                head, value = (F._restore_dims(a, x, axis=axis, exclude=exclude) for a in (head, value))
+            if combine == "mul":
+                g = F.broadcast_mul(F._product_of_others(elements, axis=axis, exclude=exclude), head)
+            elif combine == "hypot":
+                g = F._norm_slope(head, elements, value)
+            else:
+                g = F._select_equal(head, elements, value)
+        return g if plain else op.grad(F, given, [g], [x], [elements], [True])[0]
+
+    def part(self, prefix: str) -> Any:
+        """Return a hidden operator that the gradient is made of; it belongs to this one, and goes with it.
+
+        ``_map_`` is the element's formula, ``_final_`` the final one, ``_combined_`` the reduction without that.
+        """
+        found = self._parts.get(prefix)
+        if found is None:
+            made = {"_map_": self._map_operator, "_final_": lambda: _Final(self), "_combined_": self._without_final}
+            found = self._parts.setdefault(prefix, made[prefix]())
+            registry.find(found.name)  # known by its name from now on, where this operator is
+        return found
+
+    def derived(self, prefix: str) -> Operator | None:
+        if prefix in ("_final_", "_combined_") and self.final is None:
             return None
-        g = F._broadcast_reduced(heads[0], inputs[0], axis=attrs["axis"], keepdims=attrs["keepdims"],
-                                 exclude=attrs.get("exclude", False))  # fmt: skip
-        if self.formulas(attrs)[0].roots[0] is input_(0):
-            return [g]
-        op = self._map_operator()
-        return op.grad(F, op.parse({n: attrs[n] for n in op.spec.names}), [g], inputs, [None], [True])
+        return self.part(prefix) if prefix in registry.PARTS else super().derived(prefix)
 
     def _map_operator(self) -> Elementwise:
-        """Return the element's formula as a hidden operator, so that its derivative has every order."""
-        name = f"_map_{self.name.lstrip('_')}"
-        found = registry.find(name)
-        if found is None:
-            found = Elementwise(self.function, name=name, module=self.module)
-            registry.register(found)
-        return found  # type: ignore[return-value]
+        return Elementwise(self.function, name=f"_map_{self.name}", module=self.module)
+
+    def _without_final(self) -> Reduction:
+        return Reduction(self.function, self.combine, exclude="exclude" in self.spec.names, wide=self.wide, empty=self.empty,
+                         name=f"_combined_{self.name}", module=self.module)  # fmt: skip
+
+
+class _Final(Elementwise):
+    """The final formula of a reduction: of the combined value, with the number of elements as a parameter."""
+
+    def __init__(self, of: Reduction):
+        def final(value: Any, *, count: Any, **params: Any) -> Any:
+            return of.final(value, count, **params)  # type: ignore[misc]
+
+        super().__init__(final, name=f"_final_{of.name}", arguments=("value",), module=of.module)
+        self.of = of
+
+    @cached_property
+    def spec(self) -> Spec:  # type: ignore[override]
+        own = tuple(p for p in self.of.spec.params if p.name not in _OWN)
+        return Spec(self.name, (_COUNT, *own))
 
 
 def reduction(

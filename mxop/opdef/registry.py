@@ -22,12 +22,14 @@ PREFIXES = {
     "_contrib_": "contrib", "_linalg_": "linalg", "_random_": "random", "_image_": "image", "_sparse_": "sparse",
 }  # fmt: skip
 BACKWARD = "_backward_"
+PARTS = ("_map_", "_final_", "_combined_")  # of the gradient of a reduction
 
 _MOST_ORDERS = 64  # of a derivative that is asked for by name; each is an operator, and a file may ask for any
 
 _operators: dict[str, Operator] = {}  # canonical names
 _names: dict[str, Operator] = {}  # canonical names and aliases
 _derived: dict[str, list[str]] = {}  # names of backward operators, by the operator that they come from
+_roots: dict[str, str] = {}  # of a derived operator, the one whose replacement ends it
 _listeners: list[Callable[[str, Any], None]] = []
 _entry_points_loaded = False
 
@@ -71,9 +73,7 @@ def register(op: Operator, *, override: bool = False) -> None:
         if old.name == name or old.same_as(op):
             op.aliases = tuple(dict.fromkeys((*op.aliases, *(n for n in (old.name, *old.aliases) if n != op.name))))
             _operators.pop(old.name, None)
-    for name in _derived.pop(op.name, ()):  # derived from an operator that this one replaces
-        _operators.pop(name, None)
-        _names.pop(name, None)
+    _drop_derived(op.name)
     _operators[op.name] = op
     for name in (op.name, *op.aliases):
         _names[name] = op
@@ -81,9 +81,18 @@ def register(op: Operator, *, override: bool = False) -> None:
             listener(name, op)
 
 
+def _drop_derived(name: str) -> None:
+    """Forget the operators that are derived from the one of this name, which is replaced or goes."""
+    for derived in _derived.pop(name, ()):
+        _roots.pop(derived, None)
+        _operators.pop(derived, None)
+        _names.pop(derived, None)
+
+
 def unregister(name: str) -> None:
     """Remove an operator and its aliases (tests and libraries that failed to load need this)."""
     op = get(name)
+    _drop_derived(op.name)
     _operators.pop(op.name, None)
     for n in (op.name, *op.aliases):
         _names.pop(n, None)
@@ -107,15 +116,21 @@ def find(name: str) -> Operator | None:
     if not isinstance(name, str):
         raise OpTypeError(f"the name of an operator is a string, not {shown(name)}")
     op = _names.get(name)
-    if op is None and name.startswith(BACKWARD) and name.count(BACKWARD) <= _MOST_ORDERS:
-        forward = find(name[len(BACKWARD) :])
-        op = forward.backward_operator() if forward is not None else None
-        if op is not None:
-            root = forward.name if forward is not None else name
-            while root.startswith(BACKWARD):
-                root = root[len(BACKWARD) :]
-            _derived.setdefault(root, []).append(name)  # before it can be found: who replaces `root` must know of it
-            _operators[name] = _names[name] = op
+    return _derived_by_name(name) if op is None and name.count(BACKWARD) <= _MOST_ORDERS else op
+
+
+def _derived_by_name(name: str) -> Operator | None:
+    """Return an operator that belongs to another, as its name says: a derivative, or a part of one."""
+    prefix = next((p for p in (BACKWARD, *PARTS) if name.startswith(p)), None)
+    if prefix is None:
+        return None
+    of = find(name[len(prefix) :])
+    op = None if of is None else of.derived(prefix)
+    if op is None or of is None or name in _names:  # finding its parts may have made it known
+        return _names.get(name)
+    _derived.setdefault(_roots.get(of.name, of.name), []).append(name)  # first: who replaces the root must know of it
+    _roots[name] = _roots.get(of.name, of.name)
+    _operators[name] = _names[name] = op
     return op
 
 

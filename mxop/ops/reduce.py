@@ -112,7 +112,7 @@ def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
     return F.abs(data)
 
 
-@norm.gradient
+@norm.gradient  # not the derivative of the magnitudes, which loses the second order where an element is 0
 def _(F, heads, inputs, outputs, *, ord, axis, out_dtype, keepdims):
     g, y = heads[0], outputs[0]
     data = inputs[0] if out_dtype is None else F.cast(inputs[0], dtype=out_dtype)
@@ -141,12 +141,6 @@ def prod(data):
     return data
 
 
-@prod.gradient
-def _(F, heads, inputs, outputs, *, axis, keepdims, exclude):
-    g = F._broadcast_reduced(heads[0], inputs[0], axis=axis, keepdims=keepdims, exclude=exclude)
-    return [F.elemwise_mul(g, F._product_of_others(inputs[0], axis=axis, exclude=exclude))]
-
-
 @reduction("mul")
 def nanprod(data):
     """Product along axes, with NaN counted as 1 (and getting gradient 0).  Parameters as for ``sum``.
@@ -155,26 +149,6 @@ def nanprod(data):
     [6.0]
     """
     return F.where(F.isnan(data), 1, data)
-
-
-@nanprod.gradient
-def _(F, heads, inputs, outputs, *, axis, keepdims, exclude):
-    numbers = F._nan_to_one(inputs[0])
-    g = F._broadcast_reduced(heads[0], inputs[0], axis=axis, keepdims=keepdims, exclude=exclude)
-    g = F.elemwise_mul(g, F._product_of_others(numbers, axis=axis, exclude=exclude))
-    return [F._zero_where_nan(g, inputs[0])]
-
-
-@elementwise(name="_nan_to_one")
-def nan_to_one(data):
-    """Replace NaN by 1."""
-    return F.where(F.isnan(data), 1, data)
-
-
-@elementwise(name="_zero_where_nan")
-def zero_where_nan(data, condition):
-    """Replace `data` by 0 where `condition` is NaN."""
-    return F.where(F.isnan(condition), 0, data)
 
 
 @kernel(name="_product_of_others")
@@ -278,16 +252,6 @@ def min_(data):
     [1.0, 3.0]
     """
     return data
-
-
-@max_.gradient
-@highest.gradient
-@min_.gradient
-def _(F, heads, inputs, outputs, *, axis, keepdims, exclude):
-    g, y = heads[0], outputs[0]
-    if not keepdims:  # the small arrays get their axes back, so that the selection broadcasts them
-        g, y = (F._restore_dims(a, inputs[0], axis=axis, exclude=exclude) for a in (g, y))
-    return [F._select_equal(g, inputs[0], y)]
 
 
 @elementwise(name="_select_equal", broadcast=True)

@@ -231,8 +231,6 @@ RECORDS: dict[str, Record] = {
         lambda data, axis=None, keepdims=False, exclude=False: np.max(data, axis=axis, keepdims=keepdims, initial=-np.inf),
         shapes=[((2, 3),), ((3, 0),)], params=[{"axis": 1}, {"axis": 0, "keepdims": True}], dtypes="f",
     ),
-    "_nan_to_one": Record(lambda x: np.where(np.isnan(x), 1, x), order=2),
-    "_zero_where_nan": Record(lambda x, condition: np.where(np.isnan(condition), 0, x), shapes=_PAIR, **_FIRST),
     "_concat_grad": Record(
         _concat_grad, **_FIRST, shapes=[((2, 5), (2, 2), (2, 3)), ((4,), (1,), (3,))],
         params=[{"parts": 2}, {"parts": 2, "dim": 0}],
