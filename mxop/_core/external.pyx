@@ -185,6 +185,8 @@ cdef int run_users_kernel(object op, object run, list inputs, list work, dict pa
     for a in work:
         clear(a)
     given = watched(work, watches, marks)
+    if not op.aux:
+        inputs = [readonly(a) for a in inputs]
     refuse_result(op, "CPU", run_users(f"operator {op.name}: its CPU function", run, inputs, given, **params))
     unwritten = idle(work, watches, marks)
     if unwritten:
@@ -192,6 +194,13 @@ cdef int run_users_kernel(object op, object run, list inputs, list work, dict pa
         raise MXNetError(f"operator {op.name}: its CPU function wrote nothing into output {k}, an array of shape "
                          f"{(<Array>work[k]).shape_tuple()}; write it with outputs[{k}][:] = value")
     return 0
+
+
+cdef Array readonly(Array a):
+    """Return an array over the same memory that nobody can write through."""
+    a = detached(a)
+    a.readonly_ = True
+    return a
 
 
 def refuse_result(op, str device, found):

@@ -358,9 +358,38 @@ cdef str path_to(Node node, list heads):
     return node.op.name
 
 
+class _ByHost:
+    """The end of what can be differentiated: a gradient that was computed, in part, by code that records nothing."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def _backward(self, heads):
+        raise MXNetError(
+            f"the gradient of {self.name} cannot be differentiated: its rule handed a recorded array to NumPy (asnumpy, "
+            "np.asarray), and what was computed from it there has no gradient; compute it with operators of mx.nd instead")
+
+
+cdef str owner(Node node):
+    """Return the name of what a node's gradient rule belongs to."""
+    return f"operator {node.op.name}" if node.op is not None else type(node.user).__name__
+
+
+cdef list closed(Node node, list grads):
+    """Return gradients that say, when they are differentiated, that they cannot be."""
+    cdef Array a
+    cdef list found = [None if a is None else detached(a) for a in grads]
+    sources = [*node.pending, *node.inputs, *[reattached(node, k) for k in range(node.n_outputs)]]
+    record_user(_ByHost(owner(node)), [a for a in sources if a is not None], [a for a in found if a is not None])
+    return found
+
+
 cdef int back_general(Node node, bint create, list heads) except -1:
+    cdef long long reads = host_reads()
     cdef list grads = rule_of(node, create)
     cdef int k
+    if create and grads is not None and host_reads() != reads:
+        grads = closed(node, grads)
     cdef Array g, x
     if grads is None:
         order = node.op.name.count("_backward_") + 1
@@ -369,16 +398,15 @@ cdef int back_general(Node node, bint create, list heads) except -1:
             f"(path from the head: {path_to(node, heads)}); give it one with @{node.op.name.lstrip('_')}.gradient, a function "
             f"rule(F, heads, inputs, outputs, **params) that returns one gradient per input")
     if len(grads) != len(node.parents):
-        raise MXNetError(f"the gradient rule of {node.op.name if node.op is not None else type(node.user).__name__} returned "
-                         f"{len(grads)} gradients for {len(node.parents)} inputs")
+        raise MXNetError(f"the gradient rule of {owner(node)} returned {len(grads)} gradients for {len(node.parents)} inputs")
     for k in range(len(grads)):
         if grads[k] is None or node.parents[k] is None:
             continue
         g = <Array?>grads[k]
         x = <Array>node.inputs[k]
         if g.shape_tuple() != x.shape_tuple():
-            raise OpValueError(f"the gradient rule of {node.op.name if node.op is not None else type(node.user).__name__} "
-                               f"returned shape {g.shape_tuple()} for input {k} of shape {x.shape_tuple()}")
+            raise OpValueError(f"the gradient rule of {owner(node)} returned shape {g.shape_tuple()} for input {k} of shape "
+                               f"{x.shape_tuple()}")
         push(<Node>node.parents[k], node.parent_outputs[k], g)
     return 0
 

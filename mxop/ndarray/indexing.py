@@ -297,7 +297,7 @@ _PLAIN = frozenset({int, float})
 
 def _check_writable(memory: Any) -> None:
     if isinstance(memory, np.ndarray) and not memory.flags.writeable:
-        raise OpValueError("the array's memory is read-only (it was made from a read-only buffer)")
+        raise OpValueError("the array's memory is read-only (an operator's input, or made from a read-only buffer)")
 
 
 def _fitting(shape: tuple, goal: tuple) -> tuple:

@@ -98,6 +98,13 @@ def compatible(a: Shape, b: Shape) -> bool:
     return True
 
 
+def check_sizes(who: str, shape: Sequence | None) -> None:
+    """Raise unless a rule of a user returned sizes: whole numbers, or None for one that is not known."""
+    for d in shape or ():
+        if d is not None and (isinstance(d, bool) or not hasattr(d, "__index__") or d < 0):
+            raise OpValueError(f"{who} returned {tuple(shape)}; expected sizes that are whole numbers and not negative")
+
+
 def agreed(op_name: str, names: Sequence[str], found: list[Shape], given: Sequence[Shape]) -> list[Shape]:
     """Return the shapes of the outputs that a rule found, completed by what was known of them.
 

@@ -215,6 +215,8 @@ class Kernel(Operator):
             else:
                 return ins, outs
             found = list(found) if isinstance(found, list) else [tuple(found)]
+            for shape in found:
+                infer.check_sizes(f"operator {self.name}: its shape rule", shape)
             outs = infer.agreed(self.name, self.output_names(attrs, len(ins)), found, outs)
         return ins, outs
 
