@@ -36,6 +36,8 @@ cdef extern from "Python.h":
     object PyMethod_New(object function, object instance)
 
 cdef enum:
+    FLOAT16 = 2                 # type codes
+    BFLOAT16 = 12
     ELEMENTWISE = 1
     REDUCTION = 2
     KERNEL = 3
@@ -285,6 +287,12 @@ cdef int check_returned(object op, object attrs, int n_inputs, list results) exc
 cdef object run_function(object op, object inputs, object attrs):
     """Call a composite's function."""
     try:
+        for a in inputs:
+            if (<Array>a).dtype == FLOAT16 or (<Array>a).dtype == BFLOAT16:
+                found = ask("run_in_float32")(op, attrs, inputs)
+                if found is not None:
+                    return found
+                break
         return op.function(_NAMESPACE, *inputs, **attrs)
     except _KINDS as problem:
         raise translated.error(problem, f"operator {op.name}")

@@ -1,6 +1,6 @@
 """Composites become what they call, and operators with states pure functions and assignments.
 
-Imports :mod:`.ir`, :mod:`.builder`, :mod:`.draws`, :mod:`.infer`, :mod:`.rewrite`, :mod:`.states`.
+Imports :mod:`.ir`, :mod:`.builder`, :mod:`.draws`, :mod:`.halves`, :mod:`.infer`, :mod:`.rewrite`, :mod:`.states`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from ..errors import MXNetError
 from ..opdef import Composite, External
 from .builder import Builder, entries_of
 from .draws import in_turn
+from .halves import widened
 from .infer import located
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rewrite
@@ -59,7 +60,8 @@ def expand(
         inputs = [F.value(e) for e in node.inputs]
         try:
             result = node.op.function(F, *inputs, **node.attrs)
-            return entries_of(result, node.n_outputs, f"composite operator {node.op.name}")
+            found = entries_of(result, node.n_outputs, f"composite operator {node.op.name}")
+            return found if specs is None else widened(F, found, node.inputs, specs)
         except MXNetError as problem:
             raise located(problem, node) from problem.__cause__
 

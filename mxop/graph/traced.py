@@ -14,20 +14,22 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._core import core, tape
+from .._core import core, dispatch, tape
 from ..errors import MXNetError, OpTypeError
 from ..opdef import Attrs, Operator, registry
 from ..shape_mode import mode as shape_mode
 from .builder import Builder, Value
+from .draws import in_turn
 from .epoch import epoch, on_epoch
 from .garbage import collected_later
+from .halves import HALVES, widened
 from .infer import Known
 from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, lower_inference, lower_training, optimized
 from .passes import of_stage, run_passes, selected
 from .plan import Phase, Result, phases_of
 from .schedule import build
-from .specs import Specs
+from .specs import Specs, inside
 
 #: Most plans that are kept.
 MOST = 512
@@ -280,10 +282,33 @@ def run_composite(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | N
         return Graph([(node, k) for k in range(node.n_outputs)]), variables
 
     def again(variables: list) -> list:
-        found = op.function(core.namespace(), *variables, **attrs)
+        found = run_in_float32(op, attrs, variables)
+        if found is None:
+            found = op.function(core.namespace(), *variables, **attrs)
         return list(found) if isinstance(found, (list, tuple)) else [found]
 
     return _run(op.name, (op, attrs), source, list(inputs), again, op.input_names(attrs, len(inputs)))
+
+
+def run_in_float32(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | None:
+    """Call a composite on float16 arrays operator by operator, with float32 in between as in a plan; None for other arrays."""
+    if not any(a.dtype_code in HALVES for a in inputs):
+        return None
+    specs = tuple([(a.shape, a.dtype_code) for a in inputs])
+    found = inside(op, attrs, len(inputs), specs)
+    if found is None:
+        return None
+    graph, variables = found
+    F = Builder()
+    F.work_for(variable(op.name.lstrip("_")), "_inside")
+    sources = [(v, 0) for v in variables]
+    graph = in_turn(Graph(widened(F, graph.outputs, sources, Specs(dict(zip(variables, specs, strict=True))))))[0]
+    values: dict[Entry, Any] = dict(zip(sources, inputs, strict=True))
+    for node in graph.nodes:
+        if node.op is not None:
+            made = dispatch.invoke(node.op, [values[e] for e in node.inputs], node.attrs)
+            values.update({(node, k): a for k, a in enumerate(made if isinstance(made, list) else [made])})
+    return [values[e] for e in graph.outputs]
 
 
 class CompiledFunction:
