@@ -6,6 +6,7 @@ The import order is the order of the documentation; entries find each other thro
 from . import (  # noqa: F401
     binary,
     convert,
+    convolution,
     create,
     gather,
     indexing,
@@ -18,4 +19,5 @@ from . import (  # noqa: F401
     reduce,
     shape,
     slicing,
+    windows,
 )
