@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from ..errors import OpValueError
 from ..opdef import Range, Shape, composite, infer
 from ._shared import size_of
-from .windows import channels_second, counts, frame, image, moved, spanned, transposed
+from .windows import before, channels_second, counts, float_types, frame, image, moved, spanned, transposed
 
 Layout = Literal[None, "NCDHW", "NCHW", "NCW", "NDHWC", "NHWC"]
 Tuning = Literal[None, "fastest", "limited_workspace", "off"]
@@ -37,7 +37,7 @@ def _both_ways(op, weight_of, channels_of, ahead, back):
     channels_of : callable
         ``channels_of(weight, num_group)``: the channels of the data.
     ahead, back : callable
-        ``ahead(sizes, at, **params)``: the sizes of the images that come out; ``back``: of those that come in.
+        ``ahead(op_name, sizes, at, **params)``: the sizes of the images that come out; ``back``: of those that come in.
     """
 
     @op.infer
@@ -54,8 +54,8 @@ def _both_ways(op, weight_of, channels_of, ahead, back):
             if size % num_group:
                 raise OpValueError(f"operator {op.name}: num_group={num_group} does not divide {what}{size}")
         weight = agreed("weight", ins[1], (*weight_of(channels, num_filter, num_group), *kernel))
-        out = agreed("output", outs[0], (batch, num_filter, *ahead(sizes, at, **params)))
-        found = back(out[2:], at, **params)
+        out = agreed("output", outs[0], (batch, num_filter, *ahead(op.name, sizes, at, **params)))
+        found = back(op.name, out[2:], at, **params)
         sizes = [f if d is None else d for d, f in zip(sizes, found, strict=True)]
         data = (out[0], channels_of(weight, num_group), *sizes)
         done = [moved(s, axes, back=True) for s in (data, weight, out)]
@@ -123,13 +123,14 @@ def Convolution(
     return _finished(F, out, bias, axes, kernel)
 
 
-_both_ways(
-    Convolution,
+#: How the shapes of a convolution follow from each other.
+_RULES = (
     lambda channels, filters, groups: (filters, None if channels is None else channels // groups),
     lambda weight, groups: None if weight[1] is None else weight[1] * groups,
-    lambda sizes, at, **params: counts("Convolution", sizes, at),
-    lambda sizes, at, **params: [n if s == 1 else None for n, s in zip(spanned(sizes, at), at.stride, strict=True)],
+    lambda name, sizes, at, **params: counts(name, sizes, at),
+    lambda name, sizes, at, **params: before(sizes, at),
 )
+_both_ways(Convolution, *_RULES)
 
 
 # ---- its transpose --------------------------------------------------------------------------------------------------
@@ -172,8 +173,8 @@ def Deconvolution(
     >>> mx.nd.Deconvolution(x, w, kernel=(3,), stride=(2,), num_filter=1).asnumpy().tolist()
     [[[1.0, 10.0, 102.0, 20.0, 200.0]]]
     """
-    target = any(target_shape)
-    at, axes = frame("Deconvolution", kernel, stride, dilate, () if target else pad), channels_second("Deconvolution", layout, kernel)
+    target, name = any(target_shape), "Deconvolution"
+    at, axes = frame(name, kernel, stride, dilate, () if target else pad), channels_second(name, layout, kernel)
     data, weight = transposed(F, data, axes), transposed(F, weight, axes)
     data = F.Reshape(F.SwapAxis(data, dim1=0, dim2=1), shape=(-4, num_group, -1, -2))  # groups, channels, batch, ...
     rows = F.Reshape(weight, shape=(num_group, -1, num_filter // num_group * size_of(kernel)))
@@ -186,28 +187,29 @@ def Deconvolution(
     return _finished(F, out, bias, axes, kernel)
 
 
-def _deconvolved(sizes, at, *, adj, target_shape, **params):
+def _deconvolved(name, sizes, at, *, adj, target_shape, **params):
     """Return the sizes of the result."""
     n = len(sizes)
-    for name, value in (("adj", adj), ("target_shape", target_shape)):
+    for param, value in (("adj", adj), ("target_shape", target_shape)):
         if len(value) not in (0, n) or any(v is None or v < 0 for v in value):
-            raise OpValueError(f"operator Deconvolution: {name}={value}; expected {n} numbers of at least 0")
-    whole = spanned(sizes, at if not any(target_shape) else at._replace(pad=(0,) * n))
+            raise OpValueError(f"operator {name}: {param}={value}; expected {n} numbers of at least 0")
+    if 0 in sizes:
+        raise OpValueError(f"operator {name}: data of sizes {tuple(sizes)} have no elements")
+    if any(a >= s for a, s in zip(adj, at.stride, strict=False)):
+        raise OpValueError(f"operator {name}: adj={adj}; expected less than stride={at.stride}")
+    whole = spanned(sizes, at._replace(pad=(0,) * n))
     if any(target_shape):
         if any(t < 1 or (d is not None and d < t) for t, d in zip(target_shape, whole, strict=True)):
-            raise OpValueError(f"operator Deconvolution: target_shape={target_shape}; expected sizes from 1 to those of the whole "
+            raise OpValueError(f"operator {name}: target_shape={target_shape}; expected sizes from 1 to those of the whole "
                                f"result, {infer.show(whole)}")  # fmt: skip
         return target_shape
-    if any(a >= s for a, s in zip(adj, at.stride, strict=False)):
-        raise OpValueError(f"operator Deconvolution: adj={adj}; expected less than stride={at.stride}")
     found = spanned(sizes, at, adj)
     if any(d is not None and d < 1 for d in found):
-        raise OpValueError(f"operator Deconvolution: data of sizes {tuple(sizes)} give {infer.show(whole)}, of which pad={at.pad} "
-                           "leaves nothing")  # fmt: skip
+        raise OpValueError(f"operator {name}: of a result of sizes {infer.show(whole)}, pad={at.pad} leaves nothing")
     return found
 
 
-def _deconvolved_from(sizes, at, *, adj, target_shape, **params):
+def _deconvolved_from(name, sizes, at, *, adj, target_shape, **params):
     """Return the sizes of the data, where they follow."""
     if any(target_shape):
         return [None] * len(sizes)
@@ -233,11 +235,16 @@ def Convolution_v1(
     num_group: Count = 1, workspace: int = 1024, no_bias: bool = False, cudnn_tune: Tuning = None, cudnn_off: bool = False,
     layout: Literal[None, "NCDHW", "NCHW", "NDHWC", "NHWC"] = None,
 ):  # fmt: skip
-    """``Convolution`` by the name that it had for files before MXNet 1.0; parameters as there.
+    """``Convolution``, by another name that old files have; parameters as there.
 
-    >>> mx.nd.Convolution_v1(mx.nd.ones((1, 1, 3, 3)), mx.nd.ones((1, 1, 2, 2)), mx.nd.zeros(1), kernel=(2, 2), num_filter=1).shape
+    >>> x, w = mx.nd.ones((1, 1, 3, 3)), mx.nd.ones((1, 1, 2, 2))
+    >>> mx.nd.Convolution_v1(x, w, kernel=(2, 2), num_filter=1, no_bias=True).shape
     (1, 1, 2, 2)
     """
-    inputs = (data, weight) if no_bias else (data, weight, bias)
-    return F.Convolution(*inputs, kernel=kernel, stride=stride, dilate=dilate, pad=pad, num_filter=num_filter,
-                         num_group=num_group, no_bias=no_bias, layout=layout)  # fmt: skip
+    return Convolution.function(F, data, weight, bias, kernel=kernel, stride=stride, dilate=dilate, pad=pad,
+                                num_filter=num_filter, num_group=num_group, no_bias=no_bias, layout=layout)  # fmt: skip
+
+
+_both_ways(Convolution_v1, *_RULES)
+for _op in (Convolution, Deconvolution, Convolution_v1):
+    float_types(_op)

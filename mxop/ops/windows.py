@@ -1,13 +1,14 @@
 """Windows that slide over images, and sums of windows: two linear operators, each the gradient of the other.
 
 What convolutions and pooling are made of; ``im2col`` and ``col2im`` are this pair in MXNet's layout.
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
 
 from itertools import product
 from typing import Literal, NamedTuple
 
-from ..errors import OpValueError
+from .. import dtypes
+from ..errors import OpTypeError, OpValueError
 from ..opdef import Shape, composite, infer, kernel
 from ._shared import both_ways, divided, on_both, product_of, size_of, times, typed_by_first
 from .shape import inverse
@@ -43,14 +44,14 @@ def frame(op, kernel, stride=(), dilate=(), pad=()):
     return Frame(*found)
 
 
-Count = Literal["valid", "full", "inside", "same"]
+Count = Literal["valid", "full", "same"]
 
 
 def counts(op, sizes, at, count="valid"):
     """Return how many windows fit along each dimension of an image; None where its size is not known.
 
-    ``valid`` windows lie inside the padded image, ``full`` ones go on until it is covered, ``inside`` ones do so and start
-    inside, ``same`` ones start at all multiples of the stride.
+    ``valid`` windows lie inside the padded image, ``full`` ones go on until it is covered, ``same`` ones start at all
+    multiples of the stride.
     """
     return tuple(_count(op, size, at, axis, count) for axis, size in enumerate(sizes))
 
@@ -65,10 +66,7 @@ def _count(op, size, at, axis, count):
     if spare < 0:
         raise OpValueError(f"operator {op}: a window spans {at.reach(axis)} elements (kernel={at.kernel}, dilate={at.dilate}) "
                            f"of dimension {axis} of the image, which has {size}, padded {padded}")  # fmt: skip
-    if count == "valid":
-        return spare // stride + 1
-    full = -(-spare // stride) + 1
-    return full if count == "full" else min(full, (padded - 1) // stride + 1)
+    return (spare // stride if count == "valid" else -(-spare // stride)) + 1
 
 
 def spanned(sizes, at, adj=None):
@@ -77,6 +75,12 @@ def spanned(sizes, at, adj=None):
         None if n is None else (n - 1) * at.stride[i] + at.reach(i) - 2 * at.pad[i] + (adj[i] if adj else 0)
         for i, n in enumerate(sizes)
     )
+
+
+def before(sizes, at, count="valid"):
+    """Return the sizes of images in which there are so many windows, where one size alone fits."""
+    fits = sizes if count == "same" else spanned(sizes, at)
+    return [n if s == 1 else None for n, s in zip(fits, at.stride, strict=True)]
 
 
 def image(op, shape, at, name="data"):
@@ -91,7 +95,7 @@ def image(op, shape, at, name="data"):
 def channels_second(op, layout, kernel):
     """Return the axes that bring a layout such as ``NHWC`` to ``NCHW``; None: they are so already."""
     n = len(kernel)
-    if layout is None or layout[1] == "C" and len(layout) == n + 2:
+    if layout is None or (layout[1] == "C" and len(layout) == n + 2):
         return None
     if len(layout) != n + 2:
         raise OpValueError(f"operator {op}: layout={layout!r} does not fit kernel={kernel}, which has {n} dimensions")
@@ -108,6 +112,19 @@ def moved(shape, axes, back=False):
 def transposed(F, data, axes, back=False):
     """Return data in another layout."""
     return data if axes is None else F.transpose(data, axes=inverse(axes) if back else axes)
+
+
+def float_types(op):
+    """Let inputs and outputs have one type, of floating-point numbers, as in MXNet."""
+
+    def infer_type(attrs, ins, outs):
+        names = [*op.input_names(attrs, len(ins)), *op.output_names(attrs, len(ins))]
+        done = infer.same_type(op.name, names, [*ins, *outs])
+        if done[0] not in dtypes.FLOATS and done[0] != dtypes.UNKNOWN:
+            raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[done[0]]}")
+        return done[: len(ins)], done[len(ins) :]
+
+    op.infer_type = infer_type
 
 
 # ---- the pair -------------------------------------------------------------------------------------------------------
@@ -173,12 +190,16 @@ def _sum_shape(data, *, kernel, stride, dilate, pad, adj, size, batch_first):
     if data is None:
         return None
     at = frame("_windows_sum", kernel, stride, dilate, pad)
-    if len(data) != len(kernel) + 3:
-        raise OpValueError(f"operator _windows_sum: data has shape {infer.show(data)}; expected {len(kernel) + 3} dimensions")
+    places = data[2 if batch_first else 1] if len(data) == len(kernel) + 3 else -1
+    if places not in (None, size_of(kernel)):
+        raise OpValueError(f"operator _windows_sum: data has shape {infer.show(data)}; expected {len(kernel) + 3} dimensions, "
+                           f"one of them of size {size_of(kernel)} for kernel={kernel}")  # fmt: skip
     batch, channels = data[:2] if batch_first else (data[2], data[0])
     found = spanned(data[3:], at, adj)
-    if any(d is not None and d <= 0 for d in found):
-        raise OpValueError(f"operator _windows_sum: windows that span {found} leave nothing within pad={pad}")
+    if 0 in data[3:] or any(d is not None and d <= 0 for d in found):
+        raise OpValueError(
+            f"operator _windows_sum: {data[3:]} windows that span {found} leave nothing within pad={pad}"
+        )
     if size and not infer.compatible(counts("_windows_sum", size, at), data[3:]):
         raise OpValueError(f"operator _windows_sum: data has shape {infer.show(data)}; {counts('_windows_sum', size, at)} "
                            f"windows fit into images of size={size}")  # fmt: skip
@@ -220,9 +241,9 @@ def _padded(shape, found, at):
 def _places(whole, found, at, batch_first):
     """Yield each place of the kernel: its number, and the elements of padded images that lie there in the windows."""
     for k, place in enumerate(product(*map(range, at.kernel))):
-        first = [p * d for p, d in zip(place, at.dilate, strict=True)]
-        part = whole[(slice(None), slice(None),
-                      *(slice(f, f + (n - 1) * s + 1, s) for f, n, s in zip(first, found, at.stride, strict=True)))]  # fmt: skip
+        starts = [p * d for p, d in zip(place, at.dilate, strict=True)]
+        steps = [slice(i, i + (n - 1) * s + 1, s) for i, n, s in zip(starts, found, at.stride, strict=True)]
+        part = whole[(slice(None), slice(None), *steps)]
         yield k, part if batch_first else part.swapaxes(0, 1)
 
 
@@ -320,13 +341,11 @@ def im2col(F, data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pa
 
 @im2col.infer
 def _(ins, outs, **where):
-    at = frame("im2col", **where)
-    if image("im2col", ins[0], at) is not None:
-        batch, channels, *sizes = ins[0]
-        found = counts("im2col", sizes, at)
-        columns = (batch, times(channels, size_of(at.kernel)), product_of(found))
-        outs = infer.same_shape("im2col", ("output", "the output by data"), [outs[0], columns])[:1]
-    return ins, outs
+    at, places = frame("im2col", **where), size_of(where["kernel"])
+    batch, channels, *sizes = image("im2col", ins[0], at) or (None,) * (len(at.kernel) + 2)
+    wanted = (batch, times(channels, places), product_of(counts("im2col", sizes, at)))
+    out = infer.same_shape("im2col", ("output", "the output by data"), [outs[0], wanted])[0]
+    return [(out[0], divided(out[1], places) if channels is None else channels, *sizes)], [out]
 
 
 @composite
@@ -359,8 +378,12 @@ def _(ins, outs, *, output_size, **where):
     found, places = size_of(counts("col2im", output_size, at)), size_of(at.kernel)
     data = (None, None, found) if data is None else data
     if len(data) != 3 or data[2] not in (None, found) or (data[1] or 0) % places:
-        raise OpValueError(f"operator col2im: data has shape {infer.show(data)}; expected (batch, channels * {places}, {found}), "
-                           f"columns for kernel={at.kernel} and output_size={output_size}")  # fmt: skip
+        raise OpValueError(f"operator col2im: data has shape {infer.show(data)}; expected (batch, channels * {places}, "
+                           f"{found}), columns for kernel={at.kernel} and output_size={output_size}")  # fmt: skip
     made = (data[0], divided(data[1], places), *output_size)
     out = infer.same_shape("col2im", ("output", "the output by data"), [outs[0], made])[0]
     return [(out[0], times(out[1], places), found)], [out]
+
+
+float_types(im2col)
+float_types(col2im)
