@@ -8,6 +8,13 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import NDArray
 
+def AdaptiveAvgPooling2D(
+    data: NDArray,
+    output_size: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def arange_like(
     data: NDArray,
     start: float = ...,

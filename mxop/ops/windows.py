@@ -195,15 +195,13 @@ def _sum_shape(data, *, kernel, stride, dilate, pad, adj, size, batch_first):
         raise OpValueError(f"operator _windows_sum: data has shape {infer.show(data)}; expected {len(kernel) + 3} dimensions, "
                            f"one of them of size {size_of(kernel)} for kernel={kernel}")  # fmt: skip
     batch, channels = data[:2] if batch_first else (data[2], data[0])
-    found = spanned(data[3:], at, adj)
-    if 0 in data[3:] or any(d is not None and d <= 0 for d in found):
-        raise OpValueError(
-            f"operator _windows_sum: {data[3:]} windows that span {found} leave nothing within pad={pad}"
-        )
     if size and not infer.compatible(counts("_windows_sum", size, at), data[3:]):
         raise OpValueError(f"operator _windows_sum: data has shape {infer.show(data)}; {counts('_windows_sum', size, at)} "
                            f"windows fit into images of size={size}")  # fmt: skip
-    return (batch, channels, *(size or found))
+    found = size or spanned(data[3:], at, adj)
+    if 0 in data[3:] or any(d is not None and d < 1 for d in found):
+        raise OpValueError(f"operator _windows_sum: {data[3:]} windows within pad={pad} are images of sizes {found}")
+    return (batch, channels, *found)
 
 
 both_ways(windows_sum, _sum_shape)

@@ -8,6 +8,14 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import Symbol
 
+def AdaptiveAvgPooling2D(
+    data: Symbol | None = ...,
+    output_size: int | Sequence[int] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def arange_like(
     data: Symbol | None = ...,
     start: float = ...,
