@@ -6,7 +6,8 @@ Run with MXNet 1.9.1 to ask again, from the root of the tree::
 
 Each case is an operator, its parameters and the shapes of its inputs; the answer is, for the result and for the gradient
 of each input, its shape and its product with random numbers.  Dilated ``Deconvolution`` and ``Convolution_v1`` are not asked
-about: MXNet's own sums of dilated windows lose elements there.
+about: MXNet's own sums of dilated windows lose elements there; nor about ``BilinearResize2D`` with ``mode="like"``, whose
+gradient ends MXNet's process.
 """
 
 import json
@@ -86,11 +87,23 @@ def adaptive(rng, name, n):
     return [name, {"output_size": size} if size else {}, [[2, 2, rng.randint(1, 7), rng.randint(1, 7)]]]
 
 
+def bilinear(rng, name, n):
+    params = {"align_corners": rng.random() < 0.5}
+    shapes = [[rng.randint(1, 2), 2, rng.randint(1, 6), rng.randint(1, 6)]]
+    mode = rng.choice(["size", "scale", "odd_scale", "to_even_up", "to_odd_up"])
+    if mode == "size":
+        return [name, params | {"height": rng.randint(1, 8), "width": rng.randint(1, 8)}, shapes]
+    if "scale" in mode:
+        params |= {"scale_height": rng.choice([1.0, 1.3, 2.0, 2.7]), "scale_width": rng.choice([1.0, 1.7, 3.0])}
+    return [name, params | ({} if mode == "scale" else {"mode": mode}), shapes]
+
+
 #: Operators, how their cases are made, and of how many dimensions.
 KINDS = [
     ("Convolution", convolution, (1, 2, 2)), ("Deconvolution", convolution, (1, 2, 2)), ("Convolution_v1", convolution, (2,)),
     ("Pooling", pooling, (1, 2, 2)), ("Pooling", pooling, (1, 2, 2)), ("Pooling_v1", pooling, (2,)), ("im2col", columns, (2,)),
     ("col2im", columns, (2,)), ("UpSampling", upsampling, (2,)), ("_contrib_AdaptiveAvgPooling2D", adaptive, (2,)),
+    ("_contrib_BilinearResize2D", bilinear, (2,)),
 ]  # fmt: skip
 
 
@@ -121,7 +134,7 @@ if __name__ == "__main__":
     import mxnet as mx
 
     rng, rows = random.Random(0), []
-    for seed in range(260):
+    for seed in range(286):
         name, make, ranks = KINDS[seed % len(KINDS)]
         case = make(rng, name, rng.choice(ranks))
         rows.append([seed, case, run(mx, seed, case)])

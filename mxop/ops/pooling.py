@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..errors import OpValueError
 from ..opdef import F, Shape, composite, elementwise, infer, kernel
-from ._shared import both_ways, on_both, shaped_like, typed_by_first
+from ._shared import both_ways, on_both, typed_by_first
 from .windows import before, channels_second, counts, float_types, frame, image, moved, transposed
 
 Layout = Literal[None, "NCDHW", "NCHW", "NCW", "NDHWC", "NHWC", "NWC"]
@@ -241,7 +241,8 @@ def AdaptiveAvgPooling2D(F, data, *, output_size: Shape = ()):
     [[[[3.5, 4.5]]]]
     """
     height, width = _grid(output_size)
-    return F._bin_means(F._bin_means(data, axis=2, size=height), axis=3, size=width)
+    data = F._resized(data, axis=2, size=height, how="bins")
+    return F._resized(data, axis=3, size=width, how="bins")
 
 
 def _grid(output_size):
@@ -262,68 +263,5 @@ def _(ins, outs, *, output_size):
     return [infer.same_shape(name, names, [ins[0], (*out[:2], None, None)])[0]], [out]
 
 
-@kernel(name="_bin_means")
-def bin_means(data, *, axis: int, size: int):
-    """Means of `size` bins along an axis: bin `i` goes from ``floor(i * n / size)`` to ``ceil((i + 1) * n / size)``."""
-
-
-@kernel(name="_bin_means_grad", shape_only=(1,))
-def bin_means_grad(head, like, *, axis: int, size: int):
-    """Spread the mean of each bin over its elements, in zeros of the shape of `like`: the gradient of ``_bin_means``."""
-
-
-def _bin_shape(data, *, axis, size):
-    if data is None:
-        return None
-    if data[axis] == 0:
-        raise OpValueError(f"operator _bin_means: data of shape {infer.show(data)} have no elements along axis {axis}")
-    return (*data[:axis], size, *data[axis + 1 :])
-
-
-def _bins(n, axis, size):
-    """Yield the number of a bin, the index of its elements, and how many they are."""
-    before = (slice(None),) * axis
-    for i in range(size):
-        first, last = i * n // size, -(-(i + 1) * n // size)
-        yield (*before, i), (*before, slice(first, last)), last - first
-
-
-bin_means.shape(_bin_shape)
-both_ways(bin_means, _bin_shape)
-shaped_like(bin_means_grad, _bin_shape)
-both_ways(bin_means_grad, lambda head, like, **params: like)
-
-
-@on_both(bin_means)
-def _(xp, inputs, outputs, *, axis, size):
-    data, wide = inputs[0], _wide(xp, inputs[0].dtype)
-    for i, part, n in _bins(data.shape[axis], axis, size):
-        outputs[0][i] = data[part].astype(wide, copy=False).sum(axis) / n
-
-
-@on_both(bin_means_grad)
-def _(xp, inputs, outputs, *, axis, size):
-    head, like = inputs
-    found = xp.zeros(like.shape, _wide(xp, head.dtype))
-    for i, part, n in _bins(like.shape[axis], axis, size):
-        found[part] += xp.expand_dims(head[i], axis).astype(found.dtype) / n
-    outputs[0][...] = found
-
-
-@bin_means.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._bin_means_grad(heads[0], inputs[0], **params)]
-
-
-@bin_means_grad.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._bin_means(heads[0], **params), None]
-
-
-def _wide(xp, dtype):
-    return xp.float32 if dtype.itemsize == 2 else dtype
-
-
-typed_by_first(bin_means_grad)
-for _op in (bin_means, Pooling, Pooling_v1, AdaptiveAvgPooling2D):
+for _op in (Pooling, Pooling_v1, AdaptiveAvgPooling2D):
     float_types(_op)

@@ -1,4 +1,4 @@
-"""Images made larger.
+"""Images made larger and smaller.
 
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 """
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from ..errors import OpTypeError, OpValueError
 from ..opdef import Range, composite, infer, kernel
-from ._shared import both_ways, divided, times, typed_by_first
+from ._shared import both_ways, divided, on_both, times, typed_by_first
 from .windows import float_types
 
 
@@ -126,3 +126,178 @@ def _with_weight(op):
 
 _with_weight(UpSampling)
 float_types(UpSampling)
+
+
+# ---- along one axis -------------------------------------------------------------------------------------------------
+Mode = Literal["size", "like", "odd_scale", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up"]
+How = Literal["bins", "corners", "pixels"]
+
+
+@kernel(name="_resized", active_inputs=lambda *, mode, **params: ("data", "like") if mode == "like" else ("data",))
+def resized(data, like, *, axis: int, size: int = 1, scale: float | None = None, mode: Mode = "size", how: How):
+    """Give an axis another size; each new element is a weighted mean of old ones, as `how` says.
+
+    ``bins`` cover the axis, and may overlap by an element; ``corners`` and ``pixels`` mix the two nearest elements: the first
+    and the last new one lie on the first and the last old one, or all are of one width.  A single one is the first.
+    """
+
+
+@kernel(name="_resized_grad", shape_only=(1,))
+def resized_grad(head, like, *, axis: int, how: How):
+    """Spread elements over those of which they are means, in zeros of the shape of `like`: the gradient of ``_resized``."""
+
+
+def _resized_shape(data, like=None, *, axis, size, scale, mode, how):
+    if data is None:
+        return None
+    n = data[axis]
+    if n == 0:
+        raise OpValueError(f"operator _resized: data of shape {infer.show(data)} have no elements along axis {axis}")
+    if mode == "like":
+        size = None if like is None else like[axis]
+    elif mode != "size" or scale is not None:
+        size = None if n is None else _size(n, mode, scale)
+    return (*data[:axis], size, *data[axis + 1 :])
+
+
+def _size(n, mode, scale):
+    """Return the new size of an axis of `n` elements."""
+    if mode == "size":
+        return _times(n, scale)
+    if mode == "odd_scale":
+        return _times(n, scale) if n % 2 == 0 else _times(n - 1, scale) + 1
+    wrong = n % 2 == (1 if "even" in mode else 0)
+    return n + (1 if mode.endswith("up") else -1) * wrong
+
+
+def _times(n, scale):
+    """Return ``n * scale``, rounded as MXNet does, which has numbers of 32 bits."""
+    import numpy as np
+
+    return int(np.float32(n) * np.float32(scale))
+
+
+def _means(n, size, how):
+    """Yield, for each of `size` new elements, slices of the `n` old ones and their weights."""
+    for i in range(size):
+        if how == "bins":
+            first, last = i * n // size, -(-(i + 1) * n // size)
+            yield i, [(slice(first, last), 1 / (last - first))]
+            continue
+        step = (n - 1) / max(size - 1, 1) if how == "corners" else n / size
+        at = i * step if how == "corners" or size == 1 else max((i + 0.5) * step - 0.5, 0.0)
+        low = min(int(at), n - 1)
+        rest = at - low if low < n - 1 else 0.0  # what has no weight is not read: it may be infinite
+        yield i, [(slice(low, low + 1), 1 - rest), *([(slice(low + 1, low + 2), rest)] if rest else [])]
+
+
+resized.shape(_resized_shape)
+both_ways(resized, _resized_shape)
+both_ways(resized_grad, lambda head, like, **params: like)
+for _op in (resized, resized_grad):
+    typed_by_first(_op)
+
+
+@resized_grad.shape
+def _(head, like, *, axis, how):
+    if (*head[:axis], *head[axis + 1 :]) != (*like[:axis], *like[axis + 1 :]) or 0 in (head[axis], like[axis]):
+        raise OpValueError(f"operator _resized_grad: head has shape {head}, like {like}; only axis {axis} may differ, and has "
+                           "elements")  # fmt: skip
+    return like
+
+
+def _along(xp, array, axis):
+    """Return an array with an axis in front, and the type to add up in."""
+    return xp.moveaxis(array, axis, 0), xp.float32 if array.dtype.itemsize == 2 else array.dtype
+
+
+@on_both(resized)
+def _(xp, inputs, outputs, *, axis, how, **params):
+    (data, wide), (out, _) = _along(xp, inputs[0], axis), _along(xp, outputs[0], axis)
+    for i, parts in _means(len(data), len(out), how):
+        out[i] = sum(data[part].astype(wide, copy=False).sum(0) * weight for part, weight in parts)
+
+
+@on_both(resized_grad)
+def _(xp, inputs, outputs, *, axis, how):
+    (head, wide), (out, _) = _along(xp, inputs[0], axis), _along(xp, outputs[0], axis)
+    found = xp.zeros(out.shape, wide)
+    for i, parts in _means(len(out), len(head), how):
+        for part, weight in parts:
+            found[part] += head[i].astype(wide, copy=False) * weight
+    out[...] = found
+
+
+@resized.gradient
+def _(F, heads, inputs, outputs, *, axis, how, **params):
+    return [F._resized_grad(heads[0], inputs[0], axis=axis, how=how)] + [None] * (len(inputs) - 1)
+
+
+@resized_grad.gradient
+def _(F, heads, inputs, outputs, *, axis, how):
+    return [F._resized(heads[0], inputs[0], mode="like", axis=axis, how=how), None]
+
+
+# ---- bilinear -------------------------------------------------------------------------------------------------------
+@composite(
+    name="_contrib_BilinearResize2D",
+    active_inputs=lambda *, mode, **params: ("data", "like") if mode == "like" else ("data",),
+)
+def BilinearResize2D(
+    F, data, like=None, *, height: Annotated[int, Range(1)] = 1, width: Annotated[int, Range(1)] = 1,
+    scale_height: float | None = None, scale_width: float | None = None, mode: Mode = "size", align_corners: bool = True,
+):  # fmt: skip
+    """Resize images, by interpolation between the nearest pixels.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        ``(batch, channels, height, width)``.
+    like : NDArray or Symbol
+        Only with ``mode='like'``: the images of the result are as large as these.
+    height, width : int
+        Of the result, for ``mode='size'`` without scales.
+    scale_height, scale_width : float, optional
+        Both or none: sizes of the result, divided by those of the data.
+    mode : str
+        ``size``; ``like``; ``odd_scale`` scales, and keeps odd sizes odd; ``to_even_down``, ``to_even_up``, ``to_odd_down``,
+        ``to_odd_up`` change a size by one at most.
+    align_corners : bool
+        Whether the corners of the result are those of the data; otherwise pixels are squares of equal size.
+
+    >>> mx.nd.contrib.BilinearResize2D(mx.nd.array([[[[1, 4]]]]), height=1, width=4).asnumpy().tolist()
+    [[[[1.0, 2.0, 3.0, 4.0]]]]
+    """
+    others = (like,) if mode == "like" else ()
+    params = {"mode": mode, "how": "corners" if align_corners else "pixels"}
+    data = F._resized(data, *others, axis=2, size=height, scale=scale_height, **params)
+    return F._resized(data, *others, axis=3, size=width, scale=scale_width, **params)
+
+
+@BilinearResize2D.infer
+def _(ins, outs, *, height, width, scale_height, scale_width, mode, align_corners):
+    name = "_contrib_BilinearResize2D"
+    scales = (scale_height, scale_width)
+    if (
+        (mode == "odd_scale" and None in scales)
+        or scales.count(None) == 1
+        or any(s is not None and s <= 0 for s in scales)
+    ):
+        raise OpValueError(f"operator {name}: scale_height={scale_height} and scale_width={scale_width} with mode={mode!r}; "
+                           f"expected two numbers above 0{'' if mode == 'odd_scale' else ', or none'}")  # fmt: skip
+    images = ("data", "batch, channels, height, width")
+    found = [infer.same_shape(name, images, [s, (None,) * 4])[0] for s in ins]
+    like, wanted = found[-1], [*found[0][:2]]
+    if 0 in found[0][2:]:
+        raise OpValueError(f"operator {name}: data of shape {infer.show(found[0])} have images without elements")
+    for axis, size, scale in ((2, height, scale_height), (3, width, scale_width)):
+        shape = _resized_shape(found[0], like, axis=axis, size=size, scale=scale, mode=mode, how="corners")
+        wanted.append(shape[axis])
+    if 0 in wanted[2:]:
+        raise OpValueError(f"operator {name}: the result has sizes {tuple(wanted[2:])}; expected sizes above 0")
+    out = infer.same_shape(name, ("output", "the output by data and parameters"), [outs[0], tuple(wanted)])[0]
+    found[0] = (*out[:2], *found[0][2:])
+    return found, [out]
+
+
+float_types(BilinearResize2D)

@@ -14,8 +14,8 @@ from typing import Any
 from ..missing import hooks
 
 FAMILIES = (
-    "math", "binary", "reduce", "shape", "matrix", "nn", "convolution", "pooling", "create", "gather", "order", "random",
-    "helpers",
+    "math", "binary", "reduce", "shape", "matrix", "nn", "convolution", "pooling", "resize", "create", "gather", "order",
+    "random", "helpers",
 )  # fmt: skip
 
 

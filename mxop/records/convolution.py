@@ -1,4 +1,4 @@
-"""Records of windows, convolutions and resizing (``mxop/ops/windows.py``, ``convolution.py``, ``resize.py``).
+"""Records of windows and convolutions (``mxop/ops/windows.py``, ``mxop/ops/convolution.py``).
 
 References move over the padded image window by window.  Imports NumPy only.
 """
@@ -135,7 +135,7 @@ def _finished(result, bias, last):
     return np.moveaxis(result, 1, -1) if last else result
 
 
-def _deconvolution(
+def deconvolution(
     data, weight, bias=None, kernel=(), stride=(), dilate=(), pad=(), adj=(), target_shape=(), num_filter=None, num_group=1,
     no_bias=True, layout=None,
 ):  # fmt: skip
@@ -152,22 +152,6 @@ def _deconvolution(
     shape = (data.shape[0], num_filter, *_deconvolved(data.shape[2:], _frame(kernel, stride, dilate, pad), adj))
     result = _added(windows, kernel, stride, dilate, pad, shape)
     return _finished(_centre(result, target_shape) if target_shape else result, bias, last)
-
-
-# ---- resizing --------------------------------------------------------------------------------------------------------
-def _repeated_to(data, like, scale):
-    down, right = (like.shape[a] * scale // data.shape[a] for a in (2, 3))
-    return np.broadcast_to(data[:, :, :, None, :, None], (*data.shape[:3], down, data.shape[3], right))
-
-
-def _upsampling(*data, scale, sample_type, num_filter=0, multi_input_mode="concat", num_args=1):
-    if sample_type == "bilinear":
-        size = 2 * scale - scale % 2
-        return _deconvolution(*data, kernel=(size,) * 2, stride=(scale,) * 2, pad=(scale // 2,) * 2, num_filter=num_filter,
-                              num_group=num_filter)  # fmt: skip
-    height, width = (n * scale for n in data[0].shape[2:])
-    large = [x.repeat(height // x.shape[2], 2).repeat(width // x.shape[3], 3) for x in data]
-    return np.concatenate(large, 1) if multi_input_mode == "concat" else sum(large)
 
 
 # ---- the records -----------------------------------------------------------------------------------------------------
@@ -264,30 +248,11 @@ RECORDS: dict[str, Record] = {
     "Convolution_v1": record_of(_convolution, *(c for c in _CONVOLUTIONS if c[0]["kernel"] != (2,)), dtypes="f",
                                 refuses=_REFUSED[:4]),
     "Deconvolution": record_of(
-        _deconvolution, *_DECONVOLUTIONS, dtypes="f",
+        deconvolution, *_DECONVOLUTIONS, dtypes="f",
         refuses=[*_REFUSED[4:8], Refusal("num_group=2 does not divide", params={**_WHERE, "num_group": 2}, shapes=(
             (1, 3, 3, 3), (3, 1, 2, 2))),
             Refusal("expected less than stride", params={**_WHERE, "adj": (1, 1)}, shapes=((1, 2, 3, 3), (2, 2, 2, 2))),
             Refusal("target_shape", params={**_WHERE, "target_shape": (9, 1)}, shapes=((1, 2, 3, 3), (2, 2, 2, 2))),
             Refusal("leaves nothing", params={**_WHERE, "pad": (2, 2)}, shapes=((1, 2, 3, 3), (2, 2, 2, 2)))],
-    ),
-    "_repeated_to": record_of(
-        _repeated_to, ({"scale": 2}, [(1, 2, 2, 3), (1, 2, 2, 3)]), ({"scale": 4}, [(2, 1, 2, 4), (1, 3, 1, 2)]),
-        grad_inputs=(0,), order=2,
-    ),
-    "UpSampling": record_of(
-        _upsampling,
-        ({"scale": 2, "sample_type": "nearest"}, [(1, 2, 2, 3)]),
-        ({"scale": 4, "sample_type": "nearest"}, [(1, 2, 1, 2), (1, 1, 2, 4)]),
-        ({"scale": 2, "sample_type": "nearest", "multi_input_mode": "sum"}, [(1, 2, 2, 2), (1, 2, 4, 1)]),
-        ({"scale": 2, "sample_type": "bilinear", "num_filter": 2}, [(1, 2, 2, 2), (2, 1, 4, 4)]),
-        ({"scale": 3, "sample_type": "bilinear", "num_filter": 1}, [(1, 1, 2, 1), (1, 1, 5, 5)]),
-        dtypes="f",
-        refuses=[
-            Refusal("does not divide 4", params={"scale": 2, "sample_type": "nearest", "num_args": 2},
-                    shapes=((1, 1, 2, 2), (1, 1, 3, 2))),
-            Refusal("expected", params={"scale": 2, "sample_type": "nearest"}, shapes=((1, 1, 2),)),
-            Refusal("takes 2 inputs", params={"scale": 2, "sample_type": "bilinear", "num_filter": 2}),
-        ],
     ),
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import Record, Refusal
-from .convolution import GIVEN, counts, each_window, padded, record_of
+from .convolution import counts, each_window, padded, record_of
 
 
 # ---- pooling ---------------------------------------------------------------------------------------------------------
@@ -77,27 +77,15 @@ def _pooling_v1(data, kernel=(), pool_type="max", global_pool=False, pooling_con
 
 
 # ---- bins ------------------------------------------------------------------------------------------------------------
-def _bins(n, size):
+def bins(n, size):
     return [(int(np.floor(i * n / size)), int(np.ceil((i + 1) * n / size))) for i in range(size)]
-
-
-def _bin_means(data, axis, size):
-    return np.stack([data.take(range(a, b), axis).mean(axis) for a, b in _bins(data.shape[axis], size)], axis)
-
-
-def _bin_means_grad(head, like, axis, size):
-    result = np.zeros(like.shape)
-    moved, heads = np.moveaxis(result, axis, 0), np.moveaxis(head, axis, 0)
-    for i, (a, b) in enumerate(_bins(like.shape[axis], size)):
-        moved[a:b] += heads[i] / (b - a)
-    return result
 
 
 def _adaptive(data, output_size=()):
     height, width = (output_size or (1,)) * (1 if len(output_size) == 2 else 2)
     found = np.zeros((*data.shape[:2], height, width))
-    for i, (a, b) in enumerate(_bins(data.shape[2], height)):
-        for j, (c, d) in enumerate(_bins(data.shape[3], width)):
+    for i, (a, b) in enumerate(bins(data.shape[2], height)):
+        for j, (c, d) in enumerate(bins(data.shape[3], width)):
             found[:, :, i, j] = data[:, :, a:b, c:d].mean((2, 3))
     return found
 
@@ -112,7 +100,6 @@ _SHARED = (
     ({"kernel": (2, 2), "global_pool": True}, _SQUARE),
 )
 _FULL = {"kernel": (2,), "stride": (2,), "pooling_convention": "full"}
-_BINS = (({"axis": 1, "size": 2}, [(2, 5)]), ({"axis": 0, "size": 3}, [(4, 2)]), ({"axis": 2, "size": 3}, [(1, 2, 2)]))
 
 RECORDS: dict[str, Record] = {
     "Pooling": record_of(
@@ -175,11 +162,5 @@ RECORDS: dict[str, Record] = {
             Refusal("height, width", shapes=((2, 2, 4),)),
             Refusal("floating-point", dtypes=("int32",)),
         ],
-    ),
-    "_bin_means": record_of(_bin_means, *_BINS, dtypes="f", order=2),
-    "_bin_means_grad": record_of(
-        _bin_means_grad,
-        *((p, [_bin_means(np.zeros(s[0]), **p).shape, s[0]]) for p, s in _BINS),
-        dtypes="f", order=2, grad_inputs=(0,), unchecked=GIVEN,
     ),
 }  # fmt: skip
