@@ -164,6 +164,9 @@ def windows_sum(
     """
 
 
+windows.made_again = True  # a window for each element: as many times larger as the kernel has elements
+
+
 def _windows_shape(data, *, kernel, stride, dilate, pad, count, fill=0.0, batch_first):
     if data is None:
         return None
