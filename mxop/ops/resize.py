@@ -136,7 +136,7 @@ How = Literal["bins", "corners", "pixels"]
 @kernel(
     name="_resized",
     active_inputs=lambda *, mode, **params: ("data", "like") if mode == "like" else ("data",),
-    shape_only=(1,),
+    shape_only=slice(1, None),
 )
 def resized(data, like, *, axis: int, size: int = 1, scale: float | None = None, mode: Mode = "size", how: How):
     """Give an axis another size; each new element is a weighted mean of old ones, as `how` says.
