@@ -249,7 +249,16 @@ def _plan(key: Hashable, make: Callable[[], Plan]) -> Plan | None:
         try:
             with planned(False):
                 found = make()
-        except (MXNetError, NotImplementedError, TypeError, ValueError, AttributeError, IndexError):
+        except (
+            MXNetError,
+            NotImplementedError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            IndexError,
+            OverflowError,
+            MemoryError,
+        ):
             found = None  # operator by operator, the call says what is wrong
         with _publishing:
             _plans[key] = found

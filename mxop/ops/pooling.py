@@ -136,13 +136,11 @@ def _pooled_shapes(op, ins, outs, kernel, stride, pad, count, global_pool, layou
 
 def _rank(op, layout, *shapes):
     """Return the number of dimensions of an image where no kernel says it; 0: it is unknown."""
-    if layout is not None:
-        return len(layout) - 2
-    rank = next((len(s) for s in shapes if s is not None), 2)
-    if rank not in (2, 3, 4, 5):
-        raise OpValueError(
-            f"operator {op}: an array of {rank} dimensions; expected batch, channels and one to three more"
-        )
+    known = next((s for s in shapes if s is not None), None)
+    rank = len(layout or known or "  ")
+    if known is not None and (rank not in (3, 4, 5) or len(known) != rank):
+        raise OpValueError(f"operator {op}: data has shape {infer.show(known)}; expected batch, channels and one to three "
+                           f"dimensions{f', as layout={layout!r} says' if layout else ''}")  # fmt: skip
     return rank - 2
 
 

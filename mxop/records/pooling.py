@@ -123,6 +123,8 @@ RECORDS: dict[str, Record] = {
         refuses=[
             Refusal("spans 5", params={"kernel": (5, 5)}),
             Refusal("one to three sizes", params={}),
+            Refusal("one to three dimensions", params={"global_pool": True}, shapes=((2, 3),)),
+            Refusal("as layout='NWC' says", params={"global_pool": True, "layout": "NWC"}),
             Refusal("expected 2 numbers", params={"kernel": (2, 2), "stride": (1, 0)}),
             Refusal("expected 3 dimensions", params={"kernel": (2,)}),
             Refusal("expected 1, 2 or 3", params={"kernel": (2, 2), "pool_type": "lp"}),
