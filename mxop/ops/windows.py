@@ -229,50 +229,46 @@ def _(F, heads, inputs, outputs, *, adj, size, **params):
 
 
 # ---- both devices ---------------------------------------------------------------------------------------------------
-def _padded(shape, found, at):
-    """Return the sizes of an image with its padding and what the last windows reach beyond, and where it lies in that."""
-    sizes, inside = [], []
-    for axis, (size, n) in enumerate(zip(shape[2:], found, strict=True)):
-        left = at.pad[axis]
-        sizes.append(max(left + size, (n - 1) * at.stride[axis] + at.reach(axis)))
-        inside.append(slice(left, left + size))
-    return (*shape[:2], *sizes), (slice(None), slice(None), *inside)
-
-
-def _places(whole, found, at, batch_first):
-    """Yield each place of the kernel: its number, and the elements of padded images that lie there in the windows."""
-    for k, place in enumerate(product(*map(range, at.kernel))):
-        starts = [p * d for p, d in zip(place, at.dilate, strict=True)]
-        steps = [slice(i, i + (n - 1) * s + 1, s) for i, n, s in zip(starts, found, at.stride, strict=True)]
-        part = whole[(slice(None), slice(None), *steps)]
-        yield k, part if batch_first else part.swapaxes(0, 1)
+def _meetings(sizes, found, at):
+    """Yield each place in a window, where images have an element there: slices of images, and of windows."""
+    for place in product(*map(range, at.kernel)):
+        images, inside = [], []
+        for p, size, n, (_, step, dilate, pad) in zip(place, sizes, found, zip(*at, strict=True), strict=True):
+            start = p * dilate - pad  # of the first window
+            first = max(0, -(start // step))
+            stop = max(first, min(n, (size - 1 - start) // step + 1))
+            inside.append(slice(first, stop))
+            images.append(
+                slice(first * step + start, (stop - 1) * step + start + 1, step) if stop > first else slice(0, 0)
+            )
+        yield tuple(images), tuple(inside)
 
 
 @on_both(windows)
 def _(xp, inputs, outputs, *, kernel, stride, dilate, pad, count, fill, batch_first):
-    data, out, at = inputs[0], outputs[0], frame("_windows", kernel, stride, dilate, pad)
-    if not out.size:
-        return
-    found = out.shape[3:]
-    shape, inside = _padded(data.shape, found, at)
-    whole = data
-    if shape != data.shape:
-        whole = xp.full(shape, fill, data.dtype)
-        whole[inside] = data
-    for k, part in _places(whole, found, at, batch_first):
-        (out[:, :, k] if batch_first else out[:, k])[...] = part
+    (data,), (out,), everything = inputs, outputs, slice(None)
+    at, found = frame("_windows", kernel, stride, dilate, pad), out.shape[3:]
+    for k, (images, inside) in enumerate(_meetings(data.shape[2:], found, at)):
+        there = (everything, everything, k) if batch_first else (everything, k, everything)
+        for axis, (part, n) in enumerate(zip(inside, found, strict=True)):  # what lies beside the image
+            for edge in (slice(0, part.start), slice(part.stop, n)):
+                if edge.start < edge.stop:
+                    out[(*there, *inside[:axis], edge)] = fill
+        if batch_first:
+            out[(*there, *inside)] = data[(everything, everything, *images)]
+        else:
+            for b in range(data.shape[0]):
+                out[(everything, k, b, *inside)] = data[(b, everything, *images)]
 
 
 def _add_up(xp, data, out, at, batch_first):
-    found = data.shape[3:]
-    if not data.size:
-        out[...] = 0
-        return
-    shape, inside = _padded(out.shape, found, at)
-    whole = xp.zeros(shape, _wide(xp, out.dtype))
-    for k, part in _places(whole, found, at, batch_first):
-        part += (data[:, :, k] if batch_first else data[:, k]).astype(whole.dtype, copy=False)
-    out[...] = whole[inside]
+    total = out if _wide(xp, out.dtype) == out.dtype else xp.zeros(out.shape, _wide(xp, out.dtype))
+    total[...] = 0
+    for k, (images, inside) in enumerate(_meetings(out.shape[2:], data.shape[3:], at)):
+        part = (data[:, :, k] if batch_first else data[:, k].swapaxes(0, 1))[(slice(None), slice(None), *inside)]
+        total[(slice(None), slice(None), *images)] += part
+    if total is not out:
+        out[...] = total
 
 
 def _wide(xp, dtype):
