@@ -185,3 +185,75 @@ def test_inference_is_left_alone():
     symbol = layers(5)
     executor = symbol.simple_bind(mx.cpu(), "null", passes={"mirror": True}, data=(64, 8))
     assert not any("again" in name for row in executor.explain().rows for name in row.members)
+
+
+# ---- what is large beside what it is made of -----------------------------------------------------------------------
+def convolutions(n):
+    s = mx.sym.Variable("data")
+    for k in range(n):
+        s = mx.sym.relu(mx.sym.Convolution(s, kernel=(3, 3), pad=(1, 1), num_filter=8, name=f"c{k}"))
+    return mx.sym.sum(s)
+
+
+def trained(symbol, shape=(2, 8, 12, 12)):
+    executor = symbol.simple_bind(mx.cpu(), "write", data=shape)
+    rng = np.random.default_rng(0)
+    for array in executor.arg_arrays:
+        array[:] = rng.normal(size=array.shape) / 3
+    executor.forward(is_train=True)
+    executor.backward([nd.ones(o.shape) for o in executor.outputs])
+    return executor, [a.asnumpy() for a in (*executor.outputs, *executor.grad_arrays)]
+
+
+def test_windows_are_made_again(monkeypatch):
+    image, windows, n = 4 * 2 * 8 * 144, 4 * 2 * 72 * 144, 8
+    executor, found = trained(convolutions(n))
+    assert planned(executor) < 2 * windows + (n + 4) * image  # not n times the windows
+    monkeypatch.setattr(mx.op.get("_windows"), "made_again", False)
+    kept, expected = trained(convolutions(n))
+    assert planned(kept) > n * windows
+    same(found, expected)
+    with mx.AttrScope(force_mirroring="False"):
+        assert planned(trained(convolutions(n))[0]) > n * windows
+
+
+def test_windows_are_not_kept_by_a_tape():
+    x, w = nd.ones((2, 8, 12, 12)), nd.ones((8, 8, 3, 3))
+    x.attach_grad()
+    w.attach_grad()
+    before = mx.context.memory_stats()["in_use"]
+    with mx.autograd.record():
+        y = nd.Convolution(x, w, kernel=(3, 3), pad=(1, 1), num_filter=8, no_bias=True)
+    assert mx.context.memory_stats()["in_use"] - before <= 1.2 * 4 * y.size
+    for _ in range(2):
+        y.backward(retain_graph=True)
+        assert w.grad[0, 0, 1, 1].item() == 2 * 144 and x.grad[0, 0, 5, 5].item() == 72
+
+
+def test_what_only_lends_its_shape_is_not_kept():
+    """The gradient of a slice asks for the shape of what was sliced."""
+    s = mx.sym.Variable("data")
+    for k in range(4):
+        wide = mx.sym.dot(s, mx.sym.Variable(f"w{k}", shape=(2, 100)), name=f"wide{k}")
+        s = mx.sym.sin(mx.sym.slice_axis(wide, axis=1, begin=0, end=2))
+    executor, _ = trained(mx.sym.sum(s), (64, 2))
+    wide = [t for b in executor.explain().buffers for t in b.tenants if t.name in [f"wide{k}" for k in range(4)]]
+    assert len(wide) == 4 and all(t.last - t.first == 1 for t in wide)
+
+
+def test_a_small_value_does_not_keep_a_large_buffer():
+    s = mx.sym.Variable("data")
+    values = []
+    for _ in range(6):
+        s = mx.sym.softmax(mx.sym.tile(s, reps=(1, 64)))
+        s = mx.sym.softmax(mx.sym.slice_axis(s, axis=1, begin=0, end=8))
+        values.append(s)
+    executor = mx.sym.Group([mx.sym.add_n(*[mx.sym.square(v) for v in values])]).bind(
+        mx.cpu(), {"data": nd.ones((4, 8))}
+    )
+    executor.forward()
+    assert planned_of(executor) < 4 * 4 * (2 * 512 + 16 * 8)
+
+
+def planned_of(executor):
+    return executor.explain(is_train=False).memory["planned"]

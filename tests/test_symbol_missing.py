@@ -24,9 +24,9 @@ def text_of(*nodes, heads, row_ptr=()):
 
 NET = text_of(
     ("null", "data", [], {}), ("null", "w", [], {"__shape__": "(4, 3, 3, 3)"}),
-    ("Convolution", "c", [(0, 0), (1, 0)], {"kernel": "(3, 3)", "num_filter": "4", "no_bias": "True"}),
+    ("Correlation", "c", [(0, 0), (1, 0)], {"kernel": "(3, 3)", "num_filter": "4", "no_bias": "True"}),
     ("_contrib_Proposal", "t", [(2, 0)], {"output_score": "True"}), ("exp", "e", [(3, 0)], {}), ("Dropout", "d", [(4, 0)], {}),
-    ("Convolution", "c2", [(2, 0), (1, 0)], {"kernel": "(1, 1)", "num_filter": "4", "no_bias": "True"}),
+    ("Correlation", "c2", [(2, 0), (1, 0)], {"kernel": "(1, 1)", "num_filter": "4", "no_bias": "True"}),
     heads=[(5, 0), (3, 1), (6, 0)], row_ptr=[0, 1, 2, 3, 5, 6, 8, 9],
 )  # fmt: skip
 
@@ -34,7 +34,7 @@ NET = text_of(
 def test_the_error_lists_all_with_their_number():
     with pytest.raises(NotYetError) as caught:
         mx.sym.load_json(NET)
-    assert "Convolution (2), _contrib_Proposal (1), which MXNet has and mxop does not have yet" in str(caught.value)
+    assert "Correlation (2), _contrib_Proposal (1), which MXNet has and mxop does not have yet" in str(caught.value)
     assert "allow_missing=True" in str(caught.value)
 
 
@@ -75,12 +75,12 @@ def test_it_can_be_looked_at(capsys):
     internals = ["data", "w", "c_output", "t_output0", "t_output1", "e_output", "d_output", "c2_output"]
     assert symbol.get_internals().list_outputs() == internals
     assert symbol.attr_dict()["c"]["num_filter"] == "4"
-    assert "Op:Convolution, Name=c2" in symbol.debug_str()
+    assert "Op:Correlation, Name=c2" in symbol.debug_str()
     assert symbol(data=mx.sym.Variable("image")).list_arguments() == ["image", "w"]
     assert (symbol[0] + 1).list_outputs()[0].startswith("_plusscalar")
     mx.viz.print_summary(symbol)
-    assert "c(Convolution)" in capsys.readouterr().out
-    assert "Convolution" in str(mx.viz.svg(symbol))
+    assert "c(Correlation)" in capsys.readouterr().out
+    assert "Correlation" in str(mx.viz.svg(symbol))
 
 
 def test_states_are_told_from_arguments():
@@ -98,13 +98,13 @@ def test_states_are_told_from_arguments():
 ])  # fmt: skip
 def test_what_would_have_to_know_the_operator_names_it(use):
     with pytest.raises(
-        NotYetError, match=r"'(Convolution|_contrib_Proposal|Dropout)'.*MXNet has it, mxop does not have it yet"
+        NotYetError, match=r"'(Correlation|_contrib_Proposal|Dropout)'.*MXNet has it, mxop does not have it yet"
     ):
         use(mx.sym.load_json(NET, allow_missing=True))
 
 
 def test_a_gradient_names_it():
-    with pytest.raises(NotYetError, match="'Convolution'"):
+    with pytest.raises(NotYetError, match="'Correlation'"):
         mx.sym.load_json(NET, allow_missing=True)[2].gradient(["data"])
 
 

@@ -350,3 +350,14 @@ def test_a_gradient_inside_a_gradient_leaves_the_outer_one_alone():
         return x.grad.asnumpy()
 
     np.testing.assert_allclose(second(True), second(False), rtol=1e-9)
+
+
+def test_sizes_beyond_all_memory_are_refused_by_the_operator_that_makes_them():
+    x = nd.ones((1, 2, 5, 5))
+    for call in (
+        lambda: nd.UpSampling(x, scale=2**40, sample_type="nearest"),
+        lambda: nd.Convolution(x, nd.ones((1, 2, 1, 1)), kernel=(1, 1), num_filter=1, no_bias=True, pad=(2**40, 2**40)),
+        lambda: nd.contrib.AdaptiveAvgPooling2D(x, output_size=(2**40, 2**40)),
+    ):
+        with pytest.raises(mx.MXNetError, match=r"too large|memory"):
+            call()

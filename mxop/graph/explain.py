@@ -14,7 +14,6 @@ from typing import Any
 
 from .. import dtypes
 from ..context import cpu
-from ..opdef import Kernel
 from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Graph, Node, location
@@ -22,6 +21,7 @@ from .listing import formula_of, members_of, operators_of, value_name
 from .plan import ADD, NULL, Home, Plan, Result, size_of
 from .rows import Buffer, Row, Tenant, Value, bytes_text, time_text
 from .stages import Strip
+from .traits import elements_read
 
 
 class Explanation:
@@ -95,7 +95,7 @@ class Explanation:
     def _call_row(self, step: int, phase: str, node: Node, call: Any) -> Row:
         outputs = [(node, k) for k in range(node.n_outputs)]
         reqs = [self._plan.homes[e].req for e in outputs]
-        read = {self._places.of(e): self._value(e, 1) for e in _read(node)}
+        read = {self._places.of(e): self._value(e, 1) for e in elements_read(node)}
         written = [self._value(e, {NULL: 0, ADD: 2}.get(req, 1)) for e, req in zip(outputs, reqs, strict=True)]
         members = members_of(node)
         kind = "fused" if isinstance(node.op, Fused) else "strip" if isinstance(node.op, Strip) else "operator"
@@ -258,14 +258,6 @@ def _lived(buffer: Buffer) -> str:
     return ", ".join(f"{t.name} ({t.first}-{t.last})" for t in buffer.tenants)
 
 
-def _read(node: Node) -> list[Entry]:
-    """Return the inputs whose elements are read; of others only the shape matters."""
-    if getattr(node.op, "make_view", None) is not None:
-        return list(node.inputs[:1])
-    names = node.op.arguments if isinstance(node.op, Kernel) else ()
-    return [e for i, e in enumerate(node.inputs) if i >= len(names) or names[i] not in ("like", "shape_like")]
-
-
 class _Places:
     """Where values live, in words."""
 
@@ -325,5 +317,5 @@ def _reads(plan: Plan, rows: list[Row]) -> Iterator[tuple[Row, Entry]]:
         if row._node is None:
             yield row, next(copies).entry
         else:
-            for entry in row._node.inputs:
+            for entry in elements_read(row._node):
                 yield row, entry

@@ -16,7 +16,7 @@ from .. import dtypes
 from .infer import Known
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rebuilt
-from .traits import is_pure, states_of
+from .traits import elements_read, is_plain_view, is_pure, states_of
 
 #: Most segments that are tried.
 MOST_SEGMENTS = 64
@@ -28,8 +28,9 @@ def asked_for() -> bool:
 
 
 def is_forced(node: Node) -> bool:
-    """Tell whether a node's attribute asks for mirroring."""
-    return bool(node.strings) and node.strings.get("__force_mirroring__", "").lower() in ("1", "true")
+    """Tell whether a node's attribute, or its operator, asks for mirroring."""
+    asked = node.strings.get("__force_mirroring__", "").lower() if node.strings else ""
+    return asked in ("1", "true") or (node.op is not None and node.op.made_again and asked == "")
 
 
 def mirror(graph: Graph, n_forward: int, known: Known, forced_only: bool = False) -> Graph:
@@ -40,7 +41,7 @@ def mirror(graph: Graph, n_forward: int, known: Known, forced_only: bool = False
     graph : Graph
         Its first `n_forward` outputs are the forward pass.
     forced_only : bool
-        Only nodes with the attribute ``__force_mirroring__``.
+        Only nodes with the attribute ``__force_mirroring__``, and those of operators whose results take much memory.
     """
     forward = Graph(graph.outputs[:n_forward]).nodes
     is_forward = set(forward)
@@ -51,7 +52,7 @@ def mirror(graph: Graph, n_forward: int, known: Known, forced_only: bool = False
         n for n in calls if n.inputs and is_pure(n) and n.op.repeatable and not any(s in states for s, _ in n.inputs)
     }
     if forced_only:
-        again = {n for n in again if is_forced(n)}
+        again = _forced(forward, again, known)
     else:
         read = {e for node in backward for e in node.inputs if e[0] in is_forward and e[0].op is not None}
         delivered = set(graph.outputs[:n_forward])
@@ -60,14 +61,23 @@ def mirror(graph: Graph, n_forward: int, known: Known, forced_only: bool = False
     return _with_copies(graph, n_forward, forward, backward, again, known) if again else graph
 
 
+def _forced(forward: list[Node], possible: set[Node], known: Known) -> set[Node]:
+    """Return the nodes for which mirroring is asked, and those that see their results in another shape."""
+    found: set[Node] = set()
+    for node in forward:
+        if node in possible and (is_forced(node) or (node.inputs[0][0] in found and is_plain_view(node, known))):
+            found.add(node)
+    return found
+
+
 def _with_copies(
     graph: Graph, n_forward: int, forward: list[Node], backward: list[Node], again: set[Node], known: Known
 ) -> Graph:
     """Let backward nodes read copies of the nodes that are computed again."""
-    needed = {source for node in backward for source, _ in node.inputs if source in again}
+    needed = {source for node in backward for source, _ in elements_read(node) if source in again}
     for node in reversed(forward):
         if node in needed:
-            needed.update(source for source, _ in node.inputs if source in again)
+            needed.update(source for source, _ in elements_read(node) if source in again)
     moved: Moved = {}
     for node in [*(n for n in forward if n in needed), *backward]:
         new = rebuilt(node, moved)

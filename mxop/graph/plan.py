@@ -18,9 +18,11 @@ from .assignment import Assign
 from .infer import Known
 from .ir import Entry, Graph, Node
 from .order import early_release
-from .traits import is_plain_view
+from .traits import elements_read, is_plain_view
 
 NULL, WRITE, ADD = 0, 1, 3
+#: How many times larger than a value its buffer may be: a small value would keep a large one from taking the place.
+ROOMY = 4
 
 
 @dataclass
@@ -104,6 +106,15 @@ class Plan:
     def nbytes(self) -> int:
         """Bytes of all buffers."""
         return sum(dtypes.SIZES[code] * size for code, size in self.buffers)
+
+    def carried(self) -> set[int]:
+        """Return the buffers in which one phase leaves values for a later one."""
+        made_in = {node: p for p, phase in enumerate(self.phases) for node in phase.nodes}
+        found = set()
+        for p, phase in enumerate(self.phases):
+            read = [e for node in phase.nodes for e in elements_read(node)] + [r.entry for r in self.copies[p]]
+            found |= {self.homes[r].buffer for r in map(self.root, read) if r in self.homes and made_in[r[0]] < p}
+        return found - {-1}
 
 
 def size_of(shape: tuple[int | None, ...]) -> int:
@@ -226,14 +237,19 @@ def _assign_in_place(plan: Plan, phases: Sequence[Phase], arrays: Mapping[Node, 
             plan.alias[node, 0] = value
 
 
+def _end(phases: Sequence[Phase]) -> int:
+    """Return the number of the step behind all others."""
+    return sum(len(phase.nodes) for phase in phases) + len(phases)
+
+
 def _last_uses(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) -> dict[Entry, int]:
     """Return the step after which each value is not read any more."""
     last: dict[Entry, int] = {}
     step = 0
-    end = sum(len(phase.nodes) for phase in phases) + len(phases)
+    end = _end(phases)
     for p, phase in enumerate(phases):
         for node in phase.nodes:
-            for entry in node.inputs:
+            for entry in elements_read(node):
                 root = plan.root(entry)
                 # a later phase may run again, so it never frees what an earlier one made
                 last[root] = step if made_in.get(root[0]) == p else end
@@ -247,7 +263,7 @@ def _last_uses(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) ->
 
 def _never_ending(last: dict[Entry, int], phases: Sequence[Phase]) -> None:
     """Let every value live to the end."""
-    end = sum(len(phase.nodes) for phase in phases) + len(phases)
+    end = _end(phases)
     last.update(dict.fromkeys(last, end))
 
 
@@ -310,8 +326,12 @@ class _Free:
         return bool(self._sizes)
 
     def take(self, size: int) -> int:
-        """Return the buffer that was given back last of the smallest size that is enough, else of the largest."""
-        at = min(bisect_left(self._sizes, size), len(self._sizes) - 1)
+        """Return the buffer that was given back last of the smallest size that is enough, else of the next smaller; or -1."""
+        at = bisect_left(self._sizes, size)
+        if at == len(self._sizes) or self._sizes[at] > ROOMY * size:
+            at -= 1
+        if at < 0:
+            return -1
         stack = self._of[self._sizes[at]]
         buffer = stack.pop()
         if not stack:
@@ -327,11 +347,11 @@ class _Free:
 
 
 def _allocate(plan: Plan, free: _Free | None, code: int, size: int) -> int:
-    """Return a free buffer, made larger where it is too small, or a new one."""
-    if not free:
+    """Return a free buffer that is not too large, made larger where it is too small, or a new one."""
+    buffer = free.take(size) if free else -1
+    if buffer < 0:
         plan.buffers.append((code, size))
         return len(plan.buffers) - 1
-    buffer = free.take(size)
     plan.buffers[buffer] = (code, max(size, plan.buffers[buffer][1]))
     return buffer
 

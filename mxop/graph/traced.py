@@ -74,8 +74,8 @@ class _Ready:
             late = graph.outputs[lowered.n_forward :]
             phases.append(Phase(backward, [Result(e, a) for e, a in zip(late, grads, strict=True)]))
         buffers = _Buffers(table)
-        schedules, _ = build(phases, known, bound, buffers, bool(of_stage(plan.passes, "plan")))
-        self.buffers = buffers.sizes
+        schedules, memory = build(phases, known, bound, buffers, bool(of_stage(plan.passes, "plan")))
+        self.buffers, self.carried = buffers.sizes, memory.carried()
         self.parts = []
         for schedule in schedules:
             places = core.Places()
@@ -116,6 +116,9 @@ class Plan:
         self.heads = [h is not None for h in self.lowered.heads]
         first = _Ready(self)
         self.buffers, self.needed = first.buffers, first.needed
+        at = len(specs) + len(self.outputs) + sum(self.heads) + len(wanted)  # where buffers begin in a table
+        scratch = {at + k for k in range(len(self.buffers)) if k not in first.carried}
+        self.kept, self._scratch = self.needed - scratch, sorted(self.needed & scratch)
         self._idle = [first]
 
     def _lower(self, source: Graph) -> Lowered:
@@ -169,6 +172,10 @@ class Plan:
         grads = [core.empty(*self.specs[i]) for i in self.wanted]
         arrays = list(table)
         arrays[at : at + len(given) + len(grads)] = [*given, *grads]
+        at += len(given) + len(grads)
+        for i in self._scratch:
+            code, size = self.buffers[i - at]
+            arrays[i] = core.empty((size,), code)
         self.run(1, arrays)
         return grads
 
@@ -181,7 +188,7 @@ class Recorded:
         self, name: str, plan: Plan, table: list[Any], inputs: list[Any], again: Callable, names: Sequence[str]
     ):
         self.name, self.plan, self.inputs, self.again, self.names = name, plan, inputs, again, names
-        self.table = [a if i in plan.needed else None for i, a in enumerate(table)]
+        self.table = [a if i in plan.kept else None for i, a in enumerate(table)]
         self.stamp = core.stamp()
 
     def _backward(self, heads: list[Any]) -> list[Any]:
@@ -242,7 +249,16 @@ def _plan(key: Hashable, make: Callable[[], Plan]) -> Plan | None:
         try:
             with planned(False):
                 found = make()
-        except (MXNetError, NotImplementedError, TypeError, ValueError, AttributeError, IndexError):
+        except (
+            MXNetError,
+            NotImplementedError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            IndexError,
+            OverflowError,
+            MemoryError,
+        ):
             found = None  # operator by operator, the call says what is wrong
         with _publishing:
             _plans[key] = found

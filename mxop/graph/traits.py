@@ -22,6 +22,12 @@ def is_pure(node: Node) -> bool:
     return op is not None and not (op.stateful or op.aux or op.writes or node.control)
 
 
+def elements_read(node: Node) -> list[Entry]:
+    """Return the inputs that a node looks into: of others it wants the shape, and their memory may hold something else."""
+    unread = node.op.shape_only(len(node.inputs)) if node.op is not None else ()
+    return [entry for i, entry in enumerate(node.inputs) if i not in unread]
+
+
 def states_of(graph: Graph) -> set[Node]:
     """Return the variables that operators write: what they hold changes while a graph runs."""
     return {node.inputs[i][0] for node in graph.nodes for i in node.mutated_inputs()}

@@ -77,9 +77,68 @@ def Concat(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def Convolution(
+    data: NDArray | None = ...,
+    weight: NDArray | None = ...,
+    bias: NDArray | None = ...,
+    *,
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] = ...,
+    dilate: int | Sequence[int] = ...,
+    pad: int | Sequence[int] = ...,
+    num_filter: int,
+    num_group: int = ...,
+    workspace: int = ...,
+    no_bias: bool = ...,
+    cudnn_tune: Literal['fastest', 'limited_workspace', 'off'] | None = ...,
+    cudnn_off: bool = ...,
+    layout: Literal['NCDHW', 'NCHW', 'NCW', 'NDHWC', 'NHWC'] | None = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def Convolution_v1(
+    data: NDArray | None = ...,
+    weight: NDArray | None = ...,
+    bias: NDArray | None = ...,
+    *,
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] = ...,
+    dilate: int | Sequence[int] = ...,
+    pad: int | Sequence[int] = ...,
+    num_filter: int,
+    num_group: int = ...,
+    workspace: int = ...,
+    no_bias: bool = ...,
+    cudnn_tune: Literal['fastest', 'limited_workspace', 'off'] | None = ...,
+    cudnn_off: bool = ...,
+    layout: Literal['NCDHW', 'NCHW', 'NDHWC', 'NHWC'] | None = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def Custom(
     *data: NDArray | Sequence[NDArray],
     op_type: str,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def Deconvolution(
+    data: NDArray | None = ...,
+    weight: NDArray | None = ...,
+    bias: NDArray | None = ...,
+    *,
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] = ...,
+    dilate: int | Sequence[int] = ...,
+    pad: int | Sequence[int] = ...,
+    adj: int | Sequence[int] = ...,
+    target_shape: int | Sequence[int] = ...,
+    num_filter: int,
+    num_group: int = ...,
+    workspace: int = ...,
+    no_bias: bool = ...,
+    cudnn_tune: Literal['fastest', 'limited_workspace', 'off'] | None = ...,
+    cudnn_off: bool = ...,
+    layout: Literal['NCDHW', 'NCHW', 'NCW', 'NDHWC', 'NHWC'] | None = ...,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
@@ -133,6 +192,34 @@ def LeakyReLU(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def Pooling(
+    data: NDArray,
+    kernel: int | Sequence[int] = ...,
+    pool_type: Literal['avg', 'lp', 'max', 'sum'] = ...,
+    global_pool: bool = ...,
+    cudnn_off: bool = ...,
+    pooling_convention: Literal['full', 'same', 'valid'] = ...,
+    stride: int | Sequence[int] = ...,
+    pad: int | Sequence[int] = ...,
+    p_value: int | None = ...,
+    count_include_pad: bool | None = ...,
+    layout: Literal['NCDHW', 'NCHW', 'NCW', 'NDHWC', 'NHWC', 'NWC'] | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def Pooling_v1(
+    data: NDArray,
+    kernel: int | Sequence[int] = ...,
+    pool_type: Literal['avg', 'max', 'sum'] = ...,
+    global_pool: bool = ...,
+    pooling_convention: Literal['full', 'valid'] = ...,
+    stride: int | Sequence[int] = ...,
+    pad: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def Reshape(
     data: NDArray,
     shape: int | Sequence[int] = ...,
@@ -175,6 +262,17 @@ def SwapAxis(
     dim1: int = ...,
     dim2: int = ...,
     *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def UpSampling(
+    *data: NDArray | Sequence[NDArray],
+    scale: int,
+    num_filter: int = ...,
+    sample_type: Literal['bilinear', 'nearest'],
+    multi_input_mode: Literal['concat', 'sum'] = ...,
+    num_args: int = ...,
+    workspace: int = ...,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
@@ -461,6 +559,17 @@ def clip(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def col2im(
+    data: NDArray,
+    output_size: int | Sequence[int],
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] = ...,
+    dilate: int | Sequence[int] = ...,
+    pad: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def concat(
     *data: NDArray | Sequence[NDArray],
     num_args: int = ...,
@@ -566,6 +675,16 @@ def hard_sigmoid(
     name: str | None = ...,
 ) -> NDArray: ...
 def identity(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def im2col(
+    data: NDArray,
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] = ...,
+    dilate: int | Sequence[int] = ...,
+    pad: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def log(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def log10(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def log1p(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...

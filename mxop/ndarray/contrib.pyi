@@ -8,6 +8,26 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import NDArray
 
+def AdaptiveAvgPooling2D(
+    data: NDArray,
+    output_size: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def BilinearResize2D(
+    data: NDArray | None = ...,
+    like: NDArray | None = ...,
+    height: int = ...,
+    width: int = ...,
+    scale_height: float | None = ...,
+    scale_width: float | None = ...,
+    mode: Literal['size', 'like', 'odd_scale', 'to_even_down', 'to_even_up', 'to_odd_down', 'to_odd_up'] = ...,
+    align_corners: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def arange_like(
     data: NDArray,
     start: float = ...,

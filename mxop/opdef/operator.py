@@ -106,6 +106,7 @@ class Operator:
     open_inputs = False  # whether the names of the inputs follow from the parameters, and `arguments` says nothing
     stateful = False  # whether equal calls are two calls that must both run
     repeatable = True  # whether running a call again gives the same
+    made_again = False  # whether backward makes the result anew, because it is so much larger than what it is made of
     sized_by: Callable | None = None  # what says the shapes that follow from values alone: see Kernel.size
     zero_is_unknown: Sequence[str] = ()  # parameters, shapes, in which MXNet writes 0 for a size that is not known
 

@@ -6,6 +6,7 @@ The import order is the order of the documentation; entries find each other thro
 from . import (  # noqa: F401
     binary,
     convert,
+    convolution,
     create,
     gather,
     indexing,
@@ -14,8 +15,11 @@ from . import (  # noqa: F401
     matrix,
     nn,
     order,
+    pooling,
     random,
     reduce,
+    resize,
     shape,
     slicing,
+    windows,
 )

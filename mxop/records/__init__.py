@@ -13,7 +13,10 @@ from typing import Any
 
 from ..missing import hooks
 
-FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "gather", "order", "random", "helpers")
+FAMILIES = (
+    "math", "binary", "reduce", "shape", "matrix", "nn", "convolution", "pooling", "resize", "create", "gather", "order",
+    "random", "helpers",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

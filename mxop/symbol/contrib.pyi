@@ -8,6 +8,28 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import Symbol
 
+def AdaptiveAvgPooling2D(
+    data: Symbol | None = ...,
+    output_size: int | Sequence[int] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def BilinearResize2D(
+    data: Symbol | None = ...,
+    like: Symbol | None = ...,
+    height: int = ...,
+    width: int = ...,
+    scale_height: float | None = ...,
+    scale_width: float | None = ...,
+    mode: Literal['size', 'like', 'odd_scale', 'to_even_down', 'to_even_up', 'to_odd_down', 'to_odd_up'] = ...,
+    align_corners: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def arange_like(
     data: Symbol | None = ...,
     start: float = ...,

@@ -135,6 +135,63 @@ def make_symbols():
         (HERE / f"{make.__name__}.upgraded.json").write_text(upgraded, encoding="utf-8")
 
 
+# ---- networks of layers ----------------------------------------------------------------------------------------------
+def lenet():
+    x = sym.Variable("data")
+    for i, filters in enumerate((4, 6)):
+        x = sym.Convolution(x, kernel=(3, 3), num_filter=filters, name=f"conv{i}")
+        x = sym.Pooling(
+            sym.Activation(x, act_type="tanh"), kernel=(2, 2), stride=(2, 2), pool_type="max", name=f"pool{i}"
+        )
+    x = sym.Activation(sym.FullyConnected(sym.Flatten(x), num_hidden=12, name="fc0"), act_type="relu")
+    return sym.FullyConnected(x, num_hidden=10, name="fc1")
+
+
+def residual():
+    """Two blocks with shortcuts, of plain, grouped and strided convolutions, and a way back up."""
+    x = sym.Convolution(sym.Variable("data"), kernel=(3, 3), pad=(1, 1), num_filter=4, no_bias=True, name="stem")
+    x = sym.Pooling(sym.relu(x), kernel=(3, 3), stride=(2, 2), pad=(1, 1), pool_type="max", pooling_convention="full")
+    for i, stride in enumerate((1, 2)):
+        y = sym.Convolution(
+            x, kernel=(3, 3), stride=(stride,) * 2, pad=(1, 1), num_filter=4, num_group=4, name=f"b{i}a"
+        )
+        y = sym.Convolution(sym.relu(y), kernel=(3, 3), pad=(2, 2), dilate=(2, 2), num_filter=4, name=f"b{i}b")
+        short = (
+            x
+            if stride == 1
+            else sym.Convolution(x, kernel=(1, 1), stride=(2, 2), num_filter=4, no_bias=True, name="short")
+        )
+        x = sym.relu(y + short)
+    up = sym.Deconvolution(x, kernel=(4, 4), stride=(2, 2), pad=(1, 1), num_filter=2, name="up")
+    large = sym.UpSampling(up, scale=2, sample_type="nearest", num_args=1)
+    pooled = sym.Pooling(large, kernel=(3, 3), pad=(1, 1), pool_type="avg", count_include_pad=False)
+    whole = sym.Pooling(x, global_pool=True, kernel=(1, 1), pool_type="avg")
+    return sym.FullyConnected(sym.Concat(sym.Flatten(pooled), sym.Flatten(whole)), num_hidden=5, name="fc")
+
+
+def make_networks():
+    """Write the graphs, and arrays: parameters, data, head gradients, the output, and the gradients of all arguments."""
+    for make, shape in ((lenet, (2, 1, 14, 14)), (residual, (2, 2, 11, 11))):
+        with mx.name.NameManager():
+            net = make()
+        net.save(str(HERE / f"{make.__name__}.json"))
+        shapes, (out,), _ = net.infer_shape(data=shape)
+        rng = np.random.RandomState(1)
+        arrays = {
+            k: nd.array(rng.uniform(-1, 1, s) / max(np.prod(s[1:]), 1) ** 0.5)
+            for k, s in zip(net.list_arguments(), shapes)
+        }
+        arrays["data"] = nd.array(rng.uniform(-1, 1, shape))
+        grads = {k: nd.zeros(a.shape) for k, a in arrays.items()}
+        executor = net.bind(mx.cpu(), arrays, grads)
+        head = nd.array(rng.uniform(-1, 1, out))
+        output = executor.forward(is_train=True)[0].copy()
+        executor.backward(head)
+        kept = {f"arg:{k}": a for k, a in arrays.items()} | {f"grad:{k}": a for k, a in grads.items()}
+        save(f"{make.__name__}.params", kept | {"head": head, "output": output})
+
+
 if __name__ == "__main__":
     make_params()
     make_symbols()
+    make_networks()

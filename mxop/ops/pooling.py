@@ -1,0 +1,265 @@
+"""Pooling: windows of images, or bins of them, reduced to one element each.
+
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+"""
+
+from typing import Literal
+
+from ..errors import OpValueError
+from ..opdef import F, Shape, composite, elementwise, infer, kernel
+from ._shared import both_ways, on_both, typed_by_first
+from .windows import before, channels_second, counts, float_types, frame, image, moved, transposed
+
+Layout = Literal[None, "NCDHW", "NCHW", "NCW", "NDHWC", "NHWC", "NWC"]
+
+
+# ---- pooling --------------------------------------------------------------------------------------------------------
+@composite(aliases=("_npx_pooling",))
+def Pooling(
+    F, data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", "sum"] = "max", global_pool: bool = False,
+    cudnn_off: bool = False, pooling_convention: Literal["full", "same", "valid"] = "valid", stride: Shape = (),
+    pad: Shape = (), p_value: int | None = None, count_include_pad: bool | None = None, layout: Layout = None,
+):  # fmt: skip
+    """Reduce each window of images to one element, in one to three dimensions.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        ``(batch, channels, ...)``, or as `layout` says.
+    kernel : tuple of int
+        Size of a window; need not be given with `global_pool`.
+    pool_type : {'max', 'avg', 'sum', 'lp'}
+        ``max`` is NaN if there is one in the window; of equal elements the first gets the gradient.
+    global_pool : bool
+        Whether the window is the whole image; `stride` and `pad` then count for nothing.
+    pooling_convention : {'valid', 'full', 'same'}
+        Which windows there are: those inside the padded image; also a last one that reaches beyond it; one for each `stride`
+        elements, from the first on, without padding.
+    stride, pad : tuple of int, optional
+        1 and 0 by default.  Padding is never the largest element; a window without any other has ``-inf``.
+    p_value : {1, 2, 3}
+        Of ``lp``: the root of the sum of powers, without magnitudes.
+    count_include_pad : bool, optional
+        Whether ``avg`` divides by the number of elements with padding (the default) or without.
+    layout : {'NCW', 'NCHW', 'NCDHW', 'NWC', 'NHWC', 'NDHWC'}, optional
+        Order of the dimensions; channels are the second one by default.
+    cudnn_off
+        Taken for MXNet's sake.
+
+    >>> x = mx.nd.array([[[1, 2, 4, 8, 16]]])
+    >>> mx.nd.Pooling(x, kernel=(2,), stride=(2,)).asnumpy().tolist()
+    [[[2.0, 8.0]]]
+    >>> mx.nd.Pooling(x, kernel=(2,), stride=(2,), pool_type='avg', pooling_convention='full').asnumpy().tolist()
+    [[[1.5, 6.0, 16.0]]]
+    """
+    axes = _layout_axes(kernel, layout)
+    data = transposed(F, data, axes)
+    if global_pool:
+        out = _reduced(F, F.Reshape(data, shape=(0, 0, -1)), pool_type, p_value)
+        out = _one_each(F, out, data, len(kernel) or len(layout or "  ") - 2)
+    else:
+        at = frame("Pooling", kernel, stride, (), pad)
+        places = {"count": pooling_convention, **at._asdict()}
+        fill = float("-inf") if pool_type == "max" else 0.0
+        out = _reduced(F, F._windows(data, fill=fill, batch_first=True, **places), pool_type, p_value)
+        if pool_type == "avg" and (pooling_convention != "valid" or (count_include_pad is False and any(at.pad))):
+            out = F.broadcast_mul(out, F._window_shares(data, padded=count_include_pad is not False, **places))
+    return transposed(F, out, axes, back=True)
+
+
+def _layout_axes(kernel, layout):
+    """Return how to transpose the data; a global pooling may leave the kernel out."""
+    return channels_second("Pooling", layout, kernel or (1,) * (len(layout or "  ") - 2))
+
+
+def _reduced(F, windows, pool_type, p_value):
+    """Reduce axis 2."""
+    if pool_type == "max":  # the first of equal elements
+        return F.pick(windows, F.argmax(windows, axis=2), axis=2)
+    if pool_type == "avg":
+        return F.mean(windows, axis=2)
+    if pool_type == "sum" or p_value == 1:
+        return F.sum(windows, axis=2)
+    if p_value == 2:
+        return F.norm(windows, axis=2)
+    if p_value == 3:
+        return F._root3(F.sum(F._cube(windows), axis=2))
+    raise OpValueError(f"operator Pooling: p_value={p_value}; expected 1, 2 or 3 for pool_type='lp'")
+
+
+def _one_each(F, pooled, data, n):
+    """Give ``(batch, channels)`` the dimensions of images of one element, of which there are `n`; 0: as many as the data's."""
+    if n:
+        return F.Reshape(pooled, shape=(0, 0) + (1,) * n)
+    return F.reshape_like(pooled, F.sum(data, axis=(0, 1), exclude=True, keepdims=True))
+
+
+@elementwise(name="_cube")
+def cube(data):
+    """Third power."""
+    return data * data * data
+
+
+@elementwise(name="_root3")
+def root3(data):
+    """Third root, whose derivatives at 0 are 0: an image may have a region of zeros."""
+    return F.where(data == 0, 0, F.cbrt(F.where(data == 0, 1, data)))
+
+
+@Pooling.infer
+def _(ins, outs, *, kernel, global_pool, pooling_convention, stride, pad, layout, pool_type, p_value, **params):
+    if pooling_convention == "same" and any(pad):
+        raise OpValueError(f"operator Pooling: pad={pad}; pooling_convention='same' takes no padding")
+    if pool_type == "lp" and p_value not in (1, 2, 3):
+        raise OpValueError(f"operator Pooling: p_value={p_value}; expected 1, 2 or 3 for pool_type='lp'")
+    return _pooled_shapes("Pooling", ins, outs, kernel, stride, pad, pooling_convention, global_pool, layout)
+
+
+def _pooled_shapes(op, ins, outs, kernel, stride, pad, count, global_pool, layout=None):
+    """Return the shapes of data and output, completed from each other; batch and channels are the same."""
+    if global_pool:
+        kernel, stride, pad = kernel or (1,) * _rank(op, layout, *ins, *outs), (), ()
+        if not kernel:
+            return ins, outs
+    at, axes = frame(op, kernel, stride, (), pad), channels_second(op, layout, kernel)
+    n = len(kernel)
+    data = moved(image(op, ins[0], at), axes) or (None,) * (n + 2)
+    found = (1,) * n if global_pool else counts(op, data[2:], at, count)
+    wanted = moved((*data[:2], *found), axes, back=True)
+    out = infer.same_shape(op, ("output", "the output by data and parameters"), [outs[0], wanted])[0]
+    pooled, sizes = moved(out, axes), data[2:]
+    if not global_pool:
+        sizes = [b if d is None else d for d, b in zip(sizes, before(pooled[2:], at, count), strict=True)]
+    data = (*pooled[:2], *sizes)
+    return [moved(data, axes, back=True)], [out]
+
+
+def _rank(op, layout, *shapes):
+    """Return the number of dimensions of an image where no kernel says it; 0: it is unknown."""
+    known = next((s for s in shapes if s is not None), None)
+    rank = len(layout or known or "  ")
+    if known is not None and (rank not in (3, 4, 5) or len(known) != rank):
+        raise OpValueError(f"operator {op}: data has shape {infer.show(known)}; expected batch, channels and one to three "
+                           f"dimensions{f', as layout={layout!r} says' if layout else ''}")  # fmt: skip
+    return rank - 2
+
+
+# ---- what part of a window counts -----------------------------------------------------------------------------------
+@kernel(name="_window_shares", shape_only=(0,))
+def window_shares(
+    data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
+    count: Literal["full", "same", "valid"] = "valid", padded: bool = True,
+):  # fmt: skip
+    """Size of a window divided by the number of its elements in the image, padded or not; along a dimension with none, 1.
+
+    >>> mx.nd._internal._window_shares(mx.nd.zeros((1, 1, 3)), kernel=(2,), stride=(2,), count='full').asnumpy().tolist()
+    [1.0, 2.0]
+    """
+
+
+def _shares_shape(data, *, kernel, stride, dilate, pad, count, padded):
+    return (
+        None
+        if data is None
+        else counts("_window_shares", data[2:], frame("_window_shares", kernel, stride, (), pad), count)
+    )
+
+
+window_shares.shape(_shares_shape)
+both_ways(window_shares, _shares_shape)
+typed_by_first(window_shares)
+window_shares.gradient(lambda F, heads, inputs, outputs, **params: [None])
+
+
+@on_both(window_shares)
+def _(xp, inputs, outputs, *, kernel, stride, dilate, pad, count, padded):
+    at = frame("_window_shares", kernel, stride, (), pad)
+    total = xp.ones(outputs[0].shape, xp.float64)
+    for axis, (size, n) in enumerate(zip(inputs[0].shape[2:], outputs[0].shape, strict=True)):
+        first, last = (0, size + 2 * at.pad[axis]) if padded else (at.pad[axis], at.pad[axis] + size)
+        start = xp.arange(n) * at.stride[axis]
+        inside = xp.clip(start + at.kernel[axis], first, last) - xp.clip(start, first, last)
+        share = xp.where(inside == 0, 1, at.kernel[axis] / xp.maximum(inside, 1))
+        total = total * share.reshape([-1 if i == axis else 1 for i in range(total.ndim)])
+    outputs[0][...] = total
+
+
+# ---- MXNet's first version ------------------------------------------------------------------------------------------
+@composite
+def Pooling_v1(
+    F, data, *, kernel: Shape = (), pool_type: Literal["avg", "max", "sum"] = "max", global_pool: bool = False,
+    pooling_convention: Literal["full", "valid"] = "valid", stride: Shape = (), pad: Shape = (),
+):  # fmt: skip
+    """Pooling as it was before MXNet 1.0, for old files.
+
+    Unlike ``Pooling``, ``max`` counts padding as zeros and gives the gradient to all equal elements, and ``avg`` always divides
+    by the size of the kernel.
+
+    >>> x = mx.nd.array([[[[-1, -2], [-3, -4]]]])
+    >>> mx.nd.Pooling_v1(x, kernel=(1, 2), stride=(1, 2), pad=(0, 1)).asnumpy().tolist()
+    [[[[0.0, 0.0], [0.0, 0.0]]]]
+    """
+    if global_pool:
+        out = _reduced_v1(F, F.Reshape(data, shape=(0, 0, -1)), pool_type)
+        return _one_each(F, out, data, len(kernel))
+    at, fill = frame("Pooling_v1", kernel, stride, (), pad), 0.0
+    if pool_type == "max":
+        if any(at.pad):
+            ones = (1,) * len(kernel)
+            data = F.squeeze(F._windows(data, kernel=ones, pad=pad, batch_first=True), axis=2)
+        at, fill = at._replace(pad=(0,) * len(kernel)), float("-inf")
+    return _reduced_v1(
+        F, F._windows(data, count=pooling_convention, fill=fill, batch_first=True, **at._asdict()), pool_type
+    )
+
+
+def _reduced_v1(F, windows, pool_type):
+    return {"max": F.max, "avg": F.mean, "sum": F.sum}[pool_type](windows, axis=2)
+
+
+@Pooling_v1.infer
+def _(ins, outs, *, kernel, global_pool, pooling_convention, stride, pad, **params):
+    return _pooled_shapes("Pooling_v1", ins, outs, kernel, stride, pad, pooling_convention, global_pool)
+
+
+# ---- bins -----------------------------------------------------------------------------------------------------------
+@composite(name="_contrib_AdaptiveAvgPooling2D")
+def AdaptiveAvgPooling2D(F, data, *, output_size: Shape = ()):
+    """Average images over a grid of bins, which cover them and may overlap by an element.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        ``(batch, channels, height, width)``.
+    output_size : tuple of int, optional
+        Height and width of the result, or one number for both; 1 by default.
+
+    >>> x = mx.nd.array([[[[1, 2, 3], [5, 6, 7]]]])
+    >>> mx.nd.contrib.AdaptiveAvgPooling2D(x, output_size=(1, 2)).asnumpy().tolist()
+    [[[[3.5, 4.5]]]]
+    """
+    height, width = _grid(output_size)
+    data = F._resized(data, axis=2, size=height, how="bins")
+    return F._resized(data, axis=3, size=width, how="bins")
+
+
+def _grid(output_size):
+    found = (output_size or (1,)) * (1 if len(output_size) == 2 else 2)
+    if len(found) != 2 or not all(d and d > 0 for d in found):
+        raise OpValueError(f"operator _contrib_AdaptiveAvgPooling2D: output_size={output_size}; expected one or two sizes "
+                           "above 0")  # fmt: skip
+    return found
+
+
+@AdaptiveAvgPooling2D.infer
+def _(ins, outs, *, output_size):
+    name, grid, names = "_contrib_AdaptiveAvgPooling2D", _grid(output_size), ("data", "the output")
+    ins = infer.same_shape(name, ("data", "batch, channels, height, width"), [ins[0], (None,) * 4])[:1]
+    if 0 in ins[0][2:]:
+        raise OpValueError(f"operator {name}: data of shape {infer.show(ins[0])} have images without elements")
+    out = infer.same_shape(name, ("output", "the output by data and output_size"), [outs[0], (*ins[0][:2], *grid)])[0]
+    return [infer.same_shape(name, names, [ins[0], (*out[:2], None, None)])[0]], [out]
+
+
+for _op in (Pooling, Pooling_v1, AdaptiveAvgPooling2D):
+    float_types(_op)

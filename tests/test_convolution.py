@@ -1,0 +1,284 @@
+"""Convolution, pooling and resizing: against MXNet's answers, on both devices, and in networks that are bound and trained."""
+
+import json
+import random
+from pathlib import Path
+
+import mxnet_layers
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import autograd, nd, sym
+from mxop.opdef import registry
+from mxop.records import find
+from mxop.test_utils import check_op
+
+DATA = Path(__file__).parent / "data"
+CASES = json.loads(mxnet_layers.DATA.read_text(encoding="utf-8"))
+
+
+# ---- MXNet's answers --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", sorted({case[0] for _, case, _ in CASES}))
+def test_mxnets_answers(name):
+    """See ``mxnet_layers.py``: results and gradients for random parameters."""
+    asked = [row for row in CASES if row[1][0] == name]
+    assert len(asked) > 20
+    for seed, case, answer in asked:
+        found = mxnet_layers.run(mx, seed, case)
+        assert [shape for shape, _ in found] == [shape for shape, _ in answer], case
+        np.testing.assert_allclose(
+            [v for _, v in found], [v for _, v in answer], rtol=1e-4, atol=1e-4, err_msg=str(case)
+        )
+
+
+@pytest.mark.parametrize("name", ["lenet", "residual"])
+def test_networks_of_mxnet(name):
+    """Graph, parameters, output and gradients were written by MXNet 1.9.1 (``data/make_golden.py``)."""
+    net, kept = sym.load(DATA / f"{name}.json"), nd.load(str(DATA / f"{name}.params"))
+    arrays = {k[4:]: a for k, a in kept.items() if k.startswith("arg:")}
+    assert net.list_arguments() == list(arrays)
+    assert net.infer_shape(data=arrays["data"].shape)[0] == [a.shape for a in arrays.values()]
+    grads = {k: nd.zeros(a.shape) for k, a in arrays.items()}
+    executor = net.bind(mx.cpu(), arrays, grads)
+    output = executor.forward(is_train=True)[0]
+    np.testing.assert_allclose(output.asnumpy(), kept["output"].asnumpy(), rtol=1e-4, atol=1e-5)
+    executor.backward(kept["head"])
+    for k, grad in grads.items():
+        np.testing.assert_allclose(grad.asnumpy(), kept[f"grad:{k}"].asnumpy(), rtol=1e-4, atol=1e-5, err_msg=k)
+
+
+# ---- a reference that shares nothing with the operators --------------------------------------------------------------
+def slow_convolution(data, weight, stride, dilate, pad, groups):
+    """Sum over everything, one product at a time."""
+    spatial = [range((d + 2 * p - e * (k - 1) - 1) // s + 1) for d, k, s, e, p in
+               zip(data.shape[2:], weight.shape[2:], stride, dilate, pad, strict=True)]  # fmt: skip
+    result = np.zeros((data.shape[0], weight.shape[0], *map(len, spatial)))
+    for place in np.ndindex(result.shape):
+        n, f, *at = place
+        group = f // (weight.shape[0] // groups)
+        for c, *inside in np.ndindex(weight.shape[1:]):
+            where = [a * s + i * e - p for a, s, i, e, p in zip(at, stride, inside, dilate, pad, strict=True)]
+            if all(0 <= w < d for w, d in zip(where, data.shape[2:], strict=True)):
+                result[place] += data[(n, group * weight.shape[1] + c, *where)] * weight[(f, c, *inside)]
+    return result
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_convolutions_and_their_transposes(seed):
+    """Values, and gradients by what defines them: the convolution is linear in data and in weight."""
+    rng, numbers = random.Random(seed), np.random.default_rng(seed)
+    n = rng.choice([1, 2, 2, 3])
+    kernel, stride, dilate = ([rng.randint(1, 3 - (n == 3)) for _ in range(n)] for _ in range(3))
+    pad = [rng.randint(0, 2) for _ in range(n)]
+    sizes = [max(1, e * (k - 1) + 1 - 2 * p) + rng.randint(0, 3) for k, e, p in zip(kernel, dilate, pad, strict=True)]
+    groups = rng.choice([1, 1, 2, 3])
+    channels, filters = groups * rng.randint(1, 2), groups * rng.randint(1, 2)
+    last = n > 1 and rng.random() < 0.4
+    at = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "num_group": groups, "num_filter": filters,
+          "layout": {2: "NHWC", 3: "NDHWC"}[n] if last else None}  # fmt: skip
+
+    def array(x):
+        return nd.array(np.moveaxis(x, 1, -1) if last else x, dtype="float64")
+
+    def plain(x):
+        return np.moveaxis(x.asnumpy(), -1, 1) if last else x.asnumpy()
+
+    x, w = numbers.normal(size=(2, channels, *sizes)), numbers.normal(size=(filters, channels // groups, *kernel))
+    want = slow_convolution(x, w, stride, dilate, pad, groups)
+    b, head = numbers.normal(size=filters), numbers.normal(size=want.shape)
+    inputs = [array(x), array(w), nd.array(b, dtype="float64")]
+    for a in inputs:
+        a.attach_grad()
+    with autograd.record():
+        y = nd.Convolution(*inputs, **at)
+    y.backward(array(head))
+    np.testing.assert_allclose(plain(y), want + b.reshape(-1, *(1,) * n), rtol=1e-12, atol=1e-12)
+    dx, dw = numbers.normal(size=x.shape), numbers.normal(size=w.shape)
+    along = [slow_convolution(dx, w, stride, dilate, pad, groups), slow_convolution(x, dw, stride, dilate, pad, groups)]
+    found = [(plain(a.grad) * d).sum() for a, d in zip(inputs[:2], (dx, dw), strict=True)]
+    np.testing.assert_allclose(found, [(head * c).sum() for c in along], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(inputs[2].grad.asnumpy(), head.sum((0, *range(2, n + 2))), rtol=1e-12)
+
+    spare = [
+        (d + 2 * p - e * (k - 1) - 1) % s for d, k, s, e, p in zip(sizes, kernel, stride, dilate, pad, strict=True)
+    ]
+    back = nd.Deconvolution(array(head), array(w), adj=spare, **(at | {"num_filter": channels}))
+    np.testing.assert_allclose(plain(back), plain(inputs[0].grad), rtol=1e-12, atol=1e-12)
+
+
+# ---- what is special -------------------------------------------------------------------------------------------------
+def gradient_of(function, x):
+    x = nd.array(x)
+    x.attach_grad()
+    with autograd.record():
+        y = function(x)
+    y.backward()
+    return y.asnumpy().ravel().tolist(), x.grad.asnumpy().ravel().tolist()
+
+
+def test_of_equal_elements_the_first_gets_the_gradient():
+    assert gradient_of(lambda x: nd.Pooling(x, kernel=(3,)), [[[1, 1, 1, 2, 2, 0]]]) == (
+        [1, 2, 2, 2],
+        [1, 0, 0, 3, 0, 0],
+    )
+    assert gradient_of(lambda x: nd.Pooling(x, global_pool=True), np.ones((1, 1, 2, 2))) == ([1], [1, 0, 0, 0])
+    found = gradient_of(lambda x: nd.Pooling_v1(x, kernel=(2, 2)), np.ones((1, 1, 3, 3)))[1]
+    assert found == [1, 2, 1, 2, 4, 2, 1, 2, 1]  # all of them
+
+
+def test_windows_beside_the_image():
+    x, step = [[[1, 2, 3]]], {"kernel": (1,), "stride": (3,), "pooling_convention": "full"}
+    assert gradient_of(lambda x: nd.Pooling(x, **step), x) == ([1, -np.inf], [1, 0, 0])
+    assert gradient_of(lambda x: nd.Pooling(x, pool_type="avg", **step), x) == ([1, 0], [1, 0, 0])
+    assert gradient_of(lambda x: nd.Pooling(x, pool_type="lp", p_value=3, **step), x) == ([1, 0], [1, 0, 0])
+
+
+def test_nan_is_the_largest():
+    assert np.isnan(nd.Pooling(nd.array([[[1, np.nan, 3, 2]]]), kernel=(2,)).asnumpy()).tolist() == [
+        [[True, True, False]]
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_halves_are_rounded_once(dtype):
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    head = nd.ones((1, 1, 9, 300), dtype=dtype)  # each element is in many windows
+    x = nd.zeros((1, 1, 300 + 8), dtype=dtype)
+    values = np.random.default_rng(0).uniform(0.9, 1.1, (1, 1, 9, 300))
+    head[:] = nd.array(values, dtype="float32").astype(dtype)
+    exact = nd._internal._windows_grad(head.astype("float64"), x.astype("float64"), kernel=(9,), batch_first=True)
+    found = nd._internal._windows_grad(head, x, kernel=(9,), batch_first=True)
+    assert (found.astype("float64") == exact.astype(dtype).astype("float64")).asnumpy().all()
+
+
+@pytest.mark.parametrize("count, size", [("valid", 2), ("full", 3), ("same", 3)])
+def test_conventions(count, size):
+    x = nd.array(np.arange(5.0).reshape(1, 1, 5))
+    assert nd.Pooling(x, kernel=(2,), stride=(2,), pooling_convention=count).shape == (1, 1, size)
+
+
+def test_shapes_that_are_known_in_part():
+    x, partial = sym.Variable("x"), {"kernel": (2, 2), "num_filter": 2}
+    c = sym.Convolution(x, **partial)
+    assert c.infer_shape_partial(x=(0, 3, 0, 4)) == ([(0, 3, 0, 4), (2, 3, 2, 2), (2,)], [(0, 2, 0, 3)], [])
+    assert c.infer_shape_partial(x=(0, 0, 5, 4)) == ([(0, 0, 5, 4), (2, 0, 2, 2), (2,)], [(0, 2, 4, 3)], [])
+    back = (c + sym.Variable("o")).infer_shape_partial(x=(0, 3, 0, 0), o=(2, 2, 4, 4))
+    assert back == ([(2, 3, 5, 5), (2, 3, 2, 2), (2,), (2, 2, 4, 4)], [(2, 2, 4, 4)], [])
+    d = sym.Deconvolution(x, **partial)
+    assert d.infer_shape_partial(x=(0, 3, 0, 4)) == ([(0, 3, 0, 4), (3, 2, 2, 2)], [(0, 2, 0, 5)], [])
+    nhwc = sym.Convolution(x, kernel=(3, 3), num_filter=4, num_group=2, layout="NHWC")
+    assert nhwc.infer_shape(x=(1, 5, 5, 2)) == ([(1, 5, 5, 2), (4, 3, 3, 1), (4,)], [(1, 3, 3, 4)], [])
+    up = sym.UpSampling(x, scale=3, sample_type="bilinear", num_args=1, num_filter=4, name="u")
+    assert up.list_arguments() == ["x", "u_weight"]
+    assert up.infer_shape(x=(1, 4, 5, 5)) == ([(1, 4, 5, 5), (4, 1, 5, 5)], [(1, 4, 15, 15)], [])
+    pooled = sym.Pooling(x, kernel=(2, 2), stride=(2, 1)).infer_shape_partial(x=(0, 3, 0, 4))
+    assert pooled == ([(0, 3, 0, 4)], [(0, 3, 0, 3)], [])
+
+
+def test_a_type_of_a_symbol_reaches_the_weights():
+    types = sym.Convolution(sym.Variable("x"), kernel=(1,), num_filter=1).infer_type(x="float16")
+    assert types == ([np.float16] * 3, [np.float16], [])
+    with pytest.raises(TypeError, match="Convolution: data has dtype float64 but weight has dtype float32"):
+        nd.Convolution(nd.ones((1, 1, 2), dtype="float64"), nd.ones((1, 1, 1)), kernel=(1,), num_filter=1, no_bias=True)
+
+
+def test_results_are_the_same_with_any_number_of_threads():
+    x, w = nd.random.uniform(shape=(3, 8, 20, 20)), nd.random.uniform(shape=(8, 8, 3, 3))
+    found = []
+    for threads in (1, 2, 3):
+        mx.context.set_num_threads(threads)
+        x.attach_grad()
+        with autograd.record():
+            y = nd.Convolution(x, w, kernel=(3, 3), num_filter=8, no_bias=True)
+        y.backward()
+        found.append((y.asnumpy().tobytes(), x.grad.asnumpy().tobytes()))
+    assert len(set(found)) == 1
+
+
+# ---- the other device ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_windows",
+        "_windows_grad",
+        "_windows_sum",
+        "_window_shares",
+        "_resized",
+        "_resized_grad",
+        "_repeated_to",
+        "_centre",
+    ],
+)
+def test_on_a_simulated_gpu(name, simulated_gpu):
+    types = ["float64", "float32", *(["int32"] if "i" in find(name).dtypes else [])]
+    check_op(name, device="gpu", dtypes=types)
+
+
+@pytest.mark.parametrize("name", ["_windows", "_windows_grad", "_windows_sum"])
+def test_halves_on_the_other_device(name):
+    op, record = registry.get(name), find(name)
+    for shapes, params in zip(record.shapes, record.params, strict=True):
+        values = [np.random.default_rng(0).normal(size=s).astype("float16") for s in shapes]
+        want = op(*(nd.array(v, dtype="float16") for v in values), **params).asnumpy()
+        found = np.full_like(want, 99)
+        op.run_gpu(np, values, [found], **op.parse(params))
+        assert found.tobytes() == want.tobytes()
+
+
+# ---- networks --------------------------------------------------------------------------------------------------------
+def trained(net, data, label, steps, rate):
+    """Train a network of logits with the cross entropy; return the losses."""
+    loss = sym.softmax_cross_entropy(net, sym.Variable("label"))
+    executor = loss.simple_bind(mx.cpu(), data=data.shape, label=label.shape, grad_req={
+        k: "null" if k in ("data", "label") else "write" for k in loss.list_arguments()})  # fmt: skip
+    rng = np.random.default_rng(2)
+    for name, array in executor.arg_dict.items():
+        if name not in ("data", "label"):
+            array[:] = rng.normal(size=array.shape) / max(np.prod(array.shape[1:]), 1) ** 0.5
+    executor.arg_dict["data"][:], executor.arg_dict["label"][:] = data, label
+    losses = []
+    for _ in range(steps):
+        losses.append(executor.forward(is_train=True)[0].asnumpy().item() / len(label))
+        executor.backward(nd.ones((1,)))
+        for name, grad in executor.grad_dict.items():
+            if grad is not None:
+                executor.arg_dict[name][:] -= rate / len(label) * grad
+    return losses
+
+
+@pytest.mark.parametrize("name, size, classes", [("lenet", (1, 14, 14), 10), ("residual", (2, 11, 11), 5)])
+def test_networks_learn(name, size, classes):
+    rng = np.random.default_rng(1)
+    label = np.arange(20) % classes
+    data = rng.normal(size=(20, *size)) + rng.normal(size=(classes, *size))[label]
+    losses = trained(sym.load(DATA / f"{name}.json"), nd.array(data), nd.array(label), 100, 0.2)
+    assert losses[0] > 1 and losses[-1] < 0.2 * losses[0]
+
+
+def test_a_gradient_penalty_through_a_network():
+    """The second order in every parameter, against differences."""
+
+    def penalty(x, w, v):
+        x.attach_grad()
+        with autograd.record():
+            h = nd.Pooling(nd.tanh(nd.Convolution(x, w, kernel=(2, 2), num_filter=2, no_bias=True)), kernel=(2, 2),
+                           pool_type="avg")  # fmt: skip
+            y = nd.FullyConnected(nd.Flatten(h), v, num_hidden=1, no_bias=True).sum()
+            slope = autograd.grad(y, x, create_graph=True)[0]
+            return (slope * slope).sum()
+
+    rng = np.random.default_rng(0)
+    x, w, v = (nd.array(rng.normal(size=s), dtype="float64") for s in ((1, 1, 4, 4), (2, 1, 2, 2), (1, 8)))
+    w.attach_grad()
+    with autograd.record():
+        value = penalty(x, w, v)
+    value.backward()
+    found, step = w.grad.asnumpy(), 1e-6
+    for at in np.ndindex(w.shape):
+        moved = [w.asnumpy(), w.asnumpy()]
+        for sign, m in zip((1, -1), moved, strict=True):
+            m[at] += sign * step
+        up, down = (penalty(x, nd.array(m, dtype="float64"), v).item() for m in moved)
+        assert found[at] == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-7)
