@@ -96,7 +96,7 @@ cdef Call prepare_kernel(object op, object attrs, list inputs, list outputs, lis
 cdef Call prepare_steps(object op, object way, object attrs, list inputs, list outputs, list reqs):
     """Return the steps of a kernel, with copies before and after where they cannot have the arrays themselves."""
     cdef Steps steps = Steps()
-    cdef list ready = list(inputs), work = []
+    cdef list ready = list(inputs), work = [], read = read_by(op, inputs)
     cdef Array target
     cdef int k
     for k in must_copy(op, inputs):
@@ -104,7 +104,7 @@ cdef Call prepare_steps(object op, object way, object attrs, list inputs, list o
         steps.move(inputs[k], ready[k])
     for k in range(len(outputs)):
         target = <Array>outputs[k]
-        work.append(target if writes_into(target, inputs, reqs[k]) else steps.temporary(target.shape_tuple(), target.dtype))
+        work.append(target if writes_into(target, read, reqs[k]) else steps.temporary(target.shape_tuple(), target.dtype))
     try:
         way.run(steps, ready, work, **attrs)
     except _KINDS as problem:
@@ -124,10 +124,10 @@ cdef Call prepare_function(object op, object way, object attrs, list inputs, lis
     run.function = way.run
     run.ready = [a if a.node is None else detached(a) for a in inputs]
     run.copied = must_copy(op, inputs)
-    run.work = []
+    run.work, read = [], read_by(op, inputs)
     for k in range(len(outputs)):
         a = <Array>outputs[k]
-        run.work.append(a if writes_into(a, inputs, reqs[k]) else fresh_like(a, False))
+        run.work.append(a if writes_into(a, read, reqs[k]) else fresh_like(a, False))
     return run
 
 
@@ -140,10 +140,16 @@ cdef list must_copy(object op, list inputs):
     return [k for k in range(len(inputs)) if not (<Array>inputs[k]).contiguous and k not in unread]
 
 
-cdef bint writes_into(Array target, list inputs, int req) except -1:
-    """Tell whether a kernel may write its output where it belongs, from the beginning on."""
+cdef list read_by(object op, list inputs):
+    """Return the inputs that a kernel looks into."""
+    unread = op.shape_only(len(inputs))
+    return [a for k, a in enumerate(inputs) if k not in unread] if unread else inputs
+
+
+cdef bint writes_into(Array target, list read, int req) except -1:
+    """Tell whether a kernel that reads these arrays may write its output where it belongs, from the beginning on."""
     return (req == REQ_WRITE or req == REQ_INPLACE) and target.contiguous and not any(
-        [overlaps(<Array>a, target) for a in inputs])
+        [overlaps(<Array>a, target) for a in read])
 
 
 # ---- kernels called on arrays -----------------------------------------------------------------------------------------
