@@ -55,11 +55,18 @@ def seed(seed_state: int, ctx: Context | str = "all") -> None:
 
 
 exponential = _functions.exponential
+gamma = _functions.gamma
+generalized_negative_binomial = _functions.generalized_negative_binomial
+multinomial = _functions.multinomial
+negative_binomial = _functions.negative_binomial
 normal = _functions.normal
+poisson = _functions.poisson
 randint = _functions.randint
 randn = _functions.randn
+shuffle = _functions.shuffle
 uniform = _functions.uniform
 
-__all__ = ["exponential", "normal", "randint", "randn", "seed", "uniform"]
+__all__ = ["exponential", "gamma", "generalized_negative_binomial", "multinomial", "negative_binomial", "normal", "poisson",
+           "randint", "randn", "seed", "shuffle", "uniform"]  # fmt: skip
 
 __getattr__, __dir__ = hooks(globals(), __all__)

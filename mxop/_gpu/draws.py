@@ -44,7 +44,9 @@ __device__ inline unsigned long long mxi_random_two(unsigned long long key, unsi
 
 
 def _sampler(name: str) -> str:
-    head = f"template <typename T> __device__ inline T mx_random_{name}(unsigned long long key, unsigned long long i, T p)"
+    head = (
+        f"template <typename T> __device__ inline T mx_random_{name}(unsigned long long key, unsigned long long i, T p)"
+    )
     return f"{head}\n{{\n    return (T)mxi_{name}_of(key, i, (double)p);\n}}\n"
 
 

@@ -161,13 +161,12 @@ def _draw(function: str, ctype: str, name: str) -> str:
 
 def _sample(function: str, ctype: str, root: Expr) -> str:
     """Write the C function of an instruction that draws by rejection, with a parameter for each element or for all."""
-    one = int(root.args[1].kind != INPUT)
+    one, loop = int(root.args[1].kind != INPUT), f"{root.label.removeprefix('random_')}_{ctype}_loop"
     return (
         f"static void {function}(ptrdiff_t n, void *MX_RESTRICT o_, const void *MX_RESTRICT a_,\n"
         f"    const void *MX_RESTRICT b_, const void *MX_RESTRICT c_, const void *MX_RESTRICT s_)\n{{\n"
         f"    const mx_draw *d = (const mx_draw *)a_; (void)c_; (void){'b_' if one else 's_'};\n"
-        f"    {root.label.removeprefix('random_')}_{ctype}_loop(n, ({ctype} *)o_, (const {ctype} *){'s_' if one else 'b_'}, {one}, "
-        f"d->key, d->start);\n}}\n"
+        f"    {loop}(n, ({ctype} *)o_, (const {ctype} *){'s_' if one else 'b_'}, {one}, d->key, d->start);\n}}\n"
     )
 
 

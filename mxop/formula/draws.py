@@ -3,9 +3,9 @@
 ``random(key)`` is a number in [0, 1) for each element, or of integer types any that is not negative; ``random_signed(key)``
 lies in (-1, 1), symmetric about 0, and is never 0; ``random_gamma(key, alpha)`` and ``random_poisson(key, lam)`` have those
 distributions, of scale 1, and NaN where there is none; they and ``random`` may take one key, and have nothing to do with each
-other.  They are functions like any other: equal keys give equal numbers, however
-often and wherever they are computed.  Their first operand is an input that holds a key, which is no number of the formula's type:
-the interpreter hands the key's bytes, and the index of the first element of a block, to the instruction.
+other.  They are functions like any other: equal keys give equal numbers, however often and wherever they are computed.
+Their first operand is an input that holds a key, which is no number of the formula's type: the interpreter hands the key's
+bytes, and the index of the first element of a block, to the instruction.
 Imports :mod:`.expr` and :mod:`.primitives`.
 """
 

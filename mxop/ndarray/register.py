@@ -66,10 +66,19 @@ def _visible(module: types.ModuleType) -> list[str]:
     return names_shown(found, names)
 
 
+def _drawing() -> dict[str, Any]:
+    """Return the functions of ``mx.nd.random`` that MXNet writes in Python."""
+
+    def operator(name: str) -> Any:
+        return core.op_function(registry.get(name))
+
+    return sampling.functions(operator, sampling.on_arrays(operator, core.NDArray), get_prob=False)
+
+
 def fill(parent: types.ModuleType, keep: set[str]) -> None:
     """Put every operator's function where its name says; names in `keep` are written by hand and stay."""
     spaces = make_spaces(parent)
-    drawing = sampling.functions(sampling.on_arrays(lambda name: core.op_function(registry.get(name))))
+    drawing = _drawing()
     vars(spaces["random"]).update(drawing)
     parent.__getattr__ = _lookup(parent, "")  # type: ignore[method-assign]
     parent.__dir__ = partial(_visible, parent)  # type: ignore[method-assign]

@@ -7,6 +7,7 @@ from . import (  # noqa: F401
     binary,
     convert,
     create,
+    density,
     gather,
     indexing,
     join,
@@ -16,6 +17,7 @@ from . import (  # noqa: F401
     order,
     random,
     reduce,
+    sample,
     shape,
     slicing,
 )

@@ -13,7 +13,8 @@ from typing import Any
 
 from ..missing import hooks
 
-FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "gather", "order", "random", "helpers")
+FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "gather", "order", "random", "sample",
+            "density", "helpers")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,8 @@ def make_namespaces(parent: types.ModuleType) -> None:
     for space, prefixes in spaces.items():
         module = Namespace(f"{parent.__name__}.{space}", prefixes)
         if space == "random":
-            vars(module).update(sampling.functions(sampling.on_symbols(_drawing)))
+            drawing = sampling.on_symbols(_drawing, Symbol)
+            vars(module).update(sampling.functions(_drawing, drawing, get_prob=True))
         sys.modules[module.__name__] = module
         setattr(parent, space, module)
 
