@@ -504,3 +504,49 @@ def test_densities_are_those_of_scipy():
     found = nd.random_pdf_dirichlet(nd.array(points, dtype="float64"), nd.array(alpha, dtype="float64")).asnumpy()
     expected = [[stats.dirichlet(alpha[i]).pdf(points[i, j] / points[i, j].sum()) for j in range(5)] for i in range(3)]
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+# ---- devices ---------------------------------------------------------------------------------------------------------
+ON_BOTH = {
+    "gamma": lambda a: nd.random.gamma(0.7, 2, shape=(50,), ctx=a.context),
+    "poisson": lambda a: nd.random.poisson(80, shape=(50,), ctx=a.context),
+    "negative_binomial": lambda a: nd.random.negative_binomial(4, 0.2, shape=(50,), ctx=a.context),
+    "generalized_negative_binomial": lambda a: nd.random.generalized_negative_binomial(
+        4, 0.2, shape=(50,), ctx=a.context
+    ),
+    "like": lambda a: nd.random.gamma_like(a, 3, 2) + nd.random.uniform_like(a) + nd.random.poisson_like(a, 5),
+    "arrays": lambda a: nd.random.gamma(a, a, shape=(3, 4)) + nd.random.normal(a, a, shape=(3, 4)),
+    "counts": lambda a: nd.random.negative_binomial(a, a / 10, shape=3),
+    "choices": lambda a: nd.random.multinomial(a / a.sum(axis=1, keepdims=True), shape=(5, 2)),
+    "probabilities": lambda a: nd.random.multinomial(a / 20, get_prob=True)[1],
+    "order": nd.random.shuffle,
+    "density": lambda a: nd.random_pdf_gamma(a, a[:, 0], a[:, 1]) + nd.random_pdf_poisson(a, a[:, 1], is_log=True),
+    "dirichlet": lambda a: nd.random_pdf_dirichlet(a / 20, a[0]),
+}
+
+
+@pytest.mark.parametrize("name", ON_BOTH)
+def test_both_devices_draw_the_same_numbers(gpu, name):
+    data, found = np.random.default_rng(2).uniform(0.5, 5, (6, 4)), []
+    for place in (gpu, mx.cpu()):
+        mx.random.seed(8)
+        found.append(ON_BOTH[name](nd.array(data, ctx=place)))
+        assert found[-1].context == place
+    np.testing.assert_allclose(found[0].asnumpy(), found[1].asnumpy(), rtol=2e-5)
+
+
+def test_executors_of_both_devices_draw_the_same_numbers(gpu):
+    x = mx.sym.var("x")
+    choices = mx.sym.random.multinomial(x / 20, shape=(3, 2), get_prob=True)[1]
+    symbol = mx.sym.sum(mx.sym.random.gamma(x, x, shape=5), axis=2) + mx.sym.sum(choices).reshape((1, 1))
+    data, found = np.random.default_rng(2).uniform(0.5, 5, (6, 4)), []
+    for place in (gpu, mx.cpu()):
+        executor = symbol.simple_bind(place, x=(6, 4))
+        executor.arg_dict["x"][:] = data
+        mx.random.seed(8)
+        found.append(executor.forward(is_train=True)[0].asnumpy())
+        executor.backward(nd.ones((6, 4), ctx=place))
+        found.append(executor.grad_dict["x"].asnumpy())
+    np.testing.assert_allclose(found[0], found[2], rtol=2e-5)
+    np.testing.assert_allclose(found[1], found[3], rtol=2e-5)
+    assert found[1].any()

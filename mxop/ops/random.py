@@ -251,7 +251,7 @@ def random_normal(
     """Draw numbers of a normal distribution of mean `loc` and standard deviation `scale`.
 
     >>> mx.random.seed(7)
-    >>> abs(mx.nd.random.normal(5, 0.1, shape=(100,)).mean().item() - 5) < 0.05
+    >>> 4.95 < mx.nd.random.normal(5, 0.1, shape=(100,)).mean().item() < 5.05
     True
     """
     _above("_random_normal", ">", scale=scale)
@@ -300,7 +300,7 @@ def random_gamma(
     """Draw numbers of a gamma distribution of shape `alpha` and scale `beta`: their mean is ``alpha * beta``.
 
     >>> mx.random.seed(7)
-    >>> abs(mx.nd.random.gamma(9, 0.5, shape=(10000,)).mean().item() - 4.5) < 0.1
+    >>> 4.4 < mx.nd.random.gamma(9, 0.5, shape=(10000,)).mean().item() < 4.6
     True
     """
     _above("_random_gamma", ">", alpha=alpha, beta=beta)
@@ -313,7 +313,7 @@ def random_poisson(F, *, lam: float = 1.0, shape: Shape = (), dtype: DType | Non
     """Draw numbers of a Poisson distribution of mean `lam`, as floating-point numbers.
 
     >>> mx.random.seed(7)
-    >>> abs(mx.nd.random.poisson(4, shape=(10000,)).mean().item() - 4) < 0.1
+    >>> 3.9 < mx.nd.random.poisson(4, shape=(10000,)).mean().item() < 4.1
     True
     """
     _above("_random_poisson", ">=", lam=lam)
@@ -327,7 +327,7 @@ def random_negative_binomial(
     """Draw how many trials fail before `k` succeed, each with probability `p`; above 1 that counts as 1.
 
     >>> mx.random.seed(7)
-    >>> abs(mx.nd.random.negative_binomial(3, 0.5, shape=(10000,)).mean().item() - 3) < 0.1
+    >>> 2.9 < mx.nd.random.negative_binomial(3, 0.5, shape=(10000,)).mean().item() < 3.1
     True
     """
     name = "_random_negative_binomial"
@@ -344,7 +344,7 @@ def random_generalized_negative_binomial(
     Their variance is ``mu + alpha * mu**2``; without dispersion it is Poisson's distribution.
 
     >>> mx.random.seed(7)
-    >>> abs(mx.nd.random.generalized_negative_binomial(3, 0.5, shape=(10000,)).mean().item() - 3) < 0.2
+    >>> 2.8 < mx.nd.random.generalized_negative_binomial(3, 0.5, shape=(10000,)).mean().item() < 3.2
     True
     """
     name = "_random_generalized_negative_binomial"
