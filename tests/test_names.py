@@ -35,7 +35,7 @@ def told(function):
     (lambda: mx.io.NDArrayIter, "mx.io"), (lambda: mx.nd.ravel_multi_index, "mx.nd.ravel_multi_index"),
     (lambda: mx.sym.Correlation, "mx.sym.Correlation"),
     (lambda: mx.nd.SoftmaxOutput, "mx.nd.SoftmaxOutput"), (lambda: mx.nd.op.SVMOutput, "mx.nd.op.SVMOutput"),
-    (lambda: mx.nd.sparse.csr_matrix, "mx.nd.sparse.csr_matrix"), (lambda: mx.nd.contrib.rand_zipfian, "mx.nd.contrib.rand_zipfian"),
+    (lambda: mx.nd.sparse.csr_matrix, "mx.nd.sparse.csr_matrix"), (lambda: mx.nd.image.resize, "mx.nd.image.resize"),
     (lambda: mx.sym.contrib.foreach, "mx.sym.contrib.foreach"), (lambda: mx.nd.linalg.potrf, "mx.nd.linalg.potrf"),
     (lambda: mx.test_utils.get_mnist, "mx.test_utils.get_mnist"), (lambda: mx.operator.NDArrayOp, "mx.operator.NDArrayOp"),
     (lambda: mx.util.use_np, "mx.util.use_np"), (lambda: mx.nd.histogram, "mx.nd.histogram"),

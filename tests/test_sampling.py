@@ -538,7 +538,9 @@ def test_both_devices_draw_the_same_numbers(gpu, name):
 def test_executors_of_both_devices_draw_the_same_numbers(gpu):
     x = mx.sym.var("x")
     choices = mx.sym.random.multinomial(x / 20, shape=(3, 2), get_prob=True)[1]
-    symbol = mx.sym.sum(mx.sym.random.gamma(x, x, shape=5), axis=2) + mx.sym.sum(choices).reshape((1, 1))
+    symbol = mx.sym.broadcast_add(
+        mx.sym.sum(mx.sym.random.gamma(x, x, shape=5), axis=2), mx.sym.sum(choices).reshape((1, 1))
+    )
     data, found = np.random.default_rng(2).uniform(0.5, 5, (6, 4)), []
     for place in (gpu, mx.cpu()):
         executor = symbol.simple_bind(place, x=(6, 4))

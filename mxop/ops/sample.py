@@ -233,11 +233,20 @@ first_above.infer_type = lambda attrs, ins, outs: (ins, [dtypes.INT64])
 zero_gradient(first_above)
 
 
+_MANY = 64  # values of a row, from which searching row by row is quicker than all rows at once
+
+
 @on_both(first_above)
 def _(xp, inputs, outputs):
     sums, value = inputs
-    low, high = xp.zeros(value.shape, xp.int64), xp.full(value.shape, sums.shape[-1] - 1, xp.int64)
-    for _ in range(sums.shape[-1].bit_length()):  # halves what is left, for all values at once
+    last = sums.shape[-1] - 1
+    if value.shape[-1] >= _MANY:
+        rows = sums.reshape(-1, last + 1), value.reshape(-1, value.shape[-1]), outputs[0].reshape(-1, value.shape[-1])
+        for row, wanted, found in zip(*rows, strict=True):
+            found[...] = xp.minimum(xp.searchsorted(row, wanted, side="right"), last)
+        return
+    low, high = xp.zeros(value.shape, xp.int64), xp.full(value.shape, last, xp.int64)
+    for _ in range(last.bit_length()):  # halves what is left
         middle = (low + high) // 2
         below = xp.take_along_axis(sums, middle, axis=-1) <= value
         low, high = xp.where(below, xp.minimum(middle + 1, high), low), xp.where(below, high, middle)

@@ -71,7 +71,7 @@ RECORDS: dict[str, Record] = {
         distribution=_counted, seed=_seed, domain=(0, 3), whole=(0,), shapes=[((2050,),), ((3001,),)], order=2,
     ),
     "_first_above": Record(
-        _first_above, shapes=[((5,), (8,)), ((2, 3, 4), (2, 3, 6)), ((2, 1), (2, 3))], whole=(0, 1), order=0,
+        _first_above, shapes=[((5,), (8,)), ((2, 3, 4), (2, 3, 6)), ((2, 1), (2, 3)), ((2, 9), (2, 70))], whole=(0, 1), order=0,
         domain=[(2, 2), (0, 4)], grad_inputs=(), returns="int64",
         refuses=[Refusal("expected equal shapes", shapes=((2, 3), (3, 3)))],
     ),
