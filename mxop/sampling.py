@@ -6,6 +6,7 @@ numbers, or arrays with a parameter for each element.  May import :mod:`.context
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from numbers import Number
 from typing import Any
@@ -238,3 +239,51 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         uniform, normal, randn, exponential, gamma, poisson, negative_binomial, generalized_negative_binomial, randint,
         multinomial, shuffle,
     )}  # fmt: skip
+
+
+def contrib_functions(draw: Draw) -> dict[str, Callable]:
+    """Return the functions of the namespace ``contrib`` that draw."""
+
+    def rand_zipfian(true_classes: Any, num_sampled: int, range_max: int, ctx: Any = None) -> tuple[Any, Any, Any]:
+        """Draw classes of an approximately Zipfian distribution, for a sampled softmax.
+
+        The probability of class ``c`` is ``(log(c + 2) - log(c + 1)) / log(range_max + 1)``, with replacement: classes
+        are numbered by how frequent they are.
+
+        Parameters
+        ----------
+        true_classes : NDArray or Symbol
+            The classes to tell from those drawn.
+        num_sampled : int
+            How many are drawn.
+        range_max : int
+            How many classes there are.
+        ctx : Context, optional
+            The device.
+
+        Returns
+        -------
+        sampled, expected_true, expected_sampled : NDArray or Symbol
+            The classes drawn (int64), and how often the true classes and those drawn are expected to be drawn (float64).
+
+        Examples
+        --------
+        >>> import mxop as mx
+        >>> sampled, true, _ = mx.nd.contrib.rand_zipfian(mx.nd.array([0, 3]), 4, 5)
+        >>> print(sampled.shape, true.asnumpy().round(4))
+        (4,) [1.5474 0.4982]
+        """
+        whole = math.log(range_max + 1)
+        options = {} if ctx is None else {"ctx": ctx}
+        drawn = draw("uniform", {"low": 0, "high": whole}, (num_sampled,), "float64", options)
+        sampled = (drawn.exp() - 1).astype("int64") % range_max
+        if ctx is not None:
+            true_classes = true_classes.as_in_context(ctx)
+
+        def expected(classes: Any) -> Any:
+            classes = classes.astype("float64")
+            return ((classes + 2) / (classes + 1)).log() / whole * num_sampled
+
+        return sampled, expected(true_classes), expected(sampled)
+
+    return {"rand_zipfian": rand_zipfian}

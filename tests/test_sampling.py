@@ -361,6 +361,20 @@ def test_parameters_have_no_gradient():
     assert mu.grad.asnumpy().tolist() == [3, 3]
 
 
+def test_zipfian_classes():
+    mx.random.seed(4)
+    sampled, true, expected = nd.contrib.rand_zipfian(nd.array([3, 0]), 50_000, 20)
+    assert (sampled.dtype, true.dtype, expected.dtype) == (np.int64, np.float64, np.float64)
+    chances = np.log((np.arange(20) + 2) / (np.arange(20) + 1)) / np.log(21)
+    assert stats.chisquare(np.bincount(sampled.asnumpy(), minlength=20), chances * 50_000).pvalue > 1e-6
+    np.testing.assert_allclose(true.asnumpy(), 50_000 * chances[[3, 0]], rtol=1e-12)
+    np.testing.assert_allclose(expected.asnumpy(), 50_000 * chances[sampled.asnumpy()], rtol=1e-12)
+    symbols = mx.sym.contrib.rand_zipfian(mx.sym.var("x"), 50_000, 20)
+    executor = mx.sym.Group(list(symbols)).bind(mx.cpu(), {"x": nd.array([3, 0])})
+    mx.random.seed(4)
+    np.testing.assert_array_equal(executor.forward()[0].asnumpy(), sampled.asnumpy())
+
+
 # ---- choices ---------------------------------------------------------------------------------------------------------
 def test_shapes_of_choices():
     one, two = nd.array([0.1, 0.2, 0.7]), nd.array([[0.1, 0.2, 0.7]] * 2)
