@@ -14,7 +14,7 @@ from typing import Any
 from .context import current_context
 from .errors import OpTypeError
 
-Draw = Callable[[str, dict, Any, Any, dict], Any]
+Draw = Callable[[str, dict, Any, Any, Any, Any, dict], Any]
 _CPU0 = "cpu(0)"
 
 
@@ -33,8 +33,11 @@ def _of_arrays(name: str, params: dict[str, Any], kind: type, many: bool = True)
 def on_arrays(operator: Callable[[str], Callable], kind: type) -> Draw:
     """Return what draws arrays, given the function of a registered name, and NDArray."""
 
-    def draw(name: str, params: dict[str, Any], shape: Any, dtype: Any, options: dict[str, Any]) -> Any:
-        ctx, out = options.pop("ctx", None), options.get("out")
+    def draw(
+        name: str, params: dict[str, Any], shape: Any, dtype: Any, ctx: Any, out: Any, options: dict[str, Any]
+    ) -> Any:
+        if out is not None:
+            options["out"] = out
         if dtype is None:
             dtype = getattr(out, "dtype", None)
         if _of_arrays(f"nd.random.{name}", params, kind, name != "randint"):
@@ -53,11 +56,11 @@ def on_arrays(operator: Callable[[str], Callable], kind: type) -> Draw:
 def on_symbols(operator: Callable[[str], Callable], kind: type) -> Draw:
     """Return what makes symbols, given the function of a registered name, and Symbol."""
 
-    def draw(name: str, params: dict[str, Any], shape: Any, dtype: Any, options: dict[str, Any]) -> Any:
-        if shape is not None:
-            options["shape"] = shape
-        if dtype is not None:
-            options["dtype"] = dtype
+    def draw(
+        name: str, params: dict[str, Any], shape: Any, dtype: Any, ctx: Any, out: Any, options: dict[str, Any]
+    ) -> Any:
+        given = {"shape": shape, "dtype": dtype, "ctx": None if ctx is None else str(ctx), "out": out}
+        options |= {key: value for key, value in given.items() if value is not None}
         if _of_arrays(f"sym.random.{name}", params, kind, name != "randint"):
             return operator(f"_sample_{name}")(*params.values(), **options)
         return operator(f"_random_{name}")(**params, **options)
@@ -68,7 +71,15 @@ def on_symbols(operator: Callable[[str], Callable], kind: type) -> Draw:
 def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -> dict[str, Callable]:
     """Return the functions of a namespace; `get_prob` is what ``multinomial`` does there when it is not told."""
 
-    def uniform(low: Any = 0, high: Any = 1, shape: Any = None, dtype: Any = None, **options: Any) -> Any:
+    def uniform(
+        low: Any = 0,
+        high: Any = 1,
+        shape: Any = None,
+        dtype: Any = None,
+        ctx: Any = None,
+        out: Any = None,
+        **options: Any,
+    ) -> Any:
         """Draw numbers of a uniform distribution from `low` to below `high`.
 
         Parameters
@@ -79,8 +90,12 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
             Of the result; with arrays, what is drawn for each of their elements, and follows their shape.
         dtype : {'float16', 'float32', 'float64'}, optional
             By default that of `out`, or float32.
+        ctx : Context, optional
+            The device, by default the current one; parameters that are arrays have theirs.
+        out : NDArray, optional
+            Write there.
         **options
-            Of arrays `ctx`, the device (with parameters that are arrays, it is theirs), and `out`, an array to write to.
+            Of symbols `name` and `attr`.
 
         Examples
         --------
@@ -90,9 +105,17 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         >>> mx.nd.random.uniform(mx.nd.array([0, 10]), mx.nd.array([1, 11]), shape=3).shape
         (2, 3)
         """
-        return draw("uniform", {"low": low, "high": high}, shape, dtype, options)
+        return draw("uniform", {"low": low, "high": high}, shape, dtype, ctx, out, options)
 
-    def normal(loc: Any = 0, scale: Any = 1, shape: Any = None, dtype: Any = None, **options: Any) -> Any:
+    def normal(
+        loc: Any = 0,
+        scale: Any = 1,
+        shape: Any = None,
+        dtype: Any = None,
+        ctx: Any = None,
+        out: Any = None,
+        **options: Any,
+    ) -> Any:
         """Draw numbers of a normal distribution of mean `loc` and standard deviation `scale`.
 
         The other parameters are those of :func:`uniform`.
@@ -103,9 +126,11 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         >>> mx.nd.random.normal(0, 1, shape=(2, 3)).shape
         (2, 3)
         """
-        return draw("normal", {"loc": loc, "scale": scale}, shape, dtype, options)
+        return draw("normal", {"loc": loc, "scale": scale}, shape, dtype, ctx, out, options)
 
-    def randn(*shape: int, loc: Any = 0, scale: Any = 1, dtype: Any = None, **options: Any) -> Any:
+    def randn(
+        *shape: int, loc: Any = 0, scale: Any = 1, dtype: Any = None, ctx: Any = None, out: Any = None, **options: Any
+    ) -> Any:
         """Draw numbers of a normal distribution; the arguments are the shape.
 
         Examples
@@ -114,9 +139,11 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         >>> mx.nd.random.randn(2, 3, loc=5).shape
         (2, 3)
         """
-        return draw("normal", {"loc": loc, "scale": scale}, shape or None, dtype, options)
+        return draw("normal", {"loc": loc, "scale": scale}, shape or None, dtype, ctx, out, options)
 
-    def exponential(scale: Any = 1, shape: Any = None, dtype: Any = None, **options: Any) -> Any:
+    def exponential(
+        scale: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **options: Any
+    ) -> Any:
         """Draw numbers of an exponential distribution of mean `scale`; its rate, `lam`, may be given instead.
 
         The other parameters are those of :func:`uniform`.
@@ -129,12 +156,20 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         """
         lam = options.pop("lam", None)
         if lam is None and not hasattr(scale, "__rtruediv__"):
-            return draw("exponential", {"scale": scale}, shape, dtype, options)  # which is refused
+            return draw("exponential", {"scale": scale}, shape, dtype, ctx, out, options)  # which is refused
         if lam is None:
             lam = 0 if isinstance(scale, Number) and not scale else 1 / scale
-        return draw("exponential", {"lam": lam}, shape, dtype, options)
+        return draw("exponential", {"lam": lam}, shape, dtype, ctx, out, options)
 
-    def gamma(alpha: Any = 1, beta: Any = 1, shape: Any = None, dtype: Any = None, **options: Any) -> Any:
+    def gamma(
+        alpha: Any = 1,
+        beta: Any = 1,
+        shape: Any = None,
+        dtype: Any = None,
+        ctx: Any = None,
+        out: Any = None,
+        **options: Any,
+    ) -> Any:
         """Draw numbers of a gamma distribution of shape `alpha` and scale `beta`.
 
         The other parameters are those of :func:`uniform`.
@@ -145,9 +180,11 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         >>> mx.nd.random.gamma(9, 0.5, shape=(2, 2)).shape
         (2, 2)
         """
-        return draw("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, options)
+        return draw("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, ctx, out, options)
 
-    def poisson(lam: Any = 1, shape: Any = None, dtype: Any = None, **options: Any) -> Any:
+    def poisson(
+        lam: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **options: Any
+    ) -> Any:
         """Draw numbers of a Poisson distribution of mean `lam`, as floating-point numbers.
 
         The other parameters are those of :func:`uniform`.
@@ -158,9 +195,11 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         >>> mx.nd.random.poisson(4, shape=(2, 2)).dtype.__name__
         'float32'
         """
-        return draw("poisson", {"lam": lam}, shape, dtype, options)
+        return draw("poisson", {"lam": lam}, shape, dtype, ctx, out, options)
 
-    def negative_binomial(k: Any = 1, p: Any = 1, shape: Any = None, dtype: Any = None, **options: Any) -> Any:
+    def negative_binomial(
+        k: Any = 1, p: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **options: Any
+    ) -> Any:
         """Draw how many trials fail before `k` succeed, each with probability `p`.
 
         The other parameters are those of :func:`uniform`.
@@ -171,10 +210,16 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         >>> mx.nd.random.negative_binomial(10, 0.5, shape=(2, 2)).shape
         (2, 2)
         """
-        return draw("negative_binomial", {"k": k, "p": p}, shape, dtype, options)
+        return draw("negative_binomial", {"k": k, "p": p}, shape, dtype, ctx, out, options)
 
     def generalized_negative_binomial(
-        mu: Any = 1, alpha: Any = 1, shape: Any = None, dtype: Any = None, **options: Any
+        mu: Any = 1,
+        alpha: Any = 1,
+        shape: Any = None,
+        dtype: Any = None,
+        ctx: Any = None,
+        out: Any = None,
+        **options: Any,
     ) -> Any:
         """Draw numbers of a negative binomial distribution of mean `mu` and dispersion `alpha`.
 
@@ -186,9 +231,11 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         >>> mx.nd.random.generalized_negative_binomial(10, 0.5, shape=(2, 2)).shape
         (2, 2)
         """
-        return draw("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, options)
+        return draw("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, ctx, out, options)
 
-    def randint(low: int, high: int, shape: Any = None, dtype: Any = None, **options: Any) -> Any:
+    def randint(
+        low: int, high: int, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **options: Any
+    ) -> Any:
         """Draw integers from `low` to below `high`.
 
         Examples
@@ -197,7 +244,7 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         >>> mx.nd.random.randint(5, 100, shape=(2, 2)).dtype.__name__
         'int32'
         """
-        return draw("randint", {"low": low, "high": high}, shape, dtype, options)
+        return draw("randint", {"low": low, "high": high}, shape, dtype, ctx, out, options)
 
     def multinomial(
         data: Any, shape: Any = None, get_prob: bool = get_prob, dtype: Any = "int32", **options: Any
@@ -274,8 +321,7 @@ def contrib_functions(draw: Draw) -> dict[str, Callable]:
         (4,) [1.5474 0.4982]
         """
         whole = math.log(range_max + 1)
-        options = {} if ctx is None else {"ctx": ctx}
-        drawn = draw("uniform", {"low": 0, "high": whole}, (num_sampled,), "float64", options)
+        drawn = draw("uniform", {"low": 0, "high": whole}, (num_sampled,), "float64", ctx, None, {})
         sampled = (drawn.exp() - 1).astype("int64") % range_max
         if ctx is not None:
             true_classes = true_classes.as_in_context(ctx)

@@ -217,6 +217,35 @@ def test_numbers_and_arrays_as_parameters(name):
     assert (executor.forward()[0].asnumpy() != bound).any()
 
 
+def test_arguments_come_in_mxnets_order():
+    out = nd.zeros((2, 3))
+    for name, (numbers, _) in LAWS.items():
+        draw = getattr(nd.random, name)
+        assert draw(*numbers, (2, 3), "float64", mx.cpu(1)).context == mx.cpu(1)
+        assert draw(*numbers, (2, 3), "float32", None, out) is out
+        assert getattr(mx.sym.random, name)(*numbers, (2, 3), "float64", name="x").infer_shape()[1] == [(2, 3)]
+    for api in (nd, mx.sym):
+        with pytest.raises(mx.MXNetError, match="strange"):
+            api.random.gamma(1, 2, strange=3)
+
+
+def test_numbers_drawn_by_rejection_join_other_formulas():
+    def model(F, x):
+        return F.exp(x) * F.random.gamma_like(x, alpha=2.5) + F.tanh(x * F.random.poisson_like(x, lam=70))
+
+    x = nd.full((300, 400), 0.3)
+    x.attach_grad()
+    mx.random.seed(3)
+    with autograd.record():
+        called = model(nd, x)
+    called.backward()
+    executor = model(mx.sym, mx.sym.var("x")).simple_bind(mx.cpu(), x=x.shape)
+    mx.random.seed(3)
+    np.testing.assert_array_equal(executor.forward(is_train=True, x=x)[0].asnumpy(), called.asnumpy())
+    executor.backward(nd.ones(x.shape))
+    np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), x.grad.asnumpy())
+
+
 @pytest.mark.parametrize("name", [n for n in LAWS if n != "exponential"])
 def test_like_operators_take_shape_and_type(name):
     numbers, law = LAWS[name]

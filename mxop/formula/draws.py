@@ -25,9 +25,9 @@ for _name in DRAWS[:2]:
     _text = f"mx_{_name}<{{T}}>({{0}}, i)"  # i is the index of the element
     _integer = _text if _name == "random" else None
     TABLE[_name] = Primitive(_name, 1, "", _text, lambda g, key, y: (None,), _integer, costly=False)
-for _name in DRAWS[2:]:  # not costly: what is costly runs in parts of a block, and a draw counts from the block's start
+for _name in DRAWS[2:]:
     _text = f"mx_{_name}<{{T}}>({{0}}, i, {{1}})"
-    TABLE[_name] = Primitive(_name, 2, "", _text, lambda g, key, parameter, y: (None, None), costly=False)
+    TABLE[_name] = Primitive(_name, 2, "", _text, lambda g, key, parameter, y: (None, None))
 
 
 def keys_of(roots: Iterable[Expr]) -> frozenset[int]:

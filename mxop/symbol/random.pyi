@@ -146,20 +146,84 @@ def uniform_like(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
-def exponential(scale: Any = ..., shape: Any = ..., dtype: Any = ..., **options: Any) -> Any: ...
-def gamma(alpha: Any = ..., beta: Any = ..., shape: Any = ..., dtype: Any = ..., **options: Any) -> Any: ...
+def exponential(
+    scale: Any = ...,
+    shape: Any = ...,
+    dtype: Any = ...,
+    ctx: Any = ...,
+    out: Any = ...,
+    **options: Any,
+) -> Any: ...
+def gamma(
+    alpha: Any = ...,
+    beta: Any = ...,
+    shape: Any = ...,
+    dtype: Any = ...,
+    ctx: Any = ...,
+    out: Any = ...,
+    **options: Any,
+) -> Any: ...
 def generalized_negative_binomial(
     mu: Any = ...,
     alpha: Any = ...,
     shape: Any = ...,
     dtype: Any = ...,
+    ctx: Any = ...,
+    out: Any = ...,
     **options: Any,
 ) -> Any: ...
 def multinomial(data: Any, shape: Any = ..., get_prob: bool = ..., dtype: Any = ..., **options: Any) -> Any: ...
-def negative_binomial(k: Any = ..., p: Any = ..., shape: Any = ..., dtype: Any = ..., **options: Any) -> Any: ...
-def normal(loc: Any = ..., scale: Any = ..., shape: Any = ..., dtype: Any = ..., **options: Any) -> Any: ...
-def poisson(lam: Any = ..., shape: Any = ..., dtype: Any = ..., **options: Any) -> Any: ...
-def randint(low: int, high: int, shape: Any = ..., dtype: Any = ..., **options: Any) -> Any: ...
-def randn(*shape: int, loc: Any = ..., scale: Any = ..., dtype: Any = ..., **options: Any) -> Any: ...
+def negative_binomial(
+    k: Any = ...,
+    p: Any = ...,
+    shape: Any = ...,
+    dtype: Any = ...,
+    ctx: Any = ...,
+    out: Any = ...,
+    **options: Any,
+) -> Any: ...
+def normal(
+    loc: Any = ...,
+    scale: Any = ...,
+    shape: Any = ...,
+    dtype: Any = ...,
+    ctx: Any = ...,
+    out: Any = ...,
+    **options: Any,
+) -> Any: ...
+def poisson(
+    lam: Any = ...,
+    shape: Any = ...,
+    dtype: Any = ...,
+    ctx: Any = ...,
+    out: Any = ...,
+    **options: Any,
+) -> Any: ...
+def randint(
+    low: int,
+    high: int,
+    shape: Any = ...,
+    dtype: Any = ...,
+    ctx: Any = ...,
+    out: Any = ...,
+    **options: Any,
+) -> Any: ...
+def randn(
+    *shape: int,
+    loc: Any = ...,
+    scale: Any = ...,
+    dtype: Any = ...,
+    ctx: Any = ...,
+    out: Any = ...,
+    **options: Any,
+) -> Any: ...
 def shuffle(data: Any, **options: Any) -> Any: ...
-def uniform(low: Any = ..., high: Any = ..., shape: Any = ..., dtype: Any = ..., **options: Any) -> Any: ...
+def uniform(
+    low: Any = ...,
+    high: Any = ...,
+    shape: Any = ...,
+    dtype: Any = ...,
+    ctx: Any = ...,
+    out: Any = ...,
+    **options: Any,
+) -> Any: ...

@@ -153,7 +153,7 @@ class Namespace(types.ModuleType):
 
 
 def _drawing(name: str) -> Callable:
-    return function_for(name, registry.get(name), registry.namespace_of(name)[1])
+    return function_for(name, registry.get(name), name)
 
 
 def make_namespaces(parent: types.ModuleType) -> None:
