@@ -28,7 +28,8 @@ def seed(seed_state: int, ctx: Context | str = "all") -> None:
     -----
     Random numbers follow from the seed and from the calls that draw, in their order; not from the number of threads, nor
     from whether a call is imperative or part of a bound graph, whose calls count in the order in which its JSON lists them
-    (depth first).  The CPU and the GPU draw the same bits.
+    (depth first).  The CPU and the GPU draw the same bits; what is computed from them, as normal or gamma numbers are, may
+    differ in the last digit.
 
     Examples
     --------

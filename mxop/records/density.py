@@ -18,7 +18,8 @@ def _density(name, density, domain, *, unchecked=None, **details):
 
     def reference(sample, *parameters, is_log=False):
         beside = [p.reshape(*p.shape, *(1,) * (sample.ndim - p.ndim)) for p in parameters]
-        return np.broadcast_to(density(sample, *beside, is_log), sample.shape)
+        with np.errstate(all="ignore"):  # intervals of no length, among the cases
+            return np.broadcast_to(density(sample, *beside, is_log), sample.shape)
 
     formula = Record(
         reference, domain=domain, shapes=[((2, 3), (2, 1), (1, 3))[:n]], params=LOGS, dtypes="f",
