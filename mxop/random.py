@@ -28,7 +28,8 @@ def seed(seed_state: int, ctx: Context | str = "all") -> None:
     -----
     Random numbers follow from the seed and from the calls that draw, in their order; not from the number of threads, nor
     from whether a call is imperative or part of a bound graph, whose calls count in the order in which its JSON lists them
-    (depth first).  The CPU and the GPU draw the same bits.
+    (depth first).  The CPU and the GPU draw the same bits; what is computed from them, as normal or gamma numbers are, may
+    differ in the last digit.
 
     Examples
     --------
@@ -55,11 +56,18 @@ def seed(seed_state: int, ctx: Context | str = "all") -> None:
 
 
 exponential = _functions.exponential
+gamma = _functions.gamma
+generalized_negative_binomial = _functions.generalized_negative_binomial
+multinomial = _functions.multinomial
+negative_binomial = _functions.negative_binomial
 normal = _functions.normal
+poisson = _functions.poisson
 randint = _functions.randint
 randn = _functions.randn
+shuffle = _functions.shuffle
 uniform = _functions.uniform
 
-__all__ = ["exponential", "normal", "randint", "randn", "seed", "uniform"]
+__all__ = ["exponential", "gamma", "generalized_negative_binomial", "multinomial", "negative_binomial", "normal", "poisson",
+           "randint", "randn", "seed", "shuffle", "uniform"]  # fmt: skip
 
 __getattr__, __dir__ = hooks(globals(), __all__)

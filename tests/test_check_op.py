@@ -104,7 +104,7 @@ def test_undeclared_write(own):
         inputs[0][...] = 0
 
     own(square_kernel(run), np.square, dtypes="f")
-    refused("test_check_square", "values: input 0 was written, which the operator does not declare")
+    refused("test_check_square", "values: .*its CPU function raised ValueError: .*read-only")
 
 
 def test_gradient_that_writes_its_head(own):
@@ -123,7 +123,7 @@ def test_gradient_that_writes_its_head(own):
     square.gradient(lambda F, heads, inputs, outputs: [F._test_check_backward(heads[0], inputs[0])])
     own(backward)
     own(square, np.square, dtypes="f", order=0)
-    refused("test_check_square", "head gradient 0 was written by the gradient")
+    refused("test_check_square", "gradient: .*_test_check_backward: its CPU function raised .*read-only")
 
 
 def test_results_that_change_with_alignment(own):

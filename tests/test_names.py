@@ -35,7 +35,7 @@ def told(function):
     (lambda: mx.io.NDArrayIter, "mx.io"), (lambda: mx.nd.ravel_multi_index, "mx.nd.ravel_multi_index"),
     (lambda: mx.sym.Correlation, "mx.sym.Correlation"),
     (lambda: mx.nd.SoftmaxOutput, "mx.nd.SoftmaxOutput"), (lambda: mx.nd.op.SVMOutput, "mx.nd.op.SVMOutput"),
-    (lambda: mx.nd.sparse.csr_matrix, "mx.nd.sparse.csr_matrix"), (lambda: mx.nd.random.gamma, "mx.nd.random.gamma"),
+    (lambda: mx.nd.sparse.csr_matrix, "mx.nd.sparse.csr_matrix"), (lambda: mx.nd.image.resize, "mx.nd.image.resize"),
     (lambda: mx.sym.contrib.foreach, "mx.sym.contrib.foreach"), (lambda: mx.nd.linalg.potrf, "mx.nd.linalg.potrf"),
     (lambda: mx.test_utils.get_mnist, "mx.test_utils.get_mnist"), (lambda: mx.operator.NDArrayOp, "mx.operator.NDArrayOp"),
     (lambda: mx.util.use_np, "mx.util.use_np"), (lambda: mx.nd.histogram, "mx.nd.histogram"),
@@ -59,7 +59,7 @@ def test_no_operator_of_mxnet_is_taken_for_another():
 def test_every_name_of_a_namespace_is_there_or_not_yet(module):
     found = importlib.import_module(f"mxop.{module}")
     missing = [n for n in mxnet_names.listed(f"mxop.{module}") if not hasattr(found, n)]
-    assert missing
+    assert bool(missing) == (not module.endswith(".random"))  # which is whole
     for name in missing:
         with pytest.raises(NotYetError, match=f"{NOT_YET}$"):
             getattr(found, name)

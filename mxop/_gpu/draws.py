@@ -1,24 +1,35 @@
-"""The CUDA text of what draws random numbers: the same words as ``mxop_random.h`` makes, one element at a time.
+"""The CUDA text of what draws random numbers: the same words as the CPU's, one element at a time.
 
-Imports nothing of mxop.
+Philox, and the distributions that need rejection, are the text of ``mxop_samplers.h``.  Imports nothing of mxop.
 """
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_SAMPLERS = Path(__file__).parent.parent / "_kernels" / "include" / "mxop_samplers.h"
+_CUDA_NAMES = {"MX_EACH": "__device__ inline", "MX_LOG": "log", "MX_EXP": "exp"}
+
+
+def _samplers() -> dict[str, str]:
+    """Return the functions of the header by name, in CUDA's words."""
+    text = _SAMPLERS.read_text(encoding="ascii")
+    names = dict(re.findall(r"^#define (MX_\w+) (\S+)$", text, re.MULTILINE)) | _CUDA_NAMES
+    text = re.sub(r"/\*.*?\*/|^#.*?$", "", text, flags=re.DOTALL | re.MULTILINE)
+    parts = [f"MX_EACH {part.strip()}\n" for part in text.split("MX_EACH ")[1:]]
+    return {
+        re.match(r"MX_EACH \w+ (\w+)\(", part)[1]: re.sub("|".join(names), lambda found: names[found[0]], part)  # type: ignore[index]
+        for part in parts
+    }
+
 
 _WORD = """\
 __device__ inline unsigned mxi_random_word(unsigned long long key, unsigned long long group, unsigned at)
 {
-    const unsigned long long call = group * 16 + at % 16;
-    unsigned c0 = (unsigned)call, c1 = (unsigned)(call >> 32), c2 = 0, c3 = 0;
-    unsigned k0 = (unsigned)key, k1 = (unsigned)(key >> 32);
-    for (int round = 0; round < 10; round++) {
-        const unsigned long long p = 0xD2511F53ull * c0, q = 0xCD9E8D57ull * c2;
-        c0 = (unsigned)(q >> 32) ^ c1 ^ k0;
-        c2 = (unsigned)(p >> 32) ^ c3 ^ k1;
-        c1 = (unsigned)q;
-        c3 = (unsigned)p;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    return at < 16 ? c0 : at < 32 ? c1 : at < 48 ? c2 : c3;
+    unsigned w[4];
+    mxi_philox(key, group * 16 + at % 16, 0, 0, w);
+    return w[at / 16];
 }
 __device__ inline unsigned mxi_random_one(unsigned long long key, unsigned long long i)
 {
@@ -30,6 +41,13 @@ __device__ inline unsigned long long mxi_random_two(unsigned long long key, unsi
     return (unsigned long long)mxi_random_word(key, i / 32, e) << 32 | mxi_random_word(key, i / 32, 32 + e);
 }
 """
+
+
+def _sampler(name: str) -> str:
+    head = (
+        f"template <typename T> __device__ inline T mx_random_{name}(unsigned long long key, unsigned long long i, T p)"
+    )
+    return f"{head}\n{{\n    return (T)mxi_{name}_of(key, i, (double)p);\n}}\n"
 
 
 def _of_type(name: str, ctype: str, value: str) -> str:
@@ -46,6 +64,7 @@ _ONE, _TWO = "mxi_random_one(key, i)", "mxi_random_two(key, i)"
 
 #: Name and text, as in :data:`.preamble.FUNCTIONS`.
 FUNCTIONS: dict[str, str] = {
+    **_samplers(),
     "mxi_random_one": _WORD,
     "mx_random": _template("mx_random", {
         "float": f"(float)(int)({_ONE} >> 8) * 5.9604644775390625e-08f",
@@ -59,4 +78,6 @@ FUNCTIONS: dict[str, str] = {
         "float": f"(float)((int)({_ONE} >> 8) * 2 - 0xffffff) * 5.9604644775390625e-08f",
         "double": f"(double)((long long)({_TWO} >> 11) * 2 - 0x1fffffffffffffll) * 1.1102230246251565e-16",
     }),
+    "mx_random_gamma": _sampler("gamma"),
+    "mx_random_poisson": _sampler("poisson"),
 }  # fmt: skip

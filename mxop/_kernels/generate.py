@@ -17,7 +17,7 @@ from string import Template
 
 from ..formula import TABLE, Expr, input_, param, statements, walk
 from ..formula.draws import DRAWS, GROUP
-from ..formula.expr import CALL, raw_call
+from ..formula.expr import CALL, INPUT, raw_call
 from ..formula.program import MAX_CALLS, MAX_OPERANDS, MAX_SCALARS, idioms, instruction_name
 
 #: Compute types: C type, suffix of the function names, MXNet's type code.
@@ -49,6 +49,7 @@ _PROLOGUE = """\
 #include "mxop_math.h"
 #include "mxop_block.h"
 #include "mxop_random.h"
+#include "mxop_sampling.h"
 #include "mxop_sums.h"
 """
 
@@ -60,10 +61,11 @@ def _leaf(kind: str, index: int) -> Expr:
 def primitive_formulas() -> Iterator[Expr]:
     """Yield each primitive with every choice of array and scalar operands (one array at least)."""
     for row in TABLE.values():
+        draws = row.name in DRAWS  # by its first operand, a key, which is an input and nothing else's
         for kinds in itertools.product("xs", repeat=row.arity):
-            if "x" in kinds:
+            if kinds[0] == "x" if draws else "x" in kinds:
                 yield raw_call(row.name, tuple(_leaf(k, i) for i, k in enumerate(kinds)))
-        if row.arity == 2:
+        if row.arity == 2 and not draws:
             yield raw_call(row.name, (input_(0), input_(0)))
 
 
@@ -116,7 +118,7 @@ def instructions() -> dict[str, tuple[Expr, list[Expr], list[Expr]]]:
 def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr]) -> str:
     """Write the C function of one instruction for one type."""
     if root.label in DRAWS:
-        return _draw(function, ctype, root.label)
+        return _sample(function, ctype, root) if len(root.args) > 1 else _draw(function, ctype, root.label)
     names = {o: f"x{i}[i]" for i, o in enumerate(operands)}
     for i, s in reversed(list(enumerate(scalars))):
         names[s] = f"s{i}"
@@ -154,6 +156,17 @@ def _draw(function: str, ctype: str, name: str) -> str:
         f"    const void *MX_RESTRICT b_, const void *MX_RESTRICT c_, const void *MX_RESTRICT s_)\n{{\n"
         f"    const mx_draw *d = (const mx_draw *)a_; (void)b_; (void)c_; (void)s_;\n"
         f"    {number}_loop(n, ({ctype} *)o_, d->key, d->start);\n}}\n"
+    )
+
+
+def _sample(function: str, ctype: str, root: Expr) -> str:
+    """Write the C function of an instruction that draws by rejection, with a parameter for each element or for all."""
+    one, loop = int(root.args[1].kind != INPUT), f"{root.label.removeprefix('random_')}_{ctype}_loop"
+    return (
+        f"static void {function}(ptrdiff_t n, void *MX_RESTRICT o_, const void *MX_RESTRICT a_,\n"
+        f"    const void *MX_RESTRICT b_, const void *MX_RESTRICT c_, const void *MX_RESTRICT s_)\n{{\n"
+        f"    const mx_draw *d = (const mx_draw *)a_; (void)c_; (void){'b_' if one else 's_'};\n"
+        f"    {loop}(n, ({ctype} *)o_, (const {ctype} *){'s_' if one else 'b_'}, {one}, d->key, d->start);\n}}\n"
     )
 
 

@@ -27,7 +27,7 @@ def families(hidden: bool = False) -> dict[str, list[Operator]]:
 
 def called(op: Operator) -> str:
     """Return how a function of ``mx.nd`` is called for an operator, such as ``contrib.quadratic``."""
-    space, short = registry.namespace_of(op.name)
+    space, short = registry.namespace_of(registry.public_name(op) or op.name)
     return f"{space}.{short}" if space else short
 
 

@@ -80,7 +80,8 @@ def _entry(op: Operator) -> list[str]:
         *_prose(found["doc"]),
     ]
     facts = [f"Kind: {op.kind}."]
-    aliases = [n for n in op.aliases if registry.namespace_of(n)[0] != "_internal"]
+    others = (n for n in op.aliases if n != registry.public_name(op))
+    aliases = [n for n in others if registry.namespace_of(n)[0] != "_internal"]
     if aliases:
         facts.append("Also called: " + ", ".join(f"`{_called(n)}`" for n in aliases) + ".")
     facts += [f"`{name}`: {text}." for name, text in found["parameters"].items()]

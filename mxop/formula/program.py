@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from .draws import keys_of
+from .draws import DRAWS, keys_of
 from .expr import CALL, CONST, INPUT, PARAM, Expr, walk
 from .primitives import TABLE
 
@@ -75,8 +75,8 @@ class Step:
 
     @property
     def costly(self) -> bool:
-        """Whether computing takes longer than reading."""
-        return any(TABLE[label].costly for label in re.findall(r"(\w+)\(", self.name))
+        """Whether computing takes longer than reading, and may be done in parts: a draw counts from the start of a block."""
+        return any(TABLE[label].costly and label not in DRAWS for label in re.findall(r"(\w+)\(", self.name))
 
 
 @dataclass

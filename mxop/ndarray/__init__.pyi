@@ -784,6 +784,16 @@ def norm(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def normal(
+    loc: float = ...,
+    scale: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def one_hot(
     indices: NDArray,
     depth: int,
@@ -824,6 +834,153 @@ def quadratic(
     name: str | None = ...,
 ) -> NDArray: ...
 def radians(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def random_exponential(
+    lam: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_gamma(
+    alpha: float = ...,
+    beta: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_generalized_negative_binomial(
+    mu: float = ...,
+    alpha: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_negative_binomial(
+    k: int = ...,
+    p: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_normal(
+    loc: float = ...,
+    scale: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_pdf_dirichlet(
+    sample: NDArray,
+    alpha: NDArray,
+    is_log: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_pdf_exponential(
+    sample: NDArray,
+    lam: NDArray,
+    is_log: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_pdf_gamma(
+    sample: NDArray,
+    alpha: NDArray,
+    beta: NDArray,
+    is_log: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_pdf_generalized_negative_binomial(
+    sample: NDArray,
+    mu: NDArray,
+    alpha: NDArray,
+    is_log: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_pdf_negative_binomial(
+    sample: NDArray,
+    k: NDArray,
+    p: NDArray,
+    is_log: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_pdf_normal(
+    sample: NDArray,
+    mu: NDArray,
+    sigma: NDArray,
+    is_log: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_pdf_poisson(
+    sample: NDArray,
+    lam: NDArray,
+    is_log: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_pdf_uniform(
+    sample: NDArray,
+    low: NDArray,
+    high: NDArray,
+    is_log: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_poisson(
+    lam: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_randint(
+    low: float,
+    high: float,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def random_uniform(
+    low: float = ...,
+    high: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def rcbrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def reciprocal(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def relu(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
@@ -866,6 +1023,76 @@ def reverse(
 def rint(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def round(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def rsqrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def sample_exponential(
+    lam: NDArray,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def sample_gamma(
+    alpha: NDArray,
+    beta: NDArray,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def sample_generalized_negative_binomial(
+    mu: NDArray,
+    alpha: NDArray,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def sample_multinomial(
+    data: NDArray,
+    shape: int | Sequence[int] = ...,
+    get_prob: bool = ...,
+    dtype: DTypeLike | int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def sample_negative_binomial(
+    k: NDArray,
+    p: NDArray,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def sample_normal(
+    mu: NDArray,
+    sigma: NDArray,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def sample_poisson(
+    lam: NDArray,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def sample_uniform(
+    low: NDArray,
+    high: NDArray,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def scatter_nd(
     data: NDArray,
     indices: NDArray,
@@ -875,6 +1102,7 @@ def scatter_nd(
     name: str | None = ...,
 ) -> NDArray: ...
 def shape_array(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def shuffle(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def sigmoid(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def sign(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def sin(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
@@ -1056,6 +1284,16 @@ def transpose(
     name: str | None = ...,
 ) -> NDArray: ...
 def trunc(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def uniform(
+    low: float = ...,
+    high: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def where(
     condition: NDArray,
     x: NDArray,

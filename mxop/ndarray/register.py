@@ -66,10 +66,21 @@ def _visible(module: types.ModuleType) -> list[str]:
     return names_shown(found, names)
 
 
+def _drawing() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the functions of ``mx.nd.random`` and of ``mx.nd.contrib`` that draw, and that MXNet writes in Python."""
+
+    def operator(name: str) -> Any:
+        return core.op_function(registry.get(name))
+
+    draw = sampling.on_arrays(operator, core.NDArray)
+    return sampling.functions(operator, draw, get_prob=False), sampling.contrib_functions(draw)
+
+
 def fill(parent: types.ModuleType, keep: set[str]) -> None:
     """Put every operator's function where its name says; names in `keep` are written by hand and stay."""
     spaces = make_spaces(parent)
-    drawing = sampling.functions(sampling.on_arrays(lambda name: core.op_function(registry.get(name))))
+    drawing, others = _drawing()
+    vars(spaces["contrib"]).update(others)
     vars(spaces["random"]).update(drawing)
     parent.__getattr__ = _lookup(parent, "")  # type: ignore[method-assign]
     parent.__dir__ = partial(_visible, parent)  # type: ignore[method-assign]

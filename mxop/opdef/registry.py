@@ -202,8 +202,19 @@ def operators(hidden: bool = True) -> Iterator[Operator]:
     """Yield every registered operator once, by canonical name, without those derived for backward."""
     for name in sorted(_operators):
         op = _operators[name]
-        if not op.is_backward and (hidden or not name.startswith("_") or namespace_of(name)[0] != "_internal"):
+        if not op.is_backward and (hidden or public_name(op) is not None):
             yield op
+
+
+def public_name(op: Operator) -> str | None:
+    """Return the name or alias under which users find an operator; None when it is hidden.
+
+    Examples
+    --------
+    >>> public_name(get("exp")), public_name(get("_shuffle")), public_name(get("_plus_scalar"))
+    ('exp', 'shuffle', None)
+    """
+    return next((n for n in (op.name, *op.aliases) if namespace_of(n)[0] != "_internal"), None)
 
 
 def names(hidden: bool = True) -> list[str]:

@@ -1,5 +1,7 @@
 """Random numbers: formulas of a key, drawn when a call runs, and of the index of the element.
 
+What draws with parameters that are arrays stands in :mod:`.sample`.
+
 A public operator is a composite of ``_draw_key``, which alone has an effect, and of a formula of that key.  So a value can be
 computed again (in backward, in a fused formula, in another thread) and is the same; and two calls never share numbers.
 May import :mod:`mxop.opdef` and :mod:`._shared`.
@@ -12,7 +14,7 @@ from typing import Annotated, Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, Range, Scalar, Shape, composite, elementwise, kernel
-from ._shared import zero_gradient
+from ._shared import equal_shapes, on_both, zero_gradient
 
 _HALF_BITS = {dtypes.FLOAT16: 2.0**11, dtypes.BFLOAT16: 2.0**8}  # numbers in [0, 1), evenly spaced, that a type holds
 
@@ -85,6 +87,83 @@ def ranged_of(key, *, low: float, count: float, shape: Shape = (), dtype: DType 
     return F.floor(F.random(key) * count) + low
 
 
+@elementwise(name="_gamma_of", creates=True)
+def gamma_of(key, *, alpha: float, beta: float, shape: Shape = (), dtype: DType = dtypes.FLOAT32):
+    """Numbers of a gamma distribution of shape `alpha` and scale `beta`."""
+    return beta * F.random_gamma(key, alpha)
+
+
+@elementwise(name="_poisson_of", creates=True)
+def poisson_of(key, *, lam: float, shape: Shape = (), dtype: DType = dtypes.FLOAT32):
+    """Numbers of a Poisson distribution of mean `lam`."""
+    return F.random_poisson(key, lam)
+
+
+@elementwise(name="_mixed_poisson_of", creates=True)
+def mixed_poisson_of(key, *, alpha: float, beta: float, shape: Shape = (), dtype: DType = dtypes.FLOAT32):
+    """Numbers of Poisson distributions whose means have a gamma distribution of shape `alpha` and scale `beta`."""
+    return F.random_poisson(key, beta * F.random_gamma(key, alpha))
+
+
+# ---- the same, in the shape and type of an array whose values do not matter -------------------------------------------
+@elementwise(name="_uniform_as")
+def uniform_as(data, key, *, low: float, high: float):
+    """Numbers between `low` and `high`."""
+    return low + (high - low) * F.random(key)
+
+
+@kernel(name="_below")
+def below(data, *, low: float, high: float):
+    """The data, where they are below `high`, else `low`: rounding to their type may have reached the end.
+
+    No formula, since one that is joined with what drew the numbers would see them before they are rounded.
+
+    >>> mx.nd._internal._below(mx.nd.array([1, 2, 3]), low=0, high=3).asnumpy().tolist()
+    [1.0, 2.0, 0.0]
+    """
+
+
+equal_shapes(below)
+zero_gradient(below)
+
+
+@on_both(below)
+def _(xp, inputs, outputs, *, low, high):
+    outputs[0][...] = inputs[0]
+    outputs[0][inputs[0] >= high] = low
+
+
+@elementwise(name="_normal_as")
+def normal_as(data, key, *, loc: float, scale: float):
+    """As ``_normal_of``."""
+    return loc + scale * (math.sqrt(2) * F.erfinv(F.random_signed(key)))
+
+
+@elementwise(name="_exponential_as")
+def exponential_as(data, key, *, lam: float):
+    """As ``_exponential_of``."""
+    return -F.log1p(-F.random(key)) / lam
+
+
+@elementwise(name="_gamma_as")
+def gamma_as(data, key, *, alpha: float, beta: float):
+    """As ``_gamma_of``."""
+    return beta * F.random_gamma(key, alpha)
+
+
+@elementwise(name="_poisson_as")
+def poisson_as(data, key, *, lam: float):
+    """As ``_poisson_of``."""
+    return F.random_poisson(key, lam)
+
+
+@elementwise(name="_mixed_poisson_as")
+def mixed_poisson_as(data, key, *, alpha: float, beta: float):
+    """As ``_mixed_poisson_of``."""
+    return F.random_poisson(key, beta * F.random_gamma(key, alpha))
+
+
+# ---- dropout --------------------------------------------------------------------------------------------------------
 @elementwise(name="_dropped")
 def dropped(data, key, *, p: float, scale: float):
     """The data times `scale`, or 0 with probability `p`."""
@@ -97,11 +176,16 @@ def dropping(data, key, *, p: float, scale: float):
     return F.where(F.random(key) >= p, scale, 0)
 
 
-# ---- operators ------------------------------------------------------------------------------------------------------
+# ---- what operators are asked for -------------------------------------------------------------------------------------
+def key_for(F, data):
+    """Return a new key on the device of an array; a graph is on one device."""
+    return F._draw_key(ctx=str(getattr(data, "context", "")))
+
+
 _FLOATS = dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64
 
 
-def _code(name, dtype, allowed=_FLOATS, default=dtypes.FLOAT32):
+def code_for(name, dtype, allowed=_FLOATS, default=dtypes.FLOAT32):
     """Return the type code that a call asks for."""
     if dtype is not None and dtype not in allowed:
         names = ", ".join(dtypes.NAMES[t] for t in allowed)
@@ -110,23 +194,39 @@ def _code(name, dtype, allowed=_FLOATS, default=dtypes.FLOAT32):
 
 
 @lru_cache(256)
-def _limits(low, high, dtype):
+def _limits(name, low, high, dtype):
     """Return the ends of a half-open interval as an element type has them, and the largest number in it."""
     import numpy as np
 
     if not low <= high:
-        raise OpValueError(f"operator _random_uniform: low={low} and high={high}; expected low <= high")
+        raise OpValueError(f"operator {name}: low={low} and high={high}; expected low <= high")
     type_ = dtypes.numpy_dtype(dtype).type
     with np.errstate(over="ignore"):
         first, end = type_(low), type_(high)
         reach = type_(float(end) - float(first))
     if not np.isfinite(reach):
-        raise OpValueError(f"operator _random_uniform: from low={low} to high={high} is further than {np.dtype(type_).name} "
+        raise OpValueError(f"operator {name}: from low={low} to high={high} is further than {np.dtype(type_).name} "
                            "reaches")  # fmt: skip
     return float(first), float(end), float(max(np.nextafter(end, type_(-np.inf)), first))
 
 
-@composite(name="_random_uniform", random=True)
+def _above(name, limit, **numbers):
+    """Raise unless all numbers are above 0, or 0 where the limit is ``>=``."""
+    for key, value in numbers.items():
+        if not (value > 0 or (limit == ">=" and value == 0)):
+            expected = "a number above 0" if limit == ">" else "0 or a number above"
+            raise OpValueError(f"operator {name}: {key}={value}; expected {expected}")
+
+
+def _binomial(name, k, p):
+    """Return shape and scale of the gamma distribution whose Poisson numbers are those of a negative binomial."""
+    _above(name, ">=", k=k, p=p)
+    odds = max(1 - p, 0.0) / p if p else math.inf
+    return {"alpha": float(k), "beta": odds if k else 0.0}
+
+
+# ---- operators ------------------------------------------------------------------------------------------------------
+@composite(name="_random_uniform", aliases=("random_uniform", "uniform"), random=True)
 def random_uniform(
     F, *, low: float = 0.0, high: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
 ):
@@ -139,27 +239,28 @@ def random_uniform(
     >>> x.shape, bool((x >= -1).min() * (x < 1).min())
     ((2, 3), True)
     """
-    code = _code("_random_uniform", dtype)
-    first, end, most = _limits(low, high, code)
+    code = code_for("_random_uniform", dtype)
+    first, end, most = _limits("_random_uniform", low, high, code)
     return F._uniform_of(F._draw_key(ctx=ctx), low=first, high=end, most=most, shape=shape, dtype=code)
 
 
-@composite(name="_random_normal", random=True)
+@composite(name="_random_normal", aliases=("random_normal", "normal"), random=True)
 def random_normal(
     F, *, loc: float = 0.0, scale: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
 ):
     """Draw numbers of a normal distribution of mean `loc` and standard deviation `scale`.
 
     >>> mx.random.seed(7)
-    >>> abs(mx.nd.random.normal(5, 0.1, shape=(100,)).mean().item() - 5) < 0.05
+    >>> 4.95 < mx.nd.random.normal(5, 0.1, shape=(100,)).mean().item() < 5.05
     True
     """
-    if not scale > 0:
-        raise OpValueError(f"operator _random_normal: scale={scale}; expected a number above 0")
-    return F._normal_of(F._draw_key(ctx=ctx), loc=loc, scale=scale, shape=shape, dtype=_code("_random_normal", dtype))
+    _above("_random_normal", ">", scale=scale)
+    return F._normal_of(
+        F._draw_key(ctx=ctx), loc=loc, scale=scale, shape=shape, dtype=code_for("_random_normal", dtype)
+    )
 
 
-@composite(name="_random_exponential", random=True)
+@composite(name="_random_exponential", aliases=("random_exponential",), random=True)
 def random_exponential(F, *, lam: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""):
     """Draw numbers of an exponential distribution of rate `lam`.
 
@@ -168,12 +269,11 @@ def random_exponential(F, *, lam: float = 1.0, shape: Shape = (), dtype: DType |
     >>> bool(mx.nd.random.exponential(2, shape=(3,)).min() >= 0)
     True
     """
-    if not lam > 0:
-        raise OpValueError(f"operator _random_exponential: lam={lam}; expected a number above 0")
-    return F._exponential_of(F._draw_key(ctx=ctx), lam=lam, shape=shape, dtype=_code("_random_exponential", dtype))
+    _above("_random_exponential", ">", lam=lam)
+    return F._exponential_of(F._draw_key(ctx=ctx), lam=lam, shape=shape, dtype=code_for("_random_exponential", dtype))
 
 
-@composite(name="_random_randint", random=True)
+@composite(name="_random_randint", aliases=("_npi_random_randint", "random_randint"), random=True)
 def random_randint(F, *, low: Scalar, high: Scalar, shape: Shape = (), dtype: DType | None = None, ctx: str = ""):
     """Draw integers from `low` (included) to `high` (excluded), all equally likely.
 
@@ -183,7 +283,7 @@ def random_randint(F, *, low: Scalar, high: Scalar, shape: Shape = (), dtype: DT
     """
     if not (low < high and low == int(low) and high == int(high)):
         raise OpValueError(f"operator _random_randint: low={low} and high={high}; expected integers, low < high")
-    code = _code("_random_randint", dtype, (dtypes.INT32, dtypes.INT64), dtypes.INT32)
+    code = code_for("_random_randint", dtype, (dtypes.INT32, dtypes.INT64), dtypes.INT32)
     limit = 2 ** (31 if code == dtypes.INT32 else 63)
     if low < -limit or high > limit or high - low >= 2**63:
         raise OpValueError(
@@ -191,6 +291,148 @@ def random_randint(F, *, low: Scalar, high: Scalar, shape: Shape = (), dtype: DT
         )
     made = F._ranged_of if max(-low, high) <= 2**50 else F._integers_of
     return made(F._draw_key(ctx=ctx), low=int(low), count=int(high) - int(low), shape=shape, dtype=code)
+
+
+@composite(name="_random_gamma", aliases=("random_gamma",), random=True)
+def random_gamma(
+    F, *, alpha: float = 1.0, beta: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
+):
+    """Draw numbers of a gamma distribution of shape `alpha` and scale `beta`: their mean is ``alpha * beta``.
+
+    >>> mx.random.seed(7)
+    >>> 4.4 < mx.nd.random.gamma(9, 0.5, shape=(10000,)).mean().item() < 4.6
+    True
+    """
+    _above("_random_gamma", ">", alpha=alpha, beta=beta)
+    code = code_for("_random_gamma", dtype)
+    return F._gamma_of(F._draw_key(ctx=ctx), alpha=alpha, beta=beta, shape=shape, dtype=code)
+
+
+@composite(name="_random_poisson", aliases=("random_poisson",), random=True)
+def random_poisson(F, *, lam: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""):
+    """Draw numbers of a Poisson distribution of mean `lam`, as floating-point numbers.
+
+    >>> mx.random.seed(7)
+    >>> 3.9 < mx.nd.random.poisson(4, shape=(10000,)).mean().item() < 4.1
+    True
+    """
+    _above("_random_poisson", ">=", lam=lam)
+    return F._poisson_of(F._draw_key(ctx=ctx), lam=lam, shape=shape, dtype=code_for("_random_poisson", dtype))
+
+
+@composite(name="_random_negative_binomial", aliases=("random_negative_binomial",), random=True)
+def random_negative_binomial(
+    F, *, k: int = 1, p: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
+):
+    """Draw how many trials fail before `k` succeed, each with probability `p`; above 1 that counts as 1.
+
+    >>> mx.random.seed(7)
+    >>> 2.9 < mx.nd.random.negative_binomial(3, 0.5, shape=(10000,)).mean().item() < 3.1
+    True
+    """
+    name = "_random_negative_binomial"
+    of = _binomial(name, k, p)
+    return F._mixed_poisson_of(F._draw_key(ctx=ctx), **of, shape=shape, dtype=code_for(name, dtype))
+
+
+@composite(name="_random_generalized_negative_binomial", aliases=("random_generalized_negative_binomial",), random=True)
+def random_generalized_negative_binomial(
+    F, *, mu: float = 1.0, alpha: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
+):
+    """Draw numbers of a negative binomial distribution of mean `mu` and dispersion `alpha`.
+
+    Their variance is ``mu + alpha * mu**2``; without dispersion it is Poisson's distribution.
+
+    >>> mx.random.seed(7)
+    >>> 2.8 < mx.nd.random.generalized_negative_binomial(3, 0.5, shape=(10000,)).mean().item() < 3.2
+    True
+    """
+    name = "_random_generalized_negative_binomial"
+    _above(name, ">=", mu=mu, alpha=alpha)
+    key, made = F._draw_key(ctx=ctx), {"shape": shape, "dtype": code_for(name, dtype)}
+    if not alpha:
+        return F._poisson_of(key, lam=mu, **made)
+    return F._mixed_poisson_of(key, alpha=1 / alpha, beta=alpha * mu, **made)
+
+
+# ---- operators in the shape, type and device of an array --------------------------------------------------------------
+@composite(name="_random_uniform_like", random=True)
+def random_uniform_like(F, data, *, low: float = 0.0, high: float = 1.0):
+    """Draw as ``random.uniform`` does, in the shape and type of `data`, whose values do not matter.
+
+    >>> mx.nd.random.uniform_like(mx.nd.zeros((2, 3), dtype='float64')).shape
+    (2, 3)
+    """
+    if not low <= high:
+        raise OpValueError(f"operator _random_uniform_like: low={low} and high={high}; expected low <= high")
+    return F._below(F._uniform_as(data, key_for(F, data), low=low, high=high), low=low, high=high)
+
+
+@composite(name="_random_normal_like", random=True)
+def random_normal_like(F, data, *, loc: float = 0.0, scale: float = 1.0):
+    """Draw as ``random.normal`` does, in the shape and type of `data`, whose values do not matter.
+
+    >>> mx.nd.random.normal_like(mx.nd.zeros((2, 3), dtype='float64')).dtype.__name__
+    'float64'
+    """
+    _above("_random_normal_like", ">", scale=scale)
+    return F._normal_as(data, key_for(F, data), loc=loc, scale=scale)
+
+
+@composite(name="_random_exponential_like", random=True)
+def random_exponential_like(F, data, *, lam: float = 1.0):
+    """Draw numbers of an exponential distribution of rate `lam`, in the shape and type of `data`.
+
+    >>> mx.nd.random.exponential_like(mx.nd.zeros((2, 3)), lam=2).shape
+    (2, 3)
+    """
+    _above("_random_exponential_like", ">", lam=lam)
+    return F._exponential_as(data, key_for(F, data), lam=lam)
+
+
+@composite(name="_random_gamma_like", random=True)
+def random_gamma_like(F, data, *, alpha: float = 1.0, beta: float = 1.0):
+    """Draw as ``random.gamma`` does, in the shape and type of `data`, whose values do not matter.
+
+    >>> mx.nd.random.gamma_like(mx.nd.zeros((2, 3)), alpha=2).shape
+    (2, 3)
+    """
+    _above("_random_gamma_like", ">", alpha=alpha, beta=beta)
+    return F._gamma_as(data, key_for(F, data), alpha=alpha, beta=beta)
+
+
+@composite(name="_random_poisson_like", random=True)
+def random_poisson_like(F, data, *, lam: float = 1.0):
+    """Draw as ``random.poisson`` does, in the shape and type of `data`, whose values do not matter.
+
+    >>> mx.nd.random.poisson_like(mx.nd.zeros((2, 3)), lam=4).shape
+    (2, 3)
+    """
+    _above("_random_poisson_like", ">=", lam=lam)
+    return F._poisson_as(data, key_for(F, data), lam=lam)
+
+
+@composite(name="_random_negative_binomial_like", random=True)
+def random_negative_binomial_like(F, data, *, k: int = 1, p: float = 1.0):
+    """Draw as ``random.negative_binomial`` does, in the shape and type of `data`, whose values do not matter.
+
+    >>> mx.nd.random.negative_binomial_like(mx.nd.zeros((2, 3)), k=2, p=0.5).shape
+    (2, 3)
+    """
+    return F._mixed_poisson_as(data, key_for(F, data), **_binomial("_random_negative_binomial_like", k, p))
+
+
+@composite(name="_random_generalized_negative_binomial_like", random=True)
+def random_generalized_negative_binomial_like(F, data, *, mu: float = 1.0, alpha: float = 1.0):
+    """Draw as ``random.generalized_negative_binomial`` does, in the shape and type of `data`.
+
+    >>> mx.nd.random.generalized_negative_binomial_like(mx.nd.zeros((2, 3)), mu=2).shape
+    (2, 3)
+    """
+    _above("_random_generalized_negative_binomial_like", ">=", mu=mu, alpha=alpha)
+    if not alpha:
+        return F._poisson_as(data, key_for(F, data), lam=mu)
+    return F._mixed_poisson_as(data, key_for(F, data), alpha=1 / alpha, beta=alpha * mu)
 
 
 @composite(name="Dropout", random=True, num_outputs=2, visible_outputs=1)
@@ -235,8 +477,7 @@ dropout.output_names = lambda attrs, n_inputs=None: ("output", "mask")
 def _some(F, data, p, axes):
     """Return the data with some elements dropped."""
     chosen = {"p": p, "scale": 1 / (1 - p) if p < 1 else 0.0}
-    place = getattr(data, "context", "")  # of an array; a graph is on one device
-    key = F._draw_key(ctx=str(place))
+    key = key_for(F, data)
     if not axes:
         return F._dropped(data, key, **chosen)
     kept = data

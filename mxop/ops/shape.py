@@ -144,7 +144,7 @@ def reshaped_strides(shape, strides, new):
     return tuple(result)
 
 
-def _reshape(op, forward, backward=None):
+def reshaping(op, forward, backward=None):
     """Give `op` all that a change of shape alone needs; ``forward(shape, *others, **params)`` is the new shape."""
 
     @op.view
@@ -188,7 +188,7 @@ def _reshape_forward(data, *, shape, reverse, target_shape, keep_highest):
     return _target_shape(data, target_shape, keep_highest) if target_shape else ()
 
 
-_reshape(reshape, _reshape_forward)
+reshaping(reshape, _reshape_forward)
 
 
 @kernel(aliases=("_npx_reshape_like",), inplace=((0, 0),))
@@ -237,7 +237,7 @@ def _reshape_like_forward(lhs, rhs, *, lhs_begin, lhs_end, rhs_begin, rhs_end):
     return (*lhs[:b], *rhs[rb:re], *lhs[e:])
 
 
-_reshape(reshape_like, _reshape_like_forward)
+reshaping(reshape_like, _reshape_like_forward)
 typed_by_first(reshape_like)
 
 
@@ -254,7 +254,7 @@ def _flatten_forward(data):
     return (data[0] if data else 1, product_of(data[1:]))
 
 
-_reshape(flatten, _flatten_forward,
+reshaping(flatten, _flatten_forward,
          lambda out, data: _fill_one(out, data) if data is None or not data else (out[0], *data[1:]))  # fmt: skip
 
 
@@ -277,7 +277,7 @@ def _expand_backward(out, data, *, axis):
     return (*out[:at], *out[at + 1 :])
 
 
-_reshape(expand_dims, _expand_forward, _expand_backward)
+reshaping(expand_dims, _expand_forward, _expand_backward)
 
 
 @kernel(inplace=((0, 0),))
@@ -307,7 +307,7 @@ def _squeeze_forward(data, *, axis):
     return kept if kept or numpy_shape() else (1,)
 
 
-_reshape(squeeze, _squeeze_forward)
+reshaping(squeeze, _squeeze_forward)
 
 
 # ---- transpose and flip ---------------------------------------------------------------------------------------------

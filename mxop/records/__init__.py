@@ -15,7 +15,7 @@ from ..missing import hooks
 
 FAMILIES = (
     "math", "binary", "reduce", "shape", "matrix", "nn", "convolution", "pooling", "resize", "create", "gather", "order",
-    "random", "helpers",
+    "random", "sample", "density", "helpers",
 )  # fmt: skip
 
 

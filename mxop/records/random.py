@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from . import Record
+from . import Record, Refusal
 
 
 class _Law:
@@ -30,6 +30,40 @@ def _exponential(lam=1.0, **_):
     return _Law(lambda x: -np.expm1(-lam * np.maximum(x, 0)))
 
 
+def _gamma(alpha=1.0, beta=1.0, **_):
+    from scipy.special import gammainc
+
+    return _Law(lambda x: gammainc(alpha, np.maximum(x, 0) / beta))
+
+
+class _Counts:
+    """A distribution of whole numbers."""
+
+    def __init__(self, log_pmf):
+        self.log_pmf = log_pmf
+
+    def pmf(self, x):
+        return np.where((x >= 0) & (x == np.floor(x)), np.exp(self.log_pmf(np.maximum(x, 0.0))), 0.0)
+
+
+def _poisson(lam=1.0, **_):
+    from scipy.special import gammaln, xlogy
+
+    return _Counts(lambda x: xlogy(x, lam) - lam - gammaln(x + 1))
+
+
+def _negative_binomial(k=1, p=1.0, **_):
+    from scipy.special import betaln, xlog1py
+
+    if k == 0 or p >= 1:
+        return {0.0: 1.0}
+    return _Counts(lambda x: -np.log(x + k) - betaln(x + 1, k) + k * np.log(p) + xlog1py(x, -p))
+
+
+def _generalized(mu=1.0, alpha=1.0, **_):
+    return _negative_binomial(1 / alpha, 1 / (1 + mu * alpha)) if alpha else _poisson(mu)
+
+
 def _integers(low, high, **_):
     if high - low < 100:
         return dict.fromkeys(range(low, high), 1 / (high - low))
@@ -46,8 +80,18 @@ def _seed(number):
     random.seed(number)
 
 
-def _drawn(law, *params, types=("float32", "float64", "float16")):
+def _like(law, *params, bad=()):
+    """Record an operator that draws in the shape and type of its input."""
     return Record(
+        distribution=lambda data, **given: law(**given), seed=_seed, params=params, shapes=[((50, 41),)], dtypes="f", order=0,
+        grad_inputs=(),
+        refuses=[Refusal("expected", params=p) for p in bad],
+    )  # fmt: skip
+
+
+def _drawn(law, *params, types=("float32", "float64", "float16"), bad=()):
+    return Record(
+        refuses=[Refusal("expected", params={"shape": (2,), **p}) for p in bad],
         distribution=law,
         seed=_seed,
         params=[{**p, "dtype": t, "shape": (50, 41)} for p, t in product(params, types)],
@@ -65,6 +109,35 @@ RECORDS: dict[str, Record] = {
     "_random_randint": _drawn(
         _integers, {"low": 0, "high": 7}, {"low": -1000, "high": 1000}, {"low": -(2**30), "high": 2**30},
         types=("int32", "int64"),
+    ),
+    "_random_gamma": _drawn(
+        _gamma, {}, {"alpha": 0.3, "beta": 2.0}, {"alpha": 7.5, "beta": 0.1}, {"alpha": 900.0},
+        bad=[{"alpha": 0.0}, {"beta": -1.0}, {"alpha": float("nan")}, {"dtype": "int32"}],
+    ),
+    "_random_poisson": _drawn(
+        _poisson, {}, {"lam": 0.0}, {"lam": 0.02}, {"lam": 30.0}, {"lam": 63.9}, {"lam": 64.0}, {"lam": 300.0},
+        bad=[{"lam": -1.0}, {"lam": float("nan")}, {"dtype": "int32"}],
+    ),
+    "_random_negative_binomial": _drawn(
+        _negative_binomial, {}, {"k": 3, "p": 0.4}, {"k": 40, "p": 0.25}, {"k": 0, "p": 0.5}, {"k": 2, "p": 1.5},
+        bad=[{"k": -1, "p": 0.5}, {"p": -0.5}, {"k": 1.5}],
+    ),
+    "_random_generalized_negative_binomial": _drawn(
+        _generalized, {}, {"mu": 6.0, "alpha": 0.3}, {"mu": 2.0, "alpha": 0.0}, {"mu": 0.0, "alpha": 2.0},
+        bad=[{"mu": -1.0}, {"alpha": -1.0}],
+    ),
+    "_random_uniform_like": _like(_uniform, {}, {"low": -3.0, "high": 5.0}, bad=[{"low": 2.0}]),
+    "_random_normal_like": _like(_normal, {}, {"loc": -2.0, "scale": 0.5}, bad=[{"scale": 0.0}]),
+    "_random_exponential_like": _like(_exponential, {}, {"lam": 4.0}, bad=[{"lam": 0.0}]),
+    "_random_gamma_like": _like(_gamma, {}, {"alpha": 0.3, "beta": 2.0}, bad=[{"alpha": 0.0}, {"beta": 0.0}]),
+    "_random_poisson_like": _like(_poisson, {}, {"lam": 30.0}, {"lam": 200.0}, bad=[{"lam": -1.0}]),
+    "_random_negative_binomial_like": _like(_negative_binomial, {}, {"k": 3, "p": 0.4}, bad=[{"k": -1}, {"p": -1.0}]),
+    "_random_generalized_negative_binomial_like": _like(
+        _generalized, {}, {"mu": 6.0, "alpha": 0.3}, {"mu": 2.0, "alpha": 0.0}, bad=[{"mu": -1.0}, {"alpha": -1.0}]
+    ),
+    "_below": Record(
+        lambda data, low, high: np.where(data >= high, low, data), params=[{"low": 0.0, "high": 1.5}], order=0, grad_inputs=(),
+        unchecked={"bad input": "called with what was drawn"},
     ),
     "Dropout": Record(
         distribution=_dropped, seed=_seed, domain=(1.0, 1.0), shapes=[((60, 40),)], order=2, dtypes="f",

@@ -1020,6 +1020,17 @@ def norm(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def normal(
+    loc: float = ...,
+    scale: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def one_hot(
     indices: Symbol | None = ...,
     *,
@@ -1071,6 +1082,169 @@ def quadratic(
 ) -> Symbol: ...
 def radians(
     data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_exponential(
+    lam: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_gamma(
+    alpha: float = ...,
+    beta: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_generalized_negative_binomial(
+    mu: float = ...,
+    alpha: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_negative_binomial(
+    k: int = ...,
+    p: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_normal(
+    loc: float = ...,
+    scale: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_pdf_dirichlet(
+    sample: Symbol | None = ...,
+    alpha: Symbol | None = ...,
+    is_log: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_pdf_exponential(
+    sample: Symbol | None = ...,
+    lam: Symbol | None = ...,
+    is_log: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_pdf_gamma(
+    sample: Symbol | None = ...,
+    alpha: Symbol | None = ...,
+    beta: Symbol | None = ...,
+    is_log: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_pdf_generalized_negative_binomial(
+    sample: Symbol | None = ...,
+    mu: Symbol | None = ...,
+    alpha: Symbol | None = ...,
+    is_log: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_pdf_negative_binomial(
+    sample: Symbol | None = ...,
+    k: Symbol | None = ...,
+    p: Symbol | None = ...,
+    is_log: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_pdf_normal(
+    sample: Symbol | None = ...,
+    mu: Symbol | None = ...,
+    sigma: Symbol | None = ...,
+    is_log: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_pdf_poisson(
+    sample: Symbol | None = ...,
+    lam: Symbol | None = ...,
+    is_log: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_pdf_uniform(
+    sample: Symbol | None = ...,
+    low: Symbol | None = ...,
+    high: Symbol | None = ...,
+    is_log: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_poisson(
+    lam: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_randint(
+    low: float,
+    high: float,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def random_uniform(
+    low: float = ...,
+    high: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
@@ -1158,6 +1332,84 @@ def rsqrt(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def sample_exponential(
+    lam: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sample_gamma(
+    alpha: Symbol | None = ...,
+    beta: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sample_generalized_negative_binomial(
+    mu: Symbol | None = ...,
+    alpha: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sample_multinomial(
+    data: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
+    get_prob: bool = ...,
+    dtype: DTypeLike | int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sample_negative_binomial(
+    k: Symbol | None = ...,
+    p: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sample_normal(
+    mu: Symbol | None = ...,
+    sigma: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sample_poisson(
+    lam: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sample_uniform(
+    low: Symbol | None = ...,
+    high: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def scatter_nd(
     data: Symbol | None = ...,
     indices: Symbol | None = ...,
@@ -1168,6 +1420,13 @@ def scatter_nd(
     **kwargs: Symbol,
 ) -> Symbol: ...
 def shape_array(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def shuffle(
     data: Symbol | None = ...,
     *,
     name: str | None = ...,
@@ -1423,6 +1682,17 @@ def transpose(
 ) -> Symbol: ...
 def trunc(
     data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def uniform(
+    low: float = ...,
+    high: float = ...,
+    shape: int | Sequence[int] = ...,
+    dtype: DTypeLike | int | None = ...,
+    ctx: str = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,

@@ -153,17 +153,20 @@ class Namespace(types.ModuleType):
 
 
 def _drawing(name: str) -> Callable:
-    return function_for(name, registry.get(name), registry.namespace_of(name)[1])
+    return function_for(name, registry.get(name), name)
 
 
 def make_namespaces(parent: types.ModuleType) -> None:
     """Add ``contrib``, ``linalg`` and the others to a package."""
     spaces = {space: (prefix,) for prefix, space in registry.PREFIXES.items()}
     spaces |= {"op": ("",), "_internal": ("", "_")}
+    draw = sampling.on_symbols(_drawing, Symbol)
     for space, prefixes in spaces.items():
         module = Namespace(f"{parent.__name__}.{space}", prefixes)
         if space == "random":
-            vars(module).update(sampling.functions(sampling.on_symbols(_drawing)))
+            vars(module).update(sampling.functions(_drawing, draw, get_prob=True))
+        elif space == "contrib":
+            vars(module).update(sampling.contrib_functions(draw))
         sys.modules[module.__name__] = module
         setattr(parent, space, module)
 

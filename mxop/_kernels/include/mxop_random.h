@@ -35,18 +35,25 @@ typedef uint32_t mx_lane;
     c1 = (mx_lane)q; c3 = (mx_lane)p; \
     k0 += 0x9E3779B9u; k1 += 0xBB67AE85u; }
 
-/* The 64 words of one group. */
-static inline void mx_philox_group(uint64_t key, uint64_t group, uint32_t *MX_RESTRICT w)
+/* Sixteen calls side by side: `first`, a multiple of 16, is the number of the first; word w of call c is w[stride w + c]. */
+static inline void mx_philox_calls(uint64_t key, uint64_t first, uint32_t purpose, uint32_t *MX_RESTRICT w, int stride)
 {
-    const uint32_t low = (uint32_t)(group << 4), high = (uint32_t)(group >> 28);
+    const uint32_t low = (uint32_t)first, high = (uint32_t)(first >> 32);
     MX_IVDEP
     for (uint32_t c = 0; c < 16; c++) {
-        mx_lane c0 = low + c, c1 = high, c2 = 0, c3 = 0;
+        mx_lane c0 = low + c, c1 = high, c2 = 0, c3 = purpose;
         uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
         MX_PHILOX_ROUND MX_PHILOX_ROUND MX_PHILOX_ROUND MX_PHILOX_ROUND MX_PHILOX_ROUND
         MX_PHILOX_ROUND MX_PHILOX_ROUND MX_PHILOX_ROUND MX_PHILOX_ROUND MX_PHILOX_ROUND
-        w[c] = (uint32_t)c0; w[16 + c] = (uint32_t)c1; w[32 + c] = (uint32_t)c2; w[48 + c] = (uint32_t)c3;
+        w[c] = (uint32_t)c0; w[stride + c] = (uint32_t)c1;
+        w[2 * stride + c] = (uint32_t)c2; w[3 * stride + c] = (uint32_t)c3;
     }
+}
+
+/* The 64 words of one group. */
+static inline void mx_philox_group(uint64_t key, uint64_t group, uint32_t *MX_RESTRICT w)
+{
+    mx_philox_calls(key, group << 4, 0, w, 16);
 }
 
 /* Numbers from words: as wide as the type's fraction, so that all of them are equally likely, and exact. */

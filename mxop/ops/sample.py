@@ -1,0 +1,363 @@
+"""Random numbers whose distribution follows from arrays: a parameter for each, choices, orders.
+
+As in :mod:`.random`, a public operator draws a key, and the rest are formulas of it.  A parameter no distribution has gives
+NaN: a value cannot be refused where a graph runs, and in MXNet some never come to an end.
+May import :mod:`mxop.opdef`, :mod:`mxop.dtypes`, :mod:`mxop.shape_mode`, :mod:`._shared` and :mod:`.random`.
+"""
+
+import math
+
+from .. import dtypes
+from ..errors import OpTypeError, OpValueError
+from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel
+from ..shape_mode import numpy_shape
+from ._shared import equal_shapes, on_both, size_of, zero_gradient
+from .random import code_for, key_for
+
+#: Rounding to a type moves a number up by less than this part of it, where it is computed in a wider one.
+_ROUNDED = {dtypes.FLOAT16: 2.0**-11, dtypes.BFLOAT16: 2.0**-8}
+
+
+# ---- formulas of parameters and a key: `like` has the shape that parameters of fewer dimensions broadcast to ------------
+@elementwise(name="_uniform_from", broadcast=True)
+def uniform_from(low, high, like, key, *, rounded: float):
+    """Numbers between `low` and `high`, which are not `high` even after rounding."""
+    x = low + (high - low) * F.random(key)
+    return F.where(F.abs(high - x) <= F.abs(high) * rounded, low, x)
+
+
+@elementwise(name="_normal_from", broadcast=True)
+def normal_from(mu, sigma, like, key):
+    """Numbers of normal distributions."""
+    return mu + sigma * (math.sqrt(2) * F.erfinv(F.random_signed(key)))
+
+
+@elementwise(name="_exponential_from", broadcast=True)
+def exponential_from(lam, like, key):
+    """Numbers of exponential distributions."""
+    return -F.log1p(-F.random(key)) / lam
+
+
+@elementwise(name="_gamma_from", broadcast=True)
+def gamma_from(alpha, beta, like, key):
+    """Numbers of gamma distributions."""
+    return beta * F.random_gamma(key, alpha)
+
+
+@elementwise(name="_poisson_from", broadcast=True)
+def poisson_from(lam, like, key):
+    """Numbers of Poisson distributions."""
+    return F.random_poisson(key, lam)
+
+
+@elementwise(name="_negative_binomial_from", broadcast=True)
+def negative_binomial_from(k, p, like, key):
+    """Numbers of negative binomial distributions: Poisson's, of means that have gamma distributions."""
+    mean = F.random_gamma(key, k) * F.maximum(1 - p, 0) / p
+    return F.random_poisson(key, F.where(k == 0, 0, mean))
+
+
+@elementwise(name="_generalized_negative_binomial_from", broadcast=True)
+def generalized_negative_binomial_from(mu, alpha, like, key):
+    """The same, by mean and dispersion; without dispersion they are Poisson's."""
+    return F.random_poisson(key, F.where(alpha == 0, mu, F.random_gamma(key, 1 / alpha) * (alpha * mu)))
+
+
+for _op in (uniform_from, normal_from, exponential_from, gamma_from, poisson_from, negative_binomial_from,
+            generalized_negative_binomial_from):  # fmt: skip
+    zero_gradient(_op)  # as in MXNet
+
+
+# ---- operators: so many numbers for each parameter ----------------------------------------------------------------------
+def _sampler(name, *aliases):
+    """Decorate an operator that draws `shape` numbers for each element of its inputs, which have one shape."""
+
+    def decorate(function):
+        op = composite(function, name=name, aliases=aliases, random=True)
+
+        @op.infer
+        def _(ins, outs, *, shape, dtype):
+            out, n = outs[0], len(shape)
+            if out is not None and len(out) >= n:
+                names = [*op.arguments, "what is left of the output without shape"]
+                ins = infer.same_shape(name, names, [*ins, out[: len(out) - n]])[:-1]
+            ins = infer.same_shape(name, op.arguments, ins)
+            whole = None if ins[0] is None else (*ins[0], *shape)
+            return ins, infer.same_shape(name, ("its parameters and shape", "output"), [whole, out])[1:]
+
+        return op
+
+    return decorate
+
+
+def _drawn(F, formula, name, shape, dtype, *parameters, **options):
+    """Return what a formula gives for parameters with a dimension of size 1 in the place of each of `shape`."""
+    code, like = code_for(name, dtype), parameters[0]
+    if any(d < 1 for d in shape):
+        raise OpValueError(f"operator {name}: shape={shape}; expected sizes above 0")
+    parameters = [F.Cast(p, dtype=code) for p in parameters]
+    if shape:
+        parameters = [F.Reshape(p, shape=(-2, *(1,) * len(shape))) for p in parameters]
+    key = key_for(F, like)
+    like = F._zeros(shape=shape, dtype=code, ctx=str(getattr(like, "context", ""))) if shape else parameters[0]
+    return getattr(F, formula)(*parameters, like, key, **options)
+
+
+@_sampler("_sample_uniform", "sample_uniform")
+def sample_uniform(F, low, high, *, shape: Shape = (), dtype: DType | None = None):
+    """Draw numbers of uniform distributions, `shape` of them for each `low` and `high`.
+
+    Parameters
+    ----------
+    low, high : NDArray or Symbol
+        Of one shape; each interval includes `low`, and not `high`.
+    shape : tuple of int
+        Is appended to the shape of the parameters; by default one number is drawn for each.
+    dtype : {'float16', 'float32', 'float64'}
+        Of the result; float32 by default, whatever the parameters are.
+
+    >>> x = mx.nd.sample_uniform(mx.nd.array([0, 10]), mx.nd.array([1, 20]), shape=(3,))
+    >>> x.shape, bool((x[1] >= 10).min() * (x[1] < 20).min())
+    ((2, 3), True)
+    """
+    rounded = _ROUNDED.get(code_for("_sample_uniform", dtype), 0.0)
+    return _drawn(F, "_uniform_from", "_sample_uniform", shape, dtype, low, high, rounded=rounded)
+
+
+@_sampler("_sample_normal", "sample_normal")
+def sample_normal(F, mu, sigma, *, shape: Shape = (), dtype: DType | None = None):
+    """Draw numbers of normal distributions, `shape` of them for each mean `mu` and standard deviation `sigma`.
+
+    The other parameters are those of ``sample_uniform``.
+
+    >>> mx.nd.sample_normal(mx.nd.array([0, 5]), mx.nd.array([1, 0]), shape=(2,))[1].asnumpy().tolist()
+    [5.0, 5.0]
+    """
+    return _drawn(F, "_normal_from", "_sample_normal", shape, dtype, mu, sigma)
+
+
+@_sampler("_sample_exponential", "sample_exponential")
+def sample_exponential(F, lam, *, shape: Shape = (), dtype: DType | None = None):
+    """Draw numbers of exponential distributions, `shape` of them for each rate `lam`.
+
+    The other parameters are those of ``sample_uniform``.
+
+    >>> mx.nd.sample_exponential(mx.nd.array([1, 10]), shape=(2, 3)).shape
+    (2, 2, 3)
+    """
+    return _drawn(F, "_exponential_from", "_sample_exponential", shape, dtype, lam)
+
+
+@_sampler("_sample_gamma", "sample_gamma")
+def sample_gamma(F, alpha, beta, *, shape: Shape = (), dtype: DType | None = None):
+    """Draw numbers of gamma distributions, `shape` of them for each shape `alpha` and scale `beta`.
+
+    A shape of 0 gives 0, one below NaN.  The other parameters are those of ``sample_uniform``.
+
+    >>> mx.nd.sample_gamma(mx.nd.array([1, 0, -1]), mx.nd.array([2, 2, 2])).asnumpy()[1:]
+    array([ 0., nan], dtype=float32)
+    """
+    return _drawn(F, "_gamma_from", "_sample_gamma", shape, dtype, alpha, beta)
+
+
+@_sampler("_sample_poisson", "sample_poisson")
+def sample_poisson(F, lam, *, shape: Shape = (), dtype: DType | None = None):
+    """Draw numbers of Poisson distributions, `shape` of them for each mean `lam`; NaN for a negative one.
+
+    The other parameters are those of ``sample_uniform``.
+
+    >>> mx.nd.sample_poisson(mx.nd.array([0, 4]), shape=(3,))[0].asnumpy().tolist()
+    [0.0, 0.0, 0.0]
+    """
+    return _drawn(F, "_poisson_from", "_sample_poisson", shape, dtype, lam)
+
+
+@_sampler("_sample_negative_binomial", "sample_negative_binomial")
+def sample_negative_binomial(F, k, p, *, shape: Shape = (), dtype: DType | None = None):
+    """Draw how many trials of probability `p` fail before `k` succeed, `shape` times for each.
+
+    `k` need not be whole, `p` above 1 counts as 1, and NaN is drawn for negative ones.  The other parameters are those of
+    ``sample_uniform``.
+
+    >>> mx.nd.sample_negative_binomial(mx.nd.array([3, 3]), mx.nd.array([0.5, 1]), shape=(2,))[1].asnumpy().tolist()
+    [0.0, 0.0]
+    """
+    return _drawn(F, "_negative_binomial_from", "_sample_negative_binomial", shape, dtype, k, p)
+
+
+@_sampler("_sample_generalized_negative_binomial", "sample_generalized_negative_binomial")
+def sample_generalized_negative_binomial(F, mu, alpha, *, shape: Shape = (), dtype: DType | None = None):
+    """Draw numbers of negative binomial distributions, `shape` of them for each mean `mu` and dispersion `alpha`.
+
+    NaN is drawn for negative ones.  The other parameters are those of ``sample_uniform``.
+
+    >>> mx.nd.sample_generalized_negative_binomial(mx.nd.array([0, 4]), mx.nd.array([1, 0.5]), shape=(2,)).shape
+    (2, 2)
+    """
+    name = "_sample_generalized_negative_binomial"
+    return _drawn(F, "_generalized_negative_binomial_from", name, shape, dtype, mu, alpha)
+
+
+# ---- choices ----------------------------------------------------------------------------------------------------------------
+@elementwise(name="_unit_from", broadcast=True)
+def unit_from(like, wide, key):
+    """Numbers in [0, 1) in the shape of both inputs together."""
+    return F.random(key)
+
+
+@kernel(name="_first_above")
+def first_above(sums, value):
+    """Position along the last axis of the first of the (ascending) `sums` above each value; the last one, if there is none.
+
+    >>> mx.nd._internal._first_above(mx.nd.array([0.1, 0.3, 1]), mx.nd.array([0, 0.2, 0.1, 2])).asnumpy().tolist()
+    [0, 1, 1, 2]
+    """
+
+
+@first_above.infer
+def _(ins, outs):
+    sums, value = ins
+    value, out = infer.same_shape("_first_above", ("value", "output"), [value, *outs])
+    if sums is not None and sums[-1:] in ((), (0,)):
+        raise OpValueError(
+            f"operator _first_above: sums have shape {infer.show(sums)}; expected one at least along the last axis"
+        )
+    if None not in (sums, value):
+        names = ("sums without the last axis", "value without it")
+        lead = infer.same_shape("_first_above", names, [sums[:-1], value[:-1]])[0]
+        sums, value = (*lead, *sums[-1:]), (*lead, *value[-1:])
+    return [sums, value], [out]
+
+
+first_above.infer_type = lambda attrs, ins, outs: (ins, [dtypes.INT64])
+zero_gradient(first_above)
+
+
+_MANY = 64  # values of a row, from which searching row by row is quicker than all rows at once
+
+
+@on_both(first_above)
+def _(xp, inputs, outputs):
+    sums, value = inputs
+    last = sums.shape[-1] - 1
+    if value.shape[-1] >= _MANY:
+        rows = sums.reshape(-1, last + 1), value.reshape(-1, value.shape[-1]), outputs[0].reshape(-1, value.shape[-1])
+        for row, wanted, found in zip(*rows, strict=True):
+            found[...] = xp.minimum(xp.searchsorted(row, wanted, side="right"), last)
+        return
+    low, high = xp.zeros(value.shape, xp.int64), xp.full(value.shape, last, xp.int64)
+    for _ in range(last.bit_length()):  # halves what is left
+        middle = (low + high) // 2
+        below = xp.take_along_axis(sums, middle, axis=-1) <= value
+        low, high = xp.where(below, xp.minimum(middle + 1, high), low), xp.where(below, high, middle)
+    outputs[0][...] = low
+
+
+_CHOICES = dtypes.UINT8, dtypes.INT32, dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64
+
+
+@composite(
+    name="_sample_multinomial",
+    aliases=("sample_multinomial",),
+    random=True,
+    num_outputs=lambda *, get_prob, **params: 1 + get_prob,
+)
+def sample_multinomial(F, data, *, shape: Shape = (), get_prob: bool = False, dtype: DType = dtypes.INT32):
+    """Choose positions along the last axis of `data`, where the probabilities stand.
+
+    Probabilities that add up to less than 1 leave the rest to the last position.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        A row of probabilities, or an array of rows.
+    shape : tuple of int
+        How many choices are made of each row; it takes the place of the last axis.  By default one.
+    get_prob : bool
+        Return the logarithm of the probability of each choice, too, whose gradient goes to `data`: a policy is learnt so.
+    dtype : {'float16', 'float32', 'float64', 'int32', 'uint8'}
+        Of the positions.
+
+    >>> data = mx.nd.array([[0, 0, 1], [0.5, 0.5, 0]])
+    >>> mx.nd.sample_multinomial(data, shape=(4,))[0].asnumpy().tolist()
+    [2, 2, 2, 2]
+    >>> position, log_prob = mx.nd.sample_multinomial(data, get_prob=True)
+    >>> print(log_prob.asnumpy().round(3))
+    [ 0.    -0.693]
+    """
+    if dtype not in _CHOICES:
+        names = ", ".join(dtypes.NAMES[t] for t in _CHOICES)
+        raise OpTypeError(f"operator _sample_multinomial: dtype={dtypes.NAMES[dtype]!r}; expected one of {names}")
+    if any(d < 1 for d in shape):
+        raise OpValueError(f"operator _sample_multinomial: shape={shape}; expected sizes above 0")
+    place = str(getattr(data, "context", ""))
+    sums = F.cumsum(F.Cast(F.BlockGrad(data), dtype=dtypes.FLOAT64), axis=-1)
+    wide = F._zeros(shape=(size_of(shape),), dtype=dtypes.FLOAT64, ctx=place)
+    at = F._first_above(sums, F._unit_from(F.slice_axis(sums, axis=-1, begin=0, end=1), wide, key_for(F, data)))
+    found = [F.Cast(at, dtype=dtype)]
+    if get_prob:
+        found.append(F.log(F._take_lanes(data, at, axis=-1)))
+    if not shape:
+        return [F.squeeze(x, axis=(-1,)) for x in found]
+    if len(shape) == 1:
+        return found
+    like = F._zeros(shape=shape, ctx=place)
+    return [F.reshape_like(x, like, lhs_begin=-1, rhs_begin=0) for x in found]
+
+
+@sample_multinomial.infer
+def _(ins, outs, *, shape, **params):
+    if ins[0] is None:
+        lead = next((o[: len(o) - len(shape)] for o in outs if o is not None and (shape or len(o) > 1)), None)
+        return ins if lead is None else [(*lead, None)], outs
+    if not ins[0] or ins[0][-1] == 0:
+        raise OpValueError(f"operator _sample_multinomial: data has shape {infer.show(ins[0])}; expected probabilities along "
+                           "the last axis")  # fmt: skip
+    whole = (*ins[0][:-1], *shape) or (() if numpy_shape() else (1,))
+    return ins, [infer.same_shape("_sample_multinomial", ("data and shape", "output"), [whole, o])[1] for o in outs]
+
+
+# ---- orders -----------------------------------------------------------------------------------------------------------------
+@elementwise(name="_bits_as")
+def bits_as(data, key):
+    """Random bits in the shape and type of the data."""
+    return F.random(key)
+
+
+@kernel(name="_order_of_bits")
+def order_of_bits(bits):
+    """Order of random integers of 63 bits: their lowest bits give way to their positions, so that all are different.
+
+    >>> mx.nd._internal._order_of_bits(mx.nd.array([512, 256, 0], dtype='int64')).asnumpy().tolist()
+    [2, 1, 0]
+    """
+
+
+equal_shapes(order_of_bits)
+zero_gradient(order_of_bits)
+
+
+@on_both(order_of_bits)
+def _(xp, inputs, outputs):
+    mask = (1 << inputs[0].size.bit_length()) - 1
+    outputs[0][...] = xp.sort((inputs[0] & ~mask) | xp.arange(inputs[0].size)) & mask
+
+
+@composite(name="_shuffle", aliases=("_npi_shuffle", "shuffle"), random=True)
+def shuffle(F, data):
+    """Put what lies along the first axis into a random order, all orders equally likely; the rest stays together.
+
+    The gradient goes back to where the elements came from.
+
+    >>> x = mx.nd.shuffle(mx.nd.array([[0, 0], [1, 1], [2, 2]]))
+    >>> x.shape, sorted(x[:, 0].asnumpy().tolist()), bool((x[:, 0] == x[:, 1]).min())
+    ((3, 2), [0.0, 1.0, 2.0], True)
+    """
+    rows = F.Cast(F._contrib_arange_like(F.BlockGrad(data), axis=0), dtype=dtypes.INT64)
+    return F.take(data, F._order_of_bits(F._bits_as(rows, key_for(F, data))), axis=0)
+
+
+@shuffle.infer
+def _(ins, outs):
+    done = infer.same_shape("_shuffle", ("data", "output"), [*ins, *outs])
+    return done[:1], done[1:]
