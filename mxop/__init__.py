@@ -64,7 +64,10 @@ def _symbols():
     import mxop.symbol.operands  # what passes see; a `from` import would first ask the namespace for an operator
     import mxop.symbol.recorded  # noqa: F401  what autograd recorded
 
-    return _sys.modules["mxop.symbol"]
+    package = _sys.modules["mxop.symbol"]
+    for name in ("operands", "recorded"):  # another thread may have loaded them and not yet put them there
+        vars(package).setdefault(name, _sys.modules[f"mxop.symbol.{name}"])
+    return package
 
 
 def _drawing(symbol):
