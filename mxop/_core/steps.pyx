@@ -3,7 +3,7 @@
 The rule of a kernel (``@op.cpu(prepared=True)``) is handed :class:`Steps` and asks it for copies, for compiled work, for calls
 of other operators, and for temporary arrays.  May import :mod:`.array`, :mod:`.call`, :mod:`.transfer`, :mod:`mxop._kernels`.
 """
-from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
+from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, view_of, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport copy_program
 from mxop._kernels.interp cimport REQ_WRITE, most_threads
@@ -17,6 +17,7 @@ from mxop.opdef.above import ask
 
 cdef enum:
     MOST_ARRAYS = 4     # of a compiled work
+    SHORT = 16          # elements in a row: less are slow to copy row by row
 
 
 cdef class Move(Call):
@@ -32,9 +33,36 @@ cdef class Move(Call):
         return 0
 
 
+cdef int longer_axis(Array a) noexcept:
+    """Return the axis to walk along where the last one is too short for that; -1 where it is long enough."""
+    cdef int i, best = -1
+    if a.ndim < 2 or a.shape_[a.ndim - 1] >= SHORT or a.size < 16 * SHORT:
+        return -1
+    for i in range(a.ndim - 2, -1, -1):
+        if a.shape_[i] >= SHORT and (best < 0 or abs(a.strides_[i]) < abs(a.strides_[best])):
+            best = i
+    return best
+
+
+cdef bint last_two_are_one(Array a) noexcept:
+    """Tell whether the last two axes are walked in one go."""
+    cdef int last = a.ndim - 1
+    return last < 1 or a.strides_[last - 1] == a.shape_[last] * a.strides_[last]
+
+
+cdef Array with_last(Array a, int axis):
+    """Return the array with an axis moved to the end."""
+    order = [i for i in range(a.ndim) if i != axis] + [axis]
+    shape, strides = a.shape_tuple(), a._strides
+    return view_of(a, tuple([shape[i] for i in order]), tuple([strides[i] for i in order]), 0)
+
+
 cdef Move move_of(Array source, Array result, int req):
     """Return a copy (or sum, by `req`) of one array into another of its shape; the types may differ."""
     cdef Move move = Move()
+    cdef int axis = -1 if last_two_are_one(source) and last_two_are_one(result) else longer_axis(result)
+    if axis >= 0:  # elements may be copied in any order
+        source, result = with_last(source, axis), with_last(result, axis)
     move.source, move.result, move.program = source, result, copy_program(source.dtype)
     fill_operand(&move.operands[0], source)
     fill_operand(&move.operands[1], result)
