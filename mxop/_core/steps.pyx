@@ -33,12 +33,20 @@ cdef class Move(Call):
         return 0
 
 
+cdef int last_axis(Array a) noexcept:
+    """Return the last axis that has more than one place."""
+    cdef int last = a.ndim - 1
+    while last > 0 and a.shape_[last] == 1:
+        last -= 1
+    return last
+
+
 cdef int longer_axis(Array a) noexcept:
     """Return the axis to walk along where the last one is too short for that; -1 where it is long enough."""
-    cdef int i, best = -1
-    if a.ndim < 2 or a.shape_[a.ndim - 1] >= SHORT or a.size < 16 * SHORT:
+    cdef int i, best = -1, last = last_axis(a)
+    if last < 1 or a.shape_[last] >= SHORT or a.size < 16 * SHORT:
         return -1
-    for i in range(a.ndim - 2, -1, -1):
+    for i in range(last - 1, -1, -1):
         if a.shape_[i] >= SHORT and (best < 0 or abs(a.strides_[i]) < abs(a.strides_[best])):
             best = i
     return best
@@ -46,7 +54,7 @@ cdef int longer_axis(Array a) noexcept:
 
 cdef bint last_two_are_one(Array a) noexcept:
     """Tell whether the last two axes are walked in one go."""
-    cdef int last = a.ndim - 1
+    cdef int last = last_axis(a)
     return last < 1 or a.strides_[last - 1] == a.shape_[last] * a.strides_[last]
 
 
