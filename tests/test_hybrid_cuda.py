@@ -105,7 +105,7 @@ def test_a_scalar_of_shapes_is_computed_in_every_stage():
 
 def test_checked_indices():
     (stage,) = stages("gather", checked=True)[1]
-    assert "mx_at(v_index[mx_at(" in stage.text and "mx_outside)\n{" in stage.text
+    assert "mx_at(((long long)v_index[mx_at(" in stage.text and "mx_outside)\n{" in stage.text
 
 
 def test_allocation_inside_a_loop():

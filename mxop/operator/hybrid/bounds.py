@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from ...formula import Expr
 from ...formula.expr import CALL, INPUT
-from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments, expressions, fixed, loads
+from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments, fixed, loads
 
 Interval = tuple[int, int]
 
@@ -64,7 +64,7 @@ class Shapes:
     # ---- statements -------------------------------------------------------------------------------------------------
     def block(self, body: list[Statement]) -> None:
         for s in body:
-            for access in loads(*expressions(s)):
+            for access in loads(*s.expressions):
                 self.element(access)
             match s:
                 case Allocate():

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...formula import Expr, const
 from .expressions import Expressions, constant
-from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, node, size
+from .ir import Allocate, Assign, If, Routine, Statement, Variable, nested, node, size, upto
 from .source import Source
 from .words import BLOCKS, FUNCTIONS, MEMORY, SCHEDULES, WORDS
 
@@ -261,19 +261,17 @@ class _Reader(Expressions):
         if word == "grid":
             several = len(tree.target.elts) if isinstance(tree.target, ast.Tuple) else 1
             sizes, rank = self.shape(call.args[0], several)
-            ranges = [[const(0), s, const(1)] for s in sizes]
+            ranges = [upto(n) for n in sizes]
         else:
             args, rank = [self.expression(a) for a in call.args], None
-            ranges = [[const(0), *args, const(1)] if len(args) == 1 else [*args, const(1)][:3]]
+            ranges = [upto(args[0]) if len(args) == 1 else (*args, const(1))[:3]]
         self.scopes.append({})
         variables = self.loop_variables(tree, word, len(ranges), rank)
         self.loops += 1
         body, _ = self.block(tree.body)
         self.loops -= 1
         self.gone |= self.scopes.pop()
-        for variable, bounds in zip(reversed(variables), reversed(ranges), strict=True):
-            body = [For(variable, word, *bounds, body, tree.lineno)]
-        self.out += body
+        self.out += nested(variables, word, ranges, body, tree.lineno)
 
     def loop_variables(self, tree: ast.For, word: str, n: int, rank: int | None) -> list[Variable]:
         """Declare what a loop runs over; return one variable for each dimension."""

@@ -7,7 +7,8 @@ else is done by one thread.  Imports :mod:`.translate`, :mod:`.races`, :mod:`mxo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,7 @@ from .ir import (
 )
 from .races import conflict
 from .translate import Translator
-from .types import COMPARISONS, LOGICAL, Types, machine
+from .types import Types, machine
 
 THREADS = 128
 BLOCKS = 4096
@@ -48,15 +49,6 @@ _THREAD = "(blockIdx.x * (long long)blockDim.x + threadIdx.x)"
 
 #: What the texts call besides the functions of formulas.
 _DEVICE = """\
-template <typename T> __device__ inline T mx_ipow(T a, T b)
-{
-    T found = 1;
-    for (; b > 0; b >>= 1, a = (T)(a * a))
-        if (b & 1)
-            found = (T)(found * a);
-    return found;
-}
-/* The quotient that goes with the remainder, as NumPy's. */
 __device__ inline long long mx_at(long long index, long long size, long long line, long long *outside)
 {
     index += index < 0 ? size : 0;
@@ -98,7 +90,7 @@ class CudaTranslator(Translator):
     stages : list of Stage
     """
 
-    reading = True  # False while the place of a store is written
+    end = ";"
 
     def function(self) -> str:
         self.scopes = Scopes(self.routine.body)
@@ -116,23 +108,21 @@ class CudaTranslator(Translator):
         """Tell whether a statement computes a number from shapes and attributes, so that every stage can do it again."""
         if not isinstance(s, Assign) or s.variable not in self.scopes.fixed or loads(s.value):
             return False
-        return all(
-            v.is_tensor or v.kind in ("attribute", "number") or v in self.scopes.fixed for v in names_in(s.value)
-        )
+        return all(v.is_tensor or v.kind == "attribute" or v in self.scopes.fixed for v in names_in(s.value))
 
     def stage(self, prologue: list[Statement], group: list[Statement]) -> None:
         """Write one kernel."""
         self.lines, self.depth = [], 1
         assigned = dict.fromkeys(a.variable for a in assignments([*prologue, *group]) if a.target.kind == INPUT)
         for variable in assigned:
-            self.line(f"{CTYPES[machine(self.types.kinds[variable])]} {self.name(variable)};")
-        for s in prologue:
-            self.statement(s)
+            self.line(self.declared(self.name(variable), machine(self.types.kinds[variable])) + self.end)
+        self.write(prologue)
         loops = self.spread_loops(group[0]) if len(group) == 1 else []
         if loops:
             self.on_grid(loops)
         else:
-            self.block(f"if ({_THREAD} == 0)", group)
+            with self.block(f"if ({_THREAD} == 0)"):
+                self.write(group)
         name = f"{self.routine.source.name}_{len(self.stages)}"
         head = f'extern "C" __global__ void {name}({", ".join(self.parameters())})\n{{\n'
         self.stages.append(Stage(name, head + "\n".join(self.lines) + "\n}\n", bool(loops)))
@@ -144,34 +134,20 @@ class CudaTranslator(Translator):
                 found.append(f"{STORAGE[self.types.codes[v]][1]} *{self.name(v)}")
                 found += [f"long long {self.name(v)}_n{k}" for k in range(v.rank or 0)]
             elif v in self.types.kinds:
-                found.append(f"{CTYPES[machine(self.types.kinds[v])]} {self.name(v)}")
+                found.append(self.declared(self.name(v), machine(self.types.kinds[v])))
         return found + ["long long *mx_outside"] * self.checked
 
     # ---- lines ------------------------------------------------------------------------------------------------------
-    def block(self, head: str, body: Sequence[Statement | str | Callable[[], None]]) -> None:
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
         self.line(f"{head} {{")
         self.depth += 1
-        for s in body:
-            self.part(s)
+        yield
         self.depth -= 1
         self.line("}")
 
-    def condition(self, test: str) -> str:
-        return f"if ({test})"
-
-    def assign(self, place: str, value: str) -> None:
-        self.line(f"{place} = {value};")
-
-    def new(self, what: str, kind: str, value: str) -> str:
-        name = self.fresh(what)
-        self.line(f"{CTYPES[kind]} {name} = {value};")
-        return name
-
-    def named(self, n: Expr, text: str) -> str:
-        return self.new("v", self.types.machine_kind(n) or "float64", text)
-
-    def register(self, access: Expr) -> str:
-        return self.new("r", machine(self.types.of(access)), self.value(access))
+    def declared(self, name: str, kind: str) -> str:
+        return f"{CTYPES[kind]} {name}"
 
     def memory(self, variable: Variable) -> None:
         raise DeviceError(f"kernel {self.routine.source.name} allocates {variable.name!r} inside a loop, which a GPU cannot; "
@@ -180,12 +156,13 @@ class CudaTranslator(Translator):
     # ---- loops ------------------------------------------------------------------------------------------------------
     def runs(self, bounds: list[str]) -> str:
         start, stop, step = bounds
-        return f"({step} > 0 ? {start} < {stop} : {start} > {stop})"
+        return f"{step} > 0 ? {start} < {stop} : {start} > {stop}"
 
     def sequential(self, s: For, bounds: list[str]) -> None:
         stop, step = (self.new("b", "int64", b) for b in bounds[1:])
-        at = f"{self.name(s.variable)}"
-        self.block(f"for (long long {at} = {bounds[0]}; {self.runs([at, stop, step])}; {at} += {step})", s.body)
+        at = self.name(s.variable)
+        with self.block(f"for (long long {at} = {bounds[0]}; {self.runs([at, stop, step])}; {at} += {step})"):
+            self.write(s.body)
 
     spread = sequential  # what is not on the grid already runs in order
 
@@ -204,47 +181,43 @@ class CudaTranslator(Translator):
     def on_grid(self, loops: list[For]) -> None:
         """Write loops as one loop over all their iterations, of which each thread takes its share."""
         bounds = [[self.new("b", "int64", self.value(b, "int64")) for b in s.bounds] for s in loops]
-        counts = [self.new("n", "int64", f"{self.runs(b)} ? ({b[1]} - {b[0]} - ({b[2]} > 0 ? 1 : -1)) / {b[2]} + 1 : 0")
+        counts = [self.new("n", "int64", f"({self.runs(b)}) ? ({b[1]} - {b[0]} - ({b[2]} > 0 ? 1 : -1)) / {b[2]} + 1 : 0")
                   for b in bounds]  # fmt: skip
-        total, at, rest = self.new("total", "int64", " * ".join(counts)), self.fresh("t"), self.fresh("rest")
-        parts = [f"long long {rest} = {at};"]
-        for s, (start, _, step), n in reversed(list(zip(loops, bounds, counts, strict=True))):
-            parts.append(f"const long long {self.name(s.variable)} = {start} + {rest} % {n} * {step};")
-            parts.append(f"{rest} /= {n};")
-        step = "(long long)gridDim.x * blockDim.x"
-        self.block(f"for (long long {at} = {_THREAD}; {at} < {total}; {at} += {step})", [*parts, *loops[-1].body])
+        total, at = self.new("total", "int64", " * ".join(counts)), self.fresh("t")
+        with self.block(f"for (long long {at} = {_THREAD}; {at} < {total}; {at} += (long long)gridDim.x * blockDim.x)"):
+            rest = self.new("rest", "int64", at)
+            for s, (start, _, step), n in reversed(list(zip(loops, bounds, counts, strict=True))):
+                self.assign(f"const long long {self.name(s.variable)}", f"{start} + {rest} % {n} * {step}")
+                self.assign(rest, f"{rest} / {n}")
+            self.write(loops[-1].body)
 
     # ---- expressions --------------------------------------------------------------------------------------------------
     def name(self, variable: Variable) -> str:
-        return variable.unique + "LL" if variable.kind == "number" else f"v_{variable.unique}"
+        return f"v_{variable.unique}"
 
     def number(self, value: float, kind: str) -> str:
         return number(value, CTYPES[kind])
 
-    def place(self, target: Expr) -> str:
-        self.reading = False
-        found = self.value(target)
-        self.reading = True
-        return found
+    def converted(self, text: str, kind: str) -> str:
+        return f"({text} != 0)" if kind == "bool_" else f"(({CTYPES[kind]}){text})"
 
     def stored(self, value: str, target: Expr) -> str:
         return STORAGE[self.types.codes[variable_of(target)]][3].format(value)
 
+    def read(self, text: str, element: Expr) -> str:
+        return STORAGE[self.types.codes[variable_of(element)]][2].format(text)
+
     def form(self, n: Expr) -> str:
-        label, kind = str(n.label), self.types.machine_kind(n) or "float64"
+        label, kind = self.operation(n), self.types.machine(n)
         if label == "size":
             return f"{{0}}_n{int(n.args[1].label)}"
         if label == "load":
             flat = self.index(n, 0) if len(n.args) > 1 else "0"
             for k in range(1, len(n.args) - 1):
                 flat = f"({flat}) * {{0}}_n{k} + {self.index(n, k)}"
-            found = f"{{0}}[{flat}]"
-            return STORAGE[self.types.codes[variable_of(n)]][2].format(found) if self.reading else found
-        if label in CTYPES:
-            return "({0} != 0)" if label == "bool_" else f"(({CTYPES[label]}){{0}})"
+            return f"{{0}}[{flat}]"
         row = ROWS[label]
-        real = kind in FLOATS or label in COMPARISONS or label in LOGICAL
-        return (row.cuda if real else row.integer or "").replace("{T}", CTYPES[kind])
+        return (row.cuda if kind in (*FLOATS, "bool_") else row.integer or "").replace("{T}", CTYPES[kind])
 
     def index(self, n: Expr, k: int) -> str:
         return f"mx_at({{{k + 1}}}, {{0}}_n{k}, {self.at}, mx_outside)" if self.checked else f"{{{k + 1}}}"

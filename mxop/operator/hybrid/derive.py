@@ -31,9 +31,11 @@ from .ir import (
     load,
     loads,
     names_in,
+    nested,
     node,
     size,
     statements,
+    upto,
     variable_of,
 )  # fmt: skip
 from .types import Types, machine
@@ -105,9 +107,7 @@ class _Gradient:
         indices = [self.variable("at", "loop") for _ in range(target.rank or 0)]
         place, other = (load(t, [i.leaf for i in indices]) for t in (target, value))
         body: list[Statement] = [Assign(place, node("add", place, other) if added else other, self.line)]
-        for k in reversed(range(len(indices))):
-            body = [For(indices[k], "grid", const(0), size(target, k), const(1), body, self.line)]
-        self.out += body
+        self.out += nested(indices, "grid", [upto(size(target, k)) for k in range(len(indices))], body, self.line)
 
     def place(self, target: Expr) -> Expr:
         """Return the gradient of a variable or an element."""
@@ -147,7 +147,7 @@ class _Gradient:
         found: set[Variable] = set()
         for s in statements(body):
             if isinstance(s, (For, If)):
-                found |= names_in(*(s.bounds if isinstance(s, For) else (s.test,)))
+                found |= names_in(*s.expressions)
         for s in assignments(body):
             with self.block() as written:
                 self.back_assignment(s)
@@ -202,7 +202,7 @@ class _Gradient:
                 self.keep_before(s)
                 with self.loop(s):
                     self.forward(s.body)
-                    self.leave(self.scopes.of(s), s)
+                    self.leave(self.scopes.of[s, 0], s)
             else:
                 self.forward_condition(s)
 
@@ -214,7 +214,7 @@ class _Gradient:
         for orelse, body in enumerate((s.body, s.orelse)):
             with self.block() as written:
                 self.forward(body)
-                self.leave(self.scopes.of(s, bool(orelse)), s)
+                self.leave(self.scopes.of[s, orelse], s)
             blocks.append(written)
         self.nested -= 1
         self.out.append(If(s.test, *blocks, s.line))
@@ -230,7 +230,7 @@ class _Gradient:
                     self.back_assignment(s)
                 case For():
                     with self.loop(s, backward=True):
-                        self.enter(self.scopes.of(s), s)
+                        self.enter(self.scopes.of[s, 0], s)
                         self.backward(s.body)
                     for target in self.before_loop.get(s, ()):
                         self.assign(target, self.kept[s, target])
@@ -283,7 +283,7 @@ class _Gradient:
         blocks = []
         for orelse, body in enumerate((s.body, s.orelse)):
             with self.block() as written:
-                self.enter(self.scopes.of(s, bool(orelse)), s)
+                self.enter(self.scopes.of[s, orelse], s)
                 self.backward(body)
             blocks.append(written)
         self.out.append(If(s.test if kept is None else node("ne", kept, 0), *blocks, s.line))
@@ -292,10 +292,11 @@ class _Gradient:
     @contextmanager
     def loop(self, s: For, backward: bool = False) -> Iterator[None]:
         """Write a loop, in order or from its end."""
-        step = fixed(s.step)
+        step = fixed(s.bounds[2])
         if not step:
             raise Underivable(f"the step of the loop in line {s.line} is no fixed number")
-        start, stop, at, count, bounds = s.start, s.stop, s.variable.leaf, s.stop, s.bounds
+        bounds, (start, stop, _) = s.bounds, s.bounds
+        at, count = s.variable.leaf, stop
         if fixed(start) != 0 or step != 1:
             count = node("neg", node("floordiv", node("neg", node("sub", stop, start)), step))
             at = node("floordiv", node("sub", at, start), step)
@@ -309,7 +310,7 @@ class _Gradient:
             yield
         self.nested -= 1
         self.loops.pop()
-        self.out.append(For(s.variable, "range", *bounds, body, s.line))
+        self.out.append(For(s.variable, "range", bounds, body, s.line))
 
     # ---- keeping values -----------------------------------------------------------------------------------------------
     def keep(self, key: tuple, line: int, value: Expr, dtype: Variable | str) -> None:

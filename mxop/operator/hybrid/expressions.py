@@ -21,7 +21,6 @@ OPERATORS = {
     ast.Pow: "pow",
 }  # fmt: skip
 COMPARISONS = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
-_EXACT = 2**53
 
 
 class Expressions:
@@ -94,7 +93,7 @@ class Expressions:
     def expression(self, tree: ast.expr) -> Expr:
         value = constant(tree)
         if type(value) in (int, float, bool):
-            return self.number(value)
+            return self.number(tree, value)
         match tree:
             case ast.Constant():
                 self.fail(tree, f"{tree.value!r} is no number")
@@ -123,12 +122,12 @@ class Expressions:
                 self.attribute(tree)
         self.fail(tree, f"{type(tree).__name__} is not in the language")
 
-    def number(self, value: Any) -> Expr:
+    def number(self, tree: ast.AST, value: Any) -> Expr:
         """Return a number; floats that could be taken for integers say that they are none."""
         if isinstance(value, bool):
             return node("eq" if value else "ne", 1, 1)
-        if isinstance(value, int) and abs(value) > _EXACT:
-            return Variable("", "number", str(value)).leaf
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            self.fail(tree, f"{value} is no integer of 64 bits")
         return node("real", value) if isinstance(value, float) and value.is_integer() else const(value)
 
     def operator(self, tree: ast.BinOp | ast.AugAssign) -> str:
@@ -262,7 +261,7 @@ class Expressions:
         value = self.lists.get(variable.name)
         if not isinstance(value, (tuple, list)) or at >= len(value):
             self.fail(tree, f"attribute {variable.name} = {value!r} has no item {at}")
-        return self.number(value[at])
+        return self.number(tree, value[at])
 
     def indices(self, tree: ast.Subscript, variable: Variable) -> list[Expr]:
         found: list[Expr] = []
