@@ -6,7 +6,8 @@ compiled.  :mod:`.words` are the language, :mod:`.checks` makes a text :mod:`.ir
 :mod:`.derive` the gradient, :mod:`.translate` and :mod:`.cuda` the texts that are compiled.
 """
 
-from .function import Kernel, Program, kernel
+from .function import Kernel, kernel
+from .program import Program
 from .source import HybridError
 from .words import WORDS, allocate, attr, block_realize, grid, output_tensor, parallel, reduce, serial, vectorize
 

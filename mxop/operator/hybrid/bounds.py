@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from ...formula import Expr
 from ...formula.expr import CALL, INPUT
-from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments, fixed, loads
+from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments
+from .scalars import fixed, loads
 
 Interval = tuple[int, int]
 

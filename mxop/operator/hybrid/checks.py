@@ -14,7 +14,8 @@ from typing import Any
 
 from ...formula import Expr, const
 from .expressions import Expressions, constant
-from .ir import Allocate, Assign, If, Routine, Statement, Variable, nested, node, size, upto
+from .ir import Allocate, Assign, If, Routine, Statement, Variable, nested
+from .scalars import node, size, upto
 from .source import Source
 from .words import BLOCKS, FUNCTIONS, MEMORY, SCHEDULES, WORDS
 

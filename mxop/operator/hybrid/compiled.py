@@ -1,14 +1,17 @@
 """Kernels compiled by numba for the CPU: one per types and schedule, kept for as long as their operator.
 
 numba is imported when a kernel is compiled.  Threads are as many as the other kernels use; a forked child has one.
-Imports :mod:`.numbers`, :mod:`mxop._kernels.interp`.
+Imports :mod:`.translate`, :mod:`.numbers`, :mod:`mxop._kernels.interp`.
 """
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import threading
+import weakref
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,11 +20,13 @@ from ..._kernels import interp
 from ...distribution import install
 from ...errors import DeviceError, OpIndexError
 from . import numbers
-from .source import Source
+from .ir import For, statements
+from .translate import Translator
+from .types import Types
 
-INSTALL = install("hybrid")
 _lock = threading.RLock()
 _parallel_lock = threading.Lock()
+_serial = itertools.count(1)
 
 
 def require_numba(name: str) -> Any:
@@ -30,55 +35,48 @@ def require_numba(name: str) -> Any:
         import numba
     except ImportError as problem:
         raise DeviceError(
-            f"kernel {name} is compiled by numba, which cannot be imported ({problem}): {INSTALL}; without it, "
+            f"kernel {name} is compiled by numba, which cannot be imported ({problem}): {install('hybrid')}; without it, "
             "func_type='pyfunc' or the environment variable MXOP_HYBRID=python runs a kernel as plain Python, which is slow"
         ) from None
     return numba
 
 
 #: numba turns nothing but prange into threads: array expressions do not occur in kernels.
-_PARALLEL = {
-    "prange": True, "comprehension": False, "reduction": False, "inplace_binop": False, "setitem": False, "numpy": False,
-    "stencil": False, "fusion": False,
-}  # fmt: skip
+_PARALLEL = dict.fromkeys(
+    ("comprehension", "reduction", "inplace_binop", "setitem", "numpy", "stencil", "fusion"), False
+) | {"prange": True}
 
 
 class Compiled:
-    """A translated kernel, with the forms in which it has been needed.
+    """A kernel for certain types, in the forms in which it has been needed."""
 
-    Parameters
-    ----------
-    source : Source
-    text : str
-        Without index checks.
-    checked : str
-        With them: it takes an array more, where it writes the line of an index that was outside.
-    parallel : bool
-        Whether there is a parallel loop.
-    """
-
-    def __init__(self, source: Source, text: str, checked: str, parallel: bool):
-        self.source, self.text, self.parallel = source, text, parallel
-        self._texts = {False: text, True: checked}
+    def __init__(self, types: Types):
+        self.types, self.source = types, types.source
+        self.parallel = any(isinstance(s, For) and s.word == "parallel" for s in statements(types.routine.body))
         self._forms: dict[tuple[bool, bool], Callable] = {}
 
+    @cached_property
+    def as_python(self) -> Callable:
+        """A function of NumPy arrays."""
+        return define(self.source.name, Translator(self.types).text, numbers.plain())
+
     def form(self, threads: bool, checked: bool) -> Callable:
-        """Return one form, compiled when it is first called."""
-        key = (threads, checked)
-        found = self._forms.get(key)
+        """Return it with or without threads and checks of indices, compiled when it is first called."""
+        found = self._forms.get((threads, checked))
         if found is None:
             numba = require_numba(self.source.name)
             with _lock:
                 options: dict[str, Any] = {"parallel": _PARALLEL} if threads else {}
-                function = define(self.source.name, self._texts[checked], numbers.compiled())
-                found = self._forms[key] = numba.njit(function, error_model="numpy", nogil=True, **options)
+                function = define(self.source.name, Translator(self.types, checked).text, numbers.compiled())
+                found = numba.njit(function, error_model="numpy", nogil=True, **options)
+                found = self._forms.setdefault((threads, checked), found)
         return found
 
     def __call__(self, safe: bool, *arguments: Any) -> None:
         """Run on arrays; `safe` says that no index can be outside."""
         threads = interp.get_num_threads() if self.parallel else 1
         function = self.form(threads > 1, not safe)
-        outside = np.zeros(1, np.int64)
+        outside = np.zeros(1, np.int64)  # takes the line of an index that is outside
         given = arguments if safe else (*arguments, outside)
         if threads == 1:
             function(*given)
@@ -105,16 +103,11 @@ def _needs_lock(numba: Any) -> bool:
         return True
 
 
-_serial = 0
-
-
 def define(name: str, text: str, names: dict[str, Any]) -> Callable:
-    """Make a function of a text, which tracebacks and debuggers can show."""
-    global _serial
-    with _lock:
-        _serial += 1
-        file = f"<mxop kernel {name} {_serial}>"
+    """Make a function of a text, which tracebacks and debuggers can show for as long as it lives."""
+    file = f"<mxop kernel {name} {next(_serial)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     namespace = dict(names)
     exec(compile(text, file, "exec"), namespace)  # text that this package wrote
+    weakref.finalize(namespace[name], linecache.cache.pop, file, None)
     return namespace[name]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,21 +23,9 @@ from ...formula import Expr
 from ...formula.expr import INPUT
 from ...formula.text import number
 from .bounds import Shapes
-from .ir import (
-    FLOATS,
-    ROWS,
-    Allocate,
-    Assign,
-    For,
-    Scopes,
-    Statement,
-    Variable,
-    assignments,
-    loads,
-    names_in,
-    variable_of,
-)
+from .ir import Allocate, Assign, For, Scopes, Statement, Variable, assignments
 from .races import conflict
+from .scalars import FLOATS, ROWS, loads, names_in, variable_of
 from .translate import Translator
 from .types import Types, machine
 
@@ -224,9 +213,7 @@ class CudaTranslator(Translator):
 
 
 # ---- running ------------------------------------------------------------------------------------------------------------
-_programs: dict[tuple, list[tuple[Any, bool]]] = {}
-
-
+@lru_cache(256)
 def _stages(types: Types, checked: bool, cupy: Any) -> list[tuple[Any, bool]]:
     stages = CudaTranslator(types, checked).stages
     module = cupy.RawModule(code=standalone(stages), options=OPTIONS)
@@ -237,22 +224,14 @@ def run(program: Any, inputs: Sequence[Any], outputs: Sequence[Any], attributes:
     """Run a kernel on CuPy arrays; an input that it assigns is left as it is."""
     place = device.id_of(outputs[0])
     cupy = device.require(place)
-    codes, ranks = [dtypes.code_of(a.dtype) for a in inputs], [a.ndim for a in inputs]
-    shapes = program.shapes([a.shape for a in inputs], attributes)
-    types = program.types(codes, ranks, attributes)
+    shapes, types = program.known(inputs, attributes)
     with device.using(place):
-        key = (types, shapes.safe)
-        if key not in _programs:
-            _programs[key] = _stages(types, not shapes.safe, cupy)
         work = [cupy.ascontiguousarray(a) for a in outputs]
         arguments = list(_arguments(types, shapes, cupy, inputs, work, attributes))
         outside = cupy.zeros(1, np.int64)
-        for launch, spread in _programs[key]:
-            launch(
-                (BLOCKS if spread else 1,),
-                (THREADS if spread else 1,),
-                (*arguments, *([] if shapes.safe else [outside])),
-            )
+        arguments += [] if shapes.safe else [outside]
+        for launch, spread in _stages(types, not shapes.safe, cupy):
+            launch((BLOCKS if spread else 1,), (THREADS if spread else 1,), tuple(arguments))
         for target, found in zip(outputs, work, strict=True):
             if found is not target:
                 target[...] = found

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from ...errors import closest
 from ...formula import Expr, const
-from .ir import Assign, If, Routine, Statement, Variable, load, loads, node, size
+from .ir import Assign, If, Routine, Statement, Variable
+from .scalars import load, loads, node, size
 from .source import Source
 from .words import BLOCKS, FUNCTIONS, MEMORY, SCHEDULES, WORDS, primitive
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .ir import CASTS
+from .scalars import CASTS
 from .words import OPERATIONS
 
 

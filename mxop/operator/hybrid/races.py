@@ -9,19 +9,8 @@ from __future__ import annotations
 
 from ...formula import Expr, const, vjp, walk
 from ...formula.expr import CALL, INPUT
-from .ir import (
-    ROWS,
-    For,
-    Routine,
-    Scopes,
-    Variable,
-    accesses,
-    assignments,
-    changing,
-    fixed,
-    names_in,
-    statements,
-)
+from .ir import For, Routine, Scopes, Variable, accesses, assignments, changing, statements
+from .scalars import ROWS, fixed, names_in
 
 #: Words whose iterations must be independent.
 CONCURRENT = ("parallel", "vectorize")

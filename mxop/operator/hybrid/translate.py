@@ -15,22 +15,8 @@ from contextlib import contextmanager
 from ...formula import Expr, walk
 from ...formula.expr import CALL, CONST, INPUT
 from ...formula.text import texts
-from .ir import (
-    CASTS,
-    FLOATS,
-    Allocate,
-    Assign,
-    For,
-    If,
-    Statement,
-    Variable,
-    accesses,
-    changing,
-    fixed,
-    literal,
-    loads,
-    names_in,
-)
+from .ir import Allocate, Assign, For, If, Statement, Variable, accesses, changing
+from .scalars import CASTS, FLOATS, fixed, literal, loads, names_in
 from .types import Types, is_integer
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",

@@ -17,7 +17,8 @@ from ... import dtypes
 from ...errors import MXNetError
 from ...formula import Expr, readable, walk
 from ...formula.expr import CONST, INPUT
-from .ir import CASTS, For, Routine, Variable, assignments, statements, variable_of
+from .ir import For, Routine, Variable, assignments, statements
+from .scalars import CASTS, variable_of
 from .words import NARROW, OPERATIONS
 
 WEAK = {"int": 1, "float": 1.0, "bool": True}

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
-from ...errors import OpTypeError, OpValueError
+from ...errors import OpValueError
 
 NARROW = (dtypes.FLOAT16, dtypes.BFLOAT16)
 
@@ -206,13 +206,3 @@ BLOCKS = {"attr": attr, "block_realize": block_realize}
 WORDS: dict[str, Any] = {
     **{name: function for name, (function, _, _) in FUNCTIONS.items()}, **SCHEDULES, **MEMORY, **BLOCKS, "grid": grid,
 }  # fmt: skip
-
-
-def check_arrays(name: str, arrays: tuple) -> None:
-    """Raise unless the arguments of a plain run are NumPy arrays or numbers."""
-    for k, array in enumerate(arrays):
-        if not isinstance(array, (np.ndarray, np.generic, int, float, bool, str, tuple, list)):
-            raise OpTypeError(
-                f"kernel {name}: argument {k} is of type {type(array).__name__}; called directly, a kernel takes NumPy "
-                f"arrays (mx.operator.Custom({name}) takes NDArrays)"
-            )
