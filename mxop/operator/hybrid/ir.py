@@ -49,6 +49,11 @@ class Variable:
         return self.kind in ("input", "output", "local")
 
     @property
+    def what(self) -> str:
+        """What it is called in messages."""
+        return {"loop": "loop variable", "grid": "loop variable", "scalar": "variable"}.get(self.kind, self.kind)
+
+    @property
     def leaf(self) -> Expr:
         return input_(self)  # type: ignore[arg-type]  a leaf's label may be anything that is told apart
 
