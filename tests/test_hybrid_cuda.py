@@ -100,7 +100,7 @@ def test_nested_loops_share_the_grid():
 
 def test_a_scalar_of_shapes_is_computed_in_every_stage():
     _, found = stages("normalized")
-    assert all("v_n = v_x_n1;" in stage.text for stage in found)
+    assert all("v_n = n1_x;" in stage.text for stage in found)
 
 
 def test_checked_indices():

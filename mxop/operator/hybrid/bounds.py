@@ -6,8 +6,10 @@ runs with them, and raises IndexError as plain Python would.  Imports :mod:`.ir`
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ...formula import Expr
@@ -124,27 +126,24 @@ class Shapes:
         return None if any(v is None for v in operands) else _interval(str(e.label), *operands)  # type: ignore[arg-type]
 
 
-def _interval(label: str, a: Interval, b: Interval = (0, 0)) -> Interval | None:
-    match label:
-        case "add":
-            return a[0] + b[0], a[1] + b[1]
-        case "sub":
-            return a[0] - b[1], a[1] - b[0]
-        case "neg":
-            return -a[1], -a[0]
-        case "maximum" | "minimum":
-            pick = max if label == "maximum" else min
-            return pick(a[0], b[0]), pick(a[1], b[1])
-        case "int32" | "int64":
-            return a
-        case "mul":
-            corners = [x * y for x in a for y in b]
-            return min(corners), max(corners)
-        case "floordiv" if b[0] > 0 or b[1] < 0:
-            corners = [x // y for x in a for y in b]
-            return min(corners), max(corners)
-        case "mod" if b[0] > 0:
-            return (a[0] % b[0],) * 2 if a[0] == a[1] and b[0] == b[1] else (0, b[1] - 1)
-        case "pow" if a[0] == a[1] and b[0] == b[1] and 0 <= b[0] < 64:
-            return a[0] ** b[0], a[0] ** b[0]
-    return None
+#: Functions whose least and greatest values are at the ends of their operands.
+_BY_ENDS: dict[str, Callable[..., int]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg, "floordiv": operator.floordiv,
+    "maximum": max, "minimum": min, "int64": int,
+}  # fmt: skip
+
+
+def _interval(label: str, *operands: Interval) -> Interval | None:
+    (low, high), last = operands[0], operands[-1]
+    if label == "int32":
+        return operands[0] if low >= -(2**31) and high < 2**31 else None
+    if label in ("floordiv", "mod") and last[0] <= 0 <= last[1]:
+        return None
+    if label == "mod" and last[0] > 0:
+        return (low % last[0],) * 2 if low == high and last[0] == last[1] else (0, last[1] - 1)
+    if label == "pow":
+        return (low ** last[0],) * 2 if low == high and last[0] == last[1] and 0 <= last[0] < 64 else None
+    if label not in _BY_ENDS:
+        return None
+    found = [_BY_ENDS[label](*ends) for ends in itertools.product(*operands)]
+    return min(found), max(found)

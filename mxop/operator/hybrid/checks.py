@@ -72,11 +72,7 @@ class _Reader(Expressions):
     # ---- names ------------------------------------------------------------------------------------------------------
     def declare(self, name: str, kind: str, tree: ast.AST, **more: Any) -> Variable:
         self.require(name not in WORDS, tree, f"{name!r} is a word of the language and cannot be assigned")
-        variables = self.routine.variables
-        count = 1 + sum(v.name == name for v in variables)
-        variable = Variable(name, kind, name if count == 1 else f"{name}__{count}", tree.lineno, **more)  # type: ignore[attr-defined]
-        self.scopes[-1][name] = variable
-        variables.append(variable)
+        variable = self.scopes[-1][name] = self.routine.new(name, kind, tree.lineno, **more)  # type: ignore[attr-defined]
         return variable
 
     def block(self, trees: list[ast.stmt]) -> tuple[list[Statement], dict[str, Variable]]:
@@ -120,7 +116,7 @@ class _Reader(Expressions):
                 self.fail(tree, f"return: {item.id!r} is {what}; it takes outputs made by output_tensor, or inputs")
             self.require(variable not in results, tree, f"return: {item.id!r} is returned twice")
             results.append(variable)
-        for v in self.routine.variables:
+        for v in self.routine.variables.values():
             if v.kind == "output" and v not in results:
                 self.fail(
                     v.line, f"output {v.name!r} is declared, but not returned; use allocate for an intermediate tensor"
@@ -183,8 +179,10 @@ class _Reader(Expressions):
             self.fail(tree, f"{old.what} {target.id!r} is redefined by {word}")
         given = self.arguments(call)
         kind = "output" if word == "output_tensor" else "local"
-        self.require(kind == "local" or not self.depth, tree,
-                     "output_tensor stands outside of loops and conditions; use allocate for an intermediate tensor")  # fmt: skip
+        if kind == "output" and self.depth:
+            self.fail(
+                tree, "output_tensor stands outside of loops and conditions; use allocate for an intermediate tensor"
+            )
         (shape, rank), dtype = self.shape(given[0]), self.dtype(given[1])
         variable = self.declare(target.id, kind, target, shape=tuple(shape), dtype=dtype, rank=rank)
         self.out.append(Allocate(variable, tree.lineno))
@@ -248,14 +246,11 @@ class _Reader(Expressions):
         if several or word != "grid":
             return found[:n]
         (whole,) = found
-        names = [f"{whole.unique}__{k}_" for k in range(n)]
-        whole.kind, whole.loops = "grid", tuple(Variable(whole.name, "loop", name, tree.lineno) for name in names)
-        self.routine.variables += whole.loops
+        whole.kind, whole.loops = "grid", tuple(self.routine.new(whole.name, "loop", tree.lineno) for _ in range(n))
         return list(whole.loops)
 
     def condition(self, tree: ast.If) -> None:
         test = self.expression(tree.test)
-        before = len(self.routine.variables)
         body, first = self.block(tree.body)
         # what both branches assign is declared by the condition: the second branch finds the first one's variables
         shared = {n: v for n, v in first.items() if v.kind == "scalar" and n in _assigned(tree.orelse)}
@@ -263,9 +258,6 @@ class _Reader(Expressions):
         orelse, _ = self.block(tree.orelse)
         self.scopes.pop()
         self.scopes[-1] |= shared
-        for variable in self.routine.variables[before:]:
-            if variable.name in shared:
-                self.gone.pop(variable.name, None)
         self.out.append(If(test, body, orelse, tree.lineno))
 
     def with_block(self, tree: ast.With) -> None:

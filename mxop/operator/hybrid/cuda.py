@@ -121,7 +121,7 @@ class CudaTranslator(Translator):
         for v in (*self.routine.arguments, *self.routine.made, *self.routine.locals):
             if v.is_tensor:
                 found.append(f"{STORAGE[self.types.codes[v]][1]} *{self.name(v)}")
-                found += [f"long long {self.name(v)}_n{k}" for k in range(v.rank or 0)]
+                found += [f"long long {_length(v.leaf, k)}" for k in range(v.rank or 0)]
             elif v in self.types.kinds:
                 found.append(self.declared(self.name(v), machine(self.types.kinds[v])))
         return found + ["long long *mx_outside"] * self.checked
@@ -199,17 +199,22 @@ class CudaTranslator(Translator):
     def form(self, n: Expr) -> str:
         label, kind = self.operation(n), self.types.machine(n)
         if label == "size":
-            return f"{{0}}_n{int(n.args[1].label)}"
+            return _length(n, int(n.args[1].label))
         if label == "load":
             flat = self.index(n, 0) if len(n.args) > 1 else "0"
             for k in range(1, len(n.args) - 1):
-                flat = f"({flat}) * {{0}}_n{k} + {self.index(n, k)}"
+                flat = f"({flat}) * {_length(n, k)} + {self.index(n, k)}"
             return f"{{0}}[{flat}]"
         row = ROWS[label]
         return (row.cuda if kind in (*FLOATS, "bool_") else row.integer or "").replace("{T}", CTYPES[kind])
 
     def index(self, n: Expr, k: int) -> str:
-        return f"mx_at({{{k + 1}}}, {{0}}_n{k}, {self.at}, mx_outside)" if self.checked else f"{{{k + 1}}}"
+        return f"mx_at({{{k + 1}}}, {_length(n, k)}, {self.at}, mx_outside)" if self.checked else f"{{{k + 1}}}"
+
+
+def _length(n: Expr, axis: int) -> str:
+    """Return the argument that is a length of the tensor of an expression; no variable's name begins as it does."""
+    return f"n{axis}_{variable_of(n).unique}"
 
 
 # ---- running ------------------------------------------------------------------------------------------------------------

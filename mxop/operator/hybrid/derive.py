@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, count
 from typing import Any
 
 from ...formula import Expr, const, substitute, vjp, walk
@@ -57,8 +56,8 @@ class _Gradient:
     def __init__(self, types: Types):
         self.types, self.old, self.body = types, types.routine, types.routine.body
         self.scopes = Scopes(self.body)
-        self.variables = list(self.old.variables)
-        self.taken = {v.unique for v in self.variables}
+        source = replace(self.old.source, name=f"{self.old.source.name}_grad")
+        self.new = Routine(source, variables=dict(self.old.variables))
         self.gradients: dict[Variable, Variable] = {}
         self.out: list[Statement] = []
         self.line, self.nested = 0, 0
@@ -68,7 +67,7 @@ class _Gradient:
         self.allocations: list[Statement] = []
         self.hoisted: set[Assign] = set()
         every = assignments(self.body)
-        floats = {v for v in self.variables if types.of_variable(v) in FLOATS}
+        floats = {v for v in self.old.variables.values() if types.of_variable(v) in FLOATS}
         flow = [(names_in(s.value), {s.variable} & floats) for s in every]
         self.active = _reached(floats & set(self.old.inputs), flow)  # through which a gradient flows
         self.uses = {s: self.read_back(s) for s in statements(self.body)}
@@ -88,11 +87,7 @@ class _Gradient:
         self.out = before
 
     def variable(self, name: str, kind: str, **more: object) -> Variable:
-        unique = next(n for n in chain([name], (f"{name}_{k}" for k in count(1))) if n not in self.taken)
-        self.taken.add(unique)
-        found = Variable(name, kind, unique, self.line, **more)  # type: ignore[arg-type]
-        self.variables.append(found)
-        return found
+        return self.new.new(name, kind, self.line, **more)
 
     def each(self, target: Variable, value: Variable, added: bool = False) -> None:
         """Copy a tensor, or add it to another."""
@@ -120,7 +115,7 @@ class _Gradient:
             with self.block() as written:
                 self.back_assignment(s)
             found = names_in(*s.target.args[1:], *(e for w in assignments(written) for e in w.expressions))
-        return found & set(self.old.variables)
+        return found & set(self.old.variables.values())
 
     def reads(self, body: Iterable[Statement]) -> set[Variable]:
         return set().union(*(self.uses[s] for s in statements(body)))
@@ -135,7 +130,7 @@ class _Gradient:
                 self.forward([s])
             self.out += [*self.allocations, *written]
             self.allocations = []
-        tensors = [v for v in old.variables if v.is_tensor and (v in self.active or v in old.inputs)]
+        tensors = [v for v in old.variables.values() if v.is_tensor and (v in self.active or v in old.inputs)]
         self.out += [Allocate(self.gradient_of(v), self.line) for v in tensors]
         results = [self.gradient_of(v) for v in old.inputs]
         for v, head in zip(old.results, heads, strict=True):
@@ -143,8 +138,9 @@ class _Gradient:
                 self.each(self.gradient_of(v), head, added=True)
         self.enter(None, self.scopes.top)
         self.backward(self.body)
-        source = replace(old.source, name=f"{old.source.name}_grad")
-        return Routine(source, [*arguments, *heads], results, self.variables, self.out, len(results) == 1)
+        return replace(
+            self.new, arguments=[*arguments, *heads], results=results, body=self.out, single=len(results) == 1
+        )
 
     def copied(self, v: Variable) -> Variable:
         """Return an argument in the place of one that is assigned, whose name is that of a copy from here on."""

@@ -89,9 +89,9 @@ class Expressions:
 
     def temporary(self, tree: ast.expr) -> Variable:
         """Declare a number that has no name in the text."""
-        unique = f"mx__{len(self.routine.variables)}"
-        found = self.scopes[-1][unique] = Variable(ast.unparse(tree), "scalar", unique, tree.lineno)
-        self.routine.variables.append(found)
+        found = self.routine.new("mx", "scalar", tree.lineno)
+        found.name = ast.unparse(tree)
+        self.scopes[-1][found.unique] = found
         return found
 
     def inside(self, read: Callable, *given: Any) -> tuple[Any, list[Statement]]:

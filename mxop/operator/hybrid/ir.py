@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any, TypeAlias
 
 from ...formula import Expr, input_
@@ -132,14 +133,21 @@ Statement: TypeAlias = Allocate | Assign | For | If
 
 @dataclass(eq=False)
 class Routine:
-    """A kernel: its arguments (tensors and attributes), what it returns, all its variables, and its statements."""
+    """A kernel: its arguments (tensors and attributes), what it returns, all its variables by unique name, its statements."""
 
     source: Source
     arguments: list[Variable] = field(default_factory=list)
     results: list[Variable] = field(default_factory=list)
-    variables: list[Variable] = field(default_factory=list)
+    variables: dict[str, Variable] = field(default_factory=dict)
     body: list[Statement] = field(default_factory=list)
     single: bool = True
+
+    def new(self, name: str, kind: str, line: int, **more: Any) -> Variable:
+        """Declare a variable."""
+        others = (f"{name}__{k}" for k in count(len(self.variables)))
+        unique = next(n for n in chain([name], others) if n not in self.variables)
+        found = self.variables[unique] = Variable(name, kind, unique, line, **more)
+        return found
 
     @property
     def inputs(self) -> list[Variable]:
@@ -159,7 +167,7 @@ class Routine:
     @property
     def locals(self) -> list[Variable]:
         """The tensors that are neither."""
-        return [v for v in self.variables if v.is_tensor and v not in self.arguments and v not in self.results]
+        return [v for v in self.variables.values() if v.is_tensor and v not in self.arguments and v not in self.results]
 
 
 # ---- statements -----------------------------------------------------------------------------------------------------

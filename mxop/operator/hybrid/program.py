@@ -55,7 +55,7 @@ class Program:
         )
 
     # ---- inference ------------------------------------------------------------------------------------------------------
-    def _lowered(self, ranks: tuple[int, ...], attributes: tuple, text: str) -> Routine:
+    def _lowered(self, ranks: tuple[int, ...], attributes: tuple, text: str = "") -> Routine:
         if self._derived:
             return self.routine
         lists = dict(zip((v.name for v in self.routine.attributes), attributes))
@@ -91,8 +91,8 @@ class Program:
         return self.shapes(shapes, attributes).results(), [known.codes[v] for v in known.routine.results]
 
     def gradient(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Program:
-        """Return the program of the gradients, for types."""
-        return Program(gradient(self.types(codes, ranks, attributes)))
+        """Return the program of the gradients, for types: it becomes the owner of a kernel that nobody else has."""
+        return Program(gradient(Types(self._lowered(tuple(ranks), tuple(attributes)), codes, attributes)))
 
     # ---- running --------------------------------------------------------------------------------------------------------
     def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], attributes: Sequence[Any]) -> None:

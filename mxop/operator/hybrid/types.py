@@ -192,7 +192,7 @@ class Types:
 def declared_codes(routine: Routine, in_types: Sequence[int]) -> dict[Variable, int]:
     """Return the type code of every tensor, from those of the inputs."""
     found = dict(zip(routine.inputs, in_types))
-    for variable in routine.variables:
+    for variable in routine.variables.values():
         if variable.is_tensor and variable not in found:
             try:
                 dtype = variable.dtype
