@@ -613,6 +613,30 @@ def test_attributes(value, tmp_path):
         custom(x)
 
 
+def test_lists_that_are_equal_and_not_of_one_type(tmp_path):
+    f = from_text(
+        "def f(x, by):\n    y = output_tensor(x.shape, 'float64')\n    for i in range(x.shape[0]):\n"
+        "        y[i] = x[i] * by[0]\n    return y\n",
+        tmp_path,
+    )
+    program = Program(f.source, attributes=frozenset({"by"}))
+    x = np.array([100], "int8")
+    for by, wanted in ((2,), -56), ((2.0,), 200):
+        y = np.empty(1)
+        program.run([x], [y], (by,))
+        assert y[0] == wanted
+
+
+def test_names_that_look_like_others(tmp_path):
+    f = from_text(
+        "def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n        a = x[i]\n"
+        "        y[i] = a\n    for i in range(x.shape[0]):\n        a__2 = 5.0\n        a = x[i]\n        a += 1.0\n"
+        "        y[i] += a * a__2\n    return y\n",
+        tmp_path,
+    )
+    agree(f, np.arange(3.0))
+
+
 def test_list_attribute():
     info = (mx.operator.CustomRegOp().input(0, "x").output(0, "y").attr("axes", "required", "listInt")
             .dtype_format(*[mx.operator.DataType.None_None] * 2).target("CPU").get_op_info())  # fmt: skip

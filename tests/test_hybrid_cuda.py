@@ -2,7 +2,9 @@
 
 import contextlib
 import ctypes
+import gc
 import re
+import weakref
 
 import cuda_compilers
 import numpy as np
@@ -224,6 +226,47 @@ def test_gradients(name, on_host):
 def test_index_outside_of_its_tensor(on_host):
     with pytest.raises(IndexError, match="an index is outside of its tensor"):
         on_host(Program(gather.source), [np.ones((4, 3), "float32"), np.array([7], "int32")])
+
+
+def test_index_into_a_tensor_without_elements(on_host):
+    """What stands in for an element that is not there has a place."""
+    with pytest.raises(IndexError, match="an index is outside of its tensor"):
+        on_host(Program(gather.source), [np.ones((0, 3), "float32"), np.array([7], "int32")])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_tensor_as_the_index_of_a_store(dtype, on_host):
+    @kernel
+    def scattered(x, at):
+        y = output_tensor(x.shape, x.dtype)
+        for i in serial(x.shape[0]):
+            y[int32(at[i])] = x[i]
+        return y
+
+    x, at = np.arange(4.0), np.array([2, 0, 3, 1]).astype(dtypes.numpy_dtype(dtypes.code_of(dtype)))
+    (given,) = on_host(Program(scattered.source), [x, at])
+    assert given.tolist() == [1, 3, 0, 2]
+
+
+def test_names_that_look_like_lengths(on_host):
+    @kernel
+    def f(x):
+        y = output_tensor(x.shape, x.dtype)
+        for i in range(x.shape[0]):
+            x_n0 = x[i] * 2
+            y[i] = x_n0
+        return y
+
+    assert on_host(Program(f.source), [np.arange(3.0)])[0].tolist() == [0, 2, 4]
+
+
+def test_stages_go_with_their_program(on_host):
+    program = Program(gather.source)
+    on_host(program, [np.ones((4, 3), "float32"), np.array([2], "int32")])
+    gone = weakref.ref(program.types([dtypes.FLOAT32, dtypes.INT32], [2, 1], ()))
+    del program
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.gpu

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from ...formula.expr import INPUT
 from ...formula.text import number
 from .bounds import Shapes
 from .ir import Allocate, Assign, For, Scopes, Statement, Variable, assignments
+from .program import Program, call
 from .races import conflict
 from .scalars import FLOATS, ROWS, loads, names_in, variable_of
 from .translate import Translator
@@ -218,54 +218,46 @@ def _length(n: Expr, axis: int) -> str:
 
 
 # ---- running ------------------------------------------------------------------------------------------------------------
-@lru_cache(256)
-def _stages(types: Types, checked: bool, cupy: Any) -> list[tuple[Any, bool]]:
+def loaded(types: Types, checked: bool, cupy: Any) -> list[tuple[Any, tuple[int], tuple[int]]]:
+    """Return the stages of a kernel as CuPy's functions, each with its blocks and threads."""
     stages = CudaTranslator(types, checked).stages
     module = cupy.RawModule(code=standalone(stages), options=OPTIONS)
-    return [(module.get_function(s.name), s.spread) for s in stages]
+    return [(module.get_function(s.name), (BLOCKS if s.spread else 1,), (THREADS if s.spread else 1,)) for s in stages]
 
 
-def run(program: Any, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Sequence[Any]) -> None:
+def run(program: Program, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Sequence[Any]) -> None:
     """Run a kernel on CuPy arrays; an input that it assigns is left as it is."""
     place = device.id_of(outputs[0])
     cupy = device.require(place)
     shapes, types = program.known(inputs, attributes)
+
+    def launch(values: dict[Variable, Any]) -> None:
+        outside = [] if shapes.safe else [cupy.zeros(1, np.int64)]
+        arguments = (*_arguments(types, shapes, cupy, values), *outside)
+        for function, blocks, threads in program.on_gpu(types, not shapes.safe, cupy):
+            function(blocks, threads, arguments)
+        line = int(outside[0][0]) if outside else 0
+        if line:
+            raise OpIndexError(types.source.message(line, "an index is outside of its tensor"))
+
     with device.using(place):
-        work = [cupy.ascontiguousarray(a) for a in outputs]
-        arguments = list(_arguments(types, shapes, cupy, inputs, work, attributes))
-        outside = cupy.zeros(1, np.int64)
-        arguments += [] if shapes.safe else [outside]
-        for launch, spread in _stages(types, not shapes.safe, cupy):
-            launch((BLOCKS if spread else 1,), (THREADS if spread else 1,), tuple(arguments))
-        for target, found in zip(outputs, work, strict=True):
-            if found is not target:
-                target[...] = found
-    line = 0 if shapes.safe else int(outside[0])
-    if line:
-        raise OpIndexError(types.source.message(line, "an index is outside of its tensor"))
+        call(launch, types.routine, inputs, outputs, attributes, cupy.ascontiguousarray)
 
 
-def _arguments(types: Types, shapes: Shapes, cupy: Any, inputs: Sequence[Any], outputs: Sequence[Any],
-               attributes: Sequence[Any]) -> Iterator[Any]:  # fmt: skip
+def _arguments(types: Types, shapes: Shapes, cupy: Any, values: dict[Variable, Any]) -> Iterator[Any]:
     """Yield what the stages take: tensors with their lengths, and numbers."""
     routine = types.routine
-    values: dict[Variable, Any] = dict(zip(routine.inputs, inputs, strict=True))
-    for variable, target in zip(routine.results, outputs, strict=True):
-        target[...] = values.get(variable, 0)
-        values[variable] = target
-    for variable in routine.locals:
-        sizes = shapes.of.get(variable)
+    for v in routine.locals:
+        sizes = shapes.of.get(v)
         if sizes is None:
-            raise DeviceError(
-                f"kernel {types.source.name}: the size of {variable.name!r} is not known before the kernel runs"
-            )
-        shape = tuple(high for _, high in sizes)
-        values[variable] = cupy.zeros(shape, dtypes.numpy_dtype(types.codes[variable]))
-    values |= dict(zip(routine.attributes, attributes, strict=True))
-    for variable in (*routine.arguments, *routine.made, *routine.locals):
-        if variable.is_tensor:
-            array = cupy.ascontiguousarray(values[variable])
-            yield array.view(np.uint16) if types.codes[variable] == dtypes.BFLOAT16 else array
-            yield from map(np.int64, array.shape)
-        elif variable in types.kinds:
-            yield getattr(np, machine(types.kinds[variable]))(values[variable])
+            raise DeviceError(f"kernel {types.source.name}: the size of {v.name!r} is not known before the kernel runs")
+        values[v] = cupy.zeros(tuple(high for _, high in sizes), dtypes.numpy_dtype(types.codes[v]))
+    for v in (*routine.arguments, *routine.made, *routine.locals):
+        if v.is_tensor:
+            array, shape = values[v], values[v].shape
+            if not (array.size or shapes.safe):  # where an index is outside, some element is read
+                array = cupy.zeros(tuple(max(n, 1) for n in shape), array.dtype)
+            yield array.view(np.uint16) if types.codes[v] == dtypes.BFLOAT16 else array
+            yield from map(np.int64, shape)
+        elif v in types.kinds:
+            yield getattr(np, machine(types.kinds[v]))(values[v])

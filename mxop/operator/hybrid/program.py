@@ -6,7 +6,7 @@ Imports the other modules of this package but :mod:`.function` and :mod:`.body`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from .bounds import Shapes
 from .checks import lower
 from .compiled import Compiled
 from .derive import gradient
-from .ir import Routine
+from .ir import Routine, Variable
 from .races import check_races
 from .source import Source
 from .types import WEAK, Types, kind_of
@@ -50,8 +50,8 @@ class Program:
     ):
         self.routine = source if isinstance(source, Routine) else checked(source, attributes)
         self._plain, self._derived, self._declared = plain, isinstance(source, Routine), attributes
-        self._of_ranks, self._of_types, self._of_shapes, self.compiled = map(
-            lru_cache(_MANY), (self._lowered, self._typed, self._shaped, Compiled)
+        self._of_ranks, self._of_types, self._of_shapes, self.compiled, self.on_gpu = map(
+            lru_cache(_MANY), (self._lowered, self._typed, self._shaped, Compiled, _on_gpu)
         )
 
     # ---- inference ------------------------------------------------------------------------------------------------------
@@ -104,8 +104,7 @@ class Program:
         if shapes.empty and not shapes.safe:  # an index into a tensor without elements: nothing could stand in for it
             self.run_as_python(inputs, outputs, attributes)
         else:
-            compiled = self.compiled(types)
-            _call(lambda *arrays: compiled(shapes.safe, *arrays), types, inputs, outputs, attributes)
+            _translated(partial(self.compiled(types), shapes.safe), types, inputs, outputs, attributes)
 
     def run_as_python(
         self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], attributes: Sequence[Any]
@@ -114,7 +113,7 @@ class Program:
         if self._plain is None:
             types = self.known(inputs, attributes)[1]
             with np.errstate(all="ignore"):
-                _call(self.compiled(types).as_python, types, inputs, outputs, attributes)
+                _translated(self.compiled(types).as_python, types, inputs, outputs, attributes)
             return
         arrays, numbers = iter(inputs), iter(attributes)
         found = self._plain([np.array(next(arrays)) if v.is_tensor else next(numbers) for v in self.routine.arguments])
@@ -122,24 +121,35 @@ class Program:
             target[...] = result
 
 
-def _call(function: Callable, types: Types, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray],
-          attributes: Sequence[Any]) -> None:  # fmt: skip
-    """Run a translated kernel on arrays: narrow ones as float32, and copies of inputs that it assigns."""
-    routine = types.routine
-    values: dict[Any, Any] = dict(zip(routine.attributes, attributes, strict=True))
-    values |= {v: _wide(a) for v, a in zip(routine.inputs, inputs, strict=True)}
+def call(run: Callable[[dict[Variable, Any]], None], routine: Routine, inputs: Sequence[Any], outputs: Sequence[Any],
+         attributes: Sequence[Any], held: Callable[[Any], Any]) -> None:  # fmt: skip
+    """Run a translated kernel on what `held` makes of arrays, outputs for inputs that it assigns, and deliver that."""
+    values: dict[Variable, Any] = dict(zip(routine.attributes, attributes, strict=True))
+    values |= {v: held(a) for v, a in zip(routine.inputs, inputs, strict=True)}
     for v, target in zip(routine.results, outputs, strict=True):
-        start = values.get(v, 0)
-        values[v] = target if dtypes.code_of(target.dtype) not in NARROW else np.empty(target.shape, np.float32)
+        start, values[v] = values.get(v, 0), held(target)
         values[v][...] = start
-    function(*[values[v] for v in (*routine.arguments, *routine.made) if v.is_tensor or v in types.kinds])
+    run(values)
     for v, target in zip(routine.results, outputs, strict=True):
         if values[v] is not target:
             target[...] = values[v]
 
 
+def _translated(function: Callable, types: Types, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray],
+                attributes: Sequence[Any]) -> None:  # fmt: skip
+    """Run a translated kernel on NumPy arrays, narrow ones as float32."""
+    arguments = [v for v in (*types.routine.arguments, *types.routine.made) if v.is_tensor or v in types.kinds]
+    call(lambda values: function(*[values[v] for v in arguments]), types.routine, inputs, outputs, attributes, _wide)
+
+
 def _wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32) if dtypes.code_of(array.dtype) in NARROW else array
+
+
+def _on_gpu(types: Types, checked: bool, cupy: Any) -> Any:
+    from .cuda import loaded
+
+    return loaded(types, checked, cupy)
 
 
 def general(attributes: Sequence[Any]) -> tuple[tuple, str]:

@@ -151,6 +151,8 @@ class Types:
         if e.kind == CONST:
             return "int" if float(e.label).is_integer() else "float"
         if e.kind == INPUT:
+            if e.label not in self.kinds:
+                self.fail(f"attribute {e.label.name!r} is no number")  # type: ignore[union-attr]
             return self.kinds[e.label]  # type: ignore[index]
         label = str(e.label)
         if label == "load":
