@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from processes import run_python
 
 import mxop as mx
+from mxop import dtypes
 from mxop.operator import HybridError, kernel
 from mxop.operator.hybrid import Program
 from mxop.operator.hybrid.translate import Translator
@@ -470,8 +471,8 @@ def test_threads_run_at_once(tmp_path):
     try:
         for threads in (1, 2):
             mx.context.set_num_threads(threads)
-            out = np.empty((8, 8), "float32")
-            program.run([a, a], [out], ())
+            out, known = np.empty((8, 8), "float32"), program.known([(8, 8)] * 2, [dtypes.FLOAT32] * 2, ())
+            program.run(known, [a, a], [out])
             np.testing.assert_allclose(out, a @ a, rtol=1e-5)
     finally:
         mx.context.set_num_threads(before)
@@ -489,7 +490,7 @@ def test_vectorize_uses_simd(tmp_path):
     )
     program = Program(f.source)
     x = numbers((4, 64), "float32")
-    program.run([x, x], [np.empty_like(x)], ())
+    program.run(program.known([x.shape] * 2, [dtypes.FLOAT32] * 2, ()), [x, x], [np.empty_like(x)])
     one = program.compiled(program.types([0, 0], [2, 2], ()))
     code = "".join(one.form(False, False).inspect_asm().values())
     if "xmm" in code:
@@ -623,7 +624,7 @@ def test_lists_that_are_equal_and_not_of_one_type(tmp_path):
     x = np.array([100], "int8")
     for by, wanted in ((2,), -56), ((2.0,), 200):
         y = np.empty(1)
-        program.run([x], [y], (by,))
+        program.run(program.known([(1,)], [dtypes.INT8], (by,)), [x], [y])
         assert y[0] == wanted
 
 

@@ -164,9 +164,9 @@ def on_host(monkeypatch):
     monkeypatch.setattr(cuda.device, "using", lambda place: contextlib.nullcontext())
 
     def run(program, arrays, attributes=()):
-        shapes, codes = program.infer([a.shape for a in arrays], [dtypes.code_of(a.dtype) for a in arrays], attributes)
-        outputs = [np.empty(s, dtypes.numpy_dtype(c)) for s, c in zip(shapes, codes, strict=True)]
-        cuda.run(program, arrays, outputs, attributes)
+        known = program.known([a.shape for a in arrays], [dtypes.code_of(a.dtype) for a in arrays], attributes)
+        outputs = [np.empty(s, dtypes.numpy_dtype(c)) for s, c in zip(known.out_shapes, known.out_codes, strict=True)]
+        cuda.run(program, known, arrays, outputs)
         return outputs
 
     return run
@@ -216,11 +216,13 @@ def test_gradients(name, on_host):
     program = Program(function.source)
     codes = [dtypes.FLOAT64] * len(arrays)
     derived = program.gradient(codes, [a.ndim for a in arrays], attributes)
-    heads = [rng.normal(size=s) for s in program.infer([a.shape for a in arrays], codes, attributes)[0]]
+    heads = [rng.normal(size=s) for s in program.known([a.shape for a in arrays], codes, attributes).out_shapes]
     wanted = [np.empty_like(a) for a in arrays]
-    derived.run_as_python([*arrays, *heads], wanted, attributes)
-    for given, expected in zip(on_host(derived, [*arrays, *heads], attributes), wanted, strict=True):
-        np.testing.assert_allclose(given, expected, rtol=1e-12)
+    given = [*arrays, *heads]
+    known = derived.known([a.shape for a in given], [dtypes.FLOAT64] * len(given), attributes)
+    derived.run_as_python(known, given, wanted)
+    for found, expected in zip(on_host(derived, given, attributes), wanted, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_index_outside_of_its_tensor(on_host):

@@ -339,8 +339,8 @@ def test_each_list_has_its_gradient():
 def test_gradients_for_several_types_are_apart():
     program = Program(assigned.source)
     first, second = (program.gradient([code] * 2, [1, 1], ()) for code in (dtypes.FLOAT32, dtypes.FLOAT64))
-    assert first.infer([(3,)] * 3, [dtypes.FLOAT32] * 3, ()) == ([(3,)] * 2, [dtypes.FLOAT32] * 2)
-    assert second.infer([(3,)] * 3, [dtypes.FLOAT64] * 3, ()) == ([(3,)] * 2, [dtypes.FLOAT64] * 2)
+    assert first.known([(3,)] * 3, [dtypes.FLOAT32] * 3, ())[2:4] == ([(3,)] * 2, [dtypes.FLOAT32] * 2)
+    assert second.known([(3,)] * 3, [dtypes.FLOAT64] * 3, ())[2:4] == ([(3,)] * 2, [dtypes.FLOAT64] * 2)
 
 
 @pytest.mark.parametrize(

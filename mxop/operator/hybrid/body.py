@@ -13,7 +13,7 @@ from ...errors import MXNetError, OpTypeError, OpValueError, raised
 from ..body import Body, no_bprop, on_gpu
 from .derive import Underivable
 from .function import Kernel
-from .program import Program, general
+from .program import Known, Program, general
 from .source import HybridError
 from .types import declared_codes
 
@@ -59,31 +59,31 @@ class Hybrid(Body):
         return [found[v] for v in self.program.routine.results]
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Any) -> None:
-        values = self._values(attributes)
-        self._check(inputs, outputs, values)
+        known = self._known(inputs, outputs, self._values(attributes))
         if on_gpu(inputs):
             from . import cuda
 
-            cuda.run(self.program, [a._gpu for a in inputs], [a._gpu for a in outputs], values)
+            cuda.run(self.program, known, [a._gpu for a in inputs], [a._gpu for a in outputs])
             return
         as_python = self._as_python or os.environ.get("MXOP_HYBRID") == "python"
         run = self.program.run_as_python if as_python else self.program.run
         try:
-            run([core.as_numpy(a) for a in inputs], [core.as_numpy(a) for a in outputs], values)
+            run(known, [core.as_numpy(a) for a in inputs], [core.as_numpy(a) for a in outputs])
         except MXNetError:
             raise
         except Exception as problem:
             raise raised(f"Custom {self.name}: the kernel", problem) from problem
 
-    def _check(self, inputs: Sequence[Any], outputs: Sequence[Any], values: tuple) -> None:
-        """Raise unless the outputs are what the kernel makes: out_shape and out_dtype may have said something else."""
-        made = self.program.infer([a.shape for a in inputs], [a.dtype_code for a in inputs], values)
-        for k, (target, shape, code) in enumerate(zip(outputs, *made, strict=True)):
+    def _known(self, inputs: Sequence[Any], outputs: Sequence[Any], values: tuple) -> Known:
+        """Return what is known of a call, whose outputs must be that: out_shape and out_dtype may say something else."""
+        known = self.program.known([a.shape for a in inputs], [a.dtype_code for a in inputs], values)
+        for k, (target, shape, code) in enumerate(zip(outputs, known.out_shapes, known.out_codes, strict=True)):
             if target.shape != shape or target.dtype_code != code:
                 raise OpValueError(
                     f"Custom {self.name}: output {k} of the kernel has shape {shape} and dtype {dtypes.NAMES[code]}; out_shape "
                     f"and out_dtype say {target.shape} and {dtypes.NAMES[target.dtype_code]}"
                 )
+        return known
 
     # ---- gradient -------------------------------------------------------------------------------------------------------
     def derive(self, make: Callable) -> Callable:

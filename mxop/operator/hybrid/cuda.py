@@ -21,9 +21,8 @@ from ...errors import DeviceError, OpIndexError
 from ...formula import Expr
 from ...formula.expr import INPUT
 from ...formula.text import number
-from .bounds import Shapes
 from .ir import Allocate, Assign, For, Scopes, Statement, Variable, assignments
-from .program import Program, call
+from .program import Known, Program, call
 from .races import conflict
 from .scalars import FLOATS, ROWS, loads, names_in, variable_of
 from .translate import Translator
@@ -118,11 +117,11 @@ class CudaTranslator(Translator):
 
     def parameters(self) -> list[str]:
         found = []
-        for v in (*self.routine.arguments, *self.routine.made, *self.routine.locals):
+        for v in (*self.types.taken, *self.routine.locals):
             if v.is_tensor:
                 found.append(f"{STORAGE[self.types.codes[v]][1]} *{self.name(v)}")
                 found += [f"long long {_length(v.leaf, k)}" for k in range(v.rank or 0)]
-            elif v in self.types.kinds:
+            else:
                 found.append(self.declared(self.name(v), machine(self.types.kinds[v])))
         return found + ["long long *mx_outside"] * self.checked
 
@@ -225,39 +224,43 @@ def loaded(types: Types, checked: bool, cupy: Any) -> list[tuple[Any, tuple[int]
     return [(module.get_function(s.name), (BLOCKS if s.spread else 1,), (THREADS if s.spread else 1,)) for s in stages]
 
 
-def run(program: Program, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Sequence[Any]) -> None:
+def run(program: Program, known: Known, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Run a kernel on CuPy arrays; an input that it assigns is left as it is."""
-    place = device.id_of(outputs[0])
+    shapes, types, place = known.shapes, known.types, device.id_of(outputs[0])
     cupy = device.require(place)
-    shapes, types = program.known(inputs, attributes)
 
-    def launch(values: dict[Variable, Any]) -> None:
+    def launch(arrays: list[Any]) -> None:
         outside = [] if shapes.safe else [cupy.zeros(1, np.int64)]
-        arguments = (*_arguments(types, shapes, cupy, values), *outside)
+        tensors = dict(zip((*types.taken, *types.routine.locals), arrays + _locals(known, cupy), strict=True))
+        arguments = [a for v, array in tensors.items() for a in _arguments(v, array, known, cupy)] + outside
         for function, blocks, threads in program.on_gpu(types, not shapes.safe, cupy):
-            function(blocks, threads, arguments)
+            function(blocks, threads, tuple(arguments))
         line = int(outside[0][0]) if outside else 0
         if line:
             raise OpIndexError(types.source.message(line, "an index is outside of its tensor"))
 
     with device.using(place):
-        call(launch, types.routine, inputs, outputs, attributes, cupy.ascontiguousarray)
+        call(launch, known, inputs, outputs, cupy.ascontiguousarray)
 
 
-def _arguments(types: Types, shapes: Shapes, cupy: Any, values: dict[Variable, Any]) -> Iterator[Any]:
-    """Yield what the stages take: tensors with their lengths, and numbers."""
-    routine = types.routine
-    for v in routine.locals:
-        sizes = shapes.of.get(v)
+def _locals(known: Known, cupy: Any) -> list[Any]:
+    """Return tensors of zeros for those that the kernel allocates."""
+    found, types = [], known.types
+    for v in types.routine.locals:
+        sizes = known.shapes.of.get(v)
         if sizes is None:
             raise DeviceError(f"kernel {types.source.name}: the size of {v.name!r} is not known before the kernel runs")
-        values[v] = cupy.zeros(tuple(high for _, high in sizes), dtypes.numpy_dtype(types.codes[v]))
-    for v in (*routine.arguments, *routine.made, *routine.locals):
-        if v.is_tensor:
-            array, shape = values[v], values[v].shape
-            if not (array.size or shapes.safe):  # where an index is outside, some element is read
-                array = cupy.zeros(tuple(max(n, 1) for n in shape), array.dtype)
-            yield array.view(np.uint16) if types.codes[v] == dtypes.BFLOAT16 else array
-            yield from map(np.int64, shape)
-        elif v in types.kinds:
-            yield getattr(np, machine(types.kinds[v]))(values[v])
+        found.append(cupy.zeros(tuple(high for _, high in sizes), dtypes.numpy_dtype(types.codes[v])))
+    return found
+
+
+def _arguments(v: Variable, value: Any, known: Known, cupy: Any) -> Iterator[Any]:
+    """Yield what the stages take for a variable: a tensor with its lengths, or a number."""
+    if not v.is_tensor:
+        yield getattr(np, machine(known.types.kinds[v]))(value)
+        return
+    shape = value.shape
+    if not (value.size or known.shapes.safe):  # where an index is outside, some element is read
+        value = cupy.zeros(tuple(max(n, 1) for n in shape), value.dtype)
+    yield value.view(np.uint16) if known.types.codes[v] == dtypes.BFLOAT16 else value
+    yield from map(np.int64, shape)

@@ -6,8 +6,8 @@ Imports the other modules of this package but :mod:`.function` and :mod:`.body`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,16 @@ def checked(source: Source, attributes: frozenset[str] = frozenset()) -> Routine
     return routine
 
 
+class Known(NamedTuple):
+    """What follows from a call: of its shapes, of its types, shapes and type codes of the outputs; and its attributes."""
+
+    shapes: Shapes
+    types: Types
+    out_shapes: list[tuple[int, ...]]
+    out_codes: list[int]
+    attributes: tuple
+
+
 class Program:
     """A kernel as the body of an operator.
 
@@ -50,8 +60,8 @@ class Program:
     ):
         self.routine = source if isinstance(source, Routine) else checked(source, attributes)
         self._plain, self._derived, self._declared = plain, isinstance(source, Routine), attributes
-        self._of_ranks, self._of_types, self._of_shapes, self.compiled, self.on_gpu = map(
-            lru_cache(_MANY), (self._lowered, self._typed, self._shaped, Compiled, _on_gpu)
+        self._of_ranks, self._of_types, self._of_shapes, self._of_calls, self.compiled, self.on_gpu = map(
+            lru_cache(_MANY), (self._lowered, self._typed, self._shaped, self._known, Compiled, _on_gpu)
         )
 
     # ---- inference ------------------------------------------------------------------------------------------------------
@@ -68,6 +78,12 @@ class Program:
     def _shaped(self, shapes: tuple[tuple[int, ...], ...], attributes: tuple, text: str) -> Shapes:
         return Shapes(self._of_ranks(tuple(map(len, shapes)), *general(attributes)), shapes, attributes)
 
+    def _known(
+        self, shapes: tuple[tuple[int, ...], ...], codes: tuple[int, ...], attributes: tuple, text: str
+    ) -> Known:
+        found, types = self.shapes(shapes, attributes), self.types(codes, list(map(len, shapes)), attributes)
+        return Known(found, types, found.results(), [types.codes[v] for v in types.routine.results], attributes)
+
     def types(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Types:
         """Return what follows from the types of a call."""
         return self._of_types(tuple(codes), tuple(ranks), *general(attributes))
@@ -76,70 +92,53 @@ class Program:
         """Return what follows from the shapes of a call."""
         return self._of_shapes(tuple(shapes), *_keyed(attributes))
 
-    def known(self, inputs: Sequence[Any], attributes: Sequence[Any]) -> tuple[Shapes, Types]:
-        """Return what follows from the arrays of a call."""
-        codes = [dtypes.code_of(a.dtype) for a in inputs]
-        return self.shapes([a.shape for a in inputs], attributes), self.types(
-            codes, [a.ndim for a in inputs], attributes
-        )
-
-    def infer(
-        self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]
-    ) -> tuple[list[tuple[int, ...]], list[int]]:
-        """Return shapes and type codes of the outputs."""
-        known = self.types(codes, [len(s) for s in shapes], attributes)
-        return self.shapes(shapes, attributes).results(), [known.codes[v] for v in known.routine.results]
+    def known(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Known:
+        """Return all that follows from shapes, types and attributes of a call."""
+        return self._of_calls(tuple(shapes), tuple(codes), *_keyed(attributes))
 
     def gradient(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Program:
         """Return the program of the gradients, for types: it becomes the owner of a kernel that nobody else has."""
         return Program(gradient(Types(self._lowered(tuple(ranks), tuple(attributes)), codes, attributes)))
 
     # ---- running --------------------------------------------------------------------------------------------------------
-    def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], attributes: Sequence[Any]) -> None:
+    def run(self, known: Known, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Compute outputs, C-contiguous arrays of the inferred shapes and types.
 
         An input that the kernel assigns is left as it is: the output is what it would become.
         """
-        shapes, types = self.known(inputs, attributes)
+        shapes = known.shapes
         if shapes.empty and not shapes.safe:  # an index into a tensor without elements: nothing could stand in for it
-            self.run_as_python(inputs, outputs, attributes)
-        else:
-            _translated(partial(self.compiled(types), shapes.safe), types, inputs, outputs, attributes)
+            self.run_as_python(known, inputs, outputs)
+            return
+        compiled = self.compiled(known.types)
+        call(lambda arrays: compiled(shapes.safe, *arrays), known, inputs, outputs, _wide)
 
-    def run_as_python(
-        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], attributes: Sequence[Any]
-    ) -> None:
+    def run_as_python(self, known: Known, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Do what :meth:`run` does in plain Python."""
         if self._plain is None:
-            types = self.known(inputs, attributes)[1]
+            function = self.compiled(known.types).as_python
             with np.errstate(all="ignore"):
-                _translated(self.compiled(types).as_python, types, inputs, outputs, attributes)
+                call(lambda arrays: function(*arrays), known, inputs, outputs, _wide)
             return
-        arrays, numbers = iter(inputs), iter(attributes)
+        arrays, numbers = iter(inputs), iter(known.attributes)
         found = self._plain([np.array(next(arrays)) if v.is_tensor else next(numbers) for v in self.routine.arguments])
         for target, result in zip(outputs, (found,) if self.routine.single else found, strict=True):
             target[...] = result
 
 
-def call(run: Callable[[dict[Variable, Any]], None], routine: Routine, inputs: Sequence[Any], outputs: Sequence[Any],
-         attributes: Sequence[Any], held: Callable[[Any], Any]) -> None:  # fmt: skip
+def call(run: Callable[[list], None], known: Known, inputs: Sequence[Any], outputs: Sequence[Any],
+         held: Callable[[Any], Any]) -> None:  # fmt: skip
     """Run a translated kernel on what `held` makes of arrays, outputs for inputs that it assigns, and deliver that."""
-    values: dict[Variable, Any] = dict(zip(routine.attributes, attributes, strict=True))
+    routine = known.types.routine
+    values: dict[Variable, Any] = dict(zip(routine.attributes, known.attributes, strict=True))
     values |= {v: held(a) for v, a in zip(routine.inputs, inputs, strict=True)}
     for v, target in zip(routine.results, outputs, strict=True):
         start, values[v] = values.get(v, 0), held(target)
         values[v][...] = start
-    run(values)
+    run([values[v] for v in known.types.taken])
     for v, target in zip(routine.results, outputs, strict=True):
         if values[v] is not target:
             target[...] = values[v]
-
-
-def _translated(function: Callable, types: Types, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray],
-                attributes: Sequence[Any]) -> None:  # fmt: skip
-    """Run a translated kernel on NumPy arrays, narrow ones as float32."""
-    arguments = [v for v in (*types.routine.arguments, *types.routine.made) if v.is_tensor or v in types.kinds]
-    call(lambda values: function(*[values[v] for v in arguments]), types.routine, inputs, outputs, attributes, _wide)
 
 
 def _wide(array: np.ndarray) -> np.ndarray:

@@ -66,9 +66,8 @@ class Translator:
         return "\n".join(self.lines) + "\n"
 
     def parameters(self) -> list[str]:
-        """Return the arguments of the compiled function: arguments of the kernel, then outputs that are none of them."""
-        names = [v.unique for v in self.routine.arguments if v.is_tensor or v in self.types.kinds]
-        return [*names, *(v.unique for v in self.routine.made), *(["_mx_outside"] if self.checked else [])]
+        """Return the arguments of the compiled function."""
+        return [*(v.unique for v in self.types.taken), *(["_mx_outside"] if self.checked else [])]
 
     # ---- lines ------------------------------------------------------------------------------------------------------
     def line(self, text: str) -> None:

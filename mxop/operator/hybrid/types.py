@@ -91,6 +91,8 @@ class Types:
         Of tensors.
     kinds : dict of Variable to str
         Of numbers.
+    taken : list of Variable
+        What a compiled function takes: arguments of the kernel, then outputs that are none of them.
     """
 
     def __init__(self, routine: Routine, in_types: Sequence[int], attributes: Sequence[Any]):
@@ -104,6 +106,7 @@ class Types:
         while self._numbers():
             self._of.clear()
         self._check()
+        self.taken = [v for v in (*routine.arguments, *routine.made) if v.is_tensor or v in self.kinds]
 
     def _numbers(self) -> bool:
         """Go once through all assignments of numbers; tell whether a variable's type has changed."""
