@@ -262,6 +262,21 @@ def test_names_that_look_like_lengths(on_host):
     assert on_host(Program(f.source), [np.arange(3.0)])[0].tolist() == [0, 2, 4]
 
 
+def test_numbers_that_follow_from_data(on_host):
+    """Only what follows from shapes and attributes is computed before everything else."""
+
+    @kernel
+    def f(x):
+        y = output_tensor(x.shape, x.dtype)
+        a = x[1]
+        b = a * 2
+        for i in range(x.shape[0]):
+            y[i] = b + x[i]
+        return y
+
+    assert on_host(Program(f.source), [np.arange(1.0, 4.0)])[0].tolist() == [5, 6, 7]
+
+
 def test_stages_go_with_their_program(on_host):
     program = Program(gather.source)
     on_host(program, [np.ones((4, 3), "float32"), np.array([2], "int32")])

@@ -84,7 +84,7 @@ class CudaTranslator(Translator):
         self.scopes = Scopes(self.routine.body)
         self.stages: list[Stage] = []
         body = [s for s in self.routine.body if not isinstance(s, Allocate)]
-        prologue = [s for s in body if self.is_prologue(s)]
+        prologue = self.prologue(body)
         rest = [s for s in body if s not in prologue]
         tied = (a.variable for s in rest if not isinstance(s, For) for a in assignments([s]))
         whole = any(v in self.scopes.top for v in tied)  # numbers computed on the way tie all together
@@ -92,11 +92,14 @@ class CudaTranslator(Translator):
             self.stage(prologue, group)
         return "".join(stage.text for stage in self.stages)
 
-    def is_prologue(self, s: Statement) -> bool:
-        """Tell whether a statement computes a number from shapes and attributes, so that every stage can do it again."""
-        if not isinstance(s, Assign) or s.variable not in self.scopes.fixed or loads(s.value):
-            return False
-        return all(v.is_tensor or v.kind == "attribute" or v in self.scopes.fixed for v in names_in(s.value))
+    def prologue(self, body: Sequence[Statement]) -> list[Statement]:
+        """Return what computes numbers from shapes and attributes, so that every stage can do it again."""
+        found: dict[Variable, Statement] = {}
+        for s in body:
+            once = isinstance(s, Assign) and s.variable in self.scopes.fixed and not loads(s.value)
+            if once and all(v.is_tensor or v.kind == "attribute" or v in found for v in names_in(s.value)):
+                found[s.variable] = s
+        return list(found.values())
 
     def stage(self, prologue: list[Statement], group: list[Statement]) -> None:
         """Write one kernel."""
