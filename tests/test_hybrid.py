@@ -16,7 +16,7 @@ from processes import run_python
 import mxop as mx
 from mxop import dtypes
 from mxop.operator import HybridError, kernel
-from mxop.operator.hybrid import Program
+from mxop.operator.hybrid import Hybrid
 from mxop.operator.hybrid.translate import Translator
 
 numba = pytest.importorskip("numba")
@@ -389,7 +389,7 @@ def test_index_from_data():
     ],
 )
 def test_what_is_proven_of_indices(function, shapes, attributes, safe):
-    program = Program(function.source)
+    program = Hybrid(function.source)
     assert program.shapes(shapes, attributes).safe is safe
 
 
@@ -431,7 +431,7 @@ def test_returned_input_that_is_not_assigned():
 
 # ---- what is compiled -----------------------------------------------------------------------------------------------------
 def translated(function, codes, ranks):
-    return Translator(Program(function.source).types(codes, ranks, ())).text
+    return Translator(Hybrid(function.source).compiled(codes, ranks, ()).types).text
 
 
 def test_parallel_becomes_prange_and_reduce_a_register():
@@ -466,17 +466,17 @@ def test_bounds_of_loops(bounds, word, tmp_path):
 def test_threads_run_at_once(tmp_path):
     """A parallel loop is one of numba's parallel regions; one thread takes the plain form."""
     before = mx.context.get_num_threads()
-    program = Program(matmul.source)
+    program = Hybrid(matmul.source)
     a = numbers((8, 8), "float32")
     try:
         for threads in (1, 2):
             mx.context.set_num_threads(threads)
             out, known = np.empty((8, 8), "float32"), program.known([(8, 8)] * 2, [dtypes.FLOAT32] * 2, ())
-            program.run(known, [a, a], [out])
+            program.compute(known, [a, a], [out])
             np.testing.assert_allclose(out, a @ a, rtol=1e-5)
     finally:
         mx.context.set_num_threads(before)
-    one = program.compiled(program.types([0, 0], [2, 2], ()))
+    one = program.compiled([0, 0], [2, 2], ())
     assert set(one._forms) == {(False, False), (True, False)}
     function = one.form(True, False)
     assert function.get_metadata(function.signatures[0])["parfor_diagnostics"].count_parfors() == 1
@@ -488,10 +488,10 @@ def test_vectorize_uses_simd(tmp_path):
         "        for j in vectorize(x.shape[1]):\n            y[i, j] = x[i, j] * z[i, j] + x[i, j]\n    return y\n",
         tmp_path,
     )
-    program = Program(f.source)
+    program = Hybrid(f.source)
     x = numbers((4, 64), "float32")
-    program.run(program.known([x.shape] * 2, [dtypes.FLOAT32] * 2, ()), [x, x], [np.empty_like(x)])
-    one = program.compiled(program.types([0, 0], [2, 2], ()))
+    program.compute(program.known([x.shape] * 2, [dtypes.FLOAT32] * 2, ()), [x, x], [np.empty_like(x)])
+    one = program.compiled([0, 0], [2, 2], ())
     code = "".join(one.form(False, False).inspect_asm().values())
     if "xmm" in code:
         assert "mulps" in code
@@ -620,11 +620,11 @@ def test_lists_that_are_equal_and_not_of_one_type(tmp_path):
         "        y[i] = x[i] * by[0]\n    return y\n",
         tmp_path,
     )
-    program = Program(f.source, attributes=frozenset({"by"}))
+    program = Hybrid(f.source, declared=frozenset({"by"}))
     x = np.array([100], "int8")
     for by, wanted in ((2,), -56), ((2.0,), 200):
         y = np.empty(1)
-        program.run(program.known([(1,)], [dtypes.INT8], (by,)), [x], [y])
+        program.compute(program.known([(1,)], [dtypes.INT8], (by,)), [x], [y])
         assert y[0] == wanted
 
 

@@ -7,7 +7,7 @@ from hybrid_kernels import matmul, outer_product, softmax
 import mxop as mx
 from mxop import dtypes
 from mxop.operator import Custom, kernel
-from mxop.operator.hybrid import Program
+from mxop.operator.hybrid import Hybrid
 
 pytest.importorskip("numba")
 
@@ -337,7 +337,7 @@ def test_each_list_has_its_gradient():
 
 
 def test_gradients_for_several_types_are_apart():
-    program = Program(assigned.source)
+    program = Hybrid(assigned.source)
     first, second = (program.gradient([code] * 2, [1, 1], ()) for code in (dtypes.FLOAT32, dtypes.FLOAT64))
     assert first.known([(3,)] * 3, [dtypes.FLOAT32] * 3, ())[2:4] == ([(3,)] * 2, [dtypes.FLOAT32] * 2)
     assert second.known([(3,)] * 3, [dtypes.FLOAT64] * 3, ())[2:4] == ([(3,)] * 2, [dtypes.FLOAT64] * 2)

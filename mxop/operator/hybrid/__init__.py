@@ -6,12 +6,12 @@ compiled.  :mod:`.words` are the language, :mod:`.checks` makes a text :mod:`.ir
 :mod:`.derive` the gradient, :mod:`.translate` and :mod:`.cuda` the texts that are compiled.
 """
 
+from .body import Hybrid
 from .function import Kernel, kernel
-from .program import Program
 from .source import HybridError
 from .words import WORDS, allocate, attr, block_realize, grid, output_tensor, parallel, reduce, serial, vectorize
 
 __all__ = [
-    "WORDS", "HybridError", "Kernel", "Program", "allocate", "attr", "block_realize", "grid", "kernel", "output_tensor",
+    "WORDS", "Hybrid", "HybridError", "Kernel", "allocate", "attr", "block_realize", "grid", "kernel", "output_tensor",
     "parallel", "reduce", "serial", "vectorize",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import itertools
 import linecache
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..._kernels import interp
 from ...distribution import install
 from ...errors import DeviceError, OpIndexError
 from . import numbers
-from .ir import For, statements
+from .ir import For, Variable, statements
 from .translate import Translator
 from .types import Types
 
@@ -48,12 +48,12 @@ _PARALLEL = dict.fromkeys(
 
 
 class Compiled:
-    """A kernel for certain types, in the forms in which it has been needed."""
+    """A kernel for certain types, in the forms in which it has been needed: for numba, and for a GPU."""
 
     def __init__(self, types: Types):
         self.types, self.source = types, types.source
         self.parallel = any(isinstance(s, For) and s.word == "parallel" for s in statements(types.routine.body))
-        self._forms: dict[tuple[bool, bool], Callable] = {}
+        self._forms: dict[tuple, Any] = {}
 
     @cached_property
     def as_python(self) -> Callable:
@@ -72,6 +72,14 @@ class Compiled:
                 found = self._forms.setdefault((threads, checked), found)
         return found
 
+    def on_gpu(self, checked: bool, cupy: Any) -> Any:
+        """Return its stages as CuPy's functions, with or without checks of indices."""
+        from .cuda import loaded
+
+        if ("gpu", checked) not in self._forms:
+            self._forms["gpu", checked] = loaded(self.types, checked, cupy)
+        return self._forms["gpu", checked]
+
     def __call__(self, safe: bool, *arguments: Any) -> None:
         """Run on arrays; `safe` says that no index can be outside."""
         threads = interp.get_num_threads() if self.parallel else 1
@@ -84,6 +92,21 @@ class Compiled:
             _with_threads(require_numba(self.source.name), threads, function, given)
         if outside[0]:
             raise OpIndexError(self.source.message(int(outside[0]), "an index is outside of its tensor"))
+
+
+def call(run: Callable[[list], None], known: Any, inputs: Sequence[Any], outputs: Sequence[Any],
+         held: Callable[[Any], Any]) -> None:  # fmt: skip
+    """Run a translated kernel on what `held` makes of arrays, outputs for inputs that it assigns, and deliver that."""
+    routine = known.compiled.types.routine
+    values: dict[Variable, Any] = dict(zip(routine.attributes, known.attributes, strict=True))
+    values |= {v: held(a) for v, a in zip(routine.inputs, inputs, strict=True)}
+    for v, target in zip(routine.results, outputs, strict=True):
+        start, values[v] = values.get(v, 0), held(target)
+        values[v][...] = start
+    run([values[v] for v in known.compiled.types.taken])
+    for v, target in zip(routine.results, outputs, strict=True):
+        if values[v] is not target:
+            target[...] = values[v]
 
 
 def _with_threads(numba: Any, threads: int, function: Callable, arguments: tuple) -> None:

@@ -21,8 +21,8 @@ from ...errors import DeviceError, OpIndexError
 from ...formula import Expr
 from ...formula.expr import INPUT
 from ...formula.text import number
+from .compiled import call
 from .ir import Allocate, Assign, For, Scopes, Statement, Variable, assignments
-from .program import Known, Program, call
 from .races import conflict
 from .scalars import FLOATS, ROWS, loads, names_in, variable_of
 from .translate import Translator
@@ -227,16 +227,16 @@ def loaded(types: Types, checked: bool, cupy: Any) -> list[tuple[Any, tuple[int]
     return [(module.get_function(s.name), (BLOCKS if s.spread else 1,), (THREADS if s.spread else 1,)) for s in stages]
 
 
-def run(program: Program, known: Known, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+def run(known: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Run a kernel on CuPy arrays; an input that it assigns is left as it is."""
-    shapes, types, place = known.shapes, known.types, device.id_of(outputs[0])
+    shapes, types, place = known.shapes, known.compiled.types, device.id_of(outputs[0])
     cupy = device.require(place)
 
     def launch(arrays: list[Any]) -> None:
         outside = [] if shapes.safe else [cupy.zeros(1, np.int64)]
         tensors = dict(zip((*types.taken, *types.routine.locals), arrays + _locals(known, cupy), strict=True))
         arguments = [a for v, array in tensors.items() for a in _arguments(v, array, known, cupy)] + outside
-        for function, blocks, threads in program.on_gpu(types, not shapes.safe, cupy):
+        for function, blocks, threads in known.compiled.on_gpu(not shapes.safe, cupy):
             function(blocks, threads, tuple(arguments))
         line = int(outside[0][0]) if outside else 0
         if line:
@@ -246,9 +246,9 @@ def run(program: Program, known: Known, inputs: Sequence[Any], outputs: Sequence
         call(launch, known, inputs, outputs, cupy.ascontiguousarray)
 
 
-def _locals(known: Known, cupy: Any) -> list[Any]:
+def _locals(known: Any, cupy: Any) -> list[Any]:
     """Return tensors of zeros for those that the kernel allocates."""
-    found, types = [], known.types
+    found, types = [], known.compiled.types
     for v in types.routine.locals:
         sizes = known.shapes.of.get(v)
         if sizes is None:
@@ -257,13 +257,13 @@ def _locals(known: Known, cupy: Any) -> list[Any]:
     return found
 
 
-def _arguments(v: Variable, value: Any, known: Known, cupy: Any) -> Iterator[Any]:
+def _arguments(v: Variable, value: Any, known: Any, cupy: Any) -> Iterator[Any]:
     """Yield what the stages take for a variable: a tensor with its lengths, or a number."""
     if not v.is_tensor:
-        yield getattr(np, machine(known.types.kinds[v]))(value)
+        yield getattr(np, machine(known.compiled.types.kinds[v]))(value)
         return
     shape = value.shape
     if not (value.size or known.shapes.safe):  # where an index is outside, some element is read
         value = cupy.zeros(tuple(max(n, 1) for n in shape), value.dtype)
-    yield value.view(np.uint16) if known.types.codes[v] == dtypes.BFLOAT16 else value
+    yield value.view(np.uint16) if known.compiled.types.codes[v] == dtypes.BFLOAT16 else value
     yield from map(np.int64, shape)

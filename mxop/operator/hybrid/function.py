@@ -12,7 +12,8 @@ import numpy as np
 
 from ...errors import OpTypeError
 from . import words
-from .program import checked
+from .checks import lower
+from .races import check_races
 from .source import read
 
 
@@ -48,7 +49,8 @@ class Kernel:
             self.reg_info = tuple(expand(reg_info, f"kernel {self.__name__}"))
         declared = [a["name"] for info in getattr(self, "reg_info", ()) for a in info["attr"]]
         self.source = read(function)
-        self.routine = checked(self.source, frozenset(declared))
+        self.routine = lower(self.source, frozenset(declared))
+        check_races(self.routine)
         # its globals are the words of the language, modules, and the builtins, which Python's warnings ask for
         modules = {n: v for n, v in self.source.globals.items() if isinstance(v, types.ModuleType)}
         names = {"__builtins__": builtins, **modules, **words.WORDS}
