@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ...errors import MXNetError, OpTypeError, OpValueError, raised
 from ..body import Body, no_bprop, on_gpu
 from .bounds import Shapes
 from .checks import lower
-from .compiled import Compiled, call
+from .compiled import Compiled, Known, call
 from .derive import Underivable, gradient
 from .function import Kernel
 from .ir import Routine
@@ -27,16 +27,6 @@ from .types import WEAK, Types, declared_codes, kind_of
 from .words import NARROW
 
 _MANY = 512  # shapes, or types, of which a body keeps what it knows
-
-
-class Known(NamedTuple):
-    """What follows from shapes, types and attributes of a call."""
-
-    shapes: Shapes
-    compiled: Compiled
-    out_shapes: list[tuple[int, ...]]
-    out_codes: list[int]
-    attributes: tuple
 
 
 class Hybrid(Body):

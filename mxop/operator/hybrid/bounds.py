@@ -10,12 +10,12 @@ import itertools
 import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from ...formula import Expr
 from ...formula.expr import CALL, INPUT
 from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments
-from .scalars import fixed, loads
+from .scalars import fixed, loads, variable_of
 
 Interval = tuple[int, int]
 
@@ -26,6 +26,7 @@ class Shapes:
     Attributes
     ----------
     of : dict of Variable to list of intervals
+        The sizes of tensors; None of what is not known.
     safe : bool
         Whether no index can be outside of its tensor (or negative).
     empty : bool
@@ -34,7 +35,7 @@ class Shapes:
 
     def __init__(self, routine: Routine, shapes: Sequence[tuple[int, ...]], attributes: Sequence[Any]):
         self.routine, self.safe = routine, True
-        self.of: dict[Variable, list[Interval] | None] = {
+        self.of: dict[Variable, list[Interval | None]] = {
             v: [(n, n) for n in s] for v, s in zip(routine.inputs, shapes)
         }
         self.numbers: dict[Variable, Interval | None] = {
@@ -42,7 +43,7 @@ class Shapes:
         }
         self.assigned = Counter(s.variable for s in assignments(routine.body))
         self.block(routine.body)
-        self.empty = any(low <= 0 for shape in self.of.values() for low, _ in shape or ())
+        self.empty = any(n is not None and n[0] <= 0 for sizes in self.of.values() for n in sizes)
 
     def results(self) -> list[tuple[int, ...]]:
         """Return the shapes of the outputs.
@@ -52,17 +53,11 @@ class Shapes:
         HybridError
             When one depends on more than shapes and attributes.
         """
-        found = []
-        for variable in self.routine.results:
-            shape = self.of.get(variable)
-            if shape is None or any(low != high for low, high in shape):
-                self.unknown(variable)
-            found.append(tuple(low for low, _ in shape))
-        return found
-
-    def unknown(self, output: Variable) -> NoReturn:
-        self.routine.source.fail(output.line, f"the shape of output {output.name!r} does not follow from the shapes of the "
-                                 "inputs and the attributes")  # fmt: skip
+        for v in self.routine.results:
+            if any(n is None or n[0] != n[1] or n[0] < 0 for n in self.of[v]):
+                self.routine.source.fail(v.line, f"the shape of output {v.name!r} does not follow from the shapes of the "
+                                         "inputs and the attributes")  # fmt: skip
+        return [tuple([n for n, _ in self.of[v]]) for v in self.routine.results]  # type: ignore[misc]
 
     # ---- statements -------------------------------------------------------------------------------------------------
     def block(self, body: list[Statement]) -> None:
@@ -84,13 +79,8 @@ class Shapes:
                     self.block(s.orelse)
 
     def allocate(self, variable: Variable) -> None:
-        sizes = [self.value(n) for n in variable.shape]
-        known = all(n is not None for n in sizes)
-        self.of[variable] = sizes if known else None  # type: ignore[assignment]
-        if not known or any(low < 0 for low, _ in sizes):  # type: ignore[misc]
-            if variable in self.routine.results:
-                self.unknown(variable)
-            self.safe = False
+        sizes = self.of[variable] = [self.value(n) for n in variable.shape]
+        self.safe &= all(n is not None and n[0] >= 0 for n in sizes)
 
     def range(self, start: Interval | None, stop: Interval | None, step: Interval | None) -> Interval | None:
         """Return the values of a loop's variable; (0, -1) of a loop that never runs."""
@@ -100,14 +90,8 @@ class Shapes:
         return (low, high) if low <= high else (0, -1)
 
     def element(self, access: Expr) -> None:
-        shape = self.of.get(access.args[0].label)  # type: ignore[arg-type]
-        found = [self.value(index) for index in access.args[1:]]
-        if shape is None or len(found) != len(shape):
-            self.safe = False
-            return
-        for index, size in zip(found, shape):
-            if index is None or index[0] < 0 or index[1] >= size[0]:
-                self.safe = False
+        places = list(zip(map(self.value, access.args[1:]), self.of[variable_of(access)], strict=True))
+        self.safe &= all(at is not None and n is not None and at[0] >= 0 and at[1] < n[0] for at, n in places)
 
     # ---- expressions ------------------------------------------------------------------------------------------------
     def value(self, e: Expr) -> Interval | None:
@@ -120,8 +104,7 @@ class Shapes:
         if e.kind != CALL or e.label == "load":
             return None
         if e.label == "size":
-            shape, axis = self.of.get(e.args[0].label), fixed(e.args[1])  # type: ignore[arg-type]
-            return shape[axis] if shape is not None and axis is not None and axis < len(shape) else None
+            return self.of[variable_of(e)][fixed(e.args[1])]  # type: ignore[index]
         operands = [self.value(a) for a in e.args]
         return None if any(v is None for v in operands) else _interval(str(e.label), *operands)  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..._kernels import interp
 from ...distribution import install
 from ...errors import DeviceError, OpIndexError
 from . import numbers
+from .bounds import Shapes
 from .ir import For, Variable, statements
 from .translate import Translator
 from .types import Types
@@ -94,7 +95,17 @@ class Compiled:
             raise OpIndexError(self.source.message(int(outside[0]), "an index is outside of its tensor"))
 
 
-def call(run: Callable[[list], None], known: Any, inputs: Sequence[Any], outputs: Sequence[Any],
+class Known(NamedTuple):
+    """What follows from shapes, types and attributes of a call."""
+
+    shapes: Shapes
+    compiled: Compiled
+    out_shapes: list[tuple[int, ...]]
+    out_codes: list[int]
+    attributes: tuple
+
+
+def call(run: Callable[[list], None], known: Known, inputs: Sequence[Any], outputs: Sequence[Any],
          held: Callable[[Any], Any]) -> None:  # fmt: skip
     """Run a translated kernel on what `held` makes of arrays, outputs for inputs that it assigns, and deliver that."""
     routine = known.compiled.types.routine

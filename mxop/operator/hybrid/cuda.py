@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ...errors import DeviceError, OpIndexError
 from ...formula import Expr
 from ...formula.expr import INPUT
 from ...formula.text import number
-from .compiled import call
+from .compiled import Known, call
 from .ir import Allocate, Assign, For, Scopes, Statement, Variable, assignments
 from .races import conflict
 from .scalars import FLOATS, ROWS, loads, names_in, variable_of
@@ -48,16 +47,8 @@ __device__ inline long long mx_at(long long index, long long size, long long lin
 """
 
 
-@dataclass
-class Stage:
-    """One CUDA kernel.
-
-    Attributes
-    ----------
-    name, text : str
-    spread : bool
-        Whether it runs on the grid; else in one thread.
-    """
+class Stage(NamedTuple):
+    """One CUDA kernel; `spread` over the grid, or run by one thread."""
 
     name: str
     text: str
@@ -227,7 +218,7 @@ def loaded(types: Types, checked: bool, cupy: Any) -> list[tuple[Any, tuple[int]
     return [(module.get_function(s.name), (BLOCKS if s.spread else 1,), (THREADS if s.spread else 1,)) for s in stages]
 
 
-def run(known: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+def run(known: Known, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Run a kernel on CuPy arrays; an input that it assigns is left as it is."""
     shapes, types, place = known.shapes, known.compiled.types, device.id_of(outputs[0])
     cupy = device.require(place)
@@ -246,18 +237,18 @@ def run(known: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         call(launch, known, inputs, outputs, cupy.ascontiguousarray)
 
 
-def _locals(known: Any, cupy: Any) -> list[Any]:
+def _locals(known: Known, cupy: Any) -> list[Any]:
     """Return tensors of zeros for those that the kernel allocates."""
     found, types = [], known.compiled.types
     for v in types.routine.locals:
-        sizes = known.shapes.of.get(v)
-        if sizes is None:
+        sizes = known.shapes.of.get(v, [None])
+        if None in sizes:
             raise DeviceError(f"kernel {types.source.name}: the size of {v.name!r} is not known before the kernel runs")
-        found.append(cupy.zeros(tuple(high for _, high in sizes), dtypes.numpy_dtype(types.codes[v])))
+        found.append(cupy.zeros(tuple([n[1] for n in sizes]), dtypes.numpy_dtype(types.codes[v])))
     return found
 
 
-def _arguments(v: Variable, value: Any, known: Any, cupy: Any) -> Iterator[Any]:
+def _arguments(v: Variable, value: Any, known: Known, cupy: Any) -> Iterator[Any]:
     """Yield what the stages take for a variable: a tensor with its lengths, or a number."""
     if not v.is_tensor:
         yield getattr(np, machine(known.compiled.types.kinds[v]))(value)

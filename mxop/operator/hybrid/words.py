@@ -89,24 +89,20 @@ def grid(shape: Any) -> Iterator[tuple[int, ...]]:
     return itertools.product(*(builtins.range(n) for n in sizes(shape)))
 
 
-def serial(*bounds: int) -> builtins.range:
-    """A loop whose iterations run one after another, as ``range``."""
-    return builtins.range(*bounds)
+def _loop(name: str, doc: str) -> Callable[..., builtins.range]:
+    def call(*bounds: int) -> builtins.range:
+        return builtins.range(*bounds)
+
+    call.__name__, call.__qualname__, call.__doc__ = name, name, doc
+    return call
 
 
-def parallel(*bounds: int) -> builtins.range:
-    """A loop whose iterations run on threads, or on the GPU's grid; they must not depend on each other."""
-    return builtins.range(*bounds)
-
-
-def vectorize(*bounds: int) -> builtins.range:
-    """A loop whose iterations are computed several at once by SIMD instructions; they must not depend on each other."""
-    return builtins.range(*bounds)
-
-
-def reduce(*bounds: int) -> builtins.range:
-    """A loop that accumulates, in order, into elements that stay in a register meanwhile."""
-    return builtins.range(*bounds)
+serial = _loop("serial", "A loop whose iterations run one after another, as ``range``.")
+parallel = _loop(
+    "parallel", "A loop whose iterations run on threads, or on a GPU's grid; they must not depend on each other."
+)
+vectorize = _loop("vectorize", "A loop for SIMD instructions; its iterations must not depend on each other.")
+reduce = _loop("reduce", "A loop that accumulates, in order, into elements that stay in a register meanwhile.")
 
 
 def attr(name: str, value: Any) -> AbstractContextManager[None]:
