@@ -1,5 +1,7 @@
 """Kernels of the hybrid language: what is compiled gives what plain Python gives, and schedules mean what they say."""
 
+import gc
+import linecache
 import os
 import sys
 import textwrap
@@ -637,6 +639,21 @@ def test_names_that_look_like_others(tmp_path):
         tmp_path,
     )
     agree(f, np.arange(3.0))
+
+
+def test_texts_of_kernels_go_with_them():
+    function = Hybrid(copied.source).compiled([dtypes.FLOAT32], [1], ()).as_python
+    file = function.__code__.co_filename
+    assert "def copied_kernel(" in linecache.getline(file, 1)
+    del function
+    gc.collect()
+    assert file not in linecache.cache
+
+
+def test_a_kernel_called_as_a_word(tmp_path):
+    text = "def range(x):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
+    text += "        y[i] = x[i]\n    return y\n"
+    agree(from_text(text, tmp_path, "range"), np.arange(3.0))
 
 
 def test_list_attribute():

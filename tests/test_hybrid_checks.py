@@ -160,6 +160,16 @@ def test_attribute_overwritten():
     refused(f, "attribute 'alpha' is overwritten", line=2)
 
 
+def test_name_of_compiled_texts():
+    def f(x):
+        y = output_tensor(x.shape, x.dtype)
+        _mx_r1 = 2.0
+        y[0] = _mx_r1
+        return y
+
+    refused(f, "names that begin with _mx_", line=2)
+
+
 # ---- calls ----------------------------------------------------------------------------------------------------------------
 def test_unknown_function():
     def f(x):

@@ -72,6 +72,9 @@ class _Reader(Expressions):
     # ---- names ------------------------------------------------------------------------------------------------------
     def declare(self, name: str, kind: str, tree: ast.AST, **more: Any) -> Variable:
         self.require(name not in WORDS, tree, f"{name!r} is a word of the language and cannot be assigned")
+        self.require(
+            not name.startswith("_mx_"), tree, f"{name!r}: names that begin with _mx_ are those of compiled texts"
+        )
         variable = self.scopes[-1][name] = self.routine.new(name, kind, tree.lineno, **more)  # type: ignore[attr-defined]
         return variable
 

@@ -138,10 +138,11 @@ def _needs_lock(numba: Any) -> bool:
 
 
 def define(name: str, text: str, names: dict[str, Any]) -> Callable:
-    """Make a function of a text, which tracebacks and debuggers can show for as long as it lives."""
+    """Make a function of a kernel's text, which tracebacks and debuggers can show for as long as it lives."""
     file = f"<mxop kernel {name} {next(_serial)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     namespace = dict(names)
     exec(compile(text, file, "exec"), namespace)  # text that this package wrote
-    weakref.finalize(namespace[name], linecache.cache.pop, file, None)
-    return namespace[name]
+    found = namespace[f"{name}_kernel"]  # a kernel may be called range
+    weakref.finalize(found, linecache.cache.pop, file, None)
+    return found

@@ -61,7 +61,7 @@ class Translator:
         self.text = self.function()
 
     def function(self) -> str:
-        with self.block(f"def {self.routine.source.name}({', '.join(self.parameters())})"):
+        with self.block(f"def {self.routine.source.name}_kernel({', '.join(self.parameters())})"):
             self.write(self.routine.body)
         return "\n".join(self.lines) + "\n"
 
