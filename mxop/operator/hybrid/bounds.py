@@ -1,7 +1,7 @@
 """What follows from the shapes of one call: the shapes of a kernel's tensors, and whether every index stays inside them.
 
 Integers are followed as intervals. Where all indices are proven to lie inside, the kernel runs without checks; otherwise it
-runs with them, and raises IndexError as plain Python would.  Imports :mod:`.ir`.
+runs with them, and raises IndexError as plain Python would.  Imports :mod:`.ir`, :mod:`.scalars`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernels compiled by numba for the CPU: one per types and schedule, kept for as long as their operator.
 
 numba is imported when a kernel is compiled.  Threads are as many as the other kernels use; a forked child has one.
-Imports :mod:`.translate`, :mod:`.numbers`, :mod:`mxop._kernels.interp`.
+Imports :mod:`.translate`, :mod:`.bounds`, :mod:`.numbers`, :mod:`mxop._kernels.interp`.
 """
 
 from __future__ import annotations

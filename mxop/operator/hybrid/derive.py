@@ -3,7 +3,7 @@
 It goes through the program forward, and then backward statement by statement, loops from their end; what a statement
 passes on is what :func:`mxop.formula.vjp` says of its expression.  What is overwritten although its value is read on the way
 back is kept in tensors indexed by the loops around it, and put back on the way; a loop that only accumulates keeps what was
-there before it.  Imports :mod:`.ir`, :mod:`.types`.
+there before it.  Imports :mod:`.ir`, :mod:`.scalars`, :mod:`.types`.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class _Gradient:
             with self.block() as written:
                 self.back_assignment(s)
             found = names_in(*s.target.args[1:], *(e for w in assignments(written) for e in w.expressions))
-        return found & set(self.old.variables.values())
+        return {v for v in found if v.unique in self.old.variables}
 
     def reads(self, body: Iterable[Statement]) -> set[Variable]:
         return set().union(*(self.uses[s] for s in statements(body)))

@@ -1,4 +1,7 @@
-"""``kernel``: a function in the hybrid language, as people hold it and as it runs as plain Python on NumPy arrays."""
+"""``kernel``: a function in the hybrid language, as people hold it and as it runs as plain Python on NumPy arrays.
+
+Imports :mod:`.checks`, :mod:`.races`, :mod:`.source`, :mod:`.words`.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Every operation is written in the type that :mod:`.types` found, so literals do not widen float32 to float64 and narrow
 integers wrap as NumPy's do.  The outermost ``parallel`` loop becomes ``prange``, an element that a loop accumulates into is
-held in a register, what is used twice has a name.  Imports :mod:`.types`, :mod:`.ir`.
+held in a register, what is used twice has a name.  Imports :mod:`.types`, :mod:`.ir`, :mod:`.scalars`.
 """
 
 from __future__ import annotations

@@ -222,6 +222,8 @@ def primitive(word: str) -> str:
     return _PRIMITIVES.get(word, word)
 
 
+#: Primitive -> NumPy's function.
+NUMPY: dict[str, Callable] = {primitive(name): function for name, function in (_ONE | _TWO).items()}
 #: Primitive -> what it is in plain Python.
 OPERATIONS: dict[str, Callable] = {primitive(n): word.call for n, word in TABLE.items() if word.kind == "function"} | {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
