@@ -1,6 +1,50 @@
-"""Kernels of the hybrid language that several files of tests run."""
+"""Kernels of the hybrid language that several files of tests run, and how they compare them with plain Python."""
 
+import numpy as np
+
+import mxop as mx
 from mxop.operator import kernel
+
+FLOATS = ["float32", "float64"]
+ALL = ["float32", "float64", "float16", "int8", "uint8", "int32", "int64"]
+TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-14}
+
+
+def compiled(function, *arrays, attributes=()):
+    """Run a kernel through Custom on NDArrays; return NumPy arrays."""
+    custom = mx.operator.Custom(function)
+    found = custom(*(mx.nd.array(a, dtype=a.dtype) for a in arrays), *attributes)
+    return tuple(f.asnumpy() for f in found) if isinstance(found, tuple) else found.asnumpy()
+
+
+def agree(function, *arrays, attributes=(), rtol=None):
+    """Compare the compiled with the plain run."""
+    given = compiled(function, *arrays, attributes=attributes)
+    wanted = function(*(a.copy() for a in arrays), *attributes)
+    pairs = [(given, wanted)] if isinstance(wanted, np.ndarray) else list(zip(given, wanted, strict=True))
+    for a, b in pairs:
+        assert a.dtype == b.dtype and a.shape == b.shape
+        tolerance = TOLERANCE.get(a.dtype.name, 0) if rtol is None else rtol
+        if tolerance:
+            with np.errstate(all="ignore"):
+                np.testing.assert_allclose(a.astype("float64"), b.astype("float64"), rtol=tolerance, atol=tolerance)
+        else:
+            np.testing.assert_array_equal(a, b)
+
+
+def numbers(shape, dtype, seed=0, low=-5, high=5):
+    rng = np.random.default_rng(seed)
+    if np.dtype(dtype).kind == "u":
+        low = 0
+    return (rng.uniform(low, high, shape)).astype(dtype)
+
+
+def from_text(text, tmp_path, name="f"):
+    path = tmp_path / f"k{len(list(tmp_path.iterdir()))}.py"
+    path.write_text(text)
+    namespace = {}
+    exec(compile(text, str(path), "exec"), namespace)
+    return kernel(namespace[name])
 
 
 @kernel
@@ -42,4 +86,12 @@ def softmax(x):
             total += y[i, j]
         for j in vectorize(x.shape[1]):
             y[i, j] /= total
+    return y
+
+
+@kernel
+def copied(x):
+    y = output_tensor(x.shape, x.dtype)
+    for arg in grid(x.shape):
+        y[arg] = x[arg]
     return y

@@ -1,65 +1,31 @@
 """Kernels of the hybrid language: what is compiled gives what plain Python gives, and schedules mean what they say."""
 
-import os
-import sys
-import textwrap
-import threading
 import warnings
 
 import numpy as np
 import pytest
-from hybrid_kernels import matmul, outer_product, softmax
+from hybrid_kernels import (
+    ALL,
+    FLOATS,
+    TOLERANCE,
+    agree,
+    compiled,
+    copied,
+    from_text,
+    matmul,
+    numbers,
+    outer_product,
+    softmax,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from processes import run_python
 
 import mxop as mx
+from mxop import dtypes
 from mxop.operator import HybridError, kernel
-from mxop.operator.hybrid import Program
-from mxop.operator.hybrid.translate import Translator
+from mxop.operator.hybrid import Hybrid
 
 numba = pytest.importorskip("numba")
-
-FLOATS = ["float32", "float64"]
-ALL = ["float32", "float64", "float16", "int8", "uint8", "int32", "int64"]
-TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-14}
-
-
-def compiled(function, *arrays, attributes=()):
-    """Run a kernel through Custom on NDArrays; return NumPy arrays."""
-    custom = mx.operator.Custom(function)
-    found = custom(*(mx.nd.array(a, dtype=a.dtype) for a in arrays), *attributes)
-    return tuple(f.asnumpy() for f in found) if isinstance(found, tuple) else found.asnumpy()
-
-
-def agree(function, *arrays, attributes=(), rtol=None):
-    """Compare the compiled with the plain run."""
-    given = compiled(function, *arrays, attributes=attributes)
-    wanted = function(*(a.copy() for a in arrays), *attributes)
-    pairs = [(given, wanted)] if isinstance(wanted, np.ndarray) else list(zip(given, wanted, strict=True))
-    for a, b in pairs:
-        assert a.dtype == b.dtype and a.shape == b.shape
-        tolerance = TOLERANCE.get(a.dtype.name, 0) if rtol is None else rtol
-        if tolerance:
-            with np.errstate(all="ignore"):
-                np.testing.assert_allclose(a.astype("float64"), b.astype("float64"), rtol=tolerance, atol=tolerance)
-        else:
-            np.testing.assert_array_equal(a, b)
-
-
-def numbers(shape, dtype, seed=0, low=-5, high=5):
-    rng = np.random.default_rng(seed)
-    if np.dtype(dtype).kind == "u":
-        low = 0
-    return (rng.uniform(low, high, shape)).astype(dtype)
-
-
-def from_text(text, tmp_path, name="f"):
-    path = tmp_path / f"k{len(list(tmp_path.iterdir()))}.py"
-    path.write_text(text)
-    namespace = {}
-    exec(compile(text, str(path), "exec"), namespace)
-    return kernel(namespace[name])
 
 
 # ---- kernels as people write them -----------------------------------------------------------------------------------------
@@ -97,14 +63,6 @@ def flattened(x):
         for j in range(x.shape[1]):
             for k in range(x.shape[2]):
                 y[(i * x.shape[1] + j) * x.shape[2] + k] = x[i, j, k]
-    return y
-
-
-@kernel
-def copied(x):
-    y = output_tensor(x.shape, x.dtype)
-    for arg in grid(x.shape):
-        y[arg] = x[arg]
     return y
 
 
@@ -388,7 +346,7 @@ def test_index_from_data():
     ],
 )
 def test_what_is_proven_of_indices(function, shapes, attributes, safe):
-    program = Program(function.source)
+    program = Hybrid(function.source)
     assert program.shapes(shapes, attributes).safe is safe
 
 
@@ -426,132 +384,6 @@ def test_returned_input_that_is_not_assigned():
 
     y, a = compiled(f, np.arange(3.0))
     assert y.tolist() == [0, -1, -2] and a.tolist() == [0, 1, 2]
-
-
-# ---- what is compiled -----------------------------------------------------------------------------------------------------
-def translated(function, codes, ranks):
-    return Translator(Program(function.source).types(codes, ranks, ())).text
-
-
-def test_parallel_becomes_prange_and_reduce_a_register():
-    text = translated(matmul, (0, 0), (2, 2))
-    assert text.count("_mx_prange(") == 1
-    inner = text[text.index("for k in") :]
-    assert "c[" not in inner.splitlines()[1]  # accumulates in a variable
-    assert inner.splitlines()[2].strip().startswith("c[i, j] =")
-
-
-def test_inner_parallel_loops_are_loops(tmp_path):
-    f = from_text(
-        "def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    for i in parallel(x.shape[0]):\n"
-        "        for j in parallel(1, x.shape[1], 2):\n            y[i, j] = x[i, j]\n    return y\n",
-        tmp_path,
-    )
-    assert translated(f, (0,), (2,)).count("_mx_prange") == 1
-    agree(f, numbers((3, 6), "float32"))
-
-
-@pytest.mark.parametrize("bounds", ["n", "1, n", "1, n, 2", "n - 1, -1, -1", "0", "3, 1"])
-@pytest.mark.parametrize("word", ["parallel", "serial", "vectorize"])
-def test_bounds_of_loops(bounds, word, tmp_path):
-    f = from_text(
-        f"def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    n = x.shape[0]\n    for i in {word}({bounds}):\n"
-        "        y[i] = x[i] + i\n    return y\n",
-        tmp_path,
-    )
-    agree(f, numbers((7,), "float32"))
-
-
-def test_threads_run_at_once(tmp_path):
-    """A parallel loop is one of numba's parallel regions; one thread takes the plain form."""
-    before = mx.context.get_num_threads()
-    program = Program(matmul.source)
-    a = numbers((8, 8), "float32")
-    try:
-        for threads in (1, 2):
-            mx.context.set_num_threads(threads)
-            out = np.empty((8, 8), "float32")
-            program.run([a, a], [out], ())
-            np.testing.assert_allclose(out, a @ a, rtol=1e-5)
-    finally:
-        mx.context.set_num_threads(before)
-    (one,) = program._compiled.values()
-    assert set(one._forms) == {(False, False), (True, False)}
-    function = one.form(True, False)
-    assert function.get_metadata(function.signatures[0])["parfor_diagnostics"].count_parfors() == 1
-
-
-def test_vectorize_uses_simd(tmp_path):
-    f = from_text(
-        "def f(x, z):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
-        "        for j in vectorize(x.shape[1]):\n            y[i, j] = x[i, j] * z[i, j] + x[i, j]\n    return y\n",
-        tmp_path,
-    )
-    program = Program(f.source)
-    x = numbers((4, 64), "float32")
-    program.run([x, x], [np.empty_like(x)], ())
-    (one,) = program._compiled.values()
-    code = "".join(one.form(False, False).inspect_asm().values())
-    if "xmm" in code:
-        assert "mulps" in code
-
-
-def test_many_threads_call_at_once():
-    custom, problems = mx.operator.Custom(softmax), []
-    x = mx.nd.array(numbers((16, 8), "float32"))
-    wanted = custom(x).asnumpy()
-
-    def work():
-        for _ in range(20):
-            if not (custom(x).asnumpy() == wanted).all():
-                problems.append(1)
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not problems
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_after_a_fork(tmp_path):
-    """Its text is in a file, where that of a kernel can be read."""
-    path = tmp_path / "program.py"
-    path.write_text(
-        textwrap.dedent("""
-        import os
-        import mxop as mx
-
-        @mx.operator.kernel
-        def f(x):
-            y = output_tensor(x.shape, x.dtype)
-            for i in parallel(x.shape[0]):
-                y[i] = x[i] * 2
-            return y
-
-        custom = mx.operator.Custom(f)
-        assert custom(mx.nd.ones(1000)).sum().asscalar() == 2000
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if custom(mx.nd.ones(1000)).sum().asscalar() == 2000 else 1)
-        assert os.waitpid(child, 0)[1] == 0
-    """)
-    )
-    run_python(f"import runpy; runpy.run_path({str(path)!r})", timeout=300)
-
-
-# ---- without numba --------------------------------------------------------------------------------------------------------
-def test_without_numba(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numba", None)
-    custom = mx.operator.Custom(copied)
-    with pytest.raises(mx.errors.DeviceError, match=r'pip install "mxop-ndarray\[hybrid\]".*MXOP_HYBRID=python'):
-        custom(mx.nd.ones((2, 2)))
-    monkeypatch.setenv("MXOP_HYBRID", "python")
-    assert custom(mx.nd.ones((2, 2))).asnumpy().sum() == 4
-    monkeypatch.delenv("MXOP_HYBRID")
-    plain = mx.operator.Custom(copied, func_type="pyfunc")
-    assert plain(mx.nd.ones((2, 2))).asnumpy().sum() == 4
 
 
 # ---- called directly ------------------------------------------------------------------------------------------------------
@@ -611,6 +443,36 @@ def test_attributes(value, tmp_path):
     assert (custom(x, a=value).asnumpy() == custom(x, value).asnumpy()).all()
     with pytest.raises(mx.MXNetError, match=r"'a'.*missing"):
         custom(x)
+
+
+def test_lists_that_are_equal_and_not_of_one_type(tmp_path):
+    f = from_text(
+        "def f(x, by):\n    y = output_tensor(x.shape, 'float64')\n    for i in range(x.shape[0]):\n"
+        "        y[i] = x[i] * by[0]\n    return y\n",
+        tmp_path,
+    )
+    program = Hybrid(f.source, declared=frozenset({"by"}))
+    x = np.array([100], "int8")
+    for by, wanted in ((2,), -56), ((2.0,), 200):
+        y = np.empty(1)
+        program.compute(program.known([(1,)], [dtypes.INT8], (by,)), [x], [y])
+        assert y[0] == wanted
+
+
+def test_names_that_look_like_others(tmp_path):
+    f = from_text(
+        "def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n        a = x[i]\n"
+        "        y[i] = a\n    for i in range(x.shape[0]):\n        a__2 = 5.0\n        a = x[i]\n        a += 1.0\n"
+        "        y[i] += a * a__2\n    return y\n",
+        tmp_path,
+    )
+    agree(f, np.arange(3.0))
+
+
+def test_a_kernel_called_as_a_word(tmp_path):
+    text = "def range(x):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
+    text += "        y[i] = x[i]\n    return y\n"
+    agree(from_text(text, tmp_path, "range"), np.arange(3.0))
 
 
 def test_list_attribute():

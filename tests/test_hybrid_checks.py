@@ -160,6 +160,16 @@ def test_attribute_overwritten():
     refused(f, "attribute 'alpha' is overwritten", line=2)
 
 
+def test_name_of_compiled_texts():
+    def f(x):
+        y = output_tensor(x.shape, x.dtype)
+        _mx_r1 = 2.0
+        y[0] = _mx_r1
+        return y
+
+    refused(f, "names that begin with _mx_", line=2)
+
+
 # ---- calls ----------------------------------------------------------------------------------------------------------------
 def test_unknown_function():
     def f(x):
@@ -445,6 +455,25 @@ def test_unknown_dtype():
 
     with pytest.raises(HybridError, match="dtype 'float31' is not supported"):
         mx.operator.Custom(f)(mx.nd.ones(2))
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
+def test_integers_of_more_than_64_bits(value, tmp_path):
+    text = f"def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    y[0] = {value}\n    return y\n"
+    with pytest.raises(HybridError, match=f":3: kernel f: {value} is no integer of 64 bits"):
+        kernel(from_file(text, tmp_path))
+
+
+def test_attribute_that_is_no_number():
+    @kernel
+    def f(x, a):
+        y = output_tensor(x.shape, x.dtype)
+        for i in range(x.shape[0]):
+            y[i] = x[i] * a
+        return y
+
+    with pytest.raises(HybridError, match=r"attribute 'a' is no number"):
+        mx.operator.Custom(f)(mx.nd.ones(2), a="text")
 
 
 _count = 0

@@ -2,7 +2,9 @@
 
 import contextlib
 import ctypes
+import gc
 import re
+import weakref
 
 import cuda_compilers
 import numpy as np
@@ -13,7 +15,7 @@ import mxop as mx
 from mxop import dtypes
 from mxop._gpu.text import OPTIONS
 from mxop.operator import Custom, kernel
-from mxop.operator.hybrid import Program, cuda
+from mxop.operator.hybrid import Hybrid, cuda
 
 
 @kernel
@@ -79,8 +81,8 @@ CASES = {  # kernel, dtypes, shapes, attributes, which stages run on the grid
 
 def stages(name, checked=False):
     function, types, shapes, attributes, _ = CASES[name]
-    program = Program(function.source)
-    known = program.types([dtypes.code_of(t) for t in types], [len(s) for s in shapes], attributes)
+    program = Hybrid(function.source)
+    known = program.compiled([dtypes.code_of(t) for t in types], [len(s) for s in shapes], attributes).types
     return known, cuda.CudaTranslator(known, checked).stages
 
 
@@ -100,12 +102,12 @@ def test_nested_loops_share_the_grid():
 
 def test_a_scalar_of_shapes_is_computed_in_every_stage():
     _, found = stages("normalized")
-    assert all("v_n = v_x_n1;" in stage.text for stage in found)
+    assert all("v_n = n1_x;" in stage.text for stage in found)
 
 
 def test_checked_indices():
     (stage,) = stages("gather", checked=True)[1]
-    assert "mx_at(v_index[mx_at(" in stage.text and "mx_outside)\n{" in stage.text
+    assert "mx_at(((long long)v_index[mx_at(" in stage.text and "mx_outside)\n{" in stage.text
 
 
 def test_allocation_inside_a_loop():
@@ -119,7 +121,7 @@ def test_allocation_inside_a_loop():
         return y
 
     with pytest.raises(mx.errors.DeviceError, match="allocates 't' inside a loop"):
-        cuda.CudaTranslator(Program(f.source).types([0], [1], ()))
+        cuda.CudaTranslator(Hybrid(f.source).compiled([0], [1], ()).types)
 
 
 @pytest.mark.parametrize("name, checked", [*((n, False) for n in CASES), ("gather", True), ("matmul", True)])
@@ -162,9 +164,9 @@ def on_host(monkeypatch):
     monkeypatch.setattr(cuda.device, "using", lambda place: contextlib.nullcontext())
 
     def run(program, arrays, attributes=()):
-        shapes, codes = program.infer([a.shape for a in arrays], [dtypes.code_of(a.dtype) for a in arrays], attributes)
-        outputs = [np.empty(s, dtypes.numpy_dtype(c)) for s, c in zip(shapes, codes, strict=True)]
-        cuda.run(program, arrays, outputs, attributes)
+        known = program.known([a.shape for a in arrays], [dtypes.code_of(a.dtype) for a in arrays], attributes)
+        outputs = [np.empty(s, dtypes.numpy_dtype(c)) for s, c in zip(known.out_shapes, known.out_codes, strict=True)]
+        cuda.run(known, arrays, outputs)
         return outputs
 
     return run
@@ -175,7 +177,7 @@ def test_the_text_computes_what_plain_python_does(name, on_host):
     function, types, shapes, attributes, _ = CASES[name]
     rng = np.random.default_rng(0)
     arrays = [rng.uniform(0.5, 2.5, s).astype(t) for s, t in zip(shapes, types, strict=True)]
-    (given,) = on_host(Program(function.source), arrays, attributes)
+    (given,) = on_host(Hybrid(function.source), arrays, attributes)
     tolerance = 2e-3 if types[0] == "float16" else 1e-6
     np.testing.assert_allclose(given, function(*arrays, *attributes), rtol=tolerance)
 
@@ -201,7 +203,7 @@ def test_words_and_operators(x_type, on_host):
         return y
 
     x = np.array([-5, -1, 0, 1, 2, 3, 7]).astype(dtypes.numpy_dtype(dtypes.code_of(x_type)))
-    (given,) = on_host(Program(f.source), [x], (2,))
+    (given,) = on_host(Hybrid(f.source), [x], (2,))
     np.testing.assert_allclose(given, f(x, 2), rtol=2e-6 if x_type != "float64" else 1e-13)
 
 
@@ -211,19 +213,77 @@ def test_gradients(name, on_host):
     function, _, shapes, attributes, _ = CASES[name]
     rng = np.random.default_rng(1)
     arrays = [rng.uniform(0.5, 2.5, s).astype("float64") for s in shapes]
-    program = Program(function.source)
+    program = Hybrid(function.source)
     codes = [dtypes.FLOAT64] * len(arrays)
     derived = program.gradient(codes, [a.ndim for a in arrays], attributes)
-    heads = [rng.normal(size=s) for s in program.infer([a.shape for a in arrays], codes, attributes)[0]]
+    heads = [rng.normal(size=s) for s in program.known([a.shape for a in arrays], codes, attributes).out_shapes]
     wanted = [np.empty_like(a) for a in arrays]
-    derived.run_as_python([*arrays, *heads], wanted, attributes)
-    for given, expected in zip(on_host(derived, [*arrays, *heads], attributes), wanted, strict=True):
-        np.testing.assert_allclose(given, expected, rtol=1e-12)
+    given = [*arrays, *heads]
+    known = derived.known([a.shape for a in given], [dtypes.FLOAT64] * len(given), attributes)
+    derived.compute(known, given, wanted, as_python=True)
+    for found, expected in zip(on_host(derived, given, attributes), wanted, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_index_outside_of_its_tensor(on_host):
     with pytest.raises(IndexError, match="an index is outside of its tensor"):
-        on_host(Program(gather.source), [np.ones((4, 3), "float32"), np.array([7], "int32")])
+        on_host(Hybrid(gather.source), [np.ones((4, 3), "float32"), np.array([7], "int32")])
+
+
+def test_index_into_a_tensor_without_elements(on_host):
+    """What stands in for an element that is not there has a place."""
+    with pytest.raises(IndexError, match="an index is outside of its tensor"):
+        on_host(Hybrid(gather.source), [np.ones((0, 3), "float32"), np.array([7], "int32")])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_tensor_as_the_index_of_a_store(dtype, on_host):
+    @kernel
+    def scattered(x, at):
+        y = output_tensor(x.shape, x.dtype)
+        for i in serial(x.shape[0]):
+            y[int32(at[i])] = x[i]
+        return y
+
+    x, at = np.arange(4.0), np.array([2, 0, 3, 1]).astype(dtypes.numpy_dtype(dtypes.code_of(dtype)))
+    (given,) = on_host(Hybrid(scattered.source), [x, at])
+    assert given.tolist() == [1, 3, 0, 2]
+
+
+def test_names_that_look_like_lengths(on_host):
+    @kernel
+    def f(x):
+        y = output_tensor(x.shape, x.dtype)
+        for i in range(x.shape[0]):
+            x_n0 = x[i] * 2
+            y[i] = x_n0
+        return y
+
+    assert on_host(Hybrid(f.source), [np.arange(3.0)])[0].tolist() == [0, 2, 4]
+
+
+def test_numbers_that_follow_from_data(on_host):
+    """Only what follows from shapes and attributes is computed before everything else."""
+
+    @kernel
+    def f(x):
+        y = output_tensor(x.shape, x.dtype)
+        a = x[1]
+        b = a * 2
+        for i in range(x.shape[0]):
+            y[i] = b + x[i]
+        return y
+
+    assert on_host(Hybrid(f.source), [np.arange(1.0, 4.0)])[0].tolist() == [5, 6, 7]
+
+
+def test_stages_go_with_their_program(on_host):
+    program = Hybrid(gather.source)
+    on_host(program, [np.ones((4, 3), "float32"), np.array([2], "int32")])
+    gone = weakref.ref(program.compiled([dtypes.FLOAT32, dtypes.INT32], [2, 1], ()).types)
+    del program
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.gpu

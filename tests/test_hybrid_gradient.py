@@ -5,7 +5,9 @@ import pytest
 from hybrid_kernels import matmul, outer_product, softmax
 
 import mxop as mx
+from mxop import dtypes
 from mxop.operator import Custom, kernel
+from mxop.operator.hybrid import Hybrid
 
 pytest.importorskip("numba")
 
@@ -313,6 +315,32 @@ def test_third_order():
             (y,) = mx.autograd.grad(y.sum(), [x], create_graph=True, retain_graph=True)
     y.backward()
     assert x.grad.asnumpy().tolist() == [6, 6, 6]
+
+
+def test_each_list_has_its_gradient():
+    info = (mx.operator.CustomRegOp().input(0, "x").output(0, "y").attr("by", "required", "listInt")
+            .dtype_format(*[mx.operator.DataType.None_None] * 2).target("CPU").get_op_info())  # fmt: skip
+
+    def f(x, by):
+        y = output_tensor(x.shape, x.dtype)
+        for i in range(x.shape[0]):
+            y[i] = x[i] * by[0]
+        return y
+
+    custom, x = Custom(f, reg_info=info), mx.nd.ones(2)
+    x.attach_grad()
+    for by in (2, 5):
+        with mx.autograd.record():
+            y = custom(x, (by, 0))
+        y.backward()
+        assert x.grad.asnumpy().tolist() == [by, by]
+
+
+def test_gradients_for_several_types_are_apart():
+    program = Hybrid(assigned.source)
+    first, second = (program.gradient([code] * 2, [1, 1], ()) for code in (dtypes.FLOAT32, dtypes.FLOAT64))
+    assert first.known([(3,)] * 3, [dtypes.FLOAT32] * 3, ())[2:4] == ([(3,)] * 2, [dtypes.FLOAT32] * 2)
+    assert second.known([(3,)] * 3, [dtypes.FLOAT64] * 3, ())[2:4] == ([(3,)] * 2, [dtypes.FLOAT64] * 2)
 
 
 @pytest.mark.parametrize(

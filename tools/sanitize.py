@@ -37,7 +37,7 @@ SINGLE = [
     "tests/test_custom_aot.py::test_cuda_code_wants_arrays_on_a_gpu",
     "tests/test_gpu_text.py::test_every_elementwise_kernel_compiles",
     "tests/test_gpu_text.py::test_every_reduction_compiles",
-    "tests/test_hybrid.py::test_threads_run_at_once",
+    "tests/test_hybrid_compiled.py::test_threads_run_at_once",
 ]
 #: Tests whose threads do something to the same operators, arrays or graphs.
 OF_THREADS = ["tests/test_threads.py", "tests/test_first_use.py", "tests/test_large.py"]

@@ -265,7 +265,7 @@ def _make_body(func: Any, func_type: str, declared: list[dict]) -> Body:
         from .pyfunc import PyFunc
 
         return PyFunc(func, names)
-    return Hybrid(func, names, as_python=func_type == "pyfunc")
+    return Hybrid.of_function(func, names, as_python=func_type == "pyfunc")
 
 
 def _kind_of(values: Sequence[Any], name: str) -> type:

@@ -1,18 +1,21 @@
 """What follows from the shapes of one call: the shapes of a kernel's tensors, and whether every index stays inside them.
 
 Integers are followed as intervals. Where all indices are proven to lie inside, the kernel runs without checks; otherwise it
-runs with them, and raises IndexError as plain Python would.  Imports :mod:`.ir`.
+runs with them, and raises IndexError as plain Python would.  Imports :mod:`.ir`, :mod:`.scalars`.
 """
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...formula import Expr
 from ...formula.expr import CALL, INPUT
-from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments, expressions, fixed, loads
+from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments
+from .scalars import fixed, loads, variable_of
 
 Interval = tuple[int, int]
 
@@ -23,6 +26,7 @@ class Shapes:
     Attributes
     ----------
     of : dict of Variable to list of intervals
+        The sizes of tensors; None of what is not known.
     safe : bool
         Whether no index can be outside of its tensor (or negative).
     empty : bool
@@ -31,7 +35,7 @@ class Shapes:
 
     def __init__(self, routine: Routine, shapes: Sequence[tuple[int, ...]], attributes: Sequence[Any]):
         self.routine, self.safe = routine, True
-        self.of: dict[Variable, list[Interval] | None] = {
+        self.of: dict[Variable, list[Interval | None]] = {
             v: [(n, n) for n in s] for v, s in zip(routine.inputs, shapes)
         }
         self.numbers: dict[Variable, Interval | None] = {
@@ -39,7 +43,7 @@ class Shapes:
         }
         self.assigned = Counter(s.variable for s in assignments(routine.body))
         self.block(routine.body)
-        self.empty = any(low <= 0 for shape in self.of.values() for low, _ in shape or ())
+        self.empty = any(n is not None and n[0] <= 0 for sizes in self.of.values() for n in sizes)
 
     def results(self) -> list[tuple[int, ...]]:
         """Return the shapes of the outputs.
@@ -49,22 +53,16 @@ class Shapes:
         HybridError
             When one depends on more than shapes and attributes.
         """
-        found = []
-        for variable in self.routine.results:
-            shape = self.of.get(variable)
-            if shape is None or any(low != high for low, high in shape):
-                self.unknown(variable)
-            found.append(tuple(low for low, _ in shape))
-        return found
-
-    def unknown(self, output: Variable) -> NoReturn:
-        self.routine.source.fail(output.line, f"the shape of output {output.name!r} does not follow from the shapes of the "
-                                 "inputs and the attributes")  # fmt: skip
+        for v in self.routine.results:
+            if any(n is None or n[0] != n[1] or n[0] < 0 for n in self.of[v]):
+                self.routine.source.fail(v.line, f"the shape of output {v.name!r} does not follow from the shapes of the "
+                                         "inputs and the attributes")  # fmt: skip
+        return [tuple([n for n, _ in self.of[v]]) for v in self.routine.results]  # type: ignore[misc]
 
     # ---- statements -------------------------------------------------------------------------------------------------
     def block(self, body: list[Statement]) -> None:
         for s in body:
-            for access in loads(*expressions(s)):
+            for access in loads(*s.expressions):
                 self.element(access)
             match s:
                 case Allocate():
@@ -81,13 +79,8 @@ class Shapes:
                     self.block(s.orelse)
 
     def allocate(self, variable: Variable) -> None:
-        sizes = [self.value(n) for n in variable.shape]
-        known = all(n is not None for n in sizes)
-        self.of[variable] = sizes if known else None  # type: ignore[assignment]
-        if not known or any(low < 0 for low, _ in sizes):  # type: ignore[misc]
-            if variable in self.routine.results:
-                self.unknown(variable)
-            self.safe = False
+        sizes = self.of[variable] = [self.value(n) for n in variable.shape]
+        self.safe &= all(n is not None and n[0] >= 0 for n in sizes)
 
     def range(self, start: Interval | None, stop: Interval | None, step: Interval | None) -> Interval | None:
         """Return the values of a loop's variable; (0, -1) of a loop that never runs."""
@@ -97,14 +90,8 @@ class Shapes:
         return (low, high) if low <= high else (0, -1)
 
     def element(self, access: Expr) -> None:
-        shape = self.of.get(access.args[0].label)  # type: ignore[arg-type]
-        found = [self.value(index) for index in access.args[1:]]
-        if shape is None or len(found) != len(shape):
-            self.safe = False
-            return
-        for index, size in zip(found, shape):
-            if index is None or index[0] < 0 or index[1] >= size[0]:
-                self.safe = False
+        places = list(zip(map(self.value, access.args[1:]), self.of[variable_of(access)], strict=True))
+        self.safe &= all(at is not None and n is not None and at[0] >= 0 and at[1] < n[0] for at, n in places)
 
     # ---- expressions ------------------------------------------------------------------------------------------------
     def value(self, e: Expr) -> Interval | None:
@@ -117,33 +104,29 @@ class Shapes:
         if e.kind != CALL or e.label == "load":
             return None
         if e.label == "size":
-            shape, axis = self.of.get(e.args[0].label), fixed(e.args[1])  # type: ignore[arg-type]
-            return shape[axis] if shape is not None and axis is not None and axis < len(shape) else None
+            return self.of[variable_of(e)][fixed(e.args[1])]  # type: ignore[index]
         operands = [self.value(a) for a in e.args]
         return None if any(v is None for v in operands) else _interval(str(e.label), *operands)  # type: ignore[arg-type]
 
 
-def _interval(label: str, a: Interval, b: Interval = (0, 0)) -> Interval | None:
-    match label:
-        case "add":
-            return a[0] + b[0], a[1] + b[1]
-        case "sub":
-            return a[0] - b[1], a[1] - b[0]
-        case "neg":
-            return -a[1], -a[0]
-        case "maximum" | "minimum":
-            pick = max if label == "maximum" else min
-            return pick(a[0], b[0]), pick(a[1], b[1])
-        case "int32" | "int64":
-            return a
-        case "mul":
-            corners = [x * y for x in a for y in b]
-            return min(corners), max(corners)
-        case "floordiv" if b[0] > 0 or b[1] < 0:
-            corners = [x // y for x in a for y in b]
-            return min(corners), max(corners)
-        case "mod" if b[0] > 0:
-            return (a[0] % b[0],) * 2 if a[0] == a[1] and b[0] == b[1] else (0, b[1] - 1)
-        case "pow" if a[0] == a[1] and b[0] == b[1] and 0 <= b[0] < 64:
-            return a[0] ** b[0], a[0] ** b[0]
-    return None
+#: Functions whose least and greatest values are at the ends of their operands.
+_BY_ENDS: dict[str, Callable[..., int]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg, "floordiv": operator.floordiv,
+    "maximum": max, "minimum": min, "int64": int,
+}  # fmt: skip
+
+
+def _interval(label: str, *operands: Interval) -> Interval | None:
+    (low, high), last = operands[0], operands[-1]
+    if label == "int32":
+        return operands[0] if low >= -(2**31) and high < 2**31 else None
+    if label in ("floordiv", "mod") and last[0] <= 0 <= last[1]:
+        return None
+    if label == "mod" and last[0] > 0:
+        return (low % last[0],) * 2 if low == high and last[0] == last[1] else (0, last[1] - 1)
+    if label == "pow":
+        return (low ** last[0],) * 2 if low == high and last[0] == last[1] and 0 <= last[0] < 64 else None
+    if label not in _BY_ENDS:
+        return None
+    found = [_BY_ENDS[label](*ends) for ends in itertools.product(*operands)]
+    return min(found), max(found)

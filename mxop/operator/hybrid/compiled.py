@@ -1,15 +1,18 @@
 """Kernels compiled by numba for the CPU: one per types and schedule, kept for as long as their operator.
 
 numba is imported when a kernel is compiled.  Threads are as many as the other kernels use; a forked child has one.
-Imports :mod:`.numbers`, :mod:`mxop._kernels.interp`.
+Imports :mod:`.translate`, :mod:`.bounds`, :mod:`.numbers`, :mod:`mxop._kernels.interp`.
 """
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import threading
-from collections.abc import Callable
-from typing import Any
+import weakref
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +20,14 @@ from ..._kernels import interp
 from ...distribution import install
 from ...errors import DeviceError, OpIndexError
 from . import numbers
-from .source import Source
+from .bounds import Shapes
+from .ir import For, Variable, statements
+from .translate import Translator
+from .types import Types
 
-INSTALL = install("hybrid")
 _lock = threading.RLock()
 _parallel_lock = threading.Lock()
+_serial = itertools.count(1)
 
 
 def require_numba(name: str) -> Any:
@@ -30,55 +36,56 @@ def require_numba(name: str) -> Any:
         import numba
     except ImportError as problem:
         raise DeviceError(
-            f"kernel {name} is compiled by numba, which cannot be imported ({problem}): {INSTALL}; without it, "
+            f"kernel {name} is compiled by numba, which cannot be imported ({problem}): {install('hybrid')}; without it, "
             "func_type='pyfunc' or the environment variable MXOP_HYBRID=python runs a kernel as plain Python, which is slow"
         ) from None
     return numba
 
 
 #: numba turns nothing but prange into threads: array expressions do not occur in kernels.
-_PARALLEL = {
-    "prange": True, "comprehension": False, "reduction": False, "inplace_binop": False, "setitem": False, "numpy": False,
-    "stencil": False, "fusion": False,
-}  # fmt: skip
+_PARALLEL = dict.fromkeys(
+    ("comprehension", "reduction", "inplace_binop", "setitem", "numpy", "stencil", "fusion"), False
+) | {"prange": True}
 
 
 class Compiled:
-    """A translated kernel, with the forms in which it has been needed.
+    """A kernel for certain types, in the forms in which it has been needed: for numba, and for a GPU."""
 
-    Parameters
-    ----------
-    source : Source
-    text : str
-        Without index checks.
-    checked : str
-        With them: it takes an array more, where it writes the line of an index that was outside.
-    parallel : bool
-        Whether there is a parallel loop.
-    """
+    def __init__(self, types: Types):
+        self.types, self.source = types, types.source
+        self.parallel = any(isinstance(s, For) and s.word == "parallel" for s in statements(types.routine.body))
+        self._forms: dict[tuple, Any] = {}
 
-    def __init__(self, source: Source, text: str, checked: str, parallel: bool):
-        self.source, self.text, self.parallel = source, text, parallel
-        self._texts = {False: text, True: checked}
-        self._forms: dict[tuple[bool, bool], Callable] = {}
+    @cached_property
+    def as_python(self) -> Callable:
+        """A function of NumPy arrays."""
+        return define(self.source.name, Translator(self.types).text, numbers.plain())
 
     def form(self, threads: bool, checked: bool) -> Callable:
-        """Return one form, compiled when it is first called."""
-        key = (threads, checked)
-        found = self._forms.get(key)
+        """Return it with or without threads and checks of indices, compiled when it is first called."""
+        found = self._forms.get((threads, checked))
         if found is None:
             numba = require_numba(self.source.name)
             with _lock:
                 options: dict[str, Any] = {"parallel": _PARALLEL} if threads else {}
-                function = define(self.source.name, self._texts[checked], numbers.compiled())
-                found = self._forms[key] = numba.njit(function, error_model="numpy", nogil=True, **options)
+                function = define(self.source.name, Translator(self.types, checked).text, numbers.compiled())
+                found = numba.njit(function, error_model="numpy", nogil=True, **options)
+                found = self._forms.setdefault((threads, checked), found)
         return found
+
+    def on_gpu(self, checked: bool, cupy: Any) -> Any:
+        """Return its stages as CuPy's functions, with or without checks of indices."""
+        from .cuda import loaded
+
+        if ("gpu", checked) not in self._forms:
+            self._forms["gpu", checked] = loaded(self.types, checked, cupy)
+        return self._forms["gpu", checked]
 
     def __call__(self, safe: bool, *arguments: Any) -> None:
         """Run on arrays; `safe` says that no index can be outside."""
         threads = interp.get_num_threads() if self.parallel else 1
         function = self.form(threads > 1, not safe)
-        outside = np.zeros(1, np.int64)
+        outside = np.zeros(1, np.int64)  # takes the line of an index that is outside
         given = arguments if safe else (*arguments, outside)
         if threads == 1:
             function(*given)
@@ -86,6 +93,31 @@ class Compiled:
             _with_threads(require_numba(self.source.name), threads, function, given)
         if outside[0]:
             raise OpIndexError(self.source.message(int(outside[0]), "an index is outside of its tensor"))
+
+
+class Known(NamedTuple):
+    """What follows from shapes, types and attributes of a call."""
+
+    shapes: Shapes
+    compiled: Compiled
+    out_shapes: list[tuple[int, ...]]
+    out_codes: list[int]
+    attributes: tuple
+
+
+def call(run: Callable[[list], None], known: Known, inputs: Sequence[Any], outputs: Sequence[Any],
+         held: Callable[[Any], Any]) -> None:  # fmt: skip
+    """Run a translated kernel on what `held` makes of arrays, outputs for inputs that it assigns, and deliver that."""
+    routine = known.compiled.types.routine
+    values: dict[Variable, Any] = dict(zip(routine.attributes, known.attributes, strict=True))
+    values |= {v: held(a) for v, a in zip(routine.inputs, inputs, strict=True)}
+    for v, target in zip(routine.results, outputs, strict=True):
+        start, values[v] = values.get(v, 0), held(target)
+        values[v][...] = start
+    run([values[v] for v in known.compiled.types.taken])
+    for v, target in zip(routine.results, outputs, strict=True):
+        if values[v] is not target:
+            target[...] = values[v]
 
 
 def _with_threads(numba: Any, threads: int, function: Callable, arguments: tuple) -> None:
@@ -105,16 +137,12 @@ def _needs_lock(numba: Any) -> bool:
         return True
 
 
-_serial = 0
-
-
 def define(name: str, text: str, names: dict[str, Any]) -> Callable:
-    """Make a function of a text, which tracebacks and debuggers can show."""
-    global _serial
-    with _lock:
-        _serial += 1
-        file = f"<mxop kernel {name} {_serial}>"
+    """Make a function of a kernel's text, which tracebacks and debuggers can show for as long as it lives."""
+    file = f"<mxop kernel {name} {next(_serial)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     namespace = dict(names)
     exec(compile(text, file, "exec"), namespace)  # text that this package wrote
-    return namespace[name]
+    found = namespace[f"{name}_kernel"]  # a kernel may be called range
+    weakref.finalize(found, linecache.cache.pop, file, None)
+    return found

@@ -2,14 +2,16 @@
 
 A loop whose iterations are independent runs on the grid, together with such loops directly inside it; ``parallel`` and
 ``vectorize`` promise that, of ``range`` and ``grid`` it is found out, ``serial`` and ``reduce`` run in order.  Everything
-else is done by one thread.  Imports :mod:`.translate`, :mod:`.races`, :mod:`mxop._gpu.text`; CuPy when a kernel runs.
+else is done by one thread.
+
+Imports :mod:`.translate`, :mod:`.compiled`, :mod:`.races`, :mod:`mxop._gpu.text`; CuPy when a kernel runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,24 +22,12 @@ from ...errors import DeviceError, OpIndexError
 from ...formula import Expr
 from ...formula.expr import INPUT
 from ...formula.text import number
-from .bounds import Shapes
-from .ir import (
-    FLOATS,
-    ROWS,
-    Allocate,
-    Assign,
-    For,
-    Scopes,
-    Statement,
-    Variable,
-    assignments,
-    loads,
-    names_in,
-    variable_of,
-)
+from .compiled import Known, call
+from .ir import Allocate, Assign, For, Scopes, Statement, Variable, assignments
 from .races import conflict
+from .scalars import FLOATS, ROWS, loads, names_in, variable_of
 from .translate import Translator
-from .types import COMPARISONS, LOGICAL, Types, machine
+from .types import Types, machine
 
 THREADS = 128
 BLOCKS = 4096
@@ -48,15 +38,6 @@ _THREAD = "(blockIdx.x * (long long)blockDim.x + threadIdx.x)"
 
 #: What the texts call besides the functions of formulas.
 _DEVICE = """\
-template <typename T> __device__ inline T mx_ipow(T a, T b)
-{
-    T found = 1;
-    for (; b > 0; b >>= 1, a = (T)(a * a))
-        if (b & 1)
-            found = (T)(found * a);
-    return found;
-}
-/* The quotient that goes with the remainder, as NumPy's. */
 __device__ inline long long mx_at(long long index, long long size, long long line, long long *outside)
 {
     index += index < 0 ? size : 0;
@@ -68,16 +49,8 @@ __device__ inline long long mx_at(long long index, long long size, long long lin
 """
 
 
-@dataclass
-class Stage:
-    """One CUDA kernel.
-
-    Attributes
-    ----------
-    name, text : str
-    spread : bool
-        Whether it runs on the grid; else in one thread.
-    """
+class Stage(NamedTuple):
+    """One CUDA kernel; `spread` over the grid, or run by one thread."""
 
     name: str
     text: str
@@ -98,13 +71,13 @@ class CudaTranslator(Translator):
     stages : list of Stage
     """
 
-    reading = True  # False while the place of a store is written
+    end = ";"
 
     def function(self) -> str:
         self.scopes = Scopes(self.routine.body)
         self.stages: list[Stage] = []
         body = [s for s in self.routine.body if not isinstance(s, Allocate)]
-        prologue = [s for s in body if self.is_prologue(s)]
+        prologue = self.prologue(body)
         rest = [s for s in body if s not in prologue]
         tied = (a.variable for s in rest if not isinstance(s, For) for a in assignments([s]))
         whole = any(v in self.scopes.top for v in tied)  # numbers computed on the way tie all together
@@ -112,66 +85,53 @@ class CudaTranslator(Translator):
             self.stage(prologue, group)
         return "".join(stage.text for stage in self.stages)
 
-    def is_prologue(self, s: Statement) -> bool:
-        """Tell whether a statement computes a number from shapes and attributes, so that every stage can do it again."""
-        if not isinstance(s, Assign) or s.variable not in self.scopes.fixed or loads(s.value):
-            return False
-        return all(
-            v.is_tensor or v.kind in ("attribute", "number") or v in self.scopes.fixed for v in names_in(s.value)
-        )
+    def prologue(self, body: Sequence[Statement]) -> list[Statement]:
+        """Return what computes numbers from shapes and attributes, so that every stage can do it again."""
+        found: dict[Variable, Statement] = {}
+        for s in body:
+            once = isinstance(s, Assign) and s.variable in self.scopes.fixed and not loads(s.value)
+            if once and all(v.is_tensor or v.kind == "attribute" or v in found for v in names_in(s.value)):
+                found[s.variable] = s
+        return list(found.values())
 
     def stage(self, prologue: list[Statement], group: list[Statement]) -> None:
         """Write one kernel."""
         self.lines, self.depth = [], 1
         assigned = dict.fromkeys(a.variable for a in assignments([*prologue, *group]) if a.target.kind == INPUT)
         for variable in assigned:
-            self.line(f"{CTYPES[machine(self.types.kinds[variable])]} {self.name(variable)};")
-        for s in prologue:
-            self.statement(s)
+            self.line(self.declared(self.name(variable), machine(self.types.kinds[variable])) + self.end)
+        self.write(prologue)
         loops = self.spread_loops(group[0]) if len(group) == 1 else []
         if loops:
             self.on_grid(loops)
         else:
-            self.block(f"if ({_THREAD} == 0)", group)
+            with self.block(f"if ({_THREAD} == 0)"):
+                self.write(group)
         name = f"{self.routine.source.name}_{len(self.stages)}"
         head = f'extern "C" __global__ void {name}({", ".join(self.parameters())})\n{{\n'
         self.stages.append(Stage(name, head + "\n".join(self.lines) + "\n}\n", bool(loops)))
 
     def parameters(self) -> list[str]:
         found = []
-        for v in (*self.routine.arguments, *self.routine.made, *self.routine.locals):
+        for v in (*self.types.taken, *self.routine.locals):
             if v.is_tensor:
                 found.append(f"{STORAGE[self.types.codes[v]][1]} *{self.name(v)}")
-                found += [f"long long {self.name(v)}_n{k}" for k in range(v.rank or 0)]
-            elif v in self.types.kinds:
-                found.append(f"{CTYPES[machine(self.types.kinds[v])]} {self.name(v)}")
+                found += [f"long long {_length(v.leaf, k)}" for k in range(v.rank or 0)]
+            else:
+                found.append(self.declared(self.name(v), machine(self.types.kinds[v])))
         return found + ["long long *mx_outside"] * self.checked
 
     # ---- lines ------------------------------------------------------------------------------------------------------
-    def block(self, head: str, body: Sequence[Statement | str | Callable[[], None]]) -> None:
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
         self.line(f"{head} {{")
         self.depth += 1
-        for s in body:
-            self.part(s)
+        yield
         self.depth -= 1
         self.line("}")
 
-    def condition(self, test: str) -> str:
-        return f"if ({test})"
-
-    def assign(self, place: str, value: str) -> None:
-        self.line(f"{place} = {value};")
-
-    def new(self, what: str, kind: str, value: str) -> str:
-        name = self.fresh(what)
-        self.line(f"{CTYPES[kind]} {name} = {value};")
-        return name
-
-    def named(self, n: Expr, text: str) -> str:
-        return self.new("v", self.types.machine_kind(n) or "float64", text)
-
-    def register(self, access: Expr) -> str:
-        return self.new("r", machine(self.types.of(access)), self.value(access))
+    def declared(self, name: str, kind: str) -> str:
+        return f"{CTYPES[kind]} {name}"
 
     def memory(self, variable: Variable) -> None:
         raise DeviceError(f"kernel {self.routine.source.name} allocates {variable.name!r} inside a loop, which a GPU cannot; "
@@ -180,12 +140,13 @@ class CudaTranslator(Translator):
     # ---- loops ------------------------------------------------------------------------------------------------------
     def runs(self, bounds: list[str]) -> str:
         start, stop, step = bounds
-        return f"({step} > 0 ? {start} < {stop} : {start} > {stop})"
+        return f"{step} > 0 ? {start} < {stop} : {start} > {stop}"
 
     def sequential(self, s: For, bounds: list[str]) -> None:
         stop, step = (self.new("b", "int64", b) for b in bounds[1:])
-        at = f"{self.name(s.variable)}"
-        self.block(f"for (long long {at} = {bounds[0]}; {self.runs([at, stop, step])}; {at} += {step})", s.body)
+        at = self.name(s.variable)
+        with self.block(f"for (long long {at} = {bounds[0]}; {self.runs([at, stop, step])}; {at} += {step})"):
+            self.write(s.body)
 
     spread = sequential  # what is not on the grid already runs in order
 
@@ -204,111 +165,98 @@ class CudaTranslator(Translator):
     def on_grid(self, loops: list[For]) -> None:
         """Write loops as one loop over all their iterations, of which each thread takes its share."""
         bounds = [[self.new("b", "int64", self.value(b, "int64")) for b in s.bounds] for s in loops]
-        counts = [self.new("n", "int64", f"{self.runs(b)} ? ({b[1]} - {b[0]} - ({b[2]} > 0 ? 1 : -1)) / {b[2]} + 1 : 0")
+        counts = [self.new("n", "int64", f"({self.runs(b)}) ? ({b[1]} - {b[0]} - ({b[2]} > 0 ? 1 : -1)) / {b[2]} + 1 : 0")
                   for b in bounds]  # fmt: skip
-        total, at, rest = self.new("total", "int64", " * ".join(counts)), self.fresh("t"), self.fresh("rest")
-        parts = [f"long long {rest} = {at};"]
-        for s, (start, _, step), n in reversed(list(zip(loops, bounds, counts, strict=True))):
-            parts.append(f"const long long {self.name(s.variable)} = {start} + {rest} % {n} * {step};")
-            parts.append(f"{rest} /= {n};")
-        step = "(long long)gridDim.x * blockDim.x"
-        self.block(f"for (long long {at} = {_THREAD}; {at} < {total}; {at} += {step})", [*parts, *loops[-1].body])
+        total, at = self.new("total", "int64", " * ".join(counts)), self.fresh("t")
+        with self.block(f"for (long long {at} = {_THREAD}; {at} < {total}; {at} += (long long)gridDim.x * blockDim.x)"):
+            rest = self.new("rest", "int64", at)
+            for s, (start, _, step), n in reversed(list(zip(loops, bounds, counts, strict=True))):
+                self.assign(f"const long long {self.name(s.variable)}", f"{start} + {rest} % {n} * {step}")
+                self.assign(rest, f"{rest} / {n}")
+            self.write(loops[-1].body)
 
     # ---- expressions --------------------------------------------------------------------------------------------------
     def name(self, variable: Variable) -> str:
-        return variable.unique + "LL" if variable.kind == "number" else f"v_{variable.unique}"
+        return f"v_{variable.unique}"
 
     def number(self, value: float, kind: str) -> str:
         return number(value, CTYPES[kind])
 
-    def place(self, target: Expr) -> str:
-        self.reading = False
-        found = self.value(target)
-        self.reading = True
-        return found
+    def converted(self, text: str, kind: str) -> str:
+        return f"({text} != 0)" if kind == "bool_" else f"(({CTYPES[kind]}){text})"
 
     def stored(self, value: str, target: Expr) -> str:
         return STORAGE[self.types.codes[variable_of(target)]][3].format(value)
 
+    def read(self, text: str, element: Expr) -> str:
+        return STORAGE[self.types.codes[variable_of(element)]][2].format(text)
+
     def form(self, n: Expr) -> str:
-        label, kind = str(n.label), self.types.machine_kind(n) or "float64"
+        label, kind = self.operation(n), self.types.machine(n)
         if label == "size":
-            return f"{{0}}_n{int(n.args[1].label)}"
+            return _length(n, int(n.args[1].label))
         if label == "load":
             flat = self.index(n, 0) if len(n.args) > 1 else "0"
             for k in range(1, len(n.args) - 1):
-                flat = f"({flat}) * {{0}}_n{k} + {self.index(n, k)}"
-            found = f"{{0}}[{flat}]"
-            return STORAGE[self.types.codes[variable_of(n)]][2].format(found) if self.reading else found
-        if label in CTYPES:
-            return "({0} != 0)" if label == "bool_" else f"(({CTYPES[label]}){{0}})"
+                flat = f"({flat}) * {_length(n, k)} + {self.index(n, k)}"
+            return f"{{0}}[{flat}]"
         row = ROWS[label]
-        real = kind in FLOATS or label in COMPARISONS or label in LOGICAL
-        return (row.cuda if real else row.integer or "").replace("{T}", CTYPES[kind])
+        return (row.cuda if kind in (*FLOATS, "bool_") else row.integer or "").replace("{T}", CTYPES[kind])
 
     def index(self, n: Expr, k: int) -> str:
-        return f"mx_at({{{k + 1}}}, {{0}}_n{k}, {self.at}, mx_outside)" if self.checked else f"{{{k + 1}}}"
+        return f"mx_at({{{k + 1}}}, {_length(n, k)}, {self.at}, mx_outside)" if self.checked else f"{{{k + 1}}}"
+
+
+def _length(n: Expr, axis: int) -> str:
+    """Return the argument that is a length of the tensor of an expression; no variable's name begins as it does."""
+    return f"n{axis}_{variable_of(n).unique}"
 
 
 # ---- running ------------------------------------------------------------------------------------------------------------
-_programs: dict[tuple, list[tuple[Any, bool]]] = {}
-
-
-def _stages(types: Types, checked: bool, cupy: Any) -> list[tuple[Any, bool]]:
+def loaded(types: Types, checked: bool, cupy: Any) -> list[tuple[Any, tuple[int], tuple[int]]]:
+    """Return the stages of a kernel as CuPy's functions, each with its blocks and threads."""
     stages = CudaTranslator(types, checked).stages
     module = cupy.RawModule(code=standalone(stages), options=OPTIONS)
-    return [(module.get_function(s.name), s.spread) for s in stages]
+    return [(module.get_function(s.name), (BLOCKS if s.spread else 1,), (THREADS if s.spread else 1,)) for s in stages]
 
 
-def run(program: Any, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Sequence[Any]) -> None:
+def run(known: Known, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Run a kernel on CuPy arrays; an input that it assigns is left as it is."""
-    place = device.id_of(outputs[0])
+    shapes, types, place = known.shapes, known.compiled.types, device.id_of(outputs[0])
     cupy = device.require(place)
-    codes, ranks = [dtypes.code_of(a.dtype) for a in inputs], [a.ndim for a in inputs]
-    shapes = program.shapes([a.shape for a in inputs], attributes)
-    types = program.types(codes, ranks, attributes)
+
+    def launch(arrays: list[Any]) -> None:
+        outside = [] if shapes.safe else [cupy.zeros(1, np.int64)]
+        tensors = dict(zip((*types.taken, *types.routine.locals), arrays + _locals(known, cupy), strict=True))
+        arguments = [a for v, array in tensors.items() for a in _arguments(v, array, known, cupy)] + outside
+        for function, blocks, threads in known.compiled.on_gpu(not shapes.safe, cupy):
+            function(blocks, threads, tuple(arguments))
+        line = int(outside[0][0]) if outside else 0
+        if line:
+            raise OpIndexError(types.source.message(line, "an index is outside of its tensor"))
+
     with device.using(place):
-        key = (types, shapes.safe)
-        if key not in _programs:
-            _programs[key] = _stages(types, not shapes.safe, cupy)
-        work = [cupy.ascontiguousarray(a) for a in outputs]
-        arguments = list(_arguments(types, shapes, cupy, inputs, work, attributes))
-        outside = cupy.zeros(1, np.int64)
-        for launch, spread in _programs[key]:
-            launch(
-                (BLOCKS if spread else 1,),
-                (THREADS if spread else 1,),
-                (*arguments, *([] if shapes.safe else [outside])),
-            )
-        for target, found in zip(outputs, work, strict=True):
-            if found is not target:
-                target[...] = found
-    line = 0 if shapes.safe else int(outside[0])
-    if line:
-        raise OpIndexError(types.source.message(line, "an index is outside of its tensor"))
+        call(launch, known, inputs, outputs, cupy.ascontiguousarray)
 
 
-def _arguments(types: Types, shapes: Shapes, cupy: Any, inputs: Sequence[Any], outputs: Sequence[Any],
-               attributes: Sequence[Any]) -> Iterator[Any]:  # fmt: skip
-    """Yield what the stages take: tensors with their lengths, and numbers."""
-    routine = types.routine
-    values: dict[Variable, Any] = dict(zip(routine.inputs, inputs, strict=True))
-    for variable, target in zip(routine.results, outputs, strict=True):
-        target[...] = values.get(variable, 0)
-        values[variable] = target
-    for variable in routine.locals:
-        sizes = shapes.of.get(variable)
-        if sizes is None:
-            raise DeviceError(
-                f"kernel {types.source.name}: the size of {variable.name!r} is not known before the kernel runs"
-            )
-        shape = tuple(high for _, high in sizes)
-        values[variable] = cupy.zeros(shape, dtypes.numpy_dtype(types.codes[variable]))
-    values |= dict(zip(routine.attributes, attributes, strict=True))
-    for variable in (*routine.arguments, *routine.made, *routine.locals):
-        if variable.is_tensor:
-            array = cupy.ascontiguousarray(values[variable])
-            yield array.view(np.uint16) if types.codes[variable] == dtypes.BFLOAT16 else array
-            yield from map(np.int64, array.shape)
-        elif variable in types.kinds:
-            yield getattr(np, machine(types.kinds[variable]))(values[variable])
+def _locals(known: Known, cupy: Any) -> list[Any]:
+    """Return tensors of zeros for those that the kernel allocates."""
+    found, types = [], known.compiled.types
+    for v in types.routine.locals:
+        sizes = known.shapes.of.get(v, [None])
+        if None in sizes:
+            raise DeviceError(f"kernel {types.source.name}: the size of {v.name!r} is not known before the kernel runs")
+        found.append(cupy.zeros(tuple([n[1] for n in sizes]), dtypes.numpy_dtype(types.codes[v])))
+    return found
+
+
+def _arguments(v: Variable, value: Any, known: Known, cupy: Any) -> Iterator[Any]:
+    """Yield what the stages take for a variable: a tensor with its lengths, or a number."""
+    if not v.is_tensor:
+        yield getattr(np, machine(known.compiled.types.kinds[v]))(value)
+        return
+    shape = value.shape
+    if not (value.size or known.shapes.safe):  # where an index is outside, some element is read
+        value = cupy.zeros(tuple(max(n, 1) for n in shape), value.dtype)
+    yield value.view(np.uint16) if known.compiled.types.codes[v] == dtypes.BFLOAT16 else value
+    yield from map(np.int64, shape)

@@ -1,27 +1,30 @@
-"""Reading expressions: names, elements of tensors, calls; each is checked, and becomes one of :mod:`.ir`.
+"""Reading expressions: names, elements of tensors, calls; each is checked, and becomes one of :mod:`.scalars`.
 
 What is only computed when a condition holds becomes a condition: ``a if c else b``, and ``c and x[i] > 0``, where the
-element may not exist otherwise.  Imports :mod:`.ir` and :mod:`.words`.
+element may not exist otherwise.  Imports :mod:`.ir`, :mod:`.scalars` and :mod:`.words`.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from ...errors import closest
 from ...formula import Expr, const
-from .ir import Assign, If, Routine, Statement, Variable, load, loads, node, size
+from .ir import Assign, If, Routine, Statement, Variable
+from .scalars import load, loads, node, size
 from .source import Source
-from .words import BLOCKS, FUNCTIONS, MEMORY, SCHEDULES, WORDS, primitive
+from .words import TABLE, WORDS, primitive
 
 OPERATORS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow",
 }  # fmt: skip
 COMPARISONS = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
-_EXACT = 2**53
+_MISPLACED = {
+    "memory": "is assigned to a name", "loop": "stands after for ... in only", "block": "stands after with only",
+}  # fmt: skip
 
 
 class Expressions:
@@ -35,52 +38,60 @@ class Expressions:
         Values of the attributes that are no numbers.
     out : list of Statement
         Where statements go.
+    gone : dict of str to Variable
+        What was declared in a scope that has ended.
     """
 
-    source: Source
-    routine: Routine
-    fail: Callable[..., NoReturn]
-    ranks: Mapping[str, int] | None
-    lists: Mapping[str, Any]
-    out: list[Statement]
-    scopes: list[dict[str, Variable]]
-    gone: dict[str, Variable]  # declared in a scope that has ended
+    def __init__(self, source: Source, ranks: Mapping[str, int] | None, lists: Mapping[str, Any]):
+        self.source, self.fail = source, source.fail
+        self.ranks, self.lists = ranks, lists
+        self.routine = Routine(source)
+        self.out: list[Statement] = self.routine.body
+        self.scopes: list[dict[str, Variable]] = [{}]
+        self.gone: dict[str, Variable] = {}
+
+    def require(self, holds: object, tree: ast.AST, problem: str) -> None:
+        """Raise for a place in the text unless something holds."""
+        if not holds:
+            self.fail(tree, problem)
 
     # ---- names ------------------------------------------------------------------------------------------------------
     def lookup(self, name: str) -> Variable | None:
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
-    def use(self, node: ast.Name) -> Variable:
-        found = self.lookup(node.id)
-        if found is None:
-            if node.id in WORDS:
-                self.fail(node, f"{node.id!r} is a function and can only be called")
-            if node.id in self.gone:
-                line = self.gone[node.id].line
-                self.fail(node, f"variable {node.id!r} is used out of the scope that declares it (line {line})")
-            known = [n for scope in self.scopes for n in scope]
+    def use(self, tree: ast.Name) -> Variable:
+        name, found = tree.id, self.lookup(tree.id)
+        if found is not None:
+            return found
+        self.require(name not in WORDS, tree, f"{name!r} is a function and can only be called")
+        if name in self.gone:
             self.fail(
-                node, f"variable {node.id!r} is not declared: a kernel sees its arguments and what it assigns"
-                f"{closest(node.id, known)}"
-            )  # fmt: skip
-        return found
+                tree, f"variable {name!r} is used out of the scope that declares it (line {self.gone[name].line})"
+            )
+        known = [n for scope in self.scopes for n in scope]
+        self.fail(tree, f"variable {name!r} is not declared: a kernel sees its arguments and what it assigns"
+                  f"{closest(name, known)}")  # fmt: skip
 
-    def check_overwrite(self, node: ast.AST, found: Variable) -> None:
-        if found.kind in ("loop", "grid"):
-            self.fail(node, f"loop variable {found.name!r} is overwritten")
-        if found.kind == "attribute":
-            self.fail(node, f"attribute {found.name!r} is overwritten")
+    def tensor(self, tree: ast.expr, what: str) -> Variable:
+        if not isinstance(tree, ast.Name):
+            self.fail(tree, f"{what} is asked of the name of a tensor")
+        variable = self.use(tree)
+        self.require(variable.is_tensor, tree, f"{tree.id!r} is no tensor and has no {what}")
+        return variable
+
+    def check_overwrite(self, tree: ast.AST, found: Variable) -> None:
+        if found.kind in ("loop", "grid", "attribute"):
+            self.fail(tree, f"{found.what} {found.name!r} is overwritten")
         if found.is_tensor:
             self.fail(
-                node, f"tensor {found.name!r} needs all its indices; it cannot be assigned as a whole or redefined"
+                tree, f"tensor {found.name!r} needs all its indices; it cannot be assigned as a whole or redefined"
             )
 
     def temporary(self, tree: ast.expr) -> Variable:
         """Declare a number that has no name in the text."""
-        unique = f"mx__{len(self.routine.variables)}"
-        found = Variable(ast.unparse(tree), "scalar", unique, tree.lineno)
-        self.scopes[-1][unique] = found
-        self.routine.variables.append(found)
+        found = self.routine.new("mx", "scalar", tree.lineno)
+        found.name = ast.unparse(tree)
+        self.scopes[-1][found.unique] = found
         return found
 
     def inside(self, read: Callable, *given: Any) -> tuple[Any, list[Statement]]:
@@ -93,18 +104,15 @@ class Expressions:
     # ---- expressions ------------------------------------------------------------------------------------------------
     def expression(self, tree: ast.expr) -> Expr:
         value = constant(tree)
-        if type(value) in (int, float, bool):
-            return self.number(value)
+        if value is not _NOTHING:
+            return self.number(tree, value)
         match tree:
-            case ast.Constant():
-                self.fail(tree, f"{tree.value!r} is no number")
             case ast.Name():
                 return self.bare(tree)
             case ast.BinOp():
                 return node(self.operator(tree), self.expression(tree.left), self.expression(tree.right))
             case ast.UnaryOp():
-                if isinstance(tree.op, ast.Invert):
-                    self.fail(tree, "operator ~ is not in the language")
+                self.require(not isinstance(tree.op, ast.Invert), tree, "operator ~ is not in the language")
                 operand = self.expression(tree.operand)
                 label = {ast.Not: "lnot", ast.USub: "neg"}.get(type(tree.op))
                 return operand if label is None else node(label, operand)
@@ -123,23 +131,23 @@ class Expressions:
                 self.attribute(tree)
         self.fail(tree, f"{type(tree).__name__} is not in the language")
 
-    def number(self, value: Any) -> Expr:
+    def number(self, tree: ast.AST, value: Any) -> Expr:
         """Return a number; floats that could be taken for integers say that they are none."""
         if isinstance(value, bool):
             return node("eq" if value else "ne", 1, 1)
-        if isinstance(value, int) and abs(value) > _EXACT:
-            return Variable("", "number", str(value)).leaf
-        return node("real", value) if isinstance(value, float) and value.is_integer() else const(value)
+        if isinstance(value, float):
+            return node("real", value) if value.is_integer() else const(value)
+        self.require(isinstance(value, int), tree, f"{value!r} is no number")
+        self.require(-(2**63) <= value < 2**63, tree, f"{value} is no integer of 64 bits")
+        return const(value)
 
     def operator(self, tree: ast.BinOp | ast.AugAssign) -> str:
-        found = OPERATORS.get(type(tree.op))  # type: ignore[call-overload]
-        if found is None:
-            self.fail(tree, f"operator {type(tree.op).__name__} is not in the language: + - * / // % ** are")
-        return found
+        kind = type(tree.op)
+        self.require(kind in OPERATORS, tree, f"operator {kind.__name__} is not in the language: + - * / // % ** are")
+        return OPERATORS[kind]  # type: ignore[index]
 
     def comparison(self, tree: ast.Compare) -> Expr:
-        if any(type(op) not in COMPARISONS for op in tree.ops):
-            self.fail(tree, "comparisons are < <= > >= == !=")
+        self.require(all(type(op) in COMPARISONS for op in tree.ops), tree, "comparisons are < <= > >= == !=")
         last = self.expression(tree.left)
 
         def compared(op: ast.cmpop, right: ast.expr) -> Expr:
@@ -177,8 +185,7 @@ class Expressions:
 
     def bare(self, tree: ast.Name) -> Expr:
         variable = self.use(tree)
-        if variable.is_tensor:
-            self.fail(tree, f"tensor {tree.id!r} needs all its indices")
+        self.require(not variable.is_tensor, tree, f"tensor {tree.id!r} needs all its indices")
         if variable.kind == "grid":
             self.fail(tree, f"{tree.id!r} holds all indices of a grid; use it as an index, or take {tree.id}[0]")
         return variable.leaf
@@ -191,39 +198,41 @@ class Expressions:
             self.fail(tree, "a shape is used whole in grid, allocate and output_tensor only; take x.shape[0]")
         self.fail(tree, ".dtype stands in allocate and output_tensor only")
 
-    def tensor(self, tree: ast.expr, what: str) -> Variable:
-        if not isinstance(tree, ast.Name):
-            self.fail(tree, f"{what} is asked of the name of a tensor")
-        variable = self.use(tree)
-        if not variable.is_tensor:
-            self.fail(tree, f"{tree.id!r} is no tensor and has no {what}")
-        return variable
-
     # ---- calls ------------------------------------------------------------------------------------------------------
     def call(self, tree: ast.Call) -> Expr:
         if not isinstance(tree.func, ast.Name):
             self.fail(tree, f"function {ast.unparse(tree.func)!r} is not in the language; use its words, as in sqrt(x)")
-        name = tree.func.id
-        if name in MEMORY:
-            self.fail(tree, f"{name} is assigned to a name")
-        if name in SCHEDULES or name in BLOCKS or name == "grid":
-            self.fail(tree, f"{name} stands after {'with' if name in BLOCKS else 'for ... in'} only")
-        if name not in FUNCTIONS or self.lookup(name) is not None:
-            self.fail(tree, f"function {name!r} is not in the language{closest(name, FUNCTIONS)}")
-        _, least, most = FUNCTIONS[name]
-        if tree.keywords or not least <= len(tree.args) <= most:
-            wanted = str(least) if least == most else f"at least {least}"
-            self.fail(tree, f"{name} takes {wanted} argument{'s' if wanted != '1' else ''}, "
-                      f"{len(tree.args) + len(tree.keywords)} given")  # fmt: skip
+        name, kind = tree.func.id, kind_of_call(tree)
+        if kind is None:
+            functions = [n for n, word in TABLE.items() if word.kind == "function"]
+            self.fail(tree, f"function {name!r} is not in the language{closest(name, functions)}")
+        self.require(kind == "function", tree, f"{name} {_MISPLACED.get(kind)}")
+        given = self.arguments(tree)
         if name == "len":
-            return self.length(tree.args[0])
-        args = [self.expression(a) for a in tree.args]
+            return self.length(given[0])
+        first, *rest = map(self.expression, given)
         if name in COMPOSED:
-            return COMPOSED[name](*args)
-        found = node(primitive(name), *args[:2])
-        for other in args[2:]:
-            found = node(primitive(name), found, other)
-        return found
+            return COMPOSED[name](first, *rest)
+        if not rest:
+            return node(primitive(name), first)
+        for other in rest:
+            first = node(primitive(name), first, other)
+        return first
+
+    def arguments(self, tree: ast.Call) -> list[ast.expr]:
+        """Return what a word is called with, in the order in which it takes it."""
+        name = tree.func.id  # type: ignore[attr-defined]
+        word, given = TABLE[name], dict(enumerate(tree.args))
+        for keyword in tree.keywords:
+            self.require(word.names, tree, f"{name} takes its arguments by position")
+            at = word.names.index(keyword.arg) if keyword.arg in word.names else None
+            if at is None or at in given:
+                self.fail(tree, f"{name} has no argument {keyword.arg!r}, or it is given twice")
+            given[at] = keyword.value
+        n = len(given)
+        if not word.least <= n <= word.most or any(k not in given for k in range(word.least)):
+            self.fail(tree, f"{name} takes {word.takes}, {n} argument{'s' if n != 1 else ''} given")
+        return [given[k] for k in sorted(given)]
 
     def length(self, tree: ast.expr) -> Expr:
         if isinstance(tree, ast.Attribute) and tree.attr == "shape":
@@ -243,10 +252,9 @@ class Expressions:
         variable = self.use(base)
         if variable.kind in ("grid", "attribute") and not store:
             return self.item(tree, variable)
-        if not variable.is_tensor:
-            if store:
-                self.check_overwrite(tree, variable)
-            self.fail(tree, f"{base.id!r} is no tensor and has no elements")
+        if store and not variable.is_tensor:
+            self.check_overwrite(tree, variable)
+        self.require(variable.is_tensor, tree, f"{base.id!r} is no tensor and has no elements")
         variable.written |= store
         return load(variable, self.indices(tree, variable))
 
@@ -262,42 +270,38 @@ class Expressions:
         value = self.lists.get(variable.name)
         if not isinstance(value, (tuple, list)) or at >= len(value):
             self.fail(tree, f"attribute {variable.name} = {value!r} has no item {at}")
-        return self.number(value[at])
+        return self.number(tree, value[at])
 
     def indices(self, tree: ast.Subscript, variable: Variable) -> list[Expr]:
         found: list[Expr] = []
-        certain = True
+        certain, name = True, variable.name
         for item in tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]:
-            if isinstance(item, ast.Slice) or constant(item) is Ellipsis or constant(item) is None:
-                self.fail(tree, f"tensor {variable.name!r} needs all its indices; slices are not in the language")
+            if isinstance(item, ast.Slice) or constant(item) in (Ellipsis, None):
+                self.fail(tree, f"tensor {name!r} needs all its indices; slices are not in the language")
             whole = self.lookup(item.id) if isinstance(item, ast.Name) else None
             if whole is not None and whole.kind == "grid":
                 found += [v.leaf for v in whole.loops]
                 certain &= whole.rank is not None
             else:
                 found.append(self.expression(item))
+        n = len(found)
         if certain and variable.rank is None:
-            variable.rank = len(found)
-        if certain and variable.rank != len(found):
-            n, name = variable.rank, variable.name
-            self.fail(tree, f"tensor {name!r} needs all its {n} indices, {len(found)} given" if self.ranks is None else
-                      f"tensor {name!r} has {n} dimensions, but is used with {len(found)} indices")  # fmt: skip
+            variable.rank = n
+        if certain and variable.rank != n:
+            self.fail(tree, f"tensor {name!r} needs all its {variable.rank} indices, {n} given" if self.ranks is None else
+                      f"tensor {name!r} has {variable.rank} dimensions, but is used with {n} indices")  # fmt: skip
         return found
 
     def size(self, tree: ast.Subscript, base: ast.Attribute, store: bool) -> Expr:
         if base.attr != "shape":
             self.attribute(base)
-        variable = self.tensor(base.value, "shape")
-        if store:
-            self.fail(tree, "a shape cannot be assigned")
-        at = constant(tree.slice)
-        if type(at) is not int:
-            self.fail(tree, "a shape is indexed by a fixed number")
+        variable, at = self.tensor(base.value, "shape"), constant(tree.slice)
+        self.require(not store, tree, "a shape cannot be assigned")
+        self.require(type(at) is int, tree, "a shape is indexed by a fixed number")
+        rank = variable.rank or 0
         if self.ranks is None:
             return size(variable, at)
-        rank = variable.rank or 0
-        if not -rank <= at < rank:
-            self.fail(tree, f"a tensor of {rank} dimensions has no shape[{at}]")
+        self.require(-rank <= at < rank, tree, f"a tensor of {rank} dimensions has no shape[{at}]")
         return size(variable, at % rank)
 
 
@@ -308,6 +312,13 @@ COMPOSED: dict[str, Callable[..., Expr]] = {
     "isfinite": lambda x: node("lt", node("abs", x), float("inf")),
     "ceil_div": lambda a, b: node("neg", node("floordiv", node("neg", a), b)),
 }
+_NOTHING = object()
+
+
+def kind_of_call(tree: ast.AST | None) -> str | None:
+    """Return the kind of the word that is called, None where none is."""
+    called = isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in TABLE
+    return TABLE[tree.func.id].kind if called else None  # type: ignore[union-attr]
 
 
 def constant(tree: ast.expr) -> Any:
@@ -318,6 +329,3 @@ def constant(tree: ast.expr) -> Any:
         value = tree.operand.value
         return -value if type(value) in (int, float) else _NOTHING
     return _NOTHING
-
-
-_NOTHING = object()

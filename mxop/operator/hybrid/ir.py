@@ -1,23 +1,20 @@
 """What a kernel is after its text has been read: loops, conditions and assignments over scalar expressions.
 
-Expressions are those of :mod:`mxop.formula`: a number or an index is a leaf that holds a :class:`Variable`, an element is
-``load(tensor, index...)``, a length ``size(tensor, axis)``.  Being interned, equal ones are the same object.  Types are not
-in them: :mod:`.types` finds them for each call.  :data:`ROWS` is the primitive table with what only kernels have.
+Imports :mod:`.scalars`, :mod:`.source`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any, TypeAlias
 
-from ...formula import TABLE, Expr, input_, leaves, walk
-from ...formula.expr import CALL, CONST, INPUT, as_expr, raw_call
-from ...formula.primitives import Primitive
+from ...formula import Expr, input_
+from ...formula.expr import CALL, INPUT
+from .scalars import loads, variable_of
 from .source import Source
-
-FLOATS = ("float", "float32", "float64")
-CASTS = ("bool_", "int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64")
 
 
 @dataclass(eq=False)
@@ -26,9 +23,8 @@ class Variable:
 
     Attributes
     ----------
-    kind : {'input', 'output', 'local', 'attribute', 'scalar', 'loop', 'grid', 'number'}
-        The first three are tensors; 'grid' stands for several loop variables; 'number' is an integer in the text that is
-        too large for a constant of a formula.
+    kind : {'input', 'output', 'local', 'attribute', 'scalar', 'loop', 'grid'}
+        The first three are tensors; 'grid' stands for several loop variables.
     unique : str
         A name that no other variable of the kernel has.
     shape, dtype
@@ -54,6 +50,11 @@ class Variable:
         return self.kind in ("input", "output", "local")
 
     @property
+    def what(self) -> str:
+        """What it is called in messages."""
+        return {"loop": "loop variable", "grid": "loop variable", "scalar": "variable"}.get(self.kind, self.kind)
+
+    @property
     def leaf(self) -> Expr:
         return input_(self)  # type: ignore[arg-type]  a leaf's label may be anything that is told apart
 
@@ -64,6 +65,11 @@ class Allocate:
 
     variable: Variable
     line: int
+    blocks = ()
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.variable.shape
 
 
 @dataclass(eq=False)
@@ -73,6 +79,11 @@ class Assign:
     target: Expr
     value: Expr
     line: int
+    blocks = ()
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.value, self.target
 
     @property
     def variable(self) -> Variable:
@@ -81,19 +92,21 @@ class Assign:
 
 @dataclass(eq=False)
 class For:
-    """Run through ``range(start, stop, step)``; `word` says how."""
+    """Run through ``range(*bounds)``; `word` says how."""
 
     variable: Variable
     word: str
-    start: Expr
-    stop: Expr
-    step: Expr
+    bounds: tuple[Expr, ...]  # three
     body: list[Statement]
     line: int
 
     @property
-    def bounds(self) -> tuple[Expr, Expr, Expr]:
-        return self.start, self.stop, self.step
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.bounds
+
+    @property
+    def blocks(self) -> tuple[list[Statement], ...]:
+        return (self.body,)
 
 
 @dataclass(eq=False)
@@ -105,28 +118,36 @@ class If:
     orelse: list[Statement]
     line: int
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.test,)
 
+    @property
+    def blocks(self) -> tuple[list[Statement], ...]:
+        return self.body, self.orelse
+
+
+#: ``expressions`` are those of the statement itself, ``blocks`` the statements inside.
 Statement: TypeAlias = Allocate | Assign | For | If
 
 
 @dataclass(eq=False)
 class Routine:
-    """A kernel.
-
-    Attributes
-    ----------
-    arguments, results : list of Variable
-        Tensors and attributes; what is returned, in order.
-    variables : list of Variable
-        All of them.
-    """
+    """A kernel: its arguments (tensors and attributes), what it returns, all its variables by unique name, its statements."""
 
     source: Source
     arguments: list[Variable] = field(default_factory=list)
     results: list[Variable] = field(default_factory=list)
-    variables: list[Variable] = field(default_factory=list)
+    variables: dict[str, Variable] = field(default_factory=dict)
     body: list[Statement] = field(default_factory=list)
     single: bool = True
+
+    def new(self, name: str, kind: str, line: int, **more: Any) -> Variable:
+        """Declare a variable."""
+        others = (f"{name}__{k}" for k in count(len(self.variables)))
+        unique = next(n for n in chain([name], others) if n not in self.variables)
+        found = self.variables[unique] = Variable(name, kind, unique, line, **more)
+        return found
 
     @property
     def inputs(self) -> list[Variable]:
@@ -146,44 +167,7 @@ class Routine:
     @property
     def locals(self) -> list[Variable]:
         """The tensors that are neither."""
-        return [v for v in self.variables if v.is_tensor and v not in self.arguments and v not in self.results]
-
-
-# ---- expressions ----------------------------------------------------------------------------------------------------
-def node(label: str, *args: Any) -> Expr:
-    """Make an expression as it is written: simplifying could change its type."""
-    return raw_call(label, tuple([as_expr(a) for a in args]))
-
-
-def load(tensor: Variable, indices: Sequence[Expr]) -> Expr:
-    """Return an element."""
-    return node("load", tensor.leaf, *indices)
-
-
-def size(tensor: Variable, axis: int) -> Expr:
-    """Return a length."""
-    return node("size", tensor.leaf, axis)
-
-
-def variable_of(target: Expr) -> Variable:
-    """Return the variable of a leaf or an element."""
-    return target.label if target.kind == INPUT else target.args[0].label  # type: ignore[return-value]
-
-
-def names_in(*roots: Expr) -> set[Variable]:
-    """Return the variables that expressions name."""
-    return {n.label for n in leaves(roots) if n.kind == INPUT}  # type: ignore[misc]
-
-
-def loads(*roots: Expr) -> list[Expr]:
-    """Return the elements that expressions read, those inside of indices first."""
-    return [n for n in walk(roots) if n.kind == CALL and n.label == "load"]
-
-
-def fixed(expression: Expr) -> Any:
-    """Return the value of an integer that stands in the text, else None."""
-    whole = expression.kind == CONST and float(expression.label).is_integer()
-    return int(expression.label) if whole else None
+        return [v for v in self.variables.values() if v.is_tensor and v not in self.arguments and v not in self.results]
 
 
 # ---- statements -----------------------------------------------------------------------------------------------------
@@ -191,11 +175,8 @@ def statements(block: Iterable[Statement]) -> Iterator[Statement]:
     """Yield all statements of a block, those inside others too, in the order of the text."""
     for statement in block:
         yield statement
-        if isinstance(statement, For):
-            yield from statements(statement.body)
-        elif isinstance(statement, If):
-            yield from statements(statement.body)
-            yield from statements(statement.orelse)
+        for inner in statement.blocks:
+            yield from statements(inner)
 
 
 def assignments(block: Iterable[Statement]) -> list[Assign]:
@@ -203,16 +184,27 @@ def assignments(block: Iterable[Statement]) -> list[Assign]:
     return [s for s in statements(block) if isinstance(s, Assign)]
 
 
-def expressions(statement: Statement) -> tuple[Expr, ...]:
-    """Return the expressions of a statement, without those of the statements inside."""
-    match statement:
-        case Assign():
-            return statement.value, statement.target
-        case For():
-            return statement.bounds
-        case If():
-            return (statement.test,)
-    return statement.variable.shape
+def changing(block: Iterable[Statement]) -> set[Variable]:
+    """Return what a block declares or gives values, but for elements: loop variables, numbers, tensors that it makes."""
+    elements = {s for s in assignments(block) if s.target.kind == CALL}
+    return {s.variable for s in statements(block) if not isinstance(s, If) and s not in elements}
+
+
+def accesses(block: Iterable[Statement]) -> dict[Variable, list[Expr]]:
+    """Return the elements that a block reads or writes, by tensor."""
+    found: dict[Variable, list[Expr]] = {}
+    for s in statements(block):
+        for access in loads(*s.expressions):
+            found.setdefault(variable_of(access), []).append(access)
+    return found
+
+
+def nested(variables: Sequence[Variable], word: str, ranges: Sequence[tuple[Expr, ...]], body: list[Statement],
+           line: int) -> list[Statement]:  # fmt: skip
+    """Return loops inside each other, the last of them around a block."""
+    for variable, bounds in reversed(list(zip(variables, ranges, strict=True))):
+        body = [For(variable, word, bounds, body, line)]
+    return body
 
 
 class Scopes:
@@ -222,71 +214,33 @@ class Scopes:
     ----------
     top : set of Variable
         Those of the function's own block.
+    fixed : set of Variable
+        Those among them that are assigned once.
     first : set of Assign
         Those before which the variable had no value.
-    known : dict of For to set of Variable
-        What has been declared before a loop.
-    fixed : set of Variable
-        Those of the function's own block that are assigned once.
+    known : dict of Statement to set of Variable
+        What has been declared before a statement.
+    of : dict of (Statement, int) to set of Variable
+        What lives in a block of a loop or a condition, and ends with it.
     """
 
     def __init__(self, body: Sequence[Statement]):
         self.first: set[Assign] = set()
         self.known: dict[Statement, set[Variable]] = {}
-        self._of: dict[tuple[Statement, bool], set[Variable]] = {}
+        self.of: dict[tuple[Statement, int], set[Variable]] = {}
         self.top = self._block(body, set())
-        targets = [s.variable for s in assignments(body)]
-        self.fixed = {v for v in self.top if targets.count(v) == 1}
+        times = Counter(s.variable for s in assignments(body))
+        self.fixed = {v for v in self.top if times[v] == 1}
 
-    def of(self, owner: Statement, orelse: bool = False) -> set[Variable]:
-        """Return the numbers that live in a block of a loop or a condition."""
-        return self._of[owner, orelse]
-
-    def _block(self, body: Sequence[Statement], known: set[Variable]) -> set[Variable]:
+    def _block(self, body: Sequence[Statement], before: set[Variable]) -> set[Variable]:
         new: set[Variable] = set()
         for s in body:
-            match s:
-                case Assign() if s.target.kind == INPUT and s.variable not in known | new:
-                    self.first.add(s)
-                    new.add(s.variable)
-                case For():
-                    self.known[s] = known | new
-                    self._of[s, False] = self._block(s.body, known | new)
-                case If():
-                    yes, no = self._block(s.body, known | new), self._block(s.orelse, known | new)
-                    self._of[s, False], self._of[s, True] = yes - no, no - yes
-                    new |= yes & no
+            known = self.known[s] = before | new
+            if isinstance(s, Assign) and s.target.kind == INPUT and s.variable not in known:
+                self.first.add(s)
+                new.add(s.variable)
+            found = [self._block(inner, known) for inner in s.blocks]
+            both = found[0] & found[1] if isinstance(s, If) else set()
+            self.of |= {(s, k): declared - both for k, declared in enumerate(found)}
+            new |= both
         return new
-
-
-# ---- what only kernels have -----------------------------------------------------------------------------------------
-def _nothing(g: Expr, *operands_and_result: Expr) -> tuple[None, ...]:
-    return (None,) * (len(operands_and_result) - 1)
-
-
-def _through(g: Expr, a: Expr, y: Expr) -> tuple[Expr]:
-    return (g,)
-
-
-def _arctan2(g: Expr, a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
-    return g * b / (a * a + b * b), -g * a / (a * a + b * b)
-
-
-def _row(name: str, cuda: str, rule: Any = _nothing, integer: str | None = None) -> Primitive:
-    return Primitive(name, 2, "", cuda, rule, integer, costly=rule is _arctan2)
-
-
-#: Primitives by name: those of formulas, and Python's division, rounding and integer power, conversions, elements.
-ROWS: dict[str, Primitive] = TABLE | {
-    row.name: row
-    for row in (
-        _row("floordiv", "mx_floordiv({0}, {1})", integer="mx_ifloordiv({T}, {0}, {1})"),
-        _row("ipow", "", integer="mx_ipow<{T}>({0}, {1})"),
-        _row("nearest", "rint({0})", integer="({0})"),
-        _row("arctan2", "atan2({0}, {1})", _arctan2),
-        _row("half", "(float)float16({0})", _through),
-        _row("real", "({0})", _through),
-        _row("load", ""), _row("size", "", integer=""),
-        *(_row(name, "", _through if name.startswith("float") else _nothing) for name in CASTS),
-    )
-}  # fmt: skip

@@ -1,6 +1,7 @@
 """Python's division and what else numba and NumPy do not do alike, as functions of NumPy's numbers that numba compiles.
 
-:func:`plain` and :func:`compiled` are what translated kernels name besides their variables.  Imports :mod:`.ir`, :mod:`.words`.
+:func:`plain` and :func:`compiled` are what translated kernels name besides their variables.
+Imports :mod:`.scalars`, :mod:`.words`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .ir import CASTS
-from .words import OPERATIONS
+from .scalars import CASTS
+from .words import NUMPY, OPERATIONS
 
 
 def ifloordiv(a, b):
@@ -98,11 +99,7 @@ def half(x):
 
 
 _OWN = (ifloordiv, imod, floordiv, mod, at, ipow, maximum, minimum, half)
-_NUMPY = {
-    **{name: getattr(np, name) for name in ("sqrt", "sign", "log", "exp", "expm1", "tanh", "abs", "sin", "cos", "arctan",
-                                            "arctan2", "floor", "ceil", "trunc", "zeros", "bool_", "inf", "nan")},
-    "nearest": np.rint, "pow": np.power,
-}  # fmt: skip
+_NUMPY = NUMPY | {name: getattr(np, name) for name in ("zeros", "bool_", "inf", "nan")}
 
 
 def _named(found: dict[str, Any]) -> dict[str, Any]:

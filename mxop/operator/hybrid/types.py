@@ -1,23 +1,25 @@
-"""The type of every expression of a kernel, for the dtypes of one call, and expressions with their conversions.
+"""The type of every expression of a kernel, for the dtypes of one call.
 
 A type is a NumPy dtype's name (``'float32'``, ``'bool_'``), or ``'int'``, ``'float'``, ``'bool'`` for Python's numbers, which
 take the type of the other operand.  What an operation gives is not written here: it is asked of the plain words and of
-NumPy, on samples, so the compiled kernel has the types of the plain run.  Imports :mod:`.ir`, :mod:`.words`.
+NumPy, on samples, so the compiled kernel has the types of the plain run.  Imports :mod:`.ir`, :mod:`.scalars`,
+:mod:`.words`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ... import dtypes
 from ...errors import MXNetError
-from ...formula import Expr, const, readable, walk
-from ...formula.expr import CALL, CONST, INPUT, call
-from .ir import CASTS, FLOATS, For, Routine, Variable, expressions, node, statements, variable_of
+from ...formula import Expr, readable, walk
+from ...formula.expr import CONST, INPUT
+from .ir import For, Routine, Variable, assignments, statements
+from .scalars import CASTS, variable_of
 from .words import NARROW, OPERATIONS
 
 WEAK = {"int": 1, "float": 1.0, "bool": True}
@@ -26,7 +28,6 @@ MACHINE = {"int": "int64", "float": "float64", "bool": "bool_"}
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 LOGICAL = ("land", "lor", "lnot")
 _BOOLS = ("bool", "bool_")
-_ROUNDING = ("floor", "ceil", "trunc", "nearest")
 
 
 def machine(kind: str) -> str:
@@ -55,14 +56,19 @@ def applied(primitive: str, *kinds: str) -> str:
 
 def joined(a: str, b: str) -> str | None:
     """Return the type of a variable that is assigned both, None when they differ."""
-    if a == b:
-        return a
+    if a == b or (a not in WEAK and b not in WEAK):
+        return a if a == b else None
     if a in WEAK and b in WEAK:
         return applied("add", a, b)
-    if a not in WEAK and b not in WEAK:
-        return None
-    weak, strong = (a, b) if a in WEAK else (b, a)
-    return strong if applied("add", weak, strong) == strong else None
+    strong = b if a in WEAK else a
+    return strong if applied("add", a, b) == strong else None
+
+
+def common(kinds: Sequence[str]) -> str:
+    """Return the type in which values are compared."""
+    if set(kinds) <= set(_BOOLS):
+        return "bool_"
+    return "int64" if all(is_integer(k) or k in _BOOLS for k in kinds) else machine(applied("add", *kinds))
 
 
 def is_integer(kind: str) -> bool:
@@ -78,16 +84,7 @@ def element_kind(code: int) -> str:
 
 
 class Types:
-    """Types of a kernel's names and expressions.
-
-    Parameters
-    ----------
-    routine : Routine
-        For the ranks of the inputs.
-    in_types : sequence of int
-        Type codes of the inputs.
-    attributes : sequence
-        Values of the attributes.
+    """Types of a kernel's names and expressions, from the type codes of its inputs and the values of its attributes.
 
     Attributes
     ----------
@@ -95,6 +92,8 @@ class Types:
         Of tensors.
     kinds : dict of Variable to str
         Of numbers.
+    taken : list of Variable
+        What a compiled function takes: arguments of the kernel, then outputs that are none of them.
     """
 
     def __init__(self, routine: Routine, in_types: Sequence[int], attributes: Sequence[Any]):
@@ -102,52 +101,45 @@ class Types:
         self.codes = declared_codes(routine, in_types)
         given = zip(routine.attributes, attributes, strict=True)
         self.kinds = {v: kind_of(a) for v, a in given if type(a) in (int, float, bool)}
+        self.kinds |= {s.variable: "int" for s in statements(routine.body) if isinstance(s, For)}
         self.line = 0
         self._of: dict[Expr, str] = {}
-        self._typed: dict[Expr, Expr] = {}
-        self._machine: dict[Expr, str | None] = {}
         while self._numbers():
             self._of.clear()
         self._check()
+        self.taken = [v for v in (*routine.arguments, *routine.made) if v.is_tensor or v in self.kinds]
 
     def _numbers(self) -> bool:
-        """Go once through all statements; tell whether a variable's type has changed."""
-        changed = False
-        for s in statements(self.routine.body):
-            self.line = s.line
-            if isinstance(s, For):
-                self.kinds[s.variable] = "int"
-            target = getattr(s, "target", None)
-            if target is None or target.kind != INPUT:
+        """Go once through all assignments of numbers; tell whether a variable's type has changed."""
+        before = dict(self.kinds)
+        for s in assignments(self.routine.body):
+            if s.target.kind != INPUT:
                 continue
-            variable = variable_of(target)
-            found, old = self.of(s.value), self.kinds.get(variable)
-            new = found if old is None else joined(old, found)
+            self.line = s.line
+            found = self.of(s.value)
+            old = self.kinds.get(s.variable, found)
+            new = joined(old, found)
             if new is None:
-                self.source.fail(
-                    s.line,
-                    f"variable {variable.name!r} changes its type from {old} to {found}; convert, as in {old}(...)",
-                )
-            changed |= new != old
-            self.kinds[variable] = new
-        return changed
+                name = s.variable.name
+                self.fail(f"variable {name!r} changes its type from {old} to {found}; convert, as in {old}(...)")
+            self.kinds[s.variable] = new
+        return self.kinds != before
 
     def _check(self) -> None:
         for s in statements(self.routine.body):
             self.line = s.line
-            kinds = [self.of(e) for e in expressions(s)]
-            if isinstance(s, For) and not all(map(is_integer, kinds)):
-                at = next(k for k, kind in enumerate(kinds) if not is_integer(kind))
-                self.fail(f"{described(s.bounds[at])} is of type {kinds[at]}; a loop runs over integers")
+            for e in s.expressions:
+                kind = self.of(e)
+                if isinstance(s, For) and not is_integer(kind):
+                    self.fail(f"{described(e)} is of type {kind}; a loop runs over integers")
 
-    def fail(self, problem: str) -> None:
+    def fail(self, problem: str) -> NoReturn:
         self.source.fail(self.line, problem)
 
     def of_variable(self, variable: Variable) -> str | None:
         """Return the type of a number, or of a tensor's elements."""
         return element_kind(self.codes[variable]) if variable.is_tensor else self.kinds.get(variable)
 
-    # ---- types ------------------------------------------------------------------------------------------------------
     def of(self, expression: Expr) -> str:
         """Return the type of an expression."""
         for part in walk([expression]):  # operands first
@@ -155,19 +147,25 @@ class Types:
                 self._of[part] = self._kind(part)
         return self._of[expression]
 
+    def machine(self, expression: Expr) -> str:
+        """Return the type in which an expression is computed."""
+        return machine(self.of(expression))
+
     def _kind(self, e: Expr) -> str:
         if e.kind == CONST:
             return "int" if float(e.label).is_integer() else "float"
         if e.kind == INPUT:
-            return "int" if e.label.kind == "number" else self.kinds[e.label]  # type: ignore[union-attr,index]
-        label = e.label
+            if e.label not in self.kinds:
+                self.fail(f"attribute {e.label.name!r} is no number")  # type: ignore[union-attr]
+            return self.kinds[e.label]  # type: ignore[index]
+        label = str(e.label)
         if label == "load":
             return self._element(e)
         if label in ("size", "real"):
             return "int" if label == "size" else "float"
         kinds = [self._of[a] for a in e.args]
         if label in CASTS:
-            return "float32" if label == "float16" else str(label)
+            return "float32" if label == "float16" else label
         if label in COMPARISONS:
             return "bool" if set(kinds) <= set(WEAK) else "bool_"
         if label in LOGICAL:
@@ -175,10 +173,9 @@ class Types:
                 self.fail("'and' and 'or' take comparisons")
             return "bool_" if "bool_" in kinds and label != "lnot" else "bool"
         try:
-            return joined(*kinds[1:]) or self._common(kinds[1:]) if label == "where" else applied(str(label), *kinds)
+            return joined(*kinds[1:]) or common(kinds[1:]) if label == "where" else applied(label, *kinds)
         except (TypeError, ValueError) as problem:
             self.fail(f"{label} of {', '.join(kinds)}: {str(problem).splitlines()[0]}")
-            raise
 
     def _element(self, e: Expr) -> str:
         for index in e.args[1:]:
@@ -186,104 +183,22 @@ class Types:
                 self.fail(f"index {described(index)} is of type {self._of[index]}, not an integer")
         return element_kind(self.codes[variable_of(e)])
 
-    def _common(self, kinds: Sequence[str]) -> str:
-        """Return the type in which values are compared."""
-        if set(kinds) <= set(_BOOLS):
-            return "bool_"
-        if all(is_integer(k) or k in _BOOLS for k in kinds):
-            return "int64"
-        return applied("add", *kinds)
-
-    # ---- conversions ------------------------------------------------------------------------------------------------
-    def typed(self, expression: Expr, kind: str | None = None) -> Expr:
-        """Return an expression with all conversions, itself converted to a type."""
-        have = self.of(expression)
-        for part in walk([expression]):
-            if part not in self._typed:
-                self._typed[part] = self._converted(part)
-        found = self._typed[expression]
-        return found if kind is None else self._cast(found, have, kind)
-
-    def _converted(self, e: Expr) -> Expr:
-        if e.kind != CALL or e.label == "size":
-            return e
-        label, args = str(e.label), [self._typed[a] for a in e.args]
-        if label == "load":
-            return node("load", *args)
-        if label == "real":
-            return args[0]
-        have = [self._of[a] for a in e.args]
-        kind = self._of[e]
-        if label == "float16":
-            return self._made("half", [self._cast(args[0], have[0], kind)], kind)
-        if label in CASTS:
-            return self._cast(args[0], have[0], label)
-        if label in COMPARISONS or label in LOGICAL:
-            wanted = [self._common(have) if label in COMPARISONS else "bool_"] * len(args)
-        else:
-            wanted = ["bool_", kind, kind] if label == "where" else [kind] * len(args)
-        return self._made(label, [self._cast(*given) for given in zip(args, have, wanted, strict=True)], kind)
-
-    def _made(self, label: str, args: list[Expr], kind: str) -> Expr:
-        """Return a call in one type."""
-        real = kind in FLOATS
-        if machine(kind) == "bool_" and label not in COMPARISONS:
-            label = {"add": "lor", "mul": "land", "maximum": "lor", "minimum": "land"}.get(label, label)
-        if label in _ROUNDING and not real:
-            return args[0]
-        if label == "pow" and not real:
-            label = "ipow"
-        if label == "mod" and real:  # Python's remainder, but of a division by zero
-            return call("where", call("eq", args[1], 0), float("nan"), call("mod", *args))
-        found = call(label, *args)
-        if found.kind == CALL and all(a.kind == CONST for a in found.args):  # nothing else tells its type
-            return node(str(found.label), node(machine(kind), found.args[0]), *found.args[1:])
-        return found
-
-    def _cast(self, e: Expr, have: str, want: str) -> Expr:
-        have, want = machine(have), machine(want)
-        if have == want and e.kind != CONST:
-            return e
-        if e.kind != CONST:
-            return node(want, e)
-        if want in FLOATS or np.isfinite(e.label):
-            with np.errstate(all="ignore"):
-                value = np.asarray(e.label if want in (*FLOATS, "bool_") else int(e.label)).astype(want)
-            return const(float(value))
-        return node(want, node("float64", e))
-
-    def machine_kind(self, e: Expr) -> str | None:
-        """Return the type in which a converted expression is computed, None of a constant, which takes any."""
-        for part in walk([e]):
-            if part not in self._machine:
-                self._machine[part] = self._computed(part)
-        return self._machine[e]
-
-    def _computed(self, e: Expr) -> str | None:
-        if e.kind == CONST:
-            return None
-        if e.kind == INPUT:
-            return "int64" if e.label.kind == "number" else machine(self.of_variable(e.label) or "")  # type: ignore[union-attr,arg-type]
-        if e.label in CASTS or e.label == "size":
-            return "int64" if e.label == "size" else str(e.label)
-        if e.label in COMPARISONS or e.label in LOGICAL:
-            return "bool_"
-        kinds = [self._machine[a] for a in (e.args[1:] if e.label == "where" else e.args)]
-        return next((k for k in kinds if k is not None), "float64")
-
-    def operand_kind(self, user: Expr) -> str:
-        """Return the type of the operands of a converted call that are constants."""
-        if user.label == "load":
-            return "int64"
-        if user.label in COMPARISONS or user.label in CASTS:
-            return next((k for a in user.args if (k := self.machine_kind(a))), "float64")
-        return self.machine_kind(user) or "float64"
+    def operands(self, e: Expr) -> list[str | None]:
+        """Return the types in which a call takes its operands, None of a tensor."""
+        label, kind = e.label, self.machine(e)
+        if label in ("load", "size"):
+            return [None] + ["int64"] * (len(e.args) - 1)
+        if label in COMPARISONS:
+            return [common([self.of(a) for a in e.args])] * 2
+        if label in LOGICAL:
+            return ["bool_"] * len(e.args)
+        return ["bool_", kind, kind] if label == "where" else [kind] * len(e.args)
 
 
 def declared_codes(routine: Routine, in_types: Sequence[int]) -> dict[Variable, int]:
     """Return the type code of every tensor, from those of the inputs."""
     found = dict(zip(routine.inputs, in_types))
-    for variable in routine.variables:
+    for variable in routine.variables.values():
         if variable.is_tensor and variable not in found:
             try:
                 dtype = variable.dtype

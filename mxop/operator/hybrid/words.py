@@ -13,12 +13,12 @@ import itertools
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import dtypes
-from ...errors import OpTypeError, OpValueError
+from ...errors import OpValueError
 
 NARROW = (dtypes.FLOAT16, dtypes.BFLOAT16)
 
@@ -89,24 +89,20 @@ def grid(shape: Any) -> Iterator[tuple[int, ...]]:
     return itertools.product(*(builtins.range(n) for n in sizes(shape)))
 
 
-def serial(*bounds: int) -> builtins.range:
-    """A loop whose iterations run one after another, as ``range``."""
-    return builtins.range(*bounds)
+def _loop(name: str, doc: str) -> Callable[..., builtins.range]:
+    def call(*bounds: int) -> builtins.range:
+        return builtins.range(*bounds)
+
+    call.__name__, call.__qualname__, call.__doc__ = name, name, doc
+    return call
 
 
-def parallel(*bounds: int) -> builtins.range:
-    """A loop whose iterations run on threads, or on the GPU's grid; they must not depend on each other."""
-    return builtins.range(*bounds)
-
-
-def vectorize(*bounds: int) -> builtins.range:
-    """A loop whose iterations are computed several at once by SIMD instructions; they must not depend on each other."""
-    return builtins.range(*bounds)
-
-
-def reduce(*bounds: int) -> builtins.range:
-    """A loop that accumulates, in order, into elements that stay in a register meanwhile."""
-    return builtins.range(*bounds)
+serial = _loop("serial", "A loop whose iterations run one after another, as ``range``.")
+parallel = _loop(
+    "parallel", "A loop whose iterations run on threads, or on a GPU's grid; they must not depend on each other."
+)
+vectorize = _loop("vectorize", "A loop for SIMD instructions; its iterations must not depend on each other.")
+reduce = _loop("reduce", "A loop that accumulates, in order, into elements that stay in a register meanwhile.")
 
 
 def attr(name: str, value: Any) -> AbstractContextManager[None]:
@@ -171,14 +167,50 @@ _MORE: dict[str, Callable] = {
 }  # fmt: skip
 _CONVERTERS = ("int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64")
 
-#: name -> (function, least and most number of arguments)
-FUNCTIONS: dict[str, tuple[Callable, int, int]] = {
-    **{name: (_word(name, function), 1, 1) for name, function in _ONE.items()},
-    **{name: (_word(name, function), 2, 2) for name, function in _TWO.items()},
-    **{name: (_word(name, function), 2, 255) for name, function in _MORE.items()},
-    **{name: (_converter(name), 1, 1) for name in _CONVERTERS},
-    "len": (len, 1, 1),
-}
+
+class Word(NamedTuple):
+    """A word of the language.
+
+    Attributes
+    ----------
+    call : callable
+        What it does in a plain run.
+    kind : {'function', 'loop', 'memory', 'block'}
+        Where it stands: in expressions, after ``for ... in``, alone on the right of ``=``, after ``with``.
+    least, most : int
+        Numbers of arguments.
+    takes : str
+        The same in words.
+    names : tuple of str
+        Arguments that may be given by name.
+    """
+
+    call: Callable
+    kind: str
+    least: int
+    most: int
+    takes: str
+    names: tuple[str, ...] = ()
+
+
+#: The language.
+TABLE: dict[str, Word] = {
+    **{name: Word(_word(name, f), "function", 1, 1, "one argument") for name, f in _ONE.items()},
+    **{name: Word(_word(name, f), "function", 2, 2, "two arguments") for name, f in _TWO.items()},
+    **{name: Word(_word(name, f), "function", 2, 255, "at least two arguments") for name, f in _MORE.items()},
+    **{name: Word(_converter(name), "function", 1, 1, "one argument") for name in _CONVERTERS},
+    "len": Word(len, "function", 1, 1, "one argument"),
+    **{f.__name__: Word(f, "loop", 1, 3, "one to three numbers")
+       for f in (builtins.range, serial, parallel, vectorize, reduce)},
+    "grid": Word(grid, "loop", 1, 1, "one shape"),
+    "output_tensor": Word(output_tensor, "memory", 2, 2, "a shape and a dtype", ("shape", "dtype")),
+    "allocate": Word(allocate, "memory", 2, 3, "a shape and a dtype", ("shape", "dtype", "scope")),
+    "attr": Word(attr, "block", 2, 2, "a string and a value"),
+    "block_realize": Word(block_realize, "block", 1, 1, "one tensor"),
+}  # fmt: skip
+
+#: Everything that a kernel's text may name.
+WORDS: dict[str, Any] = {name: word.call for name, word in TABLE.items()}
 
 _PRIMITIVES = {
     "atan": "arctan", "atan2": "arctan2", "round": "nearest", "power": "pow", "max": "maximum", "min": "minimum",
@@ -190,29 +222,10 @@ def primitive(word: str) -> str:
     return _PRIMITIVES.get(word, word)
 
 
+#: Primitive -> NumPy's function.
+NUMPY: dict[str, Callable] = {primitive(name): function for name, function in (_ONE | _TWO).items()}
 #: Primitive -> what it is in plain Python.
-OPERATIONS: dict[str, Callable] = {primitive(word): function for word, (function, _, _) in FUNCTIONS.items()} | {
+OPERATIONS: dict[str, Callable] = {primitive(n): word.call for n, word in TABLE.items() if word.kind == "function"} | {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
     "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg, "square": lambda a: a * a,
 }  # fmt: skip
-
-SCHEDULES: dict[str, Callable] = {
-    "range": builtins.range, "serial": serial, "parallel": parallel, "vectorize": vectorize, "reduce": reduce,
-}  # fmt: skip
-MEMORY = {"output_tensor": output_tensor, "allocate": allocate}
-BLOCKS = {"attr": attr, "block_realize": block_realize}
-
-#: Everything that a kernel's text may name.
-WORDS: dict[str, Any] = {
-    **{name: function for name, (function, _, _) in FUNCTIONS.items()}, **SCHEDULES, **MEMORY, **BLOCKS, "grid": grid,
-}  # fmt: skip
-
-
-def check_arrays(name: str, arrays: tuple) -> None:
-    """Raise unless the arguments of a plain run are NumPy arrays or numbers."""
-    for k, array in enumerate(arrays):
-        if not isinstance(array, (np.ndarray, np.generic, int, float, bool, str, tuple, list)):
-            raise OpTypeError(
-                f"kernel {name}: argument {k} is of type {type(array).__name__}; called directly, a kernel takes NumPy "
-                f"arrays (mx.operator.Custom({name}) takes NDArrays)"
-            )

@@ -1,0 +1,99 @@
+"""Scalar expressions of kernels: those of :mod:`mxop.formula`, with elements, lengths and conversions.
+
+A number or an index is a leaf that holds a :class:`~.ir.Variable`, an element is ``load(tensor, index...)``, a length
+``size(tensor, axis)``.  Being interned, equal ones are the same object.  Types are not in them: :mod:`.types` finds them for
+each call.  :data:`ROWS` is the primitive table with what only kernels have.  Imports :mod:`mxop.formula`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ...formula import TABLE, Expr, const, leaves, walk
+from ...formula.expr import CALL, CONST, INPUT, as_expr, raw_call
+from ...formula.primitives import Primitive
+
+if TYPE_CHECKING:
+    from .ir import Variable
+
+FLOATS = ("float", "float32", "float64")
+CASTS = ("bool_", "int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64")
+
+
+def node(label: str, *args: Any) -> Expr:
+    """Make an expression as it is written: simplifying could change its type."""
+    return raw_call(label, tuple([as_expr(a) for a in args]))
+
+
+def load(tensor: Variable, indices: Sequence[Expr]) -> Expr:
+    """Return an element."""
+    return node("load", tensor.leaf, *indices)
+
+
+def size(tensor: Variable, axis: int) -> Expr:
+    """Return a length."""
+    return node("size", tensor.leaf, axis)
+
+
+def variable_of(target: Expr) -> Variable:
+    """Return the variable of a leaf or an element."""
+    return target.label if target.kind == INPUT else target.args[0].label  # type: ignore[return-value]
+
+
+def names_in(*roots: Expr) -> set[Variable]:
+    """Return the variables that expressions name."""
+    return {n.label for n in leaves(roots) if n.kind == INPUT}  # type: ignore[misc]
+
+
+def loads(*roots: Expr) -> list[Expr]:
+    """Return the elements that expressions read, those inside of indices first."""
+    return [n for n in walk(roots) if n.kind == CALL and n.label == "load"]
+
+
+def fixed(expression: Expr) -> int | None:
+    """Return the value of an integer that stands in the text, else None."""
+    whole = expression.kind == CONST and (type(expression.label) is int or float(expression.label).is_integer())
+    return int(expression.label) if whole else None
+
+
+def literal(expression: Expr) -> Expr:
+    """Return the number in an expression that says that it is no integer."""
+    return expression.args[0] if expression.label == "real" else expression
+
+
+def upto(n: Expr) -> tuple[Expr, Expr, Expr]:
+    """Return the bounds of ``range(n)``."""
+    return const(0), n, const(1)
+
+
+def _nothing(g: Expr, *operands_and_result: Expr) -> tuple[None, ...]:
+    return (None,) * (len(operands_and_result) - 1)
+
+
+def _through(g: Expr, a: Expr, y: Expr) -> tuple[Expr]:
+    return (g,)
+
+
+def _arctan2(g: Expr, a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
+    return g * b / (a * a + b * b), -g * a / (a * a + b * b)
+
+
+def _row(name: str, cuda: str = "", rule: Any = _nothing, integer: str | None = None) -> Primitive:
+    return Primitive(name, 2, "", cuda, rule, integer, costly=rule is _arctan2)
+
+
+#: Primitives by name: those of formulas, and Python's remainder and rounding, conversions, elements.
+ROWS: dict[str, Primitive] = TABLE | {
+    row.name: row
+    for row in (
+        replace(TABLE["mod"], cuda="({1} == 0 ? NAN : mx_mod({0}, {1}))"),
+        _row("nearest", "rint({0})", integer="({0})"),
+        _row("arctan2", "atan2({0}, {1})", _arctan2),
+        _row("real", "{0}", _through, "{0}"), _row("float16", "(float)float16({0})", _through),
+        _row("cube", "({0} * ({0} * {0}))"),
+        _row("load"), _row("size"),
+        *(_row(name, rule=_through if name.startswith("float") else _nothing) for name in CASTS if name != "float16"),
+    )
+}  # fmt: skip
