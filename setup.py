@@ -56,6 +56,7 @@ MODULES = {
     "mxop._core.prepared": "mxop/_core/prepared.pyx",
     "mxop._core.dispatch": "mxop/_core/dispatch.pyx",
     "mxop._core.prepare": "mxop/_core/prepare.pyx",
+    "mxop._core.loops": "mxop/_core/loops.pyx",
     "mxop._core.strips": "mxop/_core/strips.pyx",
     "mxop._core.tape": "mxop/_core/tape.pyx",
     "mxop._core.core": "mxop/_core/core.pyx",

@@ -14,7 +14,17 @@ from mxop.errors import MXNetError
 from mxop.symbol.json_format import GraphData, NodeData, dumps, loads
 
 DATA = Path(__file__).parent / "data"
-CURRENT = ["many.json", "mlp.json", "loop.json", "np_shape.json", "v08.upgraded.json", "v093.upgraded.json"]
+CURRENT = [
+    "many.json",
+    "mlp.json",
+    "loop.json",
+    "while_loop.json",
+    "cond.json",
+    "nested_loops.json",
+    "np_shape.json",
+    "v08.upgraded.json",
+    "v093.upgraded.json",
+]
 OLD = ["v08.json", "v093.json"]
 
 

@@ -36,7 +36,7 @@ def told(function):
     (lambda: mx.sym.Correlation, "mx.sym.Correlation"),
     (lambda: mx.nd.SoftmaxOutput, "mx.nd.SoftmaxOutput"), (lambda: mx.nd.op.SVMOutput, "mx.nd.op.SVMOutput"),
     (lambda: mx.nd.sparse.csr_matrix, "mx.nd.sparse.csr_matrix"), (lambda: mx.nd.image.resize, "mx.nd.image.resize"),
-    (lambda: mx.sym.contrib.foreach, "mx.sym.contrib.foreach"), (lambda: mx.nd.linalg.potrf, "mx.nd.linalg.potrf"),
+    (lambda: mx.sym.contrib.dgl_subgraph, "mx.sym.contrib.dgl_subgraph"), (lambda: mx.nd.linalg.potrf, "mx.nd.linalg.potrf"),
     (lambda: mx.test_utils.get_mnist, "mx.test_utils.get_mnist"), (lambda: mx.operator.NDArrayOp, "mx.operator.NDArrayOp"),
     (lambda: mx.util.use_np, "mx.util.use_np"), (lambda: mx.nd.histogram, "mx.nd.histogram"),
 ])  # fmt: skip
@@ -91,7 +91,7 @@ def test_a_method_is_there_as_soon_as_its_operator_is():
     ("import mxop.io", "mx.io"), ("from mxop.ndarray import Correlation", "mx.nd.Correlation"),
     ("from mxop.nd import SVMOutput", "mx.nd.SVMOutput"),
     ("from mxop.nd.sparse import csr_matrix", "mx.nd.sparse.csr_matrix"), ("from mxop.util import use_np", "mx.util.use_np"),
-    ("from mxop.symbol.contrib import foreach", "mx.sym.contrib.foreach"),
+    ("from mxop.symbol.contrib import dgl_subgraph", "mx.sym.contrib.dgl_subgraph"),
     ("from mxop.test_utils import get_mnist", "mx.test_utils.get_mnist"), ("import mxop.mod", "mx.mod"),
 ])  # fmt: skip
 def test_imports_tell_it_too(line, name):

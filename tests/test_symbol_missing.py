@@ -41,9 +41,11 @@ def test_the_error_lists_all_with_their_number():
 def test_those_of_subgraphs_and_of_others_are_listed_too():
     graph = json.loads((DATA / "loop.json").read_text())
     loop = next(node for node in graph["nodes"] if node["op"] == "_foreach")
-    inner = next(node for node in loop["subgraphs"][0]["nodes"] if node["op"] != "null")
-    inner["op"] = "exq"
-    with pytest.raises(NotYetError, match=r"_foreach \(1\), which MXNet has .*; and 'exq' \(1; did you mean 'exp'\?\)"):
+    first, second = [node for node in loop["subgraphs"][0]["nodes"] if node["op"] != "null"][:2]
+    first["op"], second["op"] = "exq", "_contrib_Proposal"
+    with pytest.raises(
+        NotYetError, match=r"_contrib_Proposal \(1\), which MXNet has .*; and 'exq' \(1; did you mean 'exp'\?\)"
+    ):
         mx.sym.load_json(json.dumps(graph))
     with pytest.raises(OpLookupError, match=r"'my_op_of_yesterday' \(1\), which is not registered: import") as caught:
         mx.sym.load_json(text_of(("null", "a", [], {}), ("my_op_of_yesterday", "m", [(0, 0)], {}), heads=[(1, 0)]))

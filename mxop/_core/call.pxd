@@ -17,6 +17,7 @@ cdef class Places:
     cdef int run_one(self, Call call, list arrays) except -1
     cdef int add(self, char** where) except -1
     cdef int add_array(self, Array a) except -1
+    cdef void point_to(self, char** at) noexcept
 
 cdef class Call:
     cdef int execute(self) except -1

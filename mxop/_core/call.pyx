@@ -112,6 +112,12 @@ cdef class Places:
         cdef Py_ssize_t i
         return {self.places[i].base for i in range(self.count)}
 
+    cdef void point_to(self, char** at) noexcept:
+        """Put pointers there: to the memory of each array, by the number of its stand-in."""
+        cdef Py_ssize_t i
+        for i in range(self.count):
+            self.places[i].where[0] = at[self.places[i].base] + self.places[i].offset
+
     def run(self, list calls, list arrays):
         """Run calls on these arrays; ``None`` stands for those that nothing points into."""
         cdef Call call

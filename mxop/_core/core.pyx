@@ -17,6 +17,7 @@ from mxop._core.dispatch import OperatorMethod, OpFunction, invoke_req, namespac
 from mxop._core.tape import stamp, writer_since
 from mxop._core.transfer import contiguous, copy
 from mxop._core.call import Call, Places
+from mxop._core.loops import Body, Branch, Loop
 from mxop._core.prepare import Schedule, Sequence, prepare, prepare_formula, prepare_sized
 from mxop._core.steps import Steps
 from mxop._core.strips import prepare_strip

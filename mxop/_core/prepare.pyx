@@ -128,7 +128,7 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     cdef ExternalCall external
     cdef int ctype
     if isinstance(op, External):
-        ready = native_call(op, attrs, inputs, outputs, reqs)
+        ready = op.prepared(inputs, outputs, reqs) if op.bodies else native_call(op, attrs, inputs, outputs, reqs)
         if ready is not None:
             return ready
         external = ExternalCall()

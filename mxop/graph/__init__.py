@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import Any
 
 from ..missing import attribute, names_shown
+from . import control_files as _control_files  # noqa: F401  registers what files name
+from . import control_flow as _control_flow  # noqa: F401  registers MXNet's operators
 from .assignment import assign
 from .backends import backends, register_backend, unregister_backend
 from .expand import expand

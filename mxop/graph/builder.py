@@ -1,6 +1,6 @@
 """``F`` inside the graph layer: what composites and gradient rules call to add nodes.
 
-Imports :mod:`.ir`, :mod:`.arithmetic`, :mod:`.calls` and :mod:`mxop.opdef`.
+Imports :mod:`.ir`, :mod:`.arithmetic`, :mod:`.calls` and :mod:`mxop.opdef`; :mod:`.value_control` on use.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ class Builder:
     """
 
     def __init__(self, specs: Callable[[Entry], tuple[Any, int]] | None = None) -> None:
-        self._specs = specs
+        self.specs = specs
         self._prefix, self._source, self._order, self._count = "", None, 0, 0
         self._control: tuple[Node, ...] = ()
+        self._scopes: list[set[Node]] = []  # of the subgraphs that are being made: their nodes
 
     def work_for(self, node: Node, suffix: str, order: int = 0, control: tuple[Node, ...] = ()) -> None:
         """From now on make nodes for `node`: called after it, and pointing at its source; they run after `control`."""
@@ -97,7 +98,7 @@ class Builder:
         UnknownShapeError
             Where it is not known yet.
         """
-        shape, code = (None, dtypes.UNKNOWN) if self._specs is None else self._specs(entry)
+        shape, code = (None, dtypes.UNKNOWN) if self.specs is None else self.specs(entry)
         if (code == dtypes.UNKNOWN) if asked == "dtype" else not infer.known(shape):
             raise UnknownShapeError(f"the .{asked} of {entry[0].output_name(entry[1])!r} is not known yet: a composite or a "
                                     "gradient rule can read it in calls on arrays and in what is bound")  # fmt: skip
@@ -110,7 +111,10 @@ class Builder:
         if self._count:
             name += str(self._count)
         self._count += 1
-        return Node(op, attrs, tuple(inputs), name, None, self._source, self._order, self._control)
+        node = Node(op, attrs, tuple(inputs), name, None, self._source, self._order, self._control)
+        for scope in self._scopes:
+            scope.add(node)
+        return node
 
     def _invoke(self, op: Operator, inputs: Sequence[Value], attrs: Attrs) -> Any:
         """Add a call; return its output, or the list of its outputs."""
@@ -148,6 +152,10 @@ class Builder:
         op = registry.find(name)
         if op is not None:
             return self._function(op)
+        if name in ("_contrib_foreach", "_contrib_while_loop", "_contrib_cond"):
+            from .value_control import function
+
+            return function(self, name)
         from ..ops.binary import PYTHON_NAMES
 
         choice = PYTHON_NAMES.get(name)

@@ -43,6 +43,8 @@ def expand(
     F = Builder(specs)
 
     def replace(node: Node) -> list[Entry] | None:
+        if node.op.bodies:
+            return node.op.expanded(node, everything, effects, specs)
         composite = isinstance(node.op, Composite) and (everything or node.op._gradient is None)
         if effects is None or not node.op.writes:
             return inside(node, node.control) if composite else None
@@ -65,7 +67,7 @@ def expand(
         except MXNetError as problem:
             raise located(problem, node) from problem.__cause__
 
-    if not any(isinstance(n.op, Composite) or (effects and n.op is not None and n.op.writes) for n in graph.nodes):
+    if not any(isinstance(n.op, Composite) or _has_more(n, effects) for n in graph.nodes):
         return _with_states(graph, {})
     total: Moved = {}
     for _ in range(_MAX_NESTING):
@@ -79,6 +81,10 @@ def expand(
             old: new for old, new in moved.items() if old not in total
         }
     raise MXNetError(f"composite operators are nested more than {_MAX_NESTING} deep; does one call itself?")
+
+
+def _has_more(node: Node, effects: Effects | None) -> bool:
+    return node.op is not None and bool(node.op.bodies or (effects is not None and node.op.writes))
 
 
 def _with_states(graph: Graph, total: Moved) -> tuple[Graph, Moved]:

@@ -18,6 +18,7 @@ from .ir import Entry, Graph, Node, variable
 from .passes import of_stage, run_passes
 from .specs import Specs
 from .states import Effects, in_mode
+from .trim import trimmed
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Lowered:
 def lower_inference(source: Graph, given: Mapping[Node, tuple], is_train: bool) -> Lowered:
     """Return what computes the outputs alone; `is_train` is what operators are told."""
     graph, moved = expand(in_mode(source, is_train), effects=Effects(), specs=Specs(given))
-    n = len(graph.outputs)
+    graph, n = trimmed(graph), len(graph.outputs)
     return Lowered(graph, dict(given), len(source.outputs), n, _composite_names(source, moved))
 
 
@@ -74,7 +75,7 @@ def lower_training(
     whole, second = expand(Graph([*graph.outputs[:n], *assigned, *grads]), effects=effects, specs=specs)
     at = n + len(assigned)  # what a gradient rule with states assigned comes last
     late = whole.outputs[at + len(grads) :]
-    graph = Graph([*whole.outputs[:at], *late, *whole.outputs[at : at + len(grads)]])
+    graph = trimmed(Graph([*whole.outputs[:at], *late, *whole.outputs[at : at + len(grads)]]))
     present, known = set(graph.variables), dict(given)
     for i, node in enumerate(heads):
         if node in present:  # the gradient does depend on it: no loss function

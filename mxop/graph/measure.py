@@ -47,7 +47,7 @@ def measured(executor: Any, plan: Plan, schedules: list[Any], train: bool) -> tu
 def lasting(plan: Plan) -> list[str]:
     """Return the nodes whose calls may change what no array holds: functions from outside, and what draws or counts."""
     nodes = [node for phase in plan.phases for node in phase.nodes if node.op is not None]
-    return [n.name for n in nodes if isinstance(n.op, External) or not n.op.repeatable]
+    return [n.name for n in nodes if _outside(n.op) or not n.op.repeatable]
 
 
 def _run(schedules: list[Any], wait: Any) -> list[int]:
@@ -89,3 +89,7 @@ def _mode(train: bool) -> Iterator[None]:
     finally:
         tape.switch_recording(recording)
         tape.switch_training(training)
+
+
+def _outside(op: Any) -> bool:
+    return isinstance(op, External) and (op.stateful or not op.bodies)

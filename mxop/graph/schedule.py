@@ -51,6 +51,21 @@ class Arena:
         return sum(a.size * dtypes.SIZES[code] for code, arrays in self.arrays.items() for a in arrays)
 
 
+class Buffers:
+    """Stands in for an executor's arena: its buffers get memory at each run."""
+
+    like = None
+
+    def __init__(self, table: Any):
+        self.table = table
+        self.sizes: list[tuple[int, int]] = []
+
+    def take(self, wanted: Sequence[tuple[int, int]]) -> list[Any]:
+        """Return a stand-in for each ``(type, size)``."""
+        self.sizes = list(wanted)
+        return [self.table.stand_in((size,), code) for code, size in wanted]
+
+
 def allocate(shape: tuple[int | None, ...], code: int, like: Any = None) -> Any:
     """Return a new array, on the device of another; an unknown size is 0 until a run finds it."""
     if None in shape:
@@ -138,7 +153,7 @@ def explained(node: Node | None, problem: Exception) -> Exception:
         found = located(problem, node)
         found.__cause__ = problem.__cause__
         return found.with_traceback(problem.__traceback__)
-    if isinstance(problem, translated.KINDS) and not isinstance(node.op, External):
+    if isinstance(problem, translated.KINDS) and (node.op.bodies or not isinstance(node.op, External)):
         found = located(fitting(problem, str(problem)), node)
         found.__cause__ = problem
         return found.with_traceback(problem.__traceback__)

@@ -38,6 +38,10 @@ class Specs:
             if spec is not None and infer.known(spec[0]):
                 self._known.put(node, [tuple(spec[0])], [spec[1]])
 
+    def put(self, node: Node, shape: Any, code: int) -> None:
+        """Say what a variable is."""
+        self._known.put(node, [shape], [code])
+
     def __call__(self, entry: Entry) -> tuple[Any, int]:
         waiting = [entry[0]]
         while waiting:  # a graph may be deeper than Python's stack

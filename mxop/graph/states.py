@@ -15,10 +15,12 @@ def in_mode(graph: Graph, is_train: bool) -> Graph:
     """Return a graph whose operators know whether they train."""
 
     def replace(node: Node) -> list[Entry] | None:
-        attrs = node.attrs.training(is_train)
-        if attrs is node.attrs or attrs == node.attrs:
+        attrs, op = node.attrs.training(is_train), node.op
+        if op.bodies:
+            op = op.with_bodies([in_mode(body, is_train) for body in op.bodies])
+        if op is node.op and (attrs is node.attrs or attrs == node.attrs):
             return None
-        new = node.replaced(attrs=attrs)
+        new = node.replaced(attrs=attrs, op=op)
         return [(new, k) for k in range(node.n_outputs)]
 
     return rewrite(graph, replace)[0] if has_mode(graph) else graph
@@ -26,7 +28,8 @@ def in_mode(graph: Graph, is_train: bool) -> Graph:
 
 def has_mode(graph: Graph) -> bool:
     """Tell whether an operator of a graph asks for the mode."""
-    return any(node.op is not None and node.op.spec.has_mode for node in graph.nodes)
+    calls = [node.op for node in graph.nodes if node.op is not None]
+    return any(op.spec.has_mode or any(map(has_mode, op.bodies)) for op in calls)
 
 
 class Effects:

@@ -28,7 +28,7 @@ from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, lower_inference, lower_training, optimized
 from .passes import of_stage, run_passes, selected
 from .plan import Phase, Result, phases_of
-from .schedule import build
+from .schedule import Buffers, build
 from .specs import Specs, inside
 
 #: Most plans that are kept.
@@ -40,21 +40,6 @@ _here = threading.local()
 
 
 # ---- plans -------------------------------------------------------------------------------------------------------------
-class _Buffers:
-    """Stands in for an executor's arena: its buffers get memory at each run."""
-
-    like = None
-
-    def __init__(self, table: Any):
-        self.table = table
-        self.sizes: list[tuple[int, int]] = []
-
-    def take(self, wanted: Sequence[tuple[int, int]]) -> list[Any]:
-        """Return a stand-in for each ``(type, size)``."""
-        self.sizes = list(wanted)
-        return [self.table.stand_in((size,), code) for code, size in wanted]
-
-
 class _Ready:
     """The calls of a plan, prepared: for one run at a time."""
 
@@ -73,7 +58,7 @@ class _Ready:
         if plan.wanted:
             late = graph.outputs[lowered.n_forward :]
             phases.append(Phase(backward, [Result(e, a) for e, a in zip(late, grads, strict=True)]))
-        buffers = _Buffers(table)
+        buffers = Buffers(table)
         schedules, memory = build(phases, known, bound, buffers, bool(of_stage(plan.passes, "plan")))
         self.buffers, self.carried = buffers.sizes, memory.carried()
         self.parts = []

@@ -1,6 +1,6 @@
 """Fill ``mx.nd`` and its sub-namespaces with a function for every registered operator, at import and ever after.
 
-May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.sampling`.
+May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.sampling` and :mod:`.control_flow`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from .. import sampling
 from .._core import core, dispatch
 from ..missing import names_shown
 from ..opdef import registry
+from . import control_flow
 
 SPACES = ("contrib", "linalg", "random", "image", "sparse", "_internal", "op")
 
@@ -82,6 +83,7 @@ def fill(parent: types.ModuleType, keep: set[str]) -> None:
     drawing, others = _drawing()
     vars(spaces["contrib"]).update(others)
     vars(spaces["random"]).update(drawing)
+    vars(spaces["contrib"]).update({name: getattr(control_flow, name) for name in control_flow.__all__})
     parent.__getattr__ = _lookup(parent, "")  # type: ignore[method-assign]
     parent.__dir__ = partial(_visible, parent)  # type: ignore[method-assign]
 

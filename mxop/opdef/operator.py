@@ -108,6 +108,7 @@ class Operator:
     repeatable = True  # whether running a call again gives the same
     made_again = False  # whether backward makes the result anew, because it is so much larger than what it is made of
     sized_by: Callable | None = None  # what says the shapes that follow from values alone: see Kernel.size
+    bodies: tuple = ()  # the graphs that an operator of control flow runs
     zero_is_unknown: Sequence[str] = ()  # parameters, shapes, in which MXNet writes 0 for a size that is not known
 
     def __init__(

@@ -1,7 +1,7 @@
 """The functions of ``mx.sym``: one per registered name, made when it is first asked for.
 
 Nothing is made at import, so a thousand operators cost nothing, and an operator that a user registers is there at once.
-Imports :mod:`mxop.opdef` and :mod:`.symbol`.
+Imports :mod:`mxop.opdef`, :mod:`.control_flow` and :mod:`.symbol`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ..graph.calls import by_kind
 from ..missing import error, names_shown
 from ..opdef import Operator, fluent, registry
 from ..opdef.docs import documentation
+from . import control_flow
 from .symbol import Symbol, create, invoke
 
 _made: dict[tuple[str, str], Callable] = {}  # by registered name, and name in a namespace
@@ -167,6 +168,7 @@ def make_namespaces(parent: types.ModuleType) -> None:
             vars(module).update(sampling.functions(_drawing, draw, get_prob=True))
         elif space == "contrib":
             vars(module).update(sampling.contrib_functions(draw))
+            vars(module).update({name: getattr(control_flow, name) for name in control_flow.__all__})
         sys.modules[module.__name__] = module
         setattr(parent, space, module)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from .. import limits
 from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError
+from ..graph.branches import Branch
+from ..graph.control_files import strings
 from ..graph.ir import Entry, Graph, Node, describe, variable
+from ..graph.loops import Loop
 from ..graph.rewrite import rewrite
 from ..opdef import AnyValue, infer, registry
 from ..opdef.absent import Absent
@@ -26,6 +29,13 @@ def to_json(entries: tuple[Entry, ...], remove_amp_cast: bool = True) -> str:
     graph = Graph(entries)
     if remove_amp_cast:
         graph, _ = rewrite(graph, lambda node: list(node.inputs) if node.op.name in _AMP else None)
+    data = _data(graph)
+    data.attrs = {"is_np_shape": ["int", 1]} if numpy_shape() else {}
+    return dumps(data)
+
+
+def _data(graph: Graph) -> GraphData:
+    """Return a graph, or that inside an operator, as records."""
     nodes = graph.nodes
     at = {node: i for i, node in enumerate(nodes)}
     writes: dict[Node, int] = {}  # how often each auxiliary state was written so far
@@ -37,15 +47,15 @@ def to_json(entries: tuple[Entry, ...], remove_amp_cast: bool = True) -> str:
             writes[state] = writes.get(state, 0) + 1
         inputs = [(at[n], k, writes.get(n, 0)) for n, k in node.inputs]
         op = "null" if node.op is None else node.op.name
-        data.append(NodeData(op, node.name, _sorted(node), inputs, [at[n] for n in node.control]))
+        bodies = [] if node.op is None else [_data(body) for body in node.op.bodies]
+        data.append(NodeData(op, node.name, _sorted(node), inputs, [at[n] for n in node.control], bodies))
         if isinstance(node.op, Absent):
             _as_written(data[-1], node.op.written)
             told = told and node.op.counted
         row_ptr.append(row_ptr[-1] + node.n_outputs)
     variables = [i for i, node in enumerate(nodes) if node.op is None]
     heads = [(at[n], k, 0) for n, k in graph.outputs]
-    attrs: dict[str, list] = {"is_np_shape": ["int", 1]} if numpy_shape() else {}
-    return dumps(GraphData(data, variables, heads, row_ptr if told else [], attrs))
+    return GraphData(data, variables, heads, row_ptr if told else [])
 
 
 def _as_written(item: NodeData, before: NodeData) -> None:
@@ -58,6 +68,8 @@ def _as_written(item: NodeData, before: NodeData) -> None:
 
 def _sorted(node: Node) -> dict[str, str]:
     text = node.text()
+    if isinstance(node.op, (Loop, Branch)):
+        text = strings(node.op)
     for p in node.op.spec.params if node.op is not None else ():
         if p.kind is AnyValue and p.name in text and node.attrs[p.name] is not None:
             raise OpTypeError(
@@ -102,12 +114,18 @@ def _entries(text: str | bytes, allow_missing: bool) -> tuple[Entry, ...]:
     absent = absent_operators(data)
     if absent and not allow_missing:
         raise needs(absent)
-    visible = read_outputs(data) if absent else []
-    legacy = numpy_shape() and data.attrs.get("is_np_shape", ["int", 0])[1] != 1
+    return _read(data, absent, numpy_shape() and data.attrs.get("is_np_shape", ["int", 0])[1] != 1)
+
+
+def _read(data: GraphData, absent: Container[str], legacy: bool) -> tuple[Entry, ...]:
+    """Return the entries of a graph, or of that inside a node."""
+    visible = read_outputs(data)
     nodes: list[Node] = []
     for i, item in enumerate(data.nodes):
         try:
-            nodes.append(_absent(data, i, visible[i], nodes) if item.op in absent else _node(item, nodes, legacy))
+            nodes.append(
+                _absent(data, i, visible[i], nodes) if item.op in absent else _node(item, nodes, legacy, absent)
+            )
             _budget.outputs -= nodes[-1].n_outputs
             if _budget.outputs < 0:
                 raise limits.too_many("the graph up to this node", "more outputs than its text explains")
@@ -120,15 +138,17 @@ def _entries(text: str | bytes, allow_missing: bool) -> tuple[Entry, ...]:
     return entries
 
 
-def _node(item: NodeData, nodes: list[Node], legacy: bool) -> Node:
+def _node(item: NodeData, nodes: list[Node], legacy: bool, absent: Container[str]) -> Node:
     if item.op == "null":
         return variable(item.name, _in_numpy_words(item.attrs, ["__shape__"]) if legacy else item.attrs)
     op = registry.get(item.op)
     if legacy and op.zero_is_unknown:
         item.attrs = _in_numpy_words(item.attrs, op.zero_is_unknown)
-    if item.subgraphs:
-        raise OpLookupError(f"operator {item.op} with subgraphs cannot be loaded")
     attrs = op.parse({k: v for k, v in item.attrs.items() if not is_attribute(op, k)})
+    if hasattr(op, "of"):
+        op = op.of(attrs, [Graph(_read(body, absent, legacy)) for body in item.subgraphs])
+    elif item.subgraphs:
+        raise OpLookupError(f"operator {item.op} has {len(item.subgraphs)} subgraphs, and takes none")
     inputs = tuple((nodes[n], k) for n, k, _ in item.inputs)
     for source, k in inputs:
         if k >= source.n_outputs:

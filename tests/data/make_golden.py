@@ -89,6 +89,59 @@ def loop():
     return sym.Group([outputs, *states])
 
 
+def while_loop():
+    i, state, weight = sym.Variable("i"), sym.Variable("state"), sym.Variable("weight")
+    step = lambda i, s: ([s * weight], [i + 1, s + s * weight * 0.5])  # noqa: E731
+    outputs, states = sym.contrib.while_loop(lambda i, s: i < 3, step, [i, state], max_iterations=5)
+    return sym.Group([*outputs, *states])
+
+
+def cond():
+    x, y = sym.Variable("x"), sym.Variable("y")
+    chosen = sym.contrib.cond(sym.sum(x) < sym.sum(y), lambda: [x * y, sym.exp(x)], lambda: [y, x - y * 2])
+    return sym.Group(chosen)
+
+
+def nested_loops():
+    data, state, weight = sym.Variable("data"), sym.Variable("state"), sym.Variable("weight")
+
+    def outer(items, s):
+        inner = lambda item, r: (item * weight + r, sym.tanh(r * s + item))  # noqa: E731
+        return sym.contrib.foreach(inner, items, s)
+
+    outputs, states = sym.contrib.foreach(outer, data, state)
+    return sym.Group([outputs, states])
+
+
+CONTROL_FLOW = {  # the arguments of each, and those whose gradients MXNet computes
+    while_loop: ({"i": [0.0], "state": [1.0, 2.0], "weight": [1.0, 1.5]}, ["i", "state", "weight"]),
+    cond: ({"x": [1.0, 2.0], "y": [3.0, 0.5]}, ["x", "y"]),
+    nested_loops: ({"data": [[[1.0, 2.0], [3.0, -1.0]]] * 2, "state": [0.5, 0.1], "weight": [2.0, 3.0]},
+                   ["data", "state", "weight"]),
+}  # fmt: skip
+
+
+def make_control_flow():
+    """Symbols with subgraphs, and what they compute; slices of steps that were not made are left out."""
+    answers = {}
+    for make, (args, names) in CONTROL_FLOW.items():
+        with mx.name.NameManager():
+            symbol = make()
+        (HERE / f"{make.__name__}.json").write_text(symbol.tojson(), encoding="utf-8")
+        arrays = {name: nd.array(args[name]) for name in symbol.list_arguments()}
+        grads = {name: nd.zeros(arrays[name].shape) for name in names}
+        executor = symbol.bind(mx.cpu(), arrays, args_grad=grads)
+        outputs = executor.forward(is_train=True)
+        steps = 3 if make is while_loop else None
+        found = [o.asnumpy()[:steps].tolist() for o in outputs]
+        executor.backward([nd.ones(o.shape) for o in outputs])
+        answers[make.__name__] = {
+            "args": {name: a.asnumpy().tolist() for name, a in arrays.items()}, "outputs": found,
+            "grads": {name: g.asnumpy().tolist() for name, g in grads.items()},
+        }  # fmt: skip
+    (HERE / "control_flow_answers.json").write_text(json.dumps(answers, indent=1), encoding="utf-8")
+
+
 def old_node(op, name, inputs=(), param=None, attr=None):
     node = {"op": op, "param": param or {}, "name": name, "inputs": list(inputs), "backward_source_id": -1}
     return dict(node, attr=attr) if attr else node
@@ -194,4 +247,5 @@ def make_networks():
 if __name__ == "__main__":
     make_params()
     make_symbols()
+    make_control_flow()
     make_networks()

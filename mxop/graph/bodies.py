@@ -1,0 +1,247 @@
+"""Operators that run graphs: what loops and branches share, and how such a graph becomes calls.
+
+The graphs (``op.bodies``) have variables of their own for what they read; ``op.given`` lists those in the order of the
+operator's inputs.  Every call is an operator object of its own, so what it is (whether it draws, how many outputs it has)
+follows from its graphs.  Imports :mod:`.expand`, :mod:`.infer`, :mod:`.lowering`, :mod:`.schedule` and :mod:`mxop._core`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from .._core import core
+from ..errors import OpTypeError, OpValueError
+from ..opdef import Attrs, External, Kernel
+from .builder import Builder
+from .expand import expand
+from .infer import Shapes, Solver, Types
+from .ir import Entry, Graph, Node
+from .lowering import Lowered, optimized
+from .passes import of_stage, selected
+from .plan import ADD, WRITE, Phase, Result
+from .schedule import Buffers, build
+from .specs import Specs
+from .states import Effects
+
+
+class Bodied(External):
+    """An operator that runs graphs.
+
+    Attributes
+    ----------
+    given : list of Node
+        The variables of the bodies that the inputs are values of; ``arguments`` are the names of the inputs.
+    bodies : tuple of Graph
+    """
+
+    kind = "control"
+    stateful = False
+    contiguous = True
+    clears = False
+
+    def __init__(
+        self, name: str, arguments: Sequence[str], given: Sequence[Node], bodies: Sequence[Graph], **options: Any
+    ):
+        super().__init__(name, arguments=arguments, module=__name__, **options)
+        self.given = list(given)
+        self._take(bodies)
+
+    def _take(self, bodies: Sequence[Graph]) -> None:
+        self.bodies = tuple(bodies)
+        calls = [n for b in self.bodies for n in b.nodes if n.op is not None]
+        self.repeatable = all(n.op.repeatable for n in calls)
+        self.stateful = any(n.op.stateful for n in calls)
+
+    def with_bodies(self, bodies: Sequence[Graph]) -> Bodied:
+        """Return an operator with other graphs of the same variables, itself where they are the same."""
+        if all(a is b for a, b in zip(bodies, self.bodies, strict=True)):
+            return self
+        found = copy_of(self)
+        found._take(bodies)
+        return found
+
+    def check_arity(self, attrs: Attrs, n: int) -> None:
+        if n != len(self.arguments):
+            raise OpTypeError(f"operator {self.name} takes {len(self.arguments)} inputs, {n} given")
+
+    def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
+        return self.arguments
+
+    def num_visible_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
+        return self.num_outputs(attrs, n_inputs)
+
+    def output_names(self, attrs: Attrs, n_inputs: int | None = None) -> tuple[str, ...]:
+        n = self.num_outputs(attrs, n_inputs)
+        return ("output",) if n == 1 else tuple(f"output{k}" for k in range(n))
+
+    def prepared(self, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
+        """Return a call of :mod:`mxop._core.loops` on these arrays; None where the bodies must be run by :meth:`run`."""
+        if any(a._gpu is not None for a in (*inputs, *outputs)):
+            return None
+        try:
+            return self.call(inputs, outputs, reqs)
+        except NotImplementedError:  # a call inside keeps its arrays
+            return None
+
+    def call(self, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
+        """Return the prepared call."""
+        raise NotImplementedError
+
+    def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
+        """Return what is known inside of the bodies, by shapes and types of the inputs."""
+        raise NotImplementedError
+
+    def expanded(
+        self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
+    ) -> list[Entry] | None:
+        """Return what a node becomes when graphs are expanded; see :func:`.expand.expand`."""
+        inner = None if specs is None else self.inside([specs(e) for e in node.inputs])
+        op = self.with_bodies([expand(b, everything, specs=inner)[0] for b in self.bodies])
+        if effects is None or not op.writes:
+            new = node if op is self else node.replaced(op=op)
+            return None if new is node else [(new, k) for k in range(node.n_outputs)]
+        new = node.replaced(op=op.pure, control=effects.control_of(node))
+        found = [(new, k) for k in range(node.n_outputs)]
+        effects.deliver(new.replaced(op=op), found)
+        return found
+
+    @property
+    def differentiable(self) -> bool:
+        return True
+
+    # ---- inference ------------------------------------------------------------------------------------------------------
+    def solver(self, kind: type[Solver]) -> Solver:
+        """Return what solves shapes or types of all bodies at once, unused variables too."""
+        return kind(self._everything)
+
+    @cached_property
+    def _everything(self) -> Graph:
+        return Graph([*(e for b in self.bodies for e in b.outputs), *((v, 0) for v in self.given)])
+
+    def solved(self, what: str, ins: Sequence[Any], outs: Iterable[tuple[Entry, Any]]) -> Solver:
+        """Return the solver of ``'shape'`` or ``'type'`` after it learned what inputs and outputs of the bodies are."""
+        solver = self.solver(Shapes if what == "shape" else Types)
+        for node, value in zip(self.given, ins, strict=True):
+            if value != solver.unknown:
+                solver.set((node, 0), value)
+        for entry, value in outs:
+            if value != solver.unknown:
+                solver.set(entry, value)
+        solver.run()
+        return solver
+
+
+def copy_of(op: Bodied) -> Any:
+    """Return a copy of an operator, without what it found out about its graphs (``copy.copy`` of an operator is itself)."""
+    found = object.__new__(type(op))
+    found.__dict__.update(op.__dict__)
+    for name in ("pure", "_everything", "_gradients"):
+        found.__dict__.pop(name, None)
+    return found
+
+
+def specs_of(F: Any, values: Sequence[Any]) -> tuple | None:
+    """Return shapes and types of arrays, or of a builder's values where they are known."""
+    if not isinstance(F, Builder):
+        return tuple((tuple(a.shape), a.dtype_code) for a in values)
+    return None if F.specs is None else tuple(F.specs(v.entry) for v in values)
+
+
+def check_numbers(name: str, attrs: Attrs) -> None:
+    """Raise when a list of numbers in a file has gaps."""
+    for key, value in attrs.items():
+        if isinstance(value, tuple) and None in value:
+            raise OpValueError(f"operator {name}: {key}={value}; expected whole numbers")
+
+
+# ---- what a graph keeps for its gradient ----------------------------------------------------------------------------------
+def kept(graph: Graph) -> list[Entry]:
+    """Return the values that the gradient of a body should find, and not compute again.
+
+    These are what it cannot (random draws) or would be long about: products, reductions, loops; elementwise calls and views
+    are computed again.
+    """
+    return [(node, k) for node in graph.nodes if node.op is not None and _keeps(node) for k in range(node.n_outputs)]
+
+
+def _keeps(node: Node) -> bool:
+    op: Any = node.op
+    if not op.repeatable:
+        return True
+    view = isinstance(op, Kernel) and op.make_view is not None
+    return bool(node.inputs) and op.kind != "elementwise" and not view
+
+
+def exchanged(graph: Graph, values: dict[Entry, Entry]) -> Graph:
+    """Return a graph with entries exchanged; a node goes where all of its outputs do."""
+    made: dict[Node, Node] = {}
+
+    def entry(e: Entry) -> Entry:
+        return values.get(e) or (made.get(e[0], e[0]), e[1])
+
+    for node in graph.nodes:
+        inputs = tuple(entry(e) for e in node.inputs)
+        control = tuple(made.get(n, n) for n in node.control if (n, 0) not in values)
+        if inputs != node.inputs or control != node.control:
+            made[node] = node.replaced(inputs, control=control)
+    return Graph([entry(e) for e in graph.outputs])
+
+
+def is_zero(head: Any) -> bool:
+    """Tell whether a head gradient is zero because nothing depends on the output."""
+    entry = getattr(head, "entry", None)
+    return entry is not None and entry[0].op is not None and entry[0].op.name == "zeros_like"
+
+
+# ---- calls --------------------------------------------------------------------------------------------------------------
+def body_calls(
+    graph: Graph,
+    given: Sequence[Node],
+    specs: Sequence[tuple[tuple[int, ...], int]],
+    n_sums: int = 0,
+    answer: bool = False,
+) -> Any:
+    """Return a graph as what :mod:`mxop._core.loops` runs: its stand-ins are the inputs, then the outputs.
+
+    Parameters
+    ----------
+    specs : sequence of (shape, type)
+        Of the inputs.
+    n_sums : int
+        How many of the last outputs are added to what is there.
+    answer : bool
+        Whether the only output is a buffer of the body's own.
+    """
+    n = len(graph.outputs)
+    passes = selected()
+    known_inputs = dict(zip(given, specs, strict=True))
+    graph, known = optimized(Lowered(graph, known_inputs, n, n, {}), passes, True)
+    table = core.Places()
+    bound = {v: table.stand_in(*spec) for v, spec in known_inputs.items()}
+    made = [(known.shape(e), known.dtype(e)) for e in graph.outputs]
+    results = [
+        Result(e, table.stand_in(*spec), ADD if k >= n - n_sums else WRITE)
+        for k, (e, spec) in enumerate(zip(graph.outputs, made, strict=True))
+    ]
+    buffers = Buffers(table)
+    (schedule,), _ = build([Phase(graph.nodes, results)], known, bound, buffers, bool(of_stage(passes, "plan")))
+    own = [((size,), code) for code, size in buffers.sizes]
+    if answer:
+        return core.Body(schedule.calls, len(specs), [*made, *own])
+    return core.Body(schedule.calls, len(specs) + n, own)
+
+
+def replayed(graph: Graph, arrays: dict[Node, Any]) -> list[Any]:
+    """Run a graph operator by operator, on any device."""
+    from .._core.dispatch import invoke_req
+
+    values: dict[Entry, Any] = {(v, 0): a for v, a in arrays.items()}
+    for node in graph.nodes:
+        if node.op is None:
+            continue
+        found = invoke_req(node.op, [values[e] for e in node.inputs], node.attrs, None, WRITE)
+        found = found if isinstance(found, list) else [found]
+        values.update({(node, k): a for k, a in enumerate(found)})
+    return [values[e] for e in graph.outputs]

@@ -1,0 +1,273 @@
+"""Functions become subgraphs: what ``foreach``, ``while_loop`` and ``cond`` do for symbols and inside composites.
+
+A function is called once, with variables in the place of slices and states.  What it reads from outside becomes an input of
+the call.  An :class:`Api` says what kind of thing the function is called with, and how it is told what was made inside.
+Imports :mod:`.bodies`, :mod:`.control_flow`, :mod:`.ir` and :mod:`mxop.nested`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import OpTypeError, OpValueError, translated
+from ..nested import Form, flatten, pair, regroup
+from ..opdef import registry
+from .bodies import exchanged
+from .ir import Entry, Graph, Node, variable
+
+
+class Api:
+    """What functions are called with: symbols, or the values of a builder."""
+
+    kind: type
+
+    def wrap(self, entry: Entry) -> Any:
+        """Return an entry as what functions take and return."""
+        raise NotImplementedError
+
+    def entries(self, value: Any) -> Sequence[Entry]:
+        """Undo :meth:`wrap`."""
+        raise NotImplementedError
+
+    def begin(self, name: str) -> Any:
+        """Return a new scope, whose name begins so."""
+        raise NotImplementedError
+
+    def strings(self, scope: Any) -> dict[str, str]:
+        """Return the attributes of a variable in a scope."""
+        return {}
+
+    def declare(self, node: Node, of: Entry, is_slice: bool) -> None:
+        """Say what is known of a variable."""
+
+    def call(self, scope: Any, function: Callable, *args: Any) -> Any:
+        """Call a function in a scope."""
+        raise NotImplementedError
+
+    def made(self, scope: Any, node: Node) -> bool:
+        """Tell whether a node was made in a scope."""
+        raise NotImplementedError
+
+    def node(self, op: Any, hint: str, inputs: Sequence[Entry], strings: dict[str, str]) -> Node:
+        """Add a call."""
+        raise NotImplementedError
+
+    # ---- what all have --------------------------------------------------------------------------------------------------
+    def flat(self, value: Any, what: str) -> tuple[list[Entry], Form]:
+        """Return the entries of a nested list, and its form."""
+        flat, form = flatten(value, self.kind, what)
+        return [self.one(v) for v in flat], form
+
+    def one(self, value: Any) -> Entry:
+        found = self.entries(value)
+        if len(found) != 1:
+            raise OpTypeError(
+                f"{value!r} has {len(found)} outputs; control flow takes values of one output, or lists of them"
+            )
+        return found[0]
+
+    def called(
+        self, name: str, bodies: Sequence[Subgraph], inputs: Sequence[Entry], params: dict[str, Any]
+    ) -> list[Any]:
+        """Return the outputs of a call of an operator of control flow."""
+        params = {"num_args": len(inputs) + len(bodies), **params}
+        strings = {k: str(list(v)) if isinstance(v, (list, tuple)) else str(v) for k, v in params.items()}
+        template: Any = registry.get(name)
+        node = self.node(template.of(template.parse(strings), [b.graph for b in bodies]), name, inputs, strings)
+        return [self.wrap((node, k)) for k in range(node.n_outputs)]
+
+
+class Subgraph:
+    """One call of a user's function: its scope, and what it read from outside.
+
+    Parameters
+    ----------
+    api : Api
+    name : str
+        What the scope is called; a number follows.
+    parameters : sequence of (Node, int)
+        What slices are taken of, and first states; variables stand for them inside.
+    n_data : int
+        How many have slices.
+    """
+
+    def __init__(self, api: Api, name: str, parameters: Sequence[Entry] = (), n_data: int = 0):
+        self.api, self.scope = api, api.begin(name)
+        self.parameters = list(parameters)
+        strings = api.strings(self.scope)
+        self.variables = [variable(f"{node.name}-{k}", strings) for node, k in parameters]
+        for i, v in enumerate(self.variables):
+            api.declare(v, self.parameters[i], i < n_data)
+
+    def given(self) -> list[Any]:
+        """Return what the function is called with."""
+        return [self.api.wrap((v, 0)) for v in self.variables]
+
+    def call(self, function: Callable, *args: Any) -> Any:
+        """Call the function, or another, as if it stood in the subgraph."""
+        return self.api.call(self.scope, function, *args)
+
+    def finish(self, entries: Sequence[Entry]) -> None:
+        """Cut the outputs off from what lies outside."""
+        entries = list(entries)
+        made = Graph(entries)
+        inside = set(self.variables)
+        self.outside: dict[Entry, Entry] = {}  # what variables of the subgraph stand for
+        moved: dict[Entry, Entry] = {}
+        for node in made.nodes:
+            if node.op is not None and (self.api.made(self.scope, node) or any(n in inside for n, _ in node.inputs)):
+                inside.add(node)
+        read = [e for node in made.nodes if node in inside for e in node.inputs] + entries
+        for e in dict.fromkeys(read):
+            if e[0] not in inside:
+                cut = e if e[0].op is None else (variable(e[0].output_name(e[1])), 0)
+                self.outside[cut] = e
+                moved[e] = cut
+        passed = set(moved.values()) | {(v, 0) for v in self.variables}
+        done: list[Entry] = []
+        for e in exchanged(made, moved).outputs:
+            done.append(self._copy(e) if e in passed or e in done else e)
+        self.graph = Graph(done)
+
+    def _copy(self, entry: Entry) -> Entry:
+        """Return a copy of what a body only hands on, made by a node of its own."""
+        return self.call(self.api.node, registry.get("_copy"), "identity", [entry], {}), 0
+
+    def source(self, node: Node) -> Entry:
+        """Return what a variable of the subgraph stands for."""
+        if node in self.variables:
+            return self.parameters[self.variables.index(node)]
+        return self.outside[node, 0]
+
+    @property
+    def inner(self) -> list[Node]:
+        return self.graph.variables
+
+
+def foreach(api: Api, body: Callable, data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:
+    """See ``mx.sym.contrib.foreach``."""
+    flat_data, data_form = api.flat(data, "foreach: data")
+    flat_states, state_form = api.flat(init_states, "foreach: init_states")
+    if not flat_data:
+        raise OpValueError("foreach: data is an empty list; expected what the body is run over")
+    inputs = [*flat_data, *flat_states]
+    n = len(flat_data)
+    sub = Subgraph(api, name, inputs, n)
+    given = regroup(sub.given()[:n], data_form), regroup(sub.given()[n:], state_form)
+    out, states = pair(sub.call(body, *given), "foreach: the body")
+    flat_out, out_form = api.flat(out, "foreach: the output of the body")
+    flat_new, new_form = api.flat(states, "foreach: the states that the body returns")
+    if new_form != state_form:
+        raise OpValueError(f"foreach: the states that the body returns, {states!r}, have another form than init_states, "
+                           f"{init_states!r}")  # fmt: skip
+    sub.finish([*flat_out, *flat_new])
+    inner = sub.inner
+    for k, v in enumerate(sub.variables):
+        if v not in inner:
+            what = "data" if k < n else "state"
+            raise OpValueError(f"foreach: the {what} array {v.name!r} is not used by the body; expected a body that reads "
+                               f"every data array and state")  # fmt: skip
+    locs = [inner.index(v) for v in sub.variables]
+    rest = [k for k, v in enumerate(inner) if v not in sub.variables]
+    found = api.called("_foreach", [sub], [*inputs, *(sub.source(inner[k]) for k in rest)], {
+        "num_outputs": len(sub.graph.outputs), "num_out_data": len(flat_out), "in_state_locs": locs[n:],
+        "in_data_locs": locs[:n], "remain_locs": rest,
+    })  # fmt: skip
+    return regroup(found[: len(flat_out)], out_form), regroup(found[len(flat_out) :], state_form)
+
+
+def while_loop(
+    api: Api,
+    cond: Callable,
+    func: Callable,
+    loop_vars: Any,
+    max_iterations: int | None = None,
+    name: str = "while_loop",
+) -> tuple[Any, Any]:
+    """See ``mx.sym.contrib.while_loop``."""
+    flat, form = api.flat(loop_vars, "while_loop: loop_vars")
+    steps = checked_steps(max_iterations)
+    if not flat:
+        raise OpValueError("while_loop: loop_vars should contain at least one element")
+    asked, done = Subgraph(api, f"{name}_cond", flat), Subgraph(api, f"{name}_func", flat)
+
+    def run(sub: Subgraph, function: Callable) -> Any:
+        given = regroup(sub.given(), form)
+        return sub.call(function, *(given if isinstance(given, list) else [given]))
+
+    answer = run(asked, cond)
+    if not isinstance(answer, api.kind):
+        raise OpTypeError(f"while_loop: cond must return a {api.kind.__name__}, it returned {answer!r}")
+    asked.finish([api.one(answer)])
+    out, new = pair(run(done, func), "while_loop: func")
+    flat_out, out_form = api.flat([] if out is None else out, "while_loop: the output of func")
+    flat_new, _ = api.flat(new, "while_loop: the loop_vars that func returns")
+    if len(flat_new) != len(flat):
+        raise OpValueError(f"while_loop: the number of loop_vars should be consistent during the loop: {len(flat)} given, "
+                           f"func returned {len(flat_new)}")  # fmt: skip
+    done.finish([*flat_out, *flat_new])
+    for k, v in enumerate(done.variables):
+        if v not in done.inner:
+            raise OpValueError(f"while_loop: func does not use loop_vars[{k}], {v.name!r}")
+    inputs, places = _gathered([asked, done], flat)
+    found = api.called("_while_loop", [asked, done], inputs, {
+        "num_outputs": len(done.graph.outputs), "num_out_data": len(flat_out), "max_iterations": steps,
+        "cond_input_locs": places[0], "func_input_locs": places[1],
+        "func_var_locs": [done.inner.index(v) for v in done.variables],
+    })  # fmt: skip
+    return regroup(found[: len(flat_out)], out_form), regroup(found[len(flat_out) :], form)
+
+
+def checked_steps(max_iterations: Any) -> int:
+    """Return the largest number of steps of a loop."""
+    if max_iterations is None:
+        raise OpValueError("while_loop: max_iterations should be specified")
+    with translated("while_loop: max_iterations"):
+        return int(max_iterations)
+
+
+def cond(api: Api, pred: Any, then_func: Callable, else_func: Callable, name: str = "cond") -> Any:
+    """See ``mx.sym.contrib.cond``."""
+    subs, flats, forms = [], [], []
+    for kind, function in (("pred", pred), ("then", then_func), ("else", else_func)):
+        sub = Subgraph(api, f"{name}_{kind}")
+        found = sub.call(function) if callable(function) and not isinstance(function, api.kind) else function
+        flat, form = api.flat(found, f"cond: what {kind} returns" if found is not pred else "cond: pred")
+        sub.finish(flat)
+        subs.append(sub)
+        flats.append(flat)
+        forms.append(form)
+    if len(flats[0]) != 1:
+        raise OpValueError(f"cond: pred is {len(flats[0])} symbols; expected one")
+    if len(flats[1]) != len(flats[2]):
+        raise OpValueError(f"cond: the number of outputs differs between then_func, {len(flats[1])}, and else_func, "
+                           f"{len(flats[2])}")  # fmt: skip
+    inputs, places = _gathered(subs, [])
+    found = api.called("_cond", subs, inputs, {
+        "num_outputs": len(flats[1]), "cond_input_locs": places[0], "then_input_locs": places[1],
+        "else_input_locs": places[2],
+    })  # fmt: skip
+    return regroup(found, forms[1])
+
+
+def _gathered(subs: Sequence[Subgraph], inputs: Sequence[Entry]) -> tuple[list[Entry], list[list[int]]]:
+    """Return all inputs of a call, and which of them each body's variables are."""
+    n, inputs = (
+        len(inputs),
+        list(inputs),
+    )  # what a loop variable begins with changes; the same read from outside does not
+    places: list[list[int]] = []
+    for sub in subs:
+        places.append([])
+        for v in sub.inner:
+            e = sub.source(v)
+            if v in sub.variables:
+                at = sub.variables.index(v)
+            elif e in inputs[n:]:
+                at = inputs.index(e, n)
+            else:
+                at = len(inputs)
+                inputs.append(e)
+            places[-1].append(at)
+    return inputs, places

@@ -1,0 +1,243 @@
+"""The loop that all loops become: a pure function of arrays, whose gradient is another loop.
+
+A :class:`Loop` runs its body once for each step.  The body reads a slice of each of the *data*, the *states*, and what is
+the same for all steps (*free*); it returns the new states, what is *stacked*, and what is *summed*.  The gradient runs over
+the same steps in reverse: gradients of states are its states, those of data are stacked, those of free inputs are sums.
+So it is a loop as well, and every order follows.  What the gradient needs to know of a step (the states before it, and what
+:func:`.bodies.kept` says) is among the stacked outputs; those that nobody reads are taken away before a graph is run.
+Imports :mod:`.bodies` and :mod:`.trim`; :mod:`.loop_gradient` on use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .. import dtypes
+from .._core import core
+from ..errors import OpValueError
+from ..opdef import Attrs, infer
+from .bodies import Bodied, body_calls, copy_of, is_zero, replayed, specs_of
+from .ir import Graph, Node
+from .specs import Specs
+from .trim import trimmed
+
+NAME = "_loop"
+
+
+class Counts(NamedTuple):
+    """How many inputs and outputs of each kind a loop has; new states are as many as states."""
+
+    data: int
+    states: int
+    free: int
+    stacked: int
+    sums: int
+
+
+class Loop(Bodied):
+    """A body that runs once for each step.
+
+    Inputs are the data, the states, the free inputs, and where the loop is `limited` the number of steps; outputs are the
+    last states, the stacked outputs, the sums, and of a loop with a condition the number of steps that it made.
+
+    Parameters
+    ----------
+    given : sequence of Node
+        The body's variables: data, states, free.
+    body : Graph
+        Its outputs: new states, stacked, summed.
+    condition : Graph, optional
+        One scalar of states and free variables, asked before each step.
+    steps : int, optional
+        How many steps there are at most; by default as many as the data have slices.
+    limited, reverse : bool
+        Whether the last input says how many; whether the last slice comes first.
+    written : dict of int to int
+        States that stand for auxiliary states of the program: the input and the output of each.
+    """
+
+    def __init__(
+        self, given: Sequence[Node], body: Graph, counts: Counts, condition: Graph | None = None,
+        steps: int | None = None, limited: bool = False, reverse: bool = False, written: dict[int, int] | None = None,
+    ):  # fmt: skip
+        names = [f"data{k}" for k in range(counts.data)] + [f"state{k}" for k in range(counts.states)]
+        names += [f"free{k}" for k in range(counts.free)] + ["steps"] * limited
+        super().__init__(NAME, names, given, (body,) if condition is None else (body, condition))
+        self.counts, self.steps, self.limited, self.reverse = counts, steps, limited, reverse
+        self.writes = {names[i]: k for i, k in (written or {}).items()}
+        self._gradients: dict[tuple, Any] = {}
+
+    @property
+    def body(self) -> Graph:
+        """What runs in each step."""
+        return self.bodies[0]
+
+    @property
+    def counted(self) -> bool:
+        """Whether the number of steps follows from values."""
+        return len(self.bodies) == 2
+
+    def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
+        return len(self.body.outputs) + self.counted
+
+    # ---- inference ------------------------------------------------------------------------------------------------------
+    def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
+        c, n = self.counts, len(self.body.outputs)
+        stacked = range(c.states, c.states + c.stacked)
+        length: Any = (self.steps,)
+        for shape in [*ins[: c.data], *(outs[k] for k in stacked)]:
+            length = self._agreed_length(length, shape)
+        inner = [_slice(s) if i < c.data else s for i, s in enumerate(ins[: len(self.given)])]
+        shapes = [_slice(s) if k in stacked else s for k, s in enumerate(outs[:n])]
+        solver = self._settled(self.solved("shape", inner, zip(self.body.outputs, shapes, strict=True)), infer.unify)
+        found = [solver.get((v, 0)) for v in self.given]
+        made = [solver.get(e) for e in self.body.outputs]
+        done = [_stack(length, s) if i < c.data else s for i, s in enumerate(found)] + [(1,)] * self.limited
+        return done, [_stack(length, s) if k in stacked else s for k, s in enumerate(made)] + [(1,)] * self.counted
+
+    def _agreed_length(self, length: Any, shape: Any) -> Any:
+        if shape is None:
+            return length
+        if not shape:
+            raise OpValueError(f"operator {self.name}: data of shape () have no steps; expected at least one dimension")
+        try:
+            return infer.unify(length, shape[:1])
+        except infer.Conflict:
+            text = f"operator {self.name}: data have {length[0]} and {shape[0]} steps along axis 0; expected the same number"
+            raise OpValueError(text) from None
+
+    def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
+        n = len(self.body.outputs)
+        solver = self.solved("type", ins[: len(self.given)], zip(self.body.outputs, outs[:n], strict=True))
+        self._settled(solver, None)
+        found = [solver.get((v, 0)) for v in self.given] + [dtypes.INT64] * self.limited
+        return found, [solver.get(e) for e in self.body.outputs] + [dtypes.INT64] * self.counted
+
+    def _settled(self, solver: Any, unify: Any) -> Any:
+        """Let every state be the same before and after a step."""
+        changed = True
+        while changed:
+            changed = False
+            for before, after in zip(self._state_variables, self.body.outputs, strict=False):
+                old, new = solver.get((before, 0)), solver.get(after)
+                if old == new:
+                    continue
+                try:
+                    both = unify(old, new) if unify else solver.join(old, new)
+                except infer.Conflict:
+                    raise solver.error(
+                        f"operator {self.name}: the state {before.name!r} has {solver.show(old)} before a step and "
+                        f"{solver.show(new)} after it; expected the same"
+                    ) from None
+                solver.set((before, 0), both)
+                solver.set(after, both)
+                solver.run()
+                changed = True
+        return solver
+
+    @property
+    def _state_variables(self) -> list[Node]:
+        c = self.counts
+        return self.given[c.data : c.data + c.states]
+
+    # ---- running --------------------------------------------------------------------------------------------------------
+    def _specs(self, inputs: list[Any]) -> list[tuple[tuple[int, ...], int]]:
+        """Return shapes and types of the body's variables."""
+        data = self.counts.data
+        return [(a.shape[1:] if i < data else a.shape, a.dtype_code) for i, a in enumerate(inputs[: len(self.given)])]
+
+    def _length(self, inputs: list[Any], outputs: list[Any]) -> int:
+        return self.steps if self.steps is not None else inputs[0].shape[0]
+
+    def call(self, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
+        specs, c = self._specs(inputs), self.counts
+        body = body_calls(self.body, self.given, specs, c.sums)
+        condition = None
+        if self.counted:
+            condition = body_calls(self.bodies[1], self.given[c.data :], specs[c.data :], answer=True)
+        n = self._length(inputs, outputs)
+        return core.Loop(body, condition, tuple(c), n, self.limited, self.reverse, inputs, outputs, reqs)
+
+    def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:
+        c, n, done = self.counts, self._length(inputs, outputs), 0
+        if self.limited:
+            n = min(n, int(inputs[-1].asnumpy()[0]))
+        states = list(inputs[c.data : c.data + c.states])
+        free = inputs[c.data + c.states : len(self.given)]
+        for array in outputs[c.states :]:
+            array[:] = 0
+        while done < n:
+            t = n - 1 - done if self.reverse else done
+            arrays = dict(zip(self.given, [*(a[t] for a in inputs[: c.data]), *states, *free], strict=True))
+            if self.counted and not replayed(self.bodies[1], arrays)[0].asnumpy().reshape(-1)[0]:
+                break
+            found = replayed(self.body, arrays)
+            states = found[: c.states]
+            for k, value in enumerate(found[c.states :], c.states):
+                if k < c.states + c.stacked:
+                    outputs[k][t] = value
+                else:
+                    outputs[k][:] += value
+            done += 1
+        for array, value in zip(outputs, states, strict=False):
+            array[:] = value
+        if self.counted:
+            outputs[-1][:] = done
+
+    def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
+        data = self.counts.data
+        found = [(_slice(s), t) if i < data else (s, t) for i, (s, t) in enumerate(specs[: len(self.given)])]
+        return Specs(dict(zip(self.given, found, strict=True)))
+
+    # ---- gradient -------------------------------------------------------------------------------------------------------
+    def grad(
+        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
+    ) -> list | None:
+        n = len(self.body.outputs)
+        live = tuple(k for k in range(n) if not is_zero(heads[k]))
+        specs = specs_of(F, inputs)
+        key = live, tuple(needed), specs
+        if key not in self._gradients:
+            from .loop_gradient import Gradient  # it makes loops
+
+            self._gradients[key] = Gradient(self, *key)
+        return self._gradients[key].apply(F, heads, inputs, outputs)
+
+    def trimmed(self, live: Sequence[int]) -> tuple[Loop, list[int], list[int]]:
+        """Return the loop with the outputs in `live` alone, and which of its inputs and outputs are left."""
+        c, n = self.counts, len(self.body.outputs)
+        keep = {k for k in live if k < n}
+        states = {v: j for j, v in enumerate(self._state_variables)}
+        condition = self.bodies[1:]
+        while True:
+            outs = sorted(keep)
+            body = trimmed(Graph([self.body.outputs[k] for k in outs]))
+            read = {node for b in (body, *condition) for node in b.nodes if node.op is None}
+            more = {states[v] for v in read if v in states} - keep
+            if not more:
+                break
+            keep |= more
+        ins = [i for i, v in enumerate(self.given) if v in read or states.get(v) in keep]
+        if self.steps is None and not any(i < c.data for i in ins):
+            ins = [0, *ins]  # it says how many steps there are
+        made = outs + [n] * self.counted
+        given = ins + [len(self.given)] * self.limited
+        if len(made) == n + self.counted and len(given) == len(self.arguments) and body is self.body:
+            return self, given, made
+        found = copy_of(self)
+        found.counts = Counts(
+            sum(i < c.data for i in ins), sum(k < c.states for k in outs), sum(i >= c.data + c.states for i in ins),
+            sum(c.states <= k < c.states + c.stacked for k in outs), sum(k >= c.states + c.stacked for k in outs),
+        )  # fmt: skip
+        found.given, found.arguments = [self.given[i] for i in ins], tuple(self.arguments[i] for i in given)
+        found._take((body, *condition))
+        return found, given, made
+
+
+def _slice(shape: Any) -> Any:
+    return None if shape is None else shape[1:]
+
+
+def _stack(length: tuple, shape: Any) -> Any:
+    return None if shape is None else (*length, *shape)

@@ -1,0 +1,53 @@
+"""``F.contrib.foreach``, ``while_loop`` and ``cond`` inside composites and compiled functions.
+
+Imports :mod:`.builder` and :mod:`.captured`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from . import captured
+from .builder import Builder, Value
+from .ir import Entry, Node
+
+
+class _Values(captured.Api):
+    kind = Value
+
+    def __init__(self, builder: Builder):
+        self.builder = builder
+
+    def wrap(self, entry: Entry) -> Value:
+        return self.builder.value(entry)
+
+    def entries(self, value: Value) -> Sequence[Entry]:
+        return (value.entry,)
+
+    def begin(self, name: str) -> set[Node]:
+        return set()
+
+    def declare(self, node: Node, of: Entry, is_slice: bool) -> None:
+        if self.builder.specs is not None:
+            shape, code = self.builder.specs(of)
+            self.builder.specs.put(node, shape[1:] if is_slice and shape is not None else shape, code)
+
+    def call(self, scope: set[Node], function: Callable, *args: Any) -> Any:
+        self.builder._scopes.append(scope)
+        try:
+            return function(*args)
+        finally:
+            self.builder._scopes.pop()
+
+    def made(self, scope: set[Node], node: Node) -> bool:
+        return node in scope
+
+    def node(self, op: Any, hint: str, inputs: Sequence[Entry], strings: dict[str, str]) -> Node:
+        return self.builder.add(op, inputs, op.parse(strings))
+
+
+def function(builder: Builder, name: str) -> Callable:
+    """Return a function of control flow, by its name in ``F``."""
+    return partial(getattr(captured, name.removeprefix("_contrib_")), _Values(builder))
