@@ -362,17 +362,22 @@ cdef object run_writing(OpFunction f, object inputs, object attrs, object out, i
     cdef list targets = output_list(f.op, out, n), results
     cdef tuple written = f.op.written_inputs(attrs, len(inputs))
     cdef Array state
+    cdef object given = inputs
     for k, _ in written:
         if is_recording() and (<Array?>inputs[k]).node is not None:
             raise MXNetError(f"operator {f.op.name} writes its input {f.op.input_names(attrs, len(inputs))[k]!r}, which is a "
                              "variable that autograd has recorded; a state is an array without attach_grad()")
+    if is_recording() and any([(<Array?>a).node is not None for a in inputs]):
+        given = list(inputs)
+        for k, _ in written:  # backward reads what the state was
+            given[k] = contiguous_copy(<Array>inputs[k])
     if req == REQ_WRITE:
         targets += [None] * (f.op.num_outputs(attrs, len(inputs)) - n)
         for k, at in written:
             targets[at] = inputs[k]
-        results = list(run_kind(f, inputs, attrs, targets, req))
+        results = list(run_kind(f, given, attrs, targets, req))
     else:  # only what is returned is added
-        results = list(run_kind(f, inputs, attrs, None, REQ_WRITE))
+        results = list(run_kind(f, given, attrs, None, REQ_WRITE))
         for k in range(n):
             if targets[k] is not None:
                 prepared_output(f.op, targets[k], (<Array>results[k]).shape_tuple(), (<Array>results[k]).dtype)
@@ -442,7 +447,7 @@ cdef ShortWay find_short_way(OpFunction f):
     """Return the short way of an operator whose parameters may all be left out or given as numbers; None for others."""
     cdef ShortWay found = ShortWay()
     cdef int slot
-    if f.kind != ELEMENTWISE or f.n_in < 1 or f.op._active_inputs is not None or f.writes or f.op.spec.has_mode:
+    if f.kind != ELEMENTWISE or f.n_in < 1 or f.op._active_inputs is not None or f.op.spec.has_mode:
         return None
     params = f.op.spec.params
     if any([p.required and not p.numeric for p in params]):
@@ -452,6 +457,7 @@ cdef ShortWay find_short_way(OpFunction f):
         found.call = call_for(f.op, attrs, f.n_in)
     except OpTypeError:
         return None
+    found.written = tuple([k for k, _ in sorted(f.op.written_inputs(attrs, f.n_in), key=lambda pair: pair[1])])
     found.slots = {}
     memset(found.defaults, 0, sizeof(found.defaults))
     for p in params:
@@ -466,6 +472,18 @@ cdef ShortWay find_short_way(OpFunction f):
         elif p.required:
             return None  # a number that the formula's shape depends on
     return found
+
+
+cdef object run_short(ShortWay short, tuple args, const Value* values, object out):
+    """Run a call of the short way; what its states become is written where they lie."""
+    cdef Py_ssize_t k
+    if not short.written:
+        return run_elementwise(short.call, args, values, out, REQ_WRITE)
+    targets = [out]
+    for k in short.written:
+        targets.append(args[k])
+        (<Array>args[k]).node = None  # a state has no history
+    return (<list>run_elementwise(short.call, args, values, targets, REQ_WRITE))[0]
 
 
 cdef class OpFunction:
@@ -495,6 +513,7 @@ cdef class OpFunction:
         cdef bint plain
         cdef ShortWay short
         cdef long long begun
+        cdef object out = None
         if self.native is not None:
             begun = clock() if watched(IMPERATIVE) else 0
             result = self.native.call(args, kwargs)
@@ -512,6 +531,9 @@ cdef class OpFunction:
             if plain:
                 memcpy(values, short.defaults, sizeof(values))
                 for name, value in kwargs.items():
+                    if name == "out" and (value is None or isinstance(value, Array)):
+                        out = value
+                        continue
                     at = short.slots.get(name)
                     if at is None or not (type(value) is float or type(value) is int):
                         plain = False
@@ -519,8 +541,8 @@ cdef class OpFunction:
                     slot = at
                     set_value(&values[slot], value)
                     given |= 1u << slot
-                if plain and (given & short.required) == short.required:
-                    return run_elementwise(short.call, args, values, None, REQ_WRITE)
+                if plain and (given & short.required) == short.required and not (short.written and is_recording()):
+                    return run_short(short, args, values, out)
         return self.call_bound(args, kwargs)
 
     cdef object call_bound(self, tuple args, dict kwargs):

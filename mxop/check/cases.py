@@ -266,7 +266,9 @@ def types_of(record: Record, wanted: Sequence[Any] | None) -> list[str]:
     """Return the names of the types to check, the widest first."""
     found: list[str] = []
     if "f" in record.dtypes:
-        found += [t for t in FLOATS if t != "bfloat16" or dtypes.has_bfloat16()]
+        found.append("float64")
+    if "f" in record.dtypes or "n" in record.dtypes:
+        found += [t for t in FLOATS[1:] if t != "bfloat16" or dtypes.has_bfloat16()]
     if "i" in record.dtypes:
         found += INTEGERS
     if "b" in record.dtypes:

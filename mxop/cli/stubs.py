@@ -55,7 +55,8 @@ def files() -> dict[str, str]:
         for space in registry.PREFIXES.values():
             names = [n for n in registry.names() if registry.namespace_of(n)[0] == space]
             module = import_module(f"mxop.{api}.{space}")
-            own = {n: f for n, f in vars(module).items() if getattr(f, "__module__", "") == "mxop.sampling"}
+            written = ("mxop.sampling", "mxop.ndarray.updates")
+            own = {n: f for n, f in vars(module).items() if getattr(f, "__module__", "") in written}
             body = [*_functions(names, value, own), *(_method(n, own[n], "") for n in sorted(own))]
             found[f"{api}/{space}.pyi"] = _page(f"from . import {value}\n", body)
     return found

@@ -274,6 +274,8 @@ def _run(
 
 def run_composite(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | None:
     """Call a composite on arrays as a plan; return all of its outputs, or None where it has no plan."""
+    if not op.planned:  # type: ignore[attr-defined]
+        return None
 
     def source(n: int) -> tuple[Graph, list[Node]]:
         variables = [variable(name) for name in op.input_names(attrs, n)]

@@ -14,6 +14,7 @@ from .. import sampling
 from .._core import core, dispatch
 from ..missing import names_shown
 from ..opdef import registry
+from . import updates
 
 SPACES = ("contrib", "linalg", "random", "image", "sparse", "_internal", "op")
 
@@ -71,6 +72,7 @@ def fill(parent: types.ModuleType, keep: set[str]) -> None:
     spaces = make_spaces(parent)
     drawing = sampling.functions(sampling.on_arrays(lambda name: core.op_function(registry.get(name))))
     vars(spaces["random"]).update(drawing)
+    vars(spaces["contrib"]).update(updates.CONTRIB)
     parent.__getattr__ = _lookup(parent, "")  # type: ignore[method-assign]
     parent.__dir__ = partial(_visible, parent)  # type: ignore[method-assign]
 

@@ -19,12 +19,19 @@ class Composite(Operator):
     """An operator made of other operators.
 
     ``function(F, *inputs, **params)`` gets ``mx.nd`` or ``mx.sym`` as `F`.
+
+    Parameters
+    ----------
+    planned : bool
+        Whether calls on arrays run as a plan.  A plan is made for the values of the parameters: where these are new at each
+        call, as learning rates are, one operator after the other is faster.
     """
 
     kind = "composite"
 
-    def __init__(self, function: Callable, **options: Any):
+    def __init__(self, function: Callable, *, planned: bool = True, **options: Any):
         super().__init__(function, **options)
+        self.planned = planned
         if not self.variadic:
             self.arguments = self.arguments[1:]
         self._infer: Callable | None = None

@@ -13,7 +13,8 @@ from typing import Any
 
 from ..missing import hooks
 
-FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "gather", "order", "random", "helpers")
+FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "gather", "order", "optimizer", "random",
+            "helpers")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Record:
         ``is_train`` may be among them: the call, and the reference, are then in that mode.  An operator that takes
         ``is_train`` is checked in both modes where a case does not say.
     dtypes : str
-        ``'f'`` float types, ``'i'`` integer types, ``'b'`` bool.
+        ``'f'`` float types, ``'n'`` those of them that float32 holds, ``'i'`` integer types, ``'b'`` bool.
     input_types : dict of int to str
         Inputs, by position, that have a type of their own, whatever that of the others: indices, lengths, labels.
     returns : str, sequence of str or callable, optional
