@@ -350,3 +350,25 @@ def test_a_gradient_inside_a_gradient_leaves_the_outer_one_alone():
         return x.grad.asnumpy()
 
     np.testing.assert_allclose(second(True), second(False), rtol=1e-9)
+
+
+def test_a_forward_pass_does_not_wait_for_head_gradients():
+    """What is asked for its shape alone is let go of; a head gradient of that shape is no stand-in before backward."""
+
+    @composite
+    def traced_as_narrow(F, data, wide):
+        """The means of `wide`, in the type of `data`."""
+        like = F.mean(data, axis=1, keepdims=True)
+        return F._cast_like(F.mean(wide, axis=1, keepdims=True), like)
+
+    try:
+        x, y = arrays((2, 3), dtype="float16")[0], nd.array([[1, 2, 3], [4, 5, 6]])
+        x.attach_grad()
+        y.attach_grad()
+        with autograd.record():
+            z = nd.traced_as_narrow(x, y)
+        z.backward()
+        assert (z.dtype, z.asnumpy().tolist()) == (np.float16, [[2], [5]])
+        np.testing.assert_allclose(y.grad.asnumpy(), np.full((2, 3), 1 / 3), rtol=1e-3)
+    finally:
+        registry.unregister("traced_as_narrow")
