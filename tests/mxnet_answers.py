@@ -5,8 +5,9 @@ As ``data/make_golden.py`` it runs only when something is added::
     MXNET_ENGINE_TYPE=NaiveEngine MXNET_MKLDNN_ENABLED=0 oracle/bin/python tests/mxnet_answers.py
 
 ``scopes.json`` holds programs of scopes, ``executors.json`` runs of executors, ``updates.json`` steps of optimizers,
-``partial_shapes.json`` calls whose shapes are known in part: 0 is an unknown size, an empty list an unknown shape (under
-``np_shape``: -1 and None).  The functions that run them are those of the tests, given MXNet as `mx`.
+``norms.json`` models with normalisation, ``partial_shapes.json`` calls whose shapes are known in part: 0 is an unknown
+size, an empty list an unknown shape (under ``np_shape``: -1 and None).  The functions that run them are those of the tests,
+given MXNet as `mx`.
 """
 
 import json
@@ -325,11 +326,21 @@ UPDATES = [
     ["signum_update", "wgs", {"lr": 0.1}, ["momentum", "wd_lh", *_SGD]],
     ["adam_update", "wgsp", {"lr": 0.1}, [*_BETAS, *_SGD]],
     ["_adamw_update", "wgsp1", {"lr": 0.1, "eta": 0.7}, ["wd", "clip_gradient", *_BETAS]],
-    ["ftml_update", "wgpps", {"lr": 0.1, "t": 3, "beta2": 0.6}, ["beta1", "epsilon", "wd", "rescale_grad", "clip_grad"]],
+    [
+        "ftml_update",
+        "wgpps",
+        {"lr": 0.1, "t": 3, "beta2": 0.6},
+        ["beta1", "epsilon", "wd", "rescale_grad", "clip_grad"],
+    ],
     ["ftrl_update", "wgsp", {"lr": 0.1}, ["lamda1", "beta", *_SGD]],
     ["rmsprop_update", "wgp", {"lr": 0.1}, ["gamma1", "epsilon", "clip_weights", *_SGD]],
     ["rmspropalex_update", "wgvps", {"lr": 0.1}, ["gamma1", "gamma2", "epsilon", "clip_weights", *_SGD]],
-    ["lamb_update_phase1", "wgsp", {"wd": 0.2, "t": 3, "beta2": 0.6}, ["beta1", "bias_correction", "epsilon", *_SGD[1:]]],
+    [
+        "lamb_update_phase1",
+        "wgsp",
+        {"wd": 0.2, "t": 3, "beta2": 0.6},
+        ["beta1", "bias_correction", "epsilon", *_SGD[1:]],
+    ],
     ["lamb_update_phase2", "wg11", {"lr": 0.1}, ["lower_bound", "upper_bound"]],
     ["mp_sgd_update", "WG3", {"lr": 0.1}, _SGD],
     ["mp_sgd_mom_update", "WGs3", {"lr": 0.1}, ["momentum", *_SGD]],
@@ -394,6 +405,57 @@ def update_answers(mx, np, rng):
     return rows
 
 
+# ---- models with normalisation -----------------------------------------------------------------------------------------
+#: Graphs over ``data``, and its shape.
+MODELS = [
+    [lambda sym, x: sym.BatchNorm(sym.FullyConnected(x, num_hidden=3, name="fc"), name="bn"), (4, 2)],
+    [lambda sym, x: sym.BatchNorm(x, name="bn", fix_gamma=False, eps=0.1, momentum=0.5), (2, 3, 2)],
+    [lambda sym, x: sym.BatchNorm(x, name="bn", fix_gamma=False, use_global_stats=True), (2, 3, 2)],
+    [lambda sym, x: sym.BatchNorm(x, name="bn", fix_gamma=False, axis=-1), (2, 2, 3)],
+    [lambda sym, x: sym.BatchNorm_v1(x, name="bn", fix_gamma=False), (2, 3, 2, 1)],
+    [lambda sym, x: sym.contrib.SyncBatchNorm(x, name="bn", fix_gamma=False, key="a"), (2, 3, 2)],
+    [lambda sym, x: sym.tanh(sym.BatchNorm(sym.BatchNorm(x, name="bn") * 2, name="bn2", fix_gamma=False)), (4, 3)],
+    [lambda sym, x: sym.LayerNorm(x, name="ln", eps=0.1), (2, 3)],
+    [lambda sym, x: sym.LayerNorm(x, name="ln", axis=1), (2, 3, 2)],
+    [lambda sym, x: sym.GroupNorm(x, name="gn", num_groups=2, eps=0.1), (2, 4, 2)],
+    [lambda sym, x: sym.InstanceNorm(x, name="in", eps=0.1), (2, 3, 4)],
+    [lambda sym, x: sym.L2Normalization(x, name="l2"), (2, 3, 2)],
+    [lambda sym, x: sym.L2Normalization(x, name="l2", mode="channel", eps=0.1), (2, 3, 2)],
+    [lambda sym, x: sym.L2Normalization(x, name="l2", mode="spatial"), (2, 3, 2)],
+    [lambda sym, x: sym.LRN(x, name="lrn", nsize=3, alpha=0.5, knorm=1.0), (1, 5, 2, 1)],
+]
+
+
+def run_model(mx, text, arrays):
+    """Run the model of a file; return names, inference outputs, training outputs, gradients and states afterwards."""
+    y = mx.sym.load_json(text)
+    executor = y.simple_bind(mx.cpu(), data=tuple(arrays["data"][0]))
+    for name, array in {**executor.arg_dict, **executor.aux_dict}.items():
+        array[:] = mx.nd.array(arrays[name][1]).reshape(array.shape)
+    names = [y.list_arguments(), y.list_auxiliary_states(), y.list_outputs()]
+    inference = executor.forward(is_train=False)[0].copy()
+    out = executor.forward(is_train=True)[0].copy()
+    executor.backward(mx.nd.array([(k % 5) - 1.5 for k in range(out.size)]).reshape(out.shape))
+    found = [[inference], [out], executor.grad_arrays, executor.aux_arrays]
+    return [names, *([[float(f"{v:.7g}") for v in x.asnumpy().ravel().tolist()] for x in part] for part in found)]
+
+
+def model_answers(mx, rng):
+    rows = []
+    for make, shape in MODELS:
+        y = make(mx.sym, mx.sym.Variable("data"))
+        shapes, _, states = y.infer_shape(data=shape)
+        arrays = {}
+        for name, size in [*zip(y.list_arguments(), shapes), *zip(y.list_auxiliary_states(), states)]:
+            low = 0.5 if name.endswith(("gamma", "var")) else -1
+            count = 1
+            for d in size:
+                count *= d
+            arrays[name] = [list(size), [round(rng.uniform(low, 2), 3) for _ in range(count)]]
+        rows.append([y.tojson(), arrays, run_model(mx, y.tojson(), arrays)])
+    return rows
+
+
 def read(name):
     return json.loads((DATA / name).read_text(encoding="utf-8"))
 
@@ -417,3 +479,4 @@ if __name__ == "__main__":
     write("executors.json", [[program, run_executor(mx, np, program)] for program in programs])
     rng = random.Random(5)
     write("updates.json", update_answers(mx, np, rng))
+    write("norms.json", model_answers(mx, random.Random(6)))

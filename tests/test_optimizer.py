@@ -17,7 +17,13 @@ ANSWERS = mxnet_answers.read("updates.json")
 def test_every_update_has_answers():
     """All of the family, but those that MXNet has for sparse arrays only, and those with tests of their own below."""
     asked = {row[0] for row in ANSWERS}
-    own = {"_sparse_adagrad_update", "_contrib_group_adagrad_update", "mp_lamb_update_phase2", "reset_arrays", "all_finite"}
+    own = {
+        "_sparse_adagrad_update",
+        "_contrib_group_adagrad_update",
+        "mp_lamb_update_phase2",
+        "reset_arrays",
+        "all_finite",
+    }
     family = [registry.get(n) for n in registry.names()]
     family = [op for op in family if op.module in ("mxop.ops.optimizer", "mxop.ops.many_updates")]
     assert {op.name for op in family if ">>>" in op.doc and not op.is_backward} == asked | own
@@ -78,7 +84,9 @@ def test_sums_of_squares_of_float16_do_not_overflow():
 
 def test_numbers_of_inputs_and_rates():
     w = nd.ones((2,))
-    with pytest.raises(mx.MXNetError, match="multi_sgd_mom_update: 2 inputs, but num_weights=1; expected 3 for each tensor"):
+    with pytest.raises(
+        mx.MXNetError, match="multi_sgd_mom_update: 2 inputs, but num_weights=1; expected 3 for each tensor"
+    ):
         nd.multi_sgd_mom_update(w, w, lrs=(0.1,), wds=(0,))
     with pytest.raises(mx.MXNetError, match=r"multi_sgd_update: lrs=\(0.1,\) but num_weights=2; expected 2 numbers"):
         nd.multi_sgd_update(w, w, w, w, lrs=(0.1,), wds=(0, 0), num_weights=2)

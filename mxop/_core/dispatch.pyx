@@ -264,11 +264,16 @@ cdef object visible(object op, object attrs, int n_inputs, list results):
     return results[0] if n == 1 else results[:n]
 
 
-cdef int check_shapes(object op, object attrs, tuple shapes) except -1:
-    """Let the shape rule that a composite was given raise, remembering what it let pass."""
-    cdef tuple key = (op, attrs, shapes, None, _shape_mode.numpy)
+cdef int check_rules(object op, object attrs, object inputs) except -1:
+    """Let the rules for shapes and types that a composite was given raise, remembering what they let pass."""
+    cdef Array a
+    cdef tuple shapes = tuple([(<Array>a).shape_tuple() for a in inputs]), types = tuple([(<Array>a).dtype for a in inputs])
+    cdef tuple key = (op, attrs, shapes, types, None, _shape_mode.numpy)
     if key not in _inferred:
-        op._infer(list(shapes), [None] * op.num_outputs(attrs, len(shapes)), **attrs)
+        n = op.num_outputs(attrs, len(shapes))
+        if op._infer is not None:
+            op._infer(list(shapes), [None] * n, **attrs)
+        op.infer_type(attrs, list(types), [-1] * n)
         if len(_inferred) > 4096:
             _inferred.clear()
         _inferred[key] = ()
@@ -280,8 +285,8 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     cdef bint own_rule = op._gradient is not None, before = is_recording()
     cdef list results, targets
     cdef int k
-    if op._infer is not None:  # it may ask for more than what is inside
-        check_shapes(op, attrs, tuple([(<Array>a).shape_tuple() for a in inputs]))
+    if op.has_rules:  # they may ask for more than what is inside
+        check_rules(op, attrs, inputs)
     if own_rule:
         set_recording(False)
     try:

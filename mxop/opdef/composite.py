@@ -41,6 +41,11 @@ class Composite(Operator):
         self._infer = rule
         return rule
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether shapes or types have a rule of their own."""
+        return self._infer is not None or "infer_type" in self.__dict__
+
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         if self._infer is not None:
             ins, outs = self._infer(list(ins), list(outs), **attrs)

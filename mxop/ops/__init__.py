@@ -14,6 +14,7 @@ from . import (  # noqa: F401
     math,
     matrix,
     nn,
+    norm,
     optimizer,
     order,
     random,

@@ -12,6 +12,7 @@ import numpy as np
 
 from . import Record, Refusal
 
+
 def _clipped(grad, limit):
     return np.clip(grad, -limit, limit) if limit >= 0 else grad
 
@@ -94,7 +95,9 @@ def rmspropalex(weight, grad, n, g, delta, lr, gamma1=0.95, gamma2=0.9, epsilon=
     return _clipped(weight + delta, clip_weights), n, g, delta
 
 
-def lamb_direction(weight, grad, mean, var, t, wd, beta1=0.9, beta2=0.999, epsilon=1e-6, bias_correction=True, **params):
+def lamb_direction(
+    weight, grad, mean, var, t, wd, beta1=0.9, beta2=0.999, epsilon=1e-6, bias_correction=True, **params
+):
     grad = _scaled(grad, **params)
     mean, var = beta1 * mean + (1 - beta1) * grad, beta2 * var + (1 - beta2) * grad**2
     m, v = (mean / (1 - beta1**t), var / (1 - beta2**t)) if bias_correction else (mean, var)
@@ -181,7 +184,9 @@ def _step(step: Callable, *states: tuple, params: Any = ({},), **more: Any) -> R
     given = [{"lr": 0.125, **p, **q} for p, q in zip([*params, *[params[-1]] * 2], _CLIP, strict=False)]
     n = 2 + len(states)
     refuses = [Refusal("required parameter 'lr'", params={}), Refusal("shape", shapes=(_SHAPE,) * (n - 1) + ((4,),))]
-    return Record(step, domain=(_W, _G, *states), params=given, shapes=[(_SHAPE,) * n], dtypes="f", refuses=refuses, **more)
+    return Record(
+        step, domain=(_W, _G, *states), params=given, shapes=[(_SHAPE,) * n], dtypes="f", refuses=refuses, **more
+    )
 
 
 def _without(params: dict, *names: str) -> dict:
@@ -214,7 +219,9 @@ def _many(record: Record, *names: str, after: Any = (), count: str = "num_weight
     arrays = len(record.shapes[0]) - (len(after) == 1)  # what is for all stands at the end of the record
     params = []
     for given in record.params:
-        rates = {k: (given.get(inner[k], 0.25), given.get(inner[k], 0.25) + (1 if k == "step_count" else 0.5)) for k in names}
+        rates = {
+            k: (given.get(inner[k], 0.25), given.get(inner[k], 0.25) + (1 if k == "step_count" else 0.5)) for k in names
+        }
         params.append({**_without(given, "lr", "wd", "eta", "t"), **rates, count: 2})
     domains = [*record.domain[:arrays]] * 2 + list(after)
     wide = {i * arrays + k: t for i in (0, 1) for k, t in record.input_types.items() if k < arrays}
@@ -283,11 +290,13 @@ RECORDS: dict[str, Record] = {
                                     input_types=dict.fromkeys(range(2, 6), _WIDE)),
     "mp_lamb_update_phase1": Record(
         lambda w, g, mean, var, w32, **p: lamb_direction(w32, g, mean, var, **p), domain=(_W, *_LAMB.domain[1:], _W),
-        shapes=[(_SHAPE,) * 5], dtypes="n", unchecked=_COARSE, params=_LAMB.params, input_types=dict.fromkeys((2, 3, 4), _WIDE), returns=_WIDE,
+        shapes=[(_SHAPE,) * 5], dtypes="n", unchecked=_COARSE, params=_LAMB.params, returns=_WIDE,
+        input_types=dict.fromkeys((2, 3, 4), _WIDE),
     ),
     "mp_lamb_update_phase2": Record(
         lambda w, g, r1, r2, w32, **p: (lamb_step(w32, g, r1, r2, **p),) * 2, domain=(_W, _G, _W, _G, _W), params=_BOUNDS,
-        shapes=[(_SHAPE, _SHAPE, _SCALAR, _SCALAR, _SHAPE)], dtypes="n", unchecked=_COARSE, input_types=dict.fromkeys((1, 2, 3, 4), _WIDE),
+        shapes=[(_SHAPE, _SHAPE, _SCALAR, _SCALAR, _SHAPE)], dtypes="n", unchecked=_COARSE,
+        input_types=dict.fromkeys((1, 2, 3, 4), _WIDE),
     ),
     "multi_sgd_update": _many(_SGD, "lrs", "wds"),
     "multi_sgd_mom_update": _many(_SGD_MOM, "lrs", "wds"),
@@ -314,7 +323,8 @@ RECORDS: dict[str, Record] = {
     ),
     "multi_sum_sq": Record(
         lambda *data, num_arrays: np.array([np.square(a).sum() for a in data]), shapes=[((2, 3), (4,)), ((2,),)],
-        params=[{"num_arrays": 2}, {"num_arrays": 1}], dtypes="f", returns=_WIDE, refuses=[_COUNT], unchecked=_TO_WIDE | _COARSE,
+        params=[{"num_arrays": 2}, {"num_arrays": 1}], dtypes="f", returns=_WIDE, refuses=[_COUNT],
+        unchecked=_TO_WIDE | _COARSE,
     ),
     "all_finite": Record(_finite, dtypes="f", returns=_WIDE, grad_inputs=(), order=0, unchecked={"shapes back": _ONE_NUMBER}),
     "multi_all_finite": Record(
@@ -340,7 +350,9 @@ RECORDS: dict[str, Record] = {
         lambda *a, left1, left2, **p: lamb_direction(*a, t=2, **p), domain=_LAMB.domain, dtypes="f",
         params=[{**_BETAS, "left1": 1 - 0.75**2, "left2": 0.75, "wd": 0.2, "rescale_grad": 0.5, "clip_gradient": -1.0}],
     ),
-    "_lamb_step": Record(lamb_step, **(_NORMS | {"params": [{"lower_bound": -1.0, "upper_bound": -1.0, **p} for p in _BOUNDS]})),
+    "_lamb_step": Record(
+        lamb_step, **(_NORMS | {"params": [{"lower_bound": -1.0, "upper_bound": -1.0, **p} for p in _BOUNDS]}),
+    ),
     "_scaled_gradient": Record(_scaled, domain=_G, params=[{"rescale_grad": 0.5, "clip_gradient": c} for c in (-1.0, 0.3)],
                                dtypes="f"),
     "_group_step": Record(

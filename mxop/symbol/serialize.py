@@ -41,7 +41,8 @@ def to_json(entries: tuple[Entry, ...], remove_amp_cast: bool = True) -> str:
         if isinstance(node.op, Absent):
             _as_written(data[-1], node.op.written)
             told = told and node.op.counted
-        row_ptr.append(row_ptr[-1] + node.n_outputs)
+        states = node.op.states(node.attrs) if node.op is not None else ()  # their new values are no outputs there
+        row_ptr.append(row_ptr[-1] + node.n_outputs - len(states))
     variables = [i for i, node in enumerate(nodes) if node.op is None]
     heads = [(at[n], k, 0) for n, k in graph.outputs]
     attrs: dict[str, list] = {"is_np_shape": ["int", 1]} if numpy_shape() else {}
