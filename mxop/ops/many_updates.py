@@ -109,9 +109,9 @@ def mp_lamb_update_phase1(F, weight, grad, mean, var, weight32, **params):
     """``lamb_update_phase1`` of `weight32`, a float32 copy of `weight`; the result, the direction, is float32.
 
     >>> w, g = (mx.nd.array([x], dtype="float16") for x in (1, 4))
-    >>> mean, var = mx.nd.array([0]), mx.nd.array([0])
-    >>> round(mx.nd.mp_lamb_update_phase1(w, g, mean, var, w.astype("float32"), t=1, wd=0.5).item(), 4)
-    1.5
+    >>> mean, var, w32 = mx.nd.array([0]), mx.nd.array([0]), mx.nd.array([1])
+    >>> f"{mx.nd.mp_lamb_update_phase1(w, g, mean, var, w32, t=1, wd=0.5).item():.4f}"
+    '1.5000'
     """
     return _step(F, "lamb_update_phase1", [weight32, F.cast(grad, dtype="float32"), mean, var], **params)
 

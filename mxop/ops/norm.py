@@ -467,7 +467,7 @@ def LRN(F, data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0,
 
     >>> x = mx.nd.array([[[[1]], [[2]], [[4]]]])
     >>> mx.nd.LRN(x, nsize=3, alpha=3, beta=1, knorm=1).asnumpy().ravel().round(4).tolist()
-    [0.16670000553131104, 0.09089999645948410, 0.19050000607967377]
+    [0.16670000553131104, 0.0908999964594841, 0.19050000607967377]
     """
     x = F._widened(data)
     squares, before = F.square(x), nsize // 2
