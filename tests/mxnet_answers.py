@@ -5,9 +5,9 @@ As ``data/make_golden.py`` it runs only when something is added::
     MXNET_ENGINE_TYPE=NaiveEngine MXNET_MKLDNN_ENABLED=0 oracle/bin/python tests/mxnet_answers.py
 
 ``scopes.json`` holds programs of scopes, ``executors.json`` runs of executors, ``updates.json`` steps of optimizers,
-``norms.json`` models with normalisation, ``partial_shapes.json`` calls whose shapes are known in part: 0 is an unknown
-size, an empty list an unknown shape (under ``np_shape``: -1 and None).  The functions that run them are those of the tests,
-given MXNet as `mx`.
+``models.json`` models with normalisation and losses, ``partial_shapes.json`` calls whose shapes are known in part: 0 is an
+unknown size, an empty list an unknown shape (under ``np_shape``: -1 and None).  The functions that run them are those of the
+tests, given MXNet as `mx`.
 """
 
 import json
@@ -405,7 +405,7 @@ def update_answers(mx, np, rng):
     return rows
 
 
-# ---- models with normalisation -----------------------------------------------------------------------------------------
+# ---- models with normalisation and losses -----------------------------------------------------------------------------
 #: Graphs over ``data``, and its shape.
 MODELS = [
     [lambda sym, x: sym.BatchNorm(sym.FullyConnected(x, num_hidden=3, name="fc"), name="bn"), (4, 2)],
@@ -423,6 +423,26 @@ MODELS = [
     [lambda sym, x: sym.L2Normalization(x, name="l2", mode="channel", eps=0.1), (2, 3, 2)],
     [lambda sym, x: sym.L2Normalization(x, name="l2", mode="spatial"), (2, 3, 2)],
     [lambda sym, x: sym.LRN(x, name="lrn", nsize=3, alpha=0.5, knorm=1.0), (1, 5, 2, 1)],
+    [lambda sym, x: sym.SoftmaxOutput(sym.FullyConnected(x, num_hidden=3, name="fc"), name="softmax"), (4, 2)],
+    [lambda sym, x: sym.SoftmaxOutput(x, name="s", grad_scale=2, normalization="batch", smooth_alpha=0.3), (4, 3)],
+    [lambda sym, x: sym.SoftmaxOutput(x, name="s", use_ignore=True, ignore_label=1, normalization="valid"), (4, 3)],
+    [lambda sym, x: sym.SoftmaxOutput(x, name="s", ignore_label=1, normalization="valid"), (4, 3)],
+    [lambda sym, x: sym.SoftmaxOutput(x, name="s", multi_output=True), (2, 3, 2, 2)],
+    [lambda sym, x: sym.SoftmaxOutput(x, name="s", multi_output=True, normalization="batch"), (2, 3, 2, 2)],
+    [
+        lambda sym, x: sym.SoftmaxOutput(x, name="s", multi_output=True, normalization="valid", ignore_label=1),
+        (2, 3, 4),
+    ],
+    [lambda sym, x: sym.SoftmaxOutput(x, name="s", preserve_shape=True, normalization="batch"), (2, 3, 4)],
+    [lambda sym, x: sym.SoftmaxOutput(x, sym.Variable("label", shape=(2, 3)), normalization="batch"), (2, 3)],
+    [lambda sym, x: sym.LinearRegressionOutput(x, name="lro", grad_scale=2), (3, 2)],
+    [lambda sym, x: sym.LogisticRegressionOutput(x, name="lro"), (3, 2, 2)],
+    [lambda sym, x: sym.MAERegressionOutput(sym.FullyConnected(x, num_hidden=1, name="fc"), name="mae"), (3, 2)],
+    [lambda sym, x: sym.MakeLoss(sym.square(x), name="l", grad_scale=3, normalization="batch"), (3, 2)],
+    [lambda sym, x: sym.MakeLoss(sym.square(x), name="l", normalization="valid", valid_thresh=0.5), (3, 2)],
+    [lambda sym, x: sym.make_loss(sym.square(x), name="l"), (3, 2)],
+    [lambda sym, x: sym.SVMOutput(x, name="svm", margin=0.5, regularization_coefficient=0.7), (4, 3)],
+    [lambda sym, x: sym.SVMOutput(x, name="svm", use_linear=True), (4, 3)],
 ]
 
 
@@ -443,7 +463,8 @@ def run_model(mx, text, arrays):
 def model_answers(mx, rng):
     rows = []
     for make, shape in MODELS:
-        y = make(mx.sym, mx.sym.Variable("data"))
+        with mx.name.NameManager():
+            y = make(mx.sym, mx.sym.Variable("data"))
         shapes, _, states = y.infer_shape(data=shape)
         arrays = {}
         for name, size in [*zip(y.list_arguments(), shapes), *zip(y.list_auxiliary_states(), states)]:
@@ -451,7 +472,9 @@ def model_answers(mx, rng):
             count = 1
             for d in size:
                 count *= d
-            arrays[name] = [list(size), [round(rng.uniform(low, 2), 3) for _ in range(count)]]
+            label = name.endswith("label")
+            values = [rng.randint(0, 2) if label else round(rng.uniform(low, 2), 3) for _ in range(count)]
+            arrays[name] = [list(size), values]
         rows.append([y.tojson(), arrays, run_model(mx, y.tojson(), arrays)])
     return rows
 
@@ -479,4 +502,4 @@ if __name__ == "__main__":
     write("executors.json", [[program, run_executor(mx, np, program)] for program in programs])
     rng = random.Random(5)
     write("updates.json", update_answers(mx, np, rng))
-    write("norms.json", model_answers(mx, random.Random(6)))
+    write("models.json", model_answers(mx, random.Random(6)))

@@ -218,12 +218,55 @@ def LeakyReLU(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def LinearRegressionOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def LogisticRegressionOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def MAERegressionOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def MakeLoss(
+    data: NDArray,
+    grad_scale: float = ...,
+    valid_thresh: float = ...,
+    normalization: Literal['batch', 'null', 'valid'] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def Reshape(
     data: NDArray,
     shape: int | Sequence[int] = ...,
     reverse: bool = ...,
     target_shape: int | Sequence[int] = ...,
     keep_highest: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def SVMOutput(
+    data: NDArray,
+    label: NDArray,
+    margin: float = ...,
+    regularization_coefficient: float = ...,
+    use_linear: bool = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
@@ -248,9 +291,39 @@ def SliceChannel(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> list[NDArray]: ...
+def Softmax(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    ignore_label: float = ...,
+    multi_output: bool = ...,
+    use_ignore: bool = ...,
+    preserve_shape: bool = ...,
+    normalization: Literal['batch', 'null', 'valid'] = ...,
+    out_grad: bool = ...,
+    smooth_alpha: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def SoftmaxActivation(
     data: NDArray,
     mode: Literal['channel', 'instance'] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def SoftmaxOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    ignore_label: float = ...,
+    multi_output: bool = ...,
+    use_ignore: bool = ...,
+    preserve_shape: bool = ...,
+    normalization: Literal['batch', 'null', 'valid'] = ...,
+    out_grad: bool = ...,
+    smooth_alpha: float = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
@@ -747,6 +820,7 @@ def log_softmax(
     name: str | None = ...,
 ) -> NDArray: ...
 def logical_not(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def make_loss(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def max(
     data: NDArray,
     axis: int | Sequence[int] | None = ...,

@@ -36,6 +36,30 @@ def FullyConnected(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def LinearRegressionOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def LogisticRegressionOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def MAERegressionOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def _contrib_round_ste(
     data: NDArray,
     *,
@@ -216,6 +240,7 @@ def log(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: s
 def log10(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def log1p(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def log2(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def make_loss(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def mean(
     data: NDArray,
     axis: int | Sequence[int] | None = ...,

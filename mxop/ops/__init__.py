@@ -10,6 +10,7 @@ from . import (  # noqa: F401
     gather,
     indexing,
     join,
+    loss,
     many_updates,
     math,
     matrix,

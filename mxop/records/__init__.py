@@ -13,8 +13,8 @@ from typing import Any
 
 from ..missing import hooks
 
-FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "gather", "norm", "optimizer", "order", "random",
-            "helpers")  # fmt: skip
+FAMILIES = ("math", "binary", "reduce", "shape", "matrix", "nn", "create", "gather", "loss", "norm", "optimizer", "order",
+            "random", "helpers")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -233,12 +233,60 @@ def LeakyReLU(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def LinearRegressionOutput(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    grad_scale: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def LogisticRegressionOutput(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    grad_scale: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def MAERegressionOutput(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    grad_scale: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def MakeLoss(
+    data: Symbol | None = ...,
+    grad_scale: float = ...,
+    valid_thresh: float = ...,
+    normalization: Literal['batch', 'null', 'valid'] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def Reshape(
     data: Symbol | None = ...,
     shape: int | Sequence[int] = ...,
     reverse: bool = ...,
     target_shape: int | Sequence[int] = ...,
     keep_highest: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def SVMOutput(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    margin: float = ...,
+    regularization_coefficient: float = ...,
+    use_linear: bool = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
@@ -254,9 +302,41 @@ def SliceChannel(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def Softmax(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    grad_scale: float = ...,
+    ignore_label: float = ...,
+    multi_output: bool = ...,
+    use_ignore: bool = ...,
+    preserve_shape: bool = ...,
+    normalization: Literal['batch', 'null', 'valid'] = ...,
+    out_grad: bool = ...,
+    smooth_alpha: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def SoftmaxActivation(
     data: Symbol | None = ...,
     mode: Literal['channel', 'instance'] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def SoftmaxOutput(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    grad_scale: float = ...,
+    ignore_label: float = ...,
+    multi_output: bool = ...,
+    use_ignore: bool = ...,
+    preserve_shape: bool = ...,
+    normalization: Literal['batch', 'null', 'valid'] = ...,
+    out_grad: bool = ...,
+    smooth_alpha: float = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
@@ -973,6 +1053,13 @@ def log_softmax(
     **kwargs: Symbol,
 ) -> Symbol: ...
 def logical_not(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def make_loss(
     data: Symbol | None = ...,
     *,
     name: str | None = ...,

@@ -38,6 +38,33 @@ def FullyConnected(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def LinearRegressionOutput(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    grad_scale: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def LogisticRegressionOutput(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    grad_scale: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def MAERegressionOutput(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    grad_scale: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def _contrib_round_ste(
     data: Symbol | None = ...,
     *,
@@ -361,6 +388,13 @@ def log1p(
     **kwargs: Symbol,
 ) -> Symbol: ...
 def log2(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def make_loss(
     data: Symbol | None = ...,
     *,
     name: str | None = ...,
