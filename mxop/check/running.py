@@ -13,7 +13,7 @@ import numpy as np
 from .. import autograd, context
 from .._kernels import interp
 from ..graph.expand import expand
-from ..graph.ir import Graph
+from ..graph.ir import Graph, Node, variable
 from ..opdef import Operator, registry
 from . import cases as c
 from . import gradients
@@ -188,6 +188,8 @@ def without_gradient(called: Sequence[Operator]) -> list[str]:
 
 def calls_of(case: Case) -> list[Operator]:
     """Return the operators that a call consists of: those inside a composite, unless it has a gradient rule of its own."""
-    symbol, _ = compose(case, symbols())
-    graph = expand(Graph(symbol._entries), everything=False)[0]
+    op = case.op.pure if case.op.writes else case.op  # the new values of states are computed, too
+    inputs = tuple((variable(f"in{k}"), 0) for k in range(len(case.shapes)))
+    call = Node(op, case.attrs.training(case.train or False), inputs, "call")
+    graph = expand(Graph([(call, k) for k in range(call.n_outputs)]), everything=False)[0]
     return [node.op for node in graph.nodes if node.op is not None]

@@ -216,13 +216,13 @@ def SVMOutput(
         Multiplies the gradient.
     use_linear : bool
 
-    >>> x = mx.nd.array([[0, 2]])
+    >>> x = mx.nd.array([[0, 0.5]])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
     ...     y = mx.nd.SVMOutput(x, mx.nd.array([1]))
     >>> y.backward()
     >>> x.grad.asnumpy().tolist()
-    [[2.0, 0.0]]
+    [[2.0, -1.0]]
     """
     return F.identity(data)
 
