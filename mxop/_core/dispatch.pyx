@@ -273,7 +273,8 @@ cdef int check_rules(object op, object attrs, object inputs) except -1:
         n = op.num_outputs(attrs, len(shapes))
         if op._infer is not None:
             op._infer(list(shapes), [None] * n, **attrs)
-        op.infer_type(attrs, list(types), [-1] * n)
+        if "infer_type" in op.__dict__:
+            op.infer_type(attrs, list(types), [-1] * n)
         if len(_inferred) > 4096:
             _inferred.clear()
         _inferred[key] = ()
@@ -484,11 +485,10 @@ cdef object run_short(ShortWay short, tuple args, const Value* values, object ou
     cdef Py_ssize_t k
     if not short.written:
         return run_elementwise(short.call, args, values, out, REQ_WRITE)
-    targets = [out]
+    results = run_elementwise(short.call, args, values, [out, *[args[k] for k in short.written]], REQ_WRITE)
     for k in short.written:
-        targets.append(args[k])
         (<Array>args[k]).node = None  # a state has no history
-    return (<list>run_elementwise(short.call, args, values, targets, REQ_WRITE))[0]
+    return (<list>results)[0]
 
 
 cdef class OpFunction:
