@@ -13,7 +13,7 @@ from . import optimizer as one
 def _step(F, name, inputs, **params):
     """Return the results of a step and the new values of its states: nothing is written."""
     op = get(name)
-    found = F._invoke(op.pure, list(inputs), op.parse(params))
+    found = F._invoke(op.pure, list(inputs), op.spec.filled(params))
     return found if isinstance(found, (list, tuple)) else [found]
 
 
