@@ -372,3 +372,25 @@ def test_a_forward_pass_does_not_wait_for_head_gradients():
         np.testing.assert_allclose(y.grad.asnumpy(), np.full((2, 3), 1 / 3), rtol=1e-3)
     finally:
         registry.unregister("traced_as_narrow")
+
+
+def test_what_nobody_can_read_is_not_computed():
+    @composite(num_outputs=3, visible_outputs=1, writes={"state": 2})
+    def traced_hidden(F, data, state):
+        """A result, something that nobody sees, and a state."""
+        return F.exp(data), F.sin(data), state + 1
+
+    try:
+        x, state = arrays((3,), (3,))
+        x.attach_grad()
+        before = state.asnumpy()
+        with autograd.record():
+            y = nd.traced_hidden(x, state)
+        y.backward()
+        plan = next(reversed(traced._plans.values()))
+        assert len(plan.outputs) == 2
+        assert not any(n.op is not None and n.op.name == "sin" for n in plan.graph.nodes)
+        np.testing.assert_allclose(x.grad.asnumpy(), np.exp(x.asnumpy()), rtol=1e-6)
+        np.testing.assert_allclose(state.asnumpy(), before + 1, rtol=1e-6)
+    finally:
+        registry.unregister("traced_hidden")
