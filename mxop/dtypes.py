@@ -28,6 +28,22 @@ FLOATS = frozenset({FLOAT16, FLOAT32, FLOAT64, BFLOAT16})
 #: Codes whose elements are computed in another type inside a formula.
 COMPUTED_AS = {FLOAT16: FLOAT32, BFLOAT16: FLOAT32, BOOL: UINT8}
 
+
+def widest(first: int, *others: int) -> int:
+    """Return the type in which data of several types are computed: float32 holds float16 and bfloat16.
+
+    >>> widest(FLOAT16, FLOAT32) == FLOAT32, widest(INT32, FLOAT32) == FLOAT64, widest(INT8, INT32) == INT64
+    (True, True, True)
+    """
+    for t in others:
+        if t != first:
+            if COMPUTED_AS.get(t, t) == COMPUTED_AS.get(first, first) == FLOAT32:
+                first = FLOAT32
+            else:
+                first = FLOAT64 if t in FLOATS or first in FLOATS else INT64
+    return first
+
+
 _numpy: dict[int, np.dtype] = {code: np.dtype(name) for code, name in NAMES.items() if code != BFLOAT16}
 _known: dict[Any, int] = {}
 

@@ -4,9 +4,10 @@ As ``data/make_golden.py`` it runs only when something is added::
 
     MXNET_ENGINE_TYPE=NaiveEngine MXNET_MKLDNN_ENABLED=0 oracle/bin/python tests/mxnet_answers.py
 
-``scopes.json`` holds programs of scopes, ``executors.json`` runs of executors, ``partial_shapes.json`` calls whose shapes
-are known in part: 0 is an unknown size, an empty list an unknown shape (under ``np_shape``: -1 and None).  The functions
-that run them are those of the tests, given MXNet as `mx`.
+``scopes.json`` holds programs of scopes, ``executors.json`` runs of executors, ``updates.json`` steps of optimizers,
+``models.json`` models with normalisation and losses, ``partial_shapes.json`` calls whose shapes are known in part: 0 is an
+unknown size, an empty list an unknown shape (under ``np_shape``: -1 and None).  The functions that run them are those of the
+tests, given MXNet as `mx`.
 """
 
 import json
@@ -308,6 +309,176 @@ def _step(mx, executor, step):
     return executor
 
 
+# ---- updates of optimizers -------------------------------------------------------------------------------------------
+#: Function, its arrays, parameters that it must have and parameters that it may have.  Arrays: ``w`` weight, ``g`` gradient,
+#: ``s`` a state, ``p`` a positive one, ``v`` one that is larger than a square, ``3`` a float32 copy of the weight, ``1`` and
+#: ``2`` so many numbers.  Upper case: float16.
+_SGD = ["wd", "rescale_grad", "clip_gradient"]
+_BETAS = ["beta1", "beta2", "epsilon"]
+_MANY = {"lrs": [0.1, 0.3], "wds": [0.2, 0.05], "num_weights": 2}
+_LAMBS = {"learning_rates": [0.1, 0.3], "wds": [0.2, 0.05], "num_tensors": 2, "step_count": [1, 3]}
+_MORE_LAMB = ["rescale_grad", "clip_gradient", *_BETAS, "bias_correction", "lower_bound", "upper_bound"]
+UPDATES = [
+    ["sgd_update", "wg", {"lr": 0.1}, _SGD],
+    ["sgd_mom_update", "wgs", {"lr": 0.1}, ["momentum", *_SGD]],
+    ["nag_mom_update", "wgs", {"lr": 0.1}, ["momentum", *_SGD]],
+    ["signsgd_update", "wg", {"lr": 0.1}, _SGD],
+    ["signum_update", "wgs", {"lr": 0.1}, ["momentum", "wd_lh", *_SGD]],
+    ["adam_update", "wgsp", {"lr": 0.1}, [*_BETAS, *_SGD]],
+    ["_adamw_update", "wgsp1", {"lr": 0.1, "eta": 0.7}, ["wd", "clip_gradient", *_BETAS]],
+    [
+        "ftml_update",
+        "wgpps",
+        {"lr": 0.1, "t": 3, "beta2": 0.6},
+        ["beta1", "epsilon", "wd", "rescale_grad", "clip_grad"],
+    ],
+    ["ftrl_update", "wgsp", {"lr": 0.1}, ["lamda1", "beta", *_SGD]],
+    ["rmsprop_update", "wgp", {"lr": 0.1}, ["gamma1", "epsilon", "clip_weights", *_SGD]],
+    ["rmspropalex_update", "wgvps", {"lr": 0.1}, ["gamma1", "gamma2", "epsilon", "clip_weights", *_SGD]],
+    [
+        "lamb_update_phase1",
+        "wgsp",
+        {"wd": 0.2, "t": 3, "beta2": 0.6},
+        ["beta1", "bias_correction", "epsilon", *_SGD[1:]],
+    ],
+    ["lamb_update_phase2", "wg11", {"lr": 0.1}, ["lower_bound", "upper_bound"]],
+    ["mp_sgd_update", "WG3", {"lr": 0.1}, _SGD],
+    ["mp_sgd_mom_update", "WGs3", {"lr": 0.1}, ["momentum", *_SGD]],
+    ["mp_nag_mom_update", "WGs3", {"lr": 0.1}, ["momentum", *_SGD[1:]]],
+    ["_mp_adamw_update", "WGsp31", {"lr": 0.1, "eta": 0.7}, ["wd", "clip_gradient", *_BETAS]],
+    ["mp_lamb_update_phase1", "WGsp3", {"wd": 0.2, "t": 3, "beta2": 0.6}, ["beta1", "bias_correction", *_SGD[1:]]],
+    ["multi_sgd_update", "wgwg", _MANY, _SGD[1:]],
+    ["multi_sgd_mom_update", "wgswgs", _MANY, ["momentum", *_SGD[1:]]],
+    ["multi_mp_sgd_update", "WG3WG3", _MANY, _SGD[1:]],
+    ["multi_mp_sgd_mom_update", "WGs3WGs3", _MANY, ["momentum", *_SGD[1:]]],
+    ["preloaded_multi_sgd_update", "wgwg22", {"num_weights": 2}, _SGD[1:]],
+    ["preloaded_multi_sgd_mom_update", "wgswgs22", {"num_weights": 2}, ["momentum", *_SGD[1:]]],
+    ["preloaded_multi_mp_sgd_update", "WG3WG322", {"num_weights": 2}, _SGD[1:]],
+    ["preloaded_multi_mp_sgd_mom_update", "WGs3WGs322", {"num_weights": 2}, ["momentum", *_SGD[1:]]],
+    ["_multi_adamw_update", "wgspwgsp1", {**_MANY, "etas": [0.7, 0.9]}, ["clip_gradient", *_BETAS]],
+    ["_multi_mp_adamw_update", "WGsp3WGsp31", {**_MANY, "etas": [0.7, 0.9]}, ["clip_gradient", *_BETAS]],
+    ["_multi_lamb_update", "wgspwgsp", _LAMBS, _MORE_LAMB],
+    ["_multi_mp_lamb_update", "WGsp3WGsp3", _LAMBS, _MORE_LAMB],
+    ["multi_lars", "pppp", {"eta": 0.5, "eps": 0.1}, ["rescale_grad"]],
+    ["multi_sum_sq", "wg", {"num_arrays": 2}, []],
+    ["multi_all_finite", "wg", {"num_arrays": 2}, []],
+]
+_VALUES = {
+    "wd": 0.2, "rescale_grad": 0.7, "clip_gradient": 0.5, "clip_grad": 0.5, "momentum": 0.8, "wd_lh": 0.3, "beta1": 0.7,
+    "beta2": 0.6, "epsilon": 0.05, "lamda1": 0.3, "beta": 0.5, "gamma1": 0.6, "gamma2": 0.5, "clip_weights": 0.6,
+    "bias_correction": False, "lower_bound": 0.5, "upper_bound": 1.5,
+}  # fmt: skip
+
+
+def update_program(rng, np, kind, given, may):
+    """Return the parameters of a random call, and its arrays as lists."""
+    params = {**given, **{k: _VALUES[k] for k in may if rng.random() < 0.5}}
+    ranges = {"w": (-1, 1), "g": (-2, 2), "s": (-1, 1), "p": (0.1, 1), "v": (2, 3), "1": (0.5, 2), "2": (0.1, 0.3)}
+    weight, arrays = None, []
+    for letter in kind:
+        size = int(letter) if letter in "12" else 3
+        low, high = ranges.get(letter.lower(), (0, 1))
+        values = [round(rng.uniform(low, high), 3) for _ in range(size)]
+        values = weight if letter == "3" else np.array(values, "float16" if letter.isupper() else "float32").tolist()
+        weight = values if letter in "wW" else weight
+        arrays.append(values)
+    return params, arrays
+
+
+def run_update(mx, name, kind, params, arrays):
+    """Call an update; return its results and what its arrays hold afterwards."""
+    made = [mx.nd.array(a, dtype="float16" if k.isupper() else "float32") for a, k in zip(arrays, kind)]
+    space = mx.nd._internal if name.startswith("_") else mx.nd
+    n = params.get("num_weights", params.get("num_tensors", 1))
+    out = [x.copy() for x, k in zip(made, kind) if k in "wW"][:n] if n > 1 else None
+    found = getattr(space, name)(*made, out=out, **params)
+    found = found if isinstance(found, list) else [found]
+    return [[[float(f"{v:.7g}") for v in x.asnumpy().tolist()] for x in part] for part in (found, made)]
+
+
+def update_answers(mx, np, rng):
+    rows = []
+    for name, kind, given, may in UPDATES:
+        for _ in range(3 if may else 1):
+            params, arrays = update_program(rng, np, kind, given, may)
+            rows.append([name, kind, params, arrays, run_update(mx, name, kind, params, arrays)])
+    return rows
+
+
+# ---- models with normalisation and losses -----------------------------------------------------------------------------
+#: Graphs over ``data``, and its shape.
+MODELS = [
+    [lambda sym, x: sym.BatchNorm(sym.FullyConnected(x, num_hidden=3, name="fc"), name="bn"), (4, 2)],
+    [lambda sym, x: sym.BatchNorm(x, name="bn", fix_gamma=False, eps=0.1, momentum=0.5), (2, 3, 2)],
+    [lambda sym, x: sym.BatchNorm(x, name="bn", fix_gamma=False, use_global_stats=True), (2, 3, 2)],
+    [lambda sym, x: sym.BatchNorm(x, name="bn", fix_gamma=False, axis=-1), (2, 2, 3)],
+    [lambda sym, x: sym.BatchNorm_v1(x, name="bn", fix_gamma=False), (2, 3, 2, 1)],
+    [lambda sym, x: sym.contrib.SyncBatchNorm(x, name="bn", fix_gamma=False, key="a"), (2, 3, 2)],
+    [lambda sym, x: sym.tanh(sym.BatchNorm(sym.BatchNorm(x, name="bn") * 2, name="bn2", fix_gamma=False)), (4, 3)],
+    [lambda sym, x: sym.LayerNorm(x, name="ln", eps=0.1), (2, 3)],
+    [lambda sym, x: sym.LayerNorm(x, name="ln", axis=1), (2, 3, 2)],
+    [lambda sym, x: sym.GroupNorm(x, name="gn", num_groups=2, eps=0.1), (2, 4, 2)],
+    [lambda sym, x: sym.InstanceNorm(x, name="in", eps=0.1), (2, 3, 4)],
+    [lambda sym, x: sym.L2Normalization(x, name="l2"), (2, 3, 2)],
+    [lambda sym, x: sym.L2Normalization(x, name="l2", mode="channel", eps=0.1), (2, 3, 2)],
+    [lambda sym, x: sym.L2Normalization(x, name="l2", mode="spatial"), (2, 3, 2)],
+    [lambda sym, x: sym.LRN(x, name="lrn", nsize=3, alpha=0.5, knorm=1.0), (1, 5, 2, 1)],
+    [lambda sym, x: sym.SoftmaxOutput(sym.FullyConnected(x, num_hidden=3, name="fc"), name="softmax"), (4, 2)],
+    [lambda sym, x: sym.SoftmaxOutput(x, name="s", grad_scale=2, normalization="batch", smooth_alpha=0.3), (4, 3)],
+    [lambda sym, x: sym.SoftmaxOutput(x, name="s", use_ignore=True, ignore_label=1, normalization="valid"), (4, 3)],
+    [lambda sym, x: sym.SoftmaxOutput(x, name="s", ignore_label=1, normalization="valid"), (4, 3)],
+    [lambda sym, x: sym.SoftmaxOutput(x, name="s", multi_output=True), (2, 3, 2, 2)],
+    [lambda sym, x: sym.SoftmaxOutput(x, name="s", multi_output=True, normalization="batch"), (2, 3, 2, 2)],
+    [
+        lambda sym, x: sym.SoftmaxOutput(x, name="s", multi_output=True, normalization="valid", ignore_label=1),
+        (2, 3, 4),
+    ],
+    [lambda sym, x: sym.SoftmaxOutput(x, name="s", preserve_shape=True, normalization="batch"), (2, 3, 4)],
+    [lambda sym, x: sym.SoftmaxOutput(x, sym.Variable("label", shape=(2, 3)), normalization="batch"), (2, 3)],
+    [lambda sym, x: sym.LinearRegressionOutput(x, name="lro", grad_scale=2), (3, 2)],
+    [lambda sym, x: sym.LogisticRegressionOutput(x, name="lro"), (3, 2, 2)],
+    [lambda sym, x: sym.MAERegressionOutput(sym.FullyConnected(x, num_hidden=1, name="fc"), name="mae"), (3, 2)],
+    [lambda sym, x: sym.MakeLoss(sym.square(x), name="l", grad_scale=3, normalization="batch"), (3, 2)],
+    [lambda sym, x: sym.MakeLoss(sym.square(x), name="l", normalization="valid", valid_thresh=0.5), (3, 2)],
+    [lambda sym, x: sym.make_loss(sym.square(x), name="l"), (3, 2)],
+    [lambda sym, x: sym.SVMOutput(x, name="svm", margin=0.5, regularization_coefficient=0.7), (4, 3)],
+    [lambda sym, x: sym.SVMOutput(x, name="svm", use_linear=True), (4, 3)],
+]
+
+
+def run_model(mx, text, arrays):
+    """Run the model of a file; return names, inference outputs, training outputs, gradients and states afterwards."""
+    y = mx.sym.load_json(text)
+    executor = y.simple_bind(mx.cpu(), data=tuple(arrays["data"][0]))
+    for name, array in {**executor.arg_dict, **executor.aux_dict}.items():
+        array[:] = mx.nd.array(arrays[name][1]).reshape(array.shape)
+    names = [y.list_arguments(), y.list_auxiliary_states(), y.list_outputs()]
+    inference = executor.forward(is_train=False)[0].copy()
+    out = executor.forward(is_train=True)[0].copy()
+    executor.backward(mx.nd.array([(k % 5) - 1.5 for k in range(out.size)]).reshape(out.shape))
+    found = [[inference], [out], executor.grad_arrays, executor.aux_arrays]
+    return [names, *([[float(f"{v:.7g}") for v in x.asnumpy().ravel().tolist()] for x in part] for part in found)]
+
+
+def model_answers(mx, rng):
+    rows = []
+    for make, shape in MODELS:
+        with mx.name.NameManager():
+            y = make(mx.sym, mx.sym.Variable("data"))
+        shapes, _, states = y.infer_shape(data=shape)
+        arrays = {}
+        for name, size in [*zip(y.list_arguments(), shapes), *zip(y.list_auxiliary_states(), states)]:
+            low = 0.5 if name.endswith(("gamma", "var")) else -1
+            count = 1
+            for d in size:
+                count *= d
+            label = name.endswith("label")
+            values = [rng.randint(0, 2) if label else round(rng.uniform(low, 2), 3) for _ in range(count)]
+            arrays[name] = [list(size), values]
+        rows.append([y.tojson(), arrays, run_model(mx, y.tojson(), arrays)])
+    return rows
+
+
 def read(name):
     return json.loads((DATA / name).read_text(encoding="utf-8"))
 
@@ -329,3 +500,6 @@ if __name__ == "__main__":
     rng = random.Random(1)
     programs = [executor_program(rng) for _ in range(40)]
     write("executors.json", [[program, run_executor(mx, np, program)] for program in programs])
+    rng = random.Random(5)
+    write("updates.json", update_answers(mx, np, rng))
+    write("models.json", model_answers(mx, random.Random(6)))

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mxop as mx
+from mxop import nd
 from mxop._core import core
 from mxop._kernels import interp
+from mxop._kernels.generate import instructions
 from mxop.formula import (
     TABLE,
     NeedsValue,
@@ -25,6 +27,8 @@ from mxop.formula import (
 )
 from mxop.formula import functions as F
 from mxop.formula.expr import CALL, raw_call
+from mxop.op import elementwise
+from mxop.opdef import registry
 
 # maximum and minimum say what NumPy leaves open: of 0.0 and -0.0, the first operand wins
 NUMPY = {
@@ -197,3 +201,20 @@ def test_branching_on_a_parameter_specialises():
         assert f(x).asnumpy().tolist() == [2.0, 3.0]
     finally:
         unregister("_test_branch")
+
+
+def test_every_place_of_a_scalar_in_an_instruction_is_its_own():
+    """Loops are made of formulas in which one parameter may stand twice; who finds them has a number for each place."""
+    for name, (_, _, scalars) in instructions().items():
+        assert len(set(scalars)) == len(scalars), name
+
+    @elementwise
+    def formula_two_scalars(x, y, *, a: float, b: float):
+        """A formula that is one instruction."""
+        return a * (x + b * y)
+
+    try:
+        assert nd.formula_two_scalars(nd.array([2]), nd.array([8]), a=0.5, b=0.25).item() == 2
+        assert interp.has_instruction("mul(s0,add(x0,mul(s1,x1)))", 0)
+    finally:
+        registry.unregister("formula_two_scalars")

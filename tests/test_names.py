@@ -34,7 +34,7 @@ def told(function):
     (lambda: mx.gluon, "mx.gluon"), (lambda: mx.mod, "mx.mod"), (lambda: mx.init, "mx.init"), (lambda: mx.np, "mx.np"),
     (lambda: mx.io.NDArrayIter, "mx.io"), (lambda: mx.nd.ravel_multi_index, "mx.nd.ravel_multi_index"),
     (lambda: mx.sym.Correlation, "mx.sym.Correlation"),
-    (lambda: mx.nd.SoftmaxOutput, "mx.nd.SoftmaxOutput"), (lambda: mx.nd.op.SVMOutput, "mx.nd.op.SVMOutput"),
+    (lambda: mx.nd.ROIPooling, "mx.nd.ROIPooling"), (lambda: mx.nd.op.Correlation, "mx.nd.op.Correlation"),
     (lambda: mx.nd.sparse.csr_matrix, "mx.nd.sparse.csr_matrix"), (lambda: mx.nd.image.resize, "mx.nd.image.resize"),
     (lambda: mx.sym.contrib.dgl_subgraph, "mx.sym.contrib.dgl_subgraph"), (lambda: mx.nd.linalg.potrf, "mx.nd.linalg.potrf"),
     (lambda: mx.test_utils.get_mnist, "mx.test_utils.get_mnist"), (lambda: mx.operator.NDArrayOp, "mx.operator.NDArrayOp"),
@@ -89,7 +89,7 @@ def test_a_method_is_there_as_soon_as_its_operator_is():
 @pytest.mark.parametrize("line, name", [
     ("import mxop.gluon", "mx.gluon"), ("from mxop import gluon", "mx.gluon"), ("from mxop.gluon import nn", "mx.gluon"),
     ("import mxop.io", "mx.io"), ("from mxop.ndarray import Correlation", "mx.nd.Correlation"),
-    ("from mxop.nd import SVMOutput", "mx.nd.SVMOutput"),
+    ("from mxop.nd import Correlation", "mx.nd.Correlation"),
     ("from mxop.nd.sparse import csr_matrix", "mx.nd.sparse.csr_matrix"), ("from mxop.util import use_np", "mx.util.use_np"),
     ("from mxop.symbol.contrib import dgl_subgraph", "mx.sym.contrib.dgl_subgraph"),
     ("from mxop.test_utils import get_mnist", "mx.test_utils.get_mnist"), ("import mxop.mod", "mx.mod"),
@@ -120,7 +120,7 @@ def test_the_names_are_read_when_an_error_needs_them():
 
 # ---- suggestions ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("get, end", [
-    (lambda: mx.nd.softmaxoutput, "did you mean 'SoftmaxOutput', which MXNet has and mxop does not have yet?"),
+    (lambda: mx.nd.spatialtransformer, "did you mean 'SpatialTransformer', which MXNet has and mxop does not have yet?"),
     (lambda: mx.nd.softmax(X, dim=1), "did you mean 'axis'?"), (lambda: mx.nd.concat(X, X, axis=0), "did you mean 'dim'?"),
     (lambda: mx.nd.matmul, "did you mean 'dot' or 'batch_dot'?"), (lambda: mx.sym.matmul, "did you mean 'dot' or 'batch_dot'?"),
     (lambda: S.summ, "did you mean 'sum'?"), (lambda: mx.nd.aray, "did you mean 'array'?"),

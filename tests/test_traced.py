@@ -361,3 +361,47 @@ def test_sizes_beyond_all_memory_are_refused_by_the_operator_that_makes_them():
     ):
         with pytest.raises(mx.MXNetError, match=r"too large|memory"):
             call()
+
+
+def test_a_forward_pass_does_not_wait_for_head_gradients():
+    """What is asked for its shape alone is let go of; a head gradient of that shape is no stand-in before backward."""
+
+    @composite
+    def traced_as_narrow(F, data, wide):
+        """The means of `wide`, in the type of `data`."""
+        like = F.mean(data, axis=1, keepdims=True)
+        return F._cast_like(F.mean(wide, axis=1, keepdims=True), like)
+
+    try:
+        x, y = arrays((2, 3), dtype="float16")[0], nd.array([[1, 2, 3], [4, 5, 6]])
+        x.attach_grad()
+        y.attach_grad()
+        with autograd.record():
+            z = nd.traced_as_narrow(x, y)
+        z.backward()
+        assert (z.dtype, z.asnumpy().tolist()) == (np.float16, [[2], [5]])
+        np.testing.assert_allclose(y.grad.asnumpy(), np.full((2, 3), 1 / 3), rtol=1e-3)
+    finally:
+        registry.unregister("traced_as_narrow")
+
+
+def test_what_nobody_can_read_is_not_computed():
+    @composite(num_outputs=3, visible_outputs=1, writes={"state": 2})
+    def traced_hidden(F, data, state):
+        """A result, something that nobody sees, and a state."""
+        return F.exp(data), F.sin(data), state + 1
+
+    try:
+        x, state = arrays((3,), (3,))
+        x.attach_grad()
+        before = state.asnumpy()
+        with autograd.record():
+            y = nd.traced_hidden(x, state)
+        y.backward()
+        plan = next(reversed(traced._plans.values()))
+        assert len(plan.outputs) == 2
+        assert not any(n.op is not None and n.op.name == "sin" for n in plan.graph.nodes)
+        np.testing.assert_allclose(x.grad.asnumpy(), np.exp(x.asnumpy()), rtol=1e-6)
+        np.testing.assert_allclose(state.asnumpy(), before + 1, rtol=1e-6)
+    finally:
+        registry.unregister("traced_hidden")

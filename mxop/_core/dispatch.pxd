@@ -5,6 +5,7 @@ from mxop._core.native cimport NativeOp
 cdef class ShortWay:
     cdef ElementwiseCall call           # the formula where every parameter that is no number has its default
     cdef dict slots                     # parameter -> slot of its value
+    cdef tuple written                  # positions of the states, in the order of the outputs that are their new values
     cdef unsigned int required          # slots that a call must give
     cdef Value defaults[MAX_VALUES]
 

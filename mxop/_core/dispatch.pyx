@@ -231,10 +231,11 @@ cdef object visible(object op, object attrs, int n_inputs, list results):
     return results[0] if n == 1 else results[:n]
 
 
-cdef int check_specs(object op, object attrs, list inputs) except -1:
-    """Let the rules of shapes and types that a composite was given raise, remembering what they let pass."""
+cdef int check_rules(object op, object attrs, object inputs) except -1:
+    """Let the rules for shapes and types that a composite was given raise, remembering what they let pass."""
+    cdef Array a
     cdef tuple shapes = tuple([(<Array>a).shape_tuple() for a in inputs]), types = tuple([(<Array>a).dtype for a in inputs])
-    cdef tuple key = (op, attrs, shapes, types, _shape_mode.numpy)
+    cdef tuple key = (op, attrs, shapes, types, None, _shape_mode.numpy)
     if key not in _inferred:
         n = op.num_outputs(attrs, len(shapes))
         if op._infer is not None:
@@ -252,18 +253,17 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     cdef bint own_rule = op._gradient is not None, before = is_recording()
     cdef list results, targets
     cdef int k
-    if op._infer is not None or "infer_type" in op.__dict__:  # they may ask for more than what is inside
-        check_specs(op, attrs, list(inputs))
+    if op.has_rules:  # they may ask for more than what is inside
+        check_rules(op, attrs, inputs)
     if own_rule:
         set_recording(False)
     try:
         found = ask("run_composite")(op, attrs, inputs)
         if found is None:
-            found = run_function(op, inputs, attrs)
+            found = returned(op, attrs, len(inputs), run_function(op, inputs, attrs))
     finally:
         set_recording(before)
-    results = list(found) if isinstance(found, (list, tuple)) else [found]
-    check_returned(op, attrs, len(inputs), results)
+    results = found
     if out is not None:
         targets = output_list(op, out, len(results))
         for k in range(len(results)):
@@ -277,8 +277,9 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     return visible(op, attrs, len(inputs), results)
 
 
-cdef int check_returned(object op, object attrs, int n_inputs, list results) except -1:
-    """Raise unless a composite returned as many arrays as it has outputs."""
+cdef list returned(object op, object attrs, int n_inputs, object found):
+    """Return what a composite's function returned as a list; raise unless it is as many arrays as there are outputs."""
+    cdef list results = list(found) if isinstance(found, (list, tuple)) else [found]
     cdef int n = op.num_outputs(attrs, n_inputs)
     for a in results:
         if not isinstance(a, Array):
@@ -286,7 +287,7 @@ cdef int check_returned(object op, object attrs, int n_inputs, list results) exc
     if len(results) != n:
         raise OpTypeError(f"composite operator {op.name} returned {len(results)} arrays, but has {n} output"
                           f"{'s' if n != 1 else ''}: declare num_outputs={len(results)}, or return {n}")
-    return 0
+    return results
 
 
 cdef object run_function(object op, object inputs, object attrs):
@@ -356,17 +357,22 @@ cdef object run_writing(OpFunction f, object inputs, object attrs, object out, i
     cdef list targets = output_list(f.op, out, n), results
     cdef tuple written = f.op.written_inputs(attrs, len(inputs))
     cdef Array state
+    cdef object given = inputs
     for k, _ in written:
         if is_recording() and (<Array?>inputs[k]).node is not None:
             raise MXNetError(f"operator {f.op.name} writes its input {f.op.input_names(attrs, len(inputs))[k]!r}, which is a "
                              "variable that autograd has recorded; a state is an array without attach_grad()")
+    if is_recording() and any([(<Array?>a).node is not None for a in inputs]):
+        given = list(inputs)
+        for k, _ in written:  # backward reads what the state was
+            given[k] = contiguous_copy(<Array>inputs[k])
     if req == REQ_WRITE:
         targets += [None] * (f.op.num_outputs(attrs, len(inputs)) - n)
         for k, at in written:
             targets[at] = inputs[k]
-        results = list(run_kind(f, inputs, attrs, targets, req))
+        results = list(run_kind(f, given, attrs, targets, req))
     else:  # only what is returned is added
-        results = list(run_kind(f, inputs, attrs, None, REQ_WRITE))
+        results = list(run_kind(f, given, attrs, None, REQ_WRITE))
         for k in range(n):
             if targets[k] is not None:
                 prepared_output(f.op, targets[k], (<Array>results[k]).shape_tuple(), (<Array>results[k]).dtype)
@@ -437,7 +443,7 @@ cdef ShortWay find_short_way(OpFunction f):
     """Return the short way of an operator whose parameters may all be left out or given as numbers; None for others."""
     cdef ShortWay found = ShortWay()
     cdef int slot
-    if f.kind != ELEMENTWISE or f.n_in < 1 or f.op._active_inputs is not None or f.writes or f.op.spec.has_mode:
+    if f.kind != ELEMENTWISE or f.n_in < 1 or f.op._active_inputs is not None or f.op.spec.has_mode:
         return None
     params = f.op.spec.params
     if any([p.required and not p.numeric for p in params]):
@@ -447,6 +453,7 @@ cdef ShortWay find_short_way(OpFunction f):
         found.call = call_for(f.op, attrs, f.n_in)
     except OpTypeError:
         return None
+    found.written = tuple([k for k, _ in sorted(f.op.written_inputs(attrs, f.n_in), key=lambda pair: pair[1])])
     found.slots = {}
     memset(found.defaults, 0, sizeof(found.defaults))
     for p in params:
@@ -461,6 +468,17 @@ cdef ShortWay find_short_way(OpFunction f):
         elif p.required:
             return None  # a number that the formula's shape depends on
     return found
+
+
+cdef object run_short(ShortWay short, tuple args, const Value* values, object out):
+    """Run a call of the short way; what its states become is written where they lie."""
+    cdef Py_ssize_t k
+    if not short.written:
+        return run_elementwise(short.call, args, values, out, REQ_WRITE)
+    results = run_elementwise(short.call, args, values, [out, *[args[k] for k in short.written]], REQ_WRITE)
+    for k in short.written:
+        (<Array>args[k]).node = None  # a state has no history
+    return (<list>results)[0]
 
 
 cdef class OpFunction:
@@ -490,6 +508,7 @@ cdef class OpFunction:
         cdef bint plain
         cdef ShortWay short
         cdef long long begun
+        cdef object out = None
         if self.native is not None:
             begun = clock() if watched(IMPERATIVE) else 0
             result = self.native.call(args, kwargs)
@@ -507,6 +526,9 @@ cdef class OpFunction:
             if plain:
                 memcpy(values, short.defaults, sizeof(values))
                 for name, value in kwargs.items():
+                    if name == "out" and (value is None or isinstance(value, Array)):
+                        out = value
+                        continue
                     at = short.slots.get(name)
                     if at is None or not (type(value) is float or type(value) is int):
                         plain = False
@@ -514,8 +536,8 @@ cdef class OpFunction:
                     slot = at
                     set_value(&values[slot], value)
                     given |= 1u << slot
-                if plain and (given & short.required) == short.required:
-                    return run_elementwise(short.call, args, values, None, REQ_WRITE)
+                if plain and (given & short.required) == short.required and not (short.written and is_recording()):
+                    return run_short(short, args, values, out)
         return self.call_bound(args, kwargs)
 
     cdef object call_bound(self, tuple args, dict kwargs):

@@ -452,7 +452,7 @@ cdef int compute_type(ElementwiseCall call, Array first, object inputs) except -
     elif not call.plain_types:
         for a in inputs:
             if a.dtype != dtype:
-                dtype = 1 if (a.dtype in dtypes.FLOATS) or (dtype in dtypes.FLOATS) else 6
+                dtype = dtypes.widest(dtype, a.dtype)
     if dtype == 0 or dtype == 1:
         return dtype
     return call.formula.compute_type(dtype)

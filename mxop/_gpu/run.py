@@ -83,12 +83,7 @@ class _Output:
 # ---- elementwise -----------------------------------------------------------------------------------------------------
 def _compute_type(formula: Formula, types: Sequence[int]) -> int:
     """Return the type in which a formula is computed (of mixed inputs: the widest)."""
-    kept = [t for k, t in enumerate(types) if k not in formula.keys]
-    first = kept[0]
-    for t in kept[1:]:
-        if t != first:
-            first = dtypes.FLOAT64 if t in dtypes.FLOATS or first in dtypes.FLOATS else dtypes.INT64
-    return formula.compute_type(first)
+    return formula.compute_type(dtypes.widest(*[t for k, t in enumerate(types) if k not in formula.keys]))
 
 
 def _shape_of(call: Any, shapes: Sequence[tuple[int, ...]], outs: list) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from string import Template
 
 from ..formula import TABLE, Expr, input_, param, statements, walk
 from ..formula.draws import DRAWS, GROUP
-from ..formula.expr import CALL, INPUT, raw_call
+from ..formula.expr import CALL, CONST, INPUT, PARAM, raw_call
 from ..formula.program import MAX_CALLS, MAX_OPERANDS, MAX_SCALARS, idioms, instruction_name
 
 #: Compute types: C type, suffix of the function names, MXNet's type code.
@@ -95,6 +95,21 @@ def operator_formulas() -> Iterator[Expr]:
             yield from (g for g in op.backward_formula(attrs, n).roots if g is not None)
 
 
+def _apart(root: Expr) -> Expr:
+    """Return a formula with a leaf for each place of a scalar.
+
+    An instruction's name numbers places, and whoever finds it there has a number for each, equal or not.
+    """
+    places = itertools.count()
+
+    def build(n: Expr) -> Expr:
+        if n.kind in (PARAM, CONST):
+            return _leaf("s", next(places))
+        return raw_call(n.label, tuple([build(a) for a in n.args])) if n.kind == CALL else n
+
+    return build(root)
+
+
 def _whole(root: Expr) -> bool:
     """Tell whether a formula is worth a loop of its own."""
     calls = [n for n in walk([root]) if n.kind == CALL]
@@ -108,7 +123,7 @@ def instructions() -> dict[str, tuple[Expr, list[Expr], list[Expr]]]:
     candidates = itertools.chain(
         primitive_formulas(), idiom_formulas(), (r for r in operator_formulas() if r.kind == CALL and _whole(r))
     )
-    for root in candidates:
+    for root in map(_apart, candidates):
         name, operands, scalars = instruction_name(root, lambda n: True, True)
         if 1 <= len(operands) <= MAX_OPERANDS and len(scalars) <= MAX_SCALARS:
             found.setdefault(name, (root, operands, scalars))
@@ -120,7 +135,7 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
     if root.label in DRAWS:
         return _sample(function, ctype, root) if len(root.args) > 1 else _draw(function, ctype, root.label)
     names = {o: f"x{i}[i]" for i, o in enumerate(operands)}
-    for i, s in reversed(list(enumerate(scalars))):
+    for i, s in enumerate(scalars):
         names[s] = f"s{i}"
     lines, (result,) = statements([root], names, ctype, "c")
     body = " ".join(lines)
@@ -179,7 +194,7 @@ _CHEAP = {*_SIGNS, *_SUMMED}
 def _adder(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr]) -> str:
     """Write the C function that adds up what one instruction makes of its operands."""
     names = {o: f"x{i}[at]" for i, o in enumerate(operands)}
-    for i, s in reversed(list(enumerate(scalars))):
+    for i, s in enumerate(scalars):
         names[s] = f"s{i}"
     head = [
         f"static double {function}(ptrdiff_t n, const void *a_, const void *b_, const void *c_, const void *s_)",

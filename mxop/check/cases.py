@@ -83,7 +83,7 @@ class Case:
         names = self.op.input_names(self.attrs, len(self.shapes)) if written else ()
         self.states = tuple(k for k, name in enumerate(names) if name in written)
         self.readonly = tuple(k for k in range(len(self.shapes)) if k not in self.states)
-        self.variables = tuple(k for k in self.readonly if self.record.input_types.get(k, "float32") in FLOATS)
+        self.variables = tuple(k for k in self.readonly if self.type_of(k, "float32") in FLOATS)
 
     def __str__(self) -> str:
         shapes = ", ".join(map(str, self.shapes)) or "no inputs"
@@ -114,7 +114,8 @@ class Case:
 
     def type_of(self, k: int, dtype: str) -> str:
         """Return the type of an input where `dtype` is checked."""
-        return self.record.input_types.get(k, dtype)
+        given = self.record.input_types.get(k, dtype)
+        return given(dtype) if callable(given) else given
 
     def codes(self, dtype: str) -> list[int]:
         """Return the numbers of the types of all inputs where `dtype` is checked."""
@@ -266,7 +267,9 @@ def types_of(record: Record, wanted: Sequence[Any] | None) -> list[str]:
     """Return the names of the types to check, the widest first."""
     found: list[str] = []
     if "f" in record.dtypes:
-        found += [t for t in FLOATS if t != "bfloat16" or dtypes.has_bfloat16()]
+        found.append("float64")
+    if "f" in record.dtypes or "n" in record.dtypes:
+        found += [t for t in FLOATS[1:] if t != "bfloat16" or dtypes.has_bfloat16()]
     if "i" in record.dtypes:
         found += INTEGERS
     if "b" in record.dtypes:

@@ -179,7 +179,7 @@ def types(case: Case, names: Sequence[str]) -> int | str:
         want = _first_order(case, c.widened(values), [h.astype(np.float64) for h in heads], None)[1]
         slack = c.tolerance(case.record, dtype, gradient=True)
         for k, got, true in zip(case.variables, found, want, strict=True):
-            if c.name_of(got) != dtype:
+            if c.name_of(got) != case.type_of(k, dtype):
                 raise Mismatch(f"{dtype}: the gradient of input {k} is {c.name_of(got)}")
             c.compare(f"{dtype}: gradient of input {k}", got, c.wide(true), slack, values)
         n += 1

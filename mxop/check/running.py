@@ -13,7 +13,7 @@ import numpy as np
 from .. import autograd, context, dtypes
 from .._kernels import interp
 from ..graph.expand import expand
-from ..graph.ir import Graph
+from ..graph.ir import Graph, Node, variable
 from ..graph.specs import Specs
 from ..opdef import Operator, registry
 from . import cases as c
@@ -189,8 +189,9 @@ def without_gradient(called: Sequence[Operator]) -> list[str]:
 
 def calls_of(case: Case) -> list[Operator]:
     """Return the operators that a call consists of: those inside a composite, unless it has a gradient rule of its own."""
-    symbol, names = compose(case, symbols())
-    given = {name: (shape, dtypes.FLOAT32) for name, shape in zip(names, case.shapes, strict=True)}
-    whole = Graph(symbol._entries)
-    graph = expand(whole, everything=False, specs=Specs({n: given[n.name] for n in whole.variables}))[0]
+    op = case.op.pure if case.op.writes else case.op  # the new values of states are computed, too
+    inputs = [variable(f"in{k}") for k in range(len(case.shapes))]
+    call = Node(op, case.attrs.training(case.train or False), tuple((v, 0) for v in inputs), "call")
+    specs = Specs({v: (shape, dtypes.FLOAT32) for v, shape in zip(inputs, case.shapes, strict=True)})
+    graph = expand(Graph([(call, k) for k in range(call.n_outputs)]), everything=False, specs=specs)[0]
     return [node.op for node in graph.nodes if node.op is not None]

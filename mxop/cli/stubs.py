@@ -62,7 +62,7 @@ def files() -> dict[str, str]:
 
 
 #: Whose functions stand in namespaces of operators.
-_WRITTEN_BY_HAND = ("mxop.sampling", "mxop.ndarray.control_flow", "mxop.symbol.control_flow")
+_WRITTEN_BY_HAND = ("mxop.sampling", "mxop.ndarray.control_flow", "mxop.ndarray.updates", "mxop.symbol.control_flow")
 
 
 def write(folder: str | None) -> list[str]:

@@ -149,13 +149,7 @@ def _listing(formula: Formula, n_inputs: int, compute: int) -> str:
 def _compute_type(formula: Formula, node: Node, known: Known) -> int:
     """Return the type in which a formula is computed: that of the data, the widest of mixed ones."""
     types = [known.dtype(e) for e in node.inputs] or [known.dtype((node, 0))]
-    if isinstance(node.op, Fused):  # of one type
-        return formula.compute_type(types[0])
-    first = types[0]
-    for t in types[1:]:
-        if t != first:
-            first = dtypes.FLOAT64 if t in dtypes.FLOATS or first in dtypes.FLOATS else dtypes.INT64
-    return formula.compute_type(first)
+    return formula.compute_type(types[0] if isinstance(node.op, Fused) else dtypes.widest(*types))  # fused: of one type
 
 
 def cuda_of(node: Node, known: Known, reqs: list[int]) -> str | None:

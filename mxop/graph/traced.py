@@ -274,21 +274,42 @@ def _run(
 
 
 def run_composite(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | None:
-    """Call a composite on arrays as a plan; return all of its outputs, or None where it has no plan."""
+    """Call a composite on arrays as a plan; return its outputs, or None where it has no plan.
+
+    Outputs that neither a call returns nor a state takes are not computed: None stands in their places.
+    """
+    if not op.planned:  # type: ignore[attr-defined]
+        return None
+    total = op.num_outputs(attrs, len(inputs))
+    shown = _read_outputs(op, attrs, len(inputs), total)
 
     def source(specs: tuple) -> tuple[Graph, list[Node]]:
         variables = [variable(name) for name in op.input_names(attrs, len(specs))]
         pure = op.pure if op.writes else op
         node = Node(pure, attrs, tuple((v, 0) for v in variables), op.name.lstrip("_"))
-        return Graph([(node, k) for k in range(node.n_outputs)]), variables
+        return Graph([(node, k) for k in shown]), variables
 
     def again(variables: list) -> list:
         found = run_in_float32(op, attrs, variables)
         if found is None:
             found = op.function(core.namespace(), *variables, **attrs)
-        return list(found) if isinstance(found, (list, tuple)) else [found]
+        found = list(found) if isinstance(found, (list, tuple)) else [found]
+        return [found[k] for k in shown]
 
-    return _run(op.name, (op, attrs), source, list(inputs), again, op.input_names(attrs, len(inputs)))
+    found = _run(op.name, (op, attrs), source, list(inputs), again, op.input_names(attrs, len(inputs)))
+    if found is None or len(shown) == total:
+        return found
+    results: list[Any] = [None] * total
+    for k, array in zip(shown, found, strict=True):
+        results[k] = array
+    return results
+
+
+def _read_outputs(op: Operator, attrs: Attrs, n_inputs: int, total: int) -> list[int]:
+    """Return the outputs that somebody can read: those that a call returns, and the new values of states."""
+    if op._gradient is not None:  # its rule may ask for any
+        return list(range(total))
+    return [*range(op.num_visible_outputs(attrs, n_inputs)), *(k for _, k in op.written_inputs(attrs, n_inputs))]
 
 
 def run_in_float32(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | None:

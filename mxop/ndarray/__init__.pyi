@@ -13,6 +13,7 @@ from . import image as image
 from . import linalg as linalg
 from . import random as random
 from . import sparse as sparse
+from .updates import all_finite as all_finite
 from .creation import arange as arange
 from .creation import array as array
 from .creation import concatenate as concatenate
@@ -26,6 +27,7 @@ from .creation import linspace as linspace
 from .io import load as load
 from .io import load_frombuffer as load_frombuffer
 from .creation import moveaxis as moveaxis
+from .updates import multi_all_finite as multi_all_finite
 from .creation import ones as ones
 from .io import save as save
 from .io import save_tobuffer as save_tobuffer
@@ -62,6 +64,40 @@ def Activation(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def BatchNorm(
+    data: NDArray,
+    gamma: NDArray,
+    beta: NDArray,
+    moving_mean: NDArray,
+    moving_var: NDArray,
+    eps: float = ...,
+    momentum: float = ...,
+    fix_gamma: bool = ...,
+    use_global_stats: bool = ...,
+    output_mean_var: bool = ...,
+    axis: int = ...,
+    cudnn_off: bool = ...,
+    min_calib_range: float | None = ...,
+    max_calib_range: float | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def BatchNorm_v1(
+    data: NDArray,
+    gamma: NDArray,
+    beta: NDArray,
+    moving_mean: NDArray,
+    moving_var: NDArray,
+    eps: float = ...,
+    momentum: float = ...,
+    fix_gamma: bool = ...,
+    use_global_stats: bool = ...,
+    output_mean_var: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
 def BlockGrad(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def Cast(
     data: NDArray,
@@ -181,6 +217,55 @@ def FullyConnected(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def GroupNorm(
+    data: NDArray,
+    gamma: NDArray,
+    beta: NDArray,
+    num_groups: int = ...,
+    eps: float = ...,
+    output_mean_var: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def InstanceNorm(
+    data: NDArray,
+    gamma: NDArray,
+    beta: NDArray,
+    eps: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def L2Normalization(
+    data: NDArray,
+    eps: float = ...,
+    mode: Literal['channel', 'instance', 'spatial'] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def LRN(
+    data: NDArray,
+    alpha: float = ...,
+    beta: float = ...,
+    knorm: float = ...,
+    *,
+    nsize: int,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def LayerNorm(
+    data: NDArray,
+    gamma: NDArray,
+    beta: NDArray,
+    axis: int = ...,
+    eps: float = ...,
+    output_mean_var: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
 def LeakyReLU(
     data: NDArray | None = ...,
     gamma: NDArray | None = ...,
@@ -188,6 +273,39 @@ def LeakyReLU(
     slope: float = ...,
     lower_bound: float = ...,
     upper_bound: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def LinearRegressionOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def LogisticRegressionOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def MAERegressionOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def MakeLoss(
+    data: NDArray,
+    grad_scale: float = ...,
+    valid_thresh: float = ...,
+    normalization: Literal['batch', 'null', 'valid'] = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
@@ -230,6 +348,16 @@ def Reshape(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def SVMOutput(
+    data: NDArray,
+    label: NDArray,
+    margin: float = ...,
+    regularization_coefficient: float = ...,
+    use_linear: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 @overload
 def SliceChannel(  # type: ignore[overload-overlap]
     data: NDArray,
@@ -250,9 +378,39 @@ def SliceChannel(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> list[NDArray]: ...
+def Softmax(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    ignore_label: float = ...,
+    multi_output: bool = ...,
+    use_ignore: bool = ...,
+    preserve_shape: bool = ...,
+    normalization: Literal['batch', 'null', 'valid'] = ...,
+    out_grad: bool = ...,
+    smooth_alpha: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def SoftmaxActivation(
     data: NDArray,
     mode: Literal['channel', 'instance'] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def SoftmaxOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    ignore_label: float = ...,
+    multi_output: bool = ...,
+    use_ignore: bool = ...,
+    preserve_shape: bool = ...,
+    normalization: Literal['batch', 'null', 'valid'] = ...,
+    out_grad: bool = ...,
+    smooth_alpha: float = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
@@ -277,6 +435,23 @@ def UpSampling(
     name: str | None = ...,
 ) -> NDArray: ...
 def abs(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def adam_update(
+    weight: NDArray,
+    grad: NDArray,
+    mean: NDArray,
+    var: NDArray,
+    lr: float,
+    beta1: float = ...,
+    beta2: float = ...,
+    epsilon: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    lazy_update: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def add_n(
     *args: NDArray | Sequence[NDArray],
     num_args: int = ...,
@@ -657,6 +832,39 @@ def flip(
     name: str | None = ...,
 ) -> NDArray: ...
 def floor(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def ftml_update(
+    weight: NDArray,
+    grad: NDArray,
+    d: NDArray,
+    v: NDArray,
+    z: NDArray,
+    lr: float,
+    beta1: float = ...,
+    beta2: float = ...,
+    epsilon: float = ...,
+    *,
+    t: int,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_grad: float = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
+def ftrl_update(
+    weight: NDArray,
+    grad: NDArray,
+    z: NDArray,
+    n: NDArray,
+    lr: float,
+    lamda1: float = ...,
+    beta: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def gamma(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def gammaln(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def gather_nd(
@@ -685,6 +893,35 @@ def im2col(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def lamb_update_phase1(
+    weight: NDArray,
+    grad: NDArray,
+    mean: NDArray,
+    var: NDArray,
+    beta1: float = ...,
+    beta2: float = ...,
+    epsilon: float = ...,
+    *,
+    t: int,
+    bias_correction: bool = ...,
+    wd: float,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
+def lamb_update_phase2(
+    weight: NDArray,
+    g: NDArray,
+    r1: NDArray,
+    r2: NDArray,
+    lr: float,
+    lower_bound: float = ...,
+    upper_bound: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def log(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def log10(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def log1p(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
@@ -702,6 +939,7 @@ def log_softmax(
     name: str | None = ...,
 ) -> NDArray: ...
 def logical_not(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def make_loss(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def max(
     data: NDArray,
     axis: int | Sequence[int] | None = ...,
@@ -755,6 +993,152 @@ def moments(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> list[NDArray]: ...
+def mp_lamb_update_phase1(
+    weight: NDArray,
+    grad: NDArray,
+    mean: NDArray,
+    var: NDArray,
+    weight32: NDArray,
+    beta1: float = ...,
+    beta2: float = ...,
+    epsilon: float = ...,
+    *,
+    t: int,
+    bias_correction: bool = ...,
+    wd: float,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
+def mp_lamb_update_phase2(
+    weight: NDArray,
+    g: NDArray,
+    r1: NDArray,
+    r2: NDArray,
+    weight32: NDArray,
+    lr: float,
+    lower_bound: float = ...,
+    upper_bound: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
+def mp_nag_mom_update(
+    weight: NDArray,
+    grad: NDArray,
+    mom: NDArray,
+    weight32: NDArray,
+    lr: float,
+    momentum: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
+def mp_sgd_mom_update(
+    weight: NDArray,
+    grad: NDArray,
+    mom: NDArray,
+    weight32: NDArray,
+    lr: float,
+    momentum: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    lazy_update: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
+def mp_sgd_update(
+    weight: NDArray,
+    grad: NDArray,
+    weight32: NDArray,
+    lr: float,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    lazy_update: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
+def multi_lars(
+    lrs: NDArray,
+    weights_sum_sq: NDArray,
+    grads_sum_sq: NDArray,
+    wds: NDArray,
+    eta: float,
+    eps: float,
+    rescale_grad: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def multi_mp_sgd_mom_update(
+    *data: NDArray | Sequence[NDArray],
+    lrs: float | Sequence[float],
+    wds: float | Sequence[float],
+    num_weights: int = ...,
+    momentum: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def multi_mp_sgd_update(
+    *data: NDArray | Sequence[NDArray],
+    lrs: float | Sequence[float],
+    wds: float | Sequence[float],
+    num_weights: int = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def multi_sgd_mom_update(
+    *data: NDArray | Sequence[NDArray],
+    lrs: float | Sequence[float],
+    wds: float | Sequence[float],
+    num_weights: int = ...,
+    momentum: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def multi_sgd_update(
+    *data: NDArray | Sequence[NDArray],
+    lrs: float | Sequence[float],
+    wds: float | Sequence[float],
+    num_weights: int = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def multi_sum_sq(
+    *data: NDArray | Sequence[NDArray],
+    num_arrays: int,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def nag_mom_update(
+    weight: NDArray,
+    grad: NDArray,
+    mom: NDArray,
+    lr: float,
+    momentum: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def nanprod(
     data: NDArray,
     axis: int | Sequence[int] | None = ...,
@@ -815,6 +1199,40 @@ def pick(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def preloaded_multi_mp_sgd_mom_update(
+    *data: NDArray | Sequence[NDArray],
+    num_weights: int = ...,
+    momentum: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def preloaded_multi_mp_sgd_update(
+    *data: NDArray | Sequence[NDArray],
+    num_weights: int = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def preloaded_multi_sgd_mom_update(
+    *data: NDArray | Sequence[NDArray],
+    num_weights: int = ...,
+    momentum: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
+def preloaded_multi_sgd_update(
+    *data: NDArray | Sequence[NDArray],
+    num_weights: int = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
 def prod(
     data: NDArray,
     axis: int | Sequence[int] | None = ...,
@@ -992,6 +1410,12 @@ def repeat(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def reset_arrays(
+    *data: NDArray | Sequence[NDArray],
+    num_arrays: int,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
 def reshape(
     data: NDArray,
     shape: int | Sequence[int] = ...,
@@ -1021,6 +1445,39 @@ def reverse(
     name: str | None = ...,
 ) -> NDArray: ...
 def rint(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def rmsprop_update(
+    weight: NDArray,
+    grad: NDArray,
+    n: NDArray,
+    lr: float,
+    gamma1: float = ...,
+    epsilon: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    clip_weights: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def rmspropalex_update(
+    weight: NDArray,
+    grad: NDArray,
+    n: NDArray,
+    g: NDArray,
+    delta: NDArray,
+    lr: float,
+    gamma1: float = ...,
+    gamma2: float = ...,
+    epsilon: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    clip_weights: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def round(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def rsqrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def sample_exponential(
@@ -1101,10 +1558,61 @@ def scatter_nd(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def sgd_mom_update(
+    weight: NDArray,
+    grad: NDArray,
+    mom: NDArray,
+    lr: float,
+    momentum: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    lazy_update: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def sgd_update(
+    weight: NDArray,
+    grad: NDArray,
+    lr: float,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    lazy_update: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def shape_array(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def shuffle(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def sigmoid(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def sign(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def signsgd_update(
+    weight: NDArray,
+    grad: NDArray,
+    lr: float,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def signum_update(
+    weight: NDArray,
+    grad: NDArray,
+    mom: NDArray,
+    lr: float,
+    momentum: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    wd_lh: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def sin(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def sinh(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def size_array(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...

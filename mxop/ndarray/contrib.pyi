@@ -15,6 +15,25 @@ def AdaptiveAvgPooling2D(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def BatchNormWithReLU(
+    data: NDArray,
+    gamma: NDArray,
+    beta: NDArray,
+    moving_mean: NDArray,
+    moving_var: NDArray,
+    eps: float = ...,
+    momentum: float = ...,
+    fix_gamma: bool = ...,
+    use_global_stats: bool = ...,
+    output_mean_var: bool = ...,
+    axis: int = ...,
+    cudnn_off: bool = ...,
+    min_calib_range: float | None = ...,
+    max_calib_range: float | None = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
 def BilinearResize2D(
     data: NDArray | None = ...,
     like: NDArray | None = ...,
@@ -28,6 +47,23 @@ def BilinearResize2D(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def SyncBatchNorm(
+    data: NDArray,
+    gamma: NDArray,
+    beta: NDArray,
+    moving_mean: NDArray,
+    moving_var: NDArray,
+    eps: float = ...,
+    momentum: float = ...,
+    fix_gamma: bool = ...,
+    use_global_stats: bool = ...,
+    output_mean_var: bool = ...,
+    ndev: int = ...,
+    *,
+    key: str,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
 def arange_like(
     data: NDArray,
     start: float = ...,
@@ -61,6 +97,18 @@ def gradientmultiplier(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def group_adagrad_update(
+    weight: NDArray,
+    grad: NDArray,
+    history: NDArray,
+    lr: float,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    epsilon: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
 def quadratic(
     data: NDArray,
     a: float = ...,
@@ -72,7 +120,76 @@ def quadratic(
 ) -> NDArray: ...
 def round_ste(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def sign_ste(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def adamw_update(
+    weight: Any,
+    grad: Any,
+    mean: Any,
+    var: Any,
+    rescale_grad: Any,
+    lr: float,
+    eta: float,
+    **params: Any,
+) -> Any: ...
 def cond(pred: Any, then_func: Callable, else_func: Callable) -> Any: ...
 def foreach(body: Callable, data: Any, init_states: Any) -> tuple[Any, Any]: ...
+def mp_adamw_update(
+    weight: Any,
+    grad: Any,
+    mean: Any,
+    var: Any,
+    weight32: Any,
+    rescale_grad: Any,
+    lr: float,
+    eta: float,
+    **params: Any,
+) -> Any: ...
+def multi_adamw_update(
+    weights: Sequence[Any],
+    grads: Sequence[Any],
+    mean: Sequence[Any],
+    var: Sequence[Any],
+    rescale_grad: Any,
+    lrs: Any,
+    wds: Any,
+    etas: Any,
+    size: int = ...,
+    **params: Any,
+) -> Any: ...
+def multi_lamb_update(
+    weights: Sequence[Any],
+    grads: Sequence[Any],
+    mean: Sequence[Any],
+    var: Sequence[Any],
+    step_count: Any,
+    lrs: Any,
+    wds: Any,
+    num_tensors: int = ...,
+    **params: Any,
+) -> Any: ...
+def multi_mp_adamw_update(
+    weights: Sequence[Any],
+    grads: Sequence[Any],
+    mean: Sequence[Any],
+    var: Sequence[Any],
+    weights32: Sequence[Any],
+    rescale_grad: Any,
+    lrs: Any,
+    wds: Any,
+    etas: Any,
+    size: int = ...,
+    **params: Any,
+) -> Any: ...
+def multi_mp_lamb_update(
+    weights: Sequence[Any],
+    grads: Sequence[Any],
+    mean: Sequence[Any],
+    var: Sequence[Any],
+    weights32: Sequence[Any],
+    step_count: Any,
+    lrs: Any,
+    wds: Any,
+    num_tensors: int = ...,
+    **params: Any,
+) -> Any: ...
 def rand_zipfian(true_classes: Any, num_sampled: int, range_max: int, ctx: Any = ...) -> tuple[Any, Any, Any]: ...
 def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: int | None = ...) -> tuple[Any, Any]: ...

@@ -14,7 +14,7 @@ from .. import sampling
 from .._core import core, dispatch
 from ..missing import names_shown
 from ..opdef import registry
-from . import control_flow
+from . import control_flow, updates
 
 SPACES = ("contrib", "linalg", "random", "image", "sparse", "_internal", "op")
 
@@ -84,6 +84,7 @@ def fill(parent: types.ModuleType, keep: set[str]) -> None:
     vars(spaces["contrib"]).update(others)
     vars(spaces["random"]).update(drawing)
     vars(spaces["contrib"]).update({name: getattr(control_flow, name) for name in control_flow.__all__})
+    vars(spaces["contrib"]).update(updates.CONTRIB)
     parent.__getattr__ = _lookup(parent, "")  # type: ignore[method-assign]
     parent.__dir__ = partial(_visible, parent)  # type: ignore[method-assign]
 

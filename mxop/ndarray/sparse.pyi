@@ -36,6 +36,30 @@ def FullyConnected(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def LinearRegressionOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def LogisticRegressionOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def MAERegressionOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def _contrib_round_ste(
     data: NDArray,
     *,
@@ -49,6 +73,36 @@ def _contrib_sign_ste(
     name: str | None = ...,
 ) -> NDArray: ...
 def abs(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def adagrad_update(
+    weight: NDArray,
+    grad: NDArray,
+    history: NDArray,
+    lr: float,
+    epsilon: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def adam_update(
+    weight: NDArray,
+    grad: NDArray,
+    mean: NDArray,
+    var: NDArray,
+    lr: float,
+    beta1: float = ...,
+    beta2: float = ...,
+    epsilon: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    lazy_update: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def add_n(
     *args: NDArray | Sequence[NDArray],
     num_args: int = ...,
@@ -165,12 +219,28 @@ def exp(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: s
 def expm1(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def fix(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def floor(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def ftrl_update(
+    weight: NDArray,
+    grad: NDArray,
+    z: NDArray,
+    n: NDArray,
+    lr: float,
+    lamda1: float = ...,
+    beta: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def gamma(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def gammaln(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def log(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def log10(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def log1p(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def log2(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def make_loss(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def mean(
     data: NDArray,
     axis: int | Sequence[int] | None = ...,
@@ -196,6 +266,32 @@ def relu(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: 
 def rint(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def round(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def rsqrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def sgd_mom_update(
+    weight: NDArray,
+    grad: NDArray,
+    mom: NDArray,
+    lr: float,
+    momentum: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    lazy_update: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def sgd_update(
+    weight: NDArray,
+    grad: NDArray,
+    lr: float,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    lazy_update: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def sigmoid(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def sign(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def sin(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...

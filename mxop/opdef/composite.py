@@ -19,12 +19,19 @@ class Composite(Operator):
     """An operator made of other operators.
 
     ``function(F, *inputs, **params)`` gets ``mx.nd`` or ``mx.sym`` as `F`.
+
+    Parameters
+    ----------
+    planned : bool
+        Whether calls on arrays run as a plan.  A plan is made for the values of the parameters: where these are new at each
+        call, as learning rates are, one operator after the other is faster.
     """
 
     kind = "composite"
 
-    def __init__(self, function: Callable, **options: Any):
+    def __init__(self, function: Callable, *, planned: bool = True, **options: Any):
         super().__init__(function, **options)
+        self.planned = planned
         if not self.variadic:
             self.arguments = self.arguments[1:]
         self._infer: Callable | None = None
@@ -34,6 +41,11 @@ class Composite(Operator):
         self._infer = rule
         self.changed()
         return rule
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether shapes or types have a rule of their own."""
+        return self._infer is not None or "infer_type" in self.__dict__
 
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         if self._infer is not None:

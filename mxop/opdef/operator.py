@@ -90,9 +90,10 @@ class Operator:
         Whether it takes any number of inputs.
     num_args_param : str or None
         The parameter that holds that number in MXNet's JSON (``num_args``).
-    writes : dict of str to int
+    writes : dict of str to int, or callable
         Inputs that are states, and the output that is each one's new value: the operator itself is a pure function, and
-        whoever runs it delivers.  These outputs are the last ones, and no call returns them.
+        whoever runs it delivers.  These outputs are the last ones, and no call returns them.  ``writes(**params)`` gives it
+        for an operator of any number of inputs, whose names are ``arg0``, ``arg1``...
     random : bool
         Whether equal calls give different results.
     aux : tuple of str
@@ -122,7 +123,7 @@ class Operator:
         num_outputs: int | Callable[..., int] = 1,
         visible_outputs: int | Callable[..., int] | None = None,
         active_inputs: Callable[..., Sequence[str]] | None = None,
-        writes: Mapping[str, int] | None = None,
+        writes: Mapping[str, int] | Callable[..., Mapping[str, int]] | None = None,
         random: bool = False,
         aux: Sequence[str] = (),
         num_args_param: str | None = None,
@@ -146,8 +147,8 @@ class Operator:
             at = code.co_argcount + code.co_kwonlyargcount
             self.arguments = code.co_varnames[at : at + 1] if self.variadic else code.co_varnames[: code.co_argcount]
         self.aux = tuple(aux)
-        self.writes = dict(writes or {})
-        for name, k in self.writes.items():
+        self.writes = writes if callable(writes) else dict(writes or {})
+        for name, k in () if callable(self.writes) else self.writes.items():
             if not self.variadic and name not in self.arguments:
                 raise OpTypeError(f"operator {self.name}: writes={self.writes} names {name!r}; its inputs are: "
                                   f"{', '.join(self.arguments)}")  # fmt: skip
@@ -223,14 +224,18 @@ class Operator:
 
     def aux_names(self, attrs: Attrs) -> tuple[str, ...]:
         """Return the names of the inputs that are auxiliary states: a call changes them (FMutateInputs)."""
-        return tuple(self.writes) or self.aux
+        return tuple(self.states(attrs)) or self.aux
+
+    def states(self, attrs: Attrs) -> Mapping[str, int]:
+        """Return the inputs of a call that are states, each with the output that is its new value."""
+        return self.writes(**attrs) if callable(self.writes) else self.writes
 
     def written_inputs(self, attrs: Attrs, n_inputs: int) -> tuple[tuple[int, int], ...]:
         """Return (position of a state among the inputs, the output that is its new value) for each state."""
         if not self.writes:
             return ()
         names = self.input_names(attrs, n_inputs)
-        return tuple((names.index(name), k) for name, k in self.writes.items() if name in names)
+        return tuple((names.index(name), k) for name, k in self.states(attrs).items() if name in names)
 
     @cached_property
     def pure(self) -> Operator:
@@ -253,13 +258,13 @@ class Operator:
     def num_visible_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         """Return the number of outputs that a call returns."""
         if self._visible_outputs is None:
-            return self.num_outputs(attrs, n_inputs) - len(self.writes)
+            return self.num_outputs(attrs, n_inputs) - len(self.states(attrs))
         return self._visible_outputs(**attrs) if callable(self._visible_outputs) else self._visible_outputs
 
     def output_names(self, attrs: Attrs, n_inputs: int | None = None) -> tuple[str, ...]:
         """Return ``('output',)``, or ``output0, output1...`` of several; of states ``new_<input>``."""
-        n = self.num_outputs(attrs, n_inputs) - len(self.writes)
-        states = {k: f"new_{name}" for name, k in self.writes.items()}
+        states = {k: f"new_{name}" for name, k in self.states(attrs).items()}
+        n = self.num_outputs(attrs, n_inputs) - len(states)
         names = ("output",) if n == 1 else tuple(f"output{i}" for i in range(n))
         return (*names, *(states[k] for k in sorted(states)))
 

@@ -523,6 +523,11 @@ class Spec:
             values.insert(self.in_attrs.index(IS_TRAIN), False)
         return Attrs(self.in_attrs, tuple(values))
 
+    def filled(self, parsed: Mapping[str, Any]) -> Attrs:
+        """Return the parameters of a call that another operator makes with its own, which are parsed, and defaults."""
+        values = tuple([parsed.get(name, default) for name, default in zip(self.names, self._defaults, strict=True)])
+        return Attrs(self.names, values)
+
     def to_strings(self, attrs: Attrs, given: Mapping[str, Any] | None = None) -> dict[str, str]:
         """Return parameters as MXNet's JSON holds them; `given` limits them to those that the user named."""
         result = {}

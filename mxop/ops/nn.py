@@ -59,21 +59,21 @@ def prelu(data, gamma):
 
 
 @kernel(name="_along_channels")
-def along_channels(gamma, data):
-    """Give a vector, one element a channel, the rank of `data`, with its elements along axis 1 (0 of a vector)."""
+def along_channels(gamma, data, *, axis: int = 1):
+    """Give a vector, one element a channel, the rank of `data`, with its elements along `axis` (0 of a vector)."""
 
 
 @along_channels.view
-def _(shape, strides, data):
+def _(shape, strides, data, *, axis):
     if len(shape) > 1:
         return shape, strides, 0
     size, step = (shape[0], strides[0]) if shape else (1, 1)
     if size == 1:
         return (1,) * len(data), (1,) * len(data), 0
-    at = min(1, len(data) - 1)
+    at = axis % len(data) if len(data) > 1 else 0
     if not data or data[at] != size:
         raise OpValueError(
-            f"operator LeakyReLU: gamma has shape {shape}, which does not fit axis {max(at, 0)} of data of shape {data}"
+            f"operator LeakyReLU: gamma has shape {shape}, which does not fit axis {at} of data of shape {data}"
         )
     after = (1,) * (len(data) - at - 1)
     return (1,) * at + (size, *after), (1,) * at + (step, *after), 0
@@ -83,7 +83,7 @@ typed_by_first(along_channels)
 
 
 @along_channels.gradient
-def _(F, heads, inputs, outputs):
+def _(F, heads, inputs, outputs, **params):
     return [F.reshape_like(heads[0], inputs[0]), None]
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from ..missing import hooks
 
 FAMILIES = (
-    "math", "binary", "reduce", "shape", "matrix", "nn", "convolution", "pooling", "resize", "create", "gather", "order",
-    "random", "sample", "density", "helpers",
+    "math", "binary", "reduce", "shape", "matrix", "nn", "norm", "loss", "convolution", "pooling", "resize", "create", "gather",
+    "order", "random", "sample", "density", "optimizer", "helpers",
 )  # fmt: skip
 
 
@@ -60,9 +60,10 @@ class Record:
         ``is_train`` may be among them: the call, and the reference, are then in that mode.  An operator that takes
         ``is_train`` is checked in both modes where a case does not say.
     dtypes : str
-        ``'f'`` float types, ``'i'`` integer types, ``'b'`` bool.
-    input_types : dict of int to str
-        Inputs, by position, that have a type of their own, whatever that of the others: indices, lengths, labels.
+        ``'f'`` float types, ``'n'`` those of them that float32 holds, ``'i'`` integer types, ``'b'`` bool.
+    input_types : dict of int to str or callable
+        Inputs, by position, that have a type of their own, whatever that of the others: indices, lengths, labels; or the type
+        that follows from it, ``type(type_of_the_others)``.
     returns : str, sequence of str or callable, optional
         The type of the results (of each, in a sequence), or ``returns(type_of_the_inputs, **params)``, which gives it.
         None: that of the inputs, and float32 where there are none.
@@ -102,7 +103,7 @@ class Record:
     shapes: Sequence[tuple[tuple[int, ...], ...]] | None = None
     params: Sequence[dict[str, Any]] = field(default_factory=lambda: [{}])
     dtypes: str = "fi"
-    input_types: Mapping[int, str] = field(default_factory=dict)
+    input_types: Mapping[int, Any] = field(default_factory=dict)
     returns: Any = None
     order: int = 3
     avoid: Sequence[float] = ()

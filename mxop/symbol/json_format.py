@@ -46,6 +46,8 @@ _INITIALIZERS = {
     "BatchNorm": {3: _ZERO, 4: _ONE},
     "BatchNorm_v1": {3: _ZERO, 4: _ONE},
     "CuDNNBatchNorm": {3: _ZERO, 4: _ONE},
+    "_contrib_BatchNormWithReLU": {3: _ZERO, 4: _ONE},
+    "_contrib_SyncBatchNorm": {3: _ZERO, 4: _ONE},
     "IdentityAttachKLSparseReg": {1: _ZERO},
     "LeakyReLU": {1: _QUARTER},
 }

@@ -52,7 +52,8 @@ def _data(graph: Graph) -> GraphData:
         if isinstance(node.op, Absent):
             _as_written(data[-1], node.op.written)
             told = told and node.op.counted
-        row_ptr.append(row_ptr[-1] + node.n_outputs)
+        states = node.op.states(node.attrs) if node.op is not None else ()  # their new values are no outputs there
+        row_ptr.append(row_ptr[-1] + node.n_outputs - len(states))
     variables = [i for i, node in enumerate(nodes) if node.op is None]
     heads = [(at[n], k, 0) for n, k in graph.outputs]
     return GraphData(data, variables, heads, row_ptr if told else [])

@@ -38,6 +38,33 @@ def FullyConnected(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def LinearRegressionOutput(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    grad_scale: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def LogisticRegressionOutput(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    grad_scale: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def MAERegressionOutput(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    grad_scale: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def _contrib_round_ste(
     data: Symbol | None = ...,
     *,
@@ -55,6 +82,38 @@ def _contrib_sign_ste(
 def abs(
     data: Symbol | None = ...,
     *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def adagrad_update(
+    weight: Symbol | None = ...,
+    grad: Symbol | None = ...,
+    history: Symbol | None = ...,
+    *,
+    lr: float,
+    epsilon: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def adam_update(
+    weight: Symbol | None = ...,
+    grad: Symbol | None = ...,
+    mean: Symbol | None = ...,
+    var: Symbol | None = ...,
+    *,
+    lr: float,
+    beta1: float = ...,
+    beta2: float = ...,
+    epsilon: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    lazy_update: bool = ...,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
@@ -277,6 +336,22 @@ def floor(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def ftrl_update(
+    weight: Symbol | None = ...,
+    grad: Symbol | None = ...,
+    z: Symbol | None = ...,
+    n: Symbol | None = ...,
+    *,
+    lr: float,
+    lamda1: float = ...,
+    beta: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def gamma(
     data: Symbol | None = ...,
     *,
@@ -313,6 +388,13 @@ def log1p(
     **kwargs: Symbol,
 ) -> Symbol: ...
 def log2(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def make_loss(
     data: Symbol | None = ...,
     *,
     name: str | None = ...,
@@ -378,6 +460,34 @@ def round(
 def rsqrt(
     data: Symbol | None = ...,
     *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sgd_mom_update(
+    weight: Symbol | None = ...,
+    grad: Symbol | None = ...,
+    mom: Symbol | None = ...,
+    *,
+    lr: float,
+    momentum: float = ...,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    lazy_update: bool = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def sgd_update(
+    weight: Symbol | None = ...,
+    grad: Symbol | None = ...,
+    *,
+    lr: float,
+    wd: float = ...,
+    rescale_grad: float = ...,
+    clip_gradient: float = ...,
+    lazy_update: bool = ...,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,

@@ -5,6 +5,8 @@ Imports :mod:`.base` and :mod:`mxop.graph.reads`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..infer import Known
 from ..ir import Entry, Graph, Node
 from ..reads import unread_inputs
@@ -27,12 +29,14 @@ class DeadNodes(Pass):
     """
 
     def run(self, graph: Graph, known: Known) -> Graph:
-        stand_in: dict[tuple, Entry] = {}
-        for node in graph.variables:
-            stand_in.setdefault((known.shape((node, 0)), known.dtype((node, 0))), (node, 0))
+        forward = Graph(graph.outputs[: known.n_forward])
+        early = set(forward.nodes)  # they run before the head gradients are there
+        in_forward = _by_type(forward.variables, known)
+        anywhere = _by_type(graph.variables, known) | in_forward
 
         def replace(node: Node) -> list[Entry] | None:
             unread = unread_inputs(node) if is_pure(node) else ()
+            stand_in = in_forward if node in early else anywhere
             inputs = list(node.inputs)
             for at in unread:
                 entry = inputs[at]
@@ -45,3 +49,11 @@ class DeadNodes(Pass):
             return [(new, k) for k in range(new.n_outputs)]
 
         return rewrite(graph, replace, known)[0]
+
+
+def _by_type(variables: Sequence[Node], known: Known) -> dict[tuple, Entry]:
+    """Return a variable for each shape and type, the first one."""
+    found: dict[tuple, Entry] = {}
+    for node in variables:
+        found.setdefault((known.shape((node, 0)), known.dtype((node, 0))), (node, 0))
+    return found

@@ -1,0 +1,487 @@
+"""Updates of optimizers for several tensors in one call, and for float16 weights, of which a float32 copy is kept.
+
+They are made of the steps in :mod:`.optimizer`, called as the pure functions that they are; see there for what the parameters
+mean.  Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+"""
+
+from .. import dtypes
+from ..errors import OpTypeError, OpValueError
+from ..opdef import F, Floats, Shape, composite, elementwise, get, infer
+from . import optimizer as one
+
+
+def _step(F, name, inputs, **params):
+    """Return the results of a step and the new values of its states: nothing is written."""
+    op = get(name)
+    found = F._invoke(op.pure, list(inputs), op.spec.filled(params))
+    return found if isinstance(found, (list, tuple)) else [found]
+
+
+def _mixed(F, name, weight, grad, states, weight32, *more, **params):
+    """Return the results of a step of the float32 copy: the new weights in their own type, the states, the copy."""
+    new, *states = _step(F, name, [weight32, F.cast(grad, dtype="float32"), *states, *more], **params)
+    return F._cast_like(new, weight), *states, new
+
+
+def _params_of(op, *without):
+    """Return the parameters of another operator."""
+    return [p for p in op.spec.params if p.name not in without]
+
+
+# ---- float16 weights -------------------------------------------------------------------------------------------------
+def _mixed_types(op, groups):
+    """Let the inputs and outputs of each group, ``groups(**params) -> [(inputs, outputs)...]``, have one type.
+
+    All others are float32.
+    """
+
+    def infer_type(attrs, ins, outs):
+        n = len(ins)
+        names = [*op.input_names(attrs, n), *op.output_names(attrs, n)]
+        types, found = [*ins, *outs], [None] * (n + len(outs))
+        for mine, made in groups(**attrs):
+            places = [*mine, *(n + k for k in made)]
+            shared = infer.same_type(op.name, [names[k] for k in places], [types[k] for k in places])
+            for k, t in zip(places, shared, strict=True):
+                found[k] = t
+        wide = [k for k, t in enumerate(found) if t is None]
+        infer.same_type(
+            op.name, ["the float32 copies", *(names[k] for k in wide)], [dtypes.FLOAT32, *(types[k] for k in wide)]
+        )
+        found = [dtypes.FLOAT32 if t is None else t for t in found]
+        return found[:n], found[n:]
+
+    op.infer_type = infer_type
+
+
+@composite(writes={"weight32": 1}, num_outputs=2, planned=False, extra_params=_params_of(one.sgd_update))
+def mp_sgd_update(F, weight, grad, weight32, **params):
+    """``sgd_update`` of `weight32`, a float32 copy of `weight`; both are new then.
+
+    >>> w = mx.nd.array([1], dtype="float16")
+    >>> w32 = w.astype("float32")
+    >>> mx.nd.mp_sgd_update(w, mx.nd.array([4], dtype="float16"), w32, lr=0.125, out=w).item(), w32.item()
+    (0.5, 0.5)
+    """
+    return _mixed(F, "sgd_update", weight, grad, [], weight32, **params)
+
+
+@composite(writes={"mom": 1, "weight32": 2}, num_outputs=3, planned=False, extra_params=_params_of(one.sgd_mom_update))
+def mp_sgd_mom_update(F, weight, grad, mom, weight32, **params):
+    """``sgd_mom_update`` of `weight32`, a float32 copy of `weight`, with a float32 state.
+
+    >>> w, g = (mx.nd.array([x], dtype="float16") for x in (1, 4))
+    >>> w32, mom = w.astype("float32"), mx.nd.array([2])
+    >>> mx.nd.mp_sgd_mom_update(w, g, mom, w32, lr=0.25, momentum=0.75, out=w).item(), mom.item(), w32.item()
+    (1.5, 0.5, 1.5)
+    """
+    return _mixed(F, "sgd_mom_update", weight, grad, [mom], weight32, **params)
+
+
+@composite(writes={"mom": 1, "weight32": 2}, num_outputs=3, planned=False, extra_params=_params_of(one.nag_mom_update))
+def mp_nag_mom_update(F, weight, grad, mom, weight32, **params):
+    """``nag_mom_update`` of `weight32`, a float32 copy of `weight`, with a float32 state.
+
+    >>> w, g = (mx.nd.array([x], dtype="float16") for x in (1, 4))
+    >>> w32, mom = w.astype("float32"), mx.nd.array([1])
+    >>> mx.nd.mp_nag_mom_update(w, g, mom, w32, lr=0.25, momentum=0.5, out=w).item(), mom.item(), w32.item()
+    (-0.25, -0.5, -0.25)
+    """
+    return _mixed(F, "nag_mom_update", weight, grad, [mom], weight32, **params)
+
+
+@composite(name="_mp_adamw_update", writes={"mean": 1, "var": 2, "weight32": 3}, num_outputs=4, planned=False,
+           extra_params=_params_of(one.adamw_update))  # fmt: skip
+def mp_adamw_update(F, weight, grad, mean, var, weight32, rescale_grad, **params):
+    """``adamw_update`` of `weight32`, a float32 copy of `weight`, with float32 states.
+
+    >>> w, g = (mx.nd.array([x], dtype="float16") for x in (1, 4))
+    >>> w32, mean, var = w.astype("float32"), mx.nd.array([0]), mx.nd.array([0])
+    >>> rates = {"lr": 1, "eta": 0.5, "beta1": 0.5, "beta2": 0.75}
+    >>> mx.nd.contrib.mp_adamw_update(w, g, mean, var, w32, 1, out=w, **rates).item(), w32.item()
+    (0.5, 0.5)
+    """
+    return _mixed(F, "_adamw_update", weight, grad, [mean, var], weight32, rescale_grad, **params)
+
+
+@composite(writes={"mean": 1, "var": 2}, num_outputs=3, planned=False, extra_params=_params_of(one.lamb_update_phase1))
+def mp_lamb_update_phase1(F, weight, grad, mean, var, weight32, **params):
+    """``lamb_update_phase1`` of `weight32`, a float32 copy of `weight`; the result, the direction, is float32.
+
+    >>> w, g = (mx.nd.array([x], dtype="float16") for x in (1, 4))
+    >>> mean, var, w32 = mx.nd.array([0]), mx.nd.array([0]), mx.nd.array([1])
+    >>> f"{mx.nd.mp_lamb_update_phase1(w, g, mean, var, w32, t=1, wd=0.5).item():.4f}"
+    '1.5000'
+    """
+    return _step(F, "lamb_update_phase1", [weight32, F.cast(grad, dtype="float32"), mean, var], **params)
+
+
+@composite(writes={"weight32": 1}, num_outputs=2, planned=False, extra_params=_params_of(one.lamb_update_phase2))
+def mp_lamb_update_phase2(F, weight, g, r1, r2, weight32, **params):
+    """``lamb_update_phase2`` of `weight32`, a float32 copy of `weight`; both are new then.
+
+    >>> w = mx.nd.array([3, 4], dtype="float16")
+    >>> w32, g = w.astype("float32"), mx.nd.array([0, 2])
+    >>> mx.nd.mp_lamb_update_phase2(w, g, w32.norm(), g.norm(), w32, lr=0.5, out=w).asnumpy().tolist()
+    [3.0, 1.5]
+    """
+    new = F.lamb_update_phase2(weight32, g, r1, r2, **params)
+    return F._cast_like(new, weight), new
+
+
+for _op in (mp_sgd_update, mp_sgd_mom_update, mp_nag_mom_update, mp_adamw_update):
+    _mixed_types(_op, lambda **params: [((0, 1), (0,))])
+_mixed_types(mp_lamb_update_phase1, lambda **params: [((0, 1), ())])
+_mixed_types(mp_lamb_update_phase2, lambda **params: [((0,), (0,))])
+
+
+# ---- several tensors -------------------------------------------------------------------------------------------------
+class _Many:
+    """How the inputs of an operator lie: some arrays of the first tensor, those of the second...
+
+    Parameters
+    ----------
+    name : str
+    arrays : int
+        For each tensor.
+    states : tuple of int
+        Which of them are written.
+    after : int
+        Arrays that follow, for all tensors.
+    count : str
+        The parameter that says how many tensors there are.
+    mixed : bool
+        Whether all but weight and gradient are float32.
+    """
+
+    def __init__(self, name, arrays, *states, after=0, count="num_weights", mixed=False):
+        self.name, self.arrays, self.states, self.after = name, arrays, states, after
+        self.count, self.mixed = count, mixed
+
+    def operator(self, *params):
+        """Decorate the operator's function; `params` are its parameters beside those that it names."""
+        each = 1 + len(self.states)
+        make = composite(name=self.name, writes=self._writes, num_outputs=lambda **given: each * given[self.count],
+                         visible_outputs=lambda **given: given[self.count], planned=False, extra_params=params)  # fmt: skip
+
+        def decorate(function):
+            op = make(function)
+            if self.mixed:
+                _mixed_types(op, self._groups)
+            return op
+
+        return decorate
+
+    def _groups(self, **given):
+        return [((self.arrays * i, self.arrays * i + 1), (i,)) for i in range(given[self.count])]
+
+    def _writes(self, **given):
+        n, k = given[self.count], len(self.states)
+        return {f"arg{self.arrays * i + at}": n + k * i + j for i in range(n) for j, at in enumerate(self.states)}
+
+    def __call__(self, n, data, step, **rates):
+        """Return the results and then the states of ``step(i, *arrays, *after)``; `rates` have a number a tensor."""
+        if len(data) != self.arrays * n + self.after:
+            also = f", and {self.after} for all" if self.after else ""
+            raise OpTypeError(f"operator {self.name}: {len(data)} inputs, but {self.count}={n}; expected {self.arrays} for "
+                              f"each tensor{also}")  # fmt: skip
+        for name, values in rates.items():
+            if len(values) != n:
+                raise OpValueError(f"operator {self.name}: {name}={values} but {self.count}={n}; expected {n} numbers")
+        parts = [data[self.arrays * i : self.arrays * (i + 1)] for i in range(n)]
+        found = [step(i, *part, *data[self.arrays * n :]) for i, part in enumerate(parts)]
+        return [made[0] for made in found] + [state for made in found for state in made[1:]]
+
+
+_SGD = _params_of(one.sgd_update, "lr", "wd", "lazy_update")
+_SGD_MOM = _params_of(one.sgd_mom_update, "lr", "wd", "lazy_update")
+
+_sgd = _Many("multi_sgd_update", 2)
+_sgd_mom = _Many("multi_sgd_mom_update", 3, 2)
+_mp_sgd = _Many("multi_mp_sgd_update", 3, 2, mixed=True)
+_mp_sgd_mom = _Many("multi_mp_sgd_mom_update", 4, 2, 3, mixed=True)
+
+
+@_sgd.operator(*_SGD)
+def multi_sgd_update(F, *data, lrs: Floats, wds: Floats, num_weights: int = 1, **params):
+    """``sgd_update`` of several tensors: inputs are weight, gradient, weight, gradient...
+
+    `lrs` and `wds` have a number for each.
+
+    >>> v, w = mx.nd.array([1]), mx.nd.array([2])
+    >>> _ = mx.nd.multi_sgd_update(v, v * 4, w, w * 4, lrs=(0.5, 0.25), wds=(0, 0), num_weights=2, out=[v, w])
+    >>> v.item(), w.item()
+    (-1.0, 0.0)
+    """
+    step = lambda i, *inputs: _step(F, "sgd_update", inputs, lr=lrs[i], wd=wds[i], **params)  # noqa: E731
+    return _sgd(num_weights, data, step, lrs=lrs, wds=wds)
+
+
+@_sgd_mom.operator(*_SGD_MOM)
+def multi_sgd_mom_update(F, *data, lrs: Floats, wds: Floats, num_weights: int = 1, **params):
+    """``sgd_mom_update`` of several tensors: inputs are weight, gradient, mom, weight, gradient, mom...
+
+    >>> w, g, mom = mx.nd.array([1]), mx.nd.array([4]), mx.nd.array([1])
+    >>> mx.nd.multi_sgd_mom_update(w, g, mom, lrs=(0.5,), wds=(0,), momentum=0.5, out=w).item(), mom.item()
+    (-0.5, -1.5)
+    """
+    step = lambda i, *inputs: _step(F, "sgd_mom_update", inputs, lr=lrs[i], wd=wds[i], **params)  # noqa: E731
+    return _sgd_mom(num_weights, data, step, lrs=lrs, wds=wds)
+
+
+@_mp_sgd.operator(*_SGD)
+def multi_mp_sgd_update(F, *data, lrs: Floats, wds: Floats, num_weights: int = 1, **params):
+    """``mp_sgd_update`` of several tensors: inputs are weight, gradient, weight32, weight, gradient, weight32...
+
+    >>> w, g, w32 = mx.nd.array([1], dtype="float16"), mx.nd.array([4], dtype="float16"), mx.nd.array([1])
+    >>> mx.nd.multi_mp_sgd_update(w, g, w32, lrs=(0.5,), wds=(0,), out=w).item(), w32.item()
+    (-1.0, -1.0)
+    """
+    step = lambda i, w, g, w32: _mixed(F, "sgd_update", w, g, [], w32, lr=lrs[i], wd=wds[i], **params)  # noqa: E731
+    return _mp_sgd(num_weights, data, step, lrs=lrs, wds=wds)
+
+
+@_mp_sgd_mom.operator(*_SGD_MOM)
+def multi_mp_sgd_mom_update(F, *data, lrs: Floats, wds: Floats, num_weights: int = 1, **params):
+    """``mp_sgd_mom_update`` of several tensors: weight, gradient, mom, weight32, weight, gradient, mom, weight32...
+
+    >>> w, g, mom, w32 = (mx.nd.array([x], dtype=t) for x, t in ((1, "float16"), (4, "float16"), (1, None), (1, None)))
+    >>> mx.nd.multi_mp_sgd_mom_update(w, g, mom, w32, lrs=(0.5,), wds=(0,), momentum=0.5, out=w).item(), mom.item()
+    (-0.5, -1.5)
+    """
+    step = lambda i, w, g, mom, w32: _mixed(  # noqa: E731
+        F, "sgd_mom_update", w, g, [mom], w32, lr=lrs[i], wd=wds[i], **params
+    )
+    return _mp_sgd_mom(num_weights, data, step, lrs=lrs, wds=wds)
+
+
+# ---- several tensors, whose learning rates are in arrays ---------------------------------------------------------------
+@elementwise(name="_sgd_at", broadcast=True)
+def sgd_at(weight, grad, lr, wd, *, rescale_grad: float, clip_gradient: float):
+    """``sgd_update`` whose rates are arrays."""
+    return weight - lr * (one.scaled(grad, rescale_grad, clip_gradient) + wd * weight)
+
+
+@elementwise(name="_sgd_mom_at", broadcast=True)
+def sgd_mom_at(weight, grad, mom, lr, wd, *, momentum: float, rescale_grad: float, clip_gradient: float):
+    """``sgd_mom_update`` whose rates are arrays."""
+    mom = momentum * mom - lr * (one.scaled(grad, rescale_grad, clip_gradient) + wd * weight)
+    return weight + mom, mom
+
+
+_pre_sgd = _Many("preloaded_multi_sgd_update", 2, after=2)
+_pre_sgd_mom = _Many("preloaded_multi_sgd_mom_update", 3, 2, after=2)
+_pre_mp_sgd = _Many("preloaded_multi_mp_sgd_update", 3, 2, after=2, mixed=True)
+_pre_mp_sgd_mom = _Many("preloaded_multi_mp_sgd_mom_update", 4, 2, 3, after=2, mixed=True)
+
+
+def _at(F, i, *rates):
+    return [F.slice_axis(a, axis=0, begin=i, end=i + 1) for a in rates]
+
+
+@_pre_sgd.operator(*_SGD)
+def preloaded_multi_sgd_update(F, *data, num_weights: int = 1, **params):
+    """``multi_sgd_update`` with two arrays after the others: of learning rates, and of weight decays.
+
+    >>> w, lrs, wds = mx.nd.array([1]), mx.nd.array([0.5]), mx.nd.array([0])
+    >>> mx.nd.preloaded_multi_sgd_update(w, w * 4, lrs, wds, out=w).item()
+    -1.0
+    """
+    step = lambda i, w, g, *rates: _step(F, "_sgd_at", [w, g, *_at(F, i, *rates)], **params)  # noqa: E731
+    return _pre_sgd(num_weights, data, step)
+
+
+@_pre_sgd_mom.operator(*_SGD_MOM)
+def preloaded_multi_sgd_mom_update(F, *data, num_weights: int = 1, **params):
+    """``multi_sgd_mom_update`` with two arrays after the others: of learning rates, and of weight decays.
+
+    >>> w, mom, lrs, wds = (mx.nd.array([x]) for x in (1, 1, 0.5, 0))
+    >>> mx.nd.preloaded_multi_sgd_mom_update(w, w * 4, mom, lrs, wds, momentum=0.5, out=w).item(), mom.item()
+    (-0.5, -1.5)
+    """
+    step = lambda i, w, g, mom, *rates: _step(F, "_sgd_mom_at", [w, g, mom, *_at(F, i, *rates)], **params)  # noqa: E731
+    return _pre_sgd_mom(num_weights, data, step)
+
+
+@_pre_mp_sgd.operator(*_SGD)
+def preloaded_multi_mp_sgd_update(F, *data, num_weights: int = 1, **params):
+    """``multi_mp_sgd_update`` with two arrays after the others: of learning rates, and of weight decays.
+
+    >>> w, g, w32 = mx.nd.array([1], dtype="float16"), mx.nd.array([4], dtype="float16"), mx.nd.array([1])
+    >>> mx.nd.preloaded_multi_mp_sgd_update(w, g, w32, mx.nd.array([0.5]), mx.nd.array([0]), out=w).item(), w32.item()
+    (-1.0, -1.0)
+    """
+    step = lambda i, w, g, w32, *rates: _mixed(F, "_sgd_at", w, g, [], w32, *_at(F, i, *rates), **params)  # noqa: E731
+    return _pre_mp_sgd(num_weights, data, step)
+
+
+@_pre_mp_sgd_mom.operator(*_SGD_MOM)
+def preloaded_multi_mp_sgd_mom_update(F, *data, num_weights: int = 1, **params):
+    """``multi_mp_sgd_mom_update`` with two arrays after the others: of learning rates, and of weight decays.
+
+    >>> w, g, mom, w32 = (mx.nd.array([x], dtype=t) for x, t in ((1, "float16"), (4, "float16"), (1, None), (1, None)))
+    >>> rates = mx.nd.array([0.5]), mx.nd.array([0])
+    >>> mx.nd.preloaded_multi_mp_sgd_mom_update(w, g, mom, w32, *rates, momentum=0.5, out=w).item(), w32.item()
+    (-0.5, -0.5)
+    """
+    step = lambda i, w, g, mom, w32, *rates: _mixed(  # noqa: E731
+        F, "_sgd_mom_at", w, g, [mom], w32, *_at(F, i, *rates), **params
+    )
+    return _pre_mp_sgd_mom(num_weights, data, step)
+
+
+# ---- AdamW and LAMB of several tensors ---------------------------------------------------------------------------------
+_ADAMW = _params_of(one.adamw_update, "lr", "wd", "eta")
+_adamw = _Many("_multi_adamw_update", 4, 2, 3, after=1)
+_mp_adamw = _Many("_multi_mp_adamw_update", 5, 2, 3, 4, after=1, mixed=True)
+
+
+@_adamw.operator(*_ADAMW)
+def multi_adamw_update(F, *data, lrs: Floats, wds: Floats, etas: Floats, num_weights: int = 1, **params):
+    """``adamw_update`` of several tensors: weight, gradient, mean and var of each, then `rescale_grad`.
+
+    ``mx.nd.contrib.multi_adamw_update`` takes lists of arrays.
+
+    >>> w, g, mean, var = (mx.nd.array([x]) for x in (1, 4, 0, 0))
+    >>> rates = {"lrs": [1], "wds": [0], "etas": [0.5], "beta1": 0.5, "beta2": 0.75}
+    >>> mx.nd.contrib.multi_adamw_update([w], [g], [mean], [var], 1, out=[w], **rates).item()
+    0.5
+    """
+    step = lambda i, *inputs: _step(  # noqa: E731
+        F, "_adamw_update", inputs, lr=lrs[i], wd=wds[i], eta=etas[i], **params
+    )
+    return _adamw(num_weights, data, step, lrs=lrs, wds=wds, etas=etas)
+
+
+@_mp_adamw.operator(*_ADAMW)
+def multi_mp_adamw_update(F, *data, lrs: Floats, wds: Floats, etas: Floats, num_weights: int = 1, **params):
+    """``mp_adamw_update`` of several tensors: weight, gradient, mean, var and weight32 of each, then `rescale_grad`.
+
+    >>> w, g, mean, var, w32 = (mx.nd.array([x], dtype=t) for x, t in zip((1, 4, 0, 0, 1), "eefff"))
+    >>> rates = {"lrs": [1], "wds": [0], "etas": [0.5], "beta1": 0.5, "beta2": 0.75}
+    >>> mx.nd.contrib.multi_mp_adamw_update([w], [g], [mean], [var], [w32], 1, out=[w], **rates).item(), w32.item()
+    (0.5, 0.5)
+    """
+    step = lambda i, w, g, mean, var, w32, scale: _mixed(  # noqa: E731
+        F, "_adamw_update", w, g, [mean, var], w32, scale, lr=lrs[i], wd=wds[i], eta=etas[i], **params
+    )
+    return _mp_adamw(num_weights, data, step, lrs=lrs, wds=wds, etas=etas)
+
+
+_LAMB = _params_of(one.lamb_update_phase1, "t", "wd")
+_lamb = _Many("_multi_lamb_update", 4, 2, 3, count="num_tensors")
+_mp_lamb = _Many("_multi_mp_lamb_update", 5, 2, 3, 4, count="num_tensors", mixed=True)
+
+
+def _lamb_of(F, weight, grad, states, lr, wd, t, lower_bound, upper_bound, **params):
+    """Return the new weights and states: both phases of LAMB."""
+    direction, *states = _step(F, "lamb_update_phase1", [weight, grad, *states], wd=wd, t=t, **params)
+    bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
+    norms = F.norm(weight), F.norm(direction)
+    return F.lamb_update_phase2(weight, direction, *norms, lr=lr, **bounds), *states
+
+
+@_lamb.operator(*_LAMB)
+def multi_lamb_update(F, *data, learning_rates: Floats, wds: Floats, step_count: Shape, lower_bound: float = -1.0,
+                      upper_bound: float = -1.0, num_tensors: int = 1, **params):  # fmt: skip
+    """Both phases of LAMB for several tensors: weight, gradient, mean and var of each.
+
+    `step_count` holds the number of each one's step, from 1 on.  ``mx.nd.contrib.multi_lamb_update`` takes lists of arrays,
+    and `lrs` for `learning_rates`.
+
+    >>> w, g, mean, var = (mx.nd.array(x) for x in ([3, 4], [4, 4], [0, 0], [0, 0]))
+    >>> _ = mx.nd.contrib.multi_lamb_update([w], [g], [mean], [var], step_count=[1], lrs=[1], wds=[0], out=[w])
+    >>> w.asnumpy().round(3).tolist()
+    [-0.5360000133514404, 0.46399998664855957]
+    """
+    step = lambda i, w, g, *states: _lamb_of(  # noqa: E731
+        F, w, g, states, learning_rates[i], wds[i], step_count[i], lower_bound, upper_bound, **params
+    )
+    return _lamb(num_tensors, data, step, learning_rates=learning_rates, wds=wds, step_count=step_count)
+
+
+@_mp_lamb.operator(*_LAMB)
+def multi_mp_lamb_update(F, *data, learning_rates: Floats, wds: Floats, step_count: Shape, lower_bound: float = -1.0,
+                         upper_bound: float = -1.0, num_tensors: int = 1, **params):  # fmt: skip
+    """``multi_lamb_update`` of float32 copies: weight, gradient, mean, var and weight32 of each.
+
+    >>> w, g, mean, var = (mx.nd.array(x) for x in ([3, 4], [4, 4], [0, 0], [0, 0]))
+    >>> narrow, more = w.astype("float16"), {"step_count": [1], "lrs": [1], "wds": [0]}
+    >>> _ = mx.nd.contrib.multi_mp_lamb_update([narrow], [g.astype("float16")], [mean], [var], [w], out=[narrow], **more)
+    >>> w.asnumpy().round(3).tolist()
+    [-0.5360000133514404, 0.46399998664855957]
+    """
+
+    def step(i, w, g, mean, var, w32):
+        rates = learning_rates[i], wds[i], step_count[i], lower_bound, upper_bound
+        new, *states = _lamb_of(F, w32, F.cast(g, dtype="float32"), (mean, var), *rates, **params)
+        return F._cast_like(new, w), *states, new
+
+    return _mp_lamb(num_tensors, data, step, learning_rates=learning_rates, wds=wds, step_count=step_count)
+
+
+# ---- what optimizers ask of many arrays ------------------------------------------------------------------------------
+def _counted(name, data, count):
+    if len(data) != count:
+        raise OpTypeError(f"operator {name}: {len(data)} inputs, but num_arrays={count}")
+
+
+@composite
+def multi_sum_sq(F, *data, num_arrays: int):
+    """Sums of the squares of all elements of each array, in one float32 vector.
+
+    >>> mx.nd.multi_sum_sq(mx.nd.array([3, 4]), mx.nd.array([2]), num_arrays=2).asnumpy().tolist()
+    [25.0, 4.0]
+    """
+    _counted("multi_sum_sq", data, num_arrays)
+    sums = [F.Reshape(F._square_sum(F.cast(a, dtype="float32")), shape=(1,)) for a in data]
+    return F.Concat(*sums, dim=0)
+
+
+@elementwise(name="_infinite", rule=lambda g, data, out: None)
+def infinite(data):
+    """1 where the data are infinite or NaN, 0 elsewhere."""
+    return F.where(F.abs(data) < float("inf"), 0, 1)
+
+
+@composite
+def all_finite(F, data, *, init_output: bool = True):
+    """1 if all elements are finite, 0 if one is infinite or NaN, as a float32 array of shape ``(1,)``.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    init_output : bool
+        With False, ``mx.nd.all_finite(data, out=a)`` leaves a 0 that is in ``a`` already.
+
+    >>> mx.nd.all_finite(mx.nd.array([1, 2])).item(), mx.nd.all_finite(mx.nd.array([1, float("inf")])).item()
+    (1.0, 0.0)
+    """
+    return F.multi_all_finite(data, num_arrays=1, init_output=init_output)
+
+
+@composite
+def multi_all_finite(F, *data, num_arrays: int = 1, init_output: bool = True):
+    """1 if all elements of all arrays are finite, 0 otherwise; see ``all_finite``.
+
+    >>> mx.nd.multi_all_finite(mx.nd.array([1, 2]), mx.nd.array([float("nan")]), num_arrays=2).item()
+    0.0
+    """
+    _counted("multi_all_finite", data, num_arrays)
+    counts = [F.Reshape(F.sum(F.cast(F._infinite(a), dtype="float32")), shape=(1,)) for a in data]
+    return F._equal_scalar(F.add_n(*counts), scalar=0)
+
+
+@composite(writes=lambda num_arrays: {f"arg{i}": i for i in range(num_arrays)}, num_outputs=lambda num_arrays: num_arrays,
+           visible_outputs=0)  # fmt: skip
+def reset_arrays(F, *data, num_arrays: int):
+    """Set all arrays to zero.
+
+    >>> a, b = mx.nd.ones((2,)), mx.nd.ones((1,))
+    >>> mx.nd.reset_arrays(a, b, num_arrays=2)
+    []
+    >>> a.asnumpy().tolist(), b.item()
+    ([0.0, 0.0], 0.0)
+    """
+    _counted("reset_arrays", data, num_arrays)
+    return [F.zeros_like(a) for a in data]

@@ -1,0 +1,100 @@
+"""Records of output layers (``mxop/ops/loss.py``), whose gradients are not their derivatives.  Imports NumPy and SciPy.
+
+Those are compared with MXNet's in ``tests/test_mxnet_models.py``, and with their own definition in ``tests/test_loss.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from . import Record, Refusal
+
+_LOSS = {
+    "order": 0,
+    "grad_inputs": (0,),
+    "dtypes": "f",
+    "unchecked": {
+        "head gradients": "a loss has the gradient that it says, whatever the head gradient is",
+    },
+}
+
+
+def _softmax(data, label, multi_output=False, preserve_shape=False, **_):
+    if multi_output or preserve_shape:
+        return special.softmax(data, axis=1 if multi_output else -1)
+    return special.softmax(data.reshape(len(data), -1), axis=1).reshape(data.shape)
+
+
+def _targets(label, data, ignore_label=-1.0, multi_output=False, use_ignore=False, preserve_shape=False,
+             normalization="null", smooth_alpha=0.0):  # fmt: skip
+    weight, counts = np.ones(label.shape), label != ignore_label
+    if use_ignore:
+        weight = weight * counts
+    weight = (
+        weight
+        / {"null": label[0].size if multi_output else 1, "batch": label.size, "valid": max(counts.sum(), 1)}[
+            normalization
+        ]
+    )
+    axis = 1 if multi_output else -1
+    classes = data.shape[axis]
+    place = np.arange(classes).reshape([-1 if k == axis % data.ndim else 1 for k in range(data.ndim)])
+    label, weight = (np.expand_dims(a, axis) for a in (label, weight))
+    target = np.where(label == place, 1 - smooth_alpha, smooth_alpha / (classes - 1))
+    weighted = use_ignore or multi_output or normalization != "null"
+    return (target, np.broadcast_to(weight, data.shape)) if weighted else target
+
+
+def _svm_slope(data, chosen, margin, coefficient, use_linear):
+    if use_linear:
+        return np.where(chosen != 0, -1.0 * (data < margin), 1.0 * (-data < margin)) * coefficient
+    return np.where(chosen != 0, -2 * np.maximum(margin - data, 0), 2 * np.maximum(margin + data, 0)) * coefficient
+
+
+def _of_data(function):
+    """Return the record of an output layer of numbers."""
+    return Record(
+        lambda data, label, **_: function(data), shapes=[((2, 3), (2, 3)), ((3, 1), (3,))], params=[{}, {"grad_scale": 2.0}],
+        refuses=[Refusal("label has shape", shapes=((2, 3), (2,)))], **_LOSS,
+    )  # fmt: skip
+
+
+_LABELS = ((-2.0, 2.0), (0.0, 2.0))
+_CASES = [
+    ((2, 3), (2,), {}),
+    ((2, 3), (2,), {"grad_scale": 2.0, "smooth_alpha": 0.25, "normalization": "batch"}),
+    ((4, 3), (4,), {"use_ignore": True, "ignore_label": 1.0, "normalization": "valid"}),
+    ((2, 3, 2), (2, 2), {"multi_output": True}),
+    ((2, 2, 3), (2, 2), {"preserve_shape": True, "normalization": "batch"}),
+    ((2, 3), (2, 3), {}),
+]
+
+RECORDS: dict[str, Record] = {
+    "SoftmaxOutput": Record(
+        _softmax, domain=_LABELS, whole=(1,), shapes=[(data, label) for data, label, _ in _CASES],
+        params=[params for *_, params in _CASES], refuses=[Refusal("label has shape", shapes=((2, 3), (3,)))], **_LOSS,
+    ),
+    "SVMOutput": Record(
+        lambda data, label, **_: data, domain=_LABELS, whole=(1,), shapes=[((2, 3), (2,))],
+        params=[{}, {"use_linear": True, "margin": 0.5}], refuses=[Refusal("label has shape", shapes=((2, 3), (3,)))], **_LOSS,
+    ),
+    "LinearRegressionOutput": _of_data(lambda data: data),
+    "LogisticRegressionOutput": _of_data(special.expit),
+    "MAERegressionOutput": _of_data(lambda data: data),
+    "MakeLoss": Record(
+        lambda data, **_: data, params=[{}, {"grad_scale": 2.0, "normalization": "batch"}, {"normalization": "valid"}],
+        **_LOSS,
+    ),
+    "make_loss": Record(lambda data: data, **_LOSS),
+    "_targets": Record(
+        _targets, domain=((0.0, 2.0), (-2.0, 2.0)), whole=(0,), dtypes="f", grad_inputs=(), order=0,
+        shapes=[(label, data) for data, label, _ in _CASES[:-1]],
+        params=[{k: v for k, v in params.items() if k != "grad_scale"} for *_, params in _CASES[:-1]],
+        unchecked={"shapes back": "labels have several shapes", "one variable": "labels are not data"},
+    ),
+    "_svm_slope": Record(
+        _svm_slope, domain=((-2.0, 2.0), (0.0, 1.0)), whole=(1,), avoid=(0.5, -0.5), dtypes="f", grad_inputs=(0,),
+        params=[{"margin": 0.5, "coefficient": 2.0, "use_linear": linear} for linear in (False, True)],
+    ),
+}  # fmt: skip
