@@ -1,0 +1,7 @@
+from mxop._core.array cimport Array
+
+cdef object run_reduction(object op, object attrs, Array source, object out, int req)
+cdef object run_view(object op, object attrs, object inputs, object out, int req)
+cdef object run_kernel(object op, object attrs, object inputs, object out, int req)
+cdef object run_external(object op, object attrs, object inputs, object out, int req)
+cdef object run_composite(object op, object attrs, object inputs, object out, int req)

@@ -1,0 +1,287 @@
+"""How an operator of each kind runs on arrays: infer, allocate, run, record.
+
+Formulas have their own module, :mod:`.elementwise`; which kind it is, and what is done around it, is for :mod:`.dispatch`.
+May import :mod:`.array`, :mod:`.external`, :mod:`.prepared`, :mod:`.record`, :mod:`.reductions`, :mod:`.transfer`,
+:mod:`mxop.opdef`.
+"""
+from mxop._core.array cimport Array, alloc_tuple, host_reads, view_of
+from mxop._core.external cimport execute_external
+from mxop._core.prepared cimport prepare_kernel, run_planned
+from mxop._core.record cimport is_recording, record_general, set_recording
+from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
+from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, prepared_output
+from mxop._kernels.interp cimport REQ_WRITE
+
+from mxop._core.array import as_numpy
+from mxop.errors import OpTypeError, translated
+from mxop.opdef.above import ask
+from mxop.shape_mode import mode as _shape_mode
+
+cdef enum:
+    FLOAT16 = 2     # type codes
+    BFLOAT16 = 12
+
+cdef tuple _KINDS = translated.KINDS
+cdef object _NAMESPACE = None       # mx.nd, as composites and gradient rules see it
+
+
+def namespace():
+    """Return what composites and gradient rules get as ``F``."""
+    return _NAMESPACE
+
+
+def set_namespace(F):
+    """Tell what composites and gradient rules get as ``F``."""
+    global _NAMESPACE
+    _NAMESPACE = F
+
+
+# ---- reductions -------------------------------------------------------------------------------------------------------
+
+cdef object run_reduction(object op, object attrs, Array source, object out, int req):
+    """Run a reduction: combine the mapped elements in a buffer of the compute type, then finish into the output."""
+    cdef ReductionCall call = reduction_call(op, attrs)
+    cdef tuple axes = call.axes_of(source.ndim)
+    cdef Array result
+    (out_shape,), (out_type,) = cached_inference(op, attrs, (source.shape_tuple(),), (source.dtype,))
+    out = output_list(op, out, 1)[0]
+    if out is None:
+        req = REQ_WRITE
+        result = None
+        if source.gpu is None:
+            result = alloc_tuple(out_shape, out_type)
+            result.device_id = source.device_id
+    else:
+        result = prepared_output(op, out, out_shape, out_type)
+    if source.gpu is not None:
+        from mxop._gpu import run as gpu_run
+        result = gpu_run.reduction(op, attrs, source, axes, result, out_shape, out_type, req)
+    else:
+        reduction_run(call, source, axes, result, req).execute()
+    if is_recording():
+        record_general(op, attrs, (source,), [result])
+    return result
+
+
+# ---- kernels and composites -----------------------------------------------------------------------------------------------------
+
+cdef dict _inferred = {}
+
+
+cdef tuple cached_inference(object op, object attrs, tuple shapes, tuple types):
+    """Infer outputs, remembering recent answers."""
+    cdef tuple key = (op, attrs, shapes, types, _shape_mode.numpy)
+    found = _inferred.get(key)
+    if found is None:
+        found = op.infer_outputs(attrs, list(shapes), list(types))
+        if len(_inferred) > 4096:
+            _inferred.clear()
+        _inferred[key] = found
+    return <tuple>found
+
+
+cdef dict _views = {}
+
+
+cdef object run_view(object op, object attrs, object inputs, object out, int req):
+    """Run an operator that only rearranges elements: ask where they lie, then copy them."""
+    cdef Array source = <Array>inputs[0], a, result
+    cdef tuple shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
+    cdef tuple key = (op, attrs, shapes, None if source.contiguous else source._strides, _shape_mode.numpy)
+    (out_shape,), (out_type,) = cached_inference(op, attrs, shapes, tuple([(<Array>a).dtype for a in inputs]))
+    found = _views.get(key)
+    if found is None:
+        shape, strides, offset = op.make_view(shapes[0], source._strides, *shapes[1:], **attrs)
+        if strides is None:  # a reshape that no view of these strides can be
+            return run_view(op, attrs, [contiguous_copy(source), *inputs[1:]], out, req)
+        found = (tuple(shape), tuple(strides), offset)
+        if len(_views) > 4096:
+            _views.clear()
+        _views[key] = found
+    out = output_list(op, out, 1)[0]
+    if out is None:
+        result = alloc_tuple(tuple(out_shape), out_type)
+        result.device_id = source.device_id
+        req = REQ_WRITE
+    else:
+        result = prepared_output(op, out, tuple(out_shape), out_type)
+    copy_into(view_of(source, <tuple>found[0], <tuple>found[1], found[2]), result, req)
+    if is_recording():
+        record_general(op, attrs, inputs, [result])
+    return result
+
+
+cdef object run_kernel(object op, object attrs, object inputs, object out, int req):
+    """Run a kernel, on the CPU or on a GPU."""
+    cdef Array a
+    cdef list results, targets
+    if out is None and op.sized_by is None:
+        results = run_planned(op, attrs, inputs)
+        if results is not None:
+            if is_recording():
+                record_general(op, attrs, inputs, results)
+            return visible(op, attrs, len(inputs), results)
+    shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
+    types = tuple([(<Array>a).dtype for a in inputs])
+    out_shapes, out_types = cached_inference(op, attrs, shapes, types)
+    if op.sized_by is not None:
+        out_shapes = shapes_by_values(op, attrs, inputs, out_shapes)
+    if out is None and not inputs and attrs.get("ctx"):
+        out = placed(attrs["ctx"], out_shapes, out_types)
+    targets = output_list(op, out, len(out_shapes))
+    gpu = any([(<Array>a).gpu is not None for a in inputs]) or any(
+        [a is not None and (<Array?>a).gpu is not None for a in targets])
+    if gpu:
+        from mxop._gpu import run as gpu_run
+        results = gpu_run.kernel(op, attrs, list(inputs), targets, out_shapes, out_types, req)
+    else:
+        results = allocated(op, inputs, targets, out_shapes, out_types)
+        prepare_kernel(op, attrs, list(inputs), results, [REQ_WRITE if a is None else req for a in targets]).execute()
+    if is_recording():
+        record_general(op, attrs, inputs, results)
+    return visible(op, attrs, len(inputs), results)
+
+
+cdef list shapes_by_values(object op, object attrs, object inputs, object shapes):
+    """Return the shapes of a call's outputs where they follow from the values of its inputs."""
+    cdef long long reads = host_reads()
+    arrays = [as_numpy(<Array>a) if (<Array>a).gpu is None else (<Array>a).gpu for a in inputs]
+    host_reads(reads)  # nothing is computed from them that has a gradient
+    return op.sized_shapes(attrs, arrays, shapes)
+
+
+cdef list placed(str ctx, object shapes, object types):
+    """Return new arrays on the device that a parameter names."""
+    from mxop.context import of_text
+    place = of_text(ctx)
+    cdef list found = []
+    for shape, code in zip(shapes, types):
+        if place.is_gpu:
+            from mxop._gpu import device
+            found.append(device.empty(tuple(shape), code, place.device_id))
+        else:
+            found.append(alloc_tuple(tuple(shape), code))
+            (<Array>found[-1]).device_id = place.device_id
+    return found
+
+
+cdef list allocated(object op, object inputs, list targets, object shapes, object types):
+    """Return the outputs of a call on the CPU: those that are given, checked, and new ones."""
+    cdef list results = []
+    cdef Array target
+    cdef int k
+    for k in range(len(shapes)):
+        if targets[k] is None:
+            target = alloc_tuple(tuple(shapes[k]), types[k])
+            if inputs:
+                target.device_id = (<Array>inputs[0]).device_id
+            results.append(target)
+        else:
+            results.append(prepared_output(op, targets[k], tuple(shapes[k]), types[k]))
+    return results
+
+
+cdef object run_external(object op, object attrs, object inputs, object out, int req):
+    """Run an operator from outside."""
+    cdef Array a
+    cdef list targets, results
+    shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
+    types = tuple([(<Array>a).dtype for a in inputs])
+    out_shapes, out_types = cached_inference(op, op.plain_attrs(attrs), shapes, types)
+    targets = output_list(op, out, len(out_shapes))
+    if any([(<Array>a).gpu is not None for a in inputs]):
+        from mxop._gpu import run as gpu_run
+        results = gpu_run.outputs(op, list(inputs), targets, out_shapes, out_types)
+    else:
+        results = allocated(op, inputs, targets, out_shapes, out_types)
+    attrs = op.call_attrs(attrs)
+    execute_external(op, attrs, list(inputs), results,
+                     [REQ_WRITE if a is None else req for a in targets])
+    if is_recording():
+        record_general(op, attrs, inputs, results)
+    return visible(op, attrs, len(inputs), results)
+
+
+cdef object visible(object op, object attrs, int n_inputs, list results):
+    """Return what a call returns: one array, or the list of visible outputs (with states: all of them)."""
+    cdef int n = len(results) if op.writes else op.num_visible_outputs(attrs, n_inputs)
+    return results[0] if n == 1 else results[:n]
+
+
+cdef int check_rules(object op, object attrs, object inputs) except -1:
+    """Let the rules for shapes and types that a composite was given raise, remembering what they let pass."""
+    cdef Array a
+    cdef tuple shapes = tuple([(<Array>a).shape_tuple() for a in inputs]), types = tuple([(<Array>a).dtype for a in inputs])
+    cdef tuple key = (op, attrs, shapes, types, None, _shape_mode.numpy)
+    if key not in _inferred:
+        n = op.num_outputs(attrs, len(shapes))
+        if op._infer is not None:
+            op._infer(list(shapes), [None] * n, **attrs)
+        if "infer_type" in op.__dict__:
+            op.infer_type(attrs, list(types), [-1] * n)
+        if len(_inferred) > 4096:
+            _inferred.clear()
+        _inferred[key] = ()
+    return 0
+
+
+cdef object run_composite(object op, object attrs, object inputs, object out, int req):
+    """Call the operators of a composite; they record themselves unless the composite has a rule of its own."""
+    cdef bint own_rule = op._gradient is not None, before = is_recording()
+    cdef list results, targets
+    cdef int k
+    if op.has_rules:  # they may ask for more than what is inside
+        check_rules(op, attrs, inputs)
+    if own_rule:
+        set_recording(False)
+    try:
+        found = ask("run_composite")(op, attrs, inputs)
+        if found is None:
+            found = returned(op, attrs, len(inputs), run_function(op, inputs, attrs))
+    finally:
+        set_recording(before)
+    results = found
+    if out is not None:
+        targets = output_list(op, out, len(results))
+        for k in range(len(results)):
+            if targets[k] is not None:
+                prepared_output(op, targets[k], (<Array>results[k]).shape_tuple(), (<Array>results[k]).dtype)
+                copy_into(<Array>results[k], <Array>targets[k], req)
+                (<Array>targets[k]).node, (<Array>targets[k]).output = (<Array>results[k]).node, (<Array>results[k]).output
+                results[k] = targets[k]
+    if own_rule and before:
+        record_general(op, attrs, inputs, results)
+    return visible(op, attrs, len(inputs), results)
+
+
+cdef list returned(object op, object attrs, int n_inputs, object found):
+    """Return what a composite's function returned as a list; raise unless it is as many arrays as there are outputs."""
+    cdef list results = list(found) if isinstance(found, (list, tuple)) else [found]
+    cdef int n = op.num_outputs(attrs, n_inputs)
+    for a in results:
+        if not isinstance(a, Array):
+            raise OpTypeError(f"composite operator {op.name} returned a {type(a).__name__}; expected what operators return")
+    if len(results) != n:
+        raise OpTypeError(f"composite operator {op.name} returned {len(results)} arrays, but has {n} output"
+                          f"{'s' if n != 1 else ''}: declare num_outputs={len(results)}, or return {n}")
+    return results
+
+
+cdef object run_function(object op, object inputs, object attrs):
+    """Call a composite's function."""
+    try:
+        for a in inputs:
+            if (<Array>a).dtype == FLOAT16 or (<Array>a).dtype == BFLOAT16:
+                found = ask("run_in_float32")(op, attrs, inputs)
+                if found is not None:
+                    return found
+                break
+        return op.function(_NAMESPACE, *inputs, **attrs)
+    except _KINDS as problem:
+        raise translated.error(problem, f"operator {op.name}")
+
+
+def forget():
+    """Drop what was inferred: an operator was unregistered or replaced."""
+    _inferred.clear()
+    _views.clear()
