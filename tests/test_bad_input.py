@@ -443,3 +443,24 @@ def test_an_error_of_a_kernel_s_own_function_names_the_operator():
             sym.fails_in_python(a).eval(a=ONES)
     finally:
         unregister("fails_in_python")
+
+
+@pytest.mark.parametrize("call", [
+    lambda: nd.multi_mp_sgd_update(*[nd.ones(2)] * 2, lrs=(1,), wds=(0,), num_weights=2),
+    lambda: nd.multi_sgd_update(nd.ones(2), nd.ones(2), lrs=(), wds=(), num_weights=0),
+    lambda: mx.sym.multi_mp_sgd_update(*map(mx.sym.var, "ab"), lrs=(1,), wds=(0,), num_weights=2).infer_type(a="float16"),
+    lambda: mx.sym._internal._gamma_of(mx.sym.var("k"), alpha=1, beta=2).bind(mx.cpu(), {"k": nd.zeros(1, dtype="int64")}),
+    lambda: nd.repeat(nd.ones(4), repeats=2**62),
+    lambda: nd.tile(nd.ones(4), reps=(2**70,)),
+    lambda: nd.ones(3).astype("int32").round(-400),
+    lambda: nd.ones(3).round(400),
+])  # fmt: skip
+def test_what_a_fuzz_found(call):
+    with pytest.raises(mx.MXNetError):
+        call()
+
+
+def test_the_mode_of_a_run_may_be_any_truth():
+    executor = mx.sym.Dropout(mx.sym.var("x")).bind(mx.cpu(), {"x": nd.ones(3)})
+    assert executor.forward(is_train=[])[0].asnumpy().tolist() == [1, 1, 1]
+    assert executor.forward(is_train=np.bool_(False))[0].asnumpy().tolist() == [1, 1, 1]

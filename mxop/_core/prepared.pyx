@@ -218,7 +218,7 @@ cdef KernelPlan make_plan(object op, object attrs, list shapes, list types, obje
         for k in range(len(shapes)):
             inputs.append(plan.places.stand_in(shapes[k], types[k], None if strides is None else strides[k]))
         plan.outputs = [plan.places.stand_in(tuple(shape), code) for shape, code in zip(out_shapes, out_types)]
-    except MemoryError:  # more arrays, or larger ones, than a plan can tell apart
+    except (MemoryError, OverflowError):  # more arrays, or larger ones, than a plan can tell apart
         return None
     way = op.way(inputs, plan.outputs, attrs)
     if way is None or not way.prepared:

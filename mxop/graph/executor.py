@@ -194,7 +194,7 @@ class Executor:
 
     def _inference(self, is_train: bool) -> tuple[Any, Any]:
         """Return the schedule of inference and its plan; operators that ask for the mode have one for each."""
-        mode = is_train and self._has_mode
+        mode = bool(is_train) and self._has_mode
         found = self._inferences.get(mode)
         if found is None:
             found = self._inferences[mode] = self._prepare_inference(mode)

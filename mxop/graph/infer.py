@@ -264,7 +264,7 @@ class Known:
                 outputs = found.answer(node)
                 if (
                     outputs is None
-                    or node.op.sized_by is not None
+                    or not all(map(infer.known, outputs[0]))
                     or (len(found._answers) > calls and not found._fits(node))
                 ):
                     return None

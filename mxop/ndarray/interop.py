@@ -17,7 +17,7 @@ import numpy as np
 from .. import dtypes
 from .._core import core, tape
 from ..context import Context
-from ..errors import GradientWarning, MXNetError, OpTypeError, OpValueError, translated
+from ..errors import GradientWarning, MissingPackageError, MXNetError, OpTypeError, OpValueError, translated
 from . import creation, indexing
 from .register import F
 
@@ -312,8 +312,10 @@ def _array(data: Any) -> NDArray:
 
 def jax_array(self: NDArray) -> Any:
     """Return a JAX array of a copy; ``jnp.asarray(x)`` and JAX's arithmetic call this."""
-    import jax
-
+    try:
+        import jax
+    except ImportError:
+        raise MissingPackageError('a JAX array needs JAX: pip install "jax"') from None
     if tape.tracked(self):
         leaving(self)
     return jax.numpy.asarray(self.asnumpy())

@@ -303,7 +303,8 @@ def rounded(self: NDArray, ndigits: int | None = None) -> NDArray:
         return F.Cast(rounded(F.Cast(self, dtype="float64"), digits), dtype=self.dtype_code)
     if digits == 0:
         return F._round_half_even(self)
-    tens = 10.0 ** abs(digits)
+    with translated("round"):
+        tens = 10.0 ** abs(digits)
     return F._round_half_even(self * tens) / tens if digits > 0 else F._round_half_even(self / tens) * tens
 
 

@@ -166,11 +166,20 @@ class _Many:
 
         def decorate(function):
             op = make(function)
+            op.check_arity = self._check
             if self.mixed:
                 _mixed_types(op, self._groups)
             return op
 
         return decorate
+
+    def _check(self, attrs, n_inputs):
+        """Raise unless so many inputs fit."""
+        n = attrs[self.count]
+        if n < 1 or n_inputs != self.arrays * n + self.after:
+            also = f", and {self.after} for all" if self.after else ""
+            raise OpTypeError(f"operator {self.name}: {n_inputs} inputs, but {self.count}={n}; expected {self.arrays} for "
+                              f"each tensor{also}")  # fmt: skip
 
     def _groups(self, **given):
         return [((self.arrays * i, self.arrays * i + 1), (i,)) for i in range(given[self.count])]
@@ -181,10 +190,6 @@ class _Many:
 
     def __call__(self, n, data, step, **rates):
         """Return the results and then the states of ``step(i, *arrays, *after)``; `rates` have a number a tensor."""
-        if len(data) != self.arrays * n + self.after:
-            also = f", and {self.after} for all" if self.after else ""
-            raise OpTypeError(f"operator {self.name}: {len(data)} inputs, but {self.count}={n}; expected {self.arrays} for "
-                              f"each tensor{also}")  # fmt: skip
         for name, values in rates.items():
             if len(values) != n:
                 raise OpValueError(f"operator {self.name}: {name}={values} but {self.count}={n}; expected {n} numbers")
