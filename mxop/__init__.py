@@ -60,6 +60,12 @@ def _run_in_float32(*arguments):
     return run_in_float32(*arguments)
 
 
+def _planned(on):
+    from .graph.traced import planned
+
+    return planned(on)
+
+
 def _symbols():
     import mxop.symbol.operands  # what passes see; a `from` import would first ask the namespace for an operator
     import mxop.symbol.recorded  # noqa: F401  what autograd recorded
@@ -85,7 +91,7 @@ def _call_operator(operator, args, kwargs):
 
 provide(infer_inside=_infer_inside, infer_whole=_infer_whole, prepare=_prepare, rule_reads=_rule_reads,
         run_composite=_run_composite, run_in_float32=_run_in_float32, symbols=_symbols, drawing=_drawing,
-        differentiate_run=autograd.differentiate_run, call_operator=_call_operator)  # fmt: skip
+        planned=_planned, differentiate_run=autograd.differentiate_run, call_operator=_call_operator)  # fmt: skip
 
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {

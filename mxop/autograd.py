@@ -13,6 +13,7 @@ from typing import Any
 from ._core import core, tape
 from .errors import MXNetError, OpTypeError, OpValueError, items, run_users
 from .missing import hooks
+from .nans import detect_nan
 from .opdef import registry
 from .opdef.above import ask
 
@@ -347,8 +348,8 @@ class Function:
 
 
 __all__ = [
-    "Function", "backward", "get_symbol", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode",
-    "record", "set_recording", "set_training", "train_mode",
+    "Function", "backward", "detect_nan", "get_symbol", "grad", "is_recording", "is_training", "mark_variables", "pause",
+    "predict_mode", "record", "set_recording", "set_training", "train_mode",
 ]  # fmt: skip
 
 __getattr__, __dir__ = hooks(globals(), __all__)

@@ -12,7 +12,7 @@ from mxop._core.array cimport (
     MAX_VALUES, Array, Node, Value, alloc, alloc_like, broadcast_operand, detached, fill_operand,
     read_pointer, shape_of, write_pointer,
 )
-from mxop._core.profile cimport IMPERATIVE, clock, enter_body, is_body, note_call, watched
+from mxop._core.profile cimport IMPERATIVE, NANS, clock, enter_body, is_body, look, note_call, watched
 from mxop._core.record cimport any_node, is_recording, link_outputs, new_node, note_overwritten, record_general
 from mxop._core.transfer cimport (
     copy_into, output_list, overlaps, prepared_output, raise_devices, same_dims, same_layout,
@@ -206,7 +206,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
     cdef int k, n_in = call.n_in
     cdef bint same = True, plain
     cdef object found
-    if watched(IMPERATIVE) and not is_body():
+    if watched(IMPERATIVE | NANS) and not is_body():
         return run_timed(call, items, inputs, values, out, req)
     if n_in == 0:
         raise OpTypeError(f"operator {call.op.name} needs an input")
@@ -246,7 +246,10 @@ cdef object run_timed(ElementwiseCall call, PyObject** items, object inputs, con
     cdef long long begun = clock()
     enter_body()
     found = run_items(call, items, inputs, values, out, req)
-    note_call(call.op.name, begun)
+    if watched(IMPERATIVE):
+        note_call(call.op.name, begun)
+    if watched(NANS):
+        look(call.op.name, inputs if inputs is not None else listed(items, call.n_in), found)
     return found
 
 

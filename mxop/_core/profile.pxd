@@ -5,6 +5,7 @@ cdef enum:
     MEMORY = 8          # what the pool holds
     USER = 16           # what programs time themselves
     AGGREGATE = 32      # keep a table of times
+    NANS = 64           # no event: results are looked at
 
 cdef extern from *:
     bint unlikely(bint condition) noexcept nogil    # Cython's own macro
@@ -19,6 +20,7 @@ cdef inline bint watched(int kinds) noexcept nogil:
 
 cdef long long clock() noexcept nogil
 cdef int note_call(str name, long long begun) except -1
+cdef int look(str name, object inputs, object found) except -1
 cdef int note_step(str name, object about, long long begun) except -1
 cdef int note_api(str name, long long begun) except -1
 cdef const void* enter_step(const void* name) noexcept

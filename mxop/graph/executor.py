@@ -7,7 +7,8 @@ Imports the rest of :mod:`mxop.graph` and :mod:`mxop._core`.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from .garbage import collected_later
 from .infer import Known
 from .ir import Entry, Graph, Node, as_text, describe
 from .lowering import Lowered, lower_inference, lower_training, optimized
-from .monitor import Monitor
+from .monitor import Monitor, NaNFinder
 from .passes import of_stage, run_passes, selected
 from .plan import ADD, NULL, WRITE, Phase, Result, phases_of, size_of
 from .rewrite import rewrite
@@ -409,6 +410,27 @@ class Executor:
         if callback is not None and not callable(callback):
             raise OpTypeError(f"set_monitor_callback: {callback!r} is not callable")
         self._monitor = None if callback is None else Monitor(self, callback, monitor_all)
+
+    @contextmanager
+    def detect_nan(self) -> Iterator[Executor]:
+        """Return a scope in which forward and backward run node by node, and the first whose result holds NaN is an error.
+
+        Examples
+        --------
+        >>> import mxop as mx
+        >>> graph = mx.sym.sqrt(mx.sym.Variable('x'), name='root') + 1
+        >>> executor = graph.bind(mx.cpu(), {'x': mx.nd.array([1, -4])})
+        >>> with executor.detect_nan():
+        ...     _ = executor.forward()
+        Traceback (most recent call last):
+        ...
+        mxop.nans.NaNError: operator sqrt made NaN of what has none: output 0 at (1,), where input 0 is -4.0; in node 'root' ...
+        """
+        before, self._monitor = self._monitor, NaNFinder(self)
+        try:
+            yield self
+        finally:
+            self._monitor = before
 
     def _lowered_for(self, is_train: bool) -> Lowered:
         """Return what runs in a mode, before the passes."""

@@ -63,7 +63,7 @@ def expand(
         try:
             result = node.op.function(F, *inputs, **node.attrs)
             found = entries_of(result, node.n_outputs, f"composite operator {node.op.name}")
-            return found if specs is None else widened(F, found, node.inputs, specs)
+            return found if specs is None or not node.op.in_float32 else widened(F, found, node.inputs, specs)
         except MXNetError as problem:
             raise located(problem, node) from problem.__cause__
 

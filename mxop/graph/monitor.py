@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._core import tape
+from ..nans import check
 from .assignment import settled
 from .infer import Known
-from .ir import Entry, Node
+from .ir import Entry, Node, describe
 from .plan import Result, phases_of
 from .schedule import allocate, copy_call, explained, prepared
 
@@ -91,12 +92,15 @@ class Monitor:
                 except Exception as problem:
                     raise explained(node, problem) from None
                 if node is not None:
-                    for k in range(node.n_outputs):
-                        name = self._labels.get((node, k)) or node.output_name(k)
-                        self.callback(name, self._arrays[node, k])
+                    self._show(node)
         finally:
             tape.switch_recording(recording)
             tape.switch_training(training)
+
+    def _show(self, node: Node) -> None:
+        for k in range(node.n_outputs):
+            name = self._labels.get((node, k)) or node.output_name(k)
+            self.callback(name, self._arrays[node, k])
 
     def _show_inputs(self, node: Node, shown: set[Node]) -> None:
         for name, entry in zip(node.input_names(), node.inputs, strict=True):
@@ -104,3 +108,15 @@ class Monitor:
                 shown.add(entry[0])
                 self.callback(entry[0].name, self._arrays[entry])
             self.callback(f"{node.name}_{name}", self._arrays[entry])
+
+
+class NaNFinder(Monitor):
+    """Raises at the first node whose result holds NaN."""
+
+    def __init__(self, executor: Executor):
+        super().__init__(executor, lambda name, array: None, False)
+
+    def _show(self, node: Node) -> None:
+        outputs = [self._arrays[node, k] for k in range(node.n_outputs)]
+        inputs = [self._arrays[e] for e in node.inputs]
+        check(f"operator {node.op.name}", inputs, outputs, f"; in {describe(node)}")  # type: ignore[union-attr]

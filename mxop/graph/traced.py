@@ -314,7 +314,7 @@ def _read_outputs(op: Operator, attrs: Attrs, n_inputs: int, total: int) -> list
 
 def run_in_float32(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | None:
     """Call a composite on float16 arrays operator by operator, with float32 in between as in a plan; None for other arrays."""
-    if not any(a.dtype_code in HALVES for a in inputs):
+    if not op.in_float32 or not any(a.dtype_code in HALVES for a in inputs):  # type: ignore[attr-defined]
         return None
     specs = tuple([(a.shape, a.dtype_code) for a in inputs])
     found = inside(op, attrs, len(inputs), specs)

@@ -25,13 +25,16 @@ class Composite(Operator):
     planned : bool
         Whether calls on arrays run as a plan.  A plan is made for the values of the parameters: where these are new at each
         call, as learning rates are, one operator after the other is faster.
+    in_float32 : bool
+        Whether what is computed in between keeps float32 where the data have a half type; False for what cannot overflow, and
+        is to go down rows in one strip with what is around it.
     """
 
     kind = "composite"
 
-    def __init__(self, function: Callable, *, planned: bool = True, **options: Any):
+    def __init__(self, function: Callable, *, planned: bool = True, in_float32: bool = True, **options: Any):
         super().__init__(function, **options)
-        self.planned = planned
+        self.planned, self.in_float32 = planned, in_float32
         if not self.variadic:
             self.arguments = self.arguments[1:]
         self._infer: Callable | None = None

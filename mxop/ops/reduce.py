@@ -372,7 +372,7 @@ def finite_or_zero(data):
 finite_or_zero.gradient(lambda F, heads, inputs, outputs: [None])
 
 
-@composite(name="_logsumexp")
+@composite(name="_logsumexp", in_float32=False)
 def logsumexp(F, data, *, axis: Shape | None = None, keepdims: bool = False, exclude: bool = False):
     """Logarithm of the sum of exponentials along axes, without overflow.  Parameters as for ``sum``."""
     top = F._finite_or_zero(F._highest(data, axis=axis, keepdims=True, exclude=exclude))

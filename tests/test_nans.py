@@ -1,0 +1,102 @@
+"""Where a NaN came from: `mx.autograd.detect_nan` and `Executor.detect_nan`."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import autograd, nd, sym
+from mxop.nans import NaNError
+
+X = np.array([[1.0, -4.0], [0.0, 9.0]], "float32")
+
+
+@pytest.mark.parametrize("size", [4, 10_000])
+def test_the_first_call_is_named(size):
+    x = nd.array(np.resize(X, (size // 2, 2)))
+    with autograd.detect_nan():
+        y = x * 2 - 1
+        with pytest.raises(
+            NaNError, match=r"operator sqrt made NaN of what has none: output 0 at \(0, 1\), where input 0 is -9"
+        ):
+            nd.sum(nd.sqrt(y) * 0)
+        nd.sqrt(nd.abs(x))
+    assert np.isnan(nd.sqrt(x).asnumpy()).any()  # outside of the scope nothing is looked at
+
+
+def test_every_kind_of_call():
+    x, inf = nd.array(X), nd.array([np.inf, -np.inf])
+    calls = {
+        "_minus_scalar|elemwise_sub|broadcast_sub": lambda: inf - inf,
+        "sum": lambda: nd.sum(inf),
+        "dot": lambda: nd.dot(inf, nd.zeros(2)),
+        "log": lambda: x.log(),
+        "broadcast_div": lambda: nd.zeros((2, 2)) / nd.zeros((1, 2)),
+    }
+    for name, call in calls.items():
+        with autograd.detect_nan(), pytest.raises(NaNError, match=f"operator ({name}) made NaN"):
+            call()
+
+
+def test_what_was_given_is_told_from_what_was_made():
+    x = nd.array([1.0, np.nan])
+    with autograd.detect_nan(), pytest.raises(NaNError, match=r"operator exp was given NaN: input 0 at \(1,\)"):
+        nd.exp(x)
+
+
+def test_backward_and_composites():
+    x = nd.array([4.0, 0.0])
+    x.attach_grad()
+    with autograd.detect_nan():
+        with autograd.record():
+            y = nd.sqrt(x) * nd.array([1.0, 0.0])
+        with pytest.raises(NaNError, match="operator _backward_"):
+            y.backward()
+        with pytest.raises(NaNError, match="operator log_softmax"):
+            nd.softmax_cross_entropy(nd.array([[np.inf, np.inf]]), nd.array([0.0]))
+
+
+def test_it_changes_no_result():
+    def third(x):
+        with autograd.record():
+            (g,) = autograd.grad(nd.sum(nd.tanh(x) ** 3), [x], create_graph=True)
+            (h,) = autograd.grad(nd.sum(g * g), [x], create_graph=True)
+        h.backward()
+        return x.grad.asnumpy()
+
+    x = nd.array([0.3, 0.7])
+    x.attach_grad()
+    plain = third(x)
+    with autograd.detect_nan():
+        np.testing.assert_array_equal(third(x), plain)
+    with autograd.detect_nan(), autograd.detect_nan():
+        pass
+    assert np.isnan((nd.zeros(1) / nd.zeros(1)).asnumpy()).all()
+
+
+def test_other_threads_go_on():
+    found = []
+    with autograd.detect_nan():
+        other = threading.Thread(target=lambda: found.append(nd.log(nd.array([-1.0])).asnumpy()))
+        other.start()
+        other.join()
+    assert np.isnan(found[0]).all()
+
+
+def test_executors_name_node_and_line():
+    x = sym.var("x")
+    graph = sym.sum(sym.log(sym.sqrt(x, name="root") + 1, name="outer"))
+    executor = graph.bind(mx.cpu(), {"x": nd.array(X)}, {"x": nd.zeros((2, 2))})
+    with (
+        executor.detect_nan(),
+        pytest.raises(NaNError, match=r"operator sqrt made NaN.*in node 'root' .*test_nans\.py"),
+    ):
+        executor.forward(is_train=True)
+    assert np.isnan(executor.forward(is_train=True)[0].asnumpy()).all()
+    executor.arg_dict["x"][:] = nd.array([[1, 4], [0, 9]])
+    scaled = (sym.sqrt(x, name="root") * sym.zeros_like(x)).bind(mx.cpu(), {"x": nd.array([0.0])}, {"x": nd.zeros(1)})
+    with scaled.detect_nan():
+        scaled.forward(is_train=True)
+        with pytest.raises(NaNError, match="root_backward"):
+            scaled.backward(nd.array([1.0]))
