@@ -1,6 +1,6 @@
 """``F`` inside the graph layer: what composites and gradient rules call to add nodes.
 
-Imports :mod:`.ir`, :mod:`.arithmetic`, :mod:`.calls` and :mod:`mxop.opdef`; :mod:`.value_control` on use.
+Imports :mod:`.ir`, :mod:`.arithmetic`, :mod:`.calls` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from .calls import active_inputs, by_kind, parse_with_count, split_call
 from .ir import Entry, Node
 
 _SPACES = {space: prefix for prefix, space in registry.PREFIXES.items()}
+
+#: Functions of ``F`` that call functions: what makes each for a builder; :mod:`.value_control` puts them here.
+CONTROL: dict[str, Callable[[Builder], Callable]] = {}
 
 
 class Value(Arithmetic):
@@ -152,10 +155,8 @@ class Builder:
         op = registry.find(name)
         if op is not None:
             return self._function(op)
-        if name in ("_contrib_foreach", "_contrib_while_loop", "_contrib_cond"):
-            from .value_control import function
-
-            return function(self, name)
+        if name in CONTROL:
+            return CONTROL[name](self)
         from ..ops.binary import PYTHON_NAMES
 
         choice = PYTHON_NAMES.get(name)

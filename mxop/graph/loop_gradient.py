@@ -142,3 +142,6 @@ class Gradient:
         for i, g in zip(places, values, strict=True):
             found[i] = g
         return found
+
+
+Loop.gradient_of = Gradient

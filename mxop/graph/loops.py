@@ -191,6 +191,8 @@ class Loop(Bodied):
         return Specs(dict(zip(self.given, found, strict=True)))
 
     # ---- gradient -------------------------------------------------------------------------------------------------------
+    gradient_of: Any = None  # the class of gradients, which makes loops: :mod:`.loop_gradient` puts it here
+
     def grad(
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
     ) -> list | None:
@@ -199,9 +201,7 @@ class Loop(Bodied):
         specs = specs_of(F, inputs)
         key = live, tuple(needed), specs
         if key not in self._gradients:
-            from .loop_gradient import Gradient  # it makes loops
-
-            self._gradients[key] = Gradient(self, *key)
+            self._gradients[key] = self.gradient_of(self, *key)
         return self._gradients[key].apply(F, heads, inputs, outputs)
 
     def trimmed(self, live: Sequence[int]) -> tuple[Loop, list[int], list[int]]:

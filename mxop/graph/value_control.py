@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from . import captured
-from .builder import Builder, Value
+from .builder import CONTROL, Builder, Value
 from .ir import Entry, Node
 
 
@@ -48,6 +48,8 @@ class _Values(captured.Api):
         return self.builder.add(op, inputs, op.parse(strings))
 
 
-def function(builder: Builder, name: str) -> Callable:
-    """Return a function of control flow, by its name in ``F``."""
-    return partial(getattr(captured, name.removeprefix("_contrib_")), _Values(builder))
+def _function(name: str, builder: Builder) -> Callable:
+    return partial(getattr(captured, name), _Values(builder))
+
+
+CONTROL.update({f"_contrib_{name}": partial(_function, name) for name in ("foreach", "while_loop", "cond")})
