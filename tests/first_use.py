@@ -55,12 +55,15 @@ def operator_use(name):
 
 
 def eager(case, values, orders):
-    variables = case.arrays(values)
+    arrays = case.arrays(values)
+    states = case.op.aux_names(case.attrs)
+    names = case.op.input_names(case.attrs, len(arrays))
+    variables = [x for x, name in zip(arrays, names, strict=True) if name not in states]
     if orders:
         for x in variables:
             x.attach_grad()
     with autograd.record():
-        outputs = case.call(variables)
+        outputs = case.call(arrays)
     found = list(outputs)
     heads = [o for o in outputs if name_of(o) in FLOATS]
     for order in range(orders if heads else 0):
