@@ -150,7 +150,6 @@ def RNN(
     lstm_state_clip_max: float | None = None,
     lstm_state_clip_nan: bool = False,
     use_sequence_length: bool = False,
-    is_train,
 ):
     """Recurrent layers over sequences: plain, LSTM or GRU, of several layers, in one direction or both.
 
@@ -207,8 +206,8 @@ def RNN(
         data = F._where_inside(inside, data, F.zeros_like(data))  # whatever lies beyond, gradients are not NaN
     last = []
     for k in range(0, len(cells), ways):
-        if k and p > 0 and is_train:
-            data = F.Dropout(data, p=p, mode="always")
+        if k and p > 0:
+            data = F.Dropout(data, p=p)
         data, found = _layer(F, data, inside, states[k : k + ways], cells[k : k + ways], **known)
         last += found
     return [data, *(F.stack(*s, axis=0) for s in zip(*last, strict=True))] if state_outputs else [data]
