@@ -341,6 +341,46 @@ def test_the_mode_of_a_call():
         assert nd.states_twice_in_training(x).item() == 5
 
 
+def states_four_times(F, x):
+    """Call what asks for the mode."""
+    return F.states_twice_in_training(F.states_twice_in_training(x))
+
+
+def states_by_steps(F, x):
+    """Call that in a loop."""
+    start = F.zeros_like(F.sum(x))
+    return F.contrib.foreach(lambda a, s: (F.states_four_times(a), s + a), x, start)[0]
+
+
+def states_chosen(F, x):
+    """Call that in a branch."""
+    return F.contrib.cond(F.sum(x) < 1000, lambda: F.states_by_steps(x), lambda: x)
+
+
+@pytest.mark.parametrize("name", ["states_four_times", "states_by_steps", "states_chosen"])
+def test_the_mode_reaches_what_composites_call(name):
+    """In plans and executors, through loops and branches, as in calls operator by operator."""
+    made = [composite(function) for function in (states_four_times, states_by_steps, states_chosen)]
+    try:
+        x = nd.array([5.0, 6])
+        x.attach_grad()
+        call = getattr(nd, name)
+        assert call(x).asnumpy().tolist() == [5, 6]
+        with autograd.train_mode():
+            assert call(x).asnumpy().tolist() == [20, 24]
+        with autograd.record():
+            y = call(x)
+        y.backward()
+        assert (y.asnumpy().tolist(), x.grad.asnumpy().tolist()) == ([20, 24], [4, 4])
+        executor = getattr(sym, name)(sym.Variable("x")).bind(mx.cpu(), [x], [nd.zeros((2,))])
+        assert [executor.forward(is_train=t)[0].asnumpy()[0] for t in (False, True, False, True)] == [5, 20, 5, 20]
+        executor.backward(nd.ones((2,)))
+        assert executor.grad_arrays[0].asnumpy().tolist() == [4, 4]
+    finally:
+        for op in made:
+            registry.unregister(op.name)
+
+
 def test_the_mode_is_no_parameter():
     x = sym.Variable("x")
     y = sym.states_twice_in_training(x, times=3)

@@ -427,6 +427,8 @@ def bind_arguments(op, tuple args, dict kwargs, dict cache):
     attrs = parsed_params(op, kwargs, cache)
     wanted = op.input_names(attrs)
     missing = [n for n in wanted if n not in given]
+    if missing and len(given) == len(wanted) == sum([a is not None for a in args[:by_position]]):
+        return list(given.values()), attrs  # by position alone: in the order of those that there are
     if missing or len(given) > len(wanted):
         extra = [n for n in given if n not in wanted]
         raise OpTypeError(f"operator {op.name} takes {len(wanted)} input{'s' if len(wanted) != 1 else ''} "

@@ -98,6 +98,8 @@ class Bodied(External):
     ) -> list[Entry] | None:
         """Return what a node becomes when graphs are expanded; see :func:`.expand.expand`."""
         inner = None if specs is None else self.inside([specs(e) for e in node.inputs])
+        if inner is not None:
+            inner.is_train = specs.is_train
         op = self.with_bodies([expand(b, everything, specs=inner)[0] for b in self.bodies])
         if effects is None or not op.writes:
             new = node if op is self else node.replaced(op=op)

@@ -80,6 +80,7 @@ class Builder:
 
     def __init__(self, specs: Callable[[Entry], tuple[Any, int]] | None = None) -> None:
         self.specs = specs
+        self._is_train: bool | None = getattr(specs, "is_train", None)
         self._prefix, self._source, self._order, self._count = "", None, 0, 0
         self._control: tuple[Node, ...] = ()
         self._scopes: list[set[Node]] = []  # of the subgraphs that are being made: their nodes
@@ -108,8 +109,10 @@ class Builder:
         return shape, code
 
     def add(self, op: Operator, inputs: Sequence[Entry], attrs: Attrs) -> Node:
-        """Add a node."""
+        """Add a node, in the mode of the graph."""
         op.check_arity(attrs, len(inputs))
+        if self._is_train is not None:
+            attrs = attrs.training(self._is_train)
         name = self._prefix or op.name.lstrip("_").lower()
         if self._count:
             name += str(self._count)

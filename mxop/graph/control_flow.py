@@ -158,6 +158,8 @@ class ControlFlow(Bodied):
     ) -> list[Entry] | None:
         """Return the loop or branch that a call is, and deliver its auxiliary states."""
         inner = None if specs is None else self.inside([specs(e) for e in node.inputs])
+        if inner is not None:
+            inner.is_train = specs.is_train
         bodies = [pure(b, v, at, inner) for b, v, at in zip(self.bodies, self.inner, self.at, strict=True)]
         op, order, made = self.merged(bodies)
         inputs = (*self._computed(node, bodies), *(node.inputs[k] for k in order))

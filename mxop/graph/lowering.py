@@ -54,7 +54,7 @@ class Lowered:
 
 def lower_inference(source: Graph, given: Mapping[Node, tuple], is_train: bool) -> Lowered:
     """Return what computes the outputs alone; `is_train` is what operators are told."""
-    graph, moved = expand(in_mode(source, is_train), effects=Effects(), specs=Specs(given))
+    graph, moved = expand(in_mode(source, is_train), effects=Effects(), specs=Specs(given, is_train))
     graph, n = trimmed(graph), len(graph.outputs)
     return Lowered(graph, dict(given), len(source.outputs), n, _composite_names(source, moved))
 
@@ -63,7 +63,7 @@ def lower_training(
     source: Graph, given: Mapping[Node, tuple], wanted: Sequence[Node], is_train: bool = True
 ) -> Lowered:
     """Return what computes the outputs and the gradients of the `wanted` variables."""
-    effects, specs, n = Effects(), Specs(given), len(source.outputs)
+    effects, specs, n = Effects(), Specs(given, is_train), len(source.outputs)
     source = in_mode(source, is_train)
     graph, first = expand(source, everything=False, effects=effects, specs=specs)
     assigned = graph.outputs[n:]

@@ -24,6 +24,8 @@ class Specs:
     ----------
     given : dict
         Shape and type code of variables.
+    is_train : bool, optional
+        The mode that what composites and rules call is told; None where graphs are not made to run.
 
     Attributes
     ----------
@@ -31,7 +33,8 @@ class Specs:
         Variables that have shape and type of an entry.
     """
 
-    def __init__(self, given: Mapping[Node, tuple]):
+    def __init__(self, given: Mapping[Node, tuple], is_train: bool | None = None):
+        self.is_train = is_train
         self.same: dict[Node, Entry] = {}
         self._known = Known()
         for node, spec in given.items():

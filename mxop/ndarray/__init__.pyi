@@ -338,6 +338,27 @@ def Pooling_v1(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def RNN(
+    data: NDArray | None = ...,
+    parameters: NDArray | None = ...,
+    state: NDArray | None = ...,
+    state_cell: NDArray | None = ...,
+    sequence_length: NDArray | None = ...,
+    *,
+    state_size: int,
+    num_layers: int,
+    bidirectional: bool = ...,
+    mode: Literal['gru', 'lstm', 'rnn_relu', 'rnn_tanh'],
+    p: float = ...,
+    state_outputs: bool = ...,
+    projection_size: int | None = ...,
+    lstm_state_clip_min: float | None = ...,
+    lstm_state_clip_max: float | None = ...,
+    lstm_state_clip_nan: bool = ...,
+    use_sequence_length: bool = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> Any: ...
 def Reshape(
     data: NDArray,
     shape: int | Sequence[int] = ...,

@@ -24,6 +24,7 @@ from . import (  # noqa: F401
     random,
     reduce,
     resize,
+    rnn,
     sample,
     shape,
     slicing,

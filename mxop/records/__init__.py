@@ -14,8 +14,8 @@ from typing import Any
 from ..missing import hooks
 
 FAMILIES = (
-    "math", "binary", "reduce", "shape", "matrix", "nn", "norm", "loss", "convolution", "pooling", "resize", "create", "gather",
-    "order", "random", "sample", "density", "optimizer", "helpers",
+    "math", "binary", "reduce", "shape", "matrix", "nn", "rnn", "norm", "loss", "convolution", "pooling", "resize", "create",
+    "gather", "order", "random", "sample", "density", "optimizer", "helpers",
 )  # fmt: skip
 
 
@@ -90,7 +90,7 @@ class Record:
         values and their probabilities, or what has a ``pmf``, by the chi-square test.
     seed : callable, optional
         Of an operator that draws: ``seed(n)`` makes its draws repeat.  It is called before each call, and with it all checks
-        run that compare two calls, gradients among them.
+        run that compare two calls, gradients among them.  Without a `distribution`, results are those of the reference.
     refuses : sequence of Refusal
         Bad input, with the message expected.
     unchecked : dict of str to str

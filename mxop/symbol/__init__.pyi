@@ -362,6 +362,28 @@ def Pooling_v1(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def RNN(
+    data: Symbol | None = ...,
+    parameters: Symbol | None = ...,
+    state: Symbol | None = ...,
+    state_cell: Symbol | None = ...,
+    sequence_length: Symbol | None = ...,
+    *,
+    state_size: int,
+    num_layers: int,
+    bidirectional: bool = ...,
+    mode: Literal['gru', 'lstm', 'rnn_relu', 'rnn_tanh'],
+    p: float = ...,
+    state_outputs: bool = ...,
+    projection_size: int | None = ...,
+    lstm_state_clip_min: float | None = ...,
+    lstm_state_clip_max: float | None = ...,
+    lstm_state_clip_nan: bool = ...,
+    use_sequence_length: bool = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def Reshape(
     data: Symbol | None = ...,
     shape: int | Sequence[int] = ...,
