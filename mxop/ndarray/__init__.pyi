@@ -358,6 +358,34 @@ def SVMOutput(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def SequenceLast(
+    data: NDArray | None = ...,
+    sequence_length: NDArray | None = ...,
+    use_sequence_length: bool = ...,
+    axis: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def SequenceMask(
+    data: NDArray | None = ...,
+    sequence_length: NDArray | None = ...,
+    use_sequence_length: bool = ...,
+    value: float = ...,
+    axis: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def SequenceReverse(
+    data: NDArray | None = ...,
+    sequence_length: NDArray | None = ...,
+    use_sequence_length: bool = ...,
+    axis: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 @overload
 def SliceChannel(  # type: ignore[overload-overlap]
     data: NDArray,

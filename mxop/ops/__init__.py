@@ -25,6 +25,7 @@ from . import (  # noqa: F401
     reduce,
     resize,
     sample,
+    sequence,
     shape,
     slicing,
     windows,

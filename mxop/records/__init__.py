@@ -15,7 +15,8 @@ from ..missing import hooks
 
 FAMILIES = (
     "math", "binary", "reduce", "shape", "matrix", "nn", "norm", "loss", "convolution", "pooling", "resize", "create", "gather",
-    "order", "random", "sample", "density", "optimizer", "helpers",
+    "order", "sequence", "random", "sample", "density", "optimizer",
+    "helpers",
 )  # fmt: skip
 
 

@@ -384,6 +384,37 @@ def SVMOutput(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def SequenceLast(
+    data: Symbol | None = ...,
+    sequence_length: Symbol | None = ...,
+    use_sequence_length: bool = ...,
+    axis: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def SequenceMask(
+    data: Symbol | None = ...,
+    sequence_length: Symbol | None = ...,
+    use_sequence_length: bool = ...,
+    value: float = ...,
+    axis: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def SequenceReverse(
+    data: Symbol | None = ...,
+    sequence_length: Symbol | None = ...,
+    use_sequence_length: bool = ...,
+    axis: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def SliceChannel(
     data: Symbol | None = ...,
     *,
