@@ -39,8 +39,51 @@ def sequence(rng, name):
     return params | {"use_sequence_length": True}, [[shape, ""], [[shape[1 - axis]], "length"]]
 
 
+# ---- layout -----------------------------------------------------------------------------------------------------------
+def diagonals(rng, name):
+    if rng.random() < 0.2:
+        return {"k": rng.randint(-2, 2)}, [[_sizes(rng, 1), ""]]
+    shape = _sizes(rng, rng.randint(2, 4))
+    a, b = rng.sample(range(len(shape)), 2)
+    return {"k": rng.randint(1 - shape[a], shape[b] - 1), "axis1": a, "axis2": b - len(shape)}, [[shape, ""]]
+
+
+def square_diagonals(rng, name):
+    n = rng.randint(1, 4)
+    offset = rng.randint(1 - n, n - 1)
+    batch = _sizes(rng, rng.randint(0, 2))
+    return {"offset": offset}, [[[*batch, n, n] if name == "_linalg_extractdiag" else [*batch, n], ""]]
+
+
+def padding(rng, name):
+    sizes = [rng.randint(2, 4) for _ in range(rng.randint(4, 5))]
+    widths = [0, 0, 0, 0] + [rng.randint(0, d - 1) for d in sizes[2:] for _ in range(2)]
+    params = {"mode": rng.choice(["constant", "edge", "reflect"]), "pad_width": widths, "constant_value": 1.5}
+    return params, [[sizes, ""]]
+
+
+def cropping(rng, name):
+    sizes = _sizes(rng, 4)
+    wanted = [rng.randint(1, d) for d in sizes[2:]]
+    params = {"center_crop": True} if rng.random() < 0.5 else {
+        "offset": [rng.randint(0, d - n) for d, n in zip(sizes[2:], wanted)]}  # fmt: skip
+    if rng.random() < 0.5:
+        return params | {"num_args": 2}, [[sizes, ""], [[1, 1, *wanted], ""]]
+    return params | {"h_w": wanted, "num_args": 1}, [[sizes, ""]]
+
+
+def blocks(rng, name):
+    b, (n, c, h, w) = rng.randint(1, 3), _sizes(rng, 4, 2)
+    shape = [n, c * b * b, h, w] if name == "depth_to_space" else [n, c, h * b, w * b]
+    return {"block_size": b}, [[shape, ""]]
+
+
 #: Operators and how their cases are made.
-KINDS = [("SequenceMask", sequence), ("SequenceLast", sequence), ("SequenceReverse", sequence)]
+KINDS = [
+    ("SequenceMask", sequence), ("SequenceLast", sequence), ("SequenceReverse", sequence), ("diag", diagonals),
+    ("_linalg_makediag", square_diagonals), ("_linalg_extractdiag", square_diagonals), ("Pad", padding), ("Crop", cropping),
+    ("depth_to_space", blocks), ("space_to_depth", blocks),
+]  # fmt: skip
 
 
 def _function(mx, name):
@@ -55,7 +98,8 @@ def run(mx, seed, case):
     name, params, inputs = case
     numbers = np.random.RandomState(seed)
     drawn = [DRAWS[kind](numbers.uniform(-1, 1, size=shape)) for shape, kind in inputs]
-    arrays = [mx.nd.array(x, dtype="float64") for x in drawn]
+    dtype = "float32" if name == "Crop" else "float64"  # MXNet's knows no other
+    arrays = [mx.nd.array(x, dtype=dtype) for x in drawn]
     moving = [a for a, (_, kind) in zip(arrays, inputs) if kind not in FIXED]
     for a in moving:
         a.attach_grad()

@@ -151,6 +151,15 @@ def Convolution_v1(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def Crop(
+    *data: NDArray | Sequence[NDArray],
+    num_args: int = ...,
+    offset: int | Sequence[int] = ...,
+    h_w: int | Sequence[int] = ...,
+    center_crop: bool = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def Custom(
     *data: NDArray | Sequence[NDArray],
     op_type: str,
@@ -306,6 +315,15 @@ def MakeLoss(
     grad_scale: float = ...,
     valid_thresh: float = ...,
     normalization: Literal['batch', 'null', 'valid'] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def Pad(
+    data: NDArray,
+    mode: Literal['constant', 'edge', 'reflect'],
+    pad_width: int | Sequence[int],
+    constant_value: float = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
@@ -800,6 +818,22 @@ def cumsum(
     name: str | None = ...,
 ) -> NDArray: ...
 def degrees(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def depth_to_space(
+    data: NDArray,
+    block_size: int,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def diag(
+    data: NDArray,
+    k: int = ...,
+    axis1: int = ...,
+    axis2: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def digamma(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def dot(
     lhs: NDArray,
@@ -946,6 +980,20 @@ def lamb_update_phase2(
     lr: float,
     lower_bound: float = ...,
     upper_bound: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_extractdiag(
+    A: NDArray,
+    offset: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_makediag(
+    A: NDArray,
+    offset: int = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
@@ -1217,6 +1265,15 @@ def one_hot(
     name: str | None = ...,
 ) -> NDArray: ...
 def ones_like(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def pad(
+    data: NDArray,
+    mode: Literal['constant', 'edge', 'reflect'],
+    pad_width: int | Sequence[int],
+    constant_value: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def pick(
     data: NDArray,
     index: NDArray,
@@ -1711,6 +1768,13 @@ def sort(
     data: NDArray,
     axis: int | None = ...,
     is_ascend: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def space_to_depth(
+    data: NDArray,
+    block_size: int,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,

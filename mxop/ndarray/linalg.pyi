@@ -8,3 +8,17 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import NDArray
 
+def extractdiag(
+    A: NDArray,
+    offset: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def makediag(
+    A: NDArray,
+    offset: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...

@@ -12,6 +12,7 @@ from . import (  # noqa: F401
     gather,
     indexing,
     join,
+    layout,
     loss,
     many_updates,
     math,

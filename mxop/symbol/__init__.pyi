@@ -152,6 +152,15 @@ def Convolution_v1(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def Crop(
+    *data: Symbol | Sequence[Symbol],
+    num_args: int = ...,
+    offset: int | Sequence[int] = ...,
+    h_w: int | Sequence[int] = ...,
+    center_crop: bool = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+) -> Symbol: ...
 def Custom(
     *data: Symbol | Sequence[Symbol],
     op_type: str,
@@ -328,6 +337,16 @@ def MakeLoss(
     valid_thresh: float = ...,
     normalization: Literal['batch', 'null', 'valid'] = ...,
     *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def Pad(
+    data: Symbol | None = ...,
+    *,
+    mode: Literal['constant', 'edge', 'reflect'],
+    pad_width: int | Sequence[int],
+    constant_value: float = ...,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
@@ -932,6 +951,24 @@ def degrees(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def depth_to_space(
+    data: Symbol | None = ...,
+    *,
+    block_size: int,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def diag(
+    data: Symbol | None = ...,
+    k: int = ...,
+    axis1: int = ...,
+    axis2: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def digamma(
     data: Symbol | None = ...,
     *,
@@ -1158,6 +1195,22 @@ def lamb_update_phase2(
     lr: float,
     lower_bound: float = ...,
     upper_bound: float = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_extractdiag(
+    A: Symbol | None = ...,
+    offset: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_makediag(
+    A: Symbol | None = ...,
+    offset: int = ...,
+    *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
@@ -1505,6 +1558,16 @@ def one_hot(
 def ones_like(
     data: Symbol | None = ...,
     *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def pad(
+    data: Symbol | None = ...,
+    *,
+    mode: Literal['constant', 'edge', 'reflect'],
+    pad_width: int | Sequence[int],
+    constant_value: float = ...,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
@@ -2139,6 +2202,14 @@ def sort(
     axis: int | None = ...,
     is_ascend: bool = ...,
     *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def space_to_depth(
+    data: Symbol | None = ...,
+    *,
+    block_size: int,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,

@@ -8,3 +8,19 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import Symbol
 
+def extractdiag(
+    A: Symbol | None = ...,
+    offset: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def makediag(
+    A: Symbol | None = ...,
+    offset: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
