@@ -20,6 +20,9 @@ DATA = Path(__file__).parent / "data" / "arrays.json"
 DRAWS = {
     "": lambda x: x,
     "length": lambda x: np.floor(3 * x + 4),  # 1 to 6
+    "regular": lambda x: x + 2 * np.eye(*x.shape[-2:]),
+    "definite": lambda x: x @ x.swapaxes(-1, -2) + np.eye(x.shape[-1]),
+    "separate": lambda x: (x + x.swapaxes(-1, -2)) / 2 + np.diag(3.0 * np.arange(x.shape[-1])),
 }
 
 
@@ -78,11 +81,58 @@ def blocks(rng, name):
     return {"block_size": b}, [[shape, ""]]
 
 
+# ---- matrices ---------------------------------------------------------------------------------------------------------
+def square(kind):
+    def make(rng, name):
+        n = rng.randint(1, 4)
+        return {}, [[[*_sizes(rng, rng.randint(0, 2)), n, n], kind]]
+
+    return make
+
+
+def triangles(rng, name):
+    offset, n = rng.randint(-2, 2), rng.randint(1, 3)
+    batch, lower = _sizes(rng, rng.randint(0, 2)), rng.random() < 0.5
+    whole = [n + abs(offset)] * 2 if name == "_linalg_extracttrian" else [n * (n + 1) // 2]
+    return {"offset": offset, "lower": lower}, [[[*batch, *whole], ""]]
+
+
+def products(rng, name):
+    batch, (m, k, n), alpha = _sizes(rng, rng.randint(0, 2)), _sizes(rng, 3), rng.choice([1.0, -0.5])
+    flags = {"transpose_a": rng.random() < 0.5, "transpose_b": rng.random() < 0.5, "alpha": alpha}
+    shapes = [[k, m] if flags["transpose_a"] else [m, k], [n, k] if flags["transpose_b"] else [k, n]]
+    if name == "_linalg_syrk":
+        return {"transpose": flags["transpose_a"], "alpha": alpha}, [[[*batch, m, k], ""]]
+    shapes += [[m, n]] if name == "_linalg_gemm" else []
+    flags |= {"beta": rng.choice([1.0, 2.0])} if name == "_linalg_gemm" else {}
+    if rng.random() < 0.4:  # the rows lie along the first axis
+        batch, flags["axis"] = batch or [2], 0
+        return flags, [[[s[0], *batch, s[1]], ""] for s in shapes]
+    return flags, [[[*batch, *s], ""] for s in shapes]
+
+
+def one_sided(rng, name):
+    params = {p: rng.random() < 0.5 for p in ("transpose", "rightside", "lower")} | {"alpha": rng.choice([1.0, -0.5])}
+    batch, (n, m) = _sizes(rng, rng.randint(0, 2)), _sizes(rng, 2)
+    return params, [[[*batch, n, n], "regular"], [[*batch, *([m, n] if params["rightside"] else [n, m])], ""]]
+
+
+def wide(rng, name):
+    m = rng.randint(1, 3)
+    return {}, [[[*_sizes(rng, rng.randint(0, 2)), m, m + rng.randint(0, 2)], "regular"]]
+
+
 #: Operators and how their cases are made.
 KINDS = [
     ("SequenceMask", sequence), ("SequenceLast", sequence), ("SequenceReverse", sequence), ("diag", diagonals),
     ("_linalg_makediag", square_diagonals), ("_linalg_extractdiag", square_diagonals), ("Pad", padding), ("Crop", cropping),
     ("depth_to_space", blocks), ("space_to_depth", blocks),
+    *((f"_linalg_{name}", make) for name, make in {
+        "gemm": products, "gemm2": products, "syrk": products, "trmm": one_sided, "trsm": one_sided,
+        "extracttrian": triangles, "maketrian": triangles, "potrf": square("definite"), "potri": square("regular"),
+        "sumlogdiag": square("definite"), "inverse": square("regular"), "det": square("regular"),
+        "slogdet": square("regular"), "gelqf": wide, "syevd": square("separate"),
+    }.items()),
 ]  # fmt: skip
 
 

@@ -984,6 +984,7 @@ def lamb_update_phase2(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def linalg_det(A: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def linalg_extractdiag(
     A: NDArray,
     offset: int = ...,
@@ -991,9 +992,100 @@ def linalg_extractdiag(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def linalg_extracttrian(
+    A: NDArray,
+    offset: int = ...,
+    lower: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_gelqf(
+    A: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
+def linalg_gemm(
+    A: NDArray,
+    B: NDArray,
+    C: NDArray,
+    transpose_a: bool = ...,
+    transpose_b: bool = ...,
+    alpha: float = ...,
+    beta: float = ...,
+    axis: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_gemm2(
+    A: NDArray,
+    B: NDArray,
+    transpose_a: bool = ...,
+    transpose_b: bool = ...,
+    alpha: float = ...,
+    axis: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_inverse(A: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def linalg_makediag(
     A: NDArray,
     offset: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_maketrian(
+    A: NDArray,
+    offset: int = ...,
+    lower: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_potrf(A: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def linalg_potri(A: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def linalg_slogdet(
+    A: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
+def linalg_sumlogdiag(
+    A: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_syrk(
+    A: NDArray,
+    transpose: bool = ...,
+    alpha: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_trmm(
+    A: NDArray,
+    B: NDArray,
+    transpose: bool = ...,
+    rightside: bool = ...,
+    lower: bool = ...,
+    alpha: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_trsm(
+    A: NDArray,
+    B: NDArray,
+    transpose: bool = ...,
+    rightside: bool = ...,
+    lower: bool = ...,
+    alpha: float = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,

@@ -13,6 +13,7 @@ from . import (  # noqa: F401
     indexing,
     join,
     layout,
+    linalg,
     loss,
     many_updates,
     math,
@@ -21,6 +22,7 @@ from . import (  # noqa: F401
     norm,
     optimizer,
     order,
+    orthogonal,
     pooling,
     random,
     reduce,
@@ -29,5 +31,6 @@ from . import (  # noqa: F401
     sequence,
     shape,
     slicing,
+    triangles,
     windows,
 )

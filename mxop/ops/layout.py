@@ -113,7 +113,7 @@ def _makediag_shape(A, *, offset):
     return (*A[:-1], n, n)
 
 
-def _square(name, shape):
+def square(name, shape):
     """Return the batch and the size of square matrices, or say that they are none."""
     if len(shape) < 2 or (None not in shape[-2:] and shape[-2] != shape[-1]):
         raise OpValueError(f"operator {name}: A has shape {infer.show(shape)}; expected square matrices, (..., n, n)")
@@ -121,8 +121,8 @@ def _square(name, shape):
 
 
 def _extractdiag_shape(A, *, offset):
-    batch, n = _square("_linalg_extractdiag", A)
-    if n is not None and abs(offset) >= max(n, 1):
+    batch, n = square("_linalg_extractdiag", A)
+    if n is not None and abs(offset) > n:
         raise OpValueError(f"operator _linalg_extractdiag: A of shape {infer.show(A)} has no diagonal {offset}")
     return (*batch, None if n is None else n - abs(offset))
 

@@ -79,7 +79,7 @@ RECORDS: dict[str, Record] = {
     "_linalg_makediag": _cases(_makediag, ({}, (3,)), ({"offset": 1}, (2, 3)), ({"offset": -2}, (2, 1, 2))),
     "_linalg_extractdiag": _cases(
         _extractdiag, ({}, (3, 3)), ({"offset": 1}, (2, 3, 3)), ({"offset": -2}, (2, 1, 4, 4)),
-        refuses=[Refusal("square matrices", shapes=((2, 3),)), Refusal("no diagonal 3", params={"offset": 3})],
+        refuses=[Refusal("square matrices", shapes=((2, 3),)), Refusal("no diagonal 4", params={"offset": 4})],
     ),
     "_pad_constant": _cases(_pad, ({"pad_width": (1, 0)}, (3,)),
                             ({"pad_width": (0, 1, 2, 3), "constant_value": 2.5}, (2, 3))),

@@ -1199,6 +1199,13 @@ def lamb_update_phase2(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def linalg_det(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def linalg_extractdiag(
     A: Symbol | None = ...,
     offset: int = ...,
@@ -1207,9 +1214,128 @@ def linalg_extractdiag(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def linalg_extracttrian(
+    A: Symbol | None = ...,
+    offset: int = ...,
+    lower: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_gelqf(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_gemm(
+    A: Symbol | None = ...,
+    B: Symbol | None = ...,
+    C: Symbol | None = ...,
+    transpose_a: bool = ...,
+    transpose_b: bool = ...,
+    alpha: float = ...,
+    beta: float = ...,
+    axis: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_gemm2(
+    A: Symbol | None = ...,
+    B: Symbol | None = ...,
+    transpose_a: bool = ...,
+    transpose_b: bool = ...,
+    alpha: float = ...,
+    axis: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_inverse(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def linalg_makediag(
     A: Symbol | None = ...,
     offset: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_maketrian(
+    A: Symbol | None = ...,
+    offset: int = ...,
+    lower: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_potrf(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_potri(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_slogdet(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_sumlogdiag(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_syrk(
+    A: Symbol | None = ...,
+    transpose: bool = ...,
+    alpha: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_trmm(
+    A: Symbol | None = ...,
+    B: Symbol | None = ...,
+    transpose: bool = ...,
+    rightside: bool = ...,
+    lower: bool = ...,
+    alpha: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_trsm(
+    A: Symbol | None = ...,
+    B: Symbol | None = ...,
+    transpose: bool = ...,
+    rightside: bool = ...,
+    lower: bool = ...,
+    alpha: float = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
