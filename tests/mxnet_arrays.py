@@ -20,6 +20,8 @@ DATA = Path(__file__).parent / "data" / "arrays.json"
 DRAWS = {
     "": lambda x: x,
     "length": lambda x: np.floor(3 * x + 4),  # 1 to 6
+    "distinct": lambda x: np.argsort(x),  # of at most as many as there are rows
+    "fixed": lambda x: x,
     "regular": lambda x: x + 2 * np.eye(*x.shape[-2:]),
     "definite": lambda x: x @ x.swapaxes(-1, -2) + np.eye(x.shape[-1]),
     "separate": lambda x: (x + x.swapaxes(-1, -2)) / 2 + np.diag(3.0 * np.arange(x.shape[-1])),
@@ -122,6 +124,28 @@ def wide(rng, name):
     return {}, [[[*_sizes(rng, rng.randint(0, 2)), m, m + rng.randint(0, 2)], "regular"]]
 
 
+# ---- positions --------------------------------------------------------------------------------------------------------
+def flat_indices(rng, name):
+    shape = _sizes(rng, rng.randint(1, 3))
+    return {"shape": shape}, [[[len(shape), 5] if name == "_ravel_multi_index" else [5], "length"]]
+
+
+def coordinates(rng, name):
+    shape = _sizes(rng, rng.randint(1, 3))
+    axes = [rng.randrange(len(shape)) for _ in range(rng.randint(1, 2))]
+    return {"axes": axes} if rng.random() < 0.5 else {}, [[shape, "fixed"]]
+
+
+def copied_rows(rng, name):
+    n, rest = rng.randint(1, 2), _sizes(rng, rng.randint(0, 2))
+    return {}, [[[7, *rest], ""], [[n], "distinct"], [[n, *rest], ""]]
+
+
+def factors(rng, name):
+    columns = rng.randint(1, 3)
+    return {}, [[[rng.randint(1, 3), columns], "fixed"] for _ in range(rng.randint(1, 3))]
+
+
 #: Operators and how their cases are made.
 KINDS = [
     ("SequenceMask", sequence), ("SequenceLast", sequence), ("SequenceReverse", sequence), ("diag", diagonals),
@@ -133,6 +157,8 @@ KINDS = [
         "sumlogdiag": square("definite"), "inverse": square("regular"), "det": square("regular"),
         "slogdet": square("regular"), "gelqf": wide, "syevd": square("separate"),
     }.items()),
+    ("_ravel_multi_index", flat_indices), ("_unravel_index", flat_indices), ("_contrib_index_array", coordinates),
+    ("_contrib_index_copy", copied_rows), ("khatri_rao", factors),
 ]  # fmt: skip
 
 
@@ -168,7 +194,7 @@ def run(mx, seed, case):
 
 
 #: Inputs without a gradient.
-FIXED = ("length",)
+FIXED = ("length", "distinct", "fixed")
 
 
 if __name__ == "__main__":

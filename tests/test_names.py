@@ -32,7 +32,7 @@ def told(function):
 # ---- what MXNet has -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("get, path", [
     (lambda: mx.gluon, "mx.gluon"), (lambda: mx.mod, "mx.mod"), (lambda: mx.init, "mx.init"), (lambda: mx.np, "mx.np"),
-    (lambda: mx.io.NDArrayIter, "mx.io"), (lambda: mx.nd.ravel_multi_index, "mx.nd.ravel_multi_index"),
+    (lambda: mx.io.NDArrayIter, "mx.io"), (lambda: mx.nd.fill_element_0index, "mx.nd.fill_element_0index"),
     (lambda: mx.sym.Correlation, "mx.sym.Correlation"),
     (lambda: mx.nd.ROIPooling, "mx.nd.ROIPooling"), (lambda: mx.nd.op.Correlation, "mx.nd.op.Correlation"),
     (lambda: mx.nd.sparse.csr_matrix, "mx.nd.sparse.csr_matrix"), (lambda: mx.nd.image.resize, "mx.nd.image.resize"),

@@ -955,6 +955,11 @@ def im2col(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def khatri_rao(
+    *args: NDArray | Sequence[NDArray],
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def lamb_update_phase1(
     weight: NDArray,
     grad: NDArray,
@@ -1576,6 +1581,13 @@ def random_uniform(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def ravel_multi_index(
+    data: NDArray,
+    shape: int | Sequence[int] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def rcbrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def reciprocal(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def relu(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
@@ -1982,6 +1994,13 @@ def uniform(
     shape: int | Sequence[int] = ...,
     dtype: DTypeLike | int | None = ...,
     ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def unravel_index(
+    data: NDArray,
+    shape: int | Sequence[int] = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,

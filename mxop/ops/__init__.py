@@ -24,6 +24,7 @@ from . import (  # noqa: F401
     order,
     orthogonal,
     pooling,
+    positions,
     random,
     reduce,
     resize,

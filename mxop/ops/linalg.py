@@ -1,8 +1,8 @@
 """Linear algebra of matrices, or of stacks of them: products, factors, determinants, inverses.
 
 Factors and solutions come from LAPACK and BLAS, as NumPy, SciPy and CuPy bring them, in float32 and float64; the rest is
-composed.  Gradient rules are written with the same operators, so every order follows.  They are
-those of M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008).
+composed.  Gradient rules are written with the same operators, so every order follows.  They are those of M. B. Giles,
+"Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008).
 
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
@@ -411,7 +411,10 @@ _numbers(det, 1)
 
 @on_both(det)
 def _(xp, inputs, outputs):
-    outputs[0][...] = xp.linalg.det(inputs[0]).reshape(outputs[0].shape)
+    import numpy as np
+
+    with np.errstate(over="ignore"):  # infinite: what float32 does not hold
+        outputs[0][...] = xp.linalg.det(inputs[0]).reshape(outputs[0].shape)
 
 
 def _for_each(F, numbers, A):

@@ -15,7 +15,7 @@ from ..missing import hooks
 
 FAMILIES = (
     "math", "binary", "reduce", "shape", "matrix", "nn", "norm", "loss", "convolution", "pooling", "resize", "create", "gather",
-    "order", "sequence", "layout", "linalg", "random", "sample", "density", "optimizer",
+    "order", "sequence", "layout", "linalg", "positions", "random", "sample", "density", "optimizer",
     "helpers",
 )  # fmt: skip
 

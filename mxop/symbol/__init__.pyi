@@ -1168,6 +1168,11 @@ def im2col(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def khatri_rao(
+    *args: Symbol | Sequence[Symbol],
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+) -> Symbol: ...
 def lamb_update_phase1(
     weight: Symbol | None = ...,
     grad: Symbol | None = ...,
@@ -1933,6 +1938,14 @@ def random_uniform(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def ravel_multi_index(
+    data: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def rcbrt(
     data: Symbol | None = ...,
     *,
@@ -2480,6 +2493,14 @@ def uniform(
     shape: int | Sequence[int] = ...,
     dtype: DTypeLike | int | None = ...,
     ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def unravel_index(
+    data: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
