@@ -87,7 +87,8 @@ def sequence_rows(data, sequence_length, *, axis: int = 0, last: bool = False):
 def _rows_shape(data, length, *, axis, last):
     if data is None:
         return None
-    _checked("SequenceLast" if last else "SequenceReverse", data, axis)
+    wanted = _checked("SequenceLast" if last else "SequenceReverse", data, axis)
+    infer.same_shape("_sequence_rows", ("sequence_length", "the batch of the data"), [length, wanted])
     return (data[1 - axis],) if last else data[:2]
 
 
