@@ -293,6 +293,12 @@ def module(devices=2):
     )
     cupy.array = lambda a, dtype=None: _wrap(np.array(_plain(a) if not isinstance(a, np.ndarray) else a, dtype), True)
     cupy.asnumpy = lambda a: a.get()
+    cupy.linalg = types.SimpleNamespace(
+        **{
+            n: _delegate(getattr(np.linalg, n))
+            for n in ("cholesky", "det", "eigh", "inv", "qr", "slogdet", "solve", "svd")
+        }
+    )
     pool = _Pool()
     cupy.get_default_memory_pool = cupy.get_default_pinned_memory_pool = lambda: pool
     return cupy

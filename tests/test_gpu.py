@@ -501,7 +501,7 @@ def names_with_records():
 
 #: The simulation compiles every kernel with the host's slow compiler: a few operators of each kind, one type, two orders.
 SAMPLE = ("tanh", "broadcast_div", "_plus_scalar", "sum", "max", "transpose", "slice", "dot", "softmax", "where",
-          "sgd_mom_update", "SoftmaxOutput")  # fmt: skip
+          "sgd_mom_update", "SoftmaxOutput", "SequenceMask", "_linalg_trsm", "_linalg_syevd")  # fmt: skip
 
 
 @pytest.mark.parametrize("gpu", ["simulated"], indirect=True)

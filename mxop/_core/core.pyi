@@ -156,6 +156,22 @@ class NDArray:
     def cos(self, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
     def cosh(self, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
     def degrees(self, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+    def depth_to_space(
+        self,
+        block_size: int,
+        *,
+        out: NDArray | Sequence[NDArray] | None = ...,
+        name: str | None = ...,
+    ) -> NDArray: ...
+    def diag(
+        self,
+        k: int = ...,
+        axis1: int = ...,
+        axis2: int = ...,
+        *,
+        out: NDArray | Sequence[NDArray] | None = ...,
+        name: str | None = ...,
+    ) -> NDArray: ...
     def dot(
         self,
         rhs: NDArray,
@@ -265,6 +281,15 @@ class NDArray:
         name: str | None = ...,
     ) -> NDArray: ...
     def ones_like(self, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+    def pad(
+        self,
+        mode: Literal['constant', 'edge', 'reflect'],
+        pad_width: int | Sequence[int],
+        constant_value: float = ...,
+        *,
+        out: NDArray | Sequence[NDArray] | None = ...,
+        name: str | None = ...,
+    ) -> NDArray: ...
     def pick(
         self,
         index: NDArray,
@@ -362,6 +387,13 @@ class NDArray:
         self,
         axis: int | None = ...,
         is_ascend: bool = ...,
+        *,
+        out: NDArray | Sequence[NDArray] | None = ...,
+        name: str | None = ...,
+    ) -> NDArray: ...
+    def space_to_depth(
+        self,
+        block_size: int,
         *,
         out: NDArray | Sequence[NDArray] | None = ...,
         name: str | None = ...,

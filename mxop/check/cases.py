@@ -110,7 +110,11 @@ class Case:
     def sample(self, dtype: str, shapes: Sequence[tuple[int, ...]] | None = None) -> list[np.ndarray]:
         """Draw the inputs, as NumPy arrays of a type."""
         shapes = self.shapes if shapes is None else shapes
-        return [self.draw(k, shape, self.type_of(k, dtype)) for k, shape in enumerate(shapes)]
+        drawn = [self.draw(k, shape, self.type_of(k, dtype)) for k, shape in enumerate(shapes)]
+        if self.record.prepare is None:
+            return drawn
+        made = _listed(self.record.prepare(*drawn))
+        return [np.asarray(m, dtype=d.dtype) for m, d in zip(made, drawn, strict=True)]
 
     def type_of(self, k: int, dtype: str) -> str:
         """Return the type of an input where `dtype` is checked."""
@@ -266,8 +270,10 @@ def _shapes(op: Operator, shapes: Any, params: dict[str, Any]) -> tuple[tuple[in
 def types_of(record: Record, wanted: Sequence[Any] | None) -> list[str]:
     """Return the names of the types to check, the widest first."""
     found: list[str] = []
-    if "f" in record.dtypes:
+    if "f" in record.dtypes or "l" in record.dtypes:
         found.append("float64")
+    if "l" in record.dtypes:
+        found.append("float32")
     if "f" in record.dtypes or "n" in record.dtypes:
         found += [t for t in FLOATS[1:] if t != "bfloat16" or dtypes.has_bfloat16()]
     if "i" in record.dtypes:

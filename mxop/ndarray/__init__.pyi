@@ -151,6 +151,15 @@ def Convolution_v1(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def Crop(
+    *data: NDArray | Sequence[NDArray],
+    num_args: int = ...,
+    offset: int | Sequence[int] = ...,
+    h_w: int | Sequence[int] = ...,
+    center_crop: bool = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def Custom(
     *data: NDArray | Sequence[NDArray],
     op_type: str,
@@ -310,6 +319,15 @@ def MakeLoss(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def Pad(
+    data: NDArray,
+    mode: Literal['constant', 'edge', 'reflect'],
+    pad_width: int | Sequence[int],
+    constant_value: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def Pooling(
     data: NDArray,
     kernel: int | Sequence[int] = ...,
@@ -375,6 +393,34 @@ def SVMOutput(
     margin: float = ...,
     regularization_coefficient: float = ...,
     use_linear: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def SequenceLast(
+    data: NDArray | None = ...,
+    sequence_length: NDArray | None = ...,
+    use_sequence_length: bool = ...,
+    axis: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def SequenceMask(
+    data: NDArray | None = ...,
+    sequence_length: NDArray | None = ...,
+    use_sequence_length: bool = ...,
+    value: float = ...,
+    axis: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def SequenceReverse(
+    data: NDArray | None = ...,
+    sequence_length: NDArray | None = ...,
+    use_sequence_length: bool = ...,
+    axis: int = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
@@ -793,6 +839,22 @@ def cumsum(
     name: str | None = ...,
 ) -> NDArray: ...
 def degrees(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def depth_to_space(
+    data: NDArray,
+    block_size: int,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def diag(
+    data: NDArray,
+    k: int = ...,
+    axis1: int = ...,
+    axis2: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def digamma(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def dot(
     lhs: NDArray,
@@ -914,6 +976,11 @@ def im2col(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def khatri_rao(
+    *args: NDArray | Sequence[NDArray],
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def lamb_update_phase1(
     weight: NDArray,
     grad: NDArray,
@@ -939,6 +1006,112 @@ def lamb_update_phase2(
     lr: float,
     lower_bound: float = ...,
     upper_bound: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_det(A: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def linalg_extractdiag(
+    A: NDArray,
+    offset: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_extracttrian(
+    A: NDArray,
+    offset: int = ...,
+    lower: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_gelqf(
+    A: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
+def linalg_gemm(
+    A: NDArray,
+    B: NDArray,
+    C: NDArray,
+    transpose_a: bool = ...,
+    transpose_b: bool = ...,
+    alpha: float = ...,
+    beta: float = ...,
+    axis: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_gemm2(
+    A: NDArray,
+    B: NDArray,
+    transpose_a: bool = ...,
+    transpose_b: bool = ...,
+    alpha: float = ...,
+    axis: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_inverse(A: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def linalg_makediag(
+    A: NDArray,
+    offset: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_maketrian(
+    A: NDArray,
+    offset: int = ...,
+    lower: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_potrf(A: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def linalg_potri(A: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def linalg_slogdet(
+    A: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
+def linalg_sumlogdiag(
+    A: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_syrk(
+    A: NDArray,
+    transpose: bool = ...,
+    alpha: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_trmm(
+    A: NDArray,
+    B: NDArray,
+    transpose: bool = ...,
+    rightside: bool = ...,
+    lower: bool = ...,
+    alpha: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_trsm(
+    A: NDArray,
+    B: NDArray,
+    transpose: bool = ...,
+    rightside: bool = ...,
+    lower: bool = ...,
+    alpha: float = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
@@ -1210,6 +1383,15 @@ def one_hot(
     name: str | None = ...,
 ) -> NDArray: ...
 def ones_like(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def pad(
+    data: NDArray,
+    mode: Literal['constant', 'edge', 'reflect'],
+    pad_width: int | Sequence[int],
+    constant_value: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def pick(
     data: NDArray,
     index: NDArray,
@@ -1416,6 +1598,13 @@ def random_uniform(
     shape: int | Sequence[int] = ...,
     dtype: DTypeLike | int | None = ...,
     ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def ravel_multi_index(
+    data: NDArray,
+    shape: int | Sequence[int] = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
@@ -1708,6 +1897,13 @@ def sort(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def space_to_depth(
+    data: NDArray,
+    block_size: int,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 @overload
 def split(  # type: ignore[overload-overlap]
     data: NDArray,
@@ -1819,6 +2015,13 @@ def uniform(
     shape: int | Sequence[int] = ...,
     dtype: DTypeLike | int | None = ...,
     ctx: str = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def unravel_index(
+    data: NDArray,
+    shape: int | Sequence[int] = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,

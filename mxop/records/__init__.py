@@ -15,7 +15,7 @@ from ..missing import hooks
 
 FAMILIES = (
     "math", "binary", "reduce", "shape", "matrix", "nn", "rnn", "norm", "loss", "convolution", "pooling", "resize", "create",
-    "gather", "order", "random", "sample", "density", "optimizer", "helpers",
+    "gather", "order", "sequence", "layout", "linalg", "positions", "random", "sample", "density", "optimizer", "helpers",
 )  # fmt: skip
 
 
@@ -60,7 +60,8 @@ class Record:
         ``is_train`` may be among them: the call, and the reference, are then in that mode.  An operator that takes
         ``is_train`` is checked in both modes where a case does not say.
     dtypes : str
-        ``'f'`` float types, ``'n'`` those of them that float32 holds, ``'i'`` integer types, ``'b'`` bool.
+        ``'f'`` float types, ``'n'`` those of them that float32 holds, ``'l'`` float64 and float32 (linear algebra), ``'i'``
+        integer types, ``'b'`` bool.
     input_types : dict of int to str or callable
         Inputs, by position, that have a type of their own, whatever that of the others: indices, lengths, labels; or the type
         that follows from it, ``type(type_of_the_others)``.
@@ -79,6 +80,9 @@ class Record:
         Whether real values are drawn far from each other: what sorts has a kink where two are equal.
     exact_integer : bool
         Whether integer results equal the reference exactly (after a cast with C's truncation).
+    prepare : callable, optional
+        ``prepare(*arrays)`` makes inputs of what is drawn, where an interval does not say what is valid: positive definite
+        matrices.  Returns one array, or a tuple.
     tolerance : float
         Multiplies the tolerances, with the reason in a comment beside the record.
     reference_dtype : bool
@@ -111,6 +115,7 @@ class Record:
     whole: Sequence[int] = ()
     distinct: bool = False
     exact_integer: bool = True
+    prepare: Callable[..., Any] | None = None
     tolerance: float = 1.0
     reference_dtype: bool = False
     distribution: Callable[..., Any] | None = None

@@ -152,6 +152,15 @@ def Convolution_v1(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def Crop(
+    *data: Symbol | Sequence[Symbol],
+    num_args: int = ...,
+    offset: int | Sequence[int] = ...,
+    h_w: int | Sequence[int] = ...,
+    center_crop: bool = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+) -> Symbol: ...
 def Custom(
     *data: Symbol | Sequence[Symbol],
     op_type: str,
@@ -332,6 +341,16 @@ def MakeLoss(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def Pad(
+    data: Symbol | None = ...,
+    *,
+    mode: Literal['constant', 'edge', 'reflect'],
+    pad_width: int | Sequence[int],
+    constant_value: float = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def Pooling(
     data: Symbol | None = ...,
     kernel: int | Sequence[int] = ...,
@@ -401,6 +420,37 @@ def SVMOutput(
     margin: float = ...,
     regularization_coefficient: float = ...,
     use_linear: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def SequenceLast(
+    data: Symbol | None = ...,
+    sequence_length: Symbol | None = ...,
+    use_sequence_length: bool = ...,
+    axis: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def SequenceMask(
+    data: Symbol | None = ...,
+    sequence_length: Symbol | None = ...,
+    use_sequence_length: bool = ...,
+    value: float = ...,
+    axis: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def SequenceReverse(
+    data: Symbol | None = ...,
+    sequence_length: Symbol | None = ...,
+    use_sequence_length: bool = ...,
+    axis: int = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
@@ -923,6 +973,24 @@ def degrees(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def depth_to_space(
+    data: Symbol | None = ...,
+    *,
+    block_size: int,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def diag(
+    data: Symbol | None = ...,
+    k: int = ...,
+    axis1: int = ...,
+    axis2: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def digamma(
     data: Symbol | None = ...,
     *,
@@ -1122,6 +1190,11 @@ def im2col(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def khatri_rao(
+    *args: Symbol | Sequence[Symbol],
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+) -> Symbol: ...
 def lamb_update_phase1(
     weight: Symbol | None = ...,
     grad: Symbol | None = ...,
@@ -1149,6 +1222,148 @@ def lamb_update_phase2(
     lr: float,
     lower_bound: float = ...,
     upper_bound: float = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_det(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_extractdiag(
+    A: Symbol | None = ...,
+    offset: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_extracttrian(
+    A: Symbol | None = ...,
+    offset: int = ...,
+    lower: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_gelqf(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_gemm(
+    A: Symbol | None = ...,
+    B: Symbol | None = ...,
+    C: Symbol | None = ...,
+    transpose_a: bool = ...,
+    transpose_b: bool = ...,
+    alpha: float = ...,
+    beta: float = ...,
+    axis: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_gemm2(
+    A: Symbol | None = ...,
+    B: Symbol | None = ...,
+    transpose_a: bool = ...,
+    transpose_b: bool = ...,
+    alpha: float = ...,
+    axis: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_inverse(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_makediag(
+    A: Symbol | None = ...,
+    offset: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_maketrian(
+    A: Symbol | None = ...,
+    offset: int = ...,
+    lower: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_potrf(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_potri(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_slogdet(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_sumlogdiag(
+    A: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_syrk(
+    A: Symbol | None = ...,
+    transpose: bool = ...,
+    alpha: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_trmm(
+    A: Symbol | None = ...,
+    B: Symbol | None = ...,
+    transpose: bool = ...,
+    rightside: bool = ...,
+    lower: bool = ...,
+    alpha: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def linalg_trsm(
+    A: Symbol | None = ...,
+    B: Symbol | None = ...,
+    transpose: bool = ...,
+    rightside: bool = ...,
+    lower: bool = ...,
+    alpha: float = ...,
+    *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
@@ -1500,6 +1715,16 @@ def ones_like(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def pad(
+    data: Symbol | None = ...,
+    *,
+    mode: Literal['constant', 'edge', 'reflect'],
+    pad_width: int | Sequence[int],
+    constant_value: float = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def pick(
     data: Symbol | None = ...,
     index: Symbol | None = ...,
@@ -1730,6 +1955,14 @@ def random_uniform(
     shape: int | Sequence[int] = ...,
     dtype: DTypeLike | int | None = ...,
     ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def ravel_multi_index(
+    data: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
@@ -2134,6 +2367,14 @@ def sort(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def space_to_depth(
+    data: Symbol | None = ...,
+    *,
+    block_size: int,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def split(
     data: Symbol | None = ...,
     *,
@@ -2274,6 +2515,14 @@ def uniform(
     shape: int | Sequence[int] = ...,
     dtype: DTypeLike | int | None = ...,
     ctx: str = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def unravel_index(
+    data: Symbol | None = ...,
+    shape: int | Sequence[int] = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,

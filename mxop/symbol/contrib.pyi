@@ -118,6 +118,23 @@ def group_adagrad_update(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def index_array(
+    data: Symbol | None = ...,
+    axes: int | Sequence[int] | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def index_copy(
+    old_tensor: Symbol | None = ...,
+    index_vector: Symbol | None = ...,
+    new_tensor: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def quadratic(
     data: Symbol | None = ...,
     a: float = ...,

@@ -153,7 +153,25 @@ class Symbol(Arithmetic):
     def cosh(self, *, name: str | None = ..., attr: Mapping[str, str] | None = ..., **kwargs: Symbol) -> Symbol: ...
     def debug_str(self) -> str: ...
     def degrees(self, *, name: str | None = ..., attr: Mapping[str, str] | None = ..., **kwargs: Symbol) -> Symbol: ...
+    def depth_to_space(
+        self,
+        *,
+        block_size: int,
+        name: str | None = ...,
+        attr: Mapping[str, str] | None = ...,
+        **kwargs: Symbol,
+    ) -> Symbol: ...
     def detach(self, *args: Any, **kwargs: Any) -> Any: ...
+    def diag(
+        self,
+        k: int = ...,
+        axis1: int = ...,
+        axis2: int = ...,
+        *,
+        name: str | None = ...,
+        attr: Mapping[str, str] | None = ...,
+        **kwargs: Symbol,
+    ) -> Symbol: ...
     def dot(
         self,
         rhs: Symbol | None = ...,
@@ -316,6 +334,16 @@ class Symbol(Arithmetic):
     ) -> Symbol: ...
     def optimize(self, passes: Any = ..., type_dict: Any = ..., **shapes: Any) -> Symbol: ...
     def optimize_for(self, backend: str, args: Any = ..., aux: Any = ..., ctx: Any = ..., **options: Any) -> Symbol: ...
+    def pad(
+        self,
+        *,
+        mode: Literal['constant', 'edge', 'reflect'],
+        pad_width: int | Sequence[int],
+        constant_value: float = ...,
+        name: str | None = ...,
+        attr: Mapping[str, str] | None = ...,
+        **kwargs: Symbol,
+    ) -> Symbol: ...
     def pick(
         self,
         index: Symbol | None = ...,
@@ -463,6 +491,14 @@ class Symbol(Arithmetic):
         axis: int | None = ...,
         is_ascend: bool = ...,
         *,
+        name: str | None = ...,
+        attr: Mapping[str, str] | None = ...,
+        **kwargs: Symbol,
+    ) -> Symbol: ...
+    def space_to_depth(
+        self,
+        *,
+        block_size: int,
         name: str | None = ...,
         attr: Mapping[str, str] | None = ...,
         **kwargs: Symbol,

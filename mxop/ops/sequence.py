@@ -1,0 +1,190 @@
+"""Sequences of different lengths in one array: mask what lies beyond their ends, take their last elements, reverse them.
+
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+"""
+
+from .. import dtypes
+from ..errors import OpValueError
+from ..opdef import composite, infer, kernel
+from ._shared import both_ways, on_both, typed_by_first, zero_gradient
+
+
+def _inputs(*, use_sequence_length, **params):
+    return ("data", "sequence_length") if use_sequence_length else ("data",)
+
+
+def _checked(name, data, axis):
+    """Return the shape of the lengths, one a sequence."""
+    if axis not in (0, 1):
+        raise OpValueError(f"operator {name}: axis={axis}; expected 0 or 1, the other one being that of the batch")
+    if len(data) < 2:
+        raise OpValueError(
+            f"operator {name}: data has shape {infer.show(data)}; expected at least two dimensions, "
+            "those of the sequences and of the batch"
+        )
+    return (data[1 - axis],)
+
+
+def _along(xp, data, length, axis):
+    """Return the places along the axis, and the lengths as whole numbers, in shapes that broadcast to the data's."""
+    sizes = [1] * data.ndim
+    sizes[axis], wide = -1, length.astype(xp.int64)
+    places = xp.arange(data.shape[axis]).reshape(sizes)
+    sizes[axis], sizes[1 - axis] = 1, -1
+    return places, wide.reshape(sizes)
+
+
+# ---- mask -----------------------------------------------------------------------------------------------------------
+@kernel(aliases=("_npx_sequence_mask",), active_inputs=_inputs)
+def SequenceMask(data, sequence_length, *, use_sequence_length: bool = False, value: float = 0.0, axis: int = 0):
+    """Replace what lies beyond the end of each sequence.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        Of at least two dimensions, the first two of which are those of the sequences and of the batch.
+    sequence_length : NDArray or Symbol
+        Only with `use_sequence_length`: one length for each sequence, of any type.
+    use_sequence_length : bool
+        Without it the data are copied.
+    value : float
+        What to put there.
+    axis : int
+        That of the sequences, 0 or 1.
+
+    >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
+    >>> mx.nd.SequenceMask(x, mx.nd.array([1, 2]), use_sequence_length=True, value=-1).asnumpy().tolist()
+    [[1.0, 2.0], [-1.0, 4.0], [-1.0, -1.0]]
+    """
+
+
+SequenceMask.shape(lambda data, *length, **params: data)
+typed_by_first(SequenceMask)
+
+
+@on_both(SequenceMask)
+def _(xp, inputs, outputs, *, use_sequence_length, value, axis):
+    data, *length = inputs
+    if not length:
+        outputs[0][...] = data
+        return
+    places, length = _along(xp, data, length[0], axis)
+    other = xp.asarray(int(value) if data.dtype.kind in "iub" else value).astype(data.dtype)
+    outputs[0][...] = xp.where(places < length, data, other)
+
+
+@SequenceMask.gradient
+def _(F, heads, inputs, outputs, *, value, **params):
+    return [F.SequenceMask(heads[0], *inputs[1:], value=0.0, **params)] + [None] * (len(inputs) - 1)
+
+
+# ---- rows of sequences ----------------------------------------------------------------------------------------------
+@kernel(name="_sequence_rows", shape_only=(0,))
+def sequence_rows(data, sequence_length, *, axis: int = 0, last: bool = False):
+    """Number the rows of ``data.reshape(-1, ...)``, as int64: in reverse order up to each end, or those at the ends alone."""
+
+
+def _rows_shape(data, length, *, axis, last):
+    if data is None:
+        return None
+    wanted = _checked("SequenceLast" if last else "SequenceReverse", data, axis)
+    infer.same_shape("_sequence_rows", ("sequence_length", "the batch of the data"), [length, wanted])
+    return (data[1 - axis],) if last else data[:2]
+
+
+sequence_rows.shape(_rows_shape)
+both_ways(sequence_rows, _rows_shape)
+sequence_rows.infer_type = lambda attrs, ins, outs: (ins, [dtypes.INT64])
+zero_gradient(sequence_rows)
+
+
+@on_both(sequence_rows)
+def _(xp, inputs, outputs, *, axis, last):
+    places, length = _along(xp, *inputs, axis)
+    batch = xp.arange(length.size).reshape(length.shape)
+    steps, count = inputs[0].shape[axis], inputs[0].shape[1 - axis]
+    if last:
+        found = xp.clip(length - 1, 0, steps - 1)
+    else:
+        length = xp.minimum(length, steps)
+        found = xp.where(places < length, length - 1 - places, places)
+    rows = found * count + batch if axis == 0 else batch * steps + found
+    outputs[0][...] = rows.reshape(outputs[0].shape) if last else rows.reshape(rows.shape[:2])
+
+
+def _rows(F, data, length, axis, last=False):
+    """Take the rows of the merged first two dimensions that ``_sequence_rows`` numbers."""
+    return F.take(F.Reshape(data, shape=(-3, -2)), F._sequence_rows(data, length, axis=axis, last=last))
+
+
+def _inferred(op, forward, backward=None):
+    """Let the output's shape, ``forward(data, axis)``, and that of the lengths follow from the data's."""
+
+    @op.infer
+    def _(ins, outs, *, axis, **params):
+        if backward is not None and outs[0] is not None:
+            ins[0] = infer.same_shape(op.name, ("data", "output"), [ins[0], backward(outs[0])])[0]
+        if ins[0] is not None:
+            wanted = _checked(op.name, ins[0], axis)
+            ins[1:] = [
+                infer.same_shape(op.name, ("sequence_length", "the batch of the data"), [s, wanted])[0] for s in ins[1:]
+            ]
+            names = ("output", "the shape that the data give")
+            outs = infer.same_shape(op.name, names, [outs[0], forward(ins[0], axis)])[:1]
+        return ins, outs
+
+
+@composite(active_inputs=_inputs)
+def SequenceLast(F, data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
+    """Take the last element of each sequence.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        Of at least two dimensions, the first two of which are those of the sequences and of the batch.
+    sequence_length : NDArray or Symbol
+        Only with `use_sequence_length`: one length for each sequence, of any type.  One below 1 counts as 1, one beyond
+        the data as their length.
+    use_sequence_length : bool
+        Without it all sequences are as long as the data.
+    axis : int
+        That of the sequences, 0 or 1.
+
+    >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
+    >>> mx.nd.SequenceLast(x).asnumpy().tolist()
+    [5.0, 6.0]
+    >>> mx.nd.SequenceLast(x, mx.nd.array([1, 2]), use_sequence_length=True).asnumpy().tolist()
+    [1.0, 4.0]
+    """
+    if use_sequence_length:
+        return _rows(F, data, sequence_length, axis, last=True)
+    return F.squeeze(F.slice_axis(data, axis=axis, begin=-1, end=None), axis=(axis,))
+
+
+@composite(active_inputs=_inputs)
+def SequenceReverse(F, data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
+    """Reverse each sequence up to its end; what lies beyond stays.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        Of at least two dimensions, the first two of which are those of the sequences and of the batch.
+    sequence_length : NDArray or Symbol
+        Only with `use_sequence_length`: one length for each sequence, of any type.
+    use_sequence_length : bool
+        Without it all sequences are as long as the data.
+    axis : int
+        That of the sequences, 0 or 1; MXNet knows 0 alone.
+
+    >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
+    >>> mx.nd.SequenceReverse(x, mx.nd.array([1, 2]), use_sequence_length=True).asnumpy().tolist()
+    [[1.0, 4.0], [3.0, 2.0], [5.0, 6.0]]
+    """
+    if not use_sequence_length:
+        return F.reverse(data, axis=(axis,))
+    return F.reshape_like(_rows(F, data, sequence_length, axis), data)
+
+
+_inferred(SequenceMask, lambda data, axis: data, lambda out: out)
+_inferred(SequenceLast, lambda data, axis: (data[1 - axis], *data[2:]))
+_inferred(SequenceReverse, lambda data, axis: data, lambda out: out)
