@@ -445,6 +445,11 @@ def test_an_error_of_a_kernel_s_own_function_names_the_operator():
         unregister("fails_in_python")
 
 
+def zero_d(call):
+    with mx.np_shape(True):
+        return call(nd.zeros(()))
+
+
 @pytest.mark.parametrize("call", [
     lambda: nd.multi_mp_sgd_update(*[nd.ones(2)] * 2, lrs=(1,), wds=(0,), num_weights=2),
     lambda: nd.multi_sgd_update(nd.ones(2), nd.ones(2), lrs=(), wds=(), num_weights=0),
@@ -454,6 +459,11 @@ def test_an_error_of_a_kernel_s_own_function_names_the_operator():
     lambda: nd.tile(nd.ones(4), reps=(2**70,)),
     lambda: nd.ones(3).astype("int32").round(-400),
     lambda: nd.ones(3).round(400),
+    lambda: mx.sym._internal._backward__poisson_of(lam=3, wanted=(0,), forward_inputs=1).simple_bind(mx.cpu()),
+    lambda: nd.L2Normalization(nd.ones((2, 1)), out=[nd.ones((2, 1)), nd.ones((2, 1))]),
+    lambda: zero_d(lambda x: nd.SoftmaxOutput(x, x, multi_output=True)),
+    lambda: zero_d(lambda x: mx.sym.SoftmaxOutput(mx.sym.var("a"), multi_output=True).infer_shape(a=())),
+    lambda: mx.sym.lamb_update_phase1(*map(mx.sym.var, "wgmv"), t=10**9, wd=0, beta1=3.0).simple_bind(mx.cpu(), w=(2,)),
 ])  # fmt: skip
 def test_what_a_fuzz_found(call):
     with pytest.raises(mx.MXNetError):

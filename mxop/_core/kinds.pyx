@@ -215,10 +215,13 @@ cdef int check_rules(object op, object attrs, object inputs) except -1:
     cdef tuple key = (op, attrs, shapes, types, None, _shape_mode.numpy)
     if key not in _inferred:
         n = op.num_outputs(attrs, len(shapes))
-        if op._infer is not None:
-            op._infer(list(shapes), [None] * n, **attrs)
-        if "infer_type" in op.__dict__:
-            op.infer_type(attrs, list(types), [-1] * n)
+        try:
+            if op._infer is not None:
+                op._infer(list(shapes), [None] * n, **attrs)
+            if "infer_type" in op.__dict__:
+                op.infer_type(attrs, list(types), [-1] * n)
+        except _KINDS as problem:
+            raise translated.error(problem, f"operator {op.name}")
         if len(_inferred) > 4096:
             _inferred.clear()
         _inferred[key] = ()
@@ -245,6 +248,9 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
         targets = output_list(op, out, len(results))
         for k in range(len(results)):
             if targets[k] is not None:
+                if results[k] is None:  # nobody can see it, so it was not computed
+                    raise OpTypeError(f"operator {op.name}: out holds {len(out)} arrays, but a call returns "
+                                      f"{op.num_visible_outputs(attrs, len(inputs))}")
                 prepared_output(op, targets[k], (<Array>results[k]).shape_tuple(), (<Array>results[k]).dtype)
                 copy_into(<Array>results[k], <Array>targets[k], req)
                 (<Array>targets[k]).node, (<Array>targets[k]).output = (<Array>results[k]).node, (<Array>results[k]).output

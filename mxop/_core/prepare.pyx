@@ -139,6 +139,8 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
         return prepare_sized(op, attrs, inputs, outputs, reqs, [None in shape for shape in shapes])
     if isinstance(op, Elementwise) and not any([a._gpu is not None for a in inputs]):
         op.check_arity(attrs, len(inputs))
+        if not inputs:
+            raise OpTypeError(f"operator {op.name} needs an input")
         call = call_for(op, attrs, len(inputs))
         call.load_values(attrs, values)
         types = [(<Array>a).dtype for a in inputs]

@@ -5,7 +5,7 @@ Imports :mod:`.ir`, :mod:`.builder`, :mod:`.draws`, :mod:`.halves`, :mod:`.infer
 
 from __future__ import annotations
 
-from ..errors import MXNetError
+from ..errors import MXNetError, translated
 from ..opdef import Composite, External
 from .builder import Builder, entries_of
 from .draws import in_turn
@@ -61,7 +61,8 @@ def expand(
         F.work_for(node, "_inside", node.order, control)
         inputs = [F.value(e) for e in node.inputs]
         try:
-            result = node.op.function(F, *inputs, **node.attrs)
+            with translated(f"operator {node.op.name}"):
+                result = node.op.function(F, *inputs, **node.attrs)
             found = entries_of(result, node.n_outputs, f"composite operator {node.op.name}")
             return found if specs is None or not node.op.in_float32 else widened(F, found, node.inputs, specs)
         except MXNetError as problem:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError, OpValueError
+from ..errors import MXNetError, OpTypeError, OpValueError, translated
 from ..opdef import Elementwise, infer
 from ..opdef.params import Bad, parse_shape
 from ..shape_mode import numpy_shape
@@ -91,7 +91,8 @@ class Solver:
         found = self._results.get(key)
         if found is None:
             try:
-                found = self.rule(node, ins, list(outs))
+                with translated(f"operator {node.op.name}"):  # type: ignore[union-attr]
+                    found = self.rule(node, ins, list(outs))
             except MXNetError as problem:
                 raise located(problem, node, zip(self._argument_names(node), ins)) from problem.__cause__
             self._results[key] = found
