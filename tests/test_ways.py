@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import mxop as mx
 from mxop import nd, sym
+from mxop._core import core
 from mxop.op import kernel
 from mxop.opdef.parts import Part
 
@@ -69,8 +70,16 @@ def test_outputs_may_be_inputs_and_parts(summed):
     assert whole.asnumpy().sum() == 3 * X.asnumpy().sum()
 
 
-@pytest.mark.parametrize("req", ["write", "add"])
-def test_bound(summed, req):
+def test_requests(summed):
+    op, out = mx.op.get("test_ways_summed"), nd.ones((3, 4))
+    for times, req in ((1, 3), (2, 3)):  # add
+        core.invoke_req(op, [X, X], op.parse({}), out, req)
+        np.testing.assert_array_equal(out.asnumpy(), 1 + times * 3 * X.asnumpy())
+    core.invoke_req(op, [X, X], op.parse({}), out, 1)
+    np.testing.assert_array_equal(out.asnumpy(), 3 * X.asnumpy())
+
+
+def test_bound(summed):
     a, b = sym.var("a"), sym.var("b")
     graph = sym.test_ways_summed(sym.test_ways_summed(a, b), sym.transpose(b), scale=-1)
     square = nd.array(np.arange(16).reshape(4, 4))

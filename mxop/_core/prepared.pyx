@@ -164,18 +164,17 @@ cdef class KernelPlan:
 
     cdef list run(self, object inputs):
         """Return the results for these arrays; None when another thread is in the middle of a run."""
-        cdef list results, arrays
-        cdef Array a, first
+        cdef list results = []
+        cdef Array a
         if self.busy:
             return None
-        results = []
-        for a in self.outputs:
-            a = alloc_like(a)
-            if inputs:
-                a.device_id = (<Array>inputs[0]).device_id
-            results.append(a)
-        self.busy = True
+        self.busy = True  # at once: whatever allocates may collect garbage, and let other threads in
         try:
+            for a in self.outputs:
+                a = alloc_like(a)
+                if inputs:
+                    a.device_id = (<Array>inputs[0]).device_id
+                results.append(a)
             self.places.run_one(self.call, [*inputs, *results])
         finally:
             self.busy = False

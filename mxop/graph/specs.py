@@ -71,6 +71,7 @@ _Inside = tuple[Graph, list[Node]]
 _insides: dict[tuple, _Inside | None] = {}  # None: the function asks for shapes
 _shaped: dict[tuple, list[tuple[int, ...]]] = {}  # the last shapes of those that do
 _MANY = 1024
+_MISSING = object()
 
 
 def inside(op: Operator, attrs: Any, n_inputs: int, specs: tuple | None = None) -> _Inside | None:
@@ -87,12 +88,13 @@ def inside(op: Operator, attrs: Any, n_inputs: int, specs: tuple | None = None) 
         None when the function asks for what is not known.
     """
     key = (op, attrs, n_inputs, specs)
-    if key not in _insides:
+    found = _insides.get(key, _MISSING)
+    if found is _MISSING:  # another thread may empty what is kept at any time
         found = _traced(op, attrs, n_inputs, specs)
         if len(_insides) >= _MANY:
             _insides.clear()
         _insides[key] = found
-    return _insides[key]
+    return found  # type: ignore[return-value]
 
 
 def _traced(op: Operator, attrs: Any, n_inputs: int, specs: tuple | None) -> _Inside | None:
@@ -140,11 +142,10 @@ def _inside_shaped(op: Operator, attrs: Any, ins: list, what: str) -> _Inside | 
     if what == "shape" and all(map(infer.known, ins)):
         if len(_shaped) >= _MANY:
             _shaped.clear()
-        _shaped[key] = [tuple(s) for s in ins]
-        return inside(*key, tuple((s, dtypes.FLOAT32) for s in _shaped[key]))
-    if what == "type" and key in _shaped:
-        return inside(*key, tuple(zip(_shaped[key], ins, strict=True)))
-    return None
+        shapes = _shaped[key] = [tuple(s) for s in ins]
+        return inside(*key, tuple((s, dtypes.FLOAT32) for s in shapes))
+    known = _shaped.get(key) if what == "type" else None
+    return None if known is None else inside(*key, tuple(zip(known, ins, strict=True)))
 
 
 def infer_whole(op: Operator, attrs: Any, shapes: list, types: list[int]) -> tuple[list, list[int]] | None:

@@ -179,11 +179,6 @@ class Kernel(Operator):
         """Return the way to run a call on the CPU; None where there is none."""
         return next((w for w in self.ways if w.when is None or w.when(inputs, outputs, **attrs)), None)
 
-    @property
-    def run_cpu(self) -> Callable | None:
-        """The first CPU function that needs no preparation."""
-        return next((w.run for w in self.ways if not w.prepared), None)
-
     def gpu(self, run: Callable) -> Callable:
         """Decorate the GPU function ``run(xp, inputs, outputs, **params)`` on CuPy arrays."""
         self.run_gpu = run

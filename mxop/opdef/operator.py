@@ -349,11 +349,13 @@ class Operator:
         return None if found is ASKS else found  # type: ignore[return-value]
 
     def _reads(self, key: tuple) -> RuleReads | str | None:
-        if key not in self._rule_reads:
+        try:
+            return self._rule_reads[key]
+        except KeyError:
             if len(self._rule_reads) >= MOST_RULES:
                 return None  # parameters that are always new: looking each time would cost more than it saves
-            self._rule_reads[key] = ask("rule_reads")(self, *key)
-        return self._rule_reads[key]
+        found = self._rule_reads[key] = ask("rule_reads")(self, *key)
+        return found
 
     @property
     def differentiable(self) -> bool:
