@@ -54,6 +54,7 @@ MODULES = {
     "mxop._core.steps": "mxop/_core/steps.pyx",
     "mxop._core.reductions": "mxop/_core/reductions.pyx",
     "mxop._core.prepared": "mxop/_core/prepared.pyx",
+    "mxop._core.plans": "mxop/_core/plans.pyx",
     "mxop._core.kinds": "mxop/_core/kinds.pyx",
     "mxop._core.dispatch": "mxop/_core/dispatch.pyx",
     "mxop._core.prepare": "mxop/_core/prepare.pyx",

@@ -48,10 +48,10 @@ def _rule_reads(*arguments):
     return rule_reads(*arguments)
 
 
-def _run_composite(*arguments):
-    from .graph.traced import run_composite
+def _make_plan(*arguments):
+    from .graph.traced import make_plan
 
-    return run_composite(*arguments)
+    return make_plan(*arguments)
 
 
 def _run_in_float32(*arguments):
@@ -90,7 +90,7 @@ def _call_operator(operator, args, kwargs):
 
 
 provide(infer_inside=_infer_inside, infer_whole=_infer_whole, prepare=_prepare, rule_reads=_rule_reads,
-        run_composite=_run_composite, run_in_float32=_run_in_float32, symbols=_symbols, drawing=_drawing,
+        make_plan=_make_plan, run_in_float32=_run_in_float32, symbols=_symbols, drawing=_drawing,
         planned=_planned, differentiate_run=autograd.differentiate_run, call_operator=_call_operator)  # fmt: skip
 
 #: Modules that few programs need at once: imported when they are first used.

@@ -7,7 +7,8 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop.graph import planned, traced
+from mxop._core.plans import MOST, forget, kept
+from mxop.graph import planned
 from mxop.op import composite
 from mxop.opdef import registry
 
@@ -40,7 +41,7 @@ def arrays(*shapes, dtype="float32", seed=5):
 
 
 def plans():
-    return [p for p in traced._plans.values() if p is not None]
+    return kept()
 
 
 def results(on, given, orders=1):
@@ -96,16 +97,16 @@ def test_two_calls_before_one_backward():
 
 
 def test_plans_are_kept_by_shape_type_and_mode():
-    traced._plans.clear()
+    forget()
     for shape in ((3, 4), (3, 4), (5, 4), (3, 4)):
         nd.traced_layer_norm(*arrays(shape, (4,), (4,)))
     assert len(plans()) == 2
     nd.traced_layer_norm(*arrays((3, 4), (4,), (4,), dtype="float64"))
     nd.traced_layer_norm(*arrays((3, 4), (4,), (4,)), eps=0.5)
     assert len(plans()) == 4
-    for n in range(1, traced.MOST + 20):
+    for n in range(1, MOST + 20):
         nd.traced_two(nd.zeros((n,)))
-    assert len(traced._plans) == traced.MOST
+    assert len(kept()) == MOST
 
 
 def test_a_plan_is_of_one_meaning_of_shapes():
@@ -398,7 +399,7 @@ def test_what_nobody_can_read_is_not_computed():
         with autograd.record():
             y = nd.traced_hidden(x, state)
         y.backward()
-        plan = next(reversed(traced._plans.values()))
+        plan = kept()[-1]
         assert len(plan.outputs) == 2
         assert not any(n.op is not None and n.op.name == "sin" for n in plan.graph.nodes)
         np.testing.assert_allclose(x.grad.asnumpy(), np.exp(x.asnumpy()), rtol=1e-6)

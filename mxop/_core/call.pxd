@@ -15,6 +15,7 @@ cdef class Places:
     cdef set known
     cdef int put(self, list arrays) except -1
     cdef int run_one(self, Call call, list arrays) except -1
+    cpdef run(self, list calls, list arrays)
     cdef int add(self, char** where) except -1
     cdef int add_array(self, Array a) except -1
     cdef void point_to(self, char** at) noexcept

@@ -118,7 +118,7 @@ cdef class Places:
         for i in range(self.count):
             self.places[i].where[0] = at[self.places[i].base] + self.places[i].offset
 
-    def run(self, list calls, list arrays):
+    cpdef run(self, list calls, list arrays):
         """Run calls on these arrays; ``None`` stands for those that nothing points into."""
         cdef Call call
         self.put(arrays)

@@ -1,11 +1,12 @@
 """How an operator of each kind runs on arrays: infer, allocate, run, record.
 
 Formulas have their own module, :mod:`.elementwise`; which kind it is, and what is done around it, is for :mod:`.dispatch`.
-May import :mod:`.array`, :mod:`.external`, :mod:`.prepared`, :mod:`.record`, :mod:`.reductions`, :mod:`.transfer`,
+May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.record`, :mod:`.reductions`, :mod:`.transfer`,
 :mod:`mxop.opdef`.
 """
 from mxop._core.array cimport Array, alloc_tuple, host_reads, view_of
 from mxop._core.external cimport execute_external
+from mxop._core.plans cimport Plan, plan_of
 from mxop._core.prepared cimport prepare_kernel, run_planned
 from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
@@ -232,18 +233,20 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     """Call the operators of a composite; they record themselves unless the composite has a rule of its own."""
     cdef bint own_rule = op._gradient is not None, before = is_recording()
     cdef list results, targets
+    cdef Plan plan
     cdef int k
-    if op.has_rules:  # they may ask for more than what is inside
-        check_rules(op, attrs, inputs)
     if own_rule:
         set_recording(False)
     try:
-        found = ask("run_composite")(op, attrs, inputs)
-        if found is None:
-            found = returned(op, attrs, len(inputs), run_function(op, inputs, attrs))
+        plan = plan_of(op, attrs, inputs) if op.planned else None
+        if plan is not None:
+            results = plan.run(inputs)
+        else:
+            if op.has_rules:  # they may ask for more than what is inside
+                check_rules(op, attrs, inputs)
+            results = returned(op, attrs, len(inputs), run_function(op, inputs, attrs))
     finally:
         set_recording(before)
-    results = found
     if out is not None:
         targets = output_list(op, out, len(results))
         for k in range(len(results)):

@@ -6,12 +6,12 @@ its rule.  With ``create_graph`` the gradient's own calls are recorded, which gi
 May import :mod:`.array`, :mod:`.dispatch`, :mod:`.profile`.
 """
 from mxop._core.array cimport (
-    Array, Node, alloc_like, changed_by, detached, host_reads, shape_of, stamp_now, touch, write_pointer,
+    Array, Node, alloc_like, changed_by, detached, host_reads, touch, write_pointer,
 )
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
 from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
-from mxop._core.record cimport is_recording, is_training, link_outputs, set_recording, set_training
+from mxop._core.record cimport is_recording, is_training, set_recording, set_training
 from mxop._core.transfer cimport copy_into
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
@@ -119,27 +119,6 @@ def record_user(function, list inputs, list outputs):
     node.outputs = [detached(<Array>a) for a in outputs]
     for k, a in enumerate(outputs):
         a.node, a.output = node, k
-
-
-def record_plan(function, inputs, list outputs):
-    """Record a run of a plan: what its gradient reads it keeps itself."""
-    cdef Node node
-    cdef Array a
-    node = make_node(list(inputs), len(outputs))
-    node.user = function
-    node.inputs = [shape_of(<Array>a) for a in inputs]
-    node.outputs = [shape_of(<Array>a) for a in outputs]
-    link_outputs(node, outputs)
-
-
-def stamp():
-    """Return the moment of the latest write to an array that existed already."""
-    return stamp_now()
-
-
-def writer_since(Array a, unsigned long long moment):
-    """Return who wrote to an array's memory after a moment, or None."""
-    return changed_by(a, moment)
 
 
 cdef list leading_to(list order, list variables):

@@ -1,0 +1,22 @@
+from mxop._core.array cimport Array
+from mxop._core.call cimport Places
+
+cdef class Prepared:
+    cdef list parts                 # (Places, calls) of forward and of backward
+
+cdef class Plan:
+    cdef list idle                  # Prepared calls that wait for their next run
+    cdef Py_ssize_t n_inputs, n_table
+    cdef list results, grads, sizes     # arrays without memory of what a run makes; (type code, size) of its buffers
+    cdef list read_heads            # for each output, whether backward reads its gradient
+    cdef list kept, scratch         # by place in the table: whether the tape keeps it; which buffers backward needs anew
+    cdef readonly tuple wanted      # inputs whose gradients backward computes
+    cdef readonly bint is_train
+    cdef list shown                 # for each output of the operator, which result it is; None where it is not computed
+
+    cdef list fresh(self, list templates, list inputs)
+    cdef int execute(self, int part, list table) except -1
+    cdef list forward(self, list inputs, list table)
+    cdef list run(self, object inputs)
+
+cdef Plan plan_of(object owner, object attrs, object inputs)

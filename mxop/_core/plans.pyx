@@ -1,0 +1,275 @@
+"""Plans: what a graph became for inputs of certain shapes and types, run on whatever arrays come.
+
+Composites that are called on arrays run this way, and functions marked with ``mx.graph.compiled``.  :mod:`mxop.graph.traced`
+makes the plans; from the call to the work of the operators inside there is no Python.
+May import :mod:`.array`, :mod:`.call`, :mod:`.record`, :mod:`.transfer`.
+"""
+from collections import OrderedDict
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.string cimport memcpy
+
+from mxop._core.array cimport Array, Node, alloc, alloc_like, changed_by, shape_of, stamp_now
+from mxop._core.call cimport Places
+from mxop._core.record cimport is_recording, is_training, link_outputs, new_node
+from mxop._core.transfer cimport contiguous_copy
+
+from mxop.errors import MXNetError
+from mxop.opdef.above import ask
+from mxop.shape_mode import mode as _shape_mode
+
+MOST = 512              # plans that are kept
+cdef enum:
+    MOST_IDLE = 4       # prepared calls of one plan that wait for their next run
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    static __declspec(thread) int mx_unplanned = 0;
+    #else
+    static __thread int mx_unplanned = 0;
+    #endif
+    """
+    bint mx_unplanned
+
+
+def switch_off(bint value):
+    """Let calls of this thread run operator by operator; return whether they did."""
+    global mx_unplanned
+    cdef bint before = mx_unplanned
+    mx_unplanned = value
+    return before
+
+
+# ---- plans ------------------------------------------------------------------------------------------------------------
+
+cdef class Prepared:
+    """The calls of a plan: for one run at a time."""
+
+    def __init__(self, list parts):
+        self.parts = parts
+
+
+cdef class Plan:
+    """What runs: prepared calls, and which arrays they need.
+
+    The *table* of a run holds its arrays in the order of the calls' stand-ins: inputs, results, gradients of the results that
+    backward reads, gradients of the wanted inputs, buffers.
+    """
+
+    def __init__(self, Prepared first, list results, list read_heads, list grads, list sizes, set kept, list scratch,
+                 tuple wanted, bint is_train, Py_ssize_t n_inputs, list shown):
+        cdef Py_ssize_t k
+        self.idle = [first]
+        self.results, self.grads, self.sizes, self.read_heads = results, grads, sizes, read_heads
+        self.n_inputs, self.wanted, self.is_train, self.shown = n_inputs, wanted, is_train, shown
+        self.n_table = n_inputs + len(results) + sum(read_heads) + len(grads)
+        self.kept = [k in kept for k in range(self.n_table + len(sizes))]
+        self.scratch = scratch
+
+    cdef list fresh(self, list templates, list inputs):
+        """Return new arrays like these, on the device of the inputs."""
+        cdef list found = []
+        cdef Array a
+        for a in templates:
+            a = alloc_like(a)
+            if inputs:
+                a.device_id = (<Array>inputs[0]).device_id
+            found.append(a)
+        return found
+
+    cdef int execute(self, int part, list table) except -1:
+        """Run forward (0) or backward (1)."""
+        cdef Prepared ready
+        try:
+            ready = <Prepared>self.idle.pop()
+        except IndexError:  # in a thread that comes in the middle of a run
+            ready = <Prepared?>self.prepared_again()
+        places, calls = ready.parts[part]
+        (<Places>places).run(calls, table)
+        if len(self.idle) < MOST_IDLE:
+            self.idle.append(ready)
+        return 0
+
+    cdef list forward(self, list inputs, list table):
+        """Return the results; `table` gets the arrays of the run."""
+        cdef list results = self.fresh(self.results, inputs)
+        cdef Array a
+        cdef Py_ssize_t k, size
+        for a in inputs:
+            table.append(a if a.contiguous else contiguous_copy(a))
+        table += results
+        for k in range(len(table), self.n_table):
+            table.append(None)
+        for code, size in self.sizes:
+            table.append(alloc(1, &size, code))
+        self.execute(0, table)
+        return results
+
+    cdef list run(self, object inputs):
+        """Run on arrays and record the run; return the outputs of the operator, None for those that nobody can see."""
+        cdef list given = list(inputs), table = [], results = self.forward(given, table)
+        if self.wanted:
+            record(self, given, table, results)
+        if self.shown is None:
+            return results
+        return [None if k is None else results[k] for k in self.shown]
+
+    def backward(self, list table, list heads):
+        """Return the gradient of each wanted input."""
+        cdef list arrays = list(table), grads = self.fresh(self.grads, table[:1])
+        cdef Py_ssize_t at = self.n_inputs + len(self.results), k, size
+        cdef Array g
+        for g, read in zip(heads, self.read_heads):
+            if read:
+                arrays[at] = g if g.contiguous else contiguous_copy(g)
+                at += 1
+        arrays[at:self.n_table] = grads
+        for k in self.scratch:
+            code, size = self.sizes[k - self.n_table]
+            arrays[k] = alloc(1, &size, code)
+        self.execute(1, arrays)
+        return grads
+
+    def prepared_again(self):
+        """Return the calls once more, prepared."""
+        raise NotImplementedError
+
+    def operator_by_operator(self, list inputs, list heads):
+        """Compute the gradients by recorded calls: a plan's own steps have no derivatives."""
+        raise NotImplementedError
+
+    def described(self):
+        """Return what is called, and the names of its inputs, for messages."""
+        raise NotImplementedError
+
+
+# ---- on the tape ------------------------------------------------------------------------------------------------------
+
+cdef class Recorded:
+    """A run of a plan on the tape: a :class:`Node` asks it as it asks a Function of the user."""
+
+    cdef Plan plan
+    cdef list table, inputs
+    cdef unsigned long long stamp
+
+    def _backward(self, list heads):
+        cdef list found = [None] * self.plan.n_inputs, grads
+        cdef Py_ssize_t k
+        self.check_unchanged()
+        grads = self.plan.operator_by_operator(self.inputs, heads) if is_recording() else self.plan.backward(self.table, heads)
+        for k in range(len(grads)):
+            found[self.plan.wanted[k]] = grads[k]
+        return found
+
+    cdef int check_unchanged(self) except -1:
+        """Raise when somebody wrote to an input after it was kept."""
+        cdef Py_ssize_t k
+        cdef str writer
+        for k in range(self.plan.n_inputs):
+            writer = None if self.table[k] is None else changed_by(<Array>self.table[k], self.stamp)
+            if writer is not None:
+                name, names = self.plan.described()
+                raise MXNetError(f"cannot differentiate operator {name}: its argument {names[k]!r} was changed after it was "
+                                 f"recorded, by {writer}; change it after backward(), or let the operator have a copy")
+        return 0
+
+
+cdef int record(Plan plan, list inputs, list table, list results) except -1:
+    """Put a run on the tape; what its gradient reads it keeps itself."""
+    cdef Recorded run = Recorded.__new__(Recorded)
+    cdef Node node = new_node(None, inputs, results)
+    cdef Py_ssize_t k
+    run.plan, run.inputs, run.stamp = plan, inputs, stamp_now()
+    run.table = [table[k] if plan.kept[k] else None for k in range(len(table))]
+    node.user = run
+    node.inputs = [shape_of(<Array>a) for a in inputs]
+    node.outputs = [shape_of(<Array>a) for a in results]
+    return link_outputs(node, results)
+
+
+# ---- which plan -------------------------------------------------------------------------------------------------------
+
+cdef object _plans = OrderedDict()      # None where there can be no plan
+cdef object _unknown = object()
+cdef unsigned long long _epoch = 0
+
+
+def forget():
+    """Drop all plans: an operator or a pass is another one now."""
+    global _epoch
+    _epoch += 1
+    _plans.clear()
+
+
+def kept():
+    """Return the plans that there are, the latest last."""
+    return [p for p in _plans.values() if p is not None]
+
+
+cdef Plan plan_of(object owner, object attrs, object inputs):
+    """Return the plan of a composite (with its parameters) or a function for these arrays; None where there is none."""
+    cdef Array a
+    cdef tuple key
+    cdef unsigned long long begun = _epoch
+    if mx_unplanned:
+        return None
+    for a in inputs:
+        if a.gpu is not None:
+            return None
+    key = (owner, attrs, signature(inputs))
+    found = _plans.get(key, _unknown)
+    if found is _unknown:
+        found = made(owner, attrs, inputs)
+        if begun == _epoch:
+            _plans[key] = found
+            if len(_plans) > MOST:
+                try:
+                    _plans.popitem(last=False)
+                except KeyError:  # another thread took the last
+                    pass
+    elif 2 * len(_plans) > MOST:
+        try:
+            _plans.move_to_end(key)
+        except KeyError:  # another thread took it
+            pass
+    return <Plan>found
+
+
+cdef object made(object owner, object attrs, object inputs):
+    """Let a plan be made."""
+    cdef Array a
+    cdef bint records = is_recording()
+    specs = tuple([(a.shape_tuple(), a.dtype) for a in inputs])
+    wanted = tuple([k for k, a in enumerate(inputs) if records and (<Array>a).node is not None])
+    before = switch_off(True)
+    try:
+        return ask("make_plan")(owner, attrs, specs, wanted, bool(is_training()))
+    finally:
+        switch_off(before)
+
+
+cdef bytes signature(object inputs):
+    """Return what tells plans apart: modes, and the shape and type of each array, and whether its gradient is wanted."""
+    cdef Array a
+    cdef Py_ssize_t size = 1
+    cdef bint records = is_recording()
+    cdef bytes found
+    cdef char* at
+    for a in inputs:
+        size += 2 + a.ndim * <Py_ssize_t>sizeof(Py_ssize_t)
+    found = PyBytes_FromStringAndSize(NULL, size)
+    at = PyBytes_AS_STRING(found)
+    at[0] = is_training() | (2 if _shape_mode.numpy else 0)
+    at += 1
+    for a in inputs:
+        at[0], at[1] = <char>a.dtype, <char>(a.ndim << 1 | (records and a.node is not None))
+        memcpy(at + 2, a.shape_, a.ndim * sizeof(Py_ssize_t))
+        at += 2 + a.ndim * sizeof(Py_ssize_t)
+    return found
+
+
+def run_function(owner, list inputs):
+    """Run a function of arrays as a plan; None where it has none."""
+    cdef Plan plan = plan_of(owner, None, inputs)
+    return None if plan is None else plan.run(inputs)
