@@ -35,7 +35,6 @@ MODULES = {
     "mxop._kernels.reduce": "mxop/_kernels/reduce.pyx",
     "mxop._kernels.work": "mxop/_kernels/work.pyx",
     "mxop._kernels.gemm": "mxop/_kernels/gemm.pyx",
-    "mxop._kernels.softmax": "mxop/_kernels/softmax.pyx",
     "mxop._kernels.products": "mxop/_kernels/products.pyx",
     "mxop._kernels.gather": "mxop/_kernels/gather.pyx",
     "mxop._core.array": "mxop/_core/array.pyx",

@@ -286,8 +286,10 @@ cdef class OpFunction:
             attrs = parsed_params(self.op, kwargs, self.parsed)
             if self.fixed_inputs:
                 return invoke_checked(self, args, attrs, out, REQ_WRITE)
-            if self.n_in < 0 or len(args) == self.leading_inputs(attrs):
+            if self.n_in < 0:
                 return invoke_with(self.op, args, attrs, out, REQ_WRITE)
+            if len(args) == self.leading_inputs(attrs):
+                return invoke_checked(self, args, attrs, out, REQ_WRITE)
         else:
             listed = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
             by_name = carrier([a for a in (*listed, *kwargs.values()) if not isinstance(a, Array)])

@@ -241,6 +241,8 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
         plan = plan_of(op, attrs, inputs) if op.planned else None
         if plan is not None:
             results = plan.run(inputs)
+            if out is None and not own_rule:
+                return results[0] if plan.n_visible == 1 else results[:plan.n_visible]
         else:
             if op.has_rules:  # they may ask for more than what is inside
                 check_rules(op, attrs, inputs)

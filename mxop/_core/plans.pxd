@@ -12,6 +12,7 @@ cdef class Plan:
     cdef list kept, scratch         # by place in the table: whether the tape keeps it; which buffers backward needs anew
     cdef readonly tuple wanted      # inputs whose gradients backward computes
     cdef readonly bint is_train
+    cdef readonly int n_visible     # outputs that a call returns
     cdef list shown                 # for each output of the operator, which result it is; None where it is not computed
 
     cdef list fresh(self, list templates, list inputs)

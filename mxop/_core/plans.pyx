@@ -58,11 +58,11 @@ cdef class Plan:
     """
 
     def __init__(self, Prepared first, list results, list read_heads, list grads, list sizes, set kept, list scratch,
-                 tuple wanted, bint is_train, Py_ssize_t n_inputs, list shown):
+                 tuple wanted, bint is_train, Py_ssize_t n_inputs, int n_visible, list shown):
         cdef Py_ssize_t k
         self.idle = [first]
         self.results, self.grads, self.sizes, self.read_heads = results, grads, sizes, read_heads
-        self.n_inputs, self.wanted, self.is_train, self.shown = n_inputs, wanted, is_train, shown
+        self.n_inputs, self.wanted, self.is_train, self.n_visible, self.shown = n_inputs, wanted, is_train, n_visible, shown
         self.n_table = n_inputs + len(results) + sum(read_heads) + len(grads)
         self.kept = [k in kept for k in range(self.n_table + len(sizes))]
         self.scratch = scratch

@@ -79,6 +79,8 @@ class Plan(plans.Plan):
         ``again(inputs)`` returns the outputs, computed by one call for each operator.
     described : callable
         ``described()`` returns what is called and the names of its inputs, for messages.
+    n_visible : int
+        How many outputs a call of the operator returns.
     shown : list of (int or None), optional
         For each output of the operator, which output of the graph it is.
     """
@@ -93,6 +95,7 @@ class Plan(plans.Plan):
         is_train: bool,
         again: Callable,
         described: Callable,
+        n_visible: int = 1,
         shown: list | None = None,
     ):
         self.variables, self.specs, self.sought, self.again, self.described = variables, specs, sought, again, described
@@ -107,7 +110,7 @@ class Plan(plans.Plan):
         at = len(specs) + len(self.outputs) + sum(heads) + len(sought)  # where buffers begin in a table
         scratch = {at + k for k in range(len(first.buffers)) if k not in first.carried}
         super().__init__(first, first.results, heads, first.grads, first.buffers, first.needed - scratch,
-                         sorted(first.needed & scratch), sought, is_train, len(specs), shown)  # fmt: skip
+                         sorted(first.needed & scratch), sought, is_train, len(specs), n_visible, shown)  # fmt: skip
 
     def _lower(self, source: Graph, is_train: bool) -> Lowered:
         """Return the graph before the passes."""
@@ -187,8 +190,9 @@ def _composite_plan(op: Operator, attrs: Attrs, specs: tuple, wanted: tuple[int,
         return [found[k] for k in read]
 
     shown = None if len(read) == total else [read.index(k) if k in read else None for k in range(total)]
+    n_visible = total if op.writes else op.num_visible_outputs(attrs, len(specs))
     graph = Graph([(node, k) for k in read])
-    return Plan(graph, variables, specs, wanted, is_train, again, lambda: (op.name, names), shown)
+    return Plan(graph, variables, specs, wanted, is_train, again, lambda: (op.name, names), n_visible, shown)
 
 
 def _read_outputs(op: Operator, attrs: Attrs, n_inputs: int, total: int) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
-from ._shared import compiled, equal_shapes, on_both, reviewed, size_of, typed_by_first
+from ._shared import reviewed, size_of, typed_by_first
 from .matrix import product, product_gpu, real_types
 
 
@@ -233,31 +233,25 @@ def _softmax_inputs(*, use_length, **params):
     return ("data", "length") if use_length else ("data",)
 
 
-def _softmax(op, negate=False, logarithm=False):
-    """Give `op` its parts: all of the softmax family run the same loops."""
+def _softmax_rules(op):
+    """Give `op` what is asked of shapes and types before anything is computed."""
 
     def without_axis(data, axis):
         at = infer.normal_axis(op.name, axis, len(data))
         return (*data[:at], *data[at + 1 :])
 
-    def shape(data, length=None, *, axis, **params):
-        rows = without_axis(data, axis)
-        if length is not None and not infer.compatible(length, rows):
-            raise OpValueError(
-                f"operator {op.name}: length has shape {infer.show(length)} but the data {infer.show(data)}; "
-                f"expected the data's shape without axis {axis}"
-            )
-        return data
-
-    op.shape(shape)
-
     @op.infer
     def _(ins, outs, *, axis, **params):
         data, out = infer.same_shape(op.name, ("data", "output"), [ins[0], outs[0]])
         length = ins[1:]
-        if length and data is not None and not infer.known(length[0]):
-            names = ("length", "the data without the axis")
-            length = infer.same_shape(op.name, names, [length[0], without_axis(data, axis)])[:1]
+        if data is not None and infer.known(data):
+            rows = without_axis(data, axis)
+            if length and infer.known(length[0]) and length[0] != rows:
+                raise OpValueError(
+                    f"operator {op.name}: length has shape {infer.show(length[0])} but the data {infer.show(data)}; "
+                    f"expected the data's shape without axis {axis}"
+                )
+            length = length and [rows]
         return [data, *length], [out]
 
     def infer_type(attrs, ins, outs):
@@ -274,61 +268,43 @@ def _softmax(op, negate=False, logarithm=False):
 
     op.infer_type = infer_type
 
-    @op.cpu(prepared=True)
-    def _(steps, inputs, outputs, *, axis, temperature, **params):
-        (data, *length), (out,) = inputs, outputs
-        wide = dtypes.FLOAT64 if dtypes.FLOAT64 in (data.dtype_code, out.dtype_code) else dtypes.FLOAT32
-        at = axis % len(data.shape)
-        lanes = (size_of(data.shape[:at]), data.shape[at], size_of(data.shape[at + 1 :]))
-        heat = 1.0 if temperature is None else temperature
-        work = compiled("softmax").Softmax(lanes, wide == dtypes.FLOAT64, heat, negate, logarithm, bool(length))
-        found = steps.room(out, wide)
-        steps.work(work, steps.converted(data, wide), *(steps.converted(a, dtypes.INT64) for a in length), found)
-        steps.move(found, out)
 
-    @op.gpu
-    def _(xp, inputs, outputs, *, axis, temperature, **params):
-        data, *length = inputs
-        if not data.size:  # there is no largest element
-            return
-        wide = xp.float64 if xp.float64 in (data.dtype, outputs[0].dtype) else xp.float32
-        x = data.astype(wide) / wide((1.0 if temperature is None else temperature) * (-1 if negate else 1))
-        inside = None
-        if length:
-            place = xp.arange(data.shape[axis]).reshape([-1 if i == axis % data.ndim else 1 for i in range(data.ndim)])
-            inside = place < xp.expand_dims(length[0], axis)
-            x = xp.where(inside, x, -xp.inf)
-        top = x.max(axis, keepdims=True)
-        if length:  # a row of length 0 has no largest element
-            top = xp.where(inside.any(axis, keepdims=True), top, 0)
-        e = xp.exp(x - top)
-        total = e.sum(axis, keepdims=True)
-        y = x - top - xp.log(total) if logarithm else e / total
-        outputs[0][...] = y if inside is None else xp.where(inside, y, 0)
-
-    @op.gradient
-    def _(F, heads, inputs, outputs, *, axis, temperature, dtype, use_length):
-        g, y = heads[0], outputs[0]
-        if logarithm:
-            if use_length:
-                g = F._zero_beyond(g, inputs[1], axis=axis)
-            total = F.sum(g, axis=axis, keepdims=True)
-            grad = F.broadcast_sub(g, F.broadcast_mul(F.exp(y), total))
-            if use_length:
-                grad = F._zero_beyond(grad, inputs[1], axis=axis)
-        else:
-            total = F.sum(F.elemwise_mul(g, y), axis=axis, keepdims=True)
-            grad = F.elemwise_mul(y, F.broadcast_sub(g, total))
-        factor = (-1.0 if negate else 1.0) / (1.0 if temperature is None else temperature)
-        if factor != 1:
-            grad = F._mul_scalar(grad, scalar=factor)
-        if dtype is not None:
-            grad = F._cast_like(grad, inputs[0])
-        return [grad] + [None] * (len(inputs) - 1)
+def _normalized(F, data, length, axis, temperature, dtype, *, negate=False, logarithm=False):
+    """Return the softmax of the data, or its logarithm: what the family has in common."""
+    x = F.cast(data, dtype=dtype) if dtype == dtypes.FLOAT64 else data
+    if negate:
+        x = F.negative(x)
+    if temperature is not None:
+        x = F._div_scalar(x, scalar=temperature)
+    inside = None
+    if length is not None:
+        inside = F.cast(_inside(F, length, data.shape, axis), dtype=x.dtype)
+        x = F._filled(x, inside, value=float("-inf"))
+    x = F.broadcast_sub(x, F.BlockGrad(F._highest(x, axis=axis, keepdims=True)))  # on which nothing depends
+    e = F.exp(x)
+    total = F.sum(e, axis=axis, keepdims=True)
+    y = F.broadcast_sub(x, F.log(total)) if logarithm else F.broadcast_div(e, total)
+    if inside is not None:
+        y = F._filled(y, inside, value=0.0)
+    return y if dtype is None or dtype == dtypes.FLOAT64 else F.cast(y, dtype=dtype)
 
 
-@kernel(aliases=("_npx_softmax",), active_inputs=_softmax_inputs)
-def softmax(data, length, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
+def _inside(F, length, shape, axis):
+    """Return 1 for the elements of each row before its length, 0 for the others."""
+    at = axis % len(shape)
+    place = F._arange(start=0, stop=shape[at], dtype="int64")
+    place = F.reshape(place, shape=tuple([shape[at] if i == at else 1 for i in range(len(shape))]))
+    return F.broadcast_lesser(place, F.expand_dims(F.cast(length, dtype="int64"), axis=at))
+
+
+@elementwise(name="_filled", broadcast=True)
+def filled(data, inside, *, value: float):
+    """Keep the data where `inside` is not 0; a value elsewhere."""
+    return F.where(inside, data, value)
+
+
+@composite(aliases=("_npx_softmax",), active_inputs=_softmax_inputs)
+def softmax(F, data, length=None, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
             use_length: bool | None = False):  # fmt: skip
     """Exponentials along an axis, divided by their sum.
 
@@ -349,55 +325,36 @@ def softmax(data, length, *, axis: int = -1, temperature: float | None = None, d
     >>> mx.nd.softmax(mx.nd.array([[0, 0], [7, 7]])).asnumpy().tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
+    return _normalized(F, data, length, axis, temperature, dtype)
 
 
-@kernel(active_inputs=_softmax_inputs)
-def softmin(data, length, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
+@composite(active_inputs=_softmax_inputs)
+def softmin(F, data, length=None, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
             use_length: bool | None = False):  # fmt: skip
     """Softmax of the negated data.  Parameters as for ``softmax``.
 
     >>> mx.nd.softmin(mx.nd.array([[0, 0], [7, 7]])).asnumpy().tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
+    return _normalized(F, data, length, axis, temperature, dtype, negate=True)
 
 
-@kernel(aliases=("_npx_log_softmax",), active_inputs=_softmax_inputs)
-def log_softmax(data, length, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
+@composite(aliases=("_npx_log_softmax",), active_inputs=_softmax_inputs)
+def log_softmax(F, data, length=None, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
                 use_length: bool | None = False):  # fmt: skip
     """Logarithm of ``softmax``, without its loss of accuracy.  Parameters as for ``softmax``.
 
     >>> mx.nd.log_softmax(mx.nd.array([[0, 0]])).asnumpy().round(4).tolist()
     [[-0.6930999755859375, -0.6930999755859375]]
     """
+    return _normalized(F, data, length, axis, temperature, dtype, logarithm=True)
 
 
-_softmax(softmax)
-_softmax(softmin, negate=True)
-_softmax(log_softmax, logarithm=True)
+for _op in (softmax, softmin, log_softmax):
+    _softmax_rules(_op)
 softmin.by_keyword = log_softmax.by_keyword = (
     "length",
 )  # MXNet's have no such input: log_softmax(x, -1) gives the axis
-
-
-@kernel(name="_zero_beyond")
-def zero_beyond(data, length, *, axis: int = -1):
-    """Replace the elements of each row from position `length` on by 0."""
-
-
-equal_shapes(zero_beyond)
-typed_by_first(zero_beyond)
-
-
-@on_both(zero_beyond)
-def _(xp, inputs, outputs, *, axis):
-    data, length = inputs
-    place = xp.arange(data.shape[axis]).reshape([-1 if i == axis % data.ndim else 1 for i in range(data.ndim)])
-    outputs[0][...] = xp.where(place < xp.expand_dims(length, axis), data, xp.zeros((), data.dtype))
-
-
-@zero_beyond.gradient
-def _(F, heads, inputs, outputs, *, axis):
-    return [F._zero_beyond(heads[0], inputs[1], axis=axis), None]
 
 
 @composite

@@ -22,7 +22,6 @@ _UNCHECKED = {
     )},
     **{name: dict.fromkeys(("shapes back", "small shapes", "one variable", "small gradients"), _GIVEN)
        for name in ("_concat_grad", "_dot_grad")},
-    "_zero_beyond": {"one variable": _GIVEN},
     "_product_of_others": {"special": "an infinite factor gives NaN, where the product of the others is infinite"},
 }  # fmt: skip
 
@@ -151,11 +150,6 @@ def _repeat_grad(head, like, repeats, axis=None):
     return head.reshape(before, count, repeats, after).sum(2).reshape(shape)
 
 
-def _zero_beyond(data, length, axis=-1):
-    place = np.arange(data.shape[axis]).reshape([-1 if i == axis % data.ndim else 1 for i in range(data.ndim)])
-    return np.where(place < np.expand_dims(length, axis), data, 0)
-
-
 def _along_channels(gamma, data):
     return gamma.reshape((1, -1) + (1,) * (data.ndim - 2) if gamma.size > 1 else (1,) * data.ndim)
 
@@ -276,8 +270,9 @@ RECORDS: dict[str, Record] = {
         params=[{"side": "lhs"}, {"side": "rhs"}, {"side": "lhs", "transpose_a": True}, {"side": "rhs", "transpose_b": True}],
         dtypes="f",
     ),
-    "_zero_beyond": Record(
-        _zero_beyond, **_FIRST, domain=((-2, 2), (1, 3)), shapes=[((2, 4), (2,)), ((3, 2), (2,))], params=[{}, {"axis": 0}],
+    "_filled": Record(
+        lambda data, inside, value: np.where(inside, data, value), **_FIRST, shapes=[((2, 3), (2, 3)), ((2, 3), (3,))],
+        params=[{"value": 0.5}, {"value": -2.0}], dtypes="f",
     ),
     "_along_channels": Record(
         _along_channels, **_FIRST, shapes=[((3,), (2, 3)), ((3,), (2, 3, 2)), ((1,), (2, 3))],
