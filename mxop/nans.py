@@ -52,6 +52,7 @@ class detect_nan:
     def __enter__(self) -> detect_nan:
         global _count
         self._before, _here.active = getattr(_here, "active", False), True
+        _here.around = getattr(_here, "around", [])
         self._planned = ask("planned")(False)
         self._planned.__enter__()
         with _counting:
@@ -69,9 +70,18 @@ class detect_nan:
         _here.active = self._before
 
 
-def _look(name: str, inputs: list, outputs: list) -> None:
-    if getattr(_here, "active", False):
-        check(f"operator {name}", inputs, outputs)
+def _look(name: str | None, inputs: list | None, outputs: list | None) -> None:
+    """Look at the results of a call; without results, a composite begins or (without name) ends."""
+    if not getattr(_here, "active", False):
+        return
+    if name is None:
+        _here.around.pop()
+    elif inputs is None or outputs is None:
+        _here.around.append(name)
+    else:
+        around = _here.around
+        check(f"operator {around[0]}: its {' of '.join([name, *around[:0:-1]])}" if around else f"operator {name}",
+              inputs, outputs)  # fmt: skip
 
 
 def check(who: str, inputs: Sequence[Any], outputs: Sequence[Any], where: str = "") -> None:

@@ -12,7 +12,7 @@ from mxop._core.array cimport ARRAY_TYPE, MAX_VALUES, Array, Value
 from mxop._core.elementwise cimport ElementwiseCall, call_for, run_elementwise, run_items, set_value
 from mxop._core.kinds cimport run_composite, run_external, run_kernel, run_reduction, run_view
 from mxop._core.native cimport NativeOp
-from mxop._core.profile cimport IMPERATIVE, NANS, clock, look, note_call, watched
+from mxop._core.profile cimport IMPERATIVE, NANS, clock, look, look_into, note_call, watched
 from mxop._core.record cimport is_recording, is_training
 from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, prepared_output
 from mxop._kernels.interp cimport REQ_NULL, REQ_WRITE
@@ -66,7 +66,14 @@ cdef object invoke_checked(OpFunction f, object inputs, object attrs, object out
     if not watched(IMPERATIVE | NANS) or f.kind == ELEMENTWISE:  # which says itself how long it took
         return run_unwatched(f, inputs, attrs, out, req)
     begun = clock()
-    found = run_unwatched(f, inputs, attrs, out, req)
+    if watched(NANS) and f.kind == COMPOSITE:
+        look_into(f.op.name)
+        try:
+            found = run_unwatched(f, inputs, attrs, out, req)
+        finally:
+            look_into(None)
+    else:
+        found = run_unwatched(f, inputs, attrs, out, req)
     if watched(IMPERATIVE):
         note_call(f.op.name, begun)
     if watched(NANS):

@@ -323,10 +323,21 @@ cdef object _looker = None
 
 
 def look_at_results(looker):
-    """Call ``looker(name, inputs, outputs)`` after each call of an operator; None: no more."""
+    """Call ``looker(name, inputs, outputs)`` after each call of an operator; None: no more.
+
+    ``looker(name, None, None)`` says that what follows is called by a composite, ``looker(None, None, None)`` that it is over.
+    """
     global _looker, flags
     _looker = looker
     flags = flags & ~NANS if looker is None else flags | NANS
+
+
+cdef int look_into(str name) except -1:
+    """Tell whoever looks that a composite begins, or ends (None)."""
+    looker = _looker
+    if looker is not None:
+        looker(name, None, None)
+    return 0
 
 
 cdef int look(str name, object inputs, object found) except -1:

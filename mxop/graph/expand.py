@@ -64,9 +64,14 @@ def expand(
             with translated(f"operator {node.op.name}"):
                 result = node.op.function(F, *inputs, **node.attrs)
             found = entries_of(result, node.n_outputs, f"composite operator {node.op.name}")
-            return found if specs is None or not node.op.in_float32 else widened(F, found, node.inputs, specs)
+            if specs is not None and node.op.in_float32:
+                found = widened(F, found, node.inputs, specs)
         except MXNetError as problem:
             raise located(problem, node) from problem.__cause__
+        first = found[0][0]
+        if first not in {source for source, _ in node.inputs}:
+            first.name = node.name  # what it computes is what the user has named
+        return found
 
     if not any(isinstance(n.op, Composite) or _has_more(n, effects) for n in graph.nodes):
         return _with_states(graph, {})

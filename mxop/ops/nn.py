@@ -278,7 +278,7 @@ def _normalized(F, data, length, axis, temperature, dtype, *, negate=False, loga
         x = F._div_scalar(x, scalar=temperature)
     inside = None
     if length is not None:
-        inside = F.cast(_inside(F, length, data.shape, axis), dtype=x.dtype)
+        inside = F.cast(_inside(F, data, length, axis), dtype=x.dtype)
         x = F._filled(x, inside, value=float("-inf"))
     x = F.broadcast_sub(x, F.BlockGrad(F._highest(x, axis=axis, keepdims=True)))  # on which nothing depends
     e = F.exp(x)
@@ -289,11 +289,12 @@ def _normalized(F, data, length, axis, temperature, dtype, *, negate=False, loga
     return y if dtype is None or dtype == dtypes.FLOAT64 else F.cast(y, dtype=dtype)
 
 
-def _inside(F, length, shape, axis):
+def _inside(F, data, length, axis):
     """Return 1 for the elements of each row before its length, 0 for the others."""
+    shape = data.shape
     at = axis % len(shape)
-    place = F._arange(start=0, stop=shape[at], dtype="int64")
-    place = F.reshape(place, shape=tuple([shape[at] if i == at else 1 for i in range(len(shape))]))
+    row = F.slice(data, begin=(0,) * len(shape), end=tuple([n if i == at else 1 for i, n in enumerate(shape)]))
+    place = F._contrib_arange_like(F.cast(row, dtype="int64"))  # on the data's device
     return F.broadcast_lesser(place, F.expand_dims(F.cast(length, dtype="int64"), axis=at))
 
 
