@@ -206,7 +206,9 @@ def test_generated_text_agrees_with_the_cpu(host, dtype):
     rtol, wrong = {"float64": 2e-12, "float32": 4e-5}[dtype], []
     for i, (op, attrs, n, order, kernel) in enumerate(cases):
         values = parameter_values(op, attrs, kernel.params)
-        rng = np.random.default_rng(zlib.crc32(f"{op.name} {dict(attrs)}".encode()))  # whatever other operators there are
+        rng = np.random.default_rng(
+            zlib.crc32(f"{op.name} {dict(attrs)}".encode())
+        )  # whatever other operators there are
         arrays = operands(n, dtype, rng)
         call = attrs.replaced(**dict(zip(kernel.params, values, strict=True))) if kernel.params else attrs
         expected = core.invoke_req(op.pure, [mx.nd.array(a, dtype=dtype) for a in arrays], call, None, 1)

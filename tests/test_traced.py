@@ -4,10 +4,10 @@ import threading
 
 import numpy as np
 import pytest
+from mxop._core.plans import MOST, forget, kept
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop._core.plans import MOST, forget, kept
 from mxop.graph import planned
 from mxop.op import composite
 from mxop.opdef import registry
