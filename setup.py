@@ -41,6 +41,7 @@ MODULES = {
     "mxop._core.profile": "mxop/_core/profile.pyx",
     "mxop._core.record": "mxop/_core/record.pyx",
     "mxop._core.transfer": "mxop/_core/transfer.pyx",
+    "mxop._core.results": "mxop/_core/results.pyx",
     "mxop._core.elementwise": "mxop/_core/elementwise.pyx",
     "mxop._core.external": "mxop/_core/external.pyx",
     "mxop._core.native_host": "mxop/_core/native_host.pyx",

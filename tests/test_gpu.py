@@ -366,7 +366,7 @@ def test_kernels(gpu, name):
 def test_kernels_without_inputs(gpu):
     op, out = mx.op.get("_full"), nd.ones((2, 3), ctx=gpu)
     attrs = op.parse({"shape": (2, 3), "value": 2.5})
-    assert run.kernel(op, attrs, [], [out], [(2, 3)], [0], 3)[0] is out
+    assert core.invoke_req(op, [], attrs, [out], 3) is out
     same(out, nd.full((2, 3), 3.5))
 
 

@@ -14,7 +14,8 @@ from mxop._core.kinds cimport run_composite, run_external, run_kernel, run_reduc
 from mxop._core.native cimport NativeOp
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, look, look_into, note_call, watched
 from mxop._core.record cimport is_recording, is_training
-from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, prepared_output
+from mxop._core.results cimport output_list, prepared_output
+from mxop._core.transfer cimport contiguous_copy, copy_into
 from mxop._kernels.interp cimport REQ_NULL, REQ_WRITE
 
 from mxop._core import elementwise as _elementwise, kinds as _kinds, prepared as _prepared, reductions as _reductions
@@ -139,7 +140,7 @@ cdef object run_kind(OpFunction f, object inputs, object attrs, object out, int 
     if f.kind == REDUCTION:
         return run_reduction(f.op, attrs, <Array?>inputs[0], out, req)
     if f.kind == KERNEL:
-        if f.op.make_view is not None and (<Array?>inputs[0]).gpu is None:
+        if f.op.make_view is not None:
             return run_view(f.op, attrs, inputs, out, req)
         return run_kernel(f.op, attrs, inputs, out, req)
     if f.kind == EXTERNAL:

@@ -14,9 +14,8 @@ from mxop._core.array cimport (
 )
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, enter_body, is_body, look, note_call, watched
 from mxop._core.record cimport any_node, is_recording, link_outputs, new_node, note_overwritten, record_general
-from mxop._core.transfer cimport (
-    copy_into, output_list, overlaps, prepared_output, raise_devices, same_dims, same_layout,
-)
+from mxop._core.results cimport output_list, prepared_output, raise_devices
+from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
 from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, Program
 
 from mxop import dtypes
@@ -482,7 +481,7 @@ cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value
             operands[call.n_in + k].req = REQ_WRITE
             results.append(target)
         else:
-            target = prepared_output(call.op, targets[k], full, out_dtype)
+            target = prepared_output(call.op, targets[k], full, out_dtype, <Array>inputs[0])
             results.append(target)
             operands[call.n_in + k].staged = False
             operands[call.n_in + k].req = req

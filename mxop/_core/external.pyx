@@ -1,54 +1,19 @@
-"""Runs code of users: operators from outside, and kernels.  Requests, overlap, layout and history are dealt with around it.
+"""Runs code of users: operators from outside, and kernels.  History and what was left unwritten are dealt with around it.
 
 What such code leaves unwritten is zero, never what lay in the memory before; where an output must be written, a
-:class:`Watch` tells whether it was.  May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`.
+:class:`Watch` tells whether it was.  May import :mod:`.array`, :mod:`.record`, :mod:`.results`, :mod:`.transfer`.
 """
-from libc.string cimport memset
-
-from mxop._core.array cimport Array, Watch, alloc_like, detached, read_pointer, touch, write_pointer
+from mxop._core.array cimport Array, Watch, detached, read_pointer, touch
 from mxop._core.record cimport is_training, set_recording
-from mxop._core.transfer cimport contiguous_copy, copy_into, overlaps
+from mxop._core.results cimport CLEARED, DENSE, clear, deliver, work_for
+from mxop._core.transfer cimport contiguous_copy, copy_into
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, itemsize_of
 
-from mxop._core.array import as_numpy
 from mxop.errors import MXNetError, OpTypeError, run_users
 
-cdef enum:
-    LONG = 65536                # bytes, from here on other threads may run while they are written
 
 
-# ---- memory -----------------------------------------------------------------------------------------------------------
-
-cdef Array fresh_like(Array a, bint zeros):
-    """Return a new array of the same shape, type and device."""
-    cdef Array b
-    if a.gpu is not None:
-        b = contiguous_copy(a)
-    else:
-        b = alloc_like(a)
-        b.device_id = a.device_id
-    if zeros:
-        clear(b)
-    return b
-
-
-cdef int clear(Array a) except -1:
-    """Set all elements to zero."""
-    cdef char* data
-    cdef size_t nbytes = a.size * itemsize_of(a.dtype)
-    if a.gpu is not None:
-        a.gpu.fill(0)
-    elif a.contiguous:
-        data = write_pointer(a)
-        if nbytes < LONG:
-            memset(data, 0, nbytes)
-        else:
-            with nogil:
-                memset(data, 0, nbytes)
-    else:
-        as_numpy(a)[...] = 0
-    return 0
-
+# ---- what was written -------------------------------------------------------------------------------------------------
 
 cdef bint cleared(Array a) except -1:
     """Tell whether all bytes of an array on the CPU are zero."""
@@ -60,8 +25,6 @@ cdef bint cleared(Array a) except -1:
             return False
     return True
 
-
-# ---- what was written -------------------------------------------------------------------------------------------------
 
 cdef list watched(list arrays, list watches, list marks):
     """Return the arrays without history, each with a watch; `marks` gets what :func:`idle` needs to know."""
@@ -117,7 +80,7 @@ cdef int execute_external(object op, object attrs, list inputs, list outputs, li
         ready.append(contiguous_copy(a) if op.contiguous and not a.contiguous else detached(a))
     for req in reqs:
         names.append("null" if req == REQ_NULL else "add" if req == REQ_ADD else "write")
-    work = work_for(op, inputs, outputs, reqs)
+    work = work_for(inputs, outputs, reqs, (DENSE if op.contiguous else 0) | (CLEARED if clears else 0))
     if clears:
         watches = watches_of(attrs, len(work))
         given = watched(work, watches, marks)
@@ -133,9 +96,7 @@ cdef int execute_external(object op, object attrs, list inputs, list outputs, li
         unwritten = idle(work, watches, marks)
         if unwritten:
             op.check_written(attrs, [k for k in unwritten if reqs[k] != REQ_NULL])
-    for k in range(len(outputs)):
-        if work[k] is not outputs[k] and not (reqs[k] == REQ_ADD and k in unwritten):
-            copy_into(<Array>work[k], <Array>outputs[k], reqs[k])
+    deliver(work, outputs, reqs, unwritten)
     deliver_states(op, attrs, ready, inputs)
     return 0
 
@@ -149,24 +110,6 @@ cdef int deliver_states(object op, object attrs, list ready, object inputs) exce
         if copied.data != state.data or copied.gpu is not state.gpu:
             copy_into(copied, state, REQ_WRITE)
     return 0
-
-
-cdef list work_for(object op, list inputs, list outputs, list reqs):
-    """Return the arrays to write: the outputs, or others beside them where an output must keep what it has for now."""
-    cdef list work = []
-    cdef Array a, target
-    cdef int k
-    for k in range(len(outputs)):
-        target = <Array>outputs[k]
-        if reqs[k] == REQ_ADD or reqs[k] == REQ_NULL:
-            work.append(fresh_like(target, True))
-        elif (op.contiguous and not target.contiguous) or any([overlaps(<Array>a, target) for a in inputs]):
-            work.append(fresh_like(target, op.clears))
-        else:
-            if op.clears:
-                clear(target)
-            work.append(target)
-    return work
 
 
 cdef list states_of(object op, object attrs, int n):

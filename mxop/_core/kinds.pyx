@@ -1,7 +1,7 @@
 """How an operator of each kind runs on arrays: infer, allocate, run, record.
 
 Formulas have their own module, :mod:`.elementwise`; which kind it is, and what is done around it, is for :mod:`.dispatch`.
-May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.record`, :mod:`.reductions`, :mod:`.transfer`,
+May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.record`, :mod:`.reductions`, :mod:`.results`, :mod:`.transfer`,
 :mod:`mxop.opdef`.
 """
 from mxop._core.array cimport Array, alloc_tuple, host_reads, view_of
@@ -10,8 +10,8 @@ from mxop._core.plans cimport Plan, plan_of
 from mxop._core.prepared cimport prepare_kernel, run_planned
 from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
-from mxop._core.transfer cimport contiguous_copy, copy_into, output_list, prepared_output
-from mxop._kernels.interp cimport REQ_WRITE
+from mxop._core.results cimport output_list, prepared_output, requests_of, results_for
+from mxop._core.transfer cimport contiguous_copy, copy_into
 
 from mxop._core.array import as_numpy
 from mxop.errors import OpTypeError, translated
@@ -45,18 +45,12 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
     cdef tuple axes = call.axes_of(source.ndim)
     cdef Array result
     (out_shape,), (out_type,) = cached_inference(op, attrs, (source.shape_tuple(),), (source.dtype,))
-    out = output_list(op, out, 1)[0]
-    if out is None:
-        req = REQ_WRITE
-        result = None
-        if source.gpu is None:
-            result = alloc_tuple(out_shape, out_type)
-            result.device_id = source.device_id
-    else:
-        result = prepared_output(op, out, out_shape, out_type)
+    targets = output_list(op, out, 1)
+    (result,) = results_for(op, (source,), targets, (out_shape,), (out_type,))
+    req = requests_of(targets, req)[0]
     if source.gpu is not None:
         from mxop._gpu import run as gpu_run
-        result = gpu_run.reduction(op, attrs, source, axes, result, out_shape, out_type, req)
+        copy_into(<Array>gpu_run.reduction(op, attrs, source, axes, out_shape, out_type), result, req)
     else:
         reduction_run(call, source, axes, result, req).execute()
     if is_recording():
@@ -99,14 +93,9 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
         if len(_views) > 4096:
             _views.clear()
         _views[key] = found
-    out = output_list(op, out, 1)[0]
-    if out is None:
-        result = alloc_tuple(tuple(out_shape), out_type)
-        result.device_id = source.device_id
-        req = REQ_WRITE
-    else:
-        result = prepared_output(op, out, tuple(out_shape), out_type)
-    copy_into(view_of(source, <tuple>found[0], <tuple>found[1], found[2]), result, req)
+    targets = output_list(op, out, 1)
+    (result,) = results_for(op, inputs, targets, (out_shape,), (out_type,))
+    copy_into(view_of(source, <tuple>found[0], <tuple>found[1], found[2]), result, requests_of(targets, req)[0])
     if is_recording():
         record_general(op, attrs, inputs, [result])
     return result
@@ -130,14 +119,8 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     if out is None and not inputs and attrs.get("ctx"):
         out = placed(attrs["ctx"], out_shapes, out_types)
     targets = output_list(op, out, len(out_shapes))
-    gpu = any([(<Array>a).gpu is not None for a in inputs]) or any(
-        [a is not None and (<Array?>a).gpu is not None for a in targets])
-    if gpu:
-        from mxop._gpu import run as gpu_run
-        results = gpu_run.kernel(op, attrs, list(inputs), targets, out_shapes, out_types, req)
-    else:
-        results = allocated(op, inputs, targets, out_shapes, out_types)
-        prepare_kernel(op, attrs, list(inputs), results, [REQ_WRITE if a is None else req for a in targets]).execute()
+    results = results_for(op, inputs, targets, out_shapes, out_types)
+    prepare_kernel(op, attrs, list(inputs), results, requests_of(targets, req)).execute()
     if is_recording():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
@@ -166,22 +149,6 @@ cdef list placed(str ctx, object shapes, object types):
     return found
 
 
-cdef list allocated(object op, object inputs, list targets, object shapes, object types):
-    """Return the outputs of a call on the CPU: those that are given, checked, and new ones."""
-    cdef list results = []
-    cdef Array target
-    cdef int k
-    for k in range(len(shapes)):
-        if targets[k] is None:
-            target = alloc_tuple(tuple(shapes[k]), types[k])
-            if inputs:
-                target.device_id = (<Array>inputs[0]).device_id
-            results.append(target)
-        else:
-            results.append(prepared_output(op, targets[k], tuple(shapes[k]), types[k]))
-    return results
-
-
 cdef object run_external(object op, object attrs, object inputs, object out, int req):
     """Run an operator from outside."""
     cdef Array a
@@ -190,14 +157,9 @@ cdef object run_external(object op, object attrs, object inputs, object out, int
     types = tuple([(<Array>a).dtype for a in inputs])
     out_shapes, out_types = cached_inference(op, op.plain_attrs(attrs), shapes, types)
     targets = output_list(op, out, len(out_shapes))
-    if any([(<Array>a).gpu is not None for a in inputs]):
-        from mxop._gpu import run as gpu_run
-        results = gpu_run.outputs(op, list(inputs), targets, out_shapes, out_types)
-    else:
-        results = allocated(op, inputs, targets, out_shapes, out_types)
+    results = results_for(op, inputs, targets, out_shapes, out_types)
     attrs = op.call_attrs(attrs)
-    execute_external(op, attrs, list(inputs), results,
-                     [REQ_WRITE if a is None else req for a in targets])
+    execute_external(op, attrs, list(inputs), results, requests_of(targets, req))
     if is_recording():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)

@@ -11,9 +11,9 @@ from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport Array, alloc_tuple, write_pointer
 from mxop._core.call cimport Call, Places
-from mxop._core.external cimport fresh_like
-from mxop._core.transfer cimport contiguous_copy, copy_into, overlaps
-from mxop._kernels.interp cimport REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE, itemsize_of
+from mxop._core.results cimport ADDS, DENSE, fresh_like, goes_beside
+from mxop._core.transfer cimport contiguous_copy, copy_into
+from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, itemsize_of
 
 from mxop import dtypes
 from mxop._core.array import as_numpy
@@ -91,8 +91,7 @@ cdef class Bound(Call):
         self.copies_in = not all([(<Array>a).contiguous for a in inputs])
         for k in range(len(outputs)):
             target = <Array>outputs[k]
-            there = reqs[k] in (REQ_WRITE, REQ_INPLACE) or (reqs[k] == REQ_ADD and k in adds)
-            there = there and target.contiguous and not any([overlaps(<Array>a, target) for a in inputs])
+            there = not goes_beside(target, inputs, reqs[k], DENSE | (ADDS if k in adds else 0))
             self.work.append(target if there else fresh_like(target, False))
             self.copies_out = self.copies_out or not there
 

@@ -16,7 +16,7 @@ from mxop._core.abi cimport (
     MXOPShape, MXOPTensor,
 )
 from mxop._core.array cimport Array, alloc, read_pointer, write_pointer
-from mxop._core.external cimport clear, fresh_like
+from mxop._core.results cimport clear, fresh_like
 from mxop._core.native_host cimport copy_table, failure, free_memory, seed_of, table_text
 from mxop._core.record cimport any_node, is_recording, is_training, record_general
 from mxop._core.transfer cimport contiguous_copy

@@ -1,14 +1,12 @@
 """Calls of a library's operators on fixed arrays, for executors: the C structures are filled once.
 
-May import :mod:`.native`, :mod:`.call`, :mod:`.external`, :mod:`.transfer`.
+May import :mod:`.native`, :mod:`.call`, :mod:`.results`.
 """
 from mxop._core.array cimport Array, alloc_like
 from mxop._core.call cimport Call
-from mxop._core.external cimport clear
 from mxop._core.native cimport Bound, Frame
 from mxop._core.record cimport is_training
-from mxop._core.transfer cimport copy_into, overlaps
-from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE
+from mxop._core.results cimport clear, deliver, work_for
 
 
 cdef class NativeCall(Call):
@@ -34,10 +32,7 @@ cdef class NativeCall(Call):
         frame.renew()
         self.bound.launch(frame, self.op.state_of(self.attrs, self.arguments), is_training())
         self.frame = frame
-        for k in range(len(self.targets)):
-            if self.work[k] is not self.targets[k]:
-                copy_into(<Array>self.work[k], <Array>self.targets[k], self.reqs[k])
-        return 0
+        return deliver(self.work, self.targets, self.reqs)
 
 
 def native_call(op, attrs, list inputs, list outputs, list reqs):
@@ -64,7 +59,7 @@ cdef object forward_call(object op, object attrs, list inputs, list outputs, lis
     if not bound.on_cpu(False):
         return None
     made.op, made.attrs, made.bound, made.arguments = op, attrs, bound, inputs
-    made.work = work_for(inputs, outputs, reqs)
+    made.work = work_for(inputs, outputs, reqs, 0)
     return filled(made, False, inputs, made.work, outputs, reqs)
 
 
@@ -76,22 +71,12 @@ cdef object backward_call(object op, object attrs, list inputs, list outputs, li
     if not bound.on_cpu(True) or len(inputs) != 2 * n_out + bound.n_inputs:
         return None
     made.op, made.attrs, made.bound, made.arguments = op, attrs.of, bound, inputs[n_out:n_out + bound.n_inputs]
-    work = work_for(inputs, outputs, reqs)
+    work = work_for(inputs, outputs, reqs, 0)
     wanted = dict(zip(attrs.wanted, work))
     every = [wanted.get(k) for k in range(bound.n_inputs)]
     every = [alloc_like(<Array>a) if g is None else g for g, a in zip(every, made.arguments)]
     made.work = work
     return filled(made, True, inputs, every, outputs, reqs)
-
-
-cdef list work_for(list inputs, list outputs, list reqs):
-    """Return the arrays to write: the outputs, or others where they are to be added to or overlap an input."""
-    cdef list result = []
-    cdef Array a, target
-    for target, req in zip(outputs, reqs):
-        direct = req == REQ_WRITE or req == REQ_INPLACE
-        result.append(target if direct and not any([overlaps(a, target) for a in inputs]) else alloc_like(target))
-    return result
 
 
 cdef object filled(NativeCall made, bint backward, list inputs, list written, list outputs, list reqs):

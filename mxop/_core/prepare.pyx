@@ -10,12 +10,13 @@ from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, fill_
 from mxop._core.call cimport Call, Places
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, typed_values
-from mxop._core.external cimport execute_external, fresh_like
+from mxop._core.external cimport execute_external
 from mxop._core.prepared cimport prepare_operator
 from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, note_api, note_step, watched
 from mxop._core.record cimport set_recording
+from mxop._core.results cimport SAME_PLACE, deliver, work_for
 from mxop._core.transfer cimport copy_into, overlaps, same_dims
-from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program
+from mxop._kernels.interp cimport REQ_WRITE, Operand, Program
 
 from mxop import dtypes
 from mxop._core.array import become
@@ -23,7 +24,7 @@ from mxop._core.native_prepared import native_call
 from mxop._kernels import interp
 from mxop.errors import OpTypeError, OpValueError
 from mxop.formula import compile_program
-from mxop.opdef import Elementwise, External, Formula
+from mxop.opdef import Elementwise, External, Formula, Kernel
 
 
 cdef class ProgramCall(Call):
@@ -62,12 +63,9 @@ cdef class FunctionCall(Call):
 
     cdef int execute(self) except -1:
         cdef bint before = set_recording(False)
-        cdef int k
         try:
             invoke_with(self.op, self.inputs, self.attrs, self.temporary, REQ_WRITE)
-            for k in range(len(self.outputs)):
-                if self.temporary[k] is not self.outputs[k]:
-                    copy_into(<Array>self.temporary[k], <Array>self.outputs[k], self.reqs[k])
+            deliver(self.temporary, self.outputs, self.reqs)
         finally:
             set_recording(before)
         return 0
@@ -153,16 +151,13 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
         fast = program_call(call.program(ctype), inputs, outputs, reqs, op.name)
         memcpy(fast.values, typed_values(call, values, out_types[0] if call.has_keys else types[0], typed), sizeof(values))
         return fast
-    if not any([a._gpu is not None for a in (*inputs, *outputs)]):
+    if isinstance(op, Kernel) or not any([a._gpu is not None for a in (*inputs, *outputs)]):
         ready = prepare_operator(op, attrs, inputs, outputs, reqs)
         if ready is not None:
             return ready
     general = FunctionCall()
     general.op, general.attrs, general.inputs, general.outputs, general.reqs = op, attrs, inputs, outputs, reqs
-    general.temporary = []
-    for a, req in zip(outputs, reqs):
-        alias = any([overlaps(<Array>b, <Array>a) for b in inputs])
-        general.temporary.append(a if req in (REQ_WRITE, REQ_INPLACE) and not alias else fresh_like(<Array>a, False))
+    general.temporary = work_for(inputs, outputs, reqs, SAME_PLACE if isinstance(op, Elementwise) else 0)
     return general
 
 

@@ -5,12 +5,13 @@ May import :mod:`.array`, :mod:`.external`, :mod:`.reductions`, :mod:`.steps`, :
 """
 from mxop._core.array cimport Array, alloc_like, detached, host_reads, view_of
 from mxop._core.call cimport Call, Places
-from mxop._core.external cimport deliver_states, fresh_like, run_users_kernel
+from mxop._core.external cimport deliver_states, run_users_kernel
 from mxop._core.record cimport set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
+from mxop._core.results cimport DENSE, deliver, goes_beside, work_for
 from mxop._core.steps cimport Steps, move_of
-from mxop._core.transfer cimport contiguous_copy, copy_into, overlaps
-from mxop._kernels.interp cimport REQ_INPLACE, REQ_NULL, REQ_WRITE
+from mxop._core.transfer cimport contiguous_copy, overlaps
+from mxop._kernels.interp cimport REQ_NULL, REQ_WRITE
 
 from mxop.errors import DeviceError, translated
 from mxop.opdef import Kernel, Reduction
@@ -22,7 +23,7 @@ cdef tuple _KINDS = translated.KINDS
 cdef class KernelRun(Call):
     """A kernel's CPU function on fixed arrays; what it cannot read or write itself is copied."""
 
-    cdef object op, attrs, function
+    cdef object op, attrs, function     # None for the GPU's
     cdef dict params
     cdef list inputs, outputs, reqs, ready, work, copied
 
@@ -33,15 +34,15 @@ cdef class KernelRun(Call):
         try:
             for k in self.copied:
                 self.ready[k] = contiguous_copy(<Array>self.inputs[k])
-            if self.op.clears:
+            if self.function is None:
+                gpu_kernel(self.op, self.params, self.ready, self.work)
+            elif self.op.clears:
                 run_users_kernel(self.op, self.function, self.ready, self.work, self.params)
             else:
                 self.function(self.ready, self.work, **self.params)
             if self.op.aux:
                 deliver_states(self.op, self.attrs, self.ready, self.inputs)
-            for k in range(len(self.outputs)):
-                if self.work[k] is not self.outputs[k]:
-                    copy_into(<Array>self.work[k], <Array>self.outputs[k], self.reqs[k])
+            deliver(self.work, self.outputs, self.reqs)
         except _KINDS as problem:
             raise translated.error(problem, f"operator {self.op.name}")
         finally:
@@ -55,8 +56,15 @@ cdef class KernelRun(Call):
         return 0
 
 
+cdef int gpu_kernel(object op, dict params, list inputs, list outputs) except -1:
+    """Run a kernel's GPU function."""
+    from mxop._gpu import run as gpu_run
+    gpu_run.kernel(op, params, inputs, outputs)
+    return 0
+
+
 cdef Call prepare_operator(object op, object attrs, list inputs, list outputs, list reqs):
-    """Return a prepared reduction, view or kernel on CPU arrays; None for anything else."""
+    """Return a prepared reduction or view on CPU arrays, or kernel; None for anything else."""
     cdef Array source = <Array>inputs[0] if inputs else None
     cdef ReductionCall call
     if isinstance(op, Reduction):
@@ -67,8 +75,9 @@ cdef Call prepare_operator(object op, object attrs, list inputs, list outputs, l
         return reduction_run(call, source, call.axes_of(source.ndim), <Array>outputs[0], reqs[0])
     if isinstance(op, Kernel):
         op.check_arity(attrs, len(inputs))
-        return prepare_kernel(op, attrs, inputs, outputs, reqs) if op.make_view is None else prepare_view(
-            op, attrs, inputs, outputs, reqs)
+        if op.make_view is None:
+            return prepare_kernel(op, attrs, inputs, outputs, reqs)
+        return prepare_view(op, attrs, inputs, outputs, reqs) if source.gpu is None else None
     return None
 
 
@@ -84,7 +93,12 @@ cdef Call prepare_view(object op, object attrs, list inputs, list outputs, list 
 # ---- kernels ----------------------------------------------------------------------------------------------------------
 
 cdef Call prepare_kernel(object op, object attrs, list inputs, list outputs, list reqs):
-    """Return a kernel on CPU arrays; requests, overlap and strides are dealt with here, for all kernels."""
+    """Return a kernel on arrays of one device; requests, overlap and strides are dealt with here, for all kernels."""
+    if any([(<Array>a).gpu is not None for a in outputs]):
+        if op.run_gpu is None:
+            raise DeviceError(f"operator {op.name} has no GPU function; give one with @{op.name.lstrip('_')}.gpu, or move its "
+                              "inputs with as_in_context(mx.cpu())")
+        return prepare_function(op, None, attrs, inputs, outputs, reqs)
     way = op.way(inputs, outputs, attrs)
     if way is None:
         raise DeviceError(f"operator {op.name} has no CPU function; give one with @{op.name}.cpu")
@@ -104,7 +118,8 @@ cdef Call prepare_steps(object op, object way, object attrs, list inputs, list o
         steps.move(inputs[k], ready[k])
     for k in range(len(outputs)):
         target = <Array>outputs[k]
-        work.append(target if writes_into(target, read, reqs[k]) else steps.temporary(target.shape_tuple(), target.dtype))
+        beside = goes_beside(target, read, reqs[k], DENSE)
+        work.append(steps.temporary(target.shape_tuple(), target.dtype) if beside else target)
     try:
         way.run(steps, ready, work, **attrs)
     except _KINDS as problem:
@@ -116,18 +131,14 @@ cdef Call prepare_steps(object op, object way, object attrs, list inputs, list o
 
 
 cdef Call prepare_function(object op, object way, object attrs, list inputs, list outputs, list reqs):
-    """Return the call of a kernel's function."""
+    """Return the call of a kernel's function, of its GPU function where `way` is None."""
     cdef KernelRun run = KernelRun()
     cdef Array a
-    cdef int k
     run.op, run.attrs, run.params, run.inputs, run.outputs, run.reqs = op, attrs, dict(attrs), inputs, outputs, reqs
-    run.function = way.run
+    run.function = None if way is None else way.run
     run.ready = [a if a.node is None else detached(a) for a in inputs]
     run.copied = must_copy(op, inputs)
-    run.work, read = [], read_by(op, inputs)
-    for k in range(len(outputs)):
-        a = <Array>outputs[k]
-        run.work.append(a if writes_into(a, read, reqs[k]) else fresh_like(a, False))
+    run.work = work_for(read_by(op, inputs), outputs, reqs, DENSE)
     return run
 
 
@@ -144,12 +155,6 @@ cdef list read_by(object op, list inputs):
     """Return the inputs that a kernel looks into."""
     unread = op.shape_only(len(inputs))
     return [a for k, a in enumerate(inputs) if k not in unread] if unread else inputs
-
-
-cdef bint writes_into(Array target, list read, int req) except -1:
-    """Tell whether a kernel that reads these arrays may write its output where it belongs, from the beginning on."""
-    return (req == REQ_WRITE or req == REQ_INPLACE) and target.contiguous and not any(
-        [overlaps(<Array>a, target) for a in read])
 
 
 # ---- kernels called on arrays -----------------------------------------------------------------------------------------

@@ -1,15 +1,10 @@
-"""Copies between arrays, and the checks of arrays that results are written to.
-
-``req`` and overlap are dealt with here, once, for all operators.  May import :mod:`.array`, :mod:`.record`.
-"""
+"""Copies between arrays, and whether their memory overlaps.  May import :mod:`.array`."""
 from libc.string cimport memcpy
 
-from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, touch, write_pointer
-from mxop._core.record cimport is_recording
+from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program, itemsize_of
 
-from mxop import dtypes
-from mxop.errors import MXNetError, OpTypeError, OpValueError
+from mxop.errors import OpValueError
 from mxop.formula import compile_program, input_
 
 cdef list _copies = [None] * 7
@@ -25,12 +20,15 @@ cdef bint same_dims(Array a, Array b) noexcept:
     return True
 
 
-cdef bint overlaps(Array a, Array b) noexcept:
+cdef bint overlaps(Array a, Array b) except -1:
     """Tell whether the memory of two arrays may overlap."""
     cdef char* a_low
     cdef char* a_high
     cdef char* b_low
     cdef char* b_high
+    if a.gpu is not None and b.gpu is not None:
+        from mxop._gpu import device
+        return device.overlap(a.gpu, b.gpu)
     if read_pointer(a) == NULL or read_pointer(b) == NULL or a.size == 0 or b.size == 0:
         return False
     extent(a, &a_low, &a_high)
@@ -49,53 +47,18 @@ cdef void extent(Array a, char** low, char** high) noexcept:
             high[0] += (a.shape_[i] - 1) * a.strides_[i]
 
 
-cdef bint same_layout(Array a, Array b) noexcept:
+cdef bint same_layout(Array a, Array b) except -1:
     """Tell whether element k of both arrays lies at the same address."""
     cdef int i
+    if a.gpu is not None and b.gpu is not None:
+        from mxop._gpu import device
+        return device.same_layout(a.gpu, b.gpu)
     if read_pointer(a) != read_pointer(b) or a.dtype != b.dtype or not same_dims(a, b):
         return False
     for i in range(a.ndim):
         if a.shape_[i] != 1 and a.strides_[i] != b.strides_[i]:
             return False
     return True
-
-
-cdef Array prepared_output(object op, object out, object shape, int dtype):
-    """Check an array given as ``out``."""
-    if not isinstance(out, Array):
-        raise OpTypeError(f"operator {op.name}: out must be an NDArray, got {type(out).__name__}")
-    cdef Array a = <Array>out
-    if a.shape_tuple() != shape:
-        raise OpValueError(f"operator {op.name}: out has shape {a.shape_tuple()}, the result has shape {shape}")
-    if a.dtype != dtype:
-        raise OpTypeError(f"operator {op.name}: out has dtype {dtypes.NAMES[a.dtype]}, the result has dtype "
-                          f"{dtypes.NAMES[dtype]}")
-    if a.readonly_:
-        raise OpValueError(f"operator {op.name}: out is read-only")
-    if is_recording() and a.node is not None:
-        raise MXNetError(f"operator {op.name}: writing into an array that autograd has recorded (inplace operations, out=, "
-                         "x[:]=) is not supported inside autograd.record(); use a new array, or write outside the scope")
-    touch(a, op.name)
-    return a
-
-
-cdef list output_list(object op, object out, int n):
-    """Return the given outputs as a list of `n`, None where there is none."""
-    cdef list given
-    if out is None:
-        return [None] * n
-    given = list(out) if isinstance(out, (list, tuple)) else [out]
-    for a in given:
-        if a is not None and not isinstance(a, Array):
-            raise OpTypeError(f"operator {op.name}: out must be an NDArray, got {type(a).__name__}")
-    if len(given) > n:
-        raise OpTypeError(f"operator {op.name} has {n} output{'s' if n > 1 else ''}, out holds {len(given)}")
-    return given + [None] * (n - len(given))
-
-
-cdef int raise_devices(object op, object inputs) except -1:
-    devices = ", ".join([str(a.context) for a in inputs])
-    raise OpValueError(f"operator {op.name}: inputs lie on different devices ({devices}); use as_in_context")
 
 
 cdef Program copy_program(int dtype):

@@ -1,0 +1,188 @@
+"""Where the results of a call go, for all kinds of operators and on both devices.
+
+Arrays that are given are checked, others are made.  What cannot be written where it belongs (it is to be added, it overlaps
+what is read, or lies in no order) is written *beside*, and copied or added afterwards.
+May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`.
+"""
+from libc.string cimport memset
+
+from mxop._core.array cimport Array, alloc_like, alloc_tuple, touch, write_pointer
+from mxop._core.record cimport is_recording
+from mxop._core.transfer cimport copy_into, overlaps, same_layout
+from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, itemsize_of
+
+from mxop import dtypes
+from mxop._core.array import as_numpy
+from mxop.errors import MXNetError, OpTypeError, OpValueError
+
+cdef enum:
+    LONG = 65536                # bytes, from here on other threads may run while they are written
+
+
+# ---- which arrays -----------------------------------------------------------------------------------------------------
+
+cpdef list output_list(object op, object out, int n):
+    """Return the given outputs as a list of `n`, None where there is none."""
+    cdef list given
+    if out is None:
+        return [None] * n
+    given = list(out) if isinstance(out, (list, tuple)) else [out]
+    for a in given:
+        if a is not None and not isinstance(a, Array):
+            raise OpTypeError(f"operator {op.name}: out must be an NDArray, got {type(a).__name__}")
+    if len(given) > n:
+        raise OpTypeError(f"operator {op.name} has {n} output{'s' if n > 1 else ''}, out holds {len(given)}")
+    return given + [None] * (n - len(given))
+
+
+cdef bint together(Array a, Array b) noexcept:
+    """Tell whether one device computes with both arrays."""
+    if a.gpu is None or b.gpu is None:
+        return a.gpu is b.gpu
+    return a.device_id == b.device_id
+
+
+cdef int check_device(object op, object inputs) except -1:
+    """Raise unless one device computes with all inputs."""
+    for a in inputs:
+        if not together(<Array>a, <Array>inputs[0]):
+            raise_devices(op, inputs)
+    return 0
+
+
+cdef int raise_devices(object op, object inputs) except -1:
+    devices = ", ".join([str(a.context) for a in inputs])
+    raise OpValueError(f"operator {op.name}: inputs lie on different devices ({devices}); use as_in_context")
+
+
+cdef Array prepared_output(object op, object out, object shape, int dtype, Array beside=None):
+    """Check an array given as ``out``, and that it lies on the device of another."""
+    if not isinstance(out, Array):
+        raise OpTypeError(f"operator {op.name}: out must be an NDArray, got {type(out).__name__}")
+    cdef Array a = <Array>out
+    if beside is not None and not together(a, beside):
+        raise OpValueError(f"operator {op.name}: out lies on {out.context}, the inputs on {(<object>beside).context}; use "
+                           "as_in_context")
+    if a.shape_tuple() != shape:
+        raise OpValueError(f"operator {op.name}: out has shape {a.shape_tuple()}, the result has shape {shape}")
+    if a.dtype != dtype:
+        raise OpTypeError(f"operator {op.name}: out has dtype {dtypes.NAMES[a.dtype]}, the result has dtype "
+                          f"{dtypes.NAMES[dtype]}")
+    if a.readonly_:
+        raise OpValueError(f"operator {op.name}: out is read-only")
+    if is_recording() and a.node is not None:
+        raise MXNetError(f"operator {op.name}: writing into an array that autograd has recorded (inplace operations, out=, "
+                         "x[:]=) is not supported inside autograd.record(); use a new array, or write outside the scope")
+    touch(a, op.name)
+    return a
+
+
+cpdef list results_for(object op, object inputs, list targets, object shapes, object types):
+    """Return the results of a call: the targets that are given, checked, and new arrays on the device of the inputs."""
+    cdef list results = []
+    cdef Array first = None, target
+    cdef int k
+    for a in (*inputs, *targets):  # without inputs, what is given tells the device
+        if a is not None:
+            first = <Array>a
+            break
+    check_device(op, inputs)
+    for k in range(len(shapes)):
+        if targets[k] is not None:
+            target = prepared_output(op, targets[k], tuple(shapes[k]), types[k], first)
+        elif first is not None and first.gpu is not None:
+            from mxop._gpu import device
+            target = device.empty(tuple(shapes[k]), types[k], first.device_id)
+        else:
+            target = alloc_tuple(tuple(shapes[k]), types[k])
+            if first is not None:
+                target.device_id = first.device_id
+        results.append(target)
+    return results
+
+
+cdef list requests_of(list targets, int req):
+    """Return the request of each result: new arrays are written."""
+    return [REQ_WRITE if a is None else req for a in targets]
+
+
+# ---- memory -----------------------------------------------------------------------------------------------------------
+
+cdef Array fresh_like(Array a, bint zeros):
+    """Return a new array of the same shape, type and device."""
+    cdef Array b
+    if a.gpu is not None:
+        from mxop._gpu import device
+        b = device.empty(a.shape_tuple(), a.dtype, a.device_id)
+    else:
+        b = alloc_like(a)
+        b.device_id = a.device_id
+    if zeros:
+        clear(b)
+    return b
+
+
+cdef int clear(Array a) except -1:
+    """Set all elements to zero."""
+    cdef char* data
+    cdef size_t nbytes = a.size * itemsize_of(a.dtype)
+    if a.gpu is not None:
+        a.gpu.fill(0)
+    elif a.contiguous:
+        data = write_pointer(a)
+        if nbytes < LONG:
+            memset(data, 0, nbytes)
+        else:
+            with nogil:
+                memset(data, 0, nbytes)
+    else:
+        as_numpy(a)[...] = 0
+    return 0
+
+
+# ---- what is written --------------------------------------------------------------------------------------------------
+
+cpdef list work_for(object read, list outputs, list reqs, int ways):
+    """Return the arrays to write: the outputs, or others beside them.
+
+    Parameters
+    ----------
+    read : sequence of NDArray
+        What is read while the outputs are written.
+    outputs : list of NDArray
+    reqs : list of int
+    ways : int
+        What whoever writes can do, and needs; see :class:`Ways`.
+    """
+    cdef list work = []
+    cdef Array target
+    cdef int k
+    for k in range(len(outputs)):
+        target = <Array>outputs[k]
+        if goes_beside(target, read, reqs[k], ways):
+            target = fresh_like(target, ways & CLEARED)
+        elif ways & CLEARED:
+            clear(target)
+        work.append(target)
+    return work
+
+
+cdef bint goes_beside(Array target, object read, int req, int ways) except -1:
+    """Tell whether an output cannot be written where it belongs, from the beginning on."""
+    if (req == REQ_ADD or req == REQ_NULL) and not ways & ADDS:
+        return True
+    if ways & DENSE and not target.contiguous:
+        return True
+    for a in read:
+        if overlaps(<Array>a, target) and not (ways & SAME_PLACE and same_layout(<Array>a, target)):
+            return True
+    return False
+
+
+cpdef int deliver(list work, list outputs, list reqs, object unwritten=()) except -1:
+    """Bring what was written beside the outputs there; nothing is added of what nobody wrote."""
+    cdef int k
+    for k in range(len(outputs)):
+        if work[k] is not outputs[k] and not (reqs[k] == REQ_ADD and k in unwritten):
+            copy_into(<Array>work[k], <Array>outputs[k], reqs[k])
+    return 0
