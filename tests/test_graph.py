@@ -143,7 +143,7 @@ def test_a_missing_rule_says_which_order():
     ("rule", "message"),
     [
         (lambda F, heads, inputs, outputs: [], "returned 0 gradients for 1 inputs"),
-        (lambda F, heads, inputs, outputs: [3.0], r"returned 3.0; expected what operators of F return"),
+        (lambda F, heads, inputs, outputs: [3.0], r"returned 3.0 for input 0; expected what operators of F return"),
         (lambda F, heads, inputs, outputs: [F.exq(heads[0])], "F has no operator 'exq'; did you mean 'exp'"),
         (lambda F, heads, inputs, outputs: [heads[0].shape], r"the \.shape of .* is not known yet"),
         (lambda F, heads, inputs, outputs: [F.exp(data=2)], "argument data must be a Value, got 2"),
@@ -164,6 +164,51 @@ def test_wrong_rules_say_what_is_wrong(rule, message):
 
 
 # ---- expanding and simplifying --------------------------------------------------------------------------------------
+def test_gradients_of_arrays_and_graphs_are_the_same_sums():
+    """What reaches a variable is added in one order by both, so the sums have the same bits."""
+    rng = np.random.default_rng(4)
+    value, scales = rng.normal(size=50).astype("f"), rng.normal(size=21) * 10.0 ** rng.integers(-3, 4, 21)
+
+    def total(F, x):
+        y = F.sin(x * float(scales[0]))
+        for s in scales[1:]:
+            y = y + F.sin(x * float(s)) * x
+        return y
+
+    v = mx.nd.array(value)
+    v.attach_grad()
+    with mx.autograd.record():
+        y = total(mx.nd, v)
+    y.backward()
+    executor = total(sym, a).simple_bind(mx.cpu(), a=value.shape, passes=[])
+    executor.forward(is_train=True, a=v)
+    executor.backward(mx.nd.ones(value.shape))
+    np.testing.assert_array_equal(executor.grad_dict["a"].asnumpy(), v.grad.asnumpy())
+
+
+def test_arrays_and_graphs_say_the_same_of_a_missing_rule():
+    @kernel
+    def test_graph_norule(data):
+        """An operator."""
+
+    test_graph_norule.shape(lambda data: data)
+    test_graph_norule.cpu(lambda inputs, outputs: outputs[0].__setitem__(slice(None), inputs[0]))
+    try:
+        with pytest.raises(mx.MXNetError) as of_graph:
+            sym.exp(sym.test_graph_norule(a)).simple_bind(mx.cpu(), a=(2,))
+        x = mx.nd.ones((2,))
+        x.attach_grad()
+        with mx.autograd.record():
+            y = mx.nd.exp(mx.nd.test_graph_norule(x))
+        with pytest.raises(mx.MXNetError) as of_tape:
+            y.backward()
+        for said in (str(of_graph.value), str(of_tape.value)):
+            assert "operator test_graph_norule has no gradient rule, so the gradient of order 1 is not defined" in said
+            assert "Give it one with @test_graph_norule.gradient" in said
+    finally:
+        unregister("test_graph_norule")
+
+
 def test_composites_are_expanded_to_the_ground():
     @composite
     def test_graph_inner(F, data):

@@ -3,11 +3,12 @@
 Calls are visited from the latest to the earliest (their serial numbers are a topological order), each when all gradients
 of its outputs have been added up.  Elementwise calls run their backward program directly; others ask their operator for
 its rule.  With ``create_graph`` the gradient's own calls are recorded, which gives every higher order.
-May import :mod:`.array`, :mod:`.dispatch`, :mod:`.profile`.
+May import :mod:`.array`, :mod:`.chain`, :mod:`.dispatch`, :mod:`.profile`.
 """
 from mxop._core.array cimport (
     Array, Node, alloc_like, changed_by, detached, host_reads, touch, write_pointer,
 )
+from mxop._core.chain cimport checked, gradients_at
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
 from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
@@ -288,16 +289,16 @@ cdef Array call_one(OpFunction f, Array a):
     return <Array>f(a)
 
 
-cdef list rule_of(Node node, bint create):
-    """Ask the operator (or the user's Function) for the gradients of its inputs."""
-    cdef list heads = [], outputs, inputs = node.inputs
+cdef list rule_of(Node node, list nodes):
+    """Ask the operator (or the user's Function) for the gradients of its inputs; `nodes` are those of the heads."""
+    cdef list heads = [], outputs, inputs = node.inputs, needed = [p is not None for p in node.parents]
     cdef int k
     for k in range(node.n_outputs):
         if node.pending[k] is None:
             node.pending[k] = call_one(_zeros_like, reattached(node, k))
         heads.append(node.pending[k])
     if node.user is not None:
-        return node.user._backward(heads)
+        return checked(owner(node), node.user._backward(heads), inputs, needed, "")
     call = node.call
     if isinstance(call, ElementwiseCall):
         call = filled_attrs(<ElementwiseCall>node.call, node.values)
@@ -314,7 +315,8 @@ cdef list rule_of(Node node, bint create):
     for k in read_outputs:
         check_unchanged(node, k, <Array>node.outputs[k], True)
     outputs = [reattached(node, k) for k in range(node.n_outputs)]
-    return node.op.grad(_F, call, heads, inputs, outputs, [p is not None for p in node.parents])
+    return gradients_at(node.op, _F, call, heads, inputs, outputs, needed,
+                        lambda: (node.op.name.count("_backward_") + 1, path_to(node, nodes), ""))
 
 
 cdef str path_to(Node node, list heads):
@@ -364,29 +366,15 @@ cdef list closed(Node node, list grads):
 
 
 cdef int back_general(Node node, bint create, list heads) except -1:
+    """Give the inputs of a call their gradients, by its operator's rule."""
     cdef long long reads = host_reads()
-    cdef list grads = rule_of(node, create)
+    cdef list grads = rule_of(node, heads)
     cdef int k
-    if create and grads is not None and host_reads() != reads:
+    if create and host_reads() != reads:
         grads = closed(node, grads)
-    cdef Array g, x
-    if grads is None:
-        order = node.op.name.count("_backward_") + 1
-        raise MXNetError(
-            f"operator {node.op.name} has no gradient rule, so order {order} of the gradient is not defined "
-            f"(path from the head: {path_to(node, heads)}); give it one with @{node.op.name.lstrip('_')}.gradient, a function "
-            f"rule(F, heads, inputs, outputs, **params) that returns one gradient per input")
-    if len(grads) != len(node.parents):
-        raise MXNetError(f"the gradient rule of {owner(node)} returned {len(grads)} gradients for {len(node.parents)} inputs")
     for k in range(len(grads)):
-        if grads[k] is None or node.parents[k] is None:
-            continue
-        g = <Array?>grads[k]
-        x = <Array>node.inputs[k]
-        if g.shape_tuple() != x.shape_tuple():
-            raise OpValueError(f"the gradient rule of {owner(node)} returned shape {g.shape_tuple()} for input {k} of shape "
-                               f"{x.shape_tuple()}")
-        push(<Node>node.parents[k], node.parent_outputs[k], g)
+        if grads[k] is not None:
+            push(<Node>node.parents[k], node.parent_outputs[k], <Array>grads[k])
     return 0
 
 

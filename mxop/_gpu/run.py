@@ -89,7 +89,9 @@ def formula(roots: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any],
 
 
 # ---- reductions and kernels ------------------------------------------------------------------------------------------
-def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], out_shape: tuple[int, ...], out_type: int) -> Any:
+def reduction(
+    op: Any, attrs: Any, source: Any, axes: tuple[int, ...], out_shape: tuple[int, ...], out_type: int
+) -> Any:
     """Run a reduction over `axes`; return its result, of shape `out_shape`."""
     return device.wrap(launch.reduction(op, attrs, source._gpu, tuple(axes), out_type).reshape(tuple(out_shape)))
 

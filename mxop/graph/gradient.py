@@ -1,19 +1,19 @@
 """The gradient of a graph is a graph: every operator adds its own rule, in operators that have rules themselves.
 
-So it can be taken again, to any order.  Imports :mod:`.ir`, :mod:`.builder` and :mod:`mxop.opdef`.
+So it can be taken again, to any order.  Imports :mod:`.ir`, :mod:`.builder`, :mod:`mxop._core` and
+:mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from ..errors import MXNetError, OpTypeError
+from .._core.chain import gradients_at
 from ..opdef import registry
-from .builder import Builder, Value
+from .builder import Builder
 from .ir import Entry, Graph, Node, describe
 
-_SUM_AT_ONCE = 8  # a sum of more is a tree: operators take a bounded number of inputs
+_SUM_AT_ONCE = 8  # operators take a bounded number of inputs
 
 
 def gradients(
@@ -90,20 +90,17 @@ def _apply_rule(F: Builder, node: Node, parts, needed: list[bool], came_from: di
         g = _sum(F, parts, output.entry)
         heads.append(F.zeros_like(output) if g is None else F.value(g))
     inputs = [F.value(e) for e in node.inputs]
-    result = node.op.grad(F, node.attrs, heads, inputs, outputs, needed)
-    if result is None:
-        raise _no_rule(node, came_from)
-    if len(result) != len(inputs):
-        raise MXNetError(f"the gradient rule of operator {node.op.name} returned {len(result)} gradients for "
-                         f"{len(inputs)} inputs, at {describe(node)}")  # fmt: skip
-    return [_entry(node, g) if wanted else None for g, wanted in zip(result, needed, strict=True)]
+    found = gradients_at(node.op, F, node.attrs, heads, inputs, outputs, needed, lambda: _told(node, came_from))
+    return [None if g is None else g.entry for g in found]
 
 
-def _entry(node: Node, g: Any) -> Entry | None:
-    if g is None or isinstance(g, Value):
-        return None if g is None else g.entry
-    raise OpTypeError(f"the gradient rule of operator {node.op.name} returned {g!r}; expected what operators of F return, "
-                      f"or None for zero")  # fmt: skip
+def _told(node: Node, came_from: dict[Node, Node]) -> tuple[int, str, str]:
+    """Return the order of the gradient, how the head depends on a node, and where the user made it."""
+    path = [node]
+    while path[-1] in came_from:
+        path.append(came_from[path[-1]])
+    shown = " <- ".join(f"{n.name} ({n.op.name})" for n in reversed(path))
+    return 1 + max(n.order for n in path), shown, f"; at {describe(node)}"
 
 
 def _sum(F: Builder, parts: dict[Entry, list[Entry]], entry: Entry) -> Entry | None:
@@ -111,8 +108,8 @@ def _sum(F: Builder, parts: dict[Entry, list[Entry]], entry: Entry) -> Entry | N
     terms = parts.get(entry)
     if not terms:
         return None
-    while len(terms) > 1:
-        terms = [_add(F, terms[i : i + _SUM_AT_ONCE]) for i in range(0, len(terms), _SUM_AT_ONCE)]
+    while len(terms) > 1:  # from the first to the last, as the tape adds them: floating-point sums depend on the order
+        terms = [_add(F, terms[:_SUM_AT_ONCE]), *terms[_SUM_AT_ONCE:]]
     parts[entry] = terms
     return terms[0]
 
@@ -123,17 +120,3 @@ def _add(F: Builder, terms: list[Entry]) -> Entry:
     op = registry.get("elemwise_add" if len(terms) == 2 else "add_n")
     params = {"num_args": len(terms)} if len(terms) > 2 else {}
     return F.add(op, terms, op.parse(params)), 0
-
-
-def _no_rule(node: Node, came_from: dict[Node, Node]) -> MXNetError:
-    path = [node]
-    while path[-1] in came_from:
-        path.append(came_from[path[-1]])
-    order = 1 + max(n.order for n in path)
-    shown = " <- ".join(f"{n.name} ({n.op.name})" for n in reversed(path))
-    name = node.op.name.lstrip("_")
-    return MXNetError(
-        f"operator {node.op.name} has no gradient rule, so the gradient of order {order} is not defined; path from the "
-        f"head: {shown}; at {describe(node)}.  Give it one with @{name}.gradient, a function "
-        f"rule(F, heads, inputs, outputs, **params) that returns one gradient per input (None for zero)"
-    )
