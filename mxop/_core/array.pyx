@@ -10,6 +10,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
 from mxop._kernels.interp cimport MAX_DIMS, Operand, collapse, itemsize_of
 from mxop._kernels.memory cimport block_new, block_release, block_retain, block_wrap
 
@@ -23,13 +24,13 @@ cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object number, PyObject* error) except? -1
 
 ARRAY_TYPE = Array
-cdef enum:
-    LAST_TYPE = 12          # bfloat16
 cdef object _key = object()
 cdef tuple _with_key = (_key,)      # what makes new_array's call of the class one of ours
 cdef object _leaving = None         # told of a recorded array that another library reads
 # buffer protocol formats by type code
-cdef dict _formats = {0: b"f", 1: b"d", 2: b"e", 3: b"B", 4: b"i", 5: b"b", 6: b"q", 7: b"?"}
+cdef dict _formats = {
+    FLOAT32: b"f", FLOAT64: b"d", FLOAT16: b"e", UINT8: b"B", INT32: b"i", INT8: b"b", INT64: b"q", BOOL: b"?",
+}
 
 
 @cython.freelist(64)
@@ -194,7 +195,7 @@ cdef Array alloc_tuple(tuple shape, int dtype):
     """Return a new C-order array of a shape given as a tuple."""
     cdef Py_ssize_t dims[MAX_DIMS]
     cdef int i, ndim = len(shape)
-    if not 0 <= dtype <= LAST_TYPE or itemsize_of(dtype) == 0:
+    if not 0 <= dtype <= BFLOAT16 or itemsize_of(dtype) == 0:
         raise OpValueError(f"{dtype} is not the code of an element type")
     if ndim > MAX_DIMS:
         raise OpValueError(f"shape {shape} has {ndim} dimensions; at most {MAX_DIMS} are supported")
@@ -457,7 +458,7 @@ cdef Array shape_of(Array a):
     return b
 
 
-_nothing = alloc(0, NULL, 1)
+_nothing = alloc(0, NULL, FLOAT64)
 (<double*>_nothing.data)[0] = 0
 
 

@@ -6,6 +6,7 @@ the class there.  May import :mod:`.array`, :mod:`.dispatch`, :mod:`.tape`.
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyTypeObject
 
 from mxop._core.array cimport Array, alloc_like, count_host_read, detached, host_reads
+from mxop._kernels.codes cimport INT8, INT32, INT64, UINT8
 from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
 
 import numpy as np
@@ -272,7 +273,7 @@ cdef class NDArray(Array):
             return int(self.item())
 
     def __index__(self):
-        if (<Array>self).size == 1 and (<Array>self).dtype in (3, 4, 5, 6):
+        if (<Array>self).size == 1 and (<Array>self).dtype in (UINT8, INT32, INT8, INT64):
             return int(self.item())
         raise OpTypeError("only an integer array of one element can be an index")
 

@@ -16,6 +16,7 @@ from mxop._core.profile cimport IMPERATIVE, NANS, clock, enter_body, is_body, lo
 from mxop._core.record cimport any_node, is_recording, link_outputs, new_node, note_overwritten, record_general
 from mxop._core.results cimport output_list, prepared_output, raise_devices
 from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
+from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
 from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, Program
 
 from mxop import dtypes
@@ -224,7 +225,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
         if a.device_id != first.device_id or (a.gpu is None) != (first.gpu is None):
             raise_devices(call.op, listed(items, n_in))
         plain = plain and a.contiguous
-    if plain and same and first.dtype <= 1:  # float32 and float64 in one block: nothing to set up
+    if plain and same and first.dtype <= FLOAT64:  # float32 and float64 in one block: nothing to set up
         found = run_plain(call, call.program(first.dtype), items, n_in, first, values)
         if found is not None:
             if is_recording():
@@ -382,7 +383,7 @@ cdef int drawn_type(ElementwiseCall call, object inputs) except -1:
     for k in range(call.n_in):
         a = <Array>inputs[k]
         if is_key(call, k):
-            fine = fine and a.dtype == 6 and a.size == 1
+            fine = fine and a.dtype == INT64 and a.size == 1
         elif dtype < 0:
             dtype = a.dtype
         else:
@@ -400,7 +401,7 @@ cdef const Value* typed_values(ElementwiseCall call, const Value* values, int dt
     point; a bound that their type does not reach becomes the last integer before it.
     """
     cdef int k
-    if (call.scalar_mask | call.bound_mask) == 0 or dtype <= 2 or dtype == 12:  # floats
+    if (call.scalar_mask | call.bound_mask) == 0 or dtype <= FLOAT16 or dtype == BFLOAT16:
         return values
     memcpy(typed, values, MAX_VALUES * sizeof(Value))
     for k in range(MAX_VALUES):
@@ -416,19 +417,19 @@ cdef const Value* typed_values(ElementwiseCall call, const Value* values, int dt
 
 cdef long long wrapped(long long i, int dtype) noexcept nogil:
     """Convert an integer to another type of integers."""
-    if dtype == 3 or dtype == 7:
+    if dtype == UINT8 or dtype == BOOL:
         return <unsigned char>i
-    return <signed char>i if dtype == 5 else <int>i if dtype == 4 else i
+    return <signed char>i if dtype == INT8 else <int>i if dtype == INT32 else i
 
 
 cdef long long nearest(const Value* value, int dtype) noexcept nogil:
     """Cut a number to an integer that a type has."""
     cdef long long low = -9223372036854775807 - 1, high = 9223372036854775807
-    if dtype == 3 or dtype == 7:
+    if dtype == UINT8 or dtype == BOOL:
         low, high = 0, 255
-    elif dtype == 5:
+    elif dtype == INT8:
         low, high = -128, 127
-    elif dtype == 4:
+    elif dtype == INT32:
         low, high = -2147483647 - 1, 2147483647
     if value.i == 0 and fabs(value.d) >= 1:  # beyond 64 bits
         return low if value.d < 0 else high
@@ -455,7 +456,7 @@ cdef int compute_type(ElementwiseCall call, Array first, object inputs) except -
         for a in inputs:
             if a.dtype != dtype:
                 dtype = dtypes.widest(dtype, a.dtype)
-    if dtype == 0 or dtype == 1:
+    if dtype == FLOAT32 or dtype == FLOAT64:
         return dtype
     return call.formula.compute_type(dtype)
 

@@ -12,15 +12,12 @@ from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.results cimport output_list, prepared_output, requests_of, results_for
 from mxop._core.transfer cimport contiguous_copy, copy_into
+from mxop._kernels.codes cimport BFLOAT16, FLOAT16
 
 from mxop._core.array import as_numpy
 from mxop.errors import OpTypeError, translated
 from mxop.opdef.above import ask
 from mxop.shape_mode import mode as _shape_mode
-
-cdef enum:
-    FLOAT16 = 2     # type codes
-    BFLOAT16 = 12
 
 cdef tuple _KINDS = translated.KINDS
 cdef object _NAMESPACE = None       # mx.nd, as composites and gradient rules see it

@@ -14,6 +14,7 @@ from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs,
 from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
 from mxop._core.transfer cimport copy_into
+from mxop._kernels.codes cimport FLOAT32, FLOAT64
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop import dtypes
@@ -272,11 +273,11 @@ cdef Array ones_like(Array h):
     """Return ones of the shape and type of an array, without history."""
     cdef Array g
     cdef Py_ssize_t i
-    if h.dtype > 1 or h.gpu is not None or h.size > 4096:
+    if h.dtype > FLOAT64 or h.gpu is not None or h.size > 4096:
         return call_one(_ones_like, h)
     g = alloc_like(h)
     g.device_id = h.device_id
-    if h.dtype == 0:
+    if h.dtype == FLOAT32:
         for i in range(g.size):
             (<float*>write_pointer(g))[i] = 1
     else:

@@ -30,6 +30,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from mxop.dtypes import BFLOAT16
 from mxop.errors import MXNetError
 
 __all__ = ["SparseRecord", "dump", "dumps", "loads"]
@@ -53,7 +54,6 @@ _DTYPES = {
     11: np.dtype("<u8"),
 }
 _FLAGS = {dtype: flag for flag, dtype in _DTYPES.items()}
-_BFLOAT16 = 12
 
 _STORAGE = {0: "default", 1: "row_sparse", 2: "csr"}
 _STORAGE_IDS = {name: number for number, name in _STORAGE.items()}
@@ -320,10 +320,10 @@ def _read_shape(reader: _Reader, what: str, magic: int) -> tuple[int, ...] | Non
 def _read_dtype(reader: _Reader, what: str) -> np.dtype:
     start = reader.at
     flag = reader.number("i", what)
-    if flag == _BFLOAT16:
+    if flag == BFLOAT16:
         return _bfloat16()
     if flag not in _DTYPES:
-        reader.fail(start, what, str(flag), f"0 to {_BFLOAT16}")
+        reader.fail(start, what, str(flag), f"0 to {BFLOAT16}")
     return _DTYPES[flag]
 
 
@@ -495,7 +495,7 @@ def _pack_shape(shape: tuple[int, ...]) -> bytes:
 def _flag(dtype: np.dtype, label: str) -> int:
     # By name, so that this module need not import ml_dtypes to recognise its bfloat16.
     if dtype.name == "bfloat16":
-        return _BFLOAT16
+        return BFLOAT16
     flag = _FLAGS.get(dtype.newbyteorder("<"))
     if flag is None:
         known = ", ".join(known.name for known in _DTYPES.values())
