@@ -21,6 +21,7 @@ from mxop._kernels.interp cimport REQ_NULL, REQ_WRITE
 from mxop._core import elementwise as _elementwise, kinds as _kinds, prepared as _prepared, reductions as _reductions
 from mxop._core.kinds import namespace, set_namespace
 from mxop.errors import MXNetError, OpTypeError
+from mxop.memo import keep
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.binding import bind_open
 from mxop.opdef.operator import carrier
@@ -157,9 +158,7 @@ cdef OpFunction function_of(object op):
     """Return the callable of an operator."""
     found = _functions.get(op)
     if found is None:
-        if len(_functions) > 65536:
-            _functions.clear()
-        found = _functions[op] = OpFunction(op)
+        found = keep(_functions, op, OpFunction(op), 65536)
     return <OpFunction>found
 
 
@@ -325,9 +324,7 @@ cdef class OpFunction:
             names = self.op.input_names(attrs)
             first = self.op.arguments[:len(self.op.arguments) - len(self.op.by_keyword)][:len(names)]
             found = len(names) if tuple(names) == tuple(first) else -1
-            if len(self.active) >= 1024:
-                self.active.clear()
-            self.active[attrs] = found
+            keep(self.active, attrs, found)
         return found
 
     cdef bint shadowed(self, dict kwargs):
@@ -462,9 +459,7 @@ cdef object parsed_params(object op, dict kwargs, dict cache):
     if found is None:
         found = op.parse(kwargs)
         if not holds_arrays(kwargs):  # a number now, another one later
-            if len(cache) > 1024:
-                cache.clear()
-            cache[key] = found
+            keep(cache, key, found)
     return found
 
 

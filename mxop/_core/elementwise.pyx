@@ -23,6 +23,7 @@ from mxop import dtypes
 from mxop._kernels import interp
 from mxop.errors import OpArithmeticError, OpTypeError, OpValueError, shown
 from mxop.formula import compile_program
+from mxop.memo import keep
 from mxop.opdef import Bound, Scalar
 from mxop.shape_mode import numpy_shape
 
@@ -42,9 +43,7 @@ cdef ElementwiseCall call_for(object op, object attrs, int n):
     found = calls.get(op.static_key(attrs, n))
     if found is None:
         made = ElementwiseCall(op, attrs, n)
-        if len(calls) > 1024:
-            calls.clear()
-        found = calls[op.static_key(attrs, n)] = made  # tracing may have found that values are needed
+        found = keep(calls, op.static_key(attrs, n), made)  # tracing may have found that values are needed
     return <ElementwiseCall>found
 
 

@@ -16,6 +16,7 @@ from mxop._kernels.codes cimport BFLOAT16, FLOAT16
 
 from mxop._core.array import as_numpy
 from mxop.errors import OpTypeError, translated
+from mxop.memo import SHAPES, keep
 from mxop.opdef.above import ask
 from mxop.shape_mode import mode as _shape_mode
 
@@ -66,9 +67,7 @@ cdef tuple cached_inference(object op, object attrs, tuple shapes, tuple types):
     found = _inferred.get(key)
     if found is None:
         found = op.infer_outputs(attrs, list(shapes), list(types))
-        if len(_inferred) > 4096:
-            _inferred.clear()
-        _inferred[key] = found
+        keep(_inferred, key, found, SHAPES)
     return <tuple>found
 
 
@@ -87,9 +86,7 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
         if strides is None:  # a reshape that no view of these strides can be
             return run_view(op, attrs, [contiguous_copy(source), *inputs[1:]], out, req)
         found = (tuple(shape), tuple(strides), offset)
-        if len(_views) > 4096:
-            _views.clear()
-        _views[key] = found
+        keep(_views, key, found, SHAPES)
     targets = output_list(op, out, 1)
     (result,) = results_for(op, inputs, targets, (out_shape,), (out_type,))
     copy_into(view_of(source, <tuple>found[0], <tuple>found[1], found[2]), result, requests_of(targets, req)[0])
@@ -182,9 +179,7 @@ cdef int check_rules(object op, object attrs, object inputs) except -1:
                 op.infer_type(attrs, list(types), [-1] * n)
         except _KINDS as problem:
             raise translated.error(problem, f"operator {op.name}")
-        if len(_inferred) > 4096:
-            _inferred.clear()
-        _inferred[key] = ()
+        keep(_inferred, key, (), SHAPES)
     return 0
 
 

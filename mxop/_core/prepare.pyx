@@ -24,6 +24,7 @@ from mxop._core.native_prepared import native_call
 from mxop._kernels import interp
 from mxop.errors import OpTypeError, OpValueError
 from mxop.formula import compile_program
+from mxop.memo import keep
 from mxop.opdef import Elementwise, External, Formula, Kernel
 
 
@@ -183,7 +184,6 @@ cdef class GpuFormulaCall(Call):
 
 
 cdef dict _programs = {}
-cdef enum: MOST_PROGRAMS = 1024
 
 
 def prepare_formula(roots, list inputs, list outputs, list reqs):
@@ -205,9 +205,7 @@ cdef Program program_of(tuple roots, Py_ssize_t n_inputs, int dtype):
         formula = Formula(roots, ())
         ctype = formula.compute_type(dtype)
         listing = compile_program(roots, n_inputs, lambda name: interp.has_instruction(name, ctype))
-        if len(_programs) >= MOST_PROGRAMS:
-            _programs.clear()
-        found = _programs[key] = Program(listing, (), ctype)
+        found = keep(_programs, key, Program(listing, (), ctype))
     return <Program>found
 
 

@@ -14,6 +14,7 @@ from mxop._core.transfer cimport contiguous_copy, overlaps
 from mxop._kernels.interp cimport REQ_NULL, REQ_WRITE
 
 from mxop.errors import DeviceError, translated
+from mxop.memo import SHAPES, keep
 from mxop.opdef import Kernel, Reduction
 from mxop.shape_mode import mode as _shape_mode
 
@@ -187,7 +188,6 @@ cdef class KernelPlan:
 
 
 cdef dict _plans = {}
-cdef enum: MOST_PLANS = 2048
 
 
 cdef list run_planned(object op, object attrs, object inputs):
@@ -205,10 +205,7 @@ cdef list run_planned(object op, object attrs, object inputs):
     key = (op, attrs, tuple(shapes), tuple(types), strides, _shape_mode.numpy)
     found = _plans.get(key, _plans)
     if found is _plans:
-        found = make_plan(op, attrs, shapes, types, strides)
-        if len(_plans) >= MOST_PLANS:
-            _plans.clear()
-        _plans[key] = found
+        found = keep(_plans, key, make_plan(op, attrs, shapes, types, strides), SHAPES)
     return None if found is None else (<KernelPlan>found).run(inputs)
 
 

@@ -11,6 +11,7 @@ from mxop._kernels.reduce cimport Reduced, reduce
 from mxop._kernels import interp
 from mxop._kernels.reduce import CODES
 from mxop.formula import compile_program, input_
+from mxop.memo import keep
 
 cdef dict _reductions = {}      # (operator, parameters) -> ReductionCall
 
@@ -58,9 +59,7 @@ cdef ReductionCall reduction_call(object op, object attrs):
     key = (op, attrs)
     found = _reductions.get(key)
     if found is None:
-        if len(_reductions) > 1024:
-            _reductions.clear()
-        found = _reductions[key] = ReductionCall(op, attrs)
+        found = keep(_reductions, key, ReductionCall(op, attrs))
     return <ReductionCall>found
 
 

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..memo import SHAPES, keep
 from . import device, text
 
 _kernels: dict[tuple, Any] = {}
-_MOST = 4096
 
 
 def _kernel(key: tuple, make: Any) -> Any:
     """Return a kernel that was made before, or make it."""
     found = _kernels.get(key)
     if found is None:
-        if len(_kernels) >= _MOST:  # formulas with constants of their own (fused groups) could go on forever
-            _kernels.clear()
-        found = _kernels[key] = make()
+        found = keep(
+            _kernels, key, make(), SHAPES
+        )  # formulas with constants of their own (fused groups) could go on forever
     return found
 
 

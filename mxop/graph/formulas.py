@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..formula import Expr, const, leaves, param, substitute, walk
+from ..memo import keep
 from ..opdef import Attrs, Elementwise, Formula
 from .infer import Known
 from .ir import Node
@@ -42,10 +43,7 @@ def specialised(node: Node, known: Known) -> tuple[Expr, ...] | None:
     try:
         return _found[key]
     except KeyError:
-        if len(_found) >= _MANY:
-            _found.clear()
-        found = _found[key] = _filled_in(op, node.attrs, len(node.inputs), code)
-        return found
+        return keep(_found, key, _filled_in(op, node.attrs, len(node.inputs), code), _MANY)
 
 
 def _filled_in(op: Elementwise, attrs: Attrs, n_inputs: int, code: int) -> tuple[Expr, ...] | None:

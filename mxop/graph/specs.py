@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import UnknownShapeError, translated
+from ..memo import keep
 from ..opdef import Operator, infer
 from ..opdef.operator import on_change
 from .builder import Builder, entries_of
@@ -70,7 +71,6 @@ class Specs:
 _Inside = tuple[Graph, list[Node]]
 _insides: dict[tuple, _Inside | None] = {}  # None: the function asks for shapes
 _shaped: dict[tuple, list[tuple[int, ...]]] = {}  # the last shapes of those that do
-_MANY = 1024
 _MISSING = object()
 
 
@@ -90,10 +90,7 @@ def inside(op: Operator, attrs: Any, n_inputs: int, specs: tuple | None = None) 
     key = (op, attrs, n_inputs, specs)
     found = _insides.get(key, _MISSING)
     if found is _MISSING:  # another thread may empty what is kept at any time
-        found = _traced(op, attrs, n_inputs, specs)
-        if len(_insides) >= _MANY:
-            _insides.clear()
-        _insides[key] = found
+        found = keep(_insides, key, _traced(op, attrs, n_inputs, specs))
     return found  # type: ignore[return-value]
 
 
@@ -140,9 +137,7 @@ def _inside_shaped(op: Operator, attrs: Any, ins: list, what: str) -> _Inside | 
     """
     key = (op, attrs, len(ins))
     if what == "shape" and all(map(infer.known, ins)):
-        if len(_shaped) >= _MANY:
-            _shaped.clear()
-        shapes = _shaped[key] = [tuple(s) for s in ins]
+        shapes = keep(_shaped, key, [tuple(s) for s in ins])
         return inside(*key, tuple((s, dtypes.FLOAT32) for s in shapes))
     known = _shaped.get(key) if what == "type" else None
     return None if known is None else inside(*key, tuple(zip(known, ins, strict=True)))

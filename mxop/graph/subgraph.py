@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import OpTypeError
+from ..memo import SHAPES, keep
 from ..opdef import Attrs, External, registry
 from ..opdef.params import REQUIRED, Param
 from . import symbols
@@ -87,15 +88,11 @@ def inside(text: str) -> Graph:
 
 
 _graphs: dict[str, Graph] = {}  # graphs that were written in this process know where their nodes were made
-_MANY = 4096
 
 
 def remember(text: str, graph: Graph) -> Graph:
     """Keep the graph of a text."""
-    if len(_graphs) >= _MANY:
-        _graphs.clear()
-    _graphs[text] = graph
-    return graph
+    return keep(_graphs, text, graph, SHAPES)
 
 
 @lru_cache(256)

@@ -10,13 +10,13 @@ from ..errors import MXNetError
 from ..graph.ir import Graph
 from ..graph.specs import solved_inside
 from ..graph.subgraph import inside
+from ..memo import keep
 from ..opdef import Attrs
 from ..opdef.params import Param, Range, _parse_int
 from .operator import LibraryOperator
 
 #: The parameter that holds the subgraph, and the one that says how many more inputs a pass has added.
 JSON, EXTRA = "subgraph_sym_json", "__ext_extra_inputs__"
-_MANY = 1024
 
 
 class SubgraphOperator(LibraryOperator):
@@ -40,9 +40,7 @@ class SubgraphOperator(LibraryOperator):
             given = {name: value for name, value in plain.items() if name != EXTRA or value}
             found = self.native.bind(Attrs(tuple(given), tuple(given.values())))
             found.set_counts(len(graph.variables) + plain[EXTRA], len(graph.outputs))
-            if len(self._bounds) >= _MANY:
-                self._bounds.clear()
-            self._bounds[plain] = found
+            keep(self._bounds, plain, found)
         return found
 
     def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
+from ..memo import keep
 from . import infer
 from .above import ask
 from .operator import Operator
@@ -270,7 +271,7 @@ class ExternalBackward(External):
             states = self.lower.aux_names(attrs)
             names = self.lower.input_names(attrs, len(needed))
             found = tuple(k for k, name in enumerate(names) if needed[k] and name not in states)
-            _keep(self._wanted, key, found)
+            keep(self._wanted, key, found)
         return found
 
     def layout(self, attrs: BackwardAttrs) -> _Layout:
@@ -278,7 +279,7 @@ class ExternalBackward(External):
         plain = self.plain_attrs(attrs)
         found = self._layouts.get(plain)
         if found is None:
-            found = _keep(self._layouts, plain, _Layout(self.lower, plain))
+            found = keep(self._layouts, plain, _Layout(self.lower, plain))
         return found
 
     def forget(self) -> None:
@@ -348,14 +349,3 @@ class ExternalBackward(External):
             self.run(attrs, state, is_train, ["write"] * len(outs), ins, outs)
 
         ask("differentiate_run")(self.name, run, inputs, layout.variable, likes, heads, grads, is_train)
-
-
-_MANY = 1024
-
-
-def _keep(cache: dict, key: Any, value: Any) -> Any:
-    """Put a value into a cache of bounded size; return it."""
-    if len(cache) >= _MANY:
-        cache.clear()
-    cache[key] = value
-    return value

@@ -15,6 +15,7 @@ from typing import Any
 from .. import dtypes
 from ..context import current_context
 from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, raised
+from ..memo import keep
 from ..ndarray import NDArray
 from ..opdef import Attrs, External, infer, registry
 from ..opdef.external import Reads
@@ -23,7 +24,6 @@ from ..shape_mode import numpy_shape
 from . import answers
 
 _PROPS: dict[str, type[CustomOpProp]] = {}
-_MANY = 256
 
 
 class CustomOp:
@@ -242,9 +242,7 @@ class Custom(External):
     def _about(self, attrs: Attrs) -> _About:
         found = self._props.get(attrs)
         if found is None:
-            if len(self._props) >= _MANY:
-                self._props.clear()
-            found = self._props[attrs] = _About(self._make(attrs))
+            found = keep(self._props, attrs, _About(self._make(attrs)))
         return found
 
     # ---- what a call looks like -----------------------------------------------------------------------------------------
