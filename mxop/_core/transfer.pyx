@@ -76,8 +76,8 @@ cdef int copy_into(Array source, Array target, int req) except -1:
     if req == REQ_NULL:
         return 0
     if source.gpu is not None or target.gpu is not None:
-        from mxop._gpu import device
-        device.copy(source, target, req)
+        from mxop._gpu import launch
+        launch.copy(source, target, req)
         return 0
     write_pointer(target)
     if overlaps(source, target) and not same_layout(source, target):

@@ -213,23 +213,3 @@ def overlap(a: Any, b: Any) -> bool:
 def same_layout(a: Any, b: Any) -> bool:
     """Tell whether equal indices of two CuPy arrays are the same element."""
     return a.data.ptr == b.data.ptr and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
-
-
-def copy(source: Any, target: Any, req: int) -> None:
-    """Copy (or add, by `req`) one NDArray into another of the same size, converting types; one or both are on a GPU."""
-    from .._core import core
-
-    if target._gpu is None:
-        core.copy(core.from_numpy(to_numpy(source._gpu), False), target, req)
-        return
-    from . import launch
-
-    place = id_of(target._gpu)
-    if source._gpu is None:
-        launch.assign(uploaded(core.as_numpy(source), place), target._gpu, req)
-    elif id_of(source._gpu) == place:
-        launch.assign(source._gpu, target._gpu, req)
-    else:
-        with using(place):  # CuPy copies to the current device
-            moved = source._gpu.copy()
-        launch.assign(moved, target._gpu, req)

@@ -125,3 +125,21 @@ def _finish(made: text.ReductionText, source: Any, result: Any, each: int) -> No
     if made.final_root is not None:
         (root,) = substitute([made.final_root], {input_(0): root, input_(1): const(each)})
     formula((root,), (), (), inputs, [result], made.compute, (text.REQ_WRITE,), made.name)
+
+
+def copy(source: Any, target: Any, req: int) -> None:
+    """Copy (or add, by `req`) one NDArray into another of the same size, converting types; one or both are on a GPU."""
+    from .._core import core
+
+    if target._gpu is None:
+        core.copy(core.from_numpy(device.to_numpy(source._gpu), False), target, req)
+        return
+    place = device.id_of(target._gpu)
+    if source._gpu is None:
+        assign(device.uploaded(core.as_numpy(source), place), target._gpu, req)
+    elif device.id_of(source._gpu) == place:
+        assign(source._gpu, target._gpu, req)
+    else:
+        with device.using(place):  # CuPy copies to the current device
+            moved = source._gpu.copy()
+        assign(moved, target._gpu, req)

@@ -124,9 +124,7 @@ class Tensor:
 
     def __getitem__(self, key: Any) -> Any:
         """Slice: by position, as ``x[0, 1:3]``, or by axis, as ``x[{W: 0}]``; a number takes its axis away."""
-        from .slicing import tensor_slice
-
-        return tensor_slice(self, key)
+        return sys.modules[__package__].tensor_slice(self, key)  # a function of the package, as other methods are
 
     def __iter__(self) -> Any:
         if not self.axes:
@@ -177,9 +175,7 @@ class Tensor:
     # fmt: on
 
     def __matmul__(self, other: Any) -> Any:
-        from .product import dot
-
-        return dot(self, other) if isinstance(other, Tensor) else NotImplemented
+        return sys.modules[__package__].dot(self, other) if isinstance(other, Tensor) else NotImplemented
 
     def __neg__(self) -> Any:
         return self._new(-self.value, self.axes)

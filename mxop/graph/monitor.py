@@ -6,7 +6,7 @@ Imports :mod:`.schedule` and the passes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._core import tape
 from ..nans import check
@@ -15,9 +15,6 @@ from .infer import Known
 from .ir import Entry, Node, describe
 from .plan import Result, phases_of
 from .schedule import allocate, copy_call, explained, prepared
-
-if TYPE_CHECKING:
-    from .executor import Executor
 
 
 class Monitor:
@@ -32,7 +29,7 @@ class Monitor:
         Report inputs too.
     """
 
-    def __init__(self, executor: Executor, callback: Callable[[str, Any], None], monitor_all: bool):
+    def __init__(self, executor: Any, callback: Callable[[str, Any], None], monitor_all: bool):
         self.callback, self.monitor_all = callback, monitor_all
         self._executor = executor
         self._labels: dict[Entry, str] = {}
@@ -113,7 +110,7 @@ class Monitor:
 class NaNFinder(Monitor):
     """Raises at the first node whose result holds NaN."""
 
-    def __init__(self, executor: Executor):
+    def __init__(self, executor: Any):
         super().__init__(executor, lambda name, array: None, False)
 
     def _show(self, node: Node) -> None:
