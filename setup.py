@@ -42,6 +42,7 @@ MODULES = {
     "mxop._core.record": "mxop/_core/record.pyx",
     "mxop._core.transfer": "mxop/_core/transfer.pyx",
     "mxop._core.results": "mxop/_core/results.pyx",
+    "mxop._core.views": "mxop/_core/views.pyx",
     "mxop._core.elementwise": "mxop/_core/elementwise.pyx",
     "mxop._core.external": "mxop/_core/external.pyx",
     "mxop._core.native_host": "mxop/_core/native_host.pyx",

@@ -61,6 +61,7 @@ cdef Array new_array()
 cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype)
 cdef Array alloc_like(Array like)
 cdef Array alloc_tuple(tuple shape, int dtype)
+cdef Array view_at(Array base, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset)
 cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset)
 cdef Array detached(Array base)
 cdef void fill_operand(Operand* operand, Array a) noexcept

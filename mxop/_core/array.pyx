@@ -215,18 +215,37 @@ cpdef Array empty(shape, int dtype):
 
 cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset):
     """Return a view; strides and offset count elements of `base`."""
-    cdef Array a = new_array()
-    cdef Py_ssize_t size = itemsize_of(base.dtype), dense = itemsize_of(base.dtype)
-    cdef int i
-    a.set_dims(len(shape))
-    a.size = 1
-    for i in range(a.ndim):
-        a.shape_[i] = PyNumber_AsSsize_t(shape[i], NULL)
-        a.strides_[i] = PyNumber_AsSsize_t(strides[i], NULL)
-        if a.shape_[i] == PY_SSIZE_T_MAX or a.strides_[i] == PY_SSIZE_T_MAX:
+    cdef Py_ssize_t size = itemsize_of(base.dtype)
+    cdef Py_ssize_t dims[MAX_DIMS]
+    cdef Py_ssize_t steps[MAX_DIMS]
+    cdef int i, ndim = len(shape)
+    cdef Array a
+    if ndim > MAX_DIMS:
+        raise OpValueError(f"an array of {ndim} dimensions; at most {MAX_DIMS} are supported")
+    for i in range(ndim):
+        dims[i] = PyNumber_AsSsize_t(shape[i], NULL)
+        steps[i] = PyNumber_AsSsize_t(strides[i], NULL)
+        if dims[i] == PY_SSIZE_T_MAX or steps[i] == PY_SSIZE_T_MAX:
             raise OpValueError(f"a view of shape {shape} is too large")
-        a.strides_[i] *= size
-        a.size *= a.shape_[i]
+        steps[i] *= size
+    a = view_at(base, ndim, dims, steps, offset * size)
+    if base.gpu is not None:
+        from mxop._gpu import device
+
+        a.gpu = device.view(base.gpu, shape, strides, offset)
+    return a
+
+
+cdef Array view_at(Array base, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
+    """Return a view; strides and offset count bytes.  Of a GPU array it has no memory yet."""
+    cdef Array a = new_array()
+    cdef Py_ssize_t dense = itemsize_of(base.dtype)
+    cdef int i
+    a.set_dims(ndim)
+    a.size = 1
+    for i in range(ndim):
+        a.shape_[i], a.strides_[i] = shape[i], strides[i]
+        a.size *= shape[i]
     a.contiguous = True
     for i in range(a.ndim - 1, -1, -1):
         if a.shape_[i] != 1:
@@ -240,13 +259,9 @@ cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset):
     a.device_id = base.device_id
     a.readonly_ = base.readonly_
     a.watch = base.watch
-    if base.gpu is not None:
-        from mxop._gpu import device
-
-        a.gpu = device.view(base.gpu, shape, strides, offset)
-        return a
-    a.block = block_retain(base.block)
-    a.data = base.data + offset * size
+    if base.gpu is None:
+        a.block = block_retain(base.block)
+        a.data = base.data + offset
     return a
 
 

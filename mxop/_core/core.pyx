@@ -8,6 +8,8 @@ from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, 
 from mxop._core.array cimport Array, alloc_like, count_host_read, detached, host_reads
 from mxop._kernels.codes cimport INT8, INT32, INT64, UINT8
 from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
+from mxop._core.record cimport is_recording
+from mxop._core.views cimport element, plain_assign, plain_reshaped, plain_view
 
 import numpy as np
 
@@ -82,14 +84,15 @@ def attach(str name, function):
 cdef object _getitem = None, _setitem = None, _iterate = None, _contains = None, _text = None
 
 
-cdef object _leaving = None
+cdef object _leaving = None, _reshape = None
 
 
-def hook(getitem, setitem, iterate, contains, text, leaving):
-    """Give the class the functions behind ``x[k]``, ``x[k] = v``, iteration, ``in`` and ``repr``, and what is told when
+def hook(getitem, setitem, reshape, iterate, contains, text, leaving):
+    """Give the class the functions behind ``x[k]``, ``x[k] = v``, ``reshape``, iteration, ``in`` and ``repr``, and what is told when
     another library reads a recorded array."""
-    global _getitem, _setitem, _iterate, _contains, _text, _leaving
-    _getitem, _setitem, _iterate, _contains, _text, _leaving = getitem, setitem, iterate, contains, text, leaving
+    global _getitem, _setitem, _reshape, _iterate, _contains, _text, _leaving
+    _getitem, _setitem, _reshape, _iterate = getitem, setitem, reshape, iterate
+    _contains, _text, _leaving = contains, text, leaving
     _array.on_leaving(leaving)
 
 
@@ -219,10 +222,12 @@ cdef class NDArray(Array):
         return <Py_hash_t>(<Py_ssize_t><PyObject*>self >> 4)
 
     def __getitem__(self, key):
-        return _getitem(self, key)
+        cdef Array found = None if is_recording() and self.node is not None else plain_view(self, key)
+        return _getitem(self, key) if found is None else found
 
     def __setitem__(self, key, value):
-        _setitem(self, key, value)
+        if is_recording() or not plain_assign(self, key, value):
+            _setitem(self, key, value)
 
     def __iter__(self):
         return _iterate(self)
@@ -232,6 +237,32 @@ cdef class NDArray(Array):
 
     def __repr__(self):
         return _text(self)
+
+    def reshape(self, *shape, **kwargs):
+        """Give the same elements another shape: a view that shares memory, or a copy where the strides need one.
+
+        Parameters
+        ----------
+        *shape : int, or one tuple
+            Sizes, or MXNet's codes: 0 copies the dimension at its place, -1 is inferred, -2 copies all that remain,
+            -3 merges two, -4 splits one into the two sizes that follow.
+        reverse : bool, default False
+            Match sizes from the right.
+
+        Examples
+        --------
+        >>> import mxop as mx
+        >>> x = mx.nd.zeros((2, 3, 4))
+        >>> x.reshape(-3, 0).shape, x.reshape((-4, 1, -1, -2)).shape, x.reshape((0, -1)).shape
+        ((6, 4), (1, 2, 3, 4), (2, 12))
+        """
+        cdef Array found = None
+        if not kwargs and not (is_recording() and self.node is not None):
+            if len(shape) == 1 and type(shape[0]) is tuple:
+                found = plain_reshaped(self, <tuple>shape[0])
+            elif shape:
+                found = plain_reshaped(self, shape)
+        return _reshape(self, shape, kwargs) if found is None else found
 
     # ---- values -------------------------------------------------------------------------------------------------------
     def asnumpy(self):
@@ -251,6 +282,9 @@ cdef class NDArray(Array):
         """Return the only element as a Python number."""
         if (<Array>self).size != 1:
             raise OpValueError(f"only an array of one element is a scalar; this one has shape {self.shape_tuple()}")
+        found = element(self)
+        if found is not None:
+            return found
         cdef long long reads = host_reads()
         found = self.asnumpy().reshape(()).item()
         host_reads(reads)  # one number steers the computation; it is no part of it
@@ -260,6 +294,9 @@ cdef class NDArray(Array):
         """Return the only element as a NumPy scalar."""
         if (<Array>self).size != 1:
             raise OpValueError(f"only an array of one element is a scalar; this one has shape {self.shape_tuple()}")
+        found = element(self)
+        if found is not None:
+            return dtypes.type_of((<Array>self).dtype)(found)
         cdef long long reads = host_reads()
         found = self.asnumpy().reshape(-1)[0]
         host_reads(reads)

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import dtypes
 from .._core import array as _memory
-from .._core import core
+from .._core import core, views
 from ..context import Context, current_context
 from ..errors import OpTypeError, OpValueError, items, translated
 from ..opdef.params import Bad, as_shape
@@ -24,6 +24,7 @@ from . import indexing
 from .register import F
 
 NDArray = core.NDArray
+_FIRST = Context("cpu", 0)
 
 __all__ = [
     "arange", "array", "concatenate", "empty", "eye", "from_numpy", "full", "full_like", "linspace", "moveaxis", "ones",
@@ -70,6 +71,11 @@ def filled(shape: tuple[int, ...], code: int, ctx: Context, value: Any) -> NDArr
     if made.size:
         (made._gpu if ctx.is_gpu else core.as_numpy(made)).fill(value)
     return made
+
+
+def _quickly(shape: Any, value: float) -> NDArray | None:
+    """Return an array of float32 with one number everywhere, if it is small and lies on the first CPU."""
+    return views.plain_filled(shape, dtypes.FLOAT32, value) if current_context() == _FIRST else None
 
 
 def shape_of(shape: Any, function: str) -> tuple[int, ...]:
@@ -162,12 +168,20 @@ def zeros(
     >>> mx.nd.zeros((2, 2)).asnumpy().tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
+    if ctx is None and dtype is None and stype is None and not kwargs:
+        found = _quickly(shape, 0)
+        if found is not None:
+            return found
     _dense(stype, "nd.zeros")
     return _given_out(filled(shape_of(shape, "nd.zeros"), _code(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros")
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """Make an array of ones; see :func:`zeros`."""
+    if ctx is None and dtype is None and not kwargs:
+        found = _quickly(shape, 1)
+        if found is not None:
+            return found
     return _given_out(filled(shape_of(shape, "nd.ones"), _code(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones")
 
 
@@ -183,7 +197,7 @@ def full(
     [7, 7, 7]
     """
     made = blank(shape_of(shape, "nd.full"), _code(dtype), device(ctx, "nd.full"))
-    made[...] = val
+    made[:] = val
     return _given_out(made, {"out": out}, "nd.full")
 
 

@@ -149,24 +149,8 @@ def formatted(self: NDArray, spec: str) -> str:
 
 
 # ---- shapes ---------------------------------------------------------------------------------------------------------
-def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
-    """Give the same elements another shape: a view that shares memory, or a copy where the strides need one.
-
-    Parameters
-    ----------
-    *shape : int, or one tuple
-        Sizes, or MXNet's codes: 0 copies the dimension at its place, -1 is inferred, -2 copies all that remain,
-        -3 merges two, -4 splits one into the two sizes that follow.
-    reverse : bool, default False
-        Match sizes from the right.
-
-    Examples
-    --------
-    >>> import mxop as mx
-    >>> x = mx.nd.zeros((2, 3, 4))
-    >>> x.reshape(-3, 0).shape, x.reshape((-4, 1, -1, -2)).shape, x.reshape((0, -1)).shape
-    ((6, 4), (1, 2, 3, 4), (2, 12))
-    """
+def reshape(self: NDArray, shape: tuple, kwargs: dict[str, Any]) -> NDArray:
+    """Do what ``NDArray.reshape`` does, for shapes with codes and whatever else is not plain."""
     reverse = kwargs.pop("reverse", False)
     if "shape" in kwargs:
         if shape:
@@ -317,7 +301,7 @@ TABLE: dict[str, Any] = {
     "broadcast_like": broadcast_like, "broadcast_to": broadcast_to, "copy": copy, "copyto": copyto,
     "ctx": property(_alias_context, doc="Device that the array lies on; see ``context``."),
     "device": property(_alias_context, doc="Device that the array lies on; see ``context``."),
-    "expand_dims": expand_dims, "flatten": flatten, "reshape": reshape, "reshape_like": reshape_like,
+    "expand_dims": expand_dims, "flatten": flatten, "reshape_like": reshape_like,
     "round": round_, "slice_assign": slice_assign, "slice_assign_scalar": slice_assign_scalar, "split_v2": split_v2,
     "squeeze": squeeze,
     "to_dlpack_for_read": interop.to_dlpack_for_read, "to_dlpack_for_write": interop.to_dlpack_for_write,
@@ -331,7 +315,7 @@ TABLE: dict[str, Any] = {
 }  # fmt: skip
 #: What the compiled class asks for: see ``core.hook``.
 HOOKS: dict[str, Any] = {
-    "getitem": indexing.getitem, "setitem": indexing.setitem, "iterate": indexing.iterate,
+    "getitem": indexing.getitem, "setitem": indexing.setitem, "reshape": reshape, "iterate": indexing.iterate,
     "contains": indexing.contains, "text": text, "leaving": interop.leaving,
 }  # fmt: skip
 

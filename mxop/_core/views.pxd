@@ -1,0 +1,6 @@
+from mxop._core.array cimport Array
+
+cdef Array plain_view(Array x, object key)
+cdef Array plain_reshaped(Array x, tuple sizes)
+cdef bint plain_assign(Array x, object key, object value) except -1
+cdef object element(Array x)

@@ -1,0 +1,201 @@
+"""What is done to arrays most often, without Python: plain indices, shapes, numbers.
+
+A function here returns None (or False) for what is not plain, or wrong; :mod:`mxop.ndarray` then does it or says why not.
+May import :mod:`.array`, :mod:`.transfer`.
+"""
+from cpython.exc cimport PyErr_Clear
+from cpython.object cimport PyObject
+
+from mxop._core.array cimport Array, alloc_tuple, read_pointer, touch, view_at, write_pointer
+from mxop._core.transfer cimport copy_into, same_dims
+from mxop._kernels.codes cimport BOOL, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
+from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
+
+cdef extern from "Python.h":
+    int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step)
+    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step)
+    Py_ssize_t PyNumber_AsSsize_t(object number, PyObject* error) except? -1
+
+cdef enum:
+    SHORT = 4096            # elements that are written one by one
+
+
+# ---- views ------------------------------------------------------------------------------------------------------------
+
+cdef struct Places:
+    int ndim
+    Py_ssize_t shape[MAX_DIMS]
+    Py_ssize_t strides[MAX_DIMS]    # in bytes
+    Py_ssize_t offset
+
+
+cdef inline void add(Places* made, Py_ssize_t size, Py_ssize_t stride) noexcept:
+    made.shape[made.ndim], made.strides[made.ndim] = size, stride
+    made.ndim += 1
+
+
+cdef Array plain_view(Array x, object key):
+    """Return the view that a key of integers, slices, None and ``...`` chooses; None for other keys, and for wrong ones."""
+    cdef Places made
+    cdef int k
+    made.ndim, made.offset = 0, 0
+    if x.gpu is not None or not found_places(x, key if type(key) is tuple else (key,), &made):
+        return None
+    if made.ndim == 0 and x.ndim:  # MXNet: one element is an array of shape (1,)
+        add(&made, 1, itemsize_of(x.dtype))
+    for k in range(made.ndim):
+        if made.shape[k] == 0:
+            return None
+    return view_at(x, made.ndim, made.shape, made.strides, made.offset)
+
+
+cdef bint found_places(Array x, tuple items, Places* made) except -1:
+    """Find out where the elements lie that a key chooses; False for keys that are not plain."""
+    cdef Py_ssize_t at, start, stop, step, count, size, used = 0
+    cdef int axis = 0
+    cdef bint dots = False
+    for item in items:
+        used += item is not None and item is not Ellipsis
+    if used > x.ndim or x.ndim + <Py_ssize_t>len(items) > MAX_DIMS:
+        return False
+    for item in items:
+        if item is None:
+            add(made, 1, 0)
+            continue
+        if item is Ellipsis:
+            if dots:
+                return False
+            dots = True
+            for _ in range(x.ndim - used):
+                add(made, x.shape_[axis], x.strides_[axis])
+                axis += 1
+            continue
+        size = x.shape_[axis]
+        if type(item) is int:
+            at = PyNumber_AsSsize_t(item, NULL)
+            if at < -size or at >= size:
+                return False
+            made.offset += (at + size if at < 0 else at) * x.strides_[axis]
+        elif type(item) is slice:
+            if PySlice_Unpack(item, &start, &stop, &step) < 0:
+                PyErr_Clear()
+                return False
+            count = PySlice_AdjustIndices(size, &start, &stop, step)
+            made.offset += start * x.strides_[axis] if count else 0
+            add(made, count, x.strides_[axis] * step if count > 1 else 0)
+        else:
+            return False
+        axis += 1
+    while axis < x.ndim:
+        add(made, x.shape_[axis], x.strides_[axis])
+        axis += 1
+    return True
+
+
+cdef Array plain_reshaped(Array x, tuple sizes):
+    """Return the elements of a contiguous array in a shape of positive sizes, one of which may be -1; None for the others."""
+    cdef Py_ssize_t shape[MAX_DIMS]
+    cdef Py_ssize_t strides[MAX_DIMS]
+    cdef Py_ssize_t total = 1, size, step = itemsize_of(x.dtype)
+    cdef int k, open_ = -1, ndim = len(sizes)
+    if not x.contiguous or x.gpu is not None or ndim > MAX_DIMS or ndim == 0 or x.size == 0:
+        return None
+    for k in range(ndim):
+        if type(sizes[k]) is not int:
+            return None
+        size = PyNumber_AsSsize_t(sizes[k], NULL)
+        if size == -1 and open_ < 0:
+            open_ = k
+            continue
+        if size <= 0 or size > x.size:
+            return None
+        shape[k] = size
+        total *= size
+        if total > x.size:
+            return None
+    if open_ >= 0:
+        shape[open_] = x.size // total
+        total *= shape[open_]
+    if total != x.size:
+        return None
+    for k in range(ndim - 1, -1, -1):
+        strides[k] = step
+        step *= shape[k]
+    return view_at(x, ndim, shape, strides, 0)
+
+
+# ---- numbers ----------------------------------------------------------------------------------------------------------
+
+cdef object element(Array x):
+    """Return the only element as a Python number; None for types that are not plain."""
+    cdef const char* p = read_pointer(x)
+    if x.gpu is not None:
+        return None
+    if x.dtype == FLOAT32:
+        return <double>(<const float*>p)[0]
+    if x.dtype == FLOAT64:
+        return (<const double*>p)[0]
+    if x.dtype == INT32:
+        return (<const int*>p)[0]
+    if x.dtype == INT64:
+        return (<const long long*>p)[0]
+    if x.dtype == UINT8:
+        return (<const unsigned char*>p)[0]
+    if x.dtype == INT8:
+        return (<const signed char*>p)[0]
+    return p[0] != 0 if x.dtype == BOOL else None
+
+
+cdef bint plain_assign(Array x, object key, object value) except -1:
+    """Do ``x[key] = value`` for a plain key, and a number or an array of the same shape; tell whether it was done."""
+    cdef Array part
+    if type(value) is not float and type(value) is not int and not isinstance(value, Array):
+        return False
+    part = x if type(key) is slice and key.start is None and key.stop is None and key.step is None else plain_view(x, key)
+    if part is None or part.gpu is not None:
+        return False
+    if isinstance(value, Array):
+        if (<Array>value).gpu is not None or (<Array>value).device_id != x.device_id or not same_dims(<Array>value, part):
+            return False
+        touch(x, "an assignment x[...] = value")
+        copy_into(<Array>value, part, REQ_WRITE)
+        return True
+    if not part.contiguous or part.size > SHORT or part.dtype > FLOAT64 or not -60000 < value < 60000:
+        return False
+    touch(x, "an assignment x[...] = value")
+    fill(part, value)
+    return True
+
+
+cdef int fill(Array a, double value) except -1:
+    """Set all elements of a contiguous array of float32 or float64."""
+    cdef char* p = write_pointer(a)
+    cdef Py_ssize_t k
+    if a.dtype == FLOAT32:
+        for k in range(a.size):
+            (<float*>p)[k] = <float>value
+    else:
+        for k in range(a.size):
+            (<double*>p)[k] = value
+    return 0
+
+
+def plain_filled(shape, int dtype, double value):
+    """Return a new array of float32 or float64 that holds one number everywhere; None where it is large, or of other types."""
+    cdef Array made
+    cdef Py_ssize_t size = 1
+    if dtype > FLOAT64:
+        return None
+    if type(shape) is int:
+        shape = (shape,)
+    elif type(shape) is not tuple:
+        return None
+    for d in <tuple>shape:
+        if type(d) is not int or not 0 <= d <= SHORT:
+            return None
+        size *= <Py_ssize_t>d
+        if size > SHORT:
+            return None
+    made = alloc_tuple(<tuple>shape, dtype)
+    fill(made, value)
+    return made
