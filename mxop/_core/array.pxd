@@ -71,6 +71,7 @@ cdef void count_host_read() noexcept
 cdef long long host_reads(long long back_to=*) noexcept
 cdef unsigned long long stamp_now() noexcept
 cdef Array shape_of(Array a)
+cdef bytes signature(object inputs, int mode, bint strides=*, bint wants=*)
 cpdef int touch(Array a, str writer) except -1
 cdef str changed_by(Array a, unsigned long long since)
 

@@ -5,6 +5,7 @@ Memory is reached through :func:`read_pointer` and :func:`write_pointer` only.
 May import :mod:`mxop._kernels.memory` and :mod:`mxop.dtypes`.
 """
 cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdlib cimport free, malloc
@@ -417,6 +418,42 @@ cdef long long host_reads(long long back_to=-1) noexcept:
     if back_to >= 0:
         mx_host_reads = back_to
     return mx_host_reads
+
+
+cdef bytes signature(object inputs, int mode, bint strides=False, bint wants=False):
+    """Return what tells calls apart that are prepared for arrays of certain shapes and types.
+
+    Parameters
+    ----------
+    inputs : sequence of NDArray
+    mode : int
+        What else matters, in one byte.
+    strides : bool
+        Whether arrays that are not contiguous differ by their strides.
+    wants : bool
+        Whether it matters which arrays autograd knows.
+    """
+    cdef Py_ssize_t size = 1
+    cdef bytes found
+    cdef char* at
+    cdef Array a
+    for a in inputs:
+        size += 2 + a.ndim * <Py_ssize_t>sizeof(Py_ssize_t) * (2 if strides and not a.contiguous else 1)
+    found = PyBytes_FromStringAndSize(NULL, size)
+    at = PyBytes_AS_STRING(found)
+    at[0] = <char>mode
+    at += 1
+    for a in inputs:
+        at[0], at[1] = <char>a.dtype, <char>(a.ndim << 2)
+        if wants and a.node is not None:
+            at[1] |= 1
+        memcpy(at + 2, a.shape_, a.ndim * sizeof(Py_ssize_t))
+        if strides and not a.contiguous:
+            at[1] |= 2
+            memcpy(at + 2 + a.ndim * sizeof(Py_ssize_t), a.strides_, a.ndim * sizeof(Py_ssize_t))
+            at += a.ndim * sizeof(Py_ssize_t)
+        at += 2 + a.ndim * sizeof(Py_ssize_t)
+    return found
 
 
 # ---- who wrote an array again ----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from mxop._core.array cimport Array, alloc_like, count_host_read, detached, host
 from mxop._kernels.codes cimport INT8, INT32, INT64, UINT8
 from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
 from mxop._core.record cimport is_recording
-from mxop._core.views cimport element, plain_assign, plain_reshaped, plain_view
+from mxop._core.views cimport element, plain_assign, plain_numpy, plain_reshaped, plain_view
 
 import numpy as np
 
@@ -203,7 +203,7 @@ cdef class NDArray(Array):
     @property
     def T(self):
         """The array with its axes reversed."""
-        return invoke(_op("transpose"), [self], _op("transpose").parse({}))
+        return function_of(_op("transpose"))(self)
 
     def __len__(self):
         if (<Array>self).ndim == 0:
@@ -272,6 +272,10 @@ cdef class NDArray(Array):
                 count_host_read()
             from mxop._gpu import device
             return device.to_numpy(self.gpu)
+        if self.node is None:
+            found = plain_numpy(self)
+            if found is not None:
+                return found
         cdef long long writes = 0 if self.watch is None else self.watch.writes
         found = as_numpy(self).copy()
         if self.watch is not None:
@@ -440,7 +444,7 @@ cdef class NDArray(Array):
     def __matmul__(self, other):
         if not isinstance(other, Array):
             return NotImplemented
-        return invoke(_op("dot"), [self, other], _op("dot").parse({}))
+        return function_of(_op("dot"))(self, other)
 
     def __neg__(self):
         return call_scalar(<OpFunction>_scalar[MUL], self, -1.0, None)
@@ -449,7 +453,7 @@ cdef class NDArray(Array):
         return self
 
     def __abs__(self):
-        return invoke(_op("abs"), [self], _op("abs").parse({}))
+        return function_of(_op("abs"))(self)
 
     def __richcmp__(self, other, int op):
         cdef int at = LT if op == Py_LT else LE if op == Py_LE else GT if op == Py_GT else GE if op == Py_GE else (

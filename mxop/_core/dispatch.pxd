@@ -18,6 +18,7 @@ cdef class OpFunction:
     cdef int n_in, kind
     cdef bint searched, fixed_inputs, writes
     cdef int has_mode               # whether its function asks if the call trains; -1: not looked at yet
+    cdef tuple named(self, tuple args, dict kwargs)
     cdef bint may_be_plain(self, tuple args)
     cdef Py_ssize_t leading_inputs(self, object attrs) except -2
     cdef bint shadowed(self, dict kwargs)

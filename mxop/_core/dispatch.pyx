@@ -287,6 +287,8 @@ cdef class OpFunction:
         if kwargs:
             out = kwargs.pop("out", None)
             kwargs.pop("name", None)
+        if self.fixed_inputs and len(args) > self.n_in > 0:
+            args = self.named(args, kwargs)
         if self.may_be_plain(args) and not self.shadowed(kwargs):  # only parameters are left
             if self.n_in < 0 and self.op.num_args_param is not None:
                 kwargs.setdefault(self.op.num_args_param, len(args))
@@ -306,6 +308,19 @@ cdef class OpFunction:
             args, out = without_output(self.op, args, out)
         inputs, attrs = bind_arguments(self.op, args, kwargs, self.parsed)
         return invoke_with(self.op, inputs, attrs, out, REQ_WRITE)
+
+    cdef tuple named(self, tuple args, dict kwargs):
+        """Return the inputs among arguments by position, once the parameters after them have names; all of them in odd calls."""
+        cdef tuple names = self.op.spec.names
+        cdef Py_ssize_t k
+        if self.op.by_keyword or len(args) - self.n_in > len(names):
+            return args
+        for k in range(self.n_in, len(args)):
+            if isinstance(args[k], Array) or names[k - self.n_in] in kwargs:
+                return args
+        for k in range(self.n_in, len(args)):
+            kwargs[names[k - self.n_in]] = args[k]
+        return args[:self.n_in]
 
     cdef bint may_be_plain(self, tuple args):
         """Tell whether all arguments by position are arrays, and may be all inputs."""

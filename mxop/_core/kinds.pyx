@@ -4,7 +4,10 @@ Formulas have their own module, :mod:`.elementwise`; which kind it is, and what 
 May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.record`, :mod:`.reductions`, :mod:`.results`, :mod:`.transfer`,
 :mod:`mxop.opdef`.
 """
-from mxop._core.array cimport Array, alloc_tuple, host_reads, view_of
+from libc.string cimport memcpy
+
+from mxop._core.array cimport Array, alloc_like, alloc_tuple, host_reads, signature, view_at
+from mxop._core.call cimport Places
 from mxop._core.external cimport execute_external
 from mxop._core.plans cimport Plan, plan_of
 from mxop._core.prepared cimport prepare_kernel, run_planned
@@ -13,6 +16,7 @@ from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.results cimport output_list, prepared_output, requests_of, results_for
 from mxop._core.transfer cimport contiguous_copy, copy_into
 from mxop._kernels.codes cimport BFLOAT16, FLOAT16
+from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
 
 from mxop._core.array import as_numpy
 from mxop.errors import OpTypeError, translated
@@ -71,28 +75,63 @@ cdef tuple cached_inference(object op, object attrs, tuple shapes, tuple types):
     return <tuple>found
 
 
+cdef class ViewPlan:
+    """Where the elements lie that an operator rearranges, for arrays of certain shapes and strides."""
+
+    cdef Array result               # one of the shape and type of the result
+    cdef int ndim
+    cdef Py_ssize_t shape[MAX_DIMS]
+    cdef Py_ssize_t strides[MAX_DIMS]   # in bytes
+    cdef Py_ssize_t offset
+
+
 cdef dict _views = {}
 
 
 cdef object run_view(object op, object attrs, object inputs, object out, int req):
     """Run an operator that only rearranges elements: ask where they lie, then copy them."""
-    cdef Array source = <Array>inputs[0], a, result
-    cdef tuple shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
-    cdef tuple key = (op, attrs, shapes, None if source.contiguous else source._strides, _shape_mode.numpy)
-    (out_shape,), (out_type,) = cached_inference(op, attrs, shapes, tuple([(<Array>a).dtype for a in inputs]))
-    found = _views.get(key)
-    if found is None:
-        shape, strides, offset = op.make_view(shapes[0], source._strides, *shapes[1:], **attrs)
-        if strides is None:  # a reshape that no view of these strides can be
-            return run_view(op, attrs, [contiguous_copy(source), *inputs[1:]], out, req)
-        found = (tuple(shape), tuple(strides), offset)
-        keep(_views, key, found, SHAPES)
-    targets = output_list(op, out, 1)
-    (result,) = results_for(op, inputs, targets, (out_shape,), (out_type,))
-    copy_into(view_of(source, <tuple>found[0], <tuple>found[1], found[2]), result, requests_of(targets, req)[0])
+    cdef Array source = <Array>inputs[0], result, part
+    cdef ViewPlan plan
+    key = (op, attrs, signature(inputs, _shape_mode.numpy, True))
+    found = _views.get(key, _views)
+    if found is _views:
+        found = keep(_views, key, view_plan(op, attrs, inputs), SHAPES)
+    if found is None:  # a reshape that no view of these strides can be
+        return run_view(op, attrs, [contiguous_copy(source), *inputs[1:]], out, req)
+    plan = <ViewPlan>found
+    if out is None and source.gpu is None:
+        req, result = REQ_WRITE, alloc_like(plan.result)
+        result.device_id = source.device_id
+    else:
+        targets = output_list(op, out, 1)
+        (result,) = results_for(op, inputs, targets, (plan.result.shape_tuple(),), (plan.result.dtype,))
+        req = requests_of(targets, req)[0]
+    part = view_at(source, plan.ndim, plan.shape, plan.strides, plan.offset)
+    if source.gpu is not None:
+        from mxop._gpu import device
+        size = itemsize_of(source.dtype)
+        part.gpu = device.view(source.gpu, part.shape_tuple(), part._strides, plan.offset // size)
+    copy_into(part, result, req)
     if is_recording():
         record_general(op, attrs, inputs, [result])
     return result
+
+
+cdef ViewPlan view_plan(object op, object attrs, object inputs):
+    """Return what an operator's view rule says of arrays like these; None where it finds no view."""
+    cdef ViewPlan plan = ViewPlan()
+    cdef Array source = <Array>inputs[0], part
+    shapes = [(<Array>a).shape_tuple() for a in inputs]
+    (out_shape,), (out_type,) = op.infer_outputs(attrs, list(shapes), [(<Array>a).dtype for a in inputs])
+    shape, strides, offset = op.make_view(shapes[0], source._strides, *shapes[1:], **attrs)
+    if strides is None:
+        return None
+    plan.result = Places().stand_in(tuple(out_shape), out_type)
+    part = Places().stand_in(tuple(shape), source.dtype, tuple(strides))
+    plan.ndim, plan.offset = part.ndim, offset * itemsize_of(source.dtype)
+    memcpy(plan.shape, part.shape_, part.ndim * sizeof(Py_ssize_t))
+    memcpy(plan.strides, part.strides_, part.ndim * sizeof(Py_ssize_t))
+    return plan
 
 
 cdef object run_kernel(object op, object attrs, object inputs, object out, int req):

@@ -6,10 +6,7 @@ May import :mod:`.array`, :mod:`.call`, :mod:`.record`, :mod:`.transfer`.
 """
 from collections import OrderedDict
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.string cimport memcpy
-
-from mxop._core.array cimport Array, Node, alloc, alloc_like, changed_by, shape_of, stamp_now
+from mxop._core.array cimport Array, Node, alloc, alloc_like, changed_by, shape_of, signature, stamp_now
 from mxop._core.call cimport Places
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node
 from mxop._core.transfer cimport contiguous_copy
@@ -217,7 +214,7 @@ cdef Plan plan_of(object owner, object attrs, object inputs):
     for a in inputs:
         if a.gpu is not None:
             return None
-    key = (owner, attrs, signature(inputs))
+    key = (owner, attrs, signature(inputs, is_training() | (2 if _shape_mode.numpy else 0), False, is_recording()))
     found = _plans.get(key, _unknown)
     if found is _unknown:
         found = made(owner, attrs, inputs)
@@ -247,26 +244,6 @@ cdef object made(object owner, object attrs, object inputs):
         return ask("make_plan")(owner, attrs, specs, wanted, bool(is_training()))
     finally:
         switch_off(before)
-
-
-cdef bytes signature(object inputs):
-    """Return what tells plans apart: modes, and the shape and type of each array, and whether its gradient is wanted."""
-    cdef Array a
-    cdef Py_ssize_t size = 1
-    cdef bint records = is_recording()
-    cdef bytes found
-    cdef char* at
-    for a in inputs:
-        size += 2 + a.ndim * <Py_ssize_t>sizeof(Py_ssize_t)
-    found = PyBytes_FromStringAndSize(NULL, size)
-    at = PyBytes_AS_STRING(found)
-    at[0] = is_training() | (2 if _shape_mode.numpy else 0)
-    at += 1
-    for a in inputs:
-        at[0], at[1] = <char>a.dtype, <char>(a.ndim << 1 | (records and a.node is not None))
-        memcpy(at + 2, a.shape_, a.ndim * sizeof(Py_ssize_t))
-        at += 2 + a.ndim * sizeof(Py_ssize_t)
-    return found
 
 
 def run_function(owner, list inputs):

@@ -3,7 +3,7 @@
 Kernels that say what they do in steps are made ready for calls on arrays, too: once for arrays of the same shapes and types.
 May import :mod:`.array`, :mod:`.external`, :mod:`.reductions`, :mod:`.steps`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
-from mxop._core.array cimport Array, alloc_like, detached, host_reads, view_of
+from mxop._core.array cimport Array, alloc_like, detached, host_reads, signature, view_of
 from mxop._core.call cimport Call, Places
 from mxop._core.external cimport deliver_states, run_users_kernel
 from mxop._core.record cimport set_recording
@@ -193,31 +193,25 @@ cdef dict _plans = {}
 cdef list run_planned(object op, object attrs, object inputs):
     """Run a kernel of steps on CPU arrays, into new ones; None where it takes another way."""
     cdef Array a
-    cdef bint dense = True
-    cdef list shapes = [], types = []
     for a in inputs:
         if a.gpu is not None:
             return None
-        dense = dense and a.contiguous
-        shapes.append(a.shape_tuple())
-        types.append(a.dtype)
-    strides = None if dense else tuple([None if (<Array>a).contiguous else (<Array>a)._strides for a in inputs])
-    key = (op, attrs, tuple(shapes), tuple(types), strides, _shape_mode.numpy)
+    key = (op, attrs, signature(inputs, _shape_mode.numpy, True))
     found = _plans.get(key, _plans)
     if found is _plans:
-        found = keep(_plans, key, make_plan(op, attrs, shapes, types, strides), SHAPES)
+        found = keep(_plans, key, make_plan(op, attrs, inputs), SHAPES)
     return None if found is None else (<KernelPlan>found).run(inputs)
 
 
-cdef KernelPlan make_plan(object op, object attrs, list shapes, list types, object strides):
+cdef KernelPlan make_plan(object op, object attrs, object given):
     cdef KernelPlan plan = KernelPlan()
     cdef list inputs = []
-    cdef Py_ssize_t k
-    out_shapes, out_types = op.infer_outputs(attrs, list(shapes), list(types))
+    cdef Array a
+    out_shapes, out_types = op.infer_outputs(attrs, [(<Array>a).shape_tuple() for a in given], [(<Array>a).dtype for a in given])
     plan.places = Places()
     try:
-        for k in range(len(shapes)):
-            inputs.append(plan.places.stand_in(shapes[k], types[k], None if strides is None else strides[k]))
+        for a in given:
+            inputs.append(plan.places.stand_in(a.shape_tuple(), a.dtype, None if a.contiguous else a._strides))
         plan.outputs = [plan.places.stand_in(tuple(shape), code) for shape, code in zip(out_shapes, out_types)]
     except (MemoryError, OverflowError):  # more arrays, or larger ones, than a plan can tell apart
         return None

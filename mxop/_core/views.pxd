@@ -4,3 +4,4 @@ cdef Array plain_view(Array x, object key)
 cdef Array plain_reshaped(Array x, tuple sizes)
 cdef bint plain_assign(Array x, object key, object value) except -1
 cdef object element(Array x)
+cdef object plain_numpy(Array x)

@@ -1,23 +1,33 @@
 """What is done to arrays most often, without Python: plain indices, shapes, numbers.
 
 A function here returns None (or False) for what is not plain, or wrong; :mod:`mxop.ndarray` then does it or says why not.
-May import :mod:`.array`, :mod:`.transfer`.
+May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`.
 """
+from cpython.buffer cimport PyBUF_FULL_RO, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_Clear
 from cpython.object cimport PyObject
+from libc.string cimport memcpy
 
-from mxop._core.array cimport Array, alloc_tuple, read_pointer, touch, view_at, write_pointer
+from mxop._core.array cimport Array, alloc, alloc_tuple, new_array, read_pointer, touch, view_at, write_pointer
+from mxop._core.record cimport is_recording
 from mxop._core.transfer cimport copy_into, same_dims
-from mxop._kernels.codes cimport BOOL, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
+from mxop._kernels.codes cimport BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
 from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
+from mxop._kernels.memory cimport block_wrap
+
+import numpy as np
+
+from mxop import dtypes
 
 cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step)
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step)
     Py_ssize_t PyNumber_AsSsize_t(object number, PyObject* error) except? -1
 
+cdef const char* FORMATS = "fdeBibq?"       # of buffers, by type code
 cdef enum:
     SHORT = 4096            # elements that are written one by one
+    MOST = 1 << 23          # whole numbers below it, and their sums with few others, are exact in float32
 
 
 # ---- views ------------------------------------------------------------------------------------------------------------
@@ -199,3 +209,98 @@ def plain_filled(shape, int dtype, double value):
     made = alloc_tuple(<tuple>shape, dtype)
     fill(made, value)
     return made
+
+
+# ---- from and to other memory -----------------------------------------------------------------------------------------
+
+cdef int code_of_format(const char* format) noexcept:
+    """Return the type code of a buffer's format; -1 for others."""
+    cdef int k
+    if format == NULL or format[0] == 0 or format[1] != 0:
+        return -1
+    if format[0] == 108:  # "l": a long, of 8 bytes or (Windows) 4
+        return INT64 if sizeof(long) == 8 else INT32
+    for k in range(BOOL + 1):
+        if FORMATS[k] == format[0]:
+            return k
+    return -1
+
+
+def plain_array(source, int dtype):
+    """Return a new array of float32 or float64 with a copy of what has a buffer of numbers; None for other buffers and types."""
+    cdef Py_buffer buffer
+    cdef Array seen, made = None
+    cdef Py_ssize_t step
+    cdef int k, code
+    if dtype > FLOAT64:
+        return None
+    PyObject_GetBuffer(source, &buffer, PyBUF_FULL_RO)
+    try:
+        code = code_of_format(buffer.format)
+        if code >= 0 and buffer.ndim <= MAX_DIMS and buffer.suboffsets == NULL:
+            seen = new_array()
+            seen.set_dims(buffer.ndim)
+            seen.dtype, seen.size, seen.contiguous = code, 1, True
+            for k in range(buffer.ndim):
+                seen.shape_[k], seen.strides_[k] = buffer.shape[k], buffer.strides[k]
+                seen.size *= buffer.shape[k]
+            step = buffer.itemsize
+            for k in range(buffer.ndim - 1, -1, -1):
+                seen.contiguous = seen.contiguous and (buffer.shape[k] == 1 or buffer.strides[k] == step)
+                step *= buffer.shape[k]
+            seen.data = <char*>buffer.buf
+            seen.block = block_wrap(seen.data, buffer.len, None)
+            made = alloc(seen.ndim, seen.shape_, dtype)
+            if made.size:
+                copy_into(seen, made, REQ_WRITE)
+    finally:
+        PyBuffer_Release(&buffer)
+    return made
+
+
+def converted(Array x, int dtype):
+    """Return a copy in another element type; None for what autograd records, and on a GPU."""
+    cdef Array made
+    if x.gpu is not None or (is_recording() and x.node is not None):
+        return None
+    made = alloc(x.ndim, x.shape_, dtype)
+    made.device_id = x.device_id
+    copy_into(x, made, REQ_WRITE)
+    return made
+
+
+def plain_range(start, stop, step, int dtype):
+    """Return whole numbers in a row, as float32 or float64; None where they are many, or not exact."""
+    cdef long long first, by, k, count
+    cdef Array made
+    if dtype > FLOAT64 or type(start) is not int or type(step) is not int or not (stop is None or type(stop) is int):
+        return None
+    if not (-MOST < start < MOST and -MOST < step < MOST and (stop is None or -MOST < stop < MOST)) or step == 0:
+        return None
+    count = len(range(start) if stop is None else range(start, stop, step)) if stop is not None or step == 1 else -1
+    if not 0 < count <= SHORT:
+        return None
+    first, by = 0 if stop is None else start, step
+    made = alloc(1, <Py_ssize_t*>&count, dtype)
+    if dtype == FLOAT32:
+        for k in range(count):
+            (<float*>made.data)[k] = <float>(first + k * by)
+    else:
+        for k in range(count):
+            (<double*>made.data)[k] = <double>(first + k * by)
+    return made
+
+
+cdef object plain_numpy(Array x):
+    """Return a copy as a NumPy array; None for what is not contiguous, and for types that a buffer cannot have."""
+    cdef Py_buffer buffer
+    if not x.contiguous or x.gpu is not None or x.dtype > BOOL or x.size > SHORT:
+        return None
+    found = np.empty(x.shape_tuple(), _types[x.dtype])
+    PyObject_GetBuffer(found, &buffer, PyBUF_WRITABLE)
+    memcpy(buffer.buf, read_pointer(x), x.size * itemsize_of(x.dtype))
+    PyBuffer_Release(&buffer)
+    return found
+
+
+cdef list _types = [dtypes.numpy_dtype(k) for k in range(BOOL + 1)]

@@ -119,6 +119,10 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
      [3. 4.]]
     <NDArray 2x2 @cpu(0)>
     """
+    if type(source_array) is np.ndarray and ctx is None and current_context() == _FIRST:
+        quick = views.plain_array(source_array, _code(dtype))
+        if quick is not None:
+            return quick
     place = device(ctx, "nd.array")
     if isinstance(source_array, NDArray):
         code = source_array.dtype_code if dtype is None else dtypes.code_of(dtype)
@@ -130,6 +134,10 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         found = np.asarray(source_array)
     except (TypeError, ValueError) as problem:
         raise OpTypeError(f"nd.array: the source is not array-like ({problem})") from None
+    if type(source_array) in (list, tuple) and found.dtype.kind in "if" and place == _FIRST:
+        quick = views.plain_array(found, code)
+        if quick is not None:
+            return quick
     try:
         found = indexing.numeric(found)
     except OpTypeError:
@@ -256,6 +264,10 @@ def arange(
     >>> mx.nd.arange(3, repeat=2).asnumpy().tolist()
     [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
     """
+    if ctx is None and infer_range is None and dtype is np.float32 and type(repeat) is int and repeat == 1:
+        quick = views.plain_range(start, stop, int(step) if step == 1 else step, dtypes.FLOAT32)
+        if quick is not None and current_context() == _FIRST:
+            return quick
     if infer_range is not None:
         warnings.warn("nd.arange: infer_range has no effect", DeprecationWarning, stacklevel=2)
     if stop is None:

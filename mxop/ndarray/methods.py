@@ -11,7 +11,7 @@ import warnings
 from typing import Any
 
 from .. import dtypes, missing
-from .._core import core, tape
+from .._core import core, tape, views
 from ..context import Context
 from ..errors import DeviceError, OpTypeError, OpValueError, translated
 from ..opdef import fluent, registry
@@ -85,7 +85,8 @@ def astype(self: NDArray, dtype: Any, copy: bool = True) -> NDArray:
     code = dtypes.code_of(dtype)
     if not copy and code == self.dtype_code:
         return self
-    return F.Cast(self, dtype=code)
+    found = views.converted(self, code)
+    return F.Cast(self, dtype=code) if found is None else found
 
 
 def copy(self: NDArray) -> NDArray:
