@@ -37,6 +37,8 @@ class Accuracy(Summed):
 
     def measure(self, label: numpy.ndarray, pred: numpy.ndarray) -> tuple[float, float]:
         if pred.shape != label.shape:
+            if not -pred.ndim <= self.axis < pred.ndim:
+                raise OpValueError(f"Accuracy: predictions of shape {pred.shape} for labels of shape {label.shape}")
             pred = pred.argmax(axis=self.axis)
         label, pred = label.astype("int32").ravel(), pred.astype("int32").ravel()
         check_label_shapes(label, pred)

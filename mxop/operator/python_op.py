@@ -95,7 +95,9 @@ class NumpyOp(PythonOp):
     """
 
     def _run(self, function: Any, **arrays: Any) -> list:
-        *given, last = ((name, [np.array(x.asnumpy()) for x in some]) for name, some in arrays.items())
+        *given, last = (
+            (name, [None if x is None else np.array(x.asnumpy()) for x in some]) for name, some in arrays.items()
+        )
         function(**dict(given), **{last[0]: last[1]})
         return last[1]
 
@@ -132,6 +134,7 @@ class _Operator(CustomOp):
 
 def _prop_of(op: PythonOp) -> type[CustomOpProp]:
     """Return the class by which ``Custom`` knows an object."""
+    named = type(type(op).__name__, (_Operator,), {})  # whose name messages say
 
     class Prop(CustomOpProp):
         def __init__(self) -> None:
@@ -147,7 +150,7 @@ def _prop_of(op: PythonOp) -> type[CustomOpProp]:
             return (*op.infer_shape(in_shape), [])
 
         def create_operator(self, ctx: Any, in_shapes: list, in_dtypes: list) -> CustomOp:
-            return _Operator(op)
+            return named(op)
 
         if hasattr(op, "declare_backward_dependency"):
 
