@@ -386,7 +386,10 @@ class FusedRNN(Initializer):
         init = self._init or getattr(desc, "global_init", None)
         if init is None:
             raise OpTypeError("FusedRNN: init=None, and there is no initializer of the whole net")
-        for name, shape in self._parts(arr.size):
+        parts = list(self._parts(arr.size))
+        if sum(math.prod(shape) for _, shape in parts) != arr.size or min(parts[0][1]) < 1:
+            raise OpValueError(f"FusedRNN: {desc!r} has {arr.size} elements, which no width of the inputs gives")
+        for name, shape in parts:
             part = arr[at : at + math.prod(shape)].reshape(shape).copy()
             if self._mode == "lstm" and name.endswith("_f_bias"):
                 part[:] = self._forget_bias
@@ -394,8 +397,6 @@ class FusedRNN(Initializer):
                 init(InitDesc(name, global_init=getattr(desc, "global_init", None)), part)
             arr[at : at + part.size] = part.reshape((-1,))
             at += part.size
-        if at != arr.size:
-            raise OpValueError(f"FusedRNN: {desc!r} has {arr.size} elements; its parts have {at}")
 
 
 # ---- from others -----------------------------------------------------------------------------------------------------
