@@ -10,21 +10,12 @@ import numpy as np
 
 from .errors import MXNetError, NotImplementedForSymbol, NotSupportedForSparseNDArray
 from .missing import hooks
+from .opdef.params import NULL as _Null  # noqa: F401
 
 string_types = (str,)
 integer_types = (int, np.int32, np.int64)
 numeric_types = (float, int, np.generic)
 mx_real_t = np.float32
-
-
-class _NullType:
-    """What MXNet's generated functions take for "not given"."""
-
-    def __repr__(self) -> str:
-        return "_Null"
-
-
-_Null = _NullType()
 
 
 def py_str(x: bytes) -> str:

@@ -170,3 +170,31 @@ def test_operators_without_methods():
         mx.operator.PythonOp()(mx.sym.Variable("x"))
     with pytest.raises(mx.MXNetError, match="does not define forward"):
         mx.operator.NumpyOp()(mx.sym.Variable("x")).eval(x=mx.nd.ones(1))
+
+
+def test_null_is_not_given():
+    from mxop.base import _Null
+
+    x, s = mx.nd.arange(6).reshape((2, 3)), mx.sym.Variable("s")
+    assert mx.nd.sum(x, axis=_Null).item() == 15 and mx.nd.softmax(x, temperature=_Null).shape == (2, 3)
+    assert mx.nd.random.uniform(0, 1, _Null, _Null).shape == (1,)
+    total = mx.sym.sum(s, axis=_Null, keepdims=True)
+    assert total.eval(s=x)[0].shape == (1, 1) and "_Null" not in total.tojson()
+    assert mx.nd.random.normal(mx.nd.zeros((2,)), mx.nd.ones((2,)), _Null).shape == (2,)
+
+
+SHAPES = [np.array([2, 3]), [np.int64(2), 3], (np.int32(2), np.int64(3)), mx.nd.array([2, 3], dtype="int64"), [2, 3],
+          np.array([2, 3], dtype="uint8")]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=[type(s).__name__ for s in SHAPES])
+def test_shapes_are_arrays_and_lists_of_any_integers(shape):
+    x, s = mx.nd.arange(6), mx.sym.Variable("s")
+    for found in (
+        mx.nd.zeros(shape), mx.nd.full(shape, 3), mx.nd.empty(shape), x.reshape(shape), mx.nd.reshape(x, shape=shape),
+        mx.nd.random.uniform(0, 1, shape), mx.random.randint(0, 3, shape), mx.nd.random_normal(shape=shape),
+        mx.sym.zeros(shape).eval()[0], mx.sym.reshape(s, shape=shape).eval(s=x)[0], mx.sym.random.normal(shape=shape).eval()[0],
+        mx.sym.exp(s).simple_bind(mx.cpu(), s=shape).forward()[0], mx.nd.ones((1, 1)).broadcast_to(shape),
+        mx.nd.zeros(mx.sym.Variable("q", shape=shape).infer_shape()[0][0]),
+    ):  # fmt: skip
+        assert found.shape == (2, 3)
