@@ -226,3 +226,12 @@ def test_tool_writes_names(tmp_path, monkeypatch):
     assert "[operators]\nNorm _contrib_norm\n[states]\nNorm=1 _contrib_norm=1\n" in text
     assert "[mx.io]\nIter\n" in text and "[mx.NDArray]\nhandle take writable\n" in text
     assert "[mx.ndarray]\nCachedOp NDArray norm_of np npx" in text
+
+
+@pytest.mark.parametrize("module", [
+    "attribute", "autograd", "callback", "context", "contrib.autograd", "engine", "executor", "initializer", "log", "metric",
+    "name", "operator", "optimizer", "optimizer.contrib", "profiler", "random", "registry", "runtime", "visualization",
+])  # fmt: skip
+def test_modules_that_are_whole(module):
+    found = importlib.import_module(f"mxop.{module}")
+    assert [n for n in mxnet_names.listed(f"mxop.{module}") if not hasattr(found, n)] == []
