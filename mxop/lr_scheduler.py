@@ -5,6 +5,7 @@ A scheduler is asked with growing numbers; MXNet's keep the rate as ``base_lr``,
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
 from itertools import pairwise
@@ -62,6 +63,10 @@ def _factor(factor: float) -> float:
     return factor
 
 
+def _told(num_update: int, rate: float) -> None:
+    logging.info("Update[%d]: Change learning rate to %0.5e", num_update, rate)
+
+
 class FactorScheduler(LRScheduler):
     """Multiply the rate by `factor` after every `step` updates, down to `stop_factor_lr`.
 
@@ -84,6 +89,7 @@ class FactorScheduler(LRScheduler):
         while num_update > self.count + self.step:
             self.count += self.step
             self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
+            _told(num_update, self.base_lr)
         return self.base_lr
 
 
@@ -115,6 +121,7 @@ class MultiFactorScheduler(LRScheduler):
             self.count = self.step[self.cur_step_ind]
             self.cur_step_ind += 1
             self.base_lr *= self.factor
+            _told(num_update, self.base_lr)
         return self.base_lr
 
 
