@@ -146,12 +146,7 @@ class AdaDelta(Moments, Optimizer):
 
     def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
         _, wd, _ = self._begin(index)
-        squares, steps = state
-        grad = self._clipped(grad * self.rescale_grad)
-        squares[:] = self.rho * squares + (1 - self.rho) * grad * grad
-        step = nd.sqrt(steps + self.epsilon) / nd.sqrt(squares + self.epsilon) * grad
-        steps[:] = self.rho * steps + (1 - self.rho) * step * step
-        weight[:] -= step + wd * weight
+        nd._internal._adadelta_update(weight, grad, *state, out=weight, wd=wd, **self._params("rho", "epsilon"))
 
 
 @register
@@ -165,11 +160,7 @@ class Adamax(Moments, Optimizer):
     def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, t = self._begin(index)
         lr /= 1 - self.beta1**t
-        mean, largest = state
-        grad = self._clipped(grad * self.rescale_grad + wd * weight)
-        mean[:] = self.beta1 * mean + (1 - self.beta1) * grad
-        largest[:] = nd.maximum(self.beta2 * largest, nd.abs(grad))
-        weight[:] -= lr * mean / nd.where(largest, largest, nd.ones_like(largest))  # no gradient yet: no step
+        nd._internal._adamax_update(weight, grad, *state, out=weight, lr=lr, wd=wd, **self._params("beta1", "beta2"))
 
 
 @register
@@ -200,14 +191,16 @@ class Nadam(Moments, Optimizer):
 
     def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, t = self._begin(index)
-        mean, var = state
-        grad = self._clipped(grad * self.rescale_grad + wd * weight)
         now, later = self._momentum(t), self._momentum(t + 1)
         self.m_schedule *= now
-        mean[:] = self.beta1 * mean + (1 - self.beta1) * grad
-        var[:] = self.beta2 * var + (1 - self.beta2) * grad * grad
-        ahead = (1 - now) / (1 - self.m_schedule) * grad + later / (1 - self.m_schedule * later) * mean
-        weight[:] -= lr * ahead / (nd.sqrt(var / (1 - self.beta2**t)) + self.epsilon)
+        shares = {"of_grad": (1 - now) / (1 - self.m_schedule), "of_mean": later / (1 - self.m_schedule * later)}
+        more = {
+            **shares,
+            "new2": 1 - self.beta2,
+            "left2": 1 - self.beta2**t,
+            **self._params("beta1", "beta2", "epsilon"),
+        }
+        nd._internal._nadam_update(weight, grad, *state, out=weight, lr=lr, wd=wd, **more)
 
 
 __all__ = ["AdaDelta", "AdaGrad", "Adam", "Adamax", "Ftrl", "GroupAdaGrad", "Nadam", "RMSProp"]
