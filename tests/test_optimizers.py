@@ -197,13 +197,19 @@ def test_rates_of_single_weights():
 
 def test_schedules_follow_the_largest_count():
     schedule = mx.lr_scheduler.FactorScheduler(2, 0.5)
-    optimizer = mx.optimizer.SGD(learning_rate=1.0, lr_scheduler=schedule)
+    with pytest.warns(UserWarning, match="replaces the scheduler's base_lr=0.01"):
+        optimizer = mx.optimizer.SGD(learning_rate=1.0, lr_scheduler=schedule)
     update, w = mx.optimizer.get_updater(optimizer), mx.nd.zeros((1,))
     found = []
     for _ in range(5):
         update(0, mx.nd.ones((1,)), w)
         found.append(w.item())
     assert found == [-1, -2, -2.5, -3, -3.25] and optimizer.learning_rate == 0.25
+    plain = mx.optimizer.Adam(lr_scheduler=lambda n: 0.5**n)  # a function will do
+    plain.num_update = 3
+    assert plain.learning_rate == 0.125
+    with pytest.raises(OpValueError, match="2 indices, 1 gradients and 1 weights"):
+        update([0, 1], [w], [w])
     with pytest.raises(OpValueError, match="lr_scheduler sets"):
         optimizer.set_learning_rate(3)
     update(1, mx.nd.ones((1,)), w)  # a new weight begins to count, the rate does not go back
@@ -267,7 +273,7 @@ def test_names():
 # ---- files of states ------------------------------------------------------------------------------------------------------
 def stepped(**more):
     schedule = mx.lr_scheduler.FactorScheduler(1, 0.5, base_lr=0.2)
-    update = mx.optimizer.get_updater(mx.optimizer.create("adam", lr_scheduler=schedule, **more))
+    update = mx.optimizer.get_updater(mx.optimizer.create("adam", learning_rate=0.2, lr_scheduler=schedule, **more))
     for index in (0, "b"):
         update(index, mx.nd.ones((2, 3)), mx.nd.ones((2, 3)))
     return update

@@ -14,6 +14,7 @@ def run(options: argparse.Namespace) -> int:
     """Run a script as Python would, with ``import mxnet`` meaning mxop; what it raises is shown as Python shows it."""
     install_as_mxnet()
     sys.argv[:] = [options.script, *options.arguments]
-    sys.path[0] = os.path.dirname(os.path.abspath(options.script))
+    if not sys.flags.safe_path:  # where Python puts the current folder first, for a module
+        sys.path[0] = os.path.dirname(os.path.abspath(options.script))
     runpy.run_path(options.script, run_name="__main__")
     return 0

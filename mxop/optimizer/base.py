@@ -56,11 +56,11 @@ class Optimizer:
             raise OpTypeError(f"Optimizer: param_idx2name={shown(param_idx2name)} is no dict of indices to names")
         if lr_scheduler is None and learning_rate is None:
             learning_rate = 0.01
-        elif lr_scheduler is not None and learning_rate is not None:
-            if lr_scheduler.base_lr != learning_rate:  # type: ignore[attr-defined]
-                warnings.warn(f"{type(self).__name__}: learning_rate={learning_rate} replaces the scheduler's base_lr="
-                              f"{lr_scheduler.base_lr}", stacklevel=3)  # type: ignore[attr-defined]  # fmt: skip
-            lr_scheduler.base_lr = learning_rate  # type: ignore[attr-defined]
+        elif learning_rate is not None and hasattr(lr_scheduler, "base_lr"):
+            if lr_scheduler.base_lr != learning_rate:
+                replaced = f"replaces the scheduler's base_lr={lr_scheduler.base_lr}"
+                warnings.warn(f"{type(self).__name__}: learning_rate={learning_rate} {replaced}", stacklevel=3)
+            lr_scheduler.base_lr = learning_rate
         self.rescale_grad, self.lr, self.lr_scheduler, self.wd = rescale_grad, learning_rate, lr_scheduler, wd
         self.clip_gradient, self.multi_precision = clip_gradient, multi_precision
         self.begin_num_update = self.num_update = begin_num_update

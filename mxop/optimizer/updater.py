@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..context import Context
+from ..errors import OpValueError
 from ..ndarray import NDArray
 from . import states as _states
 from .base import Optimizer
@@ -41,6 +42,9 @@ class Updater:
         several = isinstance(index, (list, tuple))
         indices, grads, weights = (index, grad, weight) if several else ([index], [grad], [weight])
         indices = [i.decode() if isinstance(i, bytes) else i for i in indices]
+        if not len(indices) == len(grads) == len(weights):
+            given = f"{len(indices)} indices, {len(grads)} gradients and {len(weights)} weights"
+            raise OpValueError(f"Updater: {given} do not belong together")
         if not indices:
             return
         self.optimizer._set_current_context(weights[0].context.device_id)
