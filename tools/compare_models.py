@@ -32,8 +32,9 @@ ZOO = {
 COLUMNS = {"outputs": "outputs, float32", "outputs64": "outputs", "gradients": "gradients", "states": "states",
            "weights": "weights after two steps"}  # fmt: skip
 #: Parameters for training: MXNet keeps floating-point ones in float32, so these are numbers that it has exactly.
-EXACT = {"eps": "0.0001220703125", "momentum": "0.875"}
-SETTINGS = {"Dropout": {"p": "0"}, "_zeros": {"dtype": "float64"}}
+SETTINGS = {"BatchNorm": {"eps": "0.0001220703125", "momentum": "0.875"}, "LayerNorm": {"eps": "0.0001220703125"},
+            "Dropout": {"p": "0"}, "_zeros": {"dtype": "float64"}}  # fmt: skip
+STATES = ("moving_mean", "moving_var")  # which files of MXNet 0.8 leave out
 #: What is allowed: sums of float32 numbers in another order; what is left in float64.
 ALLOWED = {"outputs": 1e-4} | dict.fromkeys(("outputs64", "gradients", "states", "weights"), 1e-8)
 
@@ -43,7 +44,8 @@ def smaller(mx):
     """Return small networks: a symbol or block, and the shapes of its inputs."""
     nn, rnn, sym = mx.gluon.nn, mx.gluon.rnn, mx.sym
     data = sym.Variable("data")
-    hidden = sym.Activation(sym.FullyConnected(data, num_hidden=32, name="fc1"), act_type="relu")
+    hidden = sym.BatchNorm(sym.FullyConnected(data, num_hidden=32, name="fc1"), fix_gamma=False, eps=0.125, name="bn")
+    hidden = sym.Activation(hidden, act_type="relu")
     mlp = sym.SoftmaxOutput(sym.FullyConnected(hidden, num_hidden=10, name="fc2"), name="softmax")
     net = data
     for number, filters in enumerate((6, 16)):
@@ -127,7 +129,30 @@ def make(folder: str, names: list[str]) -> None:
             net(mx.nd.random.normal(shape=shapes["data"]))
             net.export(prefix, 0)
         made[name] = [prefix, shapes]
+        if name == "mlp":
+            for version in ("0.8", "0.9"):
+                made[f"mlp, as of MXNet {version}"] = [aged(prefix, version), shapes]
     Path(folder, "made.json").write_text(json.dumps(made), encoding="utf-8")
+
+
+def aged(prefix: str, version: str) -> str:
+    """Write a checkpoint once more with its symbol as an old version of MXNet had it; return the prefix."""
+    graph = json.loads(Path(f"{prefix}-symbol.json").read_text(encoding="utf-8"))
+    keep = [n for n, node in enumerate(graph["nodes"]) if version != "0.8" or not node["name"].endswith(STATES)]
+    place = {old: new for new, old in enumerate(keep)}
+    nodes = [graph["nodes"][n] for n in keep]
+    for node in nodes:
+        parameters = node.pop("attrs", {})
+        node.update({"param": parameters, "backward_source_id": -1} if version == "0.8" else {"attr": parameters})
+        node["inputs"] = [[place[at], *rest[:1]] for at, *rest in node["inputs"] if at in place]
+    old = {"nodes": nodes, "arg_nodes": [n for n, node in enumerate(nodes) if node["op"] == "null"],
+           "heads": [[place[at], *rest[:1]] for at, *rest in graph["heads"]]}  # fmt: skip
+    if version != "0.8":
+        old |= {"node_row_ptr": list(range(len(nodes) + 1)), "attrs": {"mxnet_version": ["int", 903]}}
+    target = f"{prefix}-{version}"
+    Path(f"{target}-symbol.json").write_text(json.dumps(old), encoding="utf-8")
+    Path(f"{target}-0000.params").write_bytes(Path(f"{prefix}-0000.params").read_bytes())
+    return target
 
 
 # ---- run by both -----------------------------------------------------------------------------------------------------
@@ -137,10 +162,7 @@ def bound(mx, prefix: str, shapes: dict, dtype: str):
     if dtype == "float64":
         graph = json.loads(symbol.tojson())
         for node in graph["nodes"]:
-            changed = EXACT if node["op"] in ("BatchNorm", "LayerNorm") else SETTINGS.get(node["op"], {})
-            node.setdefault("attrs", {}).update(
-                {name: value for name, value in changed.items() if name in node["attrs"]}
-            )
+            node.setdefault("attrs", {}).update(SETTINGS.get(node["op"], {}))
             node["attrs"].pop("__dtype__", None)
         symbol = mx.sym.load_json(json.dumps(graph))
     random = np.random.RandomState(11)
