@@ -42,8 +42,14 @@ def test_names_shapes_and_types():
     assert [d.name for d in batches.provide_label] == ["_0_y", "_1_y"] and batches.num_source == 4
     assert [d.name for d in mx.io.NDArrayIter(DATA).provide_data] == ["data"]
     assert mx.io.NDArrayIter(DATA).provide_label == [] and next(mx.io.NDArrayIter(DATA)).label == []
-    wide = mx.io.NDArrayIter(DATA.T.reshape(1, 2, 7), batch_size=4, layout="CTN")
-    assert [x.data[0].shape for x in wide] == [(1, 2, 4)] or wide.num_data == 1
+    last = mx.io.NDArrayIter(DATA.T, DATA.T + 1, 4, shuffle=True, layout="TN")
+    assert last.provide_data[0].shape == (2, 4)
+    assert [(x.data[0].shape, x.pad) for x in last] == [((2, 4), 0), ((2, 4), 1)]
+    last.reset()
+    assert all(
+        (x.label[0] - x.data[0] == 1).asnumpy().all() and (x.data[0][1] - x.data[0][0] == 1).asnumpy().all()
+        for x in last
+    )
 
 
 def test_shuffling_keeps_data_and_labels_together():
@@ -68,6 +74,10 @@ def test_mistakes():
     for data in (None, [], "x", {}, {"a": object()}):
         with pytest.raises(OpTypeError):
             mx.io.NDArrayIter(data)
+    with pytest.raises(
+        OpValueError, match="different numbers of elements along axis 0: {'data': 7, 'softmax_label': 6}"
+    ):
+        mx.io.NDArrayIter(DATA, DATA[:6])
     with pytest.raises(OpValueError, match="last_batch_handle"):
         mx.io.NDArrayIter(DATA, last_batch_handle="drop")
     batches = mx.io.NDArrayIter(DATA, batch_size=7)

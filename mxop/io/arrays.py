@@ -47,7 +47,7 @@ class NDArrayIter(DataIter):
     label : array, list or dict of arrays, optional
     batch_size : int
     shuffle : bool
-        Mix the elements before each epoch, by NumPy's global generator.  The first axis is mixed.
+        Mix the elements before each epoch, by NumPy's global generator.
     last_batch_handle : {'pad', 'discard', 'roll_over'}
         Fill a last batch that is short up with the first elements, leave it out, or keep it for the next epoch.
     data_name, label_name : str
@@ -72,13 +72,22 @@ class NDArrayIter(DataIter):
                 f"NDArrayIter: last_batch_handle={shown(last_batch_handle)} is none of {', '.join(_LAST)}"
             )
         self.data, self.label = _named(data, data_name, False), _named(label, label_name, True)
-        self.layout, self._axis = layout, layout.find("N")
-        self.num_data = self.data[0][1].shape[0]
+        self.layout, self._axis = layout, max(layout.find("N"), 0)
+        self.num_data = self._counted()
         self.idx = np.arange(self.num_data)
         self.shuffle, self.last_batch_handle = shuffle, last_batch_handle
         self._kept: tuple[list, list] | None = None  # a short last batch, for the next epoch
         self.cursor = -batch_size
         self.reset()
+
+    def _counted(self) -> int:
+        """Return how many elements the arrays have."""
+        sizes = {name: a.shape[self._axis] if self._axis < a.ndim else 0 for name, a in [*self.data, *self.label]}
+        if len(set(sizes.values())) > 1:
+            raise OpValueError(
+                f"NDArrayIter: the arrays have different numbers of elements along axis {self._axis}: {sizes}"
+            )
+        return next(iter(sizes.values()))
 
     @property
     def data_list(self) -> list[NDArray]:
@@ -124,7 +133,10 @@ class NDArrayIter(DataIter):
         if self.shuffle:
             np.random.shuffle(self.idx)
             self.data, self.label = (
-                [(name, nd.array(a.asnumpy()[self.idx], ctx=a.context, dtype=a.dtype)) for name, a in arrays]
+                [
+                    (name, nd.array(a.asnumpy().take(self.idx, self._axis), ctx=a.context, dtype=a.dtype))
+                    for name, a in arrays
+                ]
                 for arrays in (self.data, self.label)
             )
 
