@@ -230,7 +230,8 @@ def test_tool_writes_names(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("module", [
     "attribute", "autograd", "callback", "context", "contrib.autograd", "engine", "executor", "initializer", "log", "metric",
-    "name", "operator", "optimizer", "optimizer.contrib", "profiler", "random", "registry", "runtime", "visualization",
+    "name", "operator", "optimizer", "optimizer.contrib", "profiler", "random", "registry", "runtime", "test_utils",
+    "visualization",
 ])  # fmt: skip
 def test_modules_that_are_whole(module):
     found = importlib.import_module(f"mxop.{module}")

@@ -72,6 +72,44 @@ def test_optimizers_side_by_side():
             tu.compare_optimizer(pair[0], mx.optimizer.SGD(momentum=0.9, learning_rate=1), shape, "float32", **more)
 
 
+class Net:
+    """A network of Gluon's kind, as much of it as a check needs: a scale that is drawn at first, or loaded."""
+
+    def __init__(self, prefix, wrong=None):
+        self.name, self.wrong, self.hybrid = f"{prefix}scale", wrong, False
+
+    def initialize(self, init=None):
+        self.scale = mx.nd.zeros((1,))
+        (init or mx.init.Uniform(1))(mx.init.InitDesc(f"{self.name}_weight"), self.scale)
+
+    def hybridize(self):
+        self.hybrid = True
+
+    def collect_params(self):
+        return {f"{self.name}_weight": self}
+
+    def data(self):
+        return self.scale
+
+    def __call__(self, x, y):
+        if self.wrong == "output" and self.hybrid:
+            x = x + 1
+        if self.wrong == "gradient" and self.hybrid:
+            y = y.detach()
+        return x * self.scale + y * y
+
+
+def test_networks_before_and_after_they_are_hybridized():
+    data = [mx.nd.array([1, 2]), mx.nd.array([3, 4])]
+    tu.check_gluon_hybridize_consistency(Net, data)
+    for wrong in ("output", "gradient"):
+        with pytest.raises(AssertionError):
+            tu.check_gluon_hybridize_consistency(lambda prefix, wrong=wrong: Net(prefix, wrong), data)
+    tu.check_gluon_hybridize_consistency(lambda prefix: Net(prefix, "gradient"), data, test_grad=False)
+    with pytest.raises(AssertionError):
+        tu.check_gluon_hybridize_consistency(Net, data, numpy_func=lambda x, y: x * 5 + y * y)
+
+
 class _Csr(scipy.sparse.csr_matrix):
     def __init__(self, parts, shape=None, dtype=None, ctx=None):
         data, indices, pointers = parts

@@ -79,7 +79,7 @@ _PLACES = {
                  "new_matrix_with_real_eigvals_nd", "new_orthonormal_matrix_2d",
                  "new_sym_matrix_with_real_eigvals_2d", "new_sym_matrix_with_real_eigvals_nd"),
     "sparse": ("create_sparse_array", "create_sparse_array_zd", "rand_sparse_ndarray", "shuffle_csr_column_indices"),
-    "training": ("DummyIter", "compare_optimizer", "same_symbol_structure"),
+    "training": ("DummyIter", "check_gluon_hybridize_consistency", "compare_optimizer", "same_symbol_structure"),
     "surroundings": ("download", "download_model", "get_bz2_data", "get_cifar10", "get_im2rec_path", "get_mnist",
                      "get_mnist_iterator", "get_mnist_pkl", "get_mnist_ubyte", "get_zip_data", "has_tvm_ops",
                      "is_aarch64_run", "is_cd_run", "is_op_runnable"),

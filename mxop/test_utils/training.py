@@ -1,11 +1,17 @@
-"""Optimizers and iterators under test; two symbols side by side.  May import :mod:`mxop.io`, :mod:`mxop.random`."""
+"""Optimizers, iterators and networks under test; two symbols side by side.
+
+May import :mod:`mxop.autograd`, :mod:`mxop.initializer`, :mod:`mxop.io`, :mod:`mxop.random`.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from itertools import product
 from typing import Any
 
-from .. import io, random
+from .. import autograd, initializer, io, random
 from .compare import assert_almost_equal, compare_ndarray_tuple
 from .defaults import default_context
 from .generate import rand_ndarray
@@ -73,3 +79,47 @@ def _random(shape: tuple[int, ...], dtype: Any, stype: str) -> Any:
     if stype == "default":
         return random.uniform(shape=shape, ctx=default_context(), dtype=dtype)
     return rand_ndarray(shape, stype, density=1, dtype=dtype)
+
+
+def check_gluon_hybridize_consistency(net_builder: Callable[..., Any], data_l: Sequence[Any],
+                                      numpy_func: Callable[..., Any] | None = None, test_grad: bool = True,
+                                      rtol: float = 1e-4, atol: float = 1e-4) -> None:  # fmt: skip
+    """Raise unless a network computes the same before and after ``hybridize``, recorded or not.
+
+    Parameters
+    ----------
+    net_builder : callable
+        ``net_builder(prefix=...)`` returns a new network of Gluon's kind.
+    data_l : list of NDArray
+        Its inputs.
+    numpy_func : callable, optional
+        Returns the expected output for the inputs as NumPy arrays.
+    test_grad : bool
+        Compare the gradients of the inputs, too.
+    rtol, atol : float
+    """
+    outputs: list[Any] = []
+    grads: list[list[Any]] = []
+    start: tuple = ()
+    for hybridize, recorded in product((False, True), (False, True) if test_grad else (False,)):
+        net = net_builder(prefix="net_")
+        net.initialize(*start)
+        if hybridize:
+            net.hybridize()
+        inputs = [x.copy() for x in data_l]
+        if recorded:
+            for x in inputs:
+                x.attach_grad()
+        with autograd.record() if recorded else nullcontext():
+            output = net(*inputs)
+        if recorded:
+            output.backward(output)
+            grads.append([x.grad for x in inputs])
+        outputs.append(output)
+        start = start or (initializer.Load({name: p.data() for name, p in net.collect_params().items()}),)
+    for output in outputs[1:]:
+        assert_almost_equal(output, outputs[0], rtol=rtol, atol=atol)
+    for gradient in grads[1:]:
+        compare_ndarray_tuple(tuple(gradient), tuple(grads[0]), rtol=rtol, atol=atol)
+    if numpy_func is not None:
+        assert_almost_equal(outputs[0], numpy_func(*[x.asnumpy() for x in data_l]), rtol=rtol, atol=atol)
