@@ -99,12 +99,17 @@ _LATER = {
     "test_utils": "mxop.test_utils", "attribute": "mxop.attribute", "name": "mxop.name", "records": "mxop.records",
     "util": "mxop.util", "library": "mxop.library", "operator": "mxop.operator",
     "profiler": "mxop.profiler", "viz": "mxop.visualization", "visualization": "mxop.visualization",
-    "axes": "mxop.axes", "random": "mxop.random",
+    "axes": "mxop.axes", "random": "mxop.random", "rnd": "mxop.random", "registry": "mxop.registry", "log": "mxop.log",
+    "engine": "mxop.engine", "runtime": "mxop.runtime", "libinfo": "mxop.libinfo", "contrib": "mxop.contrib",
+    "initializer": "mxop.initializer", "init": "mxop.initializer", "lr_scheduler": "mxop.lr_scheduler",
+    "optimizer": "mxop.optimizer", "metric": "mxop.metric", "io": "mxop.io", "model": "mxop.model",
+    "callback": "mxop.callback",
 }  # fmt: skip
 _NAMES = {"AttrScope": ("mxop.attribute", "AttrScope"), "Symbol": ("mxop.symbol", "Symbol"),
           "Executor": ("mxop.graph.executor", "Executor"), "is_np_shape": ("mxop.util", "is_np_shape"),
           "np_shape": ("mxop.util", "np_shape"), "set_np_shape": ("mxop.util", "set_np_shape"),
-          "use_np_shape": ("mxop.util", "use_np_shape"), "get_include": ("mxop.library.include", "get_include")}  # fmt: skip
+          "use_np_shape": ("mxop.util", "use_np_shape"), "get_include": ("mxop.library.include", "get_include"),
+          "install_as_mxnet": ("mxop.as_mxnet", "install_as_mxnet"), "is_np_array": ("mxop.util", "is_np_array")}  # fmt: skip
 
 
 def __getattr__(name: str):

@@ -4,22 +4,37 @@ from . import attribute as attribute
 from . import autograd as autograd
 from . import axes as axes
 from . import base as base
+from . import callback as callback
 from . import context as context
+from . import contrib as contrib
+from . import engine as engine
 from . import errors as errors
 from . import graph as graph
+from . import initializer as initializer
+from . import io as io
+from . import libinfo as libinfo
 from . import library as library
+from . import log as log
+from . import lr_scheduler as lr_scheduler
+from . import metric as metric
+from . import model as model
 from . import name as name
 from . import ndarray as ndarray
 from . import op as op
 from . import operator as operator
+from . import optimizer as optimizer
 from . import profiler as profiler
 from . import random as random
 from . import records as records
+from . import registry as registry
+from . import runtime as runtime
 from . import symbol as symbol
 from . import test_utils as test_utils
 from . import util as util
 from . import visualization as visualization
+from . import initializer as init
 from . import ndarray as nd
+from . import random as rnd
 from . import symbol as sym
 from . import visualization as viz
 from .context import Context as Context
@@ -38,5 +53,7 @@ from .util import np_shape as np_shape
 from .util import set_np_shape as set_np_shape
 from .util import use_np_shape as use_np_shape
 from .library.include import get_include as get_include
+from .as_mxnet import install_as_mxnet as install_as_mxnet
+from .util import is_np_array as is_np_array
 
 __version__: str

@@ -68,8 +68,8 @@ class UnknownShapeError(MXNetError):
     """
 
 
-class NotImplementedForSymbol(MXNetError, NotImplementedError):
-    """What only an array can do, asked of a symbol.
+class _NotForThese(MXNetError, NotImplementedError):
+    """What was asked of an object whose class cannot do it.
 
     Parameters
     ----------
@@ -81,6 +81,8 @@ class NotImplementedForSymbol(MXNetError, NotImplementedError):
         What it was given; the types are kept.
     """
 
+    reason = ""
+
     def __init__(self, function, alias=None, *args):
         super().__init__()
         self.function = getattr(function, "__name__", str(function))
@@ -90,16 +92,27 @@ class NotImplementedForSymbol(MXNetError, NotImplementedError):
     def __str__(self):
         alias = f' (namely operator "{self.alias}")' if self.alias else ""
         given = f" with arguments ({', '.join(self.args)})" if self.args else ""
-        return (f"Function {self.function}{alias}{given} is not implemented for Symbol and only available in NDArray: a "
-                f"symbol has no value before it is bound")  # fmt: skip
+        return f"Function {self.function}{alias}{given} is not {self.reason}"
 
     def __reduce__(self):
-        return _again, (self.function, self.alias, self.args)
+        return _again, (type(self), self.function, self.alias, self.args)
 
 
-def _again(function, alias, args):
-    """Return a NotImplementedForSymbol that was pickled."""
-    found = NotImplementedForSymbol(function, alias)
+class NotImplementedForSymbol(_NotForThese):
+    """What only an array can do, asked of a symbol."""
+
+    reason = "implemented for Symbol and only available in NDArray: a symbol has no value before it is bound"
+
+
+class NotSupportedForSparseNDArray(_NotForThese):
+    """What only a dense array can do, asked of a sparse one."""
+
+    reason = "supported for SparseNDArray and only available in NDArray"
+
+
+def _again(kind, function, alias, args):
+    """Return an error of :class:`_NotForThese` that was pickled."""
+    found = kind(function, alias)
     found.args = args
     return found
 

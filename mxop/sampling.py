@@ -13,6 +13,7 @@ from typing import Any
 
 from .context import current_context
 from .errors import OpTypeError
+from .opdef.params import NULL
 
 Draw = Callable[[str, dict, Any, Any, Any, Any, dict], Any]
 _CPU0 = "cpu(0)"
@@ -38,6 +39,7 @@ def on_arrays(operator: Callable[[str], Callable], kind: type) -> Draw:
     ) -> Any:
         if out is not None:
             options["out"] = out
+        shape, dtype = (None if shape is NULL else shape), (None if dtype is NULL else dtype)
         if dtype is None:
             dtype = getattr(out, "dtype", None)
         if _of_arrays(f"nd.random.{name}", params, kind, name != "randint"):

@@ -98,6 +98,16 @@ def use_np_shape(func: Any) -> Any:
     return with_np_shape
 
 
+def is_np_array() -> bool:
+    """Tell whether layers make ``mx.np`` arrays; there are none."""
+    return False
+
+
+def reset_np() -> None:
+    """Switch NumPy's meaning of shapes off in this thread."""
+    set_np_shape(False)
+
+
 def set_module(module: str) -> Callable[[Any], Any]:
     """Return a decorator that says where an object belongs, for its repr and for documentation."""
 
@@ -118,14 +128,43 @@ def get_gpu_count() -> int:
     return context.num_gpus()
 
 
+def getenv(name: str) -> str | None:
+    """Return an environment variable, None where it is not set."""
+    return os.environ.get(name)
+
+
+def setenv(name: str, value: str | None) -> None:
+    """Set an environment variable, or remove it where the value is None.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.util.setenv("MXOP_DOC", "1"), mx.util.getenv("MXOP_DOC")
+    (None, '1')
+    >>> mx.util.setenv("MXOP_DOC", None), mx.util.getenv("MXOP_DOC")
+    (None, None)
+    """
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+def get_cuda_compute_capability(ctx: context.Context) -> int:
+    """Return the compute capability of a GPU, such as 90 for 9.0."""
+    from ._gpu import device
+
+    return int(device.require(ctx.device_id).cuda.Device(ctx.device_id).compute_capability)
+
+
 def get_gpu_memory(gpu_dev_id: int = 0) -> tuple[int, int]:
     """Return (free, total) bytes of a GPU."""
     return context.gpu_memory_info(gpu_dev_id)
 
 
 __all__ = [
-    "get_gpu_count", "get_gpu_memory", "is_np_shape", "makedirs", "np_shape", "set_module", "set_np_shape",
-    "use_np_shape",
+    "get_cuda_compute_capability", "get_gpu_count", "get_gpu_memory", "getenv", "is_np_array", "is_np_shape", "makedirs",
+    "np_shape", "reset_np", "set_module", "set_np_shape", "setenv", "use_np_shape",
 ]  # fmt: skip
 
 __getattr__, __dir__ = hooks(globals(), __all__)

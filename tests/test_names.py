@@ -31,13 +31,13 @@ def told(function):
 
 # ---- what MXNet has -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("get, path", [
-    (lambda: mx.gluon, "mx.gluon"), (lambda: mx.mod, "mx.mod"), (lambda: mx.init, "mx.init"), (lambda: mx.np, "mx.np"),
-    (lambda: mx.io.NDArrayIter, "mx.io"), (lambda: mx.nd.fill_element_0index, "mx.nd.fill_element_0index"),
+    (lambda: mx.gluon, "mx.gluon"), (lambda: mx.mod, "mx.mod"), (lambda: mx.kv, "mx.kv"), (lambda: mx.np, "mx.np"),
+    (lambda: mx.io.CSVIter, "mx.io.CSVIter"), (lambda: mx.nd.fill_element_0index, "mx.nd.fill_element_0index"),
     (lambda: mx.sym.Correlation, "mx.sym.Correlation"),
     (lambda: mx.nd.ROIPooling, "mx.nd.ROIPooling"), (lambda: mx.nd.op.Correlation, "mx.nd.op.Correlation"),
     (lambda: mx.nd.sparse.csr_matrix, "mx.nd.sparse.csr_matrix"), (lambda: mx.nd.image.resize, "mx.nd.image.resize"),
     (lambda: mx.sym.contrib.dgl_subgraph, "mx.sym.contrib.dgl_subgraph"), (lambda: mx.nd.contrib.fft, "mx.nd.contrib.fft"),
-    (lambda: mx.test_utils.get_mnist, "mx.test_utils.get_mnist"), (lambda: mx.operator.NDArrayOp, "mx.operator.NDArrayOp"),
+    (lambda: mx.image.imread, "mx.image"), (lambda: mx.model.FeedForward, "mx.model.FeedForward"),
     (lambda: mx.util.use_np, "mx.util.use_np"), (lambda: mx.nd.histogram, "mx.nd.histogram"),
 ])  # fmt: skip
 def test_what_mxnet_has_is_told(get, path):
@@ -92,11 +92,11 @@ def test_a_method_is_there_as_long_as_its_operator_is():
 
 @pytest.mark.parametrize("line, name", [
     ("import mxop.gluon", "mx.gluon"), ("from mxop import gluon", "mx.gluon"), ("from mxop.gluon import nn", "mx.gluon"),
-    ("import mxop.io", "mx.io"), ("from mxop.ndarray import Correlation", "mx.nd.Correlation"),
+    ("import mxop.rnn", "mx.rnn"), ("from mxop.ndarray import Correlation", "mx.nd.Correlation"),
     ("from mxop.nd import Correlation", "mx.nd.Correlation"),
     ("from mxop.nd.sparse import csr_matrix", "mx.nd.sparse.csr_matrix"), ("from mxop.util import use_np", "mx.util.use_np"),
     ("from mxop.symbol.contrib import dgl_subgraph", "mx.sym.contrib.dgl_subgraph"),
-    ("from mxop.test_utils import get_mnist", "mx.test_utils.get_mnist"), ("import mxop.mod", "mx.mod"),
+    ("from mxop.model import FeedForward", "mx.model.FeedForward"), ("import mxop.mod", "mx.mod"),
 ])  # fmt: skip
 def test_imports_tell_it_too(line, name):
     with pytest.raises(NotYetImportError, match=f"cannot import .*MXNet has {re.escape(name)}, {NOT_YET}$") as caught:
@@ -191,7 +191,7 @@ def test_what_is_listed_works_and_belongs_there(path):
 
 
 def test_what_works_is_listed():
-    assert {"gluon", "io", "provide", "dtypes"}.isdisjoint(dir(mx))
+    assert {"gluon", "kv", "provide", "dtypes"}.isdisjoint(dir(mx))
     assert {"nd", "sym", "autograd", "viz", "cpu", "MXNetError", "AttrScope", "test_utils"} <= set(dir(mx))
     assert {"maximum", "minimum", "pow", "power", "hypot", "contrib", "exp", "Variable", "load"} <= set(dir(mx.sym))
     assert {"array", "exp", "NDArray", "waitall", "contrib", "load"} <= set(dir(mx.nd))
@@ -226,3 +226,13 @@ def test_tool_writes_names(tmp_path, monkeypatch):
     assert "[operators]\nNorm _contrib_norm\n[states]\nNorm=1 _contrib_norm=1\n" in text
     assert "[mx.io]\nIter\n" in text and "[mx.NDArray]\nhandle take writable\n" in text
     assert "[mx.ndarray]\nCachedOp NDArray norm_of np npx" in text
+
+
+@pytest.mark.parametrize("module", [
+    "attribute", "autograd", "callback", "context", "contrib.autograd", "engine", "executor", "initializer", "log", "metric",
+    "name", "operator", "optimizer", "optimizer.contrib", "profiler", "random", "registry", "runtime", "test_utils",
+    "visualization",
+])  # fmt: skip
+def test_modules_that_are_whole(module):
+    found = importlib.import_module(f"mxop.{module}")
+    assert [n for n in mxnet_names.listed(f"mxop.{module}") if not hasattr(found, n)] == []

@@ -139,3 +139,17 @@ def test_constants_of_unknown_size_stay_so_under_np_shape():
     text = (sym.zeros((0, 3)) + a).tojson()  # a state whose batch size is not known
     with mx.np_shape():
         assert sym.load_json(text).infer_shape(a=(2, 3)) == ([(2, 3)], [(2, 3)], [])
+
+
+@pytest.mark.parametrize("make", [
+    lambda: sym.FullyConnected(sym.zeros((0, 3)), num_hidden=4, name="f") + sym.slice_axis(a, axis=1, begin=0, end=4),
+    lambda: sym.FullyConnected(a, num_hidden=3, name="f") * sym.exp(sym.zeros((0, 0))),
+    lambda: sym.softmax(sym.ones((0, 5)) * 2) + a,
+])  # fmt: skip
+def test_constants_of_unknown_size_run_and_train(make):
+    y, x = make(), mx.nd.arange(10).reshape((2, 5))
+    executor = y.simple_bind(mx.cpu(), a=(2, 5))
+    (out,) = executor.forward(is_train=True, a=x)
+    executor.backward(mx.nd.ones_like(out))
+    assert out.shape == y.infer_shape(a=(2, 5))[1][0] and executor.grad_dict["a"].shape == (2, 5)
+    assert executor.forward(is_train=False, a=x)[0].shape == out.shape

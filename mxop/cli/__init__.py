@@ -58,6 +58,10 @@ def make_parser() -> argparse.ArgumentParser:
     docs.add_argument("folder")
     docs.set_defaults(run=_docs)
 
+    run = commands.add_parser("run", help="run a program written for MXNet, with `import mxnet` meaning mxop")
+    run.add_argument("script")
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
+
     stubs = commands.add_parser("stubs", help="write the .pyi files of the package")
     stubs.add_argument("folder", nargs="?", help="the package folder (this one)")
     stubs.set_defaults(run=_stubs)
@@ -109,6 +113,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The command line without the program; that of the process by default.
     """
     options = make_parser().parse_args(arguments)
+    if options.command == "run":  # what goes wrong in somebody's program is not ours to shorten
+        from .run import run
+
+        return run(options)
     try:
         options.run(options)
         sys.stdout.flush()

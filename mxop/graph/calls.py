@@ -12,6 +12,7 @@ from ..errors import OpTypeError, closest
 from ..opdef import Attrs, Operator
 from ..opdef.binding import bind_open
 from ..opdef.operator import carrier
+from ..opdef.params import NULL
 
 
 def split_call(
@@ -33,6 +34,13 @@ def split_call(
         One item per declared input, None where none was given (of a variadic operator: those given).
     params : dict
     """
+    inputs, params = _split(op, args, kwargs, kind)
+    return inputs, {name: value for name, value in params.items() if value is not NULL}
+
+
+def _split(
+    op: Operator, args: Sequence[Any], kwargs: Mapping[str, Any], kind: type
+) -> tuple[list[Any], dict[str, Any]]:
     if op.open_inputs:
         return bind_open(op, args, kwargs, kind, optional=True)
     if op.variadic:

@@ -1,6 +1,6 @@
 """From a symbol's graph to one that can be scheduled: in one mode, without composites and states, with gradients, optimized.
 
-Imports :mod:`.expand`, :mod:`.gradient`, :mod:`.states`, the passes and :mod:`mxop.opdef`.
+Imports :mod:`.expand`, :mod:`.gradient`, :mod:`.rewrite`, :mod:`.states`, the passes and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..opdef import Composite, registry
+from ..opdef import Composite, infer, registry
+from ..shape_mode import numpy_shape
 from .assignment import settled
 from .expand import expand
 from .gradient import gradients
 from .infer import Known
 from .ir import Entry, Graph, Node, variable
 from .passes import of_stage, run_passes
+from .rewrite import rewrite
 from .specs import Specs
 from .states import Effects, in_mode
 from .trim import trimmed
@@ -54,7 +56,7 @@ class Lowered:
 
 def lower_inference(source: Graph, given: Mapping[Node, tuple], is_train: bool) -> Lowered:
     """Return what computes the outputs alone; `is_train` is what operators are told."""
-    graph, moved = expand(in_mode(source, is_train), effects=Effects(), specs=Specs(given, is_train))
+    graph, moved = expand(_sized(in_mode(source, is_train), given), effects=Effects(), specs=Specs(given, is_train))
     graph, n = trimmed(graph), len(graph.outputs)
     return Lowered(graph, dict(given), len(source.outputs), n, _composite_names(source, moved))
 
@@ -64,7 +66,7 @@ def lower_training(
 ) -> Lowered:
     """Return what computes the outputs and the gradients of the `wanted` variables."""
     effects, specs, n = Effects(), Specs(given, is_train), len(source.outputs)
-    source = in_mode(source, is_train)
+    source = _sized(in_mode(source, is_train), given)
     graph, first = expand(source, everything=False, effects=effects, specs=specs)
     assigned = graph.outputs[n:]
     heads: list[Node | None] = [variable(f"_head_grad_{i}") for i in range(n)]
@@ -83,6 +85,27 @@ def lower_training(
         else:
             heads[i] = None
     return Lowered(graph, known, n, at + len(late), _composite_names(source, first, second), heads)
+
+
+def _sized(graph: Graph, given: Mapping[Node, tuple]) -> Graph:
+    """Return a graph whose sources have whole shapes, which ``zeros(shape=(0, 8))`` gets from where it is used."""
+    partial = {
+        node
+        for node in graph.nodes
+        for name in (node.op.zero_is_unknown if node.op is not None else ())
+        if not infer.known(infer.from_legacy(node.attrs[name], numpy_shape()))
+    }
+    if not partial:
+        return graph
+    known = Known.solve(graph, dict(given))
+
+    def replace(node: Node) -> list[Entry] | None:
+        if node not in partial:
+            return None
+        shapes = dict.fromkeys(node.op.zero_is_unknown, known.shape((node, 0)))
+        return [(node.replaced(attrs=node.attrs.replaced(**shapes)), 0)]
+
+    return rewrite(graph, replace)[0]
 
 
 def optimized(lowered: Lowered, passes: Sequence[Any], on_cpu: bool) -> tuple[Graph, Known]:

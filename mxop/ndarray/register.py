@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import types
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from .. import sampling
@@ -17,6 +18,7 @@ from ..opdef import registry
 from . import control_flow, updates
 
 SPACES = ("contrib", "linalg", "random", "image", "sparse", "_internal", "op")
+_LATER = ("ndarray", "utils")  # modules that only few programs import from
 
 
 function_of = core.op_function
@@ -46,6 +48,8 @@ def _lookup(module: types.ModuleType, prefix: str):
     """Return a module-level ``__getattr__`` that finds hidden and late operators."""
 
     def __getattr__(name: str) -> Any:
+        if name in _LATER and module.__name__ == __package__:
+            return import_module(f"{__package__}.{name}")
         op = None if name.startswith("__") else registry.find(prefix + name)
         if op is None and not name.startswith("__"):
             registry.load_entry_points()

@@ -74,6 +74,16 @@ class _Required:
 REQUIRED = _Required()
 
 
+class _NullType:
+    """What MXNet's generated functions take for "not given"."""
+
+    def __repr__(self) -> str:
+        return "_Null"
+
+
+NULL = _NullType()
+
+
 class Bad(ValueError):
     """Raised by parsers; the spec adds the operator's and the parameter's name."""
 
@@ -501,6 +511,8 @@ class Spec:
         """
         values = list(self._defaults)
         for name, value in given.items():
+            if value is NULL:
+                continue
             at = self._at.get(name)
             if at is None:
                 known = ", ".join(self.names) or "none"

@@ -32,18 +32,21 @@ if TYPE_CHECKING:
         get_all_registered_operators_grouped,
         get_operator_arguments,
     )  # fmt: skip
+    from .python_op import NDArrayOp, NumpyOp, PythonOp
     from .reg_info import CustomRegOp, DataType, custom_info_register
 
 __all__ = [
-    "Custom", "CustomOp", "CustomOpProp", "CustomRegOp", "DataType", "HybridError", "OperatorArguments", "allocate", "attr",
-    "block_realize", "custom_info_register", "get_all_registered_operators", "get_all_registered_operators_grouped",
-    "get_operator_arguments", "grid", "kernel", "output_tensor", "parallel", "reduce", "register", "serial", "vectorize",
+    "Custom", "CustomOp", "CustomOpProp", "CustomRegOp", "DataType", "HybridError", "NDArrayOp", "NumpyOp",
+    "OperatorArguments", "PythonOp", "allocate", "attr", "block_realize", "custom_info_register",
+    "get_all_registered_operators", "get_all_registered_operators_grouped", "get_operator_arguments", "grid", "kernel",
+    "output_tensor", "parallel", "reduce", "register", "serial", "vectorize",
 ]  # fmt: skip
 
 _PLACES = {
     "custom": ("Custom",),
     "listing": ("OperatorArguments", "get_all_registered_operators", "get_all_registered_operators_grouped",
                 "get_operator_arguments"),
+    "python_op": ("NDArrayOp", "NumpyOp", "PythonOp"),
     "reg_info": ("CustomRegOp", "DataType", "custom_info_register"),
 }  # fmt: skip
 _LATER = dict.fromkeys(__all__, "hybrid") | {name: place for place, names in _PLACES.items() for name in names}

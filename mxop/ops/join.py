@@ -41,53 +41,63 @@ def concat(*data, num_args: int = 0, dim: int = 1):
     """
 
 
-@concat.shape
-def _(*shapes, num_args, dim):
-    at = infer.normal_axis("Concat", dim, len(shapes[0]), "dim")
-    wanted = (*shapes[0][:at], *shapes[0][at + 1 :])
-    for i, s in enumerate(shapes):
-        if len(s) != len(shapes[0]) or (*s[:at], *s[at + 1 :]) != wanted:
-            raise OpValueError(f"operator Concat: arg0 has shape {shapes[0]} but arg{i} has shape {s}; "
-                               f"expected equal sizes except along dim={dim}")  # fmt: skip
-    return (*shapes[0][:at], sum(s[at] for s in shapes), *shapes[0][at + 1 :])
+@kernel(name="_rnn_param_concat", num_args_param="num_args")
+def rnn_param_concat(*data, num_args: int = 0, dim: int = 1):
+    """``Concat`` of the parameters of a recurrent layer: those of unknown sizes share what is left of the output alike."""
 
 
-@concat.infer
-def _(ins, outs, *, num_args, dim):
-    if outs[0] is None and all(infer.known(s) for s in ins):
-        return ins, outs
-    rank = next((len(s) for s in (*ins, *outs) if s is not None), None)
-    if rank is None:
-        return ins, outs
-    at = infer.normal_axis("Concat", dim, rank, "dim")
-    names = [*(f"arg{i}" for i in range(len(ins))), "output"]
-    blank = [None if s is None or at >= len(s) else (*s[:at], None, *s[at + 1 :]) for s in (*ins, *outs)]
-    common = infer.same_shape("Concat", names, blank)[0]
-    sizes = [None if s is None else s[at] for s in (*ins, *outs)]
-    missing = [i for i, d in enumerate(sizes) if d is None]
-    if missing == [len(ins)]:
-        sizes[-1] = sum(sizes[:-1])
-    elif len(missing) == 1:
-        sizes[missing[0]] = sizes[-1] - sum(d for d in sizes[:-1] if d is not None)
-        if sizes[missing[0]] < 0:
-            raise OpValueError(
-                f"operator Concat: output has size {sizes[-1]} along dim={dim}, less than the inputs together"
-            )
-    done = [(*common[:at], d, *common[at + 1 :]) for d in sizes]
-    return done[:-1], done[-1:]
+def _joins(op, shared):
+    """Give `op` the meaning of ``Concat``; `shared` tells whether several unknown sizes follow from the output's."""
+
+    @op.shape
+    def _(*shapes, num_args, dim):
+        at = infer.normal_axis("Concat", dim, len(shapes[0]), "dim")
+        wanted = (*shapes[0][:at], *shapes[0][at + 1 :])
+        for i, s in enumerate(shapes):
+            if len(s) != len(shapes[0]) or (*s[:at], *s[at + 1 :]) != wanted:
+                raise OpValueError(f"operator Concat: arg0 has shape {shapes[0]} but arg{i} has shape {s}; "
+                                   f"expected equal sizes except along dim={dim}")  # fmt: skip
+        return (*shapes[0][:at], sum(s[at] for s in shapes), *shapes[0][at + 1 :])
+
+    @op.infer
+    def _(ins, outs, *, num_args, dim):
+        if outs[0] is None and all(infer.known(s) for s in ins):
+            return ins, outs
+        rank = next((len(s) for s in (*ins, *outs) if s is not None), None)
+        if rank is None:
+            return ins, outs
+        at = infer.normal_axis("Concat", dim, rank, "dim")
+        names = [*(f"arg{i}" for i in range(len(ins))), "output"]
+        blank = [None if s is None or at >= len(s) else (*s[:at], None, *s[at + 1 :]) for s in (*ins, *outs)]
+        common = infer.same_shape("Concat", names, blank)[0]
+        sizes = [None if s is None else s[at] for s in (*ins, *outs)]
+        missing = [i for i, d in enumerate(sizes) if d is None]
+        if missing == [len(ins)]:
+            sizes[-1] = sum(sizes[:-1])
+        elif sizes[-1] is not None and (len(missing) == 1 or (shared and missing)):
+            left = sizes[-1] - sum(d for d in sizes[:-1] if d is not None)
+            if left < 0 or left % len(missing):
+                raise OpValueError(f"operator Concat: output has size {sizes[-1]} along dim={dim}, which leaves {left} for "
+                                   f"{len(missing)} inputs")  # fmt: skip
+            for i in missing:
+                sizes[i] = left // len(missing)
+        done = [(*common[:at], d, *common[at + 1 :]) for d in sizes]
+        return done[:-1], done[-1:]
+
+    @op.rearrange
+    def _(xp, inputs, outputs, *, num_args, dim):
+        at, dim = 0, dim % outputs[0].ndim
+        for a in inputs:
+            outputs[0][(slice(None),) * dim + (slice(at, at + a.shape[dim]),)] = a
+            at += a.shape[dim]
+
+    @op.gradient
+    def _(F, heads, inputs, outputs, *, num_args, dim):
+        return _listed(F._concat_grad(heads[0], *inputs, parts=len(inputs), dim=dim))
 
 
-@concat.rearrange
-def _(xp, inputs, outputs, *, num_args, dim):
-    at, dim = 0, dim % outputs[0].ndim
-    for a in inputs:
-        outputs[0][(slice(None),) * dim + (slice(at, at + a.shape[dim]),)] = a
-        at += a.shape[dim]
-
-
-@concat.gradient
-def _(F, heads, inputs, outputs, *, num_args, dim):
-    return _listed(F._concat_grad(heads[0], *inputs, parts=len(inputs), dim=dim))
+_joins(concat, False)
+_joins(rnn_param_concat, True)
 
 
 @kernel(name="_concat_grad", num_outputs=lambda *, parts, dim: parts, shape_only=slice(1, None))

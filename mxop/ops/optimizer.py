@@ -223,6 +223,39 @@ def rmspropalex_update(weight, grad, n, g, delta, *, lr: float, gamma1: float = 
     return clipped(weight + delta, clip_weights), n, g, delta
 
 
+# ---- steps that MXNet writes in Python: mxop.optimizer calls these ---------------------------------------------------
+@elementwise(name="_adadelta_update", writes={"squares": 1, "steps": 2})
+def adadelta_update(weight, grad, squares, steps, *, rho: float, epsilon: float, wd: float, rescale_grad: float = 1.0,
+                    clip_gradient: float = -1.0):  # fmt: skip
+    """Step of AdaDelta: the gradient times the root of the mean square of past steps over that of past gradients."""
+    grad = scaled(grad, rescale_grad, clip_gradient)
+    squares = rho * squares + (1 - rho) * F.square(grad)
+    step = F.sqrt(steps + epsilon) / F.sqrt(squares + epsilon) * grad
+    return weight - (step + wd * weight), squares, rho * steps + (1 - rho) * F.square(step)
+
+
+@elementwise(name="_adamax_update", writes={"mean": 1, "largest": 2})
+def adamax_update(weight, grad, mean, largest, *, lr: float, beta1: float, beta2: float, wd: float, rescale_grad: float = 1.0,
+                  clip_gradient: float = -1.0):  # fmt: skip
+    """Step of Adamax, none where there was no gradient yet."""
+    grad = clipped(rescale_grad * grad + wd * weight, clip_gradient)
+    mean, largest = beta1 * mean + (1 - beta1) * grad, F.maximum(beta2 * largest, F.abs(grad))
+    return weight - lr * mean / F.where(largest, largest, 1), mean, largest
+
+
+@elementwise(name="_nadam_update", writes={"mean": 1, "var": 2})
+def nadam_update(weight, grad, mean, var, *, lr: float, beta1: float, beta2: float, new2: float, epsilon: float,
+                 of_grad: float, of_mean: float, left2: float, wd: float, rescale_grad: float = 1.0,
+                 clip_gradient: float = -1.0):  # fmt: skip
+    """Step of Nadam along ``of_grad * grad + of_mean * mean``, which looks one step ahead; `left2` corrects ``var``.
+
+    `new2` is ``1 - beta2``, of which float32 would lose digits.
+    """
+    grad = clipped(rescale_grad * grad + wd * weight, clip_gradient)
+    mean, var = beta1 * mean + (1 - beta1) * grad, beta2 * var + new2 * F.square(grad)
+    return weight - lr * (of_grad * grad + of_mean * mean) / (F.sqrt(var / left2) + epsilon), mean, var
+
+
 # ---- AdaGrad ---------------------------------------------------------------------------------------------------------
 @elementwise(name="_sparse_adagrad_update", writes={"history": 1})
 def adagrad_update(weight, grad, history, *, lr: float, epsilon: float = 1e-7, wd: float = 0.0, rescale_grad: float = 1.0,

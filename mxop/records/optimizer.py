@@ -129,6 +129,25 @@ def multi_lars(lrs, weights, grads, wds, eta, eps, rescale_grad=1.0):
     return np.where((w > 0) & (g > 0), found, lrs)
 
 
+def adadelta(weight, grad, squares, steps, rho, epsilon, wd, **params):
+    grad = _scaled(grad, **params)
+    squares = rho * squares + (1 - rho) * grad**2
+    step = np.sqrt(steps + epsilon) / np.sqrt(squares + epsilon) * grad
+    return weight - step - wd * weight, squares, rho * steps + (1 - rho) * step**2
+
+
+def adamax(weight, grad, mean, largest, lr, beta1, beta2, **params):
+    grad = _decayed(weight, grad, **params)
+    mean, largest = beta1 * mean + (1 - beta1) * grad, np.maximum(beta2 * largest, abs(grad))
+    return weight - lr * mean / np.where(largest, largest, 1), mean, largest
+
+
+def nadam(weight, grad, mean, var, lr, beta1, beta2, new2, epsilon, of_grad, of_mean, left2, **params):
+    grad = _decayed(weight, grad, **params)
+    mean, var = beta1 * mean + (1 - beta1) * grad, beta2 * var + new2 * grad**2
+    return weight - lr * (of_grad * grad + of_mean * mean) / (np.sqrt(var / left2) + epsilon), mean, var
+
+
 # ---- the same of several tensors, and of float32 copies ----------------------------------------------------------------
 def _mixed(step: Callable, states: int) -> Callable:
     """Return a step whose inputs are weight, gradient, states, the copy, and what follows."""
@@ -341,6 +360,18 @@ RECORDS: dict[str, Record] = {
         adamw, domain=(_W, _G, _STATE, _SQUARE, _ONE), shapes=[(_SHAPE,) * 4 + (_SCALAR,)], dtypes="f",
         params=[{"epsilon": 1e-8, "wd": 0.0, "clip_gradient": -1.0, **_BETAS, **p} for p in _scaled_later(_ADAMW)],
     ),
+    "_adadelta_update": Record(adadelta, domain=(_W, _G, _SQUARE, _SQUARE), dtypes="f", params=[
+        {"rho": 0.75, "epsilon": 0.125, "wd": 0.0},
+        {"rho": 0.5, "epsilon": 0.25, "wd": 0.2, "rescale_grad": 0.5, "clip_gradient": 0.3},
+    ]),
+    "_adamax_update": Record(adamax, domain=(_W, _G, _STATE, _SQUARE), dtypes="f", params=[
+        {"lr": 0.25, "beta1": 0.5, "beta2": 0.75, "wd": 0.0},
+        {"lr": 0.25, "beta1": 0.5, "beta2": 0.75, "wd": 0.2, "rescale_grad": 0.5, "clip_gradient": 0.3},
+    ]),
+    "_nadam_update": Record(nadam, domain=(_W, _G, _STATE, _SQUARE), dtypes="f", params=[
+        {"lr": 0.25, **_BETAS, "new2": 0.5, "of_grad": 0.5, "of_mean": 0.75, "left2": 0.5, "wd": 0.2, **more}
+        for more in ({}, {"rescale_grad": 0.5, "clip_gradient": 0.3})
+    ]),
     "_ftml": Record(
         lambda w, g, d, v, z, left1, left2, **p: ftml(w, g, d, v, z, t=2, **p), domain=(_W, _G, _SQUARE, _SQUARE, _STATE),
         params=[{"lr": 0.25, **_BETAS, "left1": 1 - 0.75**2, "left2": 0.75, "wd": 0.2, "rescale_grad": 0.5, "clip_grad": -1.0}],

@@ -252,6 +252,11 @@ RECORDS: dict[str, Record] = {
         ({"dim": 0}, [(0, 3), (2, 3)]),
         refuses=[Refusal(r"\(2, 3\).*\(2, 4\)", shapes=((2, 3), (2, 4)), params={"dim": 0})],
     ),
+    "_rnn_param_concat": _cases(
+        lambda *data, dim=1: np.concatenate(data, dim),
+        ({"dim": 0}, [(3,), (4,), (2,)]),
+        ({}, [(2, 3), (2, 1)]),
+    ),
     "stack": _cases(
         lambda *data, axis=0: np.stack(data, axis),
         ({}, [(2, 3), (2, 3)]),

@@ -7,6 +7,7 @@ in :mod:`.compose`, inference in :mod:`.inference`, binding in :mod:`.binding`, 
 from __future__ import annotations
 
 import builtins
+import sys
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -580,3 +581,10 @@ def load(fname: str, allow_missing: bool = False) -> Symbol:
 
 __all__ = ["Group", "NotImplementedForSymbol", "Symbol", "Variable", "create", "fromjson", "invoke", "load",
            "load_json", "var"]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Find what MXNet has in this module too, such as ``zeros``."""
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(sys.modules[__package__], name)

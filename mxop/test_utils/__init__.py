@@ -8,12 +8,14 @@ One concern a file:
 - ``checks``: forward, backward and numeric gradient of a symbol against what is expected
 - ``consistency``: one symbol on several devices and dtypes; its speed
 - ``running``: how a test function runs: seeds, retries, environment variables
+- ``statistics``, ``matrices``, ``sparse``, ``training``, ``surroundings``: imported when they are first used
 
 ``check_op(name)``, which holds a registered operator against its whole record, is :mod:`mxop.check`.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from ..missing import attribute, names_shown
@@ -30,8 +32,10 @@ from .compare import (
     assert_almost_equal,
     assert_almost_equal_ignore_nan,
     assert_almost_equal_with_err,
+    checkShapes,
     compare_ndarray_tuple,
     find_max_violation,
+    locationError,
     same,
     same_array,
 )
@@ -69,67 +73,38 @@ from .generate import (
 )
 from .running import assert_exception, discard_stderr, environment, retry, with_seed
 
+_PLACES = {
+    "statistics": ("chi_square_check", "gen_buckets_probs_with_ppf", "mean_check", "var_check", "verify_generator"),
+    "matrices": ("get_identity_mat", "get_identity_mat_batch", "new_matrix_with_real_eigvals_2d",
+                 "new_matrix_with_real_eigvals_nd", "new_orthonormal_matrix_2d",
+                 "new_sym_matrix_with_real_eigvals_2d", "new_sym_matrix_with_real_eigvals_nd"),
+    "sparse": ("create_sparse_array", "create_sparse_array_zd", "rand_sparse_ndarray", "shuffle_csr_column_indices"),
+    "training": ("DummyIter", "check_gluon_hybridize_consistency", "compare_optimizer", "same_symbol_structure"),
+    "surroundings": ("download", "download_model", "get_bz2_data", "get_cifar10", "get_im2rec_path", "get_mnist",
+                     "get_mnist_iterator", "get_mnist_pkl", "get_mnist_ubyte", "get_zip_data", "has_tvm_ops",
+                     "is_aarch64_run", "is_cd_run", "is_op_runnable"),
+}  # fmt: skip
+_LATER = {name: place for place, names in _PLACES.items() for name in names}
 __all__ = [
-    "almost_equal",
-    "assert_allclose",
-    "assert_almost_equal",
-    "assert_almost_equal_ignore_nan",
-    "assert_almost_equal_with_err",
-    "assert_exception",
-    "assign_each",
-    "assign_each2",
-    "check_consistency",
-    "check_numeric_gradient",
-    "check_op",
-    "check_speed",
-    "check_symbolic_backward",
-    "check_symbolic_forward",
-    "collapse_sum_like",
-    "compare_ndarray_tuple",
-    "create_2d_tensor",
-    "create_vector",
-    "default_atols",
-    "default_context",
-    "default_dtype",
-    "default_numeric_eps",
-    "default_rtols",
-    "discard_stderr",
-    "effective_dtype",
-    "environment",
-    "find_max_violation",
-    "get_atol",
-    "get_etol",
-    "get_rtol",
-    "get_tolerance",
-    "get_tols",
-    "list_gpus",
-    "np_reduce",
-    "numeric_grad",
-    "rand_coord_2d",
-    "rand_ndarray",
-    "rand_shape_2d",
-    "rand_shape_3d",
-    "rand_shape_nd",
-    "random_arrays",
-    "random_sample",
-    "random_uniform_arrays",
-    "retry",
-    "same",
-    "same_array",
-    "set_default_context",
-    "simple_forward",
-    "with_seed",
-]
+    "almost_equal", "assert_allclose", "assert_almost_equal", "assert_almost_equal_ignore_nan",
+    "assert_almost_equal_with_err", "assert_exception", "assign_each", "assign_each2", "checkShapes",
+    "check_consistency", "check_numeric_gradient", "check_op", "check_speed", "check_symbolic_backward",
+    "check_symbolic_forward", "collapse_sum_like", "compare_ndarray_tuple", "create_2d_tensor", "create_vector",
+    "default_atols", "default_context", "default_dtype", "default_numeric_eps", "default_rtols", "discard_stderr",
+    "effective_dtype", "environment", "find_max_violation", "get_atol", "get_etol", "get_rtol", "get_tolerance",
+    "get_tols", "list_gpus", "locationError", "np_reduce", "numeric_grad", "rand_coord_2d", "rand_ndarray",
+    "rand_shape_2d", "rand_shape_3d", "rand_shape_nd", "random_arrays", "random_sample", "random_uniform_arrays",
+    "retry", "same", "same_array", "set_default_context", "simple_forward", "with_seed", *_LATER,
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``check_op`` on first use: it needs the whole registry, which plain comparisons do not."""
-    if name == "check_op":
-        from ..check import check_op
-
-        globals()[name] = check_op
-        return check_op
-    raise attribute(__name__, name, lambda: __all__)
+    """Import on first use what plain comparisons do not need; ``check_op`` needs the whole registry."""
+    if name not in _LATER and name != "check_op":
+        raise attribute(__name__, name, lambda: __all__)
+    place = f"{__name__}.{_LATER[name]}" if name in _LATER else "mxop.check"
+    found = globals()[name] = getattr(import_module(place), name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -250,3 +250,15 @@ def compare_ndarray_tuple(
             compare_ndarray_tuple(s1, s2, rtol, atol)
     else:
         assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
+
+
+def checkShapes(a: Any, b: Any) -> None:
+    """Raise unless two arrays have the same shape."""
+    if a.shape != b.shape:
+        raise AssertionError(f"the shapes {a.shape} and {b.shape} are not equal")
+
+
+def locationError(a: Any, b: Any, index: Any, names: tuple[str, str], maxError: bool = False) -> str:
+    """Return a text that says how two arrays differ at an index."""
+    what = "maximum error" if maxError else "error"
+    return f"Location of {what}: {index}, {names[0]}={a[index]:.8f}, {names[1]}={b[index]:.8f}"

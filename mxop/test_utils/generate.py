@@ -89,14 +89,14 @@ def rand_ndarray(
     dtype = dtype or default_dtype()
     if stype == "default":
         return nd.array(random_arrays(shape), dtype=dtype, ctx=ctx)
-    stored = _sparse_pattern(shape, stype, np.random.rand() if density is None else density, distribution or "uniform")
+    stored = sparse_pattern(shape, stype, np.random.rand() if density is None else density, distribution or "uniform")
     values = np.random.rand(*shape)
     if modifier_func is not None:
         values = assign_each(values, modifier_func)
     return nd.array(np.where(stored, values, 0), dtype=dtype, ctx=ctx).tostype(stype)
 
 
-def _sparse_pattern(shape: Shape, stype: str, density: float, distribution: str) -> np.ndarray:
+def sparse_pattern(shape: Shape, stype: str, density: float, distribution: str) -> np.ndarray:
     """Return which elements a sparse array stores, as a bool array."""
     if stype == "row_sparse":
         rows = np.random.rand(shape[0]) < density

@@ -1,0 +1,20 @@
+"""``python -m mxop run``: runs a program that was written for MXNet."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+
+from ..as_mxnet import install_as_mxnet
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run a script as Python would, with ``import mxnet`` meaning mxop; what it raises is shown as Python shows it."""
+    install_as_mxnet()
+    sys.argv[:] = [options.script, *options.arguments]
+    if not sys.flags.safe_path:  # where Python puts the current folder first, for a module
+        sys.path[0] = os.path.dirname(os.path.abspath(options.script))
+    runpy.run_path(options.script, run_name="__main__")
+    return 0

@@ -1,0 +1,21 @@
+"""``mx.io``: data in batches.  May import :mod:`mxop.ndarray`."""
+
+from importlib import import_module
+from typing import Any
+
+from ..missing import attribute, names_shown
+from .arrays import NDArrayIter
+from .base import DataBatch, DataDesc, DataIter, ResizeIter
+from .prefetching import PrefetchingIter
+
+__all__ = ["DataBatch", "DataDesc", "DataIter", "NDArrayIter", "PrefetchingIter", "ResizeIter"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "io":  # MXNet's other path to the same names
+        return import_module(f"{__name__}.io")
+    raise attribute(__name__, name, lambda: __all__)
+
+
+def __dir__() -> list[str]:
+    return names_shown(globals(), __all__)

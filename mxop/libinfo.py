@@ -1,0 +1,19 @@
+"""``mx.libinfo``: the version of MXNet whose names and meaning these are, and where headers lie.  Imports :mod:`.missing`."""
+
+from __future__ import annotations
+
+from .library.include import get_include
+from .missing import hooks
+
+#: Of MXNet; that of this package is ``mx.__version__``.
+__version__ = "1.9.1"
+
+
+def find_include_path() -> str:
+    """Return the folder of the C headers."""
+    return get_include()
+
+
+__all__ = ["find_include_path"]
+
+__getattr__, __dir__ = hooks(globals(), __all__)

@@ -1,0 +1,83 @@
+"""Programs written for MXNet: ``import mxnet`` means mxop, and what they import is where they look for it."""
+
+import sys
+from subprocess import run
+
+import pytest
+from processes import ROOT, fails_python, run_python
+
+import mxop as mx
+
+IMPORTS = """
+import mxnet as mx
+import mxnet
+import mxnet.ndarray as F
+from mxnet import nd, sym, autograd, init, optimizer, metric, io, lr_scheduler, callback, model, context, random, symbol
+from mxnet.base import MXNetError, _as_list, _Null, data_dir, integer_types, mx_real_t, numeric_types, py_str, string_types
+from mxnet.base import NotImplementedForSymbol, NotSupportedForSparseNDArray
+from mxnet.context import Context, cpu, current_context, gpu, num_gpus
+from mxnet.initializer import InitDesc, Initializer, Xavier
+from mxnet.io import DataBatch, DataDesc, DataIter, NDArrayIter
+from mxnet.io.io import PrefetchingIter, ResizeIter
+from mxnet.lr_scheduler import FactorScheduler, LRScheduler
+from mxnet.metric import Accuracy, EvalMetric, check_label_shapes
+from mxnet.model import BatchEndParam, load_checkpoint, load_params, save_checkpoint
+from mxnet.ndarray import NDArray, array, zeros
+from mxnet.ndarray.contrib import quadratic
+from mxnet.ndarray.ndarray import NDArray as Same, waitall, ones, _DTYPE_NP_TO_MX
+from mxnet.ndarray.random import uniform
+from mxnet.ndarray.utils import load, save
+from mxnet.operator import CustomOp, CustomOpProp, NDArrayOp, NumpyOp, PythonOp, register
+from mxnet.optimizer import SGD, Adam, Optimizer, Updater, get_updater
+from mxnet.optimizer.contrib import GroupAdaGrad
+from mxnet.optimizer.optimizer import Optimizer as SameOptimizer
+from mxnet.random import seed
+from mxnet.registry import get_alias_func, get_create_func, get_register_func
+from mxnet.symbol.symbol import Symbol, Variable, zeros as symbol_zeros
+from mxnet.test_utils import assert_almost_equal, check_numeric_gradient, default_context
+from mxnet.util import is_np_array, is_np_shape, np_shape, set_module
+from mxnet.contrib import autograd as old
+import mxnet.contrib.ndarray, mxnet.engine, mxnet.runtime, mxnet.log, mxnet.libinfo, mxnet.attribute, mxnet.name
+import mxop
+assert mx is mxop and mxnet.nd is mxop.nd is F and Same is NDArray is mxop.nd.NDArray and SameOptimizer is Optimizer
+assert mx.ndarray.ndarray.NDArray is NDArray and mxnet.__spec__.name == "mxop"
+"""
+
+
+def test_imports_of_mxnet_are_mxop():
+    run_python(f"import mxop; mxop.install_as_mxnet(); mxop.install_as_mxnet()\n{IMPORTS}")
+
+
+def test_what_is_not_there_is_told():
+    code = "import mxop; mxop.install_as_mxnet(); "
+    assert "MXNet has mx.gluon, mxop does not have it yet" in fails_python(code + "from mxnet import gluon")
+    assert "MXNet has mx.gluon, mxop does not have it yet" in fails_python(code + "from mxnet.gluon import nn")
+    assert "No module named 'mxop.nonsense'" in fails_python(code + "import mxnet.nonsense")
+
+
+def test_the_real_mxnet_is_not_mixed_in(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mxnet", pytest)
+    with pytest.raises(mx.MXNetError, match="mxnet is imported already"):
+        mx.install_as_mxnet()
+
+
+def test_run(tmp_path):
+    (tmp_path / "beside.py").write_text("value = 7\n")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, mxnet as mx, beside\nfrom mxnet import nd\n"
+        "print(__name__, sys.argv[1:], nd.ones((2,)).sum().asscalar(), beside.value)\n"
+        "if '--fail' in sys.argv: nd.exp(nd.ones(2), 3)\n"
+    )
+    command = [sys.executable, "-m", "mxop", "run", str(script)]
+    done = run([*command, "--lr", "0.1"], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "__main__ ['--lr', '0.1'] 2.0 7\n", done.stderr
+    failed = run([*command, "--fail"], cwd=ROOT, capture_output=True, text=True)
+    assert failed.returncode == 1 and f'"{script}", line 4' in failed.stderr and "MXNetError" not in failed.stdout
+
+
+def test_new_modules_are_not_imported_with_mxop():
+    code = "import sys, mxop; print([m for m in sys.modules if m.startswith('mxop.') and m.split('.')[1] in {}])"
+    later = ("optimizer", "initializer", "metric", "io", "lr_scheduler", "model", "callback", "registry", "contrib",
+             "as_mxnet", "engine", "runtime", "log", "libinfo")  # fmt: skip
+    assert run_python(code.format(later)) == "[]"
