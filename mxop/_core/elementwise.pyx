@@ -217,7 +217,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
         if a is first:
             continue
         if a.dtype != first.dtype and call.plain_types:
-            call.op.infer_type(call.attrs, [(<Array>items[i]).dtype for i in range(n_in)], [-1] * call.n_out)
+            return run_elementwise(call, call.op.cast(call.attrs, listed(items, n_in)), values, out, req)
         if not same_dims(a, first):
             same = False
             if not call.broadcast and not is_key(call, k):

@@ -17,7 +17,7 @@ from .. import dtypes
 from ..errors import OpTypeError
 from ..formula import Expr, input_, keys_of, statements, walk
 from ..formula.expr import call
-from ..opdef.reduction import COMBINES
+from ..opdef.combine import COMBINES
 from . import preamble
 
 REQ_NULL, REQ_WRITE, REQ_INPLACE, REQ_ADD = range(4)
@@ -193,7 +193,7 @@ class ReductionText:
     map_root : Expr
         Formula of an element, over ``input_(0)``.
     combine : Combine
-        See :mod:`mxop.opdef.reduction`.
+        See :mod:`mxop.opdef.combine`.
     final_root : Expr or None
         Formula of a combined value and the number of elements, ``input_(0)`` and ``input_(1)``.
     in_type, out_type, compute : int

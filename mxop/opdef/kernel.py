@@ -33,7 +33,7 @@ call, before memory is taken::
 
 An operator that only moves elements (concat, tile) says so once for both devices, in ``@op.rearrange``.  A *view* operator
 (transpose, slice, broadcast_to) only says where its elements lie; the framework copies them, for every type, ``req`` and
-device.  Imports :mod:`.operator`, :mod:`.parts` and :mod:`.registry`.
+device.  Imports :mod:`.operator`, :mod:`.parts` and :mod:`.rules`.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ from typing import Any, NamedTuple, overload
 
 from .. import dtypes
 from ..errors import translated
-from . import infer, registry
-from .operator import Operator
+from . import infer
+from .operator import Operator, defined
 from .params import Attrs
 from .parts import Part, contiguous_strides
+from .rules import check_rule, type_codes
 
 
 class Way(NamedTuple):
@@ -106,6 +107,7 @@ class Kernel(Operator):
     # ---- decorators -------------------------------------------------------------------------------------------------------
     def shape(self, rule: Callable) -> Callable:
         """Decorate ``rule(*input_shapes, **params) -> shape`` (a list of shapes for several outputs)."""
+        check_rule(self, "shape rule", rule, ("*shape",))
         self._shape = rule
         self.changed()
         return rule
@@ -116,18 +118,24 @@ class Kernel(Operator):
         It gets NumPy's or CuPy's arrays.  In a graph, the value can only be returned, or read by kernels whose own shapes
         do not depend on it: no memory can be planned for it.
         """
+        check_rule(self, "size rule", rule, ("*array",))
         self.sized_by = rule
         self.changed()
         return rule
 
     def infer(self, rule: Callable) -> Callable:
         """Decorate the two-way rule ``rule(ins, outs, **params) -> (ins, outs)``; unknown shapes are None."""
+        check_rule(self, "infer rule", rule, ("ins", "outs"))
         self._infer = rule
         self.changed()
         return rule
 
     def dtype(self, rule: Callable) -> Callable:
-        """Decorate ``rule(*input_types, **params) -> type`` (codes; a list for several outputs)."""
+        """Decorate ``rule(*input_types, **params) -> type``: a name, NumPy's type or a code; a list for several outputs.
+
+        The input types are codes, as ``mxop.dtypes.FLOAT32``.
+        """
+        check_rule(self, "dtype rule", rule, ("*type",))
         self._dtype = rule
         self.changed()
         return rule
@@ -153,12 +161,15 @@ class Kernel(Operator):
         """
 
         def add(run: Callable) -> Callable:
+            check_rule(self, "CPU function", run, ("steps", "inputs", "outputs") if prepared else ("inputs", "outputs"))
             kept = [w for w in self.ways if w.when is not None or when is not None or w.backend != backend]
             ways = [Way(run, prepared, backend, when), *kept]
             self.ways = sorted(ways, key=lambda w: w.when is None)
             self.changed()
             return run
 
+        if when is not None:
+            check_rule(self, "condition", when, ("inputs", "outputs"))
         return add if run is None else add(run)
 
     def rearrange(self, run: Callable) -> Callable:
@@ -167,6 +178,8 @@ class Kernel(Operator):
         It is written as for NumPy's arrays, with basic indices, ``shape``, ``ndim`` and ``reshape``, and serves both devices;
         on the CPU it is prepared, and `xp` is None.
         """
+
+        check_rule(self, "function that moves elements", run, ("xp", "inputs", "outputs"))
 
         def steps_of(steps: Any, inputs: list, outputs: list, **params: Any) -> None:
             run(None, [Part(steps, a) for a in inputs], [Part(steps, a) for a in outputs], **params)
@@ -181,12 +194,14 @@ class Kernel(Operator):
 
     def gpu(self, run: Callable) -> Callable:
         """Decorate the GPU function ``run(xp, inputs, outputs, **params)`` on CuPy arrays."""
+        check_rule(self, "GPU function", run, ("xp", "inputs", "outputs"))
         self.run_gpu = run
         self.changed()
         return run
 
     def view(self, make: Callable) -> Callable:
         """Decorate the view rule of an operator that only rearranges elements."""
+        check_rule(self, "view rule", make, ("shape", "strides", *(f"shape_{a}" for a in self.arguments[1:])))
         self.make_view = make
         self.changed()
         return make
@@ -227,10 +242,9 @@ class Kernel(Operator):
                 return ins, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in outs]
             return super().infer_type(attrs, ins, outs)
         try:
-            found = self._dtype(*ins, **attrs)
+            return ins, type_codes(self, "dtype rule", self._dtype(*ins, **attrs), len(outs))
         except translated.KINDS as problem:
             raise translated.error(problem, f"operator {self.name}")  # noqa: B904
-        return ins, list(found) if isinstance(found, (list, tuple)) else [found] * len(outs)
 
 
 @overload
@@ -241,8 +255,6 @@ def kernel(function: Callable | None = None, /, *, override: bool = False, **opt
     """Register an operator whose parts are given one by one; see the module's documentation."""
 
     def make(function: Callable) -> Kernel:
-        op = Kernel(function, **options)
-        registry.register(op, override=override)
-        return op
+        return defined(Kernel, function, override=override, options=options)
 
     return make if function is None else make(function)

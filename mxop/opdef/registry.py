@@ -24,7 +24,7 @@ PREFIXES = {
     "_contrib_": "contrib", "_linalg_": "linalg", "_random_": "random", "_image_": "image", "_sparse_": "sparse",
 }  # fmt: skip
 BACKWARD = "_backward_"
-PARTS = ("_map_", "_final_", "_combined_")  # of the gradient of a reduction
+PARTS = ("_map_", "_final_", "_combined_", "_second_map_", "_second_")  # of a reduction, or of its gradient
 
 _MOST_ORDERS = 64  # of a derivative that is asked for by name; each is an operator, and a file may ask for any
 
@@ -62,8 +62,6 @@ def register(op: Operator, *, override: bool = False) -> None:
     OpValueError
         When a name is taken by another operator, or leads to something that is no operator.
     """
-    if not op.module.startswith("mxop."):
-        op.spec  # noqa: B018  read now: a user's mistake in the signature is reported where it is made
     lost = {n for n in (op.name, *op.aliases) if not override and _is_lost(op, n)}
     if op.name in lost:
         return

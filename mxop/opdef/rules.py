@@ -1,0 +1,98 @@
+"""What a user's definition is checked for when it is made: options, and the signatures of rules.
+
+Imports :mod:`.params`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import dtypes
+from ..errors import OpLookupError, OpTypeError, closest, shown
+from .params import place
+
+
+def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
+    """Raise for options that a kind of operator does not have, or values that none can have."""
+    who = options.get("name") or getattr(function, "__name__", "")
+    known: set[str] = set()
+    for base in cls.__mro__[:-1]:
+        code = base.__init__.__code__
+        known.update(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+    known -= {"function", "combine", "arguments", "extra_params", "is_backward", "module"}
+    for name in options:
+        if name not in known:
+            raise OpLookupError(f"operator {who}{place(function)}: @{cls.kind} has no option {name!r}; its options are "  # type: ignore[attr-defined]
+                                f"{', '.join(sorted({*known, 'override'}))}{closest(name, known)}")  # fmt: skip
+    if not isinstance(options.get("name", ""), str):
+        raise OpTypeError(f"operator{place(function)}: name={shown(options['name'])} is not a string")
+    aliases = options.get("aliases", ())
+    if isinstance(aliases, str) or not all(isinstance(a, str) for a in aliases):
+        raise OpTypeError(f"operator {who}: aliases={shown(aliases)}; expected a tuple of names")
+
+
+def check_rule(op: Any, what: str, rule: Any, expected: Sequence[str], params: Sequence[str] | None = None) -> None:
+    """Raise unless a rule can be called as it will be.
+
+    Parameters
+    ----------
+    op : Operator
+    what : str
+        Which rule, for the message.
+    expected : sequence of str
+        What it is given by position.  A ``*name`` stands for one value for each input.
+    params : sequence of str, optional
+        What it is given by keyword: the operator's parameters, by default all.
+    """
+    if op.module.startswith("mxop."):
+        return
+    params = op.spec.in_attrs if params is None else params
+    if not callable(rule):
+        raise OpTypeError(
+            f"operator {op.name}: its {what} is {shown(rule)}; expected a function {_written(op, expected, params)}"
+        )
+    code = getattr(rule, "__code__", None)
+    if code is None:  # a class or builtin, whose signature may not be known
+        return
+    import inspect
+
+    names = [n for e in expected for n in (_each(op, e[1:]) if e.startswith("*") else [e])]
+    try:
+        inspect.signature(rule).bind(*names, **dict.fromkeys(params))
+    except TypeError as problem:
+        raise OpTypeError(f"operator {op.name}{place(rule)}: its {what} is called as rule{_written(op, expected, params)}, and "
+                          f"cannot be: {problem}") from None  # fmt: skip
+
+
+def _each(op: Any, what: str) -> list[str]:
+    """Return a name for each input of a call; of an operator of any number of inputs, for so many as no rule names."""
+    return [f"{what}{i}" for i in range(20)] if op.variadic else list(op.arguments)
+
+
+def _written(op: Any, expected: Sequence[str], params: Sequence[str]) -> str:
+    """Return how the arguments of a rule are written."""
+    inputs = [f"*{op.arguments[0]}"] if op.variadic and op.arguments else list(op.arguments)
+    names = [n for e in expected for n in (inputs if e.startswith("*") else [e])]
+    star = ["*"] if params and not any(n.startswith("*") for n in names) else []
+    return f"({', '.join([*names, *star, *params])})"
+
+
+def type_codes(op: Any, what: str, found: Any, n: int) -> list[int]:
+    """Return the type codes that an author's rule gave for `n` outputs: names, NumPy's types, codes; one for all, or a list."""
+    if type(found) is int:
+        found = [found] * n
+    several = isinstance(found, (list, tuple))
+    try:
+        codes = [_code(f) for f in (found if several else [found] * n)]
+    except OpTypeError as problem:
+        raise OpTypeError(f"operator {op.name}: its {what} returned {shown(found)}: {problem}") from None
+    if len(codes) != n:
+        raise OpTypeError(f"operator {op.name}: its {what} returned {len(codes)} types for {n} outputs: {shown(found)}")
+    return codes
+
+
+def _code(found: Any) -> int:
+    if found is None:  # NumPy would take it for float64
+        raise OpTypeError("expected a type")
+    return found if type(found) is int and found == dtypes.UNKNOWN else dtypes.code_of(found)
