@@ -154,8 +154,12 @@ DEFINITIONS = {
     "an unknown option": (lambda: elementwise(nam="x")(f1), f"f1, {HERE}:.*no option 'nam'.*did you mean 'name'"),
     "an option of another kind": (lambda: kernel(broadcast=True)(f1), "@kernel has no option 'broadcast'"),
     "an option of a reduction": (lambda: reduction("add", finl=1)(f1), "no option 'finl'.*did you mean 'final'"),
-    "aliases as one name": (lambda: elementwise(aliases="abc")(f1), "f1: aliases='abc'; expected a tuple of names"),
-    "a name that is none": (lambda: elementwise(name=3)(f1), "name=3 is not a string"),
+    "aliases as one name": (lambda: elementwise(aliases="abc")(f1), "f1, .*aliases='abc' is not a tuple of names"),
+    "a name that is none": (lambda: elementwise(name=3)(f1), "name=3 is not a name that Python can write"),
+    "a name with a space": (lambda: elementwise(name="f 1")(f1), "name='f 1' is not a name"),
+    "a number as text": (lambda: kernel(num_outputs="2")(f1), "f1, .*num_outputs='2' is not a number from 1 on"),
+    "a truth as text": (lambda: elementwise(broadcast="no")(f1), "f1, .*broadcast='no' is not True or False"),
+    "pairs that are none": (lambda: kernel(inplace=3)(f1), "f1, .*inplace=3 is not pairs"),
     "a combination that is none": (lambda: reduction("plus"), "combine='plus' is not one of add"),
     "a reduction without one": (lambda: reduction(f1), r"f1.*@reduction\('add'\)"),
     "no input": (lambda: elementwise(lambda: 1, name="f0"), "f0.*it has no input"),
@@ -193,6 +197,20 @@ def wrong_default(data, *, a: float = "x"):
 
 def wrong_range(data, *, a: Annotated[int, Range(1, 8)] = 9):
     return data
+
+
+def test_a_formula_may_use_what_its_module_defines_further_down(own):
+    @elementwise
+    def test_mistake(data):
+        """Uses a function of which the module says later what it is."""
+        return later(data)  # noqa: F821
+
+    own(test_mistake)
+    with pytest.raises(NameError, match="later"):
+        test_mistake(nd.array(X))
+    globals()["later"] = lambda data: data * 3
+    assert test_mistake(nd.array(X)).asnumpy().tolist() == [3, 6]
+    del globals()["later"]
 
 
 @pytest.mark.parametrize("what", DEFINITIONS)

@@ -6,6 +6,7 @@ Imports :mod:`.above`, :mod:`.params`, :mod:`.infer`, :mod:`.registry`, :mod:`.r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
@@ -77,7 +78,8 @@ def defined(cls: type[Kind], function: Any, *args: Any, override: bool, options:
         check_options(cls, function, options)
     op = cls(function, *args, **options)
     if not ours:
-        op.check_definition()
+        with suppress(NameError):  # of what the author's module defines further down
+            op.check_definition()
     registry.register(op, override=override)
     return op
 

@@ -5,7 +5,7 @@ Imports :mod:`.params`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import dtypes
@@ -25,11 +25,28 @@ def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
         if name not in known:
             raise OpLookupError(f"operator {who}{place(function)}: @{cls.kind} has no option {name!r}; its options are "  # type: ignore[attr-defined]
                                 f"{', '.join(sorted({*known, 'override'}))}{closest(name, known)}")  # fmt: skip
-    if not isinstance(options.get("name", ""), str):
-        raise OpTypeError(f"operator{place(function)}: name={shown(options['name'])} is not a string")
-    aliases = options.get("aliases", ())
-    if isinstance(aliases, str) or not all(isinstance(a, str) for a in aliases):
-        raise OpTypeError(f"operator {who}: aliases={shown(aliases)}; expected a tuple of names")
+        expected, fits = _VALUES.get(name, ("", callable))
+        if expected and not fits(options[name]):
+            raise OpTypeError(f"operator {who}{place(function)}: {name}={shown(options[name])} is not {expected}")
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(isinstance(v, str) and v.isidentifier() for v in value)
+
+
+_COUNT = ("a number from 1 on, or a function of the parameters", lambda v: callable(v) or (type(v) is int and v > 0))
+_FUNCTION = ("a function", lambda v: v is None or callable(v))
+#: What the value of an option is, and how that is seen.
+_VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "name": ("a name that Python can write", lambda v: isinstance(v, str) and v.isidentifier()),
+    "num_outputs": _COUNT, "visible_outputs": _COUNT, "active_inputs": _FUNCTION, "out_dtype": _FUNCTION, "rule": _FUNCTION,
+    "final": _FUNCTION,
+    **dict.fromkeys(("aliases", "integers", "aux"), ("a tuple of names", _are_names)),
+    **dict.fromkeys(("broadcast", "creates", "differentiable", "exclude", "in_float32", "planned", "random", "strided", "wide"),
+                    ("True or False", lambda v: isinstance(v, bool))),
+    "writes": ("a dictionary of states and the numbers of outputs", lambda v: callable(v) or isinstance(v, Mapping)),
+    "inplace": ("pairs of an input and an output", lambda v: isinstance(v, (tuple, list)) and all(len(p) == 2 for p in v)),
+}  # fmt: skip
 
 
 def check_rule(op: Any, what: str, rule: Any, expected: Sequence[str], params: Sequence[str] | None = None) -> None:
