@@ -249,7 +249,7 @@ cdef object run_timed(ElementwiseCall call, PyObject** items, object inputs, con
     if watched(IMPERATIVE):
         note_call(call.op.name, begun)
     if watched(NANS):
-        look(call.op.name, inputs if inputs is not None else listed(items, call.n_in), found)
+        look(call.op, filled_attrs(call, values), inputs if inputs is not None else listed(items, call.n_in), found)
     return found
 
 

@@ -323,15 +323,15 @@ cdef object _looker = None
 
 
 def look_at_results(looker):
-    """Call ``looker(name, inputs, outputs)`` after each call of an operator; None: no more."""
+    """Call ``looker(operator, parameters, inputs, outputs)`` after each call of an operator; None: no more."""
     global _looker, flags
     _looker = looker
     flags = flags & ~NANS if looker is None else flags | NANS
 
 
-cdef int look(str name, object inputs, object found) except -1:
+cdef int look(object op, object attrs, object inputs, object found) except -1:
     """Show the results of a call to whoever looks at them."""
     looker = _looker
     if looker is not None:
-        looker(name, list(inputs), found if isinstance(found, list) else [found])
+        looker(op, attrs, list(inputs), found if isinstance(found, list) else [found])
     return 0
