@@ -33,7 +33,8 @@ call, before memory is taken::
 
 An operator that only moves elements (concat, tile) says so once for both devices, in ``@op.rearrange``.  A *view* operator
 (transpose, slice, broadcast_to) only says where its elements lie; the framework copies them, for every type, ``req`` and
-device.  Imports :mod:`.operator`, :mod:`.parts` and :mod:`.rules`.
+device.  Imports :mod:`.compiled`, :mod:`.operator`,
+:mod:`.parts` and :mod:`.rules`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from typing import Any, NamedTuple, overload
 
 from .. import dtypes
 from ..errors import translated
-from . import infer
+from . import compiled, infer
 from .operator import Operator, defined
 from .params import Attrs
 from .parts import Part, contiguous_strides
@@ -62,12 +63,15 @@ class Way(NamedTuple):
         The library that it uses.
     when : callable or None
         ``when(inputs, outputs, **params)`` tells from shapes and types whether it fits; None: it always does.
+    strided : bool
+        False where it wants arrays in C order, even if the operator says that its functions take any.
     """
 
     run: Callable
     prepared: bool = False
     backend: str | None = None
     when: Callable | None = None
+    strided: bool = True
 
 
 class Kernel(Operator):
@@ -150,6 +154,9 @@ class Kernel(Operator):
     ) -> Callable:
         """Decorate a CPU function ``run(inputs, outputs, **params)``, or one way to run among several.
 
+        A function of C may be given instead: its address, a ctypes function, or a capsule.  ``mxop/kernel.h`` says what it
+        must be.
+
         Parameters
         ----------
         prepared : bool
@@ -161,9 +168,15 @@ class Kernel(Operator):
         """
 
         def add(run: Callable) -> Callable:
-            check_rule(self, "CPU function", run, ("steps", "inputs", "outputs") if prepared else ("inputs", "outputs"))
+            in_steps, function = prepared, run
+            address = compiled.address_of(f"operator {self.name}: its CPU function", run)
+            if address is not None:
+                in_steps, function = True, compiled.steps_of(self, address, run)
+            check_rule(
+                self, "CPU function", function, ("steps", "inputs", "outputs") if in_steps else ("inputs", "outputs")
+            )
             kept = [w for w in self.ways if w.when is not None or when is not None or w.backend != backend]
-            ways = [Way(run, prepared, backend, when), *kept]
+            ways = [Way(function, in_steps, backend, when, address is None), *kept]
             self.ways = sorted(ways, key=lambda w: w.when is None)
             self.changed()
             return run
@@ -171,6 +184,24 @@ class Kernel(Operator):
         if when is not None:
             check_rule(self, "condition", when, ("inputs", "outputs"))
         return add if run is None else add(run)
+
+    def both(self, run: Callable) -> Callable:
+        """Decorate ``run(xp, inputs, outputs, **params)`` for both devices.
+
+        `xp` is NumPy or CuPy, the arrays are its arrays, of any strides, and share memory with the operator's: nothing is
+        copied.  Outputs are written: ``xp.exp(inputs[0], out=outputs[0])`` or ``outputs[0][...] = value``.
+        """
+        check_rule(self, "function for both devices", run, ("xp", "inputs", "outputs"))
+
+        def run_cpu(inputs: list, outputs: list, **params: Any) -> Any:
+            import numpy as np
+
+            return run(np, [np.asarray(a) for a in inputs], [np.asarray(a) for a in outputs], **params)
+
+        self.strided = True
+        self.cpu(run_cpu)
+        self.gpu(run)
+        return run
 
     def rearrange(self, run: Callable) -> Callable:
         """Decorate ``run(xp, inputs, outputs, **params)``, which assigns parts of inputs, or numbers, to parts of outputs.
