@@ -171,6 +171,10 @@ DEFINITIONS = {
     "a parameter that the kind has": (
         lambda: reduction("add")(axis_of_its_own), "axis_of_its_own.*'axis' belongs to every reduction"),
     "num_outputs of too few": (lambda: kernel(num_outputs=lambda: 2)(f2), r"f2, .*num_outputs is called as rule\(\*, gamma\)"),
+    "states beyond the outputs": (
+        lambda: composite(lambda F, data: data, name="f0", writes={"data": 1}), "f0: writes=.* 1 outputs: declare num_out"),
+    "states beyond the formulas": (
+        lambda: elementwise(lambda data: (data, data), name="f0", writes={"data": 2}), "f0: writes=.* 2 outputs"),
     "a parameter of unknown kind": (lambda: elementwise(unknown_kind), "unknown_kind.*parameter 'a'.*complex.*expected float"),
     "a parameter of unknown name": (lambda: elementwise(unknown_name), "unknown_name.*parameter 'a'.*NotThere"),
     "a default that does not fit": (

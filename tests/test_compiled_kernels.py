@@ -2,12 +2,14 @@
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import threading
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -171,6 +173,23 @@ def test_parameters_that_c_is_not_given(own, library):
         mx.MXNetError, match=r"operator test_c_shape: parameter 'shape' .* is not handed to functions of C"
     ):
         test_c_shape.cpu(library.axpy)
+
+
+@needs_compiler
+def test_the_example_of_the_page(own, tmp_path):
+    page = (Path(__file__).parent.parent / "docs" / "kinds.md").read_text(encoding="utf-8")
+    (tmp_path / "halve.c").write_text(re.search(r"^```\n(#include .*?)^```", page, re.M | re.S)[1])
+    flags = ["-O3", "-shared", "-fPIC", f"-I{mx.get_include()}", "-o", str(tmp_path / "halve.so")]
+    subprocess.run([COMPILER, *flags, str(tmp_path / "halve.c")], check=True)
+
+    @kernel
+    def test_halve(x):
+        """Half."""
+
+    own(test_halve)
+    test_halve.shape(lambda x: x)
+    test_halve.cpu(ctypes.CDLL(str(tmp_path / "halve.so")).halve)
+    assert test_halve(nd.array([1.0, 4.0])).asnumpy().tolist() == [0.5, 2]
 
 
 CYTHON = """

@@ -14,7 +14,7 @@ from . import infer
 from .above import ask
 from .operator import Operator, defined
 from .params import Attrs
-from .rules import check_rule, place
+from .rules import check_rule, place, with_common_options
 
 
 class Composite(Operator):
@@ -96,7 +96,20 @@ def composite(function: Callable[..., Any], /, *, override: bool = ..., **option
 @overload
 def composite(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Composite]: ...
 def composite(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
-    """Make an operator of a function of ``F`` and inputs.
+    """Make an operator of a function of ``F`` and inputs, which calls other operators.
+
+    ``@op.infer`` decorates ``rule(ins, outs, **params) -> (ins, outs)``, which completes shapes, and ``@op.gradient``
+    ``rule(F, heads, inputs, outputs, **params)``, where the gradient is not that of what is called.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(F, *inputs, **params)`` returns an array, or a tuple of `num_outputs`.
+    planned : bool, default True
+        Whether calls on arrays run as a plan; False where parameters are new at each call.
+    in_float32 : bool, default True
+        Whether intermediate values of half types keep float32.
+    {common}
 
     Examples
     --------
@@ -114,3 +127,6 @@ def composite(function: Callable | None = None, /, *, override: bool = False, **
         return defined(Composite, function, override=override, options=options)
 
     return make if function is None else make(function)
+
+
+with_common_options(composite)

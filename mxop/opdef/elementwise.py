@@ -20,7 +20,7 @@ from . import infer, registry
 from .above import ask
 from .operator import Operator, defined
 from .params import IS_TRAIN, Attrs, Spec
-from .rules import check_rule, place, type_codes
+from .rules import check_rule, place, type_codes, with_common_options
 from .tracing import called, traced
 
 _MOST_INPUTS = 256  # each takes a register of the interpreter, and there are no more
@@ -506,14 +506,21 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
     ----------
     function : callable
         Inputs are positional, parameters keyword-only and typed; it returns a formula (or a tuple of formulas).  It may
-        use Python's arithmetic and the functions of :mod:`mxop.op.F`.
-    name : str, optional
-        Registered name; the function's name by default.
-    aliases : sequence of str, optional
+        use Python's arithmetic, ``&``, ``|``, ``^`` and ``~`` of truth values, and the functions of :mod:`mxop.op.F`.
     broadcast : bool, default False
         Whether inputs of different shapes broadcast.
-    override : bool, default False
-        Replace an operator of the same name.
+    out_dtype : callable, optional
+        ``out_dtype(*types, **params)`` gives the type of the outputs where it is not that of the inputs: a name, NumPy's
+        type or a code, or a list.
+    rule : callable, optional
+        ``rule(*heads, *inputs, *outputs, **params)`` gives the gradients as formulas, where they are not the derivatives.
+    differentiable : bool, default True
+        False where a gradient is an error.
+    integers : tuple of str, optional
+        Inputs, such as labels, that may be integers beside data of another type: they are cast to that.
+    creates : bool, default False
+        Of random numbers: whether shape and type are the parameters `shape` and `dtype`.
+    {common}
 
     Returns
     -------
@@ -539,3 +546,6 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
         return defined(Elementwise, function, override=override, options=options)
 
     return make if function is None else make(function)
+
+
+with_common_options(elementwise)

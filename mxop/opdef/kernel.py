@@ -48,7 +48,7 @@ from . import compiled, infer
 from .operator import Operator, defined
 from .params import Attrs
 from .parts import Part, contiguous_strides
-from .rules import check_rule, type_codes
+from .rules import check_rule, type_codes, with_common_options
 
 
 class Way(NamedTuple):
@@ -283,9 +283,54 @@ def kernel(function: Callable[..., Any], /, *, override: bool = ..., **options: 
 @overload
 def kernel(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
-    """Register an operator whose parts are given one by one; see the module's documentation."""
+    """Make an operator whose parts are decorated functions beside its definition.
+
+    Each part gets the parameters by keyword; ``docs/kinds.md`` has an example of each.
+
+    - ``@op.shape``: ``rule(*shapes, **params) -> shape``, a list of several, None for a size that follows from values
+    - ``@op.dtype``: ``rule(*types, **params) -> type``, or a list: names, NumPy's types or codes; by default that of the inputs
+    - ``@op.infer``: ``rule(ins, outs, **params) -> (ins, outs)`` completes shapes in both directions
+    - ``@op.size``: ``rule(*arrays, **params) -> shape`` finds in each call what the shape rule leaves open
+    - ``@op.both``: ``run(xp, inputs, outputs, **params)`` computes on NumPy's and CuPy's arrays that share memory
+    - ``@op.cpu``: ``run(inputs, outputs, **params)`` computes on NDArrays in C order, without a result; or a function of C
+    - ``@op.cpu(prepared=True)``: ``run(steps, inputs, outputs, **params)`` says once what is done; ``backend=``, ``when=``: one
+      of several ways
+    - ``@op.gpu``: ``run(xp, inputs, outputs, **params)`` computes on CuPy's arrays
+    - ``@op.rearrange``: ``run(xp, inputs, outputs, **params)`` assigns parts of inputs to parts of outputs
+    - ``@op.view``: ``rule(shape, strides, *other_shapes, **params) -> (shape, strides, offset)`` says where elements lie
+    - ``@op.gradient``: ``rule(F, heads, inputs, outputs, **params)`` returns a list of one gradient, or None, for each input
+
+    Parameters
+    ----------
+    function : callable
+        Its signature and documentation count; the body is empty.  With the keyword ``is_train``, all parts are told the mode.
+    strided : bool, default False
+        Whether ``cpu`` and ``gpu`` take inputs of any strides; others get copies in C order.
+    aux : tuple of str
+        Inputs that the function writes by itself; `writes` is better.
+    {common}
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> from mxop.op import kernel
+    >>> @kernel
+    ... def sorted_rows(data):
+    ...     \"\"\"The data, each row in order.\"\"\"
+    >>> @sorted_rows.shape
+    ... def _(data):
+    ...     return data
+    >>> @sorted_rows.both
+    ... def _(xp, inputs, outputs):
+    ...     outputs[0][...] = xp.sort(inputs[0], axis=-1)
+    >>> sorted_rows(mx.nd.array([[3, 1, 2]])).asnumpy().tolist()
+    [[1.0, 2.0, 3.0]]
+    """
 
     def make(function: Callable) -> Kernel:
         return defined(Kernel, function, override=override, options=options)
 
     return make if function is None else make(function)
+
+
+with_common_options(kernel)

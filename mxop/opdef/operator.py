@@ -195,6 +195,10 @@ class Operator:
             rule = getattr(self, what if what == "writes" else f"_{what}")
             if callable(rule):
                 check_rule(self, what, rule, ())
+        attrs = None if callable(self.writes) or not self.writes else self.spec.example()
+        if attrs is not None and self.num_outputs(attrs) <= (last := max(self.writes.values())):  # type: ignore[union-attr]
+            raise OpTypeError(f"operator {self.name}: writes={self.writes}, but there are {self.num_outputs(attrs)} outputs: "
+                              f"declare num_outputs={last + 1}, and return the new values of states last")  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<{self.kind} operator {self.name}({', '.join(self.arguments)})>"

@@ -18,7 +18,7 @@ from .combine import COUNT, OWN, Part, Reduction, checked_parts, own_params
 from .composite import Composite
 from .operator import Operator, defined
 from .params import Attrs, Spec
-from .rules import place
+from .rules import place, with_common_options
 from .tracing import called, traced
 
 
@@ -174,8 +174,7 @@ def reduction(
         Compute in float64 whatever the data: for intermediate values that outgrow the result.
     exclude : bool, default True
         Whether there is a parameter ``exclude``.
-    name, aliases, override
-        As for :func:`~mxop.op.elementwise`.
+    {common}
 
     Examples
     --------
@@ -217,3 +216,6 @@ def reduction(
 
     Reduction.check_combine(combines)
     return make
+
+
+with_common_options(reduction)

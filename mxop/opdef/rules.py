@@ -12,6 +12,35 @@ from .. import dtypes
 from ..errors import OpLookupError, OpTypeError, closest, shown
 from .params import place
 
+_COMMON_OPTIONS = """\
+name : str, optional
+        Registered name, by default the function's; ``_contrib_f`` is ``contrib.f``, another underscore hides.
+    aliases : sequence of str, optional
+        Further names.
+    override : bool, default False
+        Replace an operator of another module.
+    num_outputs, visible_outputs : int or callable
+        How many outputs there are (of a formula it follows), and how many of them a call returns; or functions of the
+        parameters.
+    active_inputs : callable, optional
+        ``active_inputs(**params)`` names the inputs that a call takes; others are None.
+    num_args_param : str, optional
+        The parameter that holds the number of inputs, for a function of ``*args``.
+    writes : dict of str to int, optional
+        Inputs that are states, and the output that is each one's new value.
+    random : bool, default False
+        Whether equal calls are two calls.
+    inplace : sequence of (int, int), optional
+        Inputs and outputs that may share memory.
+    shape_only : sequence of int, optional
+        Inputs of which only shape and type are read."""
+
+
+def with_common_options(decorator: Any) -> None:
+    """Put the options of all kinds into the documentation of a decorator, where it says ``{common}``."""
+    if decorator.__doc__:  # Python can leave it out
+        decorator.__doc__ = decorator.__doc__.replace("{common}", _COMMON_OPTIONS)
+
 
 def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
     """Raise for options that a kind of operator does not have, or values that none can have."""
