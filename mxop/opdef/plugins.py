@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import PackageWarning
@@ -16,7 +15,6 @@ from ..errors import PackageWarning
 GROUP = "mxop.operators"
 
 
-@dataclass
 class Package:
     """A package that announces operators.
 
@@ -29,10 +27,10 @@ class Package:
         What went wrong: modules that cannot be imported, names that were taken.
     """
 
-    name: str
-    version: str = ""
-    points: list[Any] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    def __init__(self, name: str, version: str):
+        self.name, self.version = name, version
+        self.points: list[Any] = []
+        self.problems: list[str] = []
 
     def __str__(self) -> str:
         return f"package {self.name} ({', '.join(sorted({p.module for p in self.points}))})"
