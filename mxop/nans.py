@@ -74,21 +74,22 @@ class detect_nan:
 
 def _look(op: Operator, attrs: Attrs, inputs: list, outputs: list) -> None:
     if getattr(_here, "active", False):
-        check(op, attrs, inputs, outputs)
+        check(f"operator {op.name}", op, attrs, inputs, outputs)
 
 
-def check(op: Any, attrs: Any, inputs: Sequence[Any], outputs: Sequence[Any], where: str = "") -> None:
-    """Raise when an output of a call holds NaN."""
+def check(who: str, op: Any, attrs: Any, inputs: Sequence[Any], outputs: Sequence[Any], where: str = "") -> None:
+    """Raise when an output of a call, of which `who` is the name in the message, holds NaN."""
     for k, out in enumerate(outputs):
         at = None if out is None else _first(out)
         if at is None:
             continue
         given = [i for i, a in enumerate(inputs) if _first(a) is not None]
         if given:
-            raise NaNError(f"operator {op.name} was given NaN: input {given[0]} at {_first(inputs[given[0]])}; output {k} "
-                           f"holds NaN{where}")  # fmt: skip
+            raise NaNError(
+                f"{who} was given NaN: input {given[0]} at {_first(inputs[given[0]])}; output {k} holds NaN{where}"
+            )
         there = [f"input {i} is {_values(a)[at]}" for i, a in enumerate(inputs) if a.shape == out.shape]
-        raise NaNError(f"operator {op.name} made NaN of what has none: output {k} at {at}{', where ' if there else ''}"
+        raise NaNError(f"{who} made NaN of what has none: output {k} at {at}{', where ' if there else ''}"
                        f"{', '.join(there)}{_part(op, attrs, inputs, out, at)}{where}")  # fmt: skip
 
 

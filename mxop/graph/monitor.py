@@ -119,4 +119,5 @@ class NaNFinder(Monitor):
     def _show(self, node: Node) -> None:
         outputs = [self._arrays[node, k] for k in range(node.n_outputs)]
         inputs = [self._arrays[e] for e in node.inputs]
-        check(node.op, node.attrs, inputs, outputs, f"; in {describe(node)}")
+        op: Any = node.op
+        check(f"operator {op.name}", op, node.attrs, inputs, outputs, f"; in {describe(node)}")
