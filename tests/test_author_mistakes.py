@@ -373,3 +373,42 @@ def test_labels_of_the_data_s_type_are_as_ever(loss):
     np.testing.assert_allclose(y.grad.asnumpy(), np.exp(-2 * x.asnumpy()) + np.sin(x.asnumpy()), rtol=1e-5)
     with pytest.raises(mx.MXNetError, match="test_labelled: data has dtype int32 but label has dtype float32"):
         loss(x.astype("int32"), y)
+
+
+@pytest.mark.parametrize("label", ["int32", "uint8"])
+def test_integer_labels_hold_a_record(own, label):
+    @elementwise(integers=("label",), broadcast=True)
+    def test_labelled_broadcast(data, label):
+        """A product with a label for each row."""
+        return F.tanh(data) * label
+
+    own(test_labelled_broadcast, lambda data, label: np.tanh(data) * label, dtypes="f", input_types={1: label},
+        shapes=[((2, 3), (2, 1))], whole=(1,), domain=((-1, 1), (0, 5)), grad_inputs=(0,))  # fmt: skip
+    mx.test_utils.check_op("test_labelled_broadcast")
+
+
+def test_integer_labels_on_a_gpu(loss, simulated_gpu):
+    x, y = nd.array([0.25, 0.5], ctx=simulated_gpu), nd.array([0, 1], dtype="int32", ctx=simulated_gpu)
+    want = loss(x.as_in_context(mx.cpu()), y.as_in_context(mx.cpu())).asnumpy()
+    np.testing.assert_allclose(loss(x, y).asnumpy(), want, rtol=1e-6)
+    bound = loss(sym.var("x"), sym.var("y")).bind(simulated_gpu, {"x": x, "y": y})
+    np.testing.assert_allclose(bound.forward()[0].asnumpy(), want, rtol=1e-6)
+
+
+def test_integer_labels_inside_composites_and_saved_graphs(own, loss):
+    @composite
+    def test_labelled_mean(F, data, label):
+        """Mean loss."""
+        return F.mean(F.test_labelled(data, label))
+
+    own(test_labelled_mean)
+    x, y = nd.array([0.25, 0.5]), nd.array([0, 1], dtype="int8")
+    want = loss(x, y).asnumpy().mean()
+    x.attach_grad()
+    with autograd.record():
+        found = test_labelled_mean(x, y)
+    found.backward()
+    np.testing.assert_allclose(found.asnumpy(), want, rtol=1e-6)
+    np.testing.assert_allclose(x.grad.asnumpy(), [-0.5 * np.cos(0.25), -np.exp(-1.0)], rtol=1e-5)
+    net = sym.load_json(test_labelled_mean(sym.var("x"), sym.var("y")).tojson())
+    np.testing.assert_allclose(net.bind(mx.cpu(), {"x": x, "y": y}).forward()[0].asnumpy(), want, rtol=1e-6)

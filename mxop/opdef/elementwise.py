@@ -79,7 +79,7 @@ class Elementwise(Operator):
     differentiable : bool
         False where the gradient is an error.
     integers : tuple of str
-        Inputs, labels above all, that may have an integer type beside the data's: they are cast to that first.
+        Inputs, such as labels, that may have an integer type, or another one, beside the data's: they are cast to that.
     """
 
     kind = "elementwise"
@@ -266,21 +266,31 @@ class Elementwise(Operator):
                 return ins, type_codes(self, "out_dtype", self.out_dtype(*ins, **attrs), len(outs))
             except translated.KINDS as problem:
                 raise translated.error(problem, f"operator {self.name}")  # noqa: B904
-        names = self.input_names(attrs, len(ins)) if self.integers else ()
-        labels = {k: ins[k] for k, name in enumerate(names) if name in self.integers and _is_integer(ins[k])}
-        if not labels or len(labels) == len(ins):
-            return super().infer_type(attrs, ins, outs)
-        found, outs = super().infer_type(attrs, [dtypes.UNKNOWN if k in labels else t for k, t in enumerate(ins)], outs)
-        return [labels.get(k, t) for k, t in enumerate(found)], outs
+        labels = self._labels(attrs, len(ins))
+        found, done = super().infer_type(attrs, [dtypes.UNKNOWN if k in labels else t for k, t in enumerate(ins)], outs)
+        if not labels:
+            return found, done
+        data = next(t for k, t in enumerate(found) if k not in labels)
+        if data != dtypes.UNKNOWN and data not in dtypes.FLOATS and any(ins[k] in dtypes.FLOATS for k in labels):
+            return super().infer_type(attrs, ins, outs)  # raises: real labels would be cut
+        return [ins[k] if k in labels else t for k, t in enumerate(found)], done
+
+    def _labels(self, attrs: Attrs, n: int) -> list[int]:
+        """Return the positions of the inputs of a call that may have a type of their own; see `integers`."""
+        if not self.integers:
+            return []
+        found = [k for k, name in enumerate(self.input_names(attrs, n)) if name in self.integers]
+        return found if len(found) < n else []
 
     def casts(self, attrs: Attrs, types: Sequence[int]) -> dict[int, int]:
         """Return the inputs of a call that are cast before, and to what: see `integers`."""
-        if not self.integers or len(set(types)) == 1:
+        labels = self._labels(attrs, len(types)) if len(set(types)) > 1 else []
+        if not labels:
             return {}
-        labels = [name in self.integers and _is_integer(t)
-                  for name, t in zip(self.input_names(attrs, len(types)), types, strict=True)]  # fmt: skip
-        data = [t for t, label in zip(types, labels, strict=True) if not label]
-        return {k: data[0] for k, label in enumerate(labels) if label and data}
+        data = next(t for k, t in enumerate(types) if k not in labels)
+        return {
+            k: data for k in labels if types[k] != data and (data in dtypes.FLOATS or types[k] not in dtypes.FLOATS)
+        }
 
     def cast(self, attrs: Attrs, inputs: Sequence[Any]) -> list[Any]:
         """Return the arrays of a call after :meth:`casts`; raise for types that do not fit together."""
@@ -372,10 +382,6 @@ class Elementwise(Operator):
         for i, g in zip(wanted, found if isinstance(found, (list, tuple)) else [found], strict=True):
             grads[i] = F._unbroadcast(g, inputs[i]) if self.broadcast else g
         return grads
-
-
-def _is_integer(code: int) -> bool:
-    return code != dtypes.UNKNOWN and code not in dtypes.FLOATS
 
 
 class BackwardOperator(Elementwise):
@@ -517,7 +523,7 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
     differentiable : bool, default True
         False where a gradient is an error.
     integers : tuple of str, optional
-        Inputs, such as labels, that may be integers beside data of another type: they are cast to that.
+        Inputs, such as labels, that may be integers, or of another type, beside the data: they are cast to theirs.
     creates : bool, default False
         Of random numbers: whether shape and type are the parameters `shape` and `dtype`.
     {common}
