@@ -58,6 +58,24 @@ def test_each_loads_on_its_own(site):
     assert told(site, f"print([hasattr(mx.sym, n) for n in {names}])") == "[True, True, True, True, False]"
 
 
+def test_rules_and_named_axes_find_them(site):
+    code = """
+from mxop.op import composite
+@composite
+def user(F, data):
+    return F.swish_beta(data) * 2
+print(user(mx.nd.ones(1)).item() > 1)
+"""
+    assert told(site, code) == "True"
+    assert (
+        told(site, code.replace("user(mx.nd.ones(1)).item() > 1", "user(mx.sym.var('x')).infer_shape(x=(2,))[1]"))
+        == "[(2,)]"
+    )
+    code = "print(mx.axes.swish_beta(mx.axes.tensor(mx.nd.ones(1), [mx.axes.make_axis(1, 'W')])).shape)"
+    assert told(site, code) == "(1,)"
+    assert told(site, "print('swish_beta' in dir(mx.axes))") == "True"
+
+
 @pytest.mark.parametrize("api", ["nd", "sym"])
 def test_dir_knows_them(site, api):
     assert told(site, f"print('swish_beta' in dir(mx.{api}), 'zz_last' in dir(mx.{api}.contrib))") == "True True"

@@ -157,8 +157,15 @@ def _derived_by_name(name: str) -> Operator | None:
 
 
 def hidden(name: str) -> Operator | None:
-    """Return the operator behind ``F.zeros``, ``F.arange``... in a rule: functions of ``mx.nd`` in their own right; or None."""
-    return find("_" + name) or find("_contrib_" + name)
+    """Return the operator of a rule's ``F`` where it has none of that very name, or None.
+
+    That is the one behind ``F.zeros``, ``F.arange``..., functions of ``mx.nd`` in their own right, or one of a package.
+    """
+    found = find("_" + name) or find("_contrib_" + name)
+    if found is None:
+        load_entry_points()
+        found = find(name)
+    return found
 
 
 def get(name: str) -> Operator:
