@@ -101,6 +101,20 @@ for w in found:
     assert "SystemExit: 3" in lines[2]
 
 
+def test_who_makes_errors_of_warnings_loses_nothing(site):
+    code = """
+import warnings
+warnings.simplefilter("error")
+try:
+    hasattr(mx.nd, "anything")
+except mx.errors.PackageWarning as problem:
+    print(problem)
+print([hasattr(mx.nd, name) for name in ("anything", "swish_beta", "zz_last_alias", "zz_swish")])
+"""
+    first, second = told(site, code).splitlines()
+    assert first.startswith("package mxop-aa") and second == "[False, True, True, True]"
+
+
 def test_a_package_that_is_imported_by_hand_loses_a_name_too(site):
     assert told(site, "import mxop_two, mxop_extra; print(mx.nd.swish_beta(mx.nd.ones(1)).item() > 0.9)") == "True"
 
@@ -174,4 +188,6 @@ def test_names_that_cannot_be_reached_are_refused():
     for name in ("array", "waitall", "NDArray", "save"):
         with pytest.raises(mx.MXNetError, match=f"'{name}' .*mx.nd.{name}.*choose another name"):
             elementwise(lambda x: x, name=name)
+        with pytest.raises(mx.MXNetError, match="choose another name"):
+            elementwise(lambda x: x, name=name, override=True)
         assert registry.find(name) is None

@@ -40,10 +40,19 @@ class Package:
         return any(_folder(p.module) == module or module.startswith(_folder(p.module) + ".") for p in self.points)
 
     def complain(self, problem: str) -> None:
-        """Warn of a problem, once."""
-        if problem not in self.problems:
-            self.problems.append(problem)
-            warnings.warn(f"package {self.name}: {problem}", PackageWarning, stacklevel=2)
+        """Warn of a problem, once; while packages are loaded, when all are: who makes errors of warnings loses no other."""
+        if problem in self.problems:
+            return
+        self.problems.append(problem)
+        waiting = getattr(_here, "waiting", None)
+        if waiting is None:
+            _warn(self, problem)
+        else:
+            waiting.append((self, problem))
+
+
+def _warn(package: Package, problem: str) -> None:
+    warnings.warn(f"package {package.name}: {problem}", PackageWarning, stacklevel=3)
 
 
 def _folder(module: str) -> str:
@@ -99,17 +108,19 @@ def needed(module: str) -> str | None:
 def load_entry_points() -> None:
     """Import the packages that announce operators under the entry point group ``mxop.operators`` (once)."""
     global _loaded
-    if _loaded or getattr(_here, "loading", False):  # a package that is being imported may look for names
+    if _loaded or getattr(_here, "waiting", None) is not None:  # a package that is being imported may look for names
         return
-    _here.loading = True
+    waiting = _here.waiting = []
     try:
         # No lock: importing takes Python's own, and a thread that holds one of those may come here too.
         for package in announced().values():
             for point in package.points:
                 _load(package, point)
     finally:
-        _here.loading = False
+        _here.waiting = None
     _loaded = True
+    for package, problem in waiting:
+        _warn(package, problem)
 
 
 def _load(package: Package, point: Any) -> None:

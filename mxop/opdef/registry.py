@@ -62,7 +62,7 @@ def register(op: Operator, *, override: bool = False) -> None:
     OpValueError
         When a name is taken by another operator, or leads to something that is no operator.
     """
-    lost = {n for n in (op.name, *op.aliases) if not override and _is_lost(op, n)}
+    lost = {n for n in (op.name, *op.aliases) if _is_lost(op, n, override)}
     if op.name in lost:
         return
     op.aliases = tuple(n for n in op.aliases if n not in lost)
@@ -79,12 +79,12 @@ def register(op: Operator, *, override: bool = False) -> None:
             listener(name, op)
 
 
-def _is_lost(op: Operator, name: str) -> bool:
+def _is_lost(op: Operator, name: str, override: bool) -> bool:
     """Tell whether an operator of a package cannot have a name; raise for that of anybody else."""
     old = _names.get(name)
     if name in _reserved and not op.module.startswith("mxop."):
         taken = f"of {_reserved[name]}, which is no operator"
-    elif old is None or old is op or old.module == op.module or old.same_as(op):
+    elif override or old is None or old is op or old.module == op.module or old.same_as(op):
         return False
     else:
         taken = f"by {plugins.named(old.module)}"
