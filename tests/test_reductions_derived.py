@@ -280,6 +280,18 @@ def test_a_composed_reduction_defined_again(own):
         assert y.item() == 1 + 2**power and x.grad.asnumpy().tolist() == [power, power * 2 ** (power - 1)]
 
 
+def test_parts_that_a_reduction_does_not_have(composed):
+    assert mx.op.find("_second_map_test_derived_lse") is not None and mx.op.find("_second_test_derived_lse") is not None
+    for name in (
+        "_second_map_sum",
+        "_second_sum",
+        "_final_sum",
+        "_second_test_derived_apart",
+        "_final_test_derived_apart",
+    ):
+        assert mx.op.find(name) is None
+
+
 def test_a_pair_that_is_none():
     with pytest.raises(mx.MXNetError, match=r"operator not_a_pair, .*returns a pair: the element of the first"):
 

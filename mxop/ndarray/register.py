@@ -124,7 +124,7 @@ class Namespace:
                 return getattr(sys.modules["mxop.ndarray"], name)
             op = registry.hidden(name)
         if op is None:
-            raise registry.not_registered(name)
+            raise registry.not_registered(name, f"F has no operator {name!r}")
         function = core.op_function(op)
         setattr(self, name, function)
         return function

@@ -220,9 +220,8 @@ class Reduction(Operator):
         return found
 
     def derived(self, prefix: str) -> Operator | None:
-        if prefix in ("_final_", "_combined_") and self.final is None:
-            return None
-        return self.part(prefix) if prefix in registry.PARTS else super().derived(prefix)
+        own = ("_map_",) if self.final is None else ("_map_", "_final_", "_combined_")
+        return self.part(prefix) if prefix in own else super().derived(prefix)
 
     def _made(self, prefix: str) -> Operator:
         if prefix == "_map_":
