@@ -137,6 +137,10 @@ class GradientWarning(RuntimeWarning):
     """A gradient is lost: NumPy computes from an array that autograd records."""
 
 
+class PackageWarning(RuntimeWarning):
+    """A package of operators cannot be imported, or an operator of it has a name that is taken."""
+
+
 #: Words of NumPy, PyTorch and of MXNet's other operators, and what they may be called where they are not known.
 _OTHER_WORDS = {
     "axis": ("dim", "axes"), "axes": ("axis", "dim"), "dim": ("axis", "axes"), "matmul": ("dot", "batch_dot"),

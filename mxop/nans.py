@@ -1,6 +1,6 @@
 """Where a NaN came from: results are looked at, call by call, and the first that holds one is an error.
 
-May import :mod:`mxop._core`, :mod:`mxop.errors` and :mod:`mxop.opdef`.
+May import :mod:`mxop._core`, :mod:`mxop.errors`, :mod:`mxop.formula` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from ._core import profile
+from ._core import core, profile
 from .errors import MXNetError
+from .formula import Expr, const, input_, param, readable, substitute, walk
+from .opdef import Attrs, Elementwise, Formula, Operator, Reduction
 from .opdef.above import ask
 
 _here = threading.local()
@@ -28,7 +30,8 @@ class NaNError(MXNetError):
 class detect_nan:
     """A scope in which the first call of an operator whose result holds NaN is an error, forward and backward.
 
-    The error names the operator, where the NaN is, and what the inputs are there; its traceback shows the line. Composites run
+    The error names the operator, where the NaN is, what the inputs are there, and the part of the operator's formula that made
+    it; its traceback shows the line. Composites run
     operator by operator in the scope, so that the one inside is named; operators of gradients are called ``_backward_...``.
     Calls take longer in it, and nothing outside of it. It holds for its own thread. For a bound graph there is
     :meth:`Executor.detect_nan`.
@@ -70,22 +73,22 @@ class detect_nan:
         _here.active = self._before
 
 
-def _look(name: str | None, inputs: list | None, outputs: list | None) -> None:
-    """Look at the results of a call; without results, a composite begins or (without name) ends."""
+def _look(op: Operator | str | None, attrs: Attrs | None, inputs: list | None, outputs: list | None) -> None:
+    """Look at the results of a call; without results, a composite of this name begins or (without name) ends."""
     if not getattr(_here, "active", False):
         return
-    if name is None:
+    if op is None:
         _here.around.pop()
-    elif inputs is None or outputs is None:
-        _here.around.append(name)
+    elif isinstance(op, str):
+        _here.around.append(op)
     else:
         around = _here.around
-        check(f"operator {around[0]}: its {' of '.join([name, *around[:0:-1]])}" if around else f"operator {name}",
-              inputs, outputs)  # fmt: skip
+        who = f"operator {around[0]}: its {' of '.join([op.name, *around[:0:-1]])}" if around else f"operator {op.name}"
+        check(who, op, attrs, inputs or [], outputs or [])
 
 
-def check(who: str, inputs: Sequence[Any], outputs: Sequence[Any], where: str = "") -> None:
-    """Raise when an output holds NaN."""
+def check(who: str, op: Any, attrs: Any, inputs: Sequence[Any], outputs: Sequence[Any], where: str = "") -> None:
+    """Raise when an output of a call, of which `who` is the name in the message, holds NaN."""
     for k, out in enumerate(outputs):
         at = None if out is None else _first(out)
         if at is None:
@@ -96,8 +99,76 @@ def check(who: str, inputs: Sequence[Any], outputs: Sequence[Any], where: str = 
                 f"{who} was given NaN: input {given[0]} at {_first(inputs[given[0]])}; output {k} holds NaN{where}"
             )
         there = [f"input {i} is {_values(a)[at]}" for i, a in enumerate(inputs) if a.shape == out.shape]
-        raise NaNError(f"{who} made NaN of what has none: output {k} at {at}{', where ' if there else ''}{', '.join(there)}"
-                       f"{where}")  # fmt: skip
+        raise NaNError(f"{who} made NaN of what has none: output {k} at {at}{', where ' if there else ''}"
+                       f"{', '.join(there)}{_part(op, attrs, inputs, out, at)}{where}")  # fmt: skip
+
+
+# ---- the part of a formula ----------------------------------------------------------------------------------------------
+def _part(op: Any, attrs: Any, inputs: Sequence[Any], out: Any, at: tuple[int, ...]) -> str:
+    """Return which part of an operator's formula made the NaN, in words; nothing for an operator without a formula."""
+    active, _here.active = getattr(_here, "active", False), False  # what is computed here is not looked at
+    try:
+        if isinstance(op, Elementwise):
+            formula, names = op.formula(attrs, len(inputs)), op.input_names(attrs, len(inputs))
+            data = [np.broadcast_to(_values(a), out.shape)[at] for a in inputs]
+            return "" if formula.keys else _part_of(formula, attrs, op, names, data, _compute_type(out))
+        if isinstance(op, Reduction):
+            return _part_of_reduction(op, attrs, inputs[0])
+        return ""
+    finally:
+        _here.active = active
+
+
+def _compute_type(array: Any) -> int:
+    return dtypes.COMPUTED_AS.get(array.dtype_code, array.dtype_code)
+
+
+def _part_of(formula: Formula, attrs: Any, op: Any, names: Sequence[str], data: Sequence[Any], code: int) -> str:
+    """Return the first part of a formula that is NaN for these inputs."""
+    leaves = {param(n, op.spec.by_name[n].real): const(attrs[n]) for n in formula.params}
+    roots = substitute(formula.roots, leaves)
+    arrays = [_one(value, code) for value in data] or [_one(0, code)]
+    shown = {input_(i): name for i, name in enumerate(names)}
+    calls = [node for node in walk(roots) if node.kind == "call"]
+    for node in calls if len(calls) > 1 else ():
+        if np.isnan(_evaluated(node, arrays)):
+            *before, text = readable([node], shown, ["?"])
+            operands = ", ".join(f"{_evaluated(a, arrays):.9g}" for a in node.args)
+            return f"; in its part {'; '.join([*before, text.removeprefix('? = ')])}, whose operands are {operands}"
+    return ""
+
+
+def _one(value: Any, code: int) -> Any:
+    array = core.empty((1,), code)
+    array[:] = float(value)
+    return array
+
+
+def _evaluated(node: Expr, arrays: list[Any]) -> float:
+    result = _one(0, arrays[0].dtype_code)
+    core.prepare_formula((node,), arrays, [result], [1]).run()
+    return float(_values(result)[0])
+
+
+def _part_of_reduction(op: Reduction, attrs: Any, source: Any) -> str:
+    """Return which part of a reduction made a NaN: the formula of an element, the combination, or the final formula."""
+    formula = op.formulas(attrs)[0]
+    code = dtypes.FLOAT64 if op.wide else _compute_type(source)
+    elements = core.empty(source.shape, code)
+    core.prepare_formula(formula.roots, [source.detach().astype(dtypes.NAMES[code])], [elements], [1]).run()
+    at = _first(elements)
+    if at is not None:
+        value = _values(source)[at]
+        return (
+            f"; at {at}, where {op.arguments[0]} is {value}{_part_of(formula, attrs, op, op.arguments, [value], code)}"
+        )
+    combine = op.combine_of(attrs).name
+    if (
+        op.final is not None
+        and _first(ask("call_operator")(op.part("_combined_"), [source.detach()], dict(attrs))) is None
+    ):
+        return "; in its final formula"
+    return f"; in combining elements ({combine})"
 
 
 def _values(array: Any) -> np.ndarray:

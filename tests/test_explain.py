@@ -1,10 +1,13 @@
 """What an executor says of itself, compared with what it is."""
 
+import ctypes
 import json
+import re
 import time
 
 import numpy as np
 import pytest
+from cuda_compilers import find_host, host_library, pointer
 
 import mxop as mx
 from mxop.formula import input_, readable
@@ -121,7 +124,7 @@ def test_strips_are_explained():
     away = mx.sym.broadcast_sub(x, mx.sym.mean(x, axis=1, keepdims=True), name="away")
     y = mx.sym.broadcast_mul(away, mx.sym.rsqrt(mx.sym.mean(mx.sym.square(away), axis=1, keepdims=True)), name="y")
     told = y.simple_bind(mx.cpu(), "null", x=(64, 32)).explain()
-    assert [r.kind for r in told] == ["strip"] and len(told.groups) == 1 and told[0].cuda_source is None
+    assert [r.kind for r in told] == ["strip"] and len(told.groups) == 1
     text = "\n".join(told[0].formula)
     assert "sum(x over each row)" in text and "y = " in text and told[0].source.startswith("stage 0:")
     added = y.simple_bind(mx.cpu(), "add", x=(64, 32)).explain()
@@ -143,6 +146,80 @@ def test_cuda_text_of_a_group(executor):
     assert 'extern "C" __global__ void mxop_fused(' in text and "tanh(t0)" in text and "float16" not in text
     half = (mx.sym.Variable("x") * 2 + 1).simple_bind(mx.cpu(), "null", x=(2,), type_dict={"x": "float16"})
     assert "struct float16" in half.explain()[0].cuda_source or "class float16" in half.explain()[0].cuda_source
+
+
+# ---- texts are what runs ------------------------------------------------------------------------------------------------
+def test_one_node_is_specialised_like_any_other():
+    """The value of a parameter makes the formula another one: where it is alone as where it is fused."""
+    x, power = mx.sym.Variable("x"), 2.0
+    alone = (x**power).simple_bind(mx.cpu(), "null", x=(3,)).explain()
+    fused = mx.sym.exp(x**power).simple_bind(mx.cpu(), "null", x=(3,)).explain()
+    assert [r.kind for r in alone] == ["operator"] and [r.kind for r in fused] == ["fused"] and not alone.groups
+    assert "pow" not in alone[0].source and "pow" not in fused[0].source and "pow(" not in alone[0].cuda_source
+    assert alone[0].operator == "_power_scalar" and alone[0].outputs[0].name == alone[0].members[0]
+    values = mx.nd.array([0.5, 1.5, 4.0])
+    found = (x**power).bind(mx.cpu(), {"x": values}).forward()[0]
+    np.testing.assert_allclose(found.asnumpy(), values.asnumpy() ** power, rtol=1e-6)
+
+
+def test_parameters_that_change_no_formula_stay_parameters():
+    x = mx.sym.Variable("x")
+    told = (x * 2.5).simple_bind(mx.cpu(), "null", x=(3,)).explain()
+    assert "s0" in told[0].source and told[0].formula == ["_mulscalar0 = 2.5 * x"]
+
+
+def run_cuda(text, name, arrays, shape):
+    """Run a kernel of CUDA text on the host, on arrays in C order; return its result."""
+    result = np.empty(shape, "float32")
+    call = getattr(host_library(text), name)
+    call(*[pointer(a) for a in arrays], pointer(result), ctypes.c_longlong(result.size))
+    return result
+
+
+@pytest.mark.skipif(find_host() is None, reason="needs a C++ compiler")
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((4, 5), (5,)),
+        ((4, 5), (4, 1)),
+        ((1, 3, 1), (2, 1, 5)),
+        ((2, 3, 4), (3, 1)),
+        ((6,), (1,)),
+        ((2, 3, 4), (2, 1, 4)),
+    ],
+)
+def test_cuda_text_of_broadcast_inputs_computes_them(shapes):
+    a, b = (np.random.default_rng(1).normal(size=s).astype("float32") for s in shapes)
+    x, y = mx.sym.Variable("x"), mx.sym.Variable("y")
+    net = mx.sym.broadcast_sub(
+        mx.sym.broadcast_mul(x, y), mx.sym.sin(y) if shapes[1] == np.broadcast(a, b).shape else y
+    )
+    (row,) = net.simple_bind(mx.cpu(), "null", x=a.shape, y=b.shape).explain()
+    want = a * b - b
+    order = [a if v.name == "x" else b for v in row.inputs]
+    found = run_cuda(row.cuda_source, "mxop_fused", order, want.shape)
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+
+
+def test_cuda_text_is_what_is_launched(simulated_gpu):
+    """The bodies of the kernels that a GPU makes are those that are shown, of strips as well."""
+    import fake_cupy
+
+    x, b = mx.sym.Variable("x"), mx.sym.Variable("b")
+    away = mx.sym.broadcast_sub(x, mx.sym.mean(x, axis=1, keepdims=True))
+    net = mx.sym.tanh(mx.sym.broadcast_add(away**2, b)) * 3
+    shapes = {"x": (64, 32), "b": (32,)}
+    told = net.simple_bind(mx.cpu(), "null", **shapes).explain()
+    assert [r.kind for r in told] == ["strip"]
+    gpu = net.simple_bind(simulated_gpu, "null", **shapes)
+    gpu.forward()
+    shown = told[0].cuda_source
+    for row in gpu.explain():
+        lines = [line.strip() for line in row.cuda_source.splitlines()]
+        body = [line for line in lines if line.startswith(("const float t", "y0 ="))]
+        made = fake_cupy.made[re.search(r"void (mxop_\w+)\(const float \*(in0|data)", row.cuda_source)[1]]
+        assert body and all(line in shown and line in made for line in body)
+    assert shown.count("__global__") == len(gpu.explain())
 
 
 def test_json_and_text(executor):

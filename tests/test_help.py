@@ -1,7 +1,10 @@
 """What tools show: help(), signatures, methods on classes, notebooks."""
 
+import dataclasses
 import inspect
 import pydoc
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,6 +56,50 @@ def test_a_function_in_a_class_is_not_bound():
         activation = mx.nd.relu
 
     assert Block().activation(mx.nd.array([-1, 1])).asnumpy().tolist() == [0, 1]
+
+
+KINDS = {
+    "elementwise": mx.op.Elementwise,
+    "reduction": mx.op.Reduction,
+    "composite": mx.op.Composite,
+    "kernel": mx.op.Kernel,
+}
+INTERNAL = {"function", "combine", "arguments", "extra_params", "is_backward", "module"}
+PARTS = ("shape", "dtype", "infer", "size", "both", "cpu", "gpu", "rearrange", "view", "gradient")
+
+
+def options_of(kind):
+    """Return the options that a definition of a kind may give."""
+    found = set()
+    for cls in kind.__mro__[:-1]:
+        code = cls.__init__.__code__
+        found.update(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+    return found - INTERNAL
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_help_of_a_kind_says_all_of_it(kind):
+    """And so does the page of the kinds."""
+    page = (Path(__file__).parent.parent / "docs" / "kinds.md").read_text(encoding="utf-8")
+    text = shown(getattr(mx.op, kind))
+    options = options_of(KINDS[kind]) - ({"aux"} if kind != "kernel" else set())
+    for option in options | {"override"}:
+        assert re.search(rf"^[ |]+(\w+, )*{option}(, \w+)* : ", text, re.M), option
+        assert f"`{option}" in page, option
+    assert "{common}" not in text and ">>>" in text
+    if kind == "kernel":
+        for part in PARTS:
+            assert f"``@op.{part}``" in text and f"`@op.{part}`" in page, part
+            assert callable(getattr(mx.op.Kernel, part))
+        decorators = {n for n in vars(mx.op.Kernel) if not n.startswith("_")} - {
+            "kind", "shape_only", "way", "infer_shape", "infer_type", "sized_shapes"}  # fmt: skip
+        assert decorators | {"gradient"} == set(PARTS)
+
+
+def test_help_of_record_says_every_field():
+    text = shown(mx.records.record)
+    for field in dataclasses.fields(mx.records.Record):
+        assert re.search(rf"^[ |]+(\w+, )*{field.name}(, \w+)* : ", text, re.M), field.name
 
 
 # ---- methods --------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 import mxop as mx
 from mxop import autograd, nd, sym
 from mxop.nans import NaNError
+from mxop.op import F, elementwise, reduction
 
 X = np.array([[1.0, -4.0], [0.0, 9.0]], "float32")
 
@@ -100,3 +101,90 @@ def test_executors_name_node_and_line():
         scaled.forward(is_train=True)
         with pytest.raises(NaNError, match="root_backward"):
             scaled.backward(nd.array([1.0]))
+
+
+# ---- the part of a formula ----------------------------------------------------------------------------------------------
+@pytest.fixture
+def focal(own):
+    @elementwise
+    def test_nan_focal(data, label, *, gamma: float = 2.0):
+        """A focal loss without care."""
+        p = 1 / (1 + F.exp(-data))
+        return -label * (1 - p) ** gamma * F.log(p) - (1 - label) * p**gamma * F.log(1 - p)
+
+    return own(test_nan_focal)
+
+
+def test_the_part_of_a_formula_is_named(focal):
+    x, label = nd.array([1.0, 40.0]), nd.array([1.0, 1.0])
+    message = (
+        r"operator test_nan_focal made NaN of what has none: output 0 at \(1,\), where input 0 is 40.0, input 1 is 1.0; "
+        r"in its part .*log\(1 - .*\), whose operands are (-?0), -inf"
+    )
+    with autograd.detect_nan(), pytest.raises(NaNError, match=message):
+        focal(x, label)
+    executor = focal(sym.var("x"), sym.var("label")).bind(mx.cpu(), {"x": x, "label": label})
+    with executor.detect_nan(), pytest.raises(NaNError, match=message):
+        executor.forward()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_parts_in_every_type_with_parameters_and_broadcasting(own, dtype):
+    @elementwise(broadcast=True)
+    def test_nan_part(a, b, *, shift: float = 1.0):
+        """A root of a difference."""
+        return F.exp(a) + F.sqrt(a - b - shift)
+
+    own(test_nan_part)
+    a, b = nd.array([[3.0], [9.0]], dtype=dtype), nd.array([1.0, 4.0], dtype=dtype)
+    with autograd.detect_nan():  # noqa: SIM117
+        with pytest.raises(NaNError, match=r"at \(0, 1\); in its part sqrt\(a - b - 2\), whose operands are -3$"):
+            test_nan_part(a, b, shift=2.0)
+
+
+def test_parts_that_are_nan_in_one_type_only(own):
+    @elementwise
+    def test_nan_range(x):
+        """A difference of large numbers."""
+        return F.exp(x) - F.exp(x + 1)
+
+    own(test_nan_range)
+    with autograd.detect_nan():
+        test_nan_range(nd.array([100.0], dtype="float64"))
+        with pytest.raises(NaNError, match=r"in its part exp\(x\) - exp\(x \+ 1\), whose operands are inf, inf"):
+            test_nan_range(nd.array([100.0]))
+
+
+def test_parts_of_gradients():
+    x = nd.array([0.0, 1.0])
+    x.attach_grad()
+    with autograd.detect_nan():
+        with autograd.record():
+            y = nd.sqrt(x) * nd.array([0.0, 1.0])
+        with pytest.raises(NaNError, match=r"_backward_sqrt.*in its part .*, whose operands are 0, "):
+            y.backward()
+
+
+def test_parts_of_reductions(own):
+    @reduction("add", final=lambda value, count: F.log(value / count))
+    def test_nan_reduced(data):
+        """Logarithm of a mean of logarithms."""
+        return F.log(data)
+
+    own(test_nan_reduced)
+    cases = {
+        r"at \(1, 0\), where data is -1.0$": [[1.0, 2.0], [-1.0, 3.0]],
+        "in its final formula": [[0.5, 0.5], [0.5, 0.25]],
+        r"in combining elements \(add\)": [[0.0, np.inf], [1.0, 1.0]],
+    }
+    for message, values in cases.items():
+        with autograd.detect_nan(), pytest.raises(NaNError, match=message):
+            nd.test_nan_reduced(nd.array(values))
+
+
+def test_looking_at_a_part_is_not_looked_at(focal):
+    with autograd.detect_nan():
+        with pytest.raises(NaNError, match="test_nan_focal"):
+            focal(nd.array([100.0]), nd.array([1.0]))
+        with pytest.raises(NaNError, match="operator log"):
+            nd.log(nd.array([-1.0]))

@@ -119,12 +119,11 @@ def test_a_formula_cannot_hold_what_would_lose_its_own_rule():
     def straight(data):
         return F.round(data)
 
-    @elementwise(name="own_user")
-    def user(data):
-        return 2 * straight(data)
-
     with pytest.raises(mx.MXNetError, match=r"own_user.*operator own_straight has a rule of its own for its gradient"):
-        user(mx.nd.ones(2))
+
+        @elementwise(name="own_user")
+        def user(data):
+            return 2 * straight(data)
 
 
 def test_definitions_of_every_kind_are_functions(swish):
@@ -230,8 +229,8 @@ MISTAKES = {
     "mx.nd.ones(2) + data": "cannot be a constant of a formula",
     "ARRAY": "cannot be a constant of a formula",
     "data + 'a'": "a formula cannot use 'a' of type str",
-    "(data > 0) & (data < 1)": "F.land(a, b)",
-    "1 & data": "F.land(a, b)",
+    "(data > 0) & data": "& is for truth values such as (x > 0); use F.land(a, b)",
+    "2 & data": "F.land(a, b)",
     "data | data": "F.lor(a, b)",
     "~data": "F.lnot(a)",
     "data ^ 2": "a ** b",
@@ -263,34 +262,30 @@ def test_a_mistake_in_a_formula_says_what_to_write(text, tmp_path):
     path.write_text(f"def own_mistaken(data):\n    return {text}\n")
     scope = {"F": F, "np": np, "math": math, "mx": mx, "ARRAY": ARRAY, "__name__": "mistaken"}
     exec(compile(path.read_text(), str(path), "exec"), scope)
-    made = elementwise(scope["own_mistaken"])
     with pytest.raises(mx.MXNetError) as told:
-        made(mx.nd.ones(2))
+        elementwise(scope["own_mistaken"])
     message = str(told.value)
     assert MISTAKES[text] in message
     assert message.startswith("operator own_mistaken")
     if "returned" not in message:
         assert f"{path}:2, in `return {text}`" in message
-    with pytest.raises(mx.MXNetError, match="own_mistaken"):  # and again
-        made(mx.nd.ones(2))
+    assert op.find("own_mistaken") is None
 
 
 def test_mistakes_in_rules_and_reductions_are_placed_too():
-    @elementwise(name="own_ruled", rule=lambda g, data, out: F.sum(g))
-    def ruled(data):
-        return data
+    with pytest.raises(mx.MXNetError, match=rf"operator own_ruled.*{HERE}.*F\.sum"):
 
-    x = mx.nd.ones(2)
-    x.attach_grad()
-    with pytest.raises(mx.MXNetError, match=rf"operator own_ruled.*{HERE}.*F\.sum"), mx.autograd.record():
-        ruled(x).backward()
-
-    @reduction("add", name="own_reduced", final=lambda value, count: F.sum(value))
-    def reduced(data):
-        return data
+        @elementwise(name="own_ruled", rule=lambda g, data, out: F.sum(g))
+        def ruled(data):
+            return data
 
     with pytest.raises(mx.MXNetError, match=rf"operator own_reduced.*{HERE}.*F\.sum"):
-        reduced(x)
+
+        @reduction("add", name="own_reduced", final=lambda value, count: F.sum(value))
+        def reduced(data):
+            return data
+
+    assert op.find("own_ruled") is None and op.find("own_reduced") is None
 
 
 def test_what_python_and_numpy_numbers_can_do_in_a_formula():

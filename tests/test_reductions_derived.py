@@ -1,5 +1,7 @@
 """Gradients that follow from a reduction's definition: element, combination and final formula; and what belongs to it."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -170,3 +172,138 @@ def test_unregistered_parts_are_gone(own):
     assert mx.op.find("_map_test_derived_gone") is not None
     mx.op.unregister("test_derived_gone")
     assert mx.op.find("_map_test_derived_gone") is None
+
+
+# ---- several inputs, and two combinations -------------------------------------------------------------------------------
+@pytest.fixture
+def composed(own):
+    @reduction("add", final=lambda value, count, *, shift: value / count + shift)
+    def test_derived_weighted(data, weight, *, shift: float = 0.5):
+        """Mean with weights."""
+        return data * F.square(weight)
+
+    @reduction("max", broadcast=True)
+    def test_derived_apart(lhs, rhs):
+        """Largest difference."""
+        return F.abs(lhs - rhs)
+
+    @reduction(("max", "add"), final=lambda largest, total, count: largest + F.log(total))
+    def test_derived_lse(data):
+        """Logarithm of the sum of exponentials, which does not overflow."""
+        return data, lambda largest: F.exp(data - F.where(F.abs(largest) == math.inf, 0, largest))
+
+    @reduction(("add", "add"), final=lambda total, squares, count, **_: squares / count - F.square(total / count))
+    def test_derived_spread(data, *, scale: float = 1.0):
+        """Variance."""
+        return scale * data, lambda total: F.square(scale * data)
+
+    @reduction(("max", "min"))
+    def test_derived_gap(data, other):
+        """The element of the other that is nearest below the largest."""
+        return data, lambda largest: F.abs(largest - other)
+
+    def axes(kw):
+        return {"axis": kw.get("axis"), "keepdims": kw.get("keepdims", False)}
+
+    cases = [{}, {"axis": 1}, {"axis": 0, "keepdims": True}, {"axis": (0,), "exclude": True}]
+
+    def along(kw):
+        return axes(kw | ({"axis": 1} if kw.get("exclude") else {}))
+
+    two = {"params": cases, "shapes": [((3, 4), (3, 4))] * 4, "dtypes": "f"}
+    one = {"params": cases, "shapes": [((3, 4),)] * 4, "dtypes": "f"}
+    own(test_derived_weighted, lambda x, w, shift=0.5, **kw: np.mean(x * w**2, **along(kw)) + shift, **two)
+    own(test_derived_apart, lambda x, y, **kw: np.max(np.abs(x - y), **along(kw)), distinct=True,
+        **two | {"shapes": [((3, 4), (4,))] * 4})  # fmt: skip
+    own(test_derived_lse, lambda x, **kw: np.log(np.sum(np.exp(x), **along(kw))), **one)
+    own(test_derived_spread, lambda x, scale=1.0, **kw: np.var(scale * x, **along(kw)), **one)
+    own(test_derived_gap, lambda x, y, **kw: np.min(np.abs(np.max(x, **along(kw) | {"keepdims": True}) - y), **along(kw)),
+        distinct=True, **two)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["weighted", "apart", "lse", "spread", "gap"])
+def test_composed_at_every_order(composed, name):
+    mx.test_utils.check_op("test_derived_" + name)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_safe_log_sum_exp(composed, dtype):
+    x = nd.array([[1000.0, 1000.0, 999.0], [-1000.0, 0.0, 1.0]], dtype=dtype)
+    want = np.logaddexp.reduce(x.asnumpy().astype("float64"), axis=1)
+    tolerance = {"float16": 1e-3, "float32": 1e-6, "float64": 1e-14}[dtype]
+    x.attach_grad()
+    with autograd.record():
+        y = nd.test_derived_lse(x, axis=1)
+    y.backward()
+    np.testing.assert_allclose(y.asnumpy(), want, rtol=tolerance)
+    np.testing.assert_allclose(x.grad.asnumpy(), np.exp(x.asnumpy() - want[:, None]), atol=2 * tolerance)
+    executor = sym.test_derived_lse(sym.var("x"), axis=1).bind(mx.cpu(), {"x": x})
+    np.testing.assert_allclose(executor.forward()[0].asnumpy(), want, rtol=tolerance)
+
+
+def test_composed_reductions_are_reductions(composed):
+    x = nd.array([[1.0, 2.0], [3.0, 5.0]])
+    width = mx.axes.make_axis(2, name="W")
+    named = mx.axes.test_derived_lse(mx.axes.tensor(x, [mx.axes.make_axis(2, name="H"), width]), reduction_axes=[width])
+    np.testing.assert_allclose(named.asnumpy(), np.logaddexp.reduce(x.asnumpy(), axis=1), rtol=1e-6)
+    assert (
+        "reduction" in mx.op.describe("test_derived_lse") and "exclude" in mx.op.info("test_derived_lse")["parameters"]
+    )
+    graph = sym.test_derived_weighted(sym.var("x"), sym.var("w"), axis=1)
+    assert graph.infer_shape(x=(2, 2))[0] == [(2, 2), (2, 2)]
+    graph = sym.test_derived_apart(sym.var("x"), sym.var("w"))
+    gradient = mx.graph.deriv(graph, graph.get_internals()["x"])
+    again = sym.load_json(gradient.tojson())
+    assert "_map_test_derived_apart" in gradient.tojson()
+    values = {"x": x, "w": nd.array([1.0, 9.0])}
+    found = [g.bind(mx.cpu(), values).forward()[0].asnumpy().tolist() for g in (gradient, again)]
+    assert found[0] == found[1] == [[0, -1], [0, 0]]
+
+
+def test_a_composed_reduction_defined_again(own):
+    def define(power):
+        @reduction("add")
+        def test_derived_twice(data, weight):
+            """Weighted powers."""
+            return data**power * weight
+
+        return test_derived_twice
+
+    own(define(2))
+    for power in (2, 3):
+        define(power)
+        x = nd.array([1.0, 2.0])
+        x.attach_grad()
+        with autograd.record():
+            y = nd.test_derived_twice(x, nd.ones(2))
+        y.backward()
+        assert y.item() == 1 + 2**power and x.grad.asnumpy().tolist() == [power, power * 2 ** (power - 1)]
+
+
+def test_parts_that_a_reduction_does_not_have(composed):
+    assert mx.op.find("_second_map_test_derived_lse") is not None and mx.op.find("_second_test_derived_lse") is not None
+    for name in (
+        "_second_map_sum",
+        "_second_sum",
+        "_final_sum",
+        "_second_test_derived_apart",
+        "_final_test_derived_apart",
+    ):
+        assert mx.op.find(name) is None
+
+
+def test_a_pair_that_is_none():
+    with pytest.raises(mx.MXNetError, match=r"operator not_a_pair, .*returns a pair: the element of the first"):
+
+        @reduction(("max", "add"))
+        def not_a_pair(data):
+            return data
+
+    with pytest.raises(mx.MXNetError, match=r"not_final.*final formula is called as rule\(first, second, count\)"):
+
+        @reduction(("max", "add"), final=lambda value, count: value)
+        def not_final(data):
+            return data, lambda largest: data
+
+    with pytest.raises(mx.MXNetError, match="one combination or a pair"):
+        reduction(("max", "add", "mul"))

@@ -79,7 +79,7 @@ cdef object invoke_checked(OpFunction f, object inputs, object attrs, object out
     if watched(IMPERATIVE):
         note_call(f.op.name, begun)
     if watched(NANS):
-        look(f.op.name, inputs, found)
+        look(f.op, attrs, inputs, found)
     return found
 
 

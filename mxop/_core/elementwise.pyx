@@ -216,7 +216,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
         if a is first:
             continue
         if a.dtype != first.dtype and call.plain_types:
-            call.op.infer_type(call.attrs, [(<Array>items[i]).dtype for i in range(n_in)], [-1] * call.n_out)
+            return run_elementwise(call, call.op.cast(call.attrs, listed(items, n_in)), values, out, req)
         if not same_dims(a, first):
             same = False
             if not call.broadcast and not is_key(call, k):
@@ -248,7 +248,7 @@ cdef object run_timed(ElementwiseCall call, PyObject** items, object inputs, con
     if watched(IMPERATIVE):
         note_call(call.op.name, begun)
     if watched(NANS):
-        look(call.op.name, inputs if inputs is not None else listed(items, call.n_in), found)
+        look(call.op, filled_attrs(call, values), inputs if inputs is not None else listed(items, call.n_in), found)
     return found
 
 

@@ -114,7 +114,7 @@ cdef Call prepare_steps(object op, object way, object attrs, list inputs, list o
     cdef list ready = list(inputs), work = [], read = read_by(op, inputs)
     cdef Array target
     cdef int k
-    for k in must_copy(op, inputs):
+    for k in must_copy(op, way, inputs):
         ready[k] = steps.temporary((<Array>inputs[k]).shape_tuple(), (<Array>inputs[k]).dtype)
         steps.move(inputs[k], ready[k])
     for k in range(len(outputs)):
@@ -138,15 +138,15 @@ cdef Call prepare_function(object op, object way, object attrs, list inputs, lis
     run.op, run.attrs, run.params, run.inputs, run.outputs, run.reqs = op, attrs, dict(attrs), inputs, outputs, reqs
     run.function = None if way is None else way.run
     run.ready = [a if a.node is None else detached(a) for a in inputs]
-    run.copied = must_copy(op, inputs)
+    run.copied = must_copy(op, way, inputs)
     run.work = work_for(read_by(op, inputs), outputs, reqs, DENSE)
     return run
 
 
-cdef list must_copy(object op, list inputs):
+cdef list must_copy(object op, object way, list inputs):
     """Return the positions of the inputs that a kernel cannot read as they lie."""
     cdef Py_ssize_t k
-    if op.strided or all([(<Array>a).contiguous for a in inputs]):
+    if (op.strided and (way is None or way.strided)) or all([(<Array>a).contiguous for a in inputs]):
         return []
     unread = op.shape_only(len(inputs))
     return [k for k in range(len(inputs)) if not (<Array>inputs[k]).contiguous and k not in unread]

@@ -21,7 +21,7 @@ cdef inline bint watched(int kinds) noexcept nogil:
 cdef long long clock() noexcept nogil
 cdef int note_call(str name, long long begun) except -1
 cdef int look_into(str name) except -1
-cdef int look(str name, object inputs, object found) except -1
+cdef int look(object op, object attrs, object inputs, object found) except -1
 cdef int note_step(str name, object about, long long begun) except -1
 cdef int note_api(str name, long long begun) except -1
 cdef const void* enter_step(const void* name) noexcept

@@ -323,9 +323,10 @@ cdef object _looker = None
 
 
 def look_at_results(looker):
-    """Call ``looker(name, inputs, outputs)`` after each call of an operator; None: no more.
+    """Call ``looker(operator, parameters, inputs, outputs)`` after each call of an operator; None: no more.
 
-    ``looker(name, None, None)`` says that what follows is called by a composite, ``looker(None, None, None)`` that it is over.
+    ``looker(name, None, None, None)`` says that what follows is called by a composite, ``looker(None, None, None, None)`` that
+    it is over.
     """
     global _looker, flags
     _looker = looker
@@ -336,13 +337,13 @@ cdef int look_into(str name) except -1:
     """Tell whoever looks that a composite begins, or ends (None)."""
     looker = _looker
     if looker is not None:
-        looker(name, None, None)
+        looker(name, None, None, None)
     return 0
 
 
-cdef int look(str name, object inputs, object found) except -1:
+cdef int look(object op, object attrs, object inputs, object found) except -1:
     """Show the results of a call to whoever looks at them."""
     looker = _looker
     if looker is not None:
-        looker(name, list(inputs), found if isinstance(found, list) else [found])
+        looker(op, attrs, list(inputs), found if isinstance(found, list) else [found])
     return 0

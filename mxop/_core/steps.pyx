@@ -3,6 +3,10 @@
 The rule of a kernel (``@op.cpu(prepared=True)``) is handed :class:`Steps` and asks it for copies, for compiled work, for calls
 of other operators, and for temporary arrays.  May import :mod:`.array`, :mod:`.call`, :mod:`.transfer`, :mod:`mxop._kernels`.
 """
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free
+
+from mxop._core.abi cimport MXOP_CPU, MXOPTensor
 from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, view_of, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport copy_program
@@ -12,6 +16,7 @@ from mxop._kernels.work cimport Work
 import numpy as np
 
 from mxop._core.array import empty
+from mxop.errors import MXNetError
 from mxop.opdef import registry
 from mxop.opdef.above import ask
 
@@ -102,6 +107,68 @@ cdef class WorkCall(Call):
         return 0
 
 
+cdef extern from "mxop/kernel.h" nogil:
+    ctypedef int (*MXOPKernel)(const MXOPTensor* const* inputs, const MXOPTensor* const* outputs, const double* params,
+                               int threads) noexcept
+
+
+cdef class CKernel(Call):
+    """A function of C on fixed arrays; ``mxop/kernel.h`` says what it is."""
+
+    cdef MXOPKernel function
+    cdef object name, owner             # who keeps the function in memory
+    cdef list arrays
+    cdef int n_in
+    cdef MXOPTensor* tensors
+    cdef MXOPTensor** table
+    cdef int64_t* sizes
+    cdef double* params
+
+    def __dealloc__(self):
+        free(self.tensors)
+        free(self.table)
+        free(self.sizes)
+        free(self.params)
+
+    cdef int fill(self, list params) except -1:
+        """Describe the arrays to the function."""
+        cdef Py_ssize_t n = len(self.arrays), k, i, at = 0
+        cdef Array a
+        cdef MXOPTensor* t
+        self.tensors = <MXOPTensor*>calloc(n + 1, sizeof(MXOPTensor))
+        self.table = <MXOPTensor**>calloc(n + 1, sizeof(MXOPTensor*))
+        self.sizes = <int64_t*>calloc(sum([(<Array>a).ndim for a in self.arrays]) + 1, sizeof(int64_t))
+        self.params = <double*>calloc(len(params) + 1, sizeof(double))
+        if self.tensors == NULL or self.table == NULL or self.sizes == NULL or self.params == NULL:
+            raise MemoryError()
+        for k in range(len(params)):
+            self.params[k] = params[k]
+        for k in range(n):
+            a, t = <Array>self.arrays[k], &self.tensors[k]
+            self.table[k] = t
+            t.struct_size, t.dtype, t.ndim, t.size = sizeof(MXOPTensor), a.dtype, <int32_t>a.ndim, a.size
+            t.device_type, t.shape = MXOP_CPU, &self.sizes[at]
+            t.data = read_pointer(a) if k < self.n_in else write_pointer(a)
+            for i in range(a.ndim):
+                self.sizes[at] = a.shape_[i]
+                at += 1
+        return 0
+
+    cdef int execute(self) except -1:
+        cdef int code, threads = most_threads()
+        with nogil:
+            code = self.function(self.table, &self.table[self.n_in], self.params, threads)
+        if code != 0:
+            raise MXNetError(f"operator {self.name}: its C function returned {code}")
+        return 0
+
+    cdef int point(self, Places places) except -1:
+        cdef Py_ssize_t k
+        for k in range(len(self.arrays)):
+            places.add(<char**>&self.tensors[k].data)
+        return 0
+
+
 cdef class Steps(Call):
     """Calls that run one after the other; while they run they have temporary memory."""
 
@@ -152,6 +219,14 @@ cdef class Steps(Call):
         for k in range(len(arrays)):
             call.data[k] = read_pointer(<Array?>arrays[k])
         write_pointer(<Array>arrays[-1])
+        self.calls.append(call)
+
+    def c_function(self, str name, size_t address, owner, inputs, outputs, list params):
+        """Run a function of C, of which ``mxop/kernel.h`` says what it is; `owner` is kept as long as the steps."""
+        cdef CKernel call = CKernel()
+        call.function, call.name, call.owner = <MXOPKernel>address, name, owner
+        call.arrays, call.n_in = [*inputs, *outputs], <int>len(inputs)
+        call.fill(params)
         self.calls.append(call)
 
     def call(self, str name, dict params, inputs, outputs):

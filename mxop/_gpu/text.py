@@ -17,7 +17,7 @@ from .. import dtypes
 from ..errors import OpTypeError
 from ..formula import Expr, input_, keys_of, statements, walk
 from ..formula.expr import call
-from ..opdef.reduction import COMBINES
+from ..opdef.combine import COMBINES
 from . import preamble
 
 REQ_NULL, REQ_WRITE, REQ_INPLACE, REQ_ADD = range(4)
@@ -44,6 +44,7 @@ COMPUTE = {
     dtypes.FLOAT32: "float", dtypes.FLOAT64: "double", dtypes.UINT8: "unsigned char", dtypes.INT32: "int",
     dtypes.INT8: "signed char", dtypes.INT64: "long long",
 }  # fmt: skip
+Shape = tuple[int, ...]
 _PARAM = {"float": "float32", "double": "float64", "unsigned char": "uint8", "int": "int32", "signed char": "int8",
           "long long": "int64"}  # fmt: skip
 _LIMITS = {
@@ -73,6 +74,25 @@ def _store(code: int, name: str, value: str, ctype: str, req: int) -> str:
         wide = "double" if "double" in (stored, ctype) else "float" if code in dtypes.FLOATS else ctype
         value = f"({wide}){read.format(name)} + ({wide}){value}"
     return f"{name} = {write.format(value)};"
+
+
+def _place(shape: Shape, result: Shape) -> str:
+    """Return which element of an array in C order stands at index ``i`` of the results, to whose shape it broadcasts."""
+    terms, stride, below = [], 1, 1
+    for axis in range(1, len(result) + 1):
+        size = shape[-axis] if axis <= len(shape) else 1
+        if size != 1:
+            inner = f"i / {below}" if below > 1 else "i"
+            first = all(d == 1 for d in result[:-axis])
+            terms.append((inner, None if first else size, stride))
+        stride, below = stride * size, below * result[-axis]
+    if stride == below:
+        return "i"
+    texts = [inner if size is None else f"{inner} % {size}" for inner, size, _ in terms]
+    return (
+        " + ".join(f"({text}) * {step}" if step > 1 else text for text, (_, _, step) in zip(texts, terms, strict=True))
+        or "0"
+    )
 
 
 @dataclass(frozen=True)
@@ -161,16 +181,22 @@ class ElementwiseText:
         """Options for the compiler."""
         return OPTIONS
 
-    def standalone(self, name: str | None = None) -> str:
+    def standalone(self, name: str | None = None, shapes: Sequence[Shape] | None = None) -> str:
         """Return a plain kernel over contiguous arrays: pointers to inputs, parameters, pointers to outputs, size.
 
         Put :func:`standalone_prologue` before the kernels of a source file.
+
+        Parameters
+        ----------
+        shapes : sequence of shapes, optional
+            Those of the inputs, then that of the results, to which they broadcast; without them all are of one size.
         """
         arguments = [f"const {STORAGE[t][1]} *in{i}" for i, t in enumerate(self.in_types)]
         arguments += [f"{self.ctype} s{k}" for k in range(len(self.params))]
         arguments += [f"{STORAGE[t][1]} *out{k}" for k, t in enumerate(self.out_types)]
         keys = keys_of(self.roots)
-        elements = [f"const {STORAGE[t][1]} &x{k} = in{k}[{0 if k in keys else 'i'}]; (void)x{k};"
+        places = ["i" if shapes is None else _place(shapes[k], shapes[-1]) for k in range(len(self.in_types))]
+        elements = [f"const {STORAGE[t][1]} &x{k} = in{k}[{0 if k in keys else places[k]}]; (void)x{k};"
                     for k, t in enumerate(self.in_types)]  # fmt: skip
         elements += [f"{STORAGE[t][1]} &y{k} = out{k}[i]; (void)y{k};" for k, t in enumerate(self.out_types)]
         body = "\n        ".join([*elements, *self.operation.split("\n")])
@@ -193,7 +219,7 @@ class ReductionText:
     map_root : Expr
         Formula of an element, over ``input_(0)``.
     combine : Combine
-        See :mod:`mxop.opdef.reduction`.
+        See :mod:`mxop.opdef.combine`.
     final_root : Expr or None
         Formula of a combined value and the number of elements, ``input_(0)`` and ``input_(1)``.
     in_type, out_type, compute : int

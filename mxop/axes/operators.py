@@ -57,6 +57,7 @@ def find(name: str) -> Callable:
 
 def names() -> set[str]:
     """Return the names that :func:`find` knows."""
+    registry.load_entry_points()
     alike = {*_LIKE_ELEMENTWISE, *_POSITIONS, *_NORMALIZATIONS}
     known = (n for n in registry.names(hidden=False) if registry.namespace_of(n)[0] in ("", "contrib"))
     ours = (n for n in known if registry.get(n).kind in ("elementwise", "reduction") or registry.get(n).name in alike)
@@ -66,6 +67,7 @@ def names() -> set[str]:
 def _make(name: str) -> Callable:
     if name in PYTHON_NAMES:
         return _two(PYTHON_NAMES[name])
+    registry.load_entry_points()
     op = registry.find(name) or registry.find(f"_contrib_{name}")
     if op is None:
         raise OpLookupError(f"module 'mxop.axes' has no function {name!r}{suggestion(name, names())}")

@@ -56,6 +56,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     docs = commands.add_parser("docs", help="write the operator reference: one page per family, and an index")
     docs.add_argument("folder")
+    docs.add_argument("--package", metavar="NAME", help="of the operators that this installed package brings")
     docs.set_defaults(run=_docs)
 
     run = commands.add_parser("run", help="run a program written for MXNet, with `import mxnet` meaning mxop")
@@ -64,6 +65,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     stubs = commands.add_parser("stubs", help="write the .pyi files of the package")
     stubs.add_argument("folder", nargs="?", help="the package folder (this one)")
+    stubs.add_argument("--package", metavar="NAME", help="with the operators that this installed package brings")
     stubs.set_defaults(run=_stubs)
     return parser
 
@@ -95,13 +97,13 @@ def _doctor(options: argparse.Namespace) -> None:
 def _docs(options: argparse.Namespace) -> None:
     from .reference import write
 
-    print("\n".join(write(options.folder)))
+    print("\n".join(write(options.folder, options.package)))
 
 
 def _stubs(options: argparse.Namespace) -> None:
     from .stubs import write
 
-    print("\n".join(write(options.folder)))
+    print("\n".join(write(options.folder, options.package)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

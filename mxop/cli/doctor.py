@@ -13,6 +13,7 @@ from pathlib import Path
 import mxop as mx
 from mxop import distribution
 from mxop._kernels import interp
+from mxop.opdef import plugins, registry
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ def run() -> None:
         ("CPU", cpu()),
         ("GPU", gpu()),
         ("Optional packages", packages()),
+        ("Packages of operators", operator_packages()),
     ):
         print(title)
         print("\n".join(f"  {line}" for line in lines))
@@ -161,6 +163,17 @@ def _cuda(code: int) -> str:
 def packages() -> list[str]:
     """List the optional packages: found, or missing, for what, and how to get them."""
     return [_row(p.package, _state(p)) for p in OPTIONAL]
+
+
+def operator_packages() -> list[str]:
+    """List the packages that announce operators, with what is wrong with them."""
+    registry.load_entry_points()
+    lines = []
+    for package in plugins.announced().values():
+        n = sum(package.has(op.module) for op in registry.operators())
+        told = [f"{package.version}, {n} operator{'' if n == 1 else 's'}", *package.problems]
+        lines.append(_row(package.name, "; ".join(told)))
+    return lines or [_row("none", f"a package announces its operators under the entry point group {plugins.GROUP}")]
 
 
 def _state(p: Optional) -> str:

@@ -7,22 +7,54 @@ from collections.abc import Iterable
 
 from .. import ndarray  # noqa: F401  registers the operators
 from ..errors import closest
-from ..opdef import Operator, registry
+from ..opdef import Operator, plugins, registry
 from . import Stop
+
+_BUILT_IN = "mxop.ops."
 
 
 def family_of(op: Operator) -> str:
-    """Return the file that defines an operator: the last part of its module's name."""
-    return op.module.rpartition(".")[2]
+    """Return the family of an operator: the file of ``mxop/ops`` that defines it, of another package the module."""
+    return op.module.removeprefix(_BUILT_IN)
 
 
-def families(hidden: bool = False) -> dict[str, list[Operator]]:
-    """Return the built-in operators by family, families and operators in order of their names."""
+def is_of(op: Operator, package: plugins.Package | None) -> bool:
+    """Tell whether an operator belongs to a package; None is mxop."""
+    return op.module.startswith(_BUILT_IN) if package is None else package.has(op.module)
+
+
+def families(hidden: bool = False, package: plugins.Package | None = None) -> dict[str, list[Operator]]:
+    """Return the operators of a package, by default of mxop, by family; families and operators in order of their names."""
     found: dict[str, list[Operator]] = {}
     for op in registry.operators(hidden):
-        if op.module.startswith("mxop.ops."):
+        if is_of(op, package):
             found.setdefault(family_of(op), []).append(op)
     return dict(sorted(found.items()))
+
+
+def package_named(name: str | None) -> plugins.Package | None:
+    """Return the package that has a name, as a distribution or as a module, with its operators; None for no name.
+
+    Raises
+    ------
+    Stop
+        When no such package announces operators; names the closest.
+    """
+    if name is None:
+        return None
+    registry.load_entry_points()
+    known = plugins.announced()
+    found = known.get(name) or next((p for p in known.values() if p.has(name)), None)
+    if found is None:
+        raise Stop(f"no installed package {name!r} announces operators under {plugins.GROUP!r}{closest(name, known)}; "
+                   f"packages that do: {', '.join(known) or 'none'}")  # fmt: skip
+    return found
+
+
+def problems() -> list[str]:
+    """Return what is wrong with packages of operators."""
+    registry.load_entry_points()
+    return [f"package {p.name}: {problem}" for p in plugins.announced().values() for problem in p.problems]
 
 
 def called(op: Operator) -> str:
@@ -37,7 +69,6 @@ def summary(op: Operator) -> str:
 
 
 def _chosen(pattern: str | None, family: str | None, hidden: bool) -> Iterable[Operator]:
-    registry.load_entry_points()
     wanted = None if pattern is None else pattern if set(pattern) & set("*?[") else f"*{pattern}*"
     for op in registry.operators(hidden):
         if family is not None and family_of(op) != family:
@@ -54,9 +85,10 @@ def list_operators(pattern: str | None, family: str | None, hidden: bool) -> Non
     Stop
         When there is none; names the closest.
     """
-    known = families(hidden=True)
+    registry.load_entry_points()
+    known = {family_of(op) for op in registry.operators()}
     if family is not None and family not in known:
-        raise Stop(f"there is no family {family!r}{closest(family, known)}; families: {', '.join(known)}")
+        raise Stop(f"there is no family {family!r}{closest(family, known)}; families: {', '.join(sorted(known))}")
     chosen: dict[str, list[Operator]] = {}
     for op in _chosen(pattern, family, hidden):
         chosen.setdefault(family_of(op), []).append(op)
@@ -68,3 +100,4 @@ def list_operators(pattern: str | None, family: str | None, hidden: bool) -> Non
         for op in ops:
             print(f"  {called(op):32} {op.kind:12} {summary(op)[:90]}".rstrip())
     print(f"\n{sum(map(len, chosen.values()))} operators; more about one: python -m mxop info NAME")
+    print("\n".join(problems()))

@@ -7,45 +7,51 @@ import inspect
 import re
 from pathlib import Path
 
-from ..opdef import Operator, info, registry
+from ..opdef import Operator, info, plugins, registry
 from ..opdef.docs import signature
-from .operators import called, families, summary
+from .operators import called, families, package_named, summary
 
 _RULE = re.compile("-{3,}")
 _NOTE = "<!-- Written by `python -m mxop docs docs/operators` from the operators' definitions; change those. -->"
 
 
-def pages() -> dict[str, str]:
-    """Return the text of every page by file name."""
-    found = {f"{family}.md": _family_page(family, ops) for family, ops in families().items()}
-    return {"index.md": _index(families()), **found}
+def pages(package: plugins.Package | None = None) -> dict[str, str]:
+    """Return the text of every page by file name: of mxop's operators, or of those of another package."""
+    found = families(package=package)
+    return {
+        "index.md": _index(found, package),
+        **{f"{family}.md": _family_page(family, ops) for family, ops in found.items()},
+    }
 
 
-def write(folder: str) -> list[str]:
+def write(folder: str, package: str | None = None) -> list[str]:
     """Write the pages to a folder, which is made when needed; return what was written."""
+    texts = pages(package_named(package))
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, text in pages().items():
+    for name, text in texts.items():
         (target / name).write_text(text, encoding="utf-8")
         written.append(str(target / name))
     return written
 
 
-def _title(family: str) -> str:
-    """Return the first sentence of the family's module."""
-    text = inspect.getdoc(importlib.import_module(f"mxop.ops.{family}")) or family
+def _title(op: Operator) -> str:
+    """Return the first sentence of the module that defines an operator."""
+    text = inspect.getdoc(importlib.import_module(op.module)) or op.module
     return text.partition("\n")[0].rstrip(".")
 
 
-def _index(found: dict[str, list[Operator]]) -> str:
+def _index(found: dict[str, list[Operator]], package: plugins.Package | None) -> str:
     total = sum(map(len, found.values()))
-    lines = [_NOTE, "", "# Operators", "",
-             f"{total} operators in {len(found)} families. Each is a function of `mx.nd` and of `mx.sym`, with gradients of "
+    title = "Operators" if package is None else f"Operators of {package.name}"
+    families = "families" if len(found) > 1 else "family"
+    lines = [_NOTE, "", f"# {title}", "",
+             f"{total} operators in {len(found)} {families}. Each is a function of `mx.nd` and of `mx.sym`, with gradients of "
              "every order where it says so.", "",
              "`python -m mxop ops` lists them, `python -m mxop info NAME` says everything about one."]  # fmt: skip
     for family, ops in found.items():
-        lines += ["", f"## [{family}]({family}.md)", "", f"{_markdown(_title(family))}.", ""]
+        lines += ["", f"## [{family}]({family}.md)", "", f"{_markdown(_title(ops[0]))}.", ""]
         lines += [f"- [`{called(op)}`]({family}.md#{_anchor(op)}): {_markdown(summary(op))}" for op in ops]
     return "\n".join(lines) + "\n"
 
@@ -59,9 +65,9 @@ def _family_page(family: str, ops: list[Operator]) -> str:
     lines = [
         _NOTE,
         "",
-        f"# {family}: {_markdown(_title(family))}",
+        f"# {family}: {_markdown(_title(ops[0]))}",
         "",
-        f"Defined in `mxop/ops/{family}.py`. [Index](index.md)",
+        f"Defined in `{ops[0].module.replace('.', '/')}.py`. [Index](index.md)",
     ]
     for op in ops:
         lines += ["", *_entry(op)]

@@ -19,11 +19,13 @@ from mxop._core import core
 from mxop.formula import TABLE
 from mxop.ndarray import methods
 from mxop.ndarray.register import SPACES, registry_prefix
-from mxop.opdef import Operator, registry
+from mxop.opdef import Operator, plugins, registry
 from mxop.opdef.docs import signature
 from mxop.opdef.fluent import Fluent
 from mxop.opdef.params import AnyValue, Bound, DType, Floats, Param, Scalar, Shape
 from mxop.ops.binary import PYTHON_NAMES
+
+from .operators import package_named
 
 _NOTE = "# Written by `python -m mxop stubs` from the operators' definitions; change those.\n"
 _WIDTH = 120
@@ -40,8 +42,9 @@ from numpy.typing import ArrayLike, DTypeLike
 """
 
 
-def files() -> dict[str, str]:
-    """Return the text of every stub by its path in the package."""
+def files(package: plugins.Package | None = None) -> dict[str, str]:
+    """Return the text of every stub by its path in the package, with the operators of another package if there is one."""
+    known = {n for n in registry.names() if _is_listed(registry.get(n), package)}
     found = {
         "__init__.pyi": _package(),
         "_core/core.pyi": _array_class(),
@@ -49,11 +52,12 @@ def files() -> dict[str, str]:
         "formula/functions.pyi": _formula_functions(),
         "symbol/symbol.pyi": _symbol_class(),
     }
-    found["ndarray/__init__.pyi"] = _array_namespace()
-    found["symbol/__init__.pyi"] = _symbol_namespace()
+    public = [n for n in sorted(known) if registry.namespace_of(n)[0] == ""]
+    found["ndarray/__init__.pyi"] = _array_namespace(public)
+    found["symbol/__init__.pyi"] = _symbol_namespace(public)
     for api, value in (("ndarray", "NDArray"), ("symbol", "Symbol")):
         for space in registry.PREFIXES.values():
-            names = [n for n in registry.names() if registry.namespace_of(n)[0] == space]
+            names = [n for n in known if registry.namespace_of(n)[0] == space]
             module = import_module(f"mxop.{api}.{space}")
             own = {n: f for n, f in vars(module).items() if getattr(f, "__module__", "") in _WRITTEN_BY_HAND}
             body = [*_functions(names, value, own), *(_method(n, own[n], "") for n in sorted(own))]
@@ -65,11 +69,16 @@ def files() -> dict[str, str]:
 _WRITTEN_BY_HAND = ("mxop.sampling", "mxop.ndarray.control_flow", "mxop.ndarray.updates", "mxop.symbol.control_flow")
 
 
-def write(folder: str | None) -> list[str]:
+def _is_listed(op: Operator, package: plugins.Package | None) -> bool:
+    return op.module.startswith("mxop.") or (package is not None and package.has(op.module))
+
+
+def write(folder: str | None, package: str | None = None) -> list[str]:
     """Write the stubs into a package folder (this package's by default); return what was written."""
     target = Path(folder) if folder else Path(mx.__file__).parent
-    written = []
-    for name, text in files().items():
+    texts, written = files(package_named(package)), []
+    for name, text in texts.items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
         (target / name).write_text(text, encoding="utf-8")
         written.append(str(target / name))
     return written
@@ -169,10 +178,6 @@ def _formula_functions() -> str:
     return _page("from .expr import Expr, Operand\n", body)
 
 
-def _public() -> list[str]:
-    return [n for n in registry.names(hidden=False) if registry.namespace_of(n)[0] == ""]
-
-
 def _two_operands(value: str) -> list[str]:
     one = f"{value} | float"
     parameters = [f"lhs: {one}", f"rhs: {one}"] + (["name: str | None = ..."] if value == "Symbol" else [])
@@ -190,24 +195,24 @@ def _written_by_hand(module: ModuleType) -> list[tuple[str, str]]:
     return found
 
 
-def _array_namespace() -> str:
+def _array_namespace(public: list[str]) -> str:
     own = _written_by_hand(mx.nd)
     imports = ["from mxop._core.core import NDArray as NDArray\n"]
     imports += [f"from . import {space} as {space}" for space in sorted(registry.PREFIXES.values())]
     imports += [f"from {source} import {name} as {name}" for name, source in own]
     body = ["", *_two_operands("NDArray"), "def waitall() -> None: ..."]
     taken = {name for name, _ in own} | set(PYTHON_NAMES) | {"waitall"}
-    body += _functions(_public(), "NDArray", taken)
+    body += _functions(public, "NDArray", taken)
     body += ["", *[f"{space}: Any" for space in SPACES if not registry_prefix(space)], _LATE]
     return _page("\n".join(imports), body)
 
 
-def _symbol_namespace() -> str:
+def _symbol_namespace(public: list[str]) -> str:
     own = _written_by_hand(mx.sym)
     imports = [f"from . import {space} as {space}" for space in sorted(registry.PREFIXES.values())]
     imports += [f"from {source} import {name} as {name}" for name, source in own]
     taken = {name for name, _ in own} | set(PYTHON_NAMES)
-    body = ["", *_two_operands("Symbol"), *_functions(_public(), "Symbol", taken)]
+    body = ["", *_two_operands("Symbol"), *_functions(public, "Symbol", taken)]
     body += ["", *[f"{space}: Any" for space in SPACES if not registry_prefix(space)], _LATE]
     return _page("\n".join(imports), body)
 
@@ -246,6 +251,7 @@ _COMPILED = """\
         self, out_grad: NDArray | None = ..., retain_graph: bool = ..., train_mode: bool = ...
     ) -> None: ...
     def detach(self) -> NDArray: ...
+    def reshape(self, *shape: Any, **kwargs: Any) -> NDArray: ...
     def __array__(self, dtype: DTypeLike | None = ..., copy: bool | None = ...) -> np.ndarray: ...
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...

@@ -110,6 +110,13 @@ class Expr:
     def __ge__(self, other: Operand) -> Expr: return call("ge", self, other)
     def __eq__(self, other: Operand) -> Expr: return call("eq", self, other)  # type: ignore[override]
     def __ne__(self, other: Operand) -> Expr: return call("ne", self, other)  # type: ignore[override]
+    def __and__(self, other: Operand) -> Expr: return _of_truths("&", self, other)
+    def __rand__(self, other: Operand) -> Expr: return _of_truths("&", other, self)
+    def __or__(self, other: Operand) -> Expr: return _of_truths("|", self, other)
+    def __ror__(self, other: Operand) -> Expr: return _of_truths("|", other, self)
+    def __xor__(self, other: Operand) -> Expr: return _of_truths("^", self, other)
+    def __rxor__(self, other: Operand) -> Expr: return _of_truths("^", other, self)
+    def __invert__(self) -> Expr: return _of_truths("~", self)
     def __floor__(self) -> Expr: return call("floor", self)
     def __ceil__(self) -> Expr: return call("ceil", self)
     def __trunc__(self) -> Expr: return call("trunc", self)
@@ -163,10 +170,6 @@ _UFUNCS = {
 _ELEMENT = "a formula sees one element at a time"
 #: Methods of Python's that have no meaning for one element, or more than one, and what to write in their place.
 _REFUSED = {
-    **dict.fromkeys(("and", "rand"), "a & b: use F.land(a, b), which is 1 where neither is 0"),
-    **dict.fromkeys(("or", "ror"), "a | b: use F.lor(a, b), which is 1 where either is not 0"),
-    **dict.fromkeys(("xor", "rxor"), "a ^ b: use F.lxor(a, b), or a ** b for a power"),
-    "invert": "~a: use F.lnot(a), which is 1 where a is 0",
     **dict.fromkeys(("divmod", "rdivmod"), "divmod(a, b): use a // b and a % b"),
     **dict.fromkeys(("matmul", "rmatmul"), f"a @ b: {_ELEMENT}; call dot in a @composite"),
     **dict.fromkeys(("lshift", "rlshift"), "a << b: use a * 2**b"),
@@ -182,6 +185,36 @@ def _refused(why: str) -> Callable[..., NoReturn]:
         raise TraceError(f"a formula cannot be traced through {why}")
 
     return method
+
+
+#: Primitives whose results are truth values.
+_TRUTHS = {"lt", "le", "gt", "ge", "eq", "ne", "land", "lor", "lxor", "lnot", "isnan", "isinf", "isfinite"}
+
+
+def _is_truth(value: Any) -> bool:
+    if isinstance(value, Expr):
+        if value.kind == CALL and value.label == "where":
+            return _is_truth(value.args[1]) and _is_truth(value.args[2])
+        return value.label in _TRUTHS if value.kind == CALL else value.kind == CONST and value.label in (0, 1)
+    return isinstance(value, bool)
+
+
+#: Signs that numbers would read bit by bit: the primitive that each stands for, and what to write in its place.
+_SIGNS = {
+    "&": ("land", "F.land(a, b), which is 1 where neither is 0"),
+    "|": ("lor", "F.lor(a, b), which is 1 where either is not 0"),
+    "^": ("lxor", "F.lxor(a, b), or a ** b for a power"),
+    "~": ("lnot", "F.lnot(a), which is 1 where a is 0"),
+}
+
+
+def _of_truths(sign: str, *operands: Any) -> Expr:
+    primitive, hint = _SIGNS[sign]
+    if not all(map(_is_truth, operands)):
+        shown = f"a {sign} b" if len(operands) == 2 else f"{sign}a"
+        raise TraceError(f"a formula cannot be traced through {shown} of numbers: {sign} is for truth values such as "
+                         f"(x > 0); use {hint}")  # fmt: skip
+    return call(primitive, *operands)
 
 
 for _name, _why in _REFUSED.items():

@@ -6,7 +6,7 @@ Imports :mod:`.ir`, :mod:`.builder`, :mod:`.draws`, :mod:`.halves`, :mod:`.infer
 from __future__ import annotations
 
 from ..errors import MXNetError, translated
-from ..opdef import Composite, External
+from ..opdef import Composite, Elementwise, External
 from .builder import Builder, entries_of
 from .draws import in_turn
 from .halves import widened
@@ -45,6 +45,8 @@ def expand(
     def replace(node: Node) -> list[Entry] | None:
         if node.op.bodies:
             return node.op.expanded(node, everything, effects, specs)
+        if (found := cast(node)) is not None:
+            return found
         composite = isinstance(node.op, Composite) and (everything or node.op._gradient is None)
         if effects is None or not node.op.writes:
             return inside(node, node.control) if composite else None
@@ -56,6 +58,16 @@ def expand(
             found = [(new, k) for k in range(node.n_outputs)]
         effects.deliver(node, found)
         return found
+
+    def cast(node: Node) -> list[Entry] | None:
+        """Return a call whose integers, labels beside data of another type, are cast; None where there are none."""
+        if specs is None or not _takes_integers(node):
+            return None
+        casts = node.op.casts(node.attrs, [specs(e)[1] for e in node.inputs])
+        F.work_for(node, "_cast", node.order, node.control)
+        inputs = [F.Cast(F.value(e), dtype=casts[k]).entry if k in casts else e for k, e in enumerate(node.inputs)]
+        new = node.replaced(tuple(inputs)) if casts else None
+        return None if new is None else [(new, k) for k in range(node.n_outputs)]
 
     def inside(node: Node, control: tuple[Node, ...]) -> list[Entry]:
         F.work_for(node, "_inside", node.order, control)
@@ -90,7 +102,12 @@ def expand(
 
 
 def _has_more(node: Node, effects: Effects | None) -> bool:
-    return node.op is not None and bool(node.op.bodies or (effects is not None and node.op.writes))
+    more = _takes_integers(node) or (effects is not None and node.op is not None and node.op.writes)
+    return node.op is not None and bool(node.op.bodies or more)
+
+
+def _takes_integers(node: Node) -> bool:
+    return isinstance(node.op, Elementwise) and bool(node.op.integers)
 
 
 def _with_states(graph: Graph, total: Moved) -> tuple[Graph, Moved]:

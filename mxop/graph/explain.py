@@ -14,7 +14,6 @@ from typing import Any
 
 from .. import dtypes
 from ..context import cpu
-from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Graph, Node, location
 from .listing import formula_of, members_of, operators_of, value_name
@@ -98,7 +97,7 @@ class Explanation:
         read = {self._places.of(e): self._value(e, 1) for e in elements_read(node)}
         written = [self._value(e, {NULL: 0, ADD: 2}.get(req, 1)) for e, req in zip(outputs, reqs, strict=True)]
         members = members_of(node)
-        kind = "fused" if isinstance(node.op, Fused) else "strip" if isinstance(node.op, Strip) else "operator"
+        kind = "strip" if isinstance(node.op, Strip) else "fused" if len(members) > 1 else "operator"
         return Row(
             step, phase, kind, operators_of(node),
             [m.name for m in members], formula_of(node), list(read.values()), written, location(members[-1]),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..formula import Expr, input_, leaves, substitute
+from ..formula import Expr, input_, leaves, substitute, walk
 from ..opdef import Attrs, Elementwise, Formula
 from .formulas import seeks_equals, specialised
 from .infer import Known
@@ -94,12 +94,13 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     readers = readers_of(graph)
     pieces: Pieces = {node: _piece(node, known, phase) for node in graph.nodes}
     regions = convex_regions(graph, {node: piece and piece.kind for node, piece in pieces.items()})
-    units = [members for region in regions if len(region) > 1 for members in _chunks(region, readers, pieces)]
+    units = [members for region in regions for members in _chunks(region, readers, pieces)]
     if not units:
         return graph
+    alone = {unit for unit in units if len(unit) == 1}
     moved: Moved = {}
     for unit in in_order(graph, units):
-        if len(unit) > 1:
+        if len(unit) > 1 or unit in alone:
             _merge(unit, outside(unit, readers), pieces, moved, known)
             continue
         (node,) = unit
@@ -138,7 +139,18 @@ def _chunks(region: list[Node], readers: dict[Entry, int], pieces: Pieces) -> li
             size = _Size(readers)
             size.admits(node, pieces[node].calls)
         chunks[-1].append(node)
-    return [tuple(c) for c in chunks if len(c) > 1]
+    return [tuple(c) for c in chunks if len(c) > 1 or _has_another_formula(c[0], pieces)]
+
+
+def _has_another_formula(node: Node, pieces: Pieces) -> bool:
+    """Tell whether the values of its parameters make a node's formula another one: ``x**a`` is ``square(x)`` for 2."""
+    formula = node.op.formula(node.attrs, len(node.inputs))  # type: ignore[union-attr]
+    return bool(formula.params) and _calls(formula.roots) != _calls(pieces[node].roots)  # type: ignore[union-attr]
+
+
+@lru_cache(4096)
+def _calls(roots: tuple[Expr, ...]) -> Counter:
+    return Counter(n.label for n in walk(roots) if n.kind == "call")
 
 
 class _Size:

@@ -1,6 +1,6 @@
 """What a call does, as text: its formula for people, its program for the CPU, its kernel for the GPU.
 
-Imports :mod:`.fuse`, :mod:`.stages`, :mod:`.infer`, :mod:`mxop.formula`, and :mod:`mxop._gpu.text` on use.
+Imports :mod:`.fuse`, :mod:`.stages`, :mod:`.infer`, :mod:`.rewrite`, :mod:`mxop.formula`, and :mod:`mxop._gpu.text` on use.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from ..errors import MXNetError
 from ..formula import Expr, compile_program, input_, param, readable
 from ..opdef import Elementwise, Formula, Reduction
 from ..opdef.params import to_string
-from .fuse import Fused
+from .fuse import Fused, fuse
 from .infer import Known
-from .ir import Entry, Node
+from .ir import Entry, Graph, Node, variable
+from .rewrite import rebuilt
 from .stages import Stage, Strip
 
 MANY = 6  # operators of a fused group that its name in a profile lists
@@ -153,7 +154,27 @@ def _compute_type(formula: Formula, node: Node, known: Known) -> int:
 
 
 def cuda_of(node: Node, known: Known, reqs: list[int]) -> str | None:
-    """Return the CUDA source of a call, ready for a compiler; None for an operator that CuPy's routines compute."""
+    """Return the CUDA source of a call, ready for a compiler; None for an operator that CuPy's routines compute.
+
+    Of a strip, which only the CPU has, these are the kernels that a GPU runs for it, one after the other.
+    """
+    from .._gpu import text
+
+    parts = [(node, known, reqs)]
+    if isinstance(node.op, Strip):
+        nodes, inner = _without_strip(node.op, known)
+        parts = [(n, inner, [text.REQ_WRITE] * n.n_outputs) for n in nodes]
+    made = [(_cuda_text(*part), part) for part in parts]
+    found = [(of, _standalone_shapes(*part[:2])) for of, part in made if of is not None]
+    if not found:
+        return None
+    names = [of.kernel_name + (f"_{k}" if len(found) > 1 else "") for k, (of, _) in enumerate(found)]
+    kernels = "\n".join(of.standalone(name, *shapes) for name, (of, shapes) in zip(names, found, strict=True))
+    prologue = text.standalone_prologue([of for of, _ in found])
+    return (prologue if "float16" in kernels else prologue.removeprefix(text.preamble.FLOAT16)) + kernels
+
+
+def _cuda_text(node: Node, known: Known, reqs: list[int]) -> Any:
     from .._gpu import text
 
     op = node.op
@@ -161,12 +182,27 @@ def cuda_of(node: Node, known: Known, reqs: list[int]) -> str | None:
     out_types = [known.dtype((node, k)) for k in range(node.n_outputs)]
     if isinstance(op, Elementwise):
         formula = op.formula(node.attrs, len(node.inputs))
-        compute = _compute_type(formula, node, known)
-        made: Any = text.of_formula(formula, in_types, out_types, compute, reqs, op.name)
-    elif isinstance(op, Reduction):
-        made = text.of_reduction(op, node.attrs, in_types[0], out_types[0])
-    else:
-        return None
-    kernel = made.standalone()
-    prologue = text.standalone_prologue([made])
-    return (prologue if "float16" in kernel else prologue.removeprefix(text.preamble.FLOAT16)) + kernel
+        return text.of_formula(formula, in_types, out_types, _compute_type(formula, node, known), reqs, op.name)
+    return text.of_reduction(op, node.attrs, in_types[0], out_types[0]) if isinstance(op, Reduction) else None
+
+
+def _standalone_shapes(node: Node, known: Known) -> tuple[list, ...]:
+    """Return what the text of a formula is told of the arrays."""
+    return ([known.shape(e) for e in (*node.inputs, (node, 0))],) if isinstance(node.op, Elementwise) else ()
+
+
+def _without_strip(op: Strip, known: Known) -> tuple[list[Node], Known]:
+    """Return the nodes that are scheduled in the place of a strip on a device that has none."""
+    moved: dict[Entry, Entry] = {}
+    inner, members = Known(), set(op.members)
+    for node in op.members:
+        for e in node.inputs:
+            if e[0] not in members and e not in moved:
+                moved[e] = variable(value_name(e)), 0
+                inner.put(moved[e][0], [known.shape(e)], [known.dtype(e)])
+        new = rebuilt(node, moved)
+        outputs = [(node, k) for k in range(node.n_outputs)]
+        inner.put(new, [known.shape(e) for e in outputs], [known.dtype(e) for e in outputs])
+        moved |= {(node, k): (new, k) for _, k in outputs}
+    graph = fuse(Graph([moved[e] for e in op.entries]), inner)
+    return [node for node in graph.nodes if node.op is not None], inner

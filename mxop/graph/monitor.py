@@ -116,4 +116,5 @@ class NaNFinder(Monitor):
     def _show(self, node: Node) -> None:
         outputs = [self._arrays[node, k] for k in range(node.n_outputs)]
         inputs = [self._arrays[e] for e in node.inputs]
-        check(f"operator {node.op.name}", inputs, outputs, f"; in {describe(node)}")  # type: ignore[union-attr]
+        op: Any = node.op
+        check(f"operator {op.name}", op, node.attrs, inputs, outputs, f"; in {describe(node)}")

@@ -44,4 +44,4 @@ def waitall() -> None:
         device.synchronize()
 
 
-__all__ = [n for n in dir(_sys.modules[__name__]) if not n.startswith("_")]
+__all__ = [n for n in _register.visible(_sys.modules[__name__]) if not n.startswith("_")]

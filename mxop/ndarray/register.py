@@ -31,7 +31,7 @@ def make_spaces(parent: types.ModuleType) -> dict[str, types.ModuleType]:
         full = f"{parent.__name__}.{name}"
         module = types.ModuleType(full, f"Operators of the namespace {name!r}; filled from the registry.")
         module.__getattr__ = _lookup(module, registry_prefix(name))  # type: ignore[method-assign]
-        module.__dir__ = partial(_visible, module)  # type: ignore[method-assign]
+        module.__dir__ = partial(_shown, module)  # type: ignore[method-assign]
         module.__path__ = []  # so that the import system asks mxop.missing about ``from mxop.nd.sparse import csr_matrix``
         sys.modules[full] = module
         setattr(parent, name, module)
@@ -61,8 +61,14 @@ def _lookup(module: types.ModuleType, prefix: str):
     return __getattr__
 
 
-def _visible(module: types.ModuleType) -> list[str]:
-    """Return what ``dir`` shows: functions, classes and namespaces, not the modules that they come from."""
+def _shown(module: types.ModuleType) -> list[str]:
+    """Return what ``dir`` shows, with the operators of packages that announce them."""
+    registry.load_entry_points()
+    return visible(module)
+
+
+def visible(module: types.ModuleType) -> list[str]:
+    """Return the functions, classes and namespaces of a module, not the modules that they come from."""
     found = vars(module)
     hidden = () if module.__name__.endswith("._internal") else ("_",)
     names = (
@@ -90,7 +96,7 @@ def fill(parent: types.ModuleType, keep: set[str]) -> None:
     vars(spaces["contrib"]).update({name: getattr(control_flow, name) for name in control_flow.__all__})
     vars(spaces["contrib"]).update(updates.CONTRIB)
     parent.__getattr__ = _lookup(parent, "")  # type: ignore[method-assign]
-    parent.__dir__ = partial(_visible, parent)  # type: ignore[method-assign]
+    parent.__dir__ = partial(_shown, parent)  # type: ignore[method-assign]
 
     def place(name: str, op: Any) -> None:
         space, short = registry.namespace_of(name)
@@ -102,6 +108,7 @@ def fill(parent: types.ModuleType, keep: set[str]) -> None:
                 target[short] = core.op_function(op)
 
     registry.on_register(place)
+    registry.reserve({*keep, *SPACES, "waitall"}, "mx.nd")
 
 
 class Namespace:
@@ -121,7 +128,7 @@ class Namespace:
                 return getattr(sys.modules["mxop.ndarray"], name)
             op = registry.hidden(name)
         if op is None:
-            raise registry.not_registered(name)
+            raise registry.not_registered(name, f"F has no operator {name!r}")
         function = core.op_function(op)
         setattr(self, name, function)
         return function

@@ -5,6 +5,7 @@ May import :mod:`mxop.formula`, :mod:`mxop.dtypes` and :mod:`mxop.errors`; nothi
 
 from ..formula import Expr
 from ..formula import functions as F
+from .combine import Reduction
 from .composite import Composite, composite
 from .docs import describe, info
 from .elementwise import Elementwise, Formula, elementwise
@@ -13,7 +14,7 @@ from .kernel import Kernel, kernel
 from .operator import Operator
 from .params import AnyValue, Attrs, Bound, DType, Floats, Range, Scalar, Shape
 from .parts import contiguous_strides
-from .reduction import Reduction, reduction
+from .reduction import reduction
 from .registry import alias, find, get, load_entry_points, names, namespace_of, operators, register, unregister
 
 __all__ = [

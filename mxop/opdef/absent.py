@@ -29,11 +29,13 @@ class Absent(Operator):
         Those that the graph reads.
     written : object
         What only a file holds of the node, for whoever writes it again.
+    package : str, optional
+        Where the operator is from, if the file says so.
     """
 
     kind = "absent"
 
-    def __init__(self, name: str, n_outputs: int | None, n_visible: int, written: Any):
+    def __init__(self, name: str, n_outputs: int | None, n_visible: int, written: Any, package: str | None = None):
         states = tuple(f"arg{i}" for i in mxnet_names.states_of(name))
         total = max(n_outputs or 0, n_visible)
         super().__init__(None, name=name, arguments=("arg",), num_outputs=total, visible_outputs=n_visible, aux=states,
@@ -42,6 +44,7 @@ class Absent(Operator):
         self.spec = Spec(name, ())
         self.counted = n_outputs is not None
         self.written = written
+        self.package = package
 
     def parse(self, given: dict[str, Any]) -> Attrs:
         return _NO_ATTRS

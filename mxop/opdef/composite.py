@@ -1,7 +1,7 @@
 """The kind *composite*: a function of ``F`` that calls other operators.
 
 Gradient, devices and inference follow from the operators that it calls.  Imports :mod:`.above`, :mod:`.operator` and
-:mod:`.registry`.
+:mod:`.rules`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from . import infer, registry
+from ..errors import OpTypeError
+from . import infer
 from .above import ask
-from .operator import Operator
+from .operator import Operator, defined
 from .params import Attrs
+from .rules import check_rule, place, with_common_options
 
 
 class Composite(Operator):
@@ -39,8 +41,15 @@ class Composite(Operator):
             self.arguments = self.arguments[1:]
         self._infer: Callable | None = None
 
+    def check_definition(self) -> None:
+        super().check_definition()
+        if self.function.__code__.co_argcount < 1:
+            raise OpTypeError(f"operator {self.name}{place(self.function)}: a composite is a function of F and of its inputs, "
+                              "as in def f(F, data)")  # fmt: skip
+
     def infer(self, rule: Callable) -> Callable:
         """Decorate a two-way rule ``rule(ins, outs, **params) -> (ins, outs)``, run before looking inside."""
+        check_rule(self, "infer rule", rule, ("ins", "outs"))
         self._infer = rule
         self.changed()
         return rule
@@ -87,7 +96,20 @@ def composite(function: Callable[..., Any], /, *, override: bool = ..., **option
 @overload
 def composite(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Composite]: ...
 def composite(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
-    """Make an operator of a function of ``F`` and inputs.
+    """Make an operator of a function of ``F`` and inputs, which calls other operators.
+
+    ``@op.infer`` decorates ``rule(ins, outs, **params) -> (ins, outs)``, which completes shapes, and ``@op.gradient``
+    ``rule(F, heads, inputs, outputs, **params)``, where the gradient is not that of what is called.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(F, *inputs, **params)`` returns an array, or a tuple of `num_outputs`.
+    planned : bool, default True
+        Whether calls on arrays run as a plan; False where parameters are new at each call.
+    in_float32 : bool, default True
+        Whether intermediate values of half types keep float32.
+    {common}
 
     Examples
     --------
@@ -102,8 +124,9 @@ def composite(function: Callable | None = None, /, *, override: bool = False, **
     """
 
     def make(function: Callable) -> Composite:
-        op = Composite(function, **options)
-        registry.register(op, override=override)
-        return op
+        return defined(Composite, function, override=override, options=options)
 
     return make if function is None else make(function)
+
+
+with_common_options(composite)

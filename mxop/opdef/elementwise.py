@@ -1,7 +1,7 @@
 """The kind *elementwise*: a scalar formula, applied to each element.
 
 Everything follows from the formula: inference, the CPU program, the CUDA text, and the backward operator, which is
-elementwise again.  Imports :mod:`mxop.formula`, :mod:`.operator` and :mod:`.tracing`.
+elementwise again.  Imports :mod:`mxop.formula`, :mod:`.above`, :mod:`.operator`, :mod:`.rules` and :mod:`.tracing`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from functools import cached_property
 from typing import Any, overload
 
 from .. import dtypes
-from ..errors import OpTypeError, OpValueError
+from ..errors import OpTypeError, OpValueError, translated
 from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, keys_of, param, walk
 from ..formula.expr import as_expr
 from ..shape_mode import numpy_shape
 from . import infer, registry
-from .operator import Operator
+from .above import ask
+from .operator import Operator, defined
 from .params import IS_TRAIN, Attrs, Spec
+from .rules import check_rule, place, type_codes, with_common_options
 from .tracing import called, traced
 
 _MOST_INPUTS = 256  # each takes a register of the interpreter, and there are no more
@@ -74,6 +76,10 @@ class Elementwise(Operator):
         Whether the result's shape and type are the parameters `shape` and `dtype`: all inputs are keys, or broadcast to it.
     rule : callable, optional
         Formula-level gradient ``rule(g, *inputs, *outputs, **params)`` where it is not the derivative.
+    differentiable : bool
+        False where the gradient is an error.
+    integers : tuple of str
+        Inputs, such as labels, that may have an integer type, or another one, beside the data's: they are cast to that.
     """
 
     kind = "elementwise"
@@ -87,7 +93,7 @@ class Elementwise(Operator):
         creates=False,
         rule=None,
         differentiable=True,
-        checks=None,
+        integers=(),
         **options,
     ):
         options.setdefault("inplace", () if creates else ((0, 0),))
@@ -96,11 +102,29 @@ class Elementwise(Operator):
         self.creates = creates
         self.out_dtype = out_dtype
         self.rule = rule
-        self.checks = checks
+        self.integers = tuple(integers)
         self._differentiable = differentiable
         self._formulas: dict[Any, Formula] = {}
         self._backwards: dict[Any, Backward] = {}
         self._asked: dict[tuple, str] = {}  # key of a trace that asked for the value of a parameter -> which
+
+    def check_definition(self) -> None:
+        super().check_definition()
+        if not self.arguments and not self.creates:
+            raise OpTypeError(f"operator {self.name}{place(self.function)}: it has no input; inputs stand before the star, "
+                              "as in def f(data, *, a: float = 1.0)")  # fmt: skip
+        if unknown := set(self.integers) - set(self.arguments):
+            raise OpTypeError(f"operator {self.name}: integers={self.integers} names {min(unknown)!r}; its inputs are: "
+                              f"{', '.join(self.arguments)}")  # fmt: skip
+        if self.out_dtype is not None:
+            check_rule(self, "out_dtype", self.out_dtype, ("*type",))
+        attrs = None if self.variadic else self.spec.example()
+        if attrs is not None:
+            n = len(self.formula(attrs, len(self.input_names(attrs))).roots)
+            if self.rule is not None:
+                heads, outputs = ([f"{what}{k or ''}" for k in range(n)] for what in ("g", "output"))
+                check_rule(self, "rule", self.rule, (*heads, "*input", *outputs))
+                self.backward_formula(attrs, len(self.input_names(attrs)))
 
     @property
     def has_backward_operator(self) -> bool:  # type: ignore[override]
@@ -130,7 +154,7 @@ class Elementwise(Operator):
         named = dict(zip(self.spec.names, args[n:], strict=False)) | kwargs
         inputs = [*args[:n], *(named.pop(a) for a in self.arguments[len(args) :] if a in named)]
         open_ = {name: value for name, value in named.items() if isinstance(value, Expr)}
-        attrs = self.parse({name: _stand_in(self.spec, name) if name in open_ else v for name, v in named.items()})
+        attrs = self.parse({name: self.spec.stand_in(name) if name in open_ else v for name, v in named.items()})
         self.check_arity(attrs, len(inputs))
         for name in open_:
             if not self.spec.by_name[name].numeric:
@@ -237,10 +261,45 @@ class Elementwise(Operator):
         keys = self.formula(attrs, len(ins)).keys
         if keys:
             return self._infer_type_beside(keys, attrs, ins, outs)
-        if self.out_dtype is None:
-            return super().infer_type(attrs, ins, outs)
-        result = self.out_dtype(*ins, **attrs)
-        return ins, list(result) if isinstance(result, (tuple, list)) else [result] * len(outs)
+        if self.out_dtype is not None:
+            try:
+                return ins, type_codes(self, "out_dtype", self.out_dtype(*ins, **attrs), len(outs))
+            except translated.KINDS as problem:
+                raise translated.error(problem, f"operator {self.name}")  # noqa: B904
+        labels = self._labels(attrs, len(ins))
+        found, done = super().infer_type(attrs, [dtypes.UNKNOWN if k in labels else t for k, t in enumerate(ins)], outs)
+        if not labels:
+            return found, done
+        data = next(t for k, t in enumerate(found) if k not in labels)
+        if data != dtypes.UNKNOWN and data not in dtypes.FLOATS and any(ins[k] in dtypes.FLOATS for k in labels):
+            return super().infer_type(attrs, ins, outs)  # raises: real labels would be cut
+        return [ins[k] if k in labels else t for k, t in enumerate(found)], done
+
+    def _labels(self, attrs: Attrs, n: int) -> list[int]:
+        """Return the positions of the inputs of a call that may have a type of their own; see `integers`."""
+        if not self.integers:
+            return []
+        found = [k for k, name in enumerate(self.input_names(attrs, n)) if name in self.integers]
+        return found if len(found) < n else []
+
+    def casts(self, attrs: Attrs, types: Sequence[int]) -> dict[int, int]:
+        """Return the inputs of a call that are cast before, and to what: see `integers`."""
+        labels = self._labels(attrs, len(types)) if len(set(types)) > 1 else []
+        if not labels:
+            return {}
+        data = next(t for k, t in enumerate(types) if k not in labels)
+        return {
+            k: data for k in labels if types[k] != data and (data in dtypes.FLOATS or types[k] not in dtypes.FLOATS)
+        }
+
+    def cast(self, attrs: Attrs, inputs: Sequence[Any]) -> list[Any]:
+        """Return the arrays of a call after :meth:`casts`; raise for types that do not fit together."""
+        types = [a.dtype_code for a in inputs]
+        casts = self.casts(attrs, types)
+        if not casts:
+            self.infer_type(attrs, types, [dtypes.UNKNOWN])
+        cast, call = registry.get("Cast"), ask("call_operator")
+        return [call(cast, [a], {"dtype": casts[k]}) if k in casts else a for k, a in enumerate(inputs)]
 
     def _infer_type_beside(self, keys: frozenset[int], attrs: Attrs, ins: list[int], outs: list[int]) -> tuple:
         """Complete the types of what are no keys."""
@@ -325,12 +384,6 @@ class Elementwise(Operator):
         return grads
 
 
-def _stand_in(spec: Spec, name: str) -> Any:
-    """Return a value that a parameter may have, for one that is not known yet."""
-    p = spec.by_name.get(name)
-    return 1.0 if p is None or p.bounds is None else max(p.bounds.low, min(1.0, p.bounds.high))
-
-
 class BackwardOperator(Elementwise):
     """The derivative of an elementwise operator: an elementwise operator itself.
 
@@ -344,6 +397,7 @@ class BackwardOperator(Elementwise):
             name=registry.BACKWARD + forward.name,
             broadcast=forward.broadcast,
             is_backward=True,
+            integers=forward.integers,
             module=forward.module,
         )
         self.variadic = True
@@ -458,14 +512,21 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
     ----------
     function : callable
         Inputs are positional, parameters keyword-only and typed; it returns a formula (or a tuple of formulas).  It may
-        use Python's arithmetic and the functions of :mod:`mxop.op.F`.
-    name : str, optional
-        Registered name; the function's name by default.
-    aliases : sequence of str, optional
+        use Python's arithmetic, ``&``, ``|``, ``^`` and ``~`` of truth values, and the functions of :mod:`mxop.op.F`.
     broadcast : bool, default False
         Whether inputs of different shapes broadcast.
-    override : bool, default False
-        Replace an operator of the same name.
+    out_dtype : callable, optional
+        ``out_dtype(*types, **params)`` gives the type of the outputs where it is not that of the inputs: a name, NumPy's
+        type or a code, or a list.
+    rule : callable, optional
+        ``rule(*heads, *inputs, *outputs, **params)`` gives the gradients as formulas, where they are not the derivatives.
+    differentiable : bool, default True
+        False where a gradient is an error.
+    integers : tuple of str, optional
+        Inputs, such as labels, that may be integers, or of another type, beside the data: they are cast to theirs.
+    creates : bool, default False
+        Of random numbers: whether shape and type are the parameters `shape` and `dtype`.
+    {common}
 
     Returns
     -------
@@ -488,8 +549,9 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
     """
 
     def make(function: Callable) -> Elementwise:
-        op = Elementwise(function, **options)
-        registry.register(op, override=override)
-        return op
+        return defined(Elementwise, function, override=override, options=options)
 
     return make if function is None else make(function)
+
+
+with_common_options(elementwise)

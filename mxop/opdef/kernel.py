@@ -33,7 +33,8 @@ call, before memory is taken::
 
 An operator that only moves elements (concat, tile) says so once for both devices, in ``@op.rearrange``.  A *view* operator
 (transpose, slice, broadcast_to) only says where its elements lie; the framework copies them, for every type, ``req`` and
-device.  Imports :mod:`.operator`, :mod:`.parts` and :mod:`.registry`.
+device.  Imports :mod:`.compiled`, :mod:`.operator`,
+:mod:`.parts` and :mod:`.rules`.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ from typing import Any, NamedTuple, overload
 
 from .. import dtypes
 from ..errors import translated
-from . import infer, registry
-from .operator import Operator
+from . import compiled, infer
+from .operator import Operator, defined
 from .params import Attrs
 from .parts import Part, contiguous_strides
+from .rules import check_rule, type_codes, with_common_options
 
 
 class Way(NamedTuple):
@@ -61,12 +63,15 @@ class Way(NamedTuple):
         The library that it uses.
     when : callable or None
         ``when(inputs, outputs, **params)`` tells from shapes and types whether it fits; None: it always does.
+    strided : bool
+        False where it wants arrays in C order, even if the operator says that its functions take any.
     """
 
     run: Callable
     prepared: bool = False
     backend: str | None = None
     when: Callable | None = None
+    strided: bool = True
 
 
 class Kernel(Operator):
@@ -106,6 +111,7 @@ class Kernel(Operator):
     # ---- decorators -------------------------------------------------------------------------------------------------------
     def shape(self, rule: Callable) -> Callable:
         """Decorate ``rule(*input_shapes, **params) -> shape`` (a list of shapes for several outputs)."""
+        check_rule(self, "shape rule", rule, ("*shape",))
         self._shape = rule
         self.changed()
         return rule
@@ -116,18 +122,24 @@ class Kernel(Operator):
         It gets NumPy's or CuPy's arrays.  In a graph, the value can only be returned, or read by kernels whose own shapes
         do not depend on it: no memory can be planned for it.
         """
+        check_rule(self, "size rule", rule, ("*array",))
         self.sized_by = rule
         self.changed()
         return rule
 
     def infer(self, rule: Callable) -> Callable:
         """Decorate the two-way rule ``rule(ins, outs, **params) -> (ins, outs)``; unknown shapes are None."""
+        check_rule(self, "infer rule", rule, ("ins", "outs"))
         self._infer = rule
         self.changed()
         return rule
 
     def dtype(self, rule: Callable) -> Callable:
-        """Decorate ``rule(*input_types, **params) -> type`` (codes; a list for several outputs)."""
+        """Decorate ``rule(*input_types, **params) -> type``: a name, NumPy's type or a code; a list for several outputs.
+
+        The input types are codes, as ``mxop.dtypes.FLOAT32``.
+        """
+        check_rule(self, "dtype rule", rule, ("*type",))
         self._dtype = rule
         self.changed()
         return rule
@@ -142,6 +154,9 @@ class Kernel(Operator):
     ) -> Callable:
         """Decorate a CPU function ``run(inputs, outputs, **params)``, or one way to run among several.
 
+        A function of C may be given instead: its address, a ctypes function, or a capsule.  ``mxop/kernel.h`` says what it
+        must be.
+
         Parameters
         ----------
         prepared : bool
@@ -153,13 +168,40 @@ class Kernel(Operator):
         """
 
         def add(run: Callable) -> Callable:
+            in_steps, function = prepared, run
+            address = compiled.address_of(f"operator {self.name}: its CPU function", run)
+            if address is not None:
+                in_steps, function = True, compiled.steps_of(self, address, run)
+            check_rule(
+                self, "CPU function", function, ("steps", "inputs", "outputs") if in_steps else ("inputs", "outputs")
+            )
             kept = [w for w in self.ways if w.when is not None or when is not None or w.backend != backend]
-            ways = [Way(run, prepared, backend, when), *kept]
+            ways = [Way(function, in_steps, backend, when, address is None), *kept]
             self.ways = sorted(ways, key=lambda w: w.when is None)
             self.changed()
             return run
 
+        if when is not None:
+            check_rule(self, "condition", when, ("inputs", "outputs"))
         return add if run is None else add(run)
+
+    def both(self, run: Callable) -> Callable:
+        """Decorate ``run(xp, inputs, outputs, **params)`` for both devices.
+
+        `xp` is NumPy or CuPy, the arrays are its arrays, of any strides, and share memory with the operator's: nothing is
+        copied.  Outputs are written: ``xp.exp(inputs[0], out=outputs[0])`` or ``outputs[0][...] = value``.
+        """
+        check_rule(self, "function for both devices", run, ("xp", "inputs", "outputs"))
+
+        def run_cpu(inputs: list, outputs: list, **params: Any) -> Any:
+            import numpy as np
+
+            return run(np, [np.asarray(a) for a in inputs], [np.asarray(a) for a in outputs], **params)
+
+        self.strided = True
+        self.cpu(run_cpu)
+        self.gpu(run)
+        return run
 
     def rearrange(self, run: Callable) -> Callable:
         """Decorate ``run(xp, inputs, outputs, **params)``, which assigns parts of inputs, or numbers, to parts of outputs.
@@ -167,6 +209,8 @@ class Kernel(Operator):
         It is written as for NumPy's arrays, with basic indices, ``shape``, ``ndim`` and ``reshape``, and serves both devices;
         on the CPU it is prepared, and `xp` is None.
         """
+
+        check_rule(self, "function that moves elements", run, ("xp", "inputs", "outputs"))
 
         def steps_of(steps: Any, inputs: list, outputs: list, **params: Any) -> None:
             run(None, [Part(steps, a) for a in inputs], [Part(steps, a) for a in outputs], **params)
@@ -181,12 +225,14 @@ class Kernel(Operator):
 
     def gpu(self, run: Callable) -> Callable:
         """Decorate the GPU function ``run(xp, inputs, outputs, **params)`` on CuPy arrays."""
+        check_rule(self, "GPU function", run, ("xp", "inputs", "outputs"))
         self.run_gpu = run
         self.changed()
         return run
 
     def view(self, make: Callable) -> Callable:
         """Decorate the view rule of an operator that only rearranges elements."""
+        check_rule(self, "view rule", make, ("shape", "strides", *(f"shape_{a}" for a in self.arguments[1:])))
         self.make_view = make
         self.changed()
         return make
@@ -227,10 +273,9 @@ class Kernel(Operator):
                 return ins, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in outs]
             return super().infer_type(attrs, ins, outs)
         try:
-            found = self._dtype(*ins, **attrs)
+            return ins, type_codes(self, "dtype rule", self._dtype(*ins, **attrs), len(outs))
         except translated.KINDS as problem:
             raise translated.error(problem, f"operator {self.name}")  # noqa: B904
-        return ins, list(found) if isinstance(found, (list, tuple)) else [found] * len(outs)
 
 
 @overload
@@ -238,11 +283,54 @@ def kernel(function: Callable[..., Any], /, *, override: bool = ..., **options: 
 @overload
 def kernel(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
-    """Register an operator whose parts are given one by one; see the module's documentation."""
+    """Make an operator whose parts are decorated functions beside its definition.
+
+    Each part gets the parameters by keyword; ``docs/kinds.md`` has an example of each.
+
+    - ``@op.shape``: ``rule(*shapes, **params) -> shape``, a list of several, None for a size that follows from values
+    - ``@op.dtype``: ``rule(*types, **params) -> type``, or a list: names, NumPy's types or codes; by default that of the inputs
+    - ``@op.infer``: ``rule(ins, outs, **params) -> (ins, outs)`` completes shapes in both directions
+    - ``@op.size``: ``rule(*arrays, **params) -> shape`` finds in each call what the shape rule leaves open
+    - ``@op.both``: ``run(xp, inputs, outputs, **params)`` computes on NumPy's and CuPy's arrays that share memory
+    - ``@op.cpu``: ``run(inputs, outputs, **params)`` computes on NDArrays in C order, without a result; or a function of C
+    - ``@op.cpu(prepared=True)``: ``run(steps, inputs, outputs, **params)`` says once what is done; ``backend=``, ``when=``: one
+      of several ways
+    - ``@op.gpu``: ``run(xp, inputs, outputs, **params)`` computes on CuPy's arrays
+    - ``@op.rearrange``: ``run(xp, inputs, outputs, **params)`` assigns parts of inputs to parts of outputs
+    - ``@op.view``: ``rule(shape, strides, *other_shapes, **params) -> (shape, strides, offset)`` says where elements lie
+    - ``@op.gradient``: ``rule(F, heads, inputs, outputs, **params)`` returns a list of one gradient, or None, for each input
+
+    Parameters
+    ----------
+    function : callable
+        Its signature and documentation count; the body is empty.  With the keyword ``is_train``, all parts are told the mode.
+    strided : bool, default False
+        Whether ``cpu`` and ``gpu`` take inputs of any strides; others get copies in C order.
+    aux : tuple of str
+        Inputs that the function writes by itself; `writes` is better.
+    {common}
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> from mxop.op import kernel
+    >>> @kernel
+    ... def sorted_rows(data):
+    ...     \"\"\"The data, each row in order.\"\"\"
+    >>> @sorted_rows.shape
+    ... def _(data):
+    ...     return data
+    >>> @sorted_rows.both
+    ... def _(xp, inputs, outputs):
+    ...     outputs[0][...] = xp.sort(inputs[0], axis=-1)
+    >>> sorted_rows(mx.nd.array([[3, 1, 2]])).asnumpy().tolist()
+    [[1.0, 2.0, 3.0]]
+    """
 
     def make(function: Callable) -> Kernel:
-        op = Kernel(function, **options)
-        registry.register(op, override=override)
-        return op
+        return defined(Kernel, function, override=override, options=options)
 
     return make if function is None else make(function)
+
+
+with_common_options(kernel)

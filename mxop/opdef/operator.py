@@ -1,11 +1,12 @@
 """What an operator is: the base of the four kinds, with everything that follows from its function's signature.
 
-Imports :mod:`.above`, :mod:`.params`, :mod:`.infer`, :mod:`.registry`.
+Imports :mod:`.above`, :mod:`.params`, :mod:`.infer`, :mod:`.registry`, :mod:`.rules`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
@@ -15,6 +16,7 @@ from ..limits import check_outputs
 from . import infer, registry
 from .above import ask
 from .params import Attrs, Param, Spec
+from .rules import check_options, check_rule
 
 _VARARGS = 0x04
 MOST_RULES = 256  # whose reads are kept for one operator
@@ -64,6 +66,22 @@ def _declared(function: Any, name: str, default: Any) -> str:
     given = function.__annotations__.get(name)
     text = given if isinstance(given, str) else getattr(given, "__name__", None)
     return f"{name}: {text or _DECLARED.get(type(default), 'float')}" + ("" if default is ... else f" = {default!r}")
+
+
+Kind = TypeVar("Kind", bound="Operator")
+
+
+def defined(cls: type[Kind], function: Any, *args: Any, override: bool, options: Mapping[str, Any]) -> Kind:
+    """Make an operator of an author's function, and register it unless something is wrong with it."""
+    ours = (getattr(function, "__module__", None) or "").startswith("mxop.")
+    if not ours:
+        check_options(cls, function, options)
+    op = cls(function, *args, **options)
+    if not ours:
+        with suppress(NameError):  # of what the author's module defines further down
+            op.check_definition()
+    registry.register(op, override=override)
+    return op
 
 
 _listeners: list[Callable[[Operator], None]] = []
@@ -169,6 +187,18 @@ class Operator:
         self._active_inputs = active_inputs
         self.by_keyword: tuple[str, ...] = ()  # inputs, the last ones, that a call does not give by position
         self._gradient: Callable | None = None
+
+    def check_definition(self) -> None:
+        """Raise for what can be seen to be wrong before the operator is called: users are told where they define it."""
+        self.spec  # noqa: B018
+        for what in ("num_outputs", "visible_outputs", "active_inputs", "writes"):
+            rule = getattr(self, what if what == "writes" else f"_{what}")
+            if callable(rule):
+                check_rule(self, what, rule, ())
+        attrs = None if callable(self.writes) or not self.writes else self.spec.example()
+        if attrs is not None and self.num_outputs(attrs) <= (last := max(self.writes.values())):  # type: ignore[union-attr]
+            raise OpTypeError(f"operator {self.name}: writes={self.writes}, but there are {self.num_outputs(attrs)} outputs: "
+                              f"declare num_outputs={last + 1}, and return the new values of states last")  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<{self.kind} operator {self.name}({', '.join(self.arguments)})>"
@@ -315,6 +345,7 @@ class Operator:
         The rule is written with operators of `F` (``mx.nd`` or ``mx.sym``) and returns one gradient per input; None where
         it is zero.
         """
+        check_rule(self, "gradient rule", rule, ("F", "heads", "inputs", "outputs"))
         self._gradient = rule
         self.changed()
         return rule
@@ -332,9 +363,13 @@ class Operator:
         if self._gradient is None:
             return None
         try:
-            return list(self._gradient(F, heads, inputs, outputs, **attrs))
+            found = self._gradient(F, heads, inputs, outputs, **attrs)
         except translated.KINDS as problem:
             raise translated.error(problem, f"the gradient of operator {self.name}")  # noqa: B904
+        if not isinstance(found, (list, tuple)):
+            raise OpTypeError(f"the gradient rule of operator {self.name} returned a {type(found).__name__}; expected a list: "
+                              "one gradient, or None, for each input")  # fmt: skip
+        return list(found)
 
     def rule_reads(self, attrs: Attrs, inputs: Sequence[Any], outputs: Sequence[Any]) -> RuleReads | None:
         """Return the inputs and the outputs whose elements the gradient rule reads; None when that is not known.

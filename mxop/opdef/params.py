@@ -11,7 +11,9 @@ annotation                             meaning
 ``int``, ``bool``, ``str``             as they say
 ``Literal['a', 'b']``                  one of the given strings
 ``Shape`` (or ``tuple[int, ...]``)     a tuple of integers; one integer stands for a tuple of one
-``DType``                              an element type
+``Floats`` (or ``tuple[float, ...]``)  a tuple of real numbers; one number stands for a tuple of one
+``DType``                              an element type, by name, NumPy's type or code; the function gets the code
+``AnyValue``                           any Python object, handed over as it is; a graph that holds one cannot be saved
 ``X | None``                           may also be None
 ``Annotated[int, Range(1, 8)]``        with bounds, both included
 =====================================  =========================================================================
@@ -82,6 +84,12 @@ class _NullType:
 
 
 NULL = _NullType()
+
+
+def place(function: Any) -> str:
+    """Return where an author's function is defined, for a message."""
+    code = getattr(function, "__code__", None)
+    return "" if code is None else f", {code.co_filename}:{code.co_firstlineno}"
 
 
 class Bad(ValueError):
@@ -363,13 +371,20 @@ def _resolve(annotation: Any, function: Callable) -> Any:
         scope.update(typing=typing, Literal=typing.Literal, Annotated=typing.Annotated, Scalar=Scalar, Shape=Shape)
         scope.update(Bound=Bound, Floats=Floats, DType=DType, Range=Range)
         scope.update(function.__globals__)
-        annotation = eval(annotation, scope)  # the operator author's own source text
+        try:
+            annotation = eval(annotation, scope)  # the operator author's own source text
+        except Exception as problem:
+            raise Bad(f"{annotation!r}, which cannot be read: {problem}") from None
     return annotation
 
 
 def param_from(name: str, annotation: Any, default: Any, function: Callable) -> Param:
     """Read one keyword-only argument of an operator's function."""
-    annotation = _resolve(annotation, function)
+    who = f"operator {function.__name__}{place(function)}: parameter {name!r}"
+    try:
+        annotation = _resolve(annotation, function)
+    except Bad as problem:
+        raise OpTypeError(f"{who} is annotated {problem}") from None
     bounds, optional = None, False
     if typing.get_origin(annotation) is typing.Annotated:
         annotation, *extra = typing.get_args(annotation)
@@ -379,7 +394,7 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
         optional = type(None) in members
         members = tuple(m for m in members if m is not type(None))
         if len(members) != 1:
-            raise OpTypeError(f"parameter {name!r} of {function.__name__}: only 'X | None' unions are understood")
+            raise OpTypeError(f"{who} is a union; only 'X | None' unions are understood")
         annotation = members[0]
     choices: tuple = ()
     if typing.get_origin(annotation) is typing.Literal:
@@ -392,7 +407,7 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
         kind = _tuple_kind(annotation) if typing.get_origin(annotation) is tuple else annotation
         if kind not in _PARSERS:
             raise OpTypeError(
-                f"parameter {name!r} of operator function {function.__name__} needs a type; got {annotation!r}, "
+                f"{who} needs a type; got {annotation!r}, "
                 "expected float, int, bool, str, Scalar, Shape, Floats, DType, tuple[int, ...], tuple[float, ...], "
                 "Literal[...] or one of these with '| None'"
             )
@@ -400,7 +415,10 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
         type_name, parse = _PARSERS[kind]
     result = Param(name, annotation, default, optional or default is None, choices, bounds, type_name, parse)
     if default is not REQUIRED:
-        object.__setattr__(result, "default", result.parse(default))
+        try:
+            object.__setattr__(result, "default", result.parse(default))
+        except Bad as problem:
+            raise OpTypeError(f"{who} has the default {shown(default)}, which is not {problem}") from None
     return result
 
 
@@ -534,6 +552,17 @@ class Spec:
         if self.has_mode:
             values.insert(self.in_attrs.index(IS_TRAIN), False)
         return Attrs(self.in_attrs, tuple(values))
+
+    def example(self) -> Attrs | None:
+        """Return parameters that a call may have; None where only the author knows some."""
+        if not all(p.numeric or p.choices for p in self._required):
+            return None
+        return self.parse({p.name: p.choices[0] if p.choices else self.stand_in(p.name) for p in self._required})
+
+    def stand_in(self, name: str) -> Any:
+        """Return a value that a parameter may have, for one that is not known yet."""
+        p = self.by_name.get(name)
+        return 1.0 if p is None or p.bounds is None else max(p.bounds.low, min(1.0, p.bounds.high))
 
     def filled(self, parsed: Mapping[str, Any]) -> Attrs:
         """Return the parameters of a call that another operator makes with its own, which are parsed, and defaults."""

@@ -1,280 +1,221 @@
-"""The kind *reduction*: a formula on each element, an associative combination along axes, a formula at the end.
+"""The decorator ``@reduction``, and reductions of several inputs, or with a second combination that reads the first's result.
 
-The parameters ``axis``, ``keepdims`` and ``exclude`` belong to the kind.  Imports :mod:`mxop.formula`, :mod:`.operator`,
-:mod:`.tracing`.
+These are composed of formulas and of reductions of one input (:mod:`.combine`), from which everything else follows.  Imports
+:mod:`.combine`, :mod:`.composite`, :mod:`.rules`, :mod:`.tracing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
 from math import prod
 from typing import Any
 
-from ..errors import OpTypeError, OpValueError
-from ..formula import Expr, input_
-from ..shape_mode import numpy_shape
-from . import infer, registry
-from .elementwise import Elementwise, Formula
-from .operator import Operator
-from .params import REQUIRED, Attrs, Param, Spec, _parse_bool, _parse_float, parse_shape
-from .tracing import traced
+from ..errors import OpTypeError
+from ..formula import input_, leaves, param
+from . import infer
+from .combine import COUNT, OWN, Part, Reduction, checked_parts, own_params
+from .composite import Composite
+from .operator import Operator, defined
+from .params import Attrs, Spec
+from .rules import place, with_common_options
+from .tracing import called, traced
 
 
-@dataclass(frozen=True)
-class Combine:
-    """An associative combination of two values.
-
-    Attributes
-    ----------
-    name : str
-        What the CPU kernel calls it.
-    identity : float
-        Value of an empty reduction.
-    cuda : str
-        CUDA text of ``a`` combined with ``b``.
-    """
-
-    name: str
-    identity: float
-    cuda: str
-
-
-COMBINES = {
-    "add": Combine("add", 0.0, "a + b"),
-    "mul": Combine("mul", 1.0, "a * b"),
-    "max": Combine("max", float("-inf"), "mx_maximum(a, b)"),
-    "min": Combine("min", float("inf"), "mx_minimum(a, b)"),
-    "hypot": Combine("hypot", 0.0, "hypot(a, b)"),  # the length of a vector; wide reductions only
-}
-
-_AXIS = Param("axis", tuple, None, True, (), None, "Shape", parse_shape)
-_KEEPDIMS = Param("keepdims", bool, False, False, (), None, "boolean", _parse_bool)
-_OWN = ("axis", "keepdims", "exclude")
-_EXCLUDE = Param("exclude", bool, False, False, (), None, "boolean", _parse_bool)
-_COUNT = Param("count", float, REQUIRED, False, (), None, "float", _parse_float)
-_READ = ("max", "min", "hypot")  # combinations whose derivative reads the combined value
-
-
-class Reduction(Operator):
-    """An operator that combines elements along axes.
+class ComposedReduction(Composite):
+    """A reduction that is composed: an operator of the kind *reduction* for users.
 
     Parameters
     ----------
     function : callable
-        The formula of one element, ``function(data, **params)``.
-    combine : {'add', 'mul', 'max', 'min', 'hypot'} or callable
-        One of them, or ``combine(**params)``, which returns one.
-    empty : bool
-        Whether nothing may be combined, which gives the identity; by default unless an extremum is sought.
-    final : callable, optional
-        ``final(value, count, **params)``, the formula applied to each combined value.
-    wide : bool
-        Compute in float64 whatever the data, because intermediate values outgrow the result (squares in a norm).
+        As of a :class:`~.combine.Reduction`, of any number of inputs; with two combinations it returns the element of the
+        first, and a function that makes the element of the second from the result of the first.
+    combine : str, callable or pair of them
+    broadcast : bool
+        Whether inputs of different shapes broadcast.
+    final, exclude, wide, empty
+        As of a reduction; with two combinations, ``final(first, second, count, **params)``.
     """
 
     kind = "reduction"
 
-    def __init__(self, function: Callable, combine: str | Callable[..., str], *, final: Callable | None = None,
-                 exclude: bool = True, wide: bool = False, empty: bool | None = None, **options: Any):  # fmt: skip
-        extra = [_AXIS, _KEEPDIMS] + ([_EXCLUDE] if exclude else [])
-        super().__init__(function, extra_params=extra, **options)
-        self.combine = combine
-        self.empty = combine not in ("max", "min") if empty is None else empty
-        self.final = final
-        self.wide = wide
-        self._formulas: dict[Any, tuple[Formula, Formula | None]] = {}
+    def __init__(self, function: Callable, combine: Any, *, final: Callable | None = None, exclude: bool = True,
+                 wide: bool = False, empty: bool | None = None, broadcast: bool = False, **options: Any):  # fmt: skip
+        options.setdefault("module", function.__module__ or "<unnamed>")
+        options.setdefault("name", function.__name__)
+        code = function.__code__
+        inputs = code.co_varnames[: code.co_argcount]
+        super().__init__(self._compose, arguments=("F", *inputs), extra_params=own_params(exclude), **options)
+        self.element, self.final = function, final
+        self.combine = combine if isinstance(combine, tuple) else (combine,)
+        self.broadcast = broadcast
+        self._reductions = {"exclude": exclude, "wide": wide, "empty": empty}
         self._parts: dict[str, Any] = {}
-
-    def combine_of(self, attrs: Attrs) -> Combine:
-        """Return how a call combines values."""
-        if isinstance(self.combine, str):
-            return COMBINES[self.combine]
-        return COMBINES[self.combine(**{n: attrs[n] for n in attrs if n not in _OWN})]
-
-    def axes(self, attrs: Attrs, rank: int) -> tuple[int, ...]:
-        """Return the axes that a call reduces, sorted."""
-        return infer.reduced_axes(self.name, attrs["axis"], attrs.get("exclude", False), rank)
-
-    def formulas(self, attrs: Attrs) -> tuple[Formula, Formula | None]:
-        """Trace the element's formula and the final one (over the combined value and the count)."""
-        key = attrs.values_
-        found = self._formulas.get(key)
-        if found is None:
-            values = {n: attrs[n] for n in attrs if n not in _OWN}
-            first = self._traced(self.function, input_(0), **values)
-            last = None if self.final is None else self._traced(self.final, input_(0), input_(1), **values)
-            found = (first, last)
-            if len(self._formulas) > 256:  # axes vary freely; the formulas behind them do not
-                self._formulas.clear()
-            self._formulas[key] = found
-        return found
-
-    def _traced(self, function: Callable, *args: Expr, **params: Any) -> Formula:
-        roots = traced(self.name, function, *args, **params)
-        if len(roots) != 1:
-            raise OpTypeError(f"operator {self.name}: its function returned {len(roots)} formulas; expected one")
-        return Formula(roots, ())
-
-    def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
-        shape = ins[0]
-        if shape is None:
-            return ins, outs
-        axes = self.axes(attrs, len(shape))
-        if not self.empty:
-            self._check_not_empty(shape, axes)
-        if attrs["keepdims"]:
-            result = tuple(1 if i in axes else d for i, d in enumerate(shape))
-        else:
-            result = tuple(d for i, d in enumerate(shape) if i not in axes)
-            if not result and not numpy_shape():
-                result = (1,)  # MXNet's full reduction
-        result = infer.same_shape(self.name, ["the input reduced", "output"], [result, outs[0]])[0]
-        if None in shape:  # what is kept follows from the output
-            kept = iter(result if not attrs["keepdims"] else [d for i, d in enumerate(result) if i not in axes])
-            shape = tuple([d if i in axes else next(kept) for i, d in enumerate(shape)])
-        return [shape], [result]
-
-    def _check_not_empty(self, shape: tuple, axes: tuple[int, ...]) -> None:
-        """Raise where a result, of which there is at least one, would be that of no elements."""
-        if any(shape[i] == 0 for i in axes) and not any(d == 0 for i, d in enumerate(shape) if i not in axes):
-            raise OpValueError(
-                f"operator {self.name}: data of shape {tuple(shape)} have no elements along axis={axes}, and the {self.name} "
-                "of nothing is not defined"
-            )
-
-    def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
-        chosen = attrs.get("out_dtype")
-        if chosen is not None:
-            return ins, [chosen]
-        return super().infer_type(attrs, ins, outs)
-
-    # ---- gradient -----------------------------------------------------------------------------------------------------
-    @property
-    def differentiable(self) -> bool:
-        return True
-
-    def grad(
-        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-    ) -> list | None:
-        """Differentiate the final formula, the combination, and the element's formula, unless a rule was given."""
-        if self._gradient is not None:
-            return super().grad(F, attrs, heads, inputs, outputs, needed)
-        x, g, value = inputs[0], heads[0], outputs[0]
-        out_dtype = attrs.get("out_dtype")
-        if out_dtype is not None:
-            x = F.cast(x, dtype=out_dtype)
-        if self.final is not None:
-            g, value = self._before_final(F, attrs, g, x, value)
-        found = self._of_elements(F, attrs, g, x, value)
-        return [found if out_dtype is None else F._cast_like(found, inputs[0])]
-
-    def _before_final(self, F: Any, attrs: Attrs, head: Any, x: Any, result: Any) -> tuple[Any, Any]:
-        """Return the gradient of the combined value, and that value if somebody asks for it."""
-        op, own = self.part("_final_"), {n: attrs[n] for n in attrs if n not in _OWN}
-        count = prod(x.shape[i] for i in self.axes(attrs, x.ndim))
-        given = op.parse({"count": float(count), **own})
-        value = result  # of the same shape; to find the combined value again takes a pass over the data
-        if self.combine_of(attrs).name in _READ or 0 in op.backward_formula(given, 1).inputs:
-            value = F._invoke(self.part("_combined_"), [x], attrs)
-        return op.grad(F, given, [head], [value], [result], [True])[0], value
-
-    def _of_elements(self, F: Any, attrs: Attrs, head: Any, x: Any, value: Any) -> Any:
-        """Return the gradient of the data, from that of the combined value."""
-        axis, exclude = attrs["axis"], attrs.get("exclude", False)
-        op = self.part("_map_")
-        given = op.parse({n: attrs[n] for n in op.spec.names})
-        plain = self.formulas(attrs)[0].roots[0] is input_(0)
-        combine = self.combine_of(attrs).name
-        elements = x
-        if not plain and (combine != "add" or op.backward_formula(given, 1).outputs):
-            elements = F._invoke(op, [x], given)
-        if combine == "add":
-            g = F._broadcast_reduced(head, x, axis=axis, keepdims=attrs["keepdims"], exclude=exclude)
-        else:
-            if not attrs["keepdims"]:  # the small arrays get their axes back, so that they broadcast
-                head, value = (F._restore_dims(a, x, axis=axis, exclude=exclude) for a in (head, value))
-            if combine == "mul":
-                g = F.broadcast_mul(F._product_of_others(elements, axis=axis, exclude=exclude), head)
-            elif combine == "hypot":
-                g = F._norm_slope(head, elements, value)
-            else:
-                g = F._select_equal(head, elements, value)
-        return g if plain else op.grad(F, given, [g], [x], [elements], [True])[0]
-
-    def part(self, prefix: str) -> Any:
-        """Return a hidden operator that the gradient is made of; it belongs to this one, and goes with it.
-
-        ``_map_`` is the element's formula, ``_final_`` the final one, ``_combined_`` the reduction without that.
-        """
-        found = self._parts.get(prefix)
-        if found is None:
-            made = {"_map_": self._map_operator, "_final_": lambda: _Final(self), "_combined_": self._without_final}
-            found = self._parts.setdefault(prefix, made[prefix]())
-            registry.find(found.name)  # known by its name from now on, where this operator is
-        return found
-
-    def derived(self, prefix: str) -> Operator | None:
-        if prefix in ("_final_", "_combined_") and self.final is None:
-            return None
-        return self.part(prefix) if prefix in registry.PARTS else super().derived(prefix)
-
-    def _map_operator(self) -> Elementwise:
-        return Elementwise(self.function, name=f"_map_{self.name}", module=self.module)
-
-    def _without_final(self) -> Reduction:
-        return Reduction(self.function, self.combine, exclude="exclude" in self.spec.names, wide=self.wide, empty=self.empty,
-                         name=f"_combined_{self.name}", module=self.module)  # fmt: skip
-
-
-class _Final(Elementwise):
-    """The final formula of a reduction: of the combined value, with the number of elements as a parameter."""
-
-    def __init__(self, of: Reduction):
-        def final(value: Any, *, count: Any, **params: Any) -> Any:
-            return of.final(value, count, **params)  # type: ignore[misc]
-
-        super().__init__(final, name=f"_final_{of.name}", arguments=("value",), module=of.module)
-        self.of = of
 
     @cached_property
     def spec(self) -> Spec:  # type: ignore[override]
-        own = tuple(p for p in self.of.spec.params if p.name not in _OWN)
-        return Spec(self.name, (_COUNT, *own))
+        return Spec.of(self.name, self.element, self._extra_params)
+
+    @property
+    def doc(self) -> str:
+        return self.element.__doc__ or ""
+
+    def same_as(self, other: Operator) -> bool:
+        return isinstance(other, ComposedReduction) and (
+            self.element.__code__.co_code == other.element.__code__.co_code
+            and self.element.__code__.co_consts == other.element.__code__.co_consts
+            and self.combine == other.combine
+        )
+
+    def check_definition(self) -> None:
+        super().check_definition()
+        checked_parts(self, self.element, self.combine, self.final, ("first", "second")[-len(self.combine) :])
+
+    # ---- the parts ------------------------------------------------------------------------------------------------------
+    def part(self, prefix: str) -> Any:
+        """Return a hidden operator that a call is made of; it belongs to this one, and goes with it."""
+        found = self._parts.get(prefix)
+        return found if found is not None else self._parts.setdefault(prefix, self._made(prefix))
+
+    def derived(self, prefix: str) -> Operator | None:
+        pair = len(self.combine) > 1
+        known = {"_map_", "_combined_"} | ({"_second_map_", "_second_", "_final_"} if pair else set())
+        return self.part(prefix) if prefix in known else super().derived(prefix)
+
+    def _made(self, prefix: str) -> Operator:
+        names, pair = self.arguments, len(self.combine) > 1
+        if prefix == "_map_":
+            function = (lambda *data, **params: self._pair(data, params)[0]) if pair else self.element
+            return Part(self, prefix, function, names, broadcast=self.broadcast)
+        if prefix == "_second_map_":
+            return Part(self, prefix, lambda *data, **params: self._pair(data[:-1], params)[1](data[-1]), (*names, "first"),
+                        broadcast=True)  # fmt: skip
+        if prefix == "_final_":
+            return Part(self, prefix, lambda a, b, *, count, **params: self.final(a, b, count, **params),  # type: ignore[misc]
+                        ("first", "second"), (COUNT,))  # fmt: skip
+        return _OfElements(self, prefix, self.combine[prefix == "_second_"], None if pair else self.final)
+
+    def _pair(self, data: tuple, params: dict[str, Any]) -> tuple[Any, Callable]:
+        found = called(self.name, self.element, *data, **params)
+        if not isinstance(found, tuple) or len(found) != 2 or not callable(found[1]):
+            raise OpTypeError(f"operator {self.name}{place(self.element)}: with two combinations the function returns a pair: "
+                              "the element of the first, and a function that makes the element of the second from the first's "
+                              "result, as in return data, lambda largest: F.exp(data - largest)")  # fmt: skip
+        return found
+
+    # ---- a call ---------------------------------------------------------------------------------------------------------
+    def _compose(self, F: Any, *inputs: Any, **attrs: Any) -> Any:
+        own = {name: value for name, value in attrs.items() if name not in OWN}
+        given = Attrs(tuple(attrs), tuple(attrs.values()))
+
+        def call(prefix: str, values: list, **more: Any) -> Any:
+            op = self.part(prefix)
+            return F._invoke(op, values, given if isinstance(op, Reduction) else op.parse({**own, **more}))
+
+        elements = call("_map_", list(inputs))
+        result = call("_combined_", [elements])
+        if len(self.combine) == 1:
+            return result
+        axes = {"axis": attrs["axis"], "exclude": attrs.get("exclude", False)}
+        first = F._restore_dims(result, elements, **axes)
+        second = call("_second_", [call("_second_map_", [*inputs, first])])
+        if self.final is None:
+            return second
+        count = 1.0
+        if self._asks_count(own):
+            reduced = infer.reduced_axes(self.name, axes["axis"], axes["exclude"], elements.ndim)
+            count = float(prod(elements.shape[i] for i in reduced))
+        return call("_final_", [result, second], count=count)
+
+    def _asks_count(self, own: dict[str, Any]) -> bool:
+        """Tell whether the final formula reads the number of elements."""
+        roots = traced(self.name, self.final, input_(0), input_(1), param("count"), **own)  # type: ignore[arg-type]
+        return any(leaf is param("count") for leaf in leaves(roots))
+
+
+class _OfElements(Reduction):
+    """A reduction of elements that were made before."""
+
+    def __init__(self, of: ComposedReduction, prefix: str, combine: Any, final: Callable | None):
+        super().__init__(_element, combine, final=final, name=prefix + of.name, module=of.module, **of._reductions)
+        self.whole = of
+
+    @cached_property
+    def spec(self) -> Spec:  # type: ignore[override]
+        return Spec(self.name, self.whole.spec.params)
+
+
+def _element(data: Any, **params: Any) -> Any:
+    return data
 
 
 def reduction(
-    combine: str | Callable[..., str], *, override: bool = False, **options: Any
-) -> Callable[[Callable[..., Any]], Reduction]:
+    combine: str | Callable[..., str] | tuple, *, override: bool = False, **options: Any
+) -> Callable[[Callable[..., Any]], Operator]:
     """Make an operator that combines ``function(element)`` along axes.
+
+    The operator has the parameters ``axis`` (an integer or a tuple; all axes by default), ``keepdims`` and ``exclude``
+    (reduce over all other axes); its gradient, of every order, follows from the formulas.
 
     Parameters
     ----------
-    combine : {'add', 'mul', 'max', 'min'}
-        A largest or smallest element of nothing is an error; ``empty=True`` gives the identity instead.
+    combine : {'add', 'mul', 'max', 'min'}, or a pair of them
+        A largest or smallest element of nothing is an error; ``empty=True`` gives the identity instead.  A function
+        ``combine(**params)`` that returns one may stand in its place.  With a pair, the function returns the element of the
+        first combination, and a function that makes that of the second from the first's result.
     final : callable, optional
-        ``final(value, count, **params)``, a formula for each result.
-    name, aliases, override
-        As for :func:`~mxop.op.elementwise`.
+        ``final(value, count, **params)``, a formula for each result; `count` is the number of elements.  With a pair
+        ``final(first, second, count, **params)``; without it the result is the second.
+    broadcast : bool, default False
+        Whether several inputs of different shapes broadcast.
+    empty : bool, optional
+        Whether nothing may be reduced; by default unless an extremum is sought.
+    wide : bool, default False
+        Compute in float64 whatever the data: for intermediate values that outgrow the result.
+    exclude : bool, default True
+        Whether there is a parameter ``exclude``.
+    {common}
 
     Examples
     --------
     >>> import mxop as mx
-    >>> from mxop.op import reduction
+    >>> from mxop.op import F, reduction
     >>> @reduction("add")
     ... def sum_of_cubes(data):
     ...     \"\"\"Sum of ``data**3`` along axes.\"\"\"
     ...     return data**3
     >>> mx.nd.sum_of_cubes(mx.nd.array([[1, 2], [3, 4]]), axis=1).asnumpy().tolist()
     [9.0, 91.0]
+
+    A mean with weights, and a logarithm of a sum of exponentials that does not overflow:
+
+    >>> @reduction("add", final=lambda value, count: value / count)
+    ... def weighted_mean(data, weight):
+    ...     \"\"\"Mean of ``data * weight`` along axes.\"\"\"
+    ...     return data * weight
+    >>> weighted_mean(mx.nd.array([1, 2, 3]), mx.nd.array([3, 0, 1])).item()
+    2.0
+    >>> @reduction(("max", "add"), final=lambda largest, total, count: largest + F.log(total))
+    ... def log_sum_exp(data):
+    ...     \"\"\"Logarithm of the sum of exponentials.\"\"\"
+    ...     return data, lambda largest: F.exp(data - largest)
+    >>> log_sum_exp(mx.nd.array([[1000, 1000], [0, 1]]), axis=1).asnumpy().round(3).tolist()
+    [1000.692993..., 1.31299996...]
     """
-    if isinstance(combine, str) and combine not in COMBINES:
-        raise OpTypeError(f"reduction: combine={combine!r} is not one of {', '.join(COMBINES)}")
+    combines = combine if isinstance(combine, tuple) else (combine,)
+    for c in combines:
+        if callable(c) and getattr(c, "__code__", None) is not None and c.__code__.co_argcount:
+            raise OpTypeError(f"operator {c.__name__}{place(c)}: a reduction says how elements are combined: write "
+                              "@reduction('add') in place of @reduction")  # fmt: skip
 
-    def make(function: Callable) -> Reduction:
-        op = Reduction(function, combine, **options)
-        registry.register(op, override=override)
-        return op
+    def make(function: Callable) -> Operator:
+        code = getattr(function, "__code__", None)
+        if len(combines) > 1 or (code is not None and code.co_argcount > 1):
+            return defined(ComposedReduction, function, combine, override=override, options=options)
+        return defined(Reduction, function, combines[0], override=override, options=options)
 
+    Reduction.check_combine(combines)
     return make
+
+
+with_common_options(reduction)

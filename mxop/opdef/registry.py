@@ -1,8 +1,8 @@
 """The registry: every operator under its name and aliases, found from either, with a hint when there is none.
 
 Names follow MXNet: a prefix puts an operator in a sub-namespace (``_contrib_quadratic`` is ``nd.contrib.quadratic``), any
-other leading underscore hides it in ``nd._internal``.  Imports :mod:`mxop.errors` and :mod:`mxop.missing`
-only.
+other leading underscore hides it in ``nd._internal``.  Imports :mod:`.plugins`, :mod:`mxop.errors` and
+:mod:`mxop.missing` only.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from .. import mxnet_names
 from ..errors import NotYetError, OpLookupError, OpTypeError, OpValueError, shown
 from ..missing import NOT_YET, error, suggestion
+from . import plugins
+from .plugins import load_entry_points
 
 if TYPE_CHECKING:
     from .operator import Operator
@@ -22,7 +24,7 @@ PREFIXES = {
     "_contrib_": "contrib", "_linalg_": "linalg", "_random_": "random", "_image_": "image", "_sparse_": "sparse",
 }  # fmt: skip
 BACKWARD = "_backward_"
-PARTS = ("_map_", "_final_", "_combined_")  # of the gradient of a reduction
+PARTS = ("_map_", "_final_", "_combined_", "_second_map_", "_second_")  # of a reduction, or of its gradient
 
 _MOST_ORDERS = 64  # of a derivative that is asked for by name; each is an operator, and a file may ask for any
 
@@ -30,8 +32,8 @@ _operators: dict[str, Operator] = {}  # canonical names
 _names: dict[str, Operator] = {}  # canonical names and aliases
 _derived: dict[str, list[str]] = {}  # names of backward operators, by the operator that they come from
 _roots: dict[str, str] = {}  # of a derived operator, the one whose replacement ends it
+_reserved: dict[str, str] = {}  # names that lead to something else, and to what
 _listeners: list[Callable[[str, Any], None]] = []
-_entry_points_loaded = False
 
 
 def namespace_of(name: str) -> tuple[str, str]:
@@ -52,25 +54,21 @@ def register(op: Operator, *, override: bool = False) -> None:
     """Add an operator under its name and aliases.
 
     A name that is taken may be registered again by the same module (a reload) or with an equal definition; the new
-    operator then takes over all names of the old one.  Anything else needs ``override=True``.
+    operator then takes over all names of the old one.  Anything else needs ``override=True``.  A package that announces
+    its operators loses the name, with a warning, and keeps its others.
 
     Raises
     ------
     OpValueError
-        When a name is taken by another operator.
+        When a name is taken by another operator, or leads to something that is no operator.
     """
-    if not op.module.startswith("mxop."):
-        op.spec  # noqa: B018  read now: a user's mistake in the signature is reported where it is made
+    lost = {n for n in (op.name, *op.aliases) if _is_lost(op, n, override)}
+    if op.name in lost:
+        return
+    op.aliases = tuple(n for n in op.aliases if n not in lost)
     for name in (op.name, *op.aliases):
         old = _names.get(name)
-        if old is None or old is op:
-            continue
-        if not (override or old.module == op.module or old.same_as(op)):
-            raise OpValueError(
-                f"operator name {name!r} is taken by {old.name!r} of {old.module}; choose another name, "
-                f"or pass override=True to replace it"
-            )
-        if old.name == name or old.same_as(op):
+        if old is not None and old is not op and (old.name == name or old.same_as(op)):
             op.aliases = tuple(dict.fromkeys((*op.aliases, *(n for n in (old.name, *old.aliases) if n != op.name))))
             _operators.pop(old.name, None)
     _drop_derived(op.name)
@@ -79,6 +77,30 @@ def register(op: Operator, *, override: bool = False) -> None:
         _names[name] = op
         for listener in _listeners:
             listener(name, op)
+
+
+def _is_lost(op: Operator, name: str, override: bool) -> bool:
+    """Tell whether an operator of a package cannot have a name; raise for that of anybody else."""
+    old = _names.get(name)
+    if name in _reserved and not op.module.startswith("mxop."):
+        taken = f"of {_reserved[name]}, which is no operator"
+    elif override or old is None or old is op or old.module == op.module or old.same_as(op):
+        return False
+    else:
+        taken = f"by {plugins.named(old.module)}"
+    package = plugins.of(op.module)
+    if package is not None:
+        package.complain(f"operator {name!r} is left out: the name is taken {taken}")
+        return True
+    if name in _reserved:
+        raise OpValueError(f"operator name {name!r} is that {taken}; choose another name")
+    raise OpValueError(f"operator name {name!r} is taken by {old.name!r} of {plugins.named(old.module)}; choose another name, "
+                       f"or pass override=True to replace it")  # fmt: skip
+
+
+def reserve(names: Iterable[str], of: str) -> None:
+    """Keep names from operators of users: they lead to something else, which `of` with the name says."""
+    _reserved.update({name: f"{of}.{name}" for name in names})
 
 
 def _drop_derived(name: str) -> None:
@@ -135,8 +157,15 @@ def _derived_by_name(name: str) -> Operator | None:
 
 
 def hidden(name: str) -> Operator | None:
-    """Return the operator behind ``F.zeros``, ``F.arange``... in a rule: functions of ``mx.nd`` in their own right; or None."""
-    return find("_" + name) or find("_contrib_" + name)
+    """Return the operator of a rule's ``F`` where it has none of that very name, or None.
+
+    That is the one behind ``F.zeros``, ``F.arange``..., functions of ``mx.nd`` in their own right, or one of a package.
+    """
+    found = find("_" + name) or find("_contrib_" + name)
+    if found is None:
+        load_entry_points()
+        found = find(name)
+    return found
 
 
 def get(name: str) -> Operator:
@@ -234,15 +263,3 @@ def on_register(listener: Callable[[str, Any], None]) -> None:
     _listeners.append(listener)
     for name, op in list(_names.items()):
         listener(name, op)
-
-
-def load_entry_points() -> None:
-    """Import packages that announce operators under the entry point group ``mxop.operators`` (once)."""
-    global _entry_points_loaded
-    if _entry_points_loaded:
-        return
-    _entry_points_loaded = True
-    from importlib.metadata import entry_points
-
-    for point in entry_points(group="mxop.operators"):
-        point.load()

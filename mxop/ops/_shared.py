@@ -71,19 +71,7 @@ def typed_by_first(op, first=0):
 
 def on_both(op):
     """Decorate ``run(xp, inputs, outputs, **params)``, written for NumPy's and CuPy's arrays alike."""
-
-    def decorate(run):
-        def run_cpu(inputs, outputs, **params):
-            import numpy as np
-
-            run(np, [np.asarray(a) for a in inputs], [np.asarray(a) for a in outputs], **params)
-
-        op.strided = True
-        op.cpu(run_cpu)
-        op.gpu(run)
-        return run
-
-    return decorate
+    return op.both
 
 
 @lru_cache

@@ -149,6 +149,13 @@ def record(name: str, reference: Callable[..., Any] | None = None, **details: An
     return _users[name]
 
 
+if record.__doc__ and Record.__doc__:  # all fields, where they are looked for
+    _others, _says = "**details\n", "        The other fields of :class:`Record`, which says what each means."
+    record.__doc__ = record.__doc__.replace(
+        _others + _says, "domain : " + Record.__doc__.partition("domain : ")[2].rstrip()
+    )
+
+
 def find(name: str) -> Record | None:
     """Return the record of an operator, or None."""
     if name in _users:

@@ -6,12 +6,15 @@ Imports :mod:`.json_format`, :mod:`mxop.opdef` and :mod:`mxop.missing`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from .. import mxnet_names
 from ..errors import NotYetError, OpLookupError
 from ..missing import suggestion
 from ..opdef import registry
 from .json_format import GraphData
+
+PACKAGES = "mxop_packages"  # attribute of a graph: operator=package, for each that is of neither MXNet nor mxop
 
 
 def absent_operators(graph: GraphData) -> Counter[str]:
@@ -28,7 +31,14 @@ def absent_operators(graph: GraphData) -> Counter[str]:
     return Counter({name: n for name, n in found.most_common() if registry.find(name) is None})
 
 
-def needs(absent: Counter[str]) -> OpLookupError:
+def packages_of(graph: GraphData) -> dict[str, str]:
+    """Return what a file says is needed for its operators, by their names: see :func:`mxop.opdef.plugins.needed`."""
+    _, listed = graph.attrs.get(PACKAGES, ("", []))
+    pairs = (str(item).partition("=") for item in (listed if isinstance(listed, list) else []))
+    return {name: package for name, _, package in pairs if package}
+
+
+def needs(absent: Counter[str], packages: Mapping[str, str]) -> OpLookupError:
     """Return the error that lists them all."""
     yet = {name: n for name, n in absent.items() if mxnet_names.is_operator(name)}
     public = registry.names(hidden=False)
@@ -38,7 +48,12 @@ def needs(absent: Counter[str]) -> OpLookupError:
             ", ".join(f"{name} ({n})" for name, n in yet.items()) + ", which MXNet has and mxop does not have yet"
         )
     if others := {name: n for name, n in absent.items() if name not in yet}:
-        listed = ", ".join(f"{name!r} ({n}{suggestion(name, public)})" for name, n in others.items())
+        listed = ", ".join(
+            f"{name!r} ({n}) of package {packages[name]}"
+            if name in packages
+            else f"{name!r} ({n}{suggestion(name, public)})"
+            for name, n in others.items()
+        )
         told.append(f"{listed}, which is not registered: import the module or load the library that defines it")
     return (NotYetError if yet else OpLookupError)(
         f"this symbol.json needs operators (with their number of nodes): {'; and '.join(told)}. It can be looked at: "

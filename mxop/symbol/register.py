@@ -111,6 +111,7 @@ for _name in (*fluent.NAMES, "broadcast_like", "broadcast_to", "expand_dims", "f
 
 def names_in(prefix: str) -> list[str]:
     """Return the names of a namespace."""
+    registry.load_entry_points()
     if not prefix:
         return [n for n in registry.names(hidden=False) if registry.namespace_of(n)[0] == ""]
     return [n[len(prefix) :] for n in registry.names() if n.startswith(prefix)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
 
 from .. import limits
 from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError
@@ -12,11 +12,11 @@ from ..graph.control_files import strings
 from ..graph.ir import Entry, Graph, Node, describe, variable
 from ..graph.loops import Loop
 from ..graph.rewrite import rewrite
-from ..opdef import AnyValue, infer, registry
+from ..opdef import AnyValue, infer, plugins, registry
 from ..opdef.absent import Absent
 from ..opdef.params import Bad, parse_shape
 from ..shape_mode import numpy_shape
-from .absent import absent_operators, needs, read_outputs
+from .absent import PACKAGES, absent_operators, needs, packages_of, read_outputs
 from .compose import is_attribute
 from .json_format import GraphData, NodeData, dumps, loads
 
@@ -31,7 +31,19 @@ def to_json(entries: tuple[Entry, ...], remove_amp_cast: bool = True) -> str:
         graph, _ = rewrite(graph, lambda node: list(node.inputs) if node.op.name in _AMP else None)
     data = _data(graph)
     data.attrs = {"is_np_shape": ["int", 1]} if numpy_shape() else {}
+    if packages := sorted(_packages(graph)):
+        data.attrs[PACKAGES] = ["list_str", packages]
     return dumps(data)
+
+
+def _packages(graph: Graph) -> set[str]:
+    """Return what is needed for the operators of a graph, and of those inside it."""
+    found = set()
+    for op in {node.op for node in graph.nodes if node.op is not None}:
+        package = op.package if isinstance(op, Absent) else plugins.needed(op.module)
+        found |= set() if package is None else {f"{op.name}={package}"}
+        found = found.union(*map(_packages, op.bodies))
+    return found
 
 
 def _data(graph: Graph) -> GraphData:
@@ -113,19 +125,26 @@ _budget = _Budget()
 def _entries(text: str | bytes, allow_missing: bool) -> tuple[Entry, ...]:
     data = loads(text, _input_names)
     absent = absent_operators(data)
+    packages = packages_of(data)
     if absent and not allow_missing:
-        raise needs(absent)
-    return _read(data, absent, numpy_shape() and data.attrs.get("is_np_shape", ["int", 0])[1] != 1)
+        raise needs(absent, packages)
+    return _read(
+        data,
+        {name: packages.get(name) for name in absent},
+        numpy_shape() and data.attrs.get("is_np_shape", ["int", 0])[1] != 1,
+    )
 
 
-def _read(data: GraphData, absent: Container[str], legacy: bool) -> tuple[Entry, ...]:
+def _read(data: GraphData, absent: Mapping[str, str | None], legacy: bool) -> tuple[Entry, ...]:
     """Return the entries of a graph, or of that inside a node."""
     visible = read_outputs(data)
     nodes: list[Node] = []
     for i, item in enumerate(data.nodes):
         try:
             nodes.append(
-                _absent(data, i, visible[i], nodes) if item.op in absent else _node(item, nodes, legacy, absent)
+                _absent(data, i, visible[i], nodes, absent[item.op])
+                if item.op in absent
+                else _node(item, nodes, legacy, absent)
             )
             _budget.outputs -= nodes[-1].n_outputs
             if _budget.outputs < 0:
@@ -139,7 +158,7 @@ def _read(data: GraphData, absent: Container[str], legacy: bool) -> tuple[Entry,
     return entries
 
 
-def _node(item: NodeData, nodes: list[Node], legacy: bool, absent: Container[str]) -> Node:
+def _node(item: NodeData, nodes: list[Node], legacy: bool, absent: Mapping[str, str | None]) -> Node:
     if item.op == "null":
         return variable(item.name, _in_numpy_words(item.attrs, ["__shape__"]) if legacy else item.attrs)
     op = registry.get(item.op)
@@ -158,13 +177,13 @@ def _node(item: NodeData, nodes: list[Node], legacy: bool, absent: Container[str
     return Node(op, attrs, inputs, item.name, dict(item.attrs), control=tuple(nodes[n] for n in item.control_deps))
 
 
-def _absent(data: GraphData, i: int, n_visible: int, nodes: list[Node]) -> Node:
+def _absent(data: GraphData, i: int, n_visible: int, nodes: list[Node], package: str | None) -> Node:
     """Return what stands for a call of an operator that is not registered."""
     item, rows = data.nodes[i], data.node_row_ptr
     n = rows[i + 1] - rows[i] if rows else None
     inputs = tuple((nodes[k], output) for k, output, _ in item.inputs)
     control = tuple(nodes[k] for k in item.control_deps)
-    op = Absent(item.op, n, n_visible, item)
+    op = Absent(item.op, n, n_visible, item, package)
     return Node(op, op.parse({}), inputs, item.name, dict(item.attrs), control=control)
 
 

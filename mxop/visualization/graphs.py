@@ -12,7 +12,7 @@ from ..errors import OpTypeError
 from ..graph.executor import Executor
 from ..graph.fuse import Fused
 from ..graph.ir import Graph, Node, location
-from ..graph.listing import formula_of
+from ..graph.listing import formula_of, members_of, operators_of
 from ..graph.stages import Strip
 from ..symbol import Symbol
 from .canvas import SVG, drawing, group, path, rectangle, shortened, text, width_of
@@ -145,20 +145,21 @@ def _drawn(
 def _kind(node: Node) -> str:
     if node.op is None:
         return "variable"
-    return "fused" if isinstance(node.op, (Fused, Strip)) else node.op.kind if node.op.kind in COLORS else "kernel"
+    member, *others = members_of(node)
+    return "fused" if others else member.op.kind if member.op.kind in COLORS else "kernel"  # type: ignore[union-attr]
 
 
 def _lines(node: Node, dims: Mapping[str, tuple] | None) -> list[str]:
     """Return what stands in a box."""
     if node.op is None:
         lines = [node.name]
-    elif isinstance(node.op, (Fused, Strip)):
+    elif len(members_of(node)) > 1:
         lines = [
-            f"{len(node.op.members)} operators {'fused' if isinstance(node.op, Fused) else 'by rows'}",
+            f"{len(members_of(node))} operators {'by rows' if isinstance(node.op, Strip) else 'fused'}",
             *formula_of(node),
         ]
     else:
-        lines = [node.op.name, node.name]
+        lines = [operators_of(node), members_of(node)[0].name]
     if dims is not None:
         shapes = [dims.get(node.output_name(k)) for k in range(node.visible_outputs)]
         lines.append(" ".join(str(tuple(s)) for s in shapes if s is not None))

@@ -1,0 +1,144 @@
+"""What a user's definition is checked for when it is made: options, and the signatures of rules.
+
+Imports :mod:`.params`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .. import dtypes
+from ..errors import OpLookupError, OpTypeError, closest, shown
+from .params import place
+
+_COMMON_OPTIONS = """\
+name : str, optional
+        Registered name, by default the function's; ``_contrib_f`` is ``contrib.f``, another underscore hides.
+    aliases : sequence of str, optional
+        Further names.
+    override : bool, default False
+        Replace an operator of another module.
+    num_outputs, visible_outputs : int or callable
+        How many outputs there are (of a formula it follows), and how many of them a call returns; or functions of the
+        parameters.
+    active_inputs : callable, optional
+        ``active_inputs(**params)`` names the inputs that a call takes; others are None.
+    num_args_param : str, optional
+        The parameter that holds the number of inputs, for a function of ``*args``.
+    writes : dict of str to int, optional
+        Inputs that are states, and the output that is each one's new value.
+    random : bool, default False
+        Whether equal calls are two calls.
+    inplace : sequence of (int, int), optional
+        Inputs and outputs that may share memory.
+    shape_only : sequence of int, optional
+        Inputs of which only shape and type are read."""
+
+
+def with_common_options(decorator: Any) -> None:
+    """Put the options of all kinds into the documentation of a decorator, where it says ``{common}``."""
+    if decorator.__doc__:  # Python can leave it out
+        decorator.__doc__ = decorator.__doc__.replace("{common}", _COMMON_OPTIONS)
+
+
+def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
+    """Raise for options that a kind of operator does not have, or values that none can have."""
+    who = options.get("name") or getattr(function, "__name__", "")
+    known: set[str] = set()
+    for base in cls.__mro__[:-1]:
+        code = base.__init__.__code__
+        known.update(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+    known -= {"function", "combine", "arguments", "extra_params", "is_backward", "module"}
+    for name in options:
+        if name not in known:
+            raise OpLookupError(f"operator {who}{place(function)}: @{cls.kind} has no option {name!r}; its options are "  # type: ignore[attr-defined]
+                                f"{', '.join(sorted({*known, 'override'}))}{closest(name, known)}")  # fmt: skip
+        expected, fits = _VALUES.get(name, ("", callable))
+        if expected and not fits(options[name]):
+            raise OpTypeError(f"operator {who}{place(function)}: {name}={shown(options[name])} is not {expected}")
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(isinstance(v, str) and v.isidentifier() for v in value)
+
+
+_COUNT = ("a number from 1 on, or a function of the parameters", lambda v: callable(v) or (type(v) is int and v > 0))
+_FUNCTION = ("a function", lambda v: v is None or callable(v))
+#: What the value of an option is, and how that is seen.
+_VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "name": ("a name that Python can write", lambda v: isinstance(v, str) and v.isidentifier()),
+    "num_outputs": _COUNT, "visible_outputs": _COUNT, "active_inputs": _FUNCTION, "out_dtype": _FUNCTION, "rule": _FUNCTION,
+    "final": _FUNCTION,
+    **dict.fromkeys(("aliases", "integers", "aux"), ("a tuple of names", _are_names)),
+    **dict.fromkeys(("broadcast", "creates", "differentiable", "exclude", "in_float32", "planned", "random", "strided", "wide"),
+                    ("True or False", lambda v: isinstance(v, bool))),
+    "writes": ("a dictionary of states and the numbers of outputs", lambda v: callable(v) or isinstance(v, Mapping)),
+    "inplace": ("pairs of an input and an output", lambda v: isinstance(v, (tuple, list)) and all(len(p) == 2 for p in v)),
+}  # fmt: skip
+
+
+def check_rule(op: Any, what: str, rule: Any, expected: Sequence[str], params: Sequence[str] | None = None) -> None:
+    """Raise unless a rule can be called as it will be.
+
+    Parameters
+    ----------
+    op : Operator
+    what : str
+        Which rule, for the message.
+    expected : sequence of str
+        What it is given by position.  A ``*name`` stands for one value for each input.
+    params : sequence of str, optional
+        What it is given by keyword: the operator's parameters, by default all.
+    """
+    if op.module.startswith("mxop."):
+        return
+    params = op.spec.in_attrs if params is None else params
+    if not callable(rule):
+        raise OpTypeError(
+            f"operator {op.name}: its {what} is {shown(rule)}; expected a function {_written(op, expected, params)}"
+        )
+    code = getattr(rule, "__code__", None)
+    if code is None:  # a class or builtin, whose signature may not be known
+        return
+    import inspect
+
+    names = [n for e in expected for n in (_each(op, e[1:]) if e.startswith("*") else [e])]
+    try:
+        inspect.signature(rule).bind(*names, **dict.fromkeys(params))
+    except TypeError as problem:
+        raise OpTypeError(f"operator {op.name}{place(rule)}: its {what} is called as rule{_written(op, expected, params)}, and "
+                          f"cannot be: {problem}") from None  # fmt: skip
+
+
+def _each(op: Any, what: str) -> list[str]:
+    """Return a name for each input of a call; of an operator of any number of inputs, for so many as no rule names."""
+    return [f"{what}{i}" for i in range(20)] if op.variadic else list(op.arguments)
+
+
+def _written(op: Any, expected: Sequence[str], params: Sequence[str]) -> str:
+    """Return how the arguments of a rule are written."""
+    inputs = [f"*{op.arguments[0]}"] if op.variadic and op.arguments else list(op.arguments)
+    names = [n for e in expected for n in (inputs if e.startswith("*") else [e])]
+    star = ["*"] if params and not any(n.startswith("*") for n in names) else []
+    return f"({', '.join([*names, *star, *params])})"
+
+
+def type_codes(op: Any, what: str, found: Any, n: int) -> list[int]:
+    """Return the type codes that an author's rule gave for `n` outputs: names, NumPy's types, codes; one for all, or a list."""
+    if type(found) is int:
+        found = [found] * n
+    several = isinstance(found, (list, tuple))
+    try:
+        codes = [_code(f) for f in (found if several else [found] * n)]
+    except OpTypeError as problem:
+        raise OpTypeError(f"operator {op.name}: its {what} returned {shown(found)}: {problem}") from None
+    if len(codes) != n:
+        raise OpTypeError(f"operator {op.name}: its {what} returned {len(codes)} types for {n} outputs: {shown(found)}")
+    return codes
+
+
+def _code(found: Any) -> int:
+    if found is None:  # NumPy would take it for float64
+        raise OpTypeError("expected a type")
+    return found if type(found) is int and found == dtypes.UNKNOWN else dtypes.code_of(found)
