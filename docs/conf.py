@@ -1,0 +1,65 @@
+"""How Sphinx builds the site: ``python -m sphinx -W docs build/site``.  Nothing is fetched, and every warning is an error.
+
+The reference is read from the docstrings of the package that is imported, so that is installed or built in place before.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import mxop as mx
+
+project = "mxop"
+author = "mxop developers"
+copyright = author
+version = release = mx.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+exclude_patterns = ["figures/*.md"]  # tables that pages include
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+nitpicky = False
+
+html_theme = "furo"
+html_title = f"mxop {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_copyright = False
+pygments_style = "default"
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # numpydoc's sections say the types in words
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True  # attributes are said once, by the class
+# The functions of arrays and symbols that operators are have pages of their own.
+toc_object_entries_show_parents = "hide"
+
+
+def _operator(found: object) -> bool:
+    """Tell whether a member of a class or module is an operator, which the reference of operators has."""
+    function = getattr(found, "func", found)
+    return hasattr(function, "op") or type(function).__name__ in ("OpFunction", "OperatorMethod", "Fluent")
+
+
+def leave_out(app: Any, what: str, name: str, found: object, skip: bool, options: Any) -> bool | None:
+    """Leave out operators, which are methods of arrays and symbols, too."""
+    return True if _operator(found) else None
+
+
+def prepare(app: Any, what: str, name: str, found: object, options: Any, lines: list[str]) -> None:
+    """Take out what docstrings say to those who work on the package: what a module may import."""
+    if what == "module":
+        lines.clear()  # the page says what the module is for
+    elif what == "class" and name in ("mxop.nd.NDArray", "mxop.sym.Symbol"):
+        methods = sorted(n for n in dir(found) if n[0] != "_" and _operator(inspect.getattr_static(found, n)))
+        lines += ["", "Operators that are methods: " + ", ".join(f"``{n}``" for n in methods) + ".", ""]
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-skip-member", leave_out)
+    app.connect("autodoc-process-docstring", prepare)
