@@ -219,12 +219,28 @@ def test_commands_in_pyproject():
     assert settings["project"]["version"] == mx.__version__
     assert settings["project"]["name"] == distribution.NAME
     assert settings["project"]["scripts"]["mxop"] == "mxop.__main__:main"
+    versions = re.findall(r"Python :: (3\.\d+)$", "\n".join(settings["project"]["classifiers"]), re.M)
+    built = settings["tool"]["cibuildwheel"]["build"].split()
+    assert built == [f"cp{version.replace('.', '')}-*" for version in versions]
+    assert settings["project"]["requires-python"] == f">={versions[0]}"
+
+
+def test_the_changelog_begins_with_this_version():
+    titles = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert titles[0].split()[0] == mx.__version__
+
+
+def test_the_command_line_says_its_version():
+    done = subprocess.run(
+        [sys.executable, "-m", "mxop", "--version"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == f"{distribution.NAME} {mx.__version__}\n", done.stderr
 
 
 def test_the_name_of_the_distribution_stands_in_one_place():
     """A hint to install ``mxop`` would bring another project's package."""
     found = [p for folder in ("mxop", "docs", "tools", "examples", "asv_bench") for p in (ROOT / folder).rglob("*")]
-    for path in [*found, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+    for path in [*found, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]:
         if path.suffix in (".py", ".pyx", ".md", ".json"):
             text = path.read_text(encoding="utf-8")
             assert not re.search(r"install .?mxop\b(?!-)|\bmxop\[\w+\]", text), path
