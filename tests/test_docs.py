@@ -23,7 +23,7 @@ DOCS = ROOT / "docs"
 WRITTEN = [
     p for p in sorted(DOCS.rglob("*.md")) if "operators" not in p.parts
 ]  # docs/operators follows from docstrings
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *WRITTEN]
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "tools/README.md")), *WRITTEN]
 NEEDS = {"custom_mindspore.md": "numba"}  # optional packages that examples of pages need
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
