@@ -19,7 +19,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 exclude_patterns = ["figures/*.md"]  # tables that pages include
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
-nitpicky = False
+suppress_warnings = ["ref.python"]  # a type in a docstring, such as "dtype", that several classes have as an attribute
 
 html_theme = "furo"
 html_title = f"mxop {release}"
@@ -60,6 +60,26 @@ def prepare(app: Any, what: str, name: str, found: object, options: Any, lines: 
         lines += ["", "Operators that are methods: " + ", ".join(f"``{n}``" for n in methods) + ".", ""]
 
 
+def split_attributes(app: Any, what: str, name: str, found: object, options: Any, lines: list[str]) -> None:
+    """Give attributes that are described together, ``a, b : type``, an entry each, which napoleon does for parameters only."""
+    if "Attributes" not in lines:
+        return
+    start = lines.index("Attributes") + 2
+    end = next((k - 1 for k in range(start, len(lines)) if lines[k].startswith("---")), len(lines))
+    entries: list[list[str]] = []
+    for line in lines[start:end]:
+        if line[:1].strip():
+            entries.append([])
+        entries[-1].append(line) if entries else None
+    result = []
+    for first, *rest in entries:
+        names, colon, kind = first.partition(" : ")
+        for name in names.split(", "):
+            result += [f"{name}{colon}{kind}", *rest]
+    lines[start:end] = result
+
+
 def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", split_attributes, priority=400)  # before napoleon
     app.connect("autodoc-skip-member", leave_out)
     app.connect("autodoc-process-docstring", prepare)
