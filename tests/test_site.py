@@ -73,6 +73,19 @@ def test_charts(tmp_path):
     assert written[0].read_bytes() == before
 
 
+# ---- pages ----------------------------------------------------------------------------------------------------------------
+def test_every_page_is_in_a_table_of_contents():
+    listed = {DOCS / "index.md"}
+    for page in DOCS.rglob("*.md"):
+        for body in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+            for entry in (line for line in body.splitlines() if line and not line.startswith(":")):
+                found = set(page.parent.glob(f"{entry}.md"))
+                assert found, f"{page.name} lists {entry}"
+                listed |= found
+    missing = [str(p.relative_to(DOCS)) for p in sorted(DOCS.rglob("*.md")) if p not in listed]
+    assert missing == [], "add them to a toctree of docs/index.md"
+
+
 # ---- reference ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("space, page", [("nd", "ndarray"), ("sym", "symbol")])
 def test_functions_that_are_no_operators_are_in_the_reference(space, page):
