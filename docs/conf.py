@@ -6,6 +6,9 @@ The reference is read from the docstrings of the package that is imported, so th
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import mxop as mx
@@ -60,6 +63,25 @@ def prepare(app: Any, what: str, name: str, found: object, options: Any, lines: 
         lines += ["", "Operators that are methods: " + ", ".join(f"``{n}``" for n in methods) + ".", ""]
 
 
+def modules_without_a_page() -> dict[str, ModuleType]:
+    """Return the public modules that no page of ``api`` is about, by their names in ``mx``."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in sorted((Path(__file__).parent / "api").glob("*.md")))
+    written = {*re.findall(r"automodule:: (\S+)", pages), "mxop.ndarray", "mxop.symbol", "mxop.executor", "mxop.base"}
+    public = {name: getattr(mx, name) for name in dir(mx) if not name.startswith("_")}
+    found = {m: name for name, m in sorted(public.items()) if isinstance(m, ModuleType) and m.__name__ not in written}
+    return {name: module for module, name in found.items()}
+
+
+def add_other_modules(app: Any, page: str, source: list[str]) -> None:
+    """Write the page of all modules that have none of their own."""
+    if page == "api/others":
+        for name, module in modules_without_a_page().items():
+            first = (inspect.getdoc(module) or "").partition("\n\n")[0]
+            told = re.sub(r"\s*\b(May import|Imports)\b.*", "", first, flags=re.S).replace("``", "`")
+            source[0] += f"\n## mx.{name}\n\n{told}\n\n```{{eval-rst}}\n"
+            source[0] += f".. automodule:: {module.__name__}\n   :members:\n   :imported-members:\n```\n"
+
+
 def split_attributes(app: Any, what: str, name: str, found: object, options: Any, lines: list[str]) -> None:
     """Give attributes that are described together, ``a, b : type``, an entry each, which napoleon does for parameters only."""
     if "Attributes" not in lines:
@@ -80,6 +102,7 @@ def split_attributes(app: Any, what: str, name: str, found: object, options: Any
 
 
 def setup(app: Any) -> None:
+    app.connect("source-read", add_other_modules)
     app.connect("autodoc-process-docstring", split_attributes, priority=400)  # before napoleon
     app.connect("autodoc-skip-member", leave_out)
     app.connect("autodoc-process-docstring", prepare)
