@@ -2,16 +2,22 @@
 
 The instruction loops are generated from the operators' formulas (``mxop/_kernels/generate.py``), so the pure-Python part
 of the package is imported here, without its compiled part.  They are built once for each instruction set.
+
+What was compiled once is not compiled again: modules are kept in ``build/cache`` (``MXOP_BUILD_CACHE`` names another folder,
+or none) by all that they are made of, so it does not matter that pip builds in an environment that is new each time.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import tempfile
 import types
+from importlib import metadata
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -114,8 +120,56 @@ def isa_extensions() -> list[Extension]:
     return result
 
 
+class Cache:
+    """Compiled modules by what they are made of.
+
+    Parameters
+    ----------
+    compiler : object
+        The compiler of the command, whose name, version and flags belong to every module.
+    """
+
+    def __init__(self, compiler) -> None:
+        chosen = os.environ.get("MXOP_BUILD_CACHE", str(ROOT / "build" / "cache"))
+        self.folder = Path(chosen) if chosen not in ("", "0") else None
+        commands = [list(getattr(compiler, name, None) or []) for name in ("compiler_so", "linker_so")]
+        self.common = hashlib.sha256(repr([
+            commands, self.version(commands[0]), sys.version, platform.platform(), DIRECTIVES, KERNEL_DIRECTIVES,
+            [(name, metadata.version(name)) for name in ("Cython", "scipy")],
+        ]).encode())  # fmt: skip
+        for path in sorted(p for p in (ROOT / "mxop").rglob("*") if p.suffix in (".pxd", ".h")):
+            self.common.update(path.read_bytes())
+
+    @staticmethod
+    def version(command: list[str]) -> str:
+        """Return what a compiler says about itself."""
+        words = [word for word in command if not word.startswith("-")][:2]  # such as "ccache gcc"
+        try:
+            return subprocess.run([*words, "--version"], capture_output=True, text=True, timeout=60).stdout
+        except (OSError, IndexError, subprocess.SubprocessError):
+            return ""
+
+    def place(self, extension: Extension) -> Path:
+        """Return where a module is kept."""
+        digest = self.common.copy()
+        digest.update(repr([extension.name, extension.extra_compile_args, extension.extra_link_args]).encode())
+        for source in extension.sources:
+            digest.update((ROOT / source).read_bytes())
+        return self.folder / f"{extension.name}-{digest.hexdigest()[:32]}"
+
+    def keep(self, built: Path, place: Path) -> None:
+        """Copy a module that was just compiled; of what was kept before, the last ones stay."""
+        place.parent.mkdir(parents=True, exist_ok=True)
+        fresh = place.with_name(f"{place.name}.{os.getpid()}")
+        shutil.copy(built, fresh)
+        fresh.replace(place)
+        others = sorted(self.folder.glob(f"{place.name.rsplit('-', 1)[0]}-*"), key=lambda p: p.stat().st_mtime)
+        for old in others[:-4]:
+            old.unlink(missing_ok=True)
+
+
 class Build(build_ext):
-    """Find out what the compiler can do, then compile in parallel."""
+    """Find out what the compiler can do, translate what is not in the cache, and compile that in parallel."""
 
     def build_extensions(self) -> None:
         msvc = self.compiler.compiler_type == "msvc"
@@ -126,7 +180,47 @@ class Build(build_ext):
             extension.extra_compile_args = plain + getattr(extension, "isa_flags", []) + openmp[0]
             extension.extra_link_args = openmp[1]
         self.parallel = self.parallel or os.cpu_count() or 1
-        super().build_extensions()
+        cache = Cache(self.compiler)
+        if cache.folder is None or self.force:
+            self.compile(self.extensions)
+            return
+        places = {extension.name: cache.place(extension) for extension in self.extensions}
+        missing = [extension for extension in self.extensions if not self.taken(extension, places[extension.name])]
+        print(f"mxop: {len(places) - len(missing)} of {len(places)} modules are in {cache.folder}")
+        before = {extension.name: self.built_at(extension) for extension in missing}
+        self.compile(missing)
+        for extension in missing:
+            if self.built_at(extension) != before[extension.name]:  # else it was there, and as new as its sources
+                cache.keep(Path(self.get_ext_fullpath(extension.name)), places[extension.name])
+
+    def compile(self, extensions: list[Extension]) -> None:
+        """Translate modules to C, and compile them."""
+        everything = self.extensions
+        for directives, inside in ((KERNEL_DIRECTIVES, "._kernels."), (DIRECTIVES, "._core.")):
+            chosen = [extension for extension in extensions if inside in extension.name]
+            translated = cythonize(chosen, compiler_directives=directives, include_path=["."], quiet=True)
+            for extension, result in zip(chosen, translated, strict=True):
+                extension.sources = result.sources
+        try:
+            self.extensions = extensions
+            super().build_extensions()
+        finally:
+            self.extensions = everything
+
+    def taken(self, extension: Extension, place: Path) -> bool:
+        """Copy a module from the cache, if it is there."""
+        if not place.is_file():
+            return False
+        target = Path(self.get_ext_fullpath(extension.name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(place, target)
+        place.touch()
+        return True
+
+    def built_at(self, extension: Extension) -> int:
+        """Return when a module was compiled, 0 when it was not."""
+        target = Path(self.get_ext_fullpath(extension.name))
+        return target.stat().st_mtime_ns if target.exists() else 0
 
     def openmp_flags(self, msvc: bool) -> tuple[list[str], list[str]]:
         """Return compiler and linker flags for OpenMP, empty when the compiler has none."""
@@ -154,16 +248,14 @@ class Build(build_ext):
         return [], []
 
 
-if __name__ == "__main__":
-    generate_instructions()
+def extensions() -> list[Extension]:
+    """Return all compiled modules; kernels come first, because they take longest."""
     present = {name: path for name, path in MODULES.items() if (ROOT / path).exists()}
     kernels = [Extension(n, [p], include_dirs=[INCLUDE]) for n, p in present.items() if "._kernels." in n]
     core = [Extension(n, [p], include_dirs=[INCLUDE, ABI_INCLUDE]) for n, p in present.items() if "._core." in n]
-    flags = {e.name: e.isa_flags for e in isa_extensions()}
-    extensions = cythonize(
-        isa_extensions() + kernels, compiler_directives=KERNEL_DIRECTIVES, include_path=["."], quiet=True
-    )
-    extensions += cythonize(core, compiler_directives=DIRECTIVES, include_path=["."], quiet=True)
-    for extension in extensions:
-        extension.isa_flags = flags.get(extension.name, [])
-    setup(ext_modules=extensions, cmdclass={"build_ext": Build})
+    return isa_extensions() + kernels + core
+
+
+if __name__ == "__main__":
+    generate_instructions()
+    setup(ext_modules=extensions(), cmdclass={"build_ext": Build})

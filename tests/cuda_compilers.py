@@ -6,15 +6,16 @@ Not a test itself; the tests of the GPU's text use it.
 from __future__ import annotations
 
 import ctypes
+import functools
 import glob
-import hashlib
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+from kept_files import digest, kept
 
 #: What CUDA has and the host has not.  One "thread" runs the whole grid.
 SHIM = r"""
@@ -100,26 +101,45 @@ def find_host() -> str | None:
     return next((found for name in [*wanted, "g++", "clang++", "c++"] if (found := shutil.which(name))), None)
 
 
-_folder = None
 _libraries: dict[str, ctypes.CDLL] = {}
 
 
+@functools.cache
+def _host_command() -> list[str]:
+    return [
+        find_host(),
+        "-std=c++14",
+        "-O1",
+        "-ffp-contract=off",
+        "-fno-math-errno",
+        "-fwrapv",
+        "-w",
+        "-shared",
+        "-fPIC",
+    ]
+
+
+@functools.cache
+def _host_version() -> str:
+    return subprocess.run([find_host(), "--version"], capture_output=True, text=True, check=True).stdout
+
+
 def host_library(source: str) -> ctypes.CDLL:
-    """Compile CUDA text for the host, and load it."""
-    global _folder
-    if _folder is None:
-        _folder = tempfile.TemporaryDirectory(prefix="mxop_cuda_")
-    name = hashlib.sha256(source.encode()).hexdigest()[:24]
-    if name not in _libraries:
-        text, library = Path(_folder.name, f"{name}.cpp"), Path(_folder.name, f"{name}.so")
-        text.write_text(SHIM + source)
-        command = [find_host(), "-std=c++14", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fwrapv", "-w", "-shared",
-                   "-fPIC", str(text), "-o", str(library)]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise CompileError(done.stderr[:4000])
-        _libraries[name] = ctypes.CDLL(str(library))
-    return _libraries[name]
+    """Compile CUDA text for the host, unless it was done before, and load it."""
+    if source not in _libraries:
+        name = digest(*_host_command(), _host_version(), SHIM, source)
+
+        def make(library: Path) -> None:
+            text = library.with_suffix(".cpp")
+            text.write_text(SHIM + source)
+            done = subprocess.run(
+                [*_host_command(), str(text), "-o", str(library)], capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                raise CompileError(done.stderr[:4000])
+
+        _libraries[source] = ctypes.CDLL(str(kept(f"{name}.so", make)))
+    return _libraries[source]
 
 
 def pointer(array) -> ctypes.c_void_p:

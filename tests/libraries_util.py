@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from kept_files import digest, text_file
 
 import mxop as mx
 from mxop.library import loader
@@ -22,26 +23,21 @@ SANITIZE = tuple(os.environ.get("MXOP_TEST_SANITIZE", "").split())
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")
 
 
-def compiled(source: str, folder: Path | None = None, flags: tuple[str, ...] = ()) -> str:
-    """Return the path of a library compiled from a file of tests/libraries, or from text when a folder is given."""
-    if folder is not None:
-        file = folder / f"lib_{abs(hash(source)) % 10**8}.cc"
-        file.write_text(source)
-    else:
-        file = SOURCES / source
+def compiled(source: str, flags: tuple[str, ...] = ()) -> str:
+    """Return the path of a library compiled from a file of tests/libraries, or from text of several lines."""
+    file = text_file(f"lib_{digest(source)}.cc", source) if "\n" in source else SOURCES / source
     return mx.library.build([file], flags=("-O1", *SANITIZE, *flags))
 
 
 class Loader:
     """Loads libraries for one test."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self) -> None:
         self.before = set(loader._loaded)
 
     def __call__(self, source: str, flags: tuple[str, ...] = ()) -> str:
         """Compile (a file's name, or C++ text) and load; return the path."""
-        path = compiled(source, None if "\n" not in source else self.folder, flags)
+        path = compiled(source, flags)
         mx.library.load(path, verbose=False)
         return path
 
@@ -51,8 +47,8 @@ class Loader:
 
 
 @pytest.fixture
-def library(tmp_path):
+def library():
     """Compile and load libraries that are forgotten after the test."""
-    found = Loader(tmp_path)
+    found = Loader()
     yield found
     found.forget()

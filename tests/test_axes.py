@@ -139,7 +139,7 @@ def test_an_axis_occurs_once(hwn):
         (H + W) + (W + N)
 
 
-@pytest.mark.parametrize("wrong", [3, [3], "H", object()], ids=repr)
+@pytest.mark.parametrize("wrong", [3, [3], "H", object()], ids=lambda wrong: type(wrong).__name__)
 def test_what_is_no_axis(wrong):
     with pytest.raises(TypeError, match="expected an axis"):
         ng.make_axes(wrong)

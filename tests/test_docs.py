@@ -7,6 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,9 @@ from mxop.cli.operators import families
 from mxop.opdef import registry
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [p for p in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))) if p.exists()]
+DOCS = ROOT / "docs"
+WRITTEN = [p for p in sorted(DOCS.rglob("*.md")) if p.parent != DOCS / "operators"]  # those follow from docstrings
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "tools/README.md")), *WRITTEN]
 NEEDS = {"custom_mindspore.md": "numba"}  # optional packages that examples of pages need
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
@@ -87,14 +90,13 @@ def test_public_operators_have_an_example():
 
 
 def blocks(page):
-    """Yield (language, text) of the code blocks of a page."""
-    for language, text in re.findall(r"^ *```(\w*)\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.M | re.S):
-        lines = text.splitlines()
-        indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-        yield language, "\n".join(line[indent:] for line in lines) + "\n"
+    """Yield (language, text) of the code blocks of a page; those of Sphinx's directives are no code."""
+    for language, text in re.findall(r"^ *```([^\n]*)\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.M | re.S):
+        if not language.startswith("{"):
+            yield language, textwrap.dedent(text)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_examples_of_pages(page, registry_restored):
     """The blocks of a page are one program, in their order."""
     if page.name in NEEDS:
@@ -121,7 +123,7 @@ def test_readme_begins_as_promised():
     assert text.index("```sh") < text.index("```python")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_what_pages_name_exists(page):
     text = page.read_text(encoding="utf-8")
     for path in re.findall(r"`((?:mxop|tests|tools|docs|asv_bench|examples|\.ci)/[\w./-]*\w)`", text):
@@ -137,10 +139,10 @@ def test_what_pages_name_exists(page):
 def test_operator_reference_is_up_to_date():
     told = "run: python -m mxop docs docs/operators"
     for name, text in reference.pages().items():
-        page = ROOT / "docs" / "operators" / name
+        page = DOCS / "operators" / name
         assert page.exists() and page.read_text(encoding="utf-8") == text, f"{name} is out of date; {told}"
     known = set(reference.pages())
-    assert {p.name for p in (ROOT / "docs" / "operators").glob("*")} == known, f"pages of no family; {told}"
+    assert {p.name for p in (DOCS / "operators").glob("*")} == known, f"pages of no family; {told}"
 
 
 def test_the_users_file_is_the_example():
@@ -158,7 +160,7 @@ def test_examples_run(path, tmp_path):
 
 
 def test_every_builtin_pass_is_on_its_page():
-    text = (ROOT / "docs" / "passes.md").read_text(encoding="utf-8")
+    text = (DOCS / "passes.md").read_text(encoding="utf-8")
     titles = re.findall(r"^### `(\w+)`$", text, re.M)
     assert titles == [p.name for p in mx.graph.list_passes() if p.__module__.startswith("mxop.")]
     for part in re.split(r"^### ", text, flags=re.M)[1:]:

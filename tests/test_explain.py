@@ -254,16 +254,17 @@ def test_bandwidth_is_measured_once():
 
 
 def test_predicted_time_is_a_floor():
-    """A run takes no less than moving its bytes: allow for the noise of a shared machine."""
+    """A run takes no less than moving its bytes.  Both are measured in turn: what else runs on the machine slows both."""
     x = mx.sym.Variable("x")
     executor = mx.sym.exp(x * 2).simple_bind(mx.cpu(), "null", x=(1 << 22,))
-    floor = executor.explain().seconds
-    seconds = []
+    floors, seconds = [], []
     for _ in range(5):
+        bandwidth._measured.cache_clear()
+        floors.append(executor.explain().seconds)
         start = time.perf_counter()
         executor.forward()
         seconds.append(time.perf_counter() - start)
-    assert min(seconds) > 0.2 * floor
+    assert min(seconds) > 0.2 * min(floors)
 
 
 # ---- measured times ----------------------------------------------------------------------------------------------------

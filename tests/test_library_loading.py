@@ -144,12 +144,12 @@ def test_a_library_cut_off_anywhere(untouched, tmp_path):
 
 
 @needs_compiler
-def test_libraries_of_something_else(untouched, tmp_path):
-    refused(compiled("int nothing_of_ours() {\n return 1; }", tmp_path), "exports no mxop_library_v1")
+def test_libraries_of_something_else(untouched):
+    refused(compiled("int nothing_of_ours() {\n return 1; }"), "exports no mxop_library_v1")
     include = re.escape(f"-I{mx.get_include()} (mxop.get_include()), or by mx.library.build")
-    refused(compiled('extern "C" {\nint _opRegSize() { return 0; } }', tmp_path), f"MXNet's own lib_api.h.*{include}")
+    refused(compiled('extern "C" {\nint _opRegSize() { return 0; } }'), f"MXNet's own lib_api.h.*{include}")
     refused(
-        compiled('extern "C" int not_there();\nint f() { return not_there(); }', tmp_path),
+        compiled('extern "C" int not_there();\nint f() { return not_there(); }'),
         "cannot be loaded.*not_there",
     )
 
@@ -222,7 +222,7 @@ def test_rubbish_at_call_time(library):  # noqa: F811
             pass
 
 
-def test_initialize_in_cpp(untouched, tmp_path):
+def test_initialize_in_cpp(untouched):
     if shutil.which("c++") is None and shutil.which("g++") is None:
         pytest.skip("no C++ compiler on this machine")
     source = """#include "mxnet/lib_api.h"
@@ -232,19 +232,19 @@ def test_initialize_in_cpp(untouched, tmp_path):
     REGISTER_OP(never_there).setForward(copy, "cpu");
     MXReturnValue initialize(int version) { %s }
     """
-    path = compiled(source % 'MX_ERROR_MSG << "version " << version << " is too old"; return MX_FAIL;', tmp_path)
+    path = compiled(source % 'MX_ERROR_MSG << "version " << version << " is too old"; return MX_FAIL;')
     refused(path, r"failed to initialize.*version 10901 is too old")
     refused(path, r"failed to initialize.*version 10901 is too old")  # the second time too
-    refused(compiled(source % 'throw std::runtime_error("no key");', tmp_path), "failed to initialize: no key")
+    refused(compiled(source % 'throw std::runtime_error("no key");'), "failed to initialize: no key")
     assert not hasattr(mx.nd, "never_there")
     wrong = (source % "return MX_SUCCESS;").replace(
         'setForward(copy, "cpu")', 'setForward(copy, "cpu").setForward(copy, "cpu")'
     )
-    refused(compiled(wrong, tmp_path), "never_there: setForward is called twice for context 'cpu'")
+    refused(compiled(wrong), "never_there: setForward is called twice for context 'cpu'")
     wrong = (source % "return MX_SUCCESS;").replace('"cpu"', '"tpu"')
-    refused(compiled(wrong, tmp_path), "never_there: setForward: context 'tpu'")
+    refused(compiled(wrong), "never_there: setForward: context 'tpu'")
     wrong = (source % "return MX_SUCCESS;").replace("never_there", "exp")
-    refused(compiled(wrong, tmp_path), "registers operator exp, but that name is taken")
+    refused(compiled(wrong), "registers operator exp, but that name is taken")
 
 
 # ---- libraries that load ------------------------------------------------------------------------------------------------

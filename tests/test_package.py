@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from doctest import DocTestParser
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
@@ -132,14 +133,15 @@ F.exp("x")
 """
 
 
-def _readme() -> str:
-    """Return the examples of the README as one program."""
+def _examples(page: str) -> str:
+    """Return the examples of a page as one program, without those that are errors on purpose."""
     lines = []
-    for language, text in re.findall(r"^```(\w*)\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.M | re.S):
+    for language, text in re.findall(r"^```(\w*)\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S):
         if language == "python":
             lines += text.splitlines()
         elif language == "pycon":
-            lines += [line[4:] for line in text.splitlines() if line.startswith((">>> ", "... "))]
+            examples = DocTestParser().get_examples(text)
+            lines += [line for example in examples if example.exc_msg is None for line in example.source.splitlines()]
     return "\n".join(lines) + "\n"
 
 
@@ -156,13 +158,14 @@ def test_types_as_a_user_sees_them(checker, tmp_path):
     programs = {
         "user.py": _program(_TYPED, _WRONG),
         "strict.py": _program(_STRICT, _STRICT_WRONG),
-        "readme.py": (_readme(), set()),
+        "readme.py": (_examples("README.md"), set()),
+        "tutorial.py": (_examples("docs/tutorial.md"), set()),
     }
     for name, (text, _) in programs.items():
         (tmp_path / name).write_text(text)
     runs = {
         "mypy": [["--no-incremental", "--follow-imports=silent", "user.py", "readme.py"],
-                 ["--no-incremental", "--follow-imports=silent", "--strict", "strict.py"]],
+                 ["--no-incremental", "--follow-imports=silent", "--strict", "strict.py", "tutorial.py"]],
         "pyright": [["--pythonpath", sys.executable, *programs]],
     }[checker]  # fmt: skip
     path = str(PACKAGE.parent)
@@ -216,12 +219,28 @@ def test_commands_in_pyproject():
     assert settings["project"]["version"] == mx.__version__
     assert settings["project"]["name"] == distribution.NAME
     assert settings["project"]["scripts"]["mxop"] == "mxop.__main__:main"
+    versions = re.findall(r"Python :: (3\.\d+)$", "\n".join(settings["project"]["classifiers"]), re.M)
+    built = settings["tool"]["cibuildwheel"]["build"].split()
+    assert built == [f"cp{version.replace('.', '')}-*" for version in versions]
+    assert settings["project"]["requires-python"] == f">={versions[0]}"
+
+
+def test_the_changelog_begins_with_this_version():
+    titles = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert titles[0].split()[0] == mx.__version__
+
+
+def test_the_command_line_says_its_version():
+    done = subprocess.run(
+        [sys.executable, "-m", "mxop", "--version"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == f"{distribution.NAME} {mx.__version__}\n", done.stderr
 
 
 def test_the_name_of_the_distribution_stands_in_one_place():
     """A hint to install ``mxop`` would bring another project's package."""
     found = [p for folder in ("mxop", "docs", "tools", "examples", "asv_bench") for p in (ROOT / folder).rglob("*")]
-    for path in [*found, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+    for path in [*found, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]:
         if path.suffix in (".py", ".pyx", ".md", ".json"):
             text = path.read_text(encoding="utf-8")
             assert not re.search(r"install .?mxop\b(?!-)|\bmxop\[\w+\]", text), path

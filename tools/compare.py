@@ -3,10 +3,10 @@
 
     python tools/compare.py                    # everything, about five minutes; prints the table of figures
     python tools/compare.py small large        # some groups only
-    python tools/compare.py --json figures.json --chart figures.png
+    python tools/compare.py --json figures.json && python tools/charts.py figures.json
 
 What is compared are medians of time, as ratios: machines differ, and so does one machine from minute to minute, so only
-what ran side by side can be compared.  NumPy is always there; torch, JAX, numexpr and matplotlib when importable.
+what ran side by side can be compared.  NumPy is always there; torch, JAX and numexpr when importable.
 A row is ``short`` when its bound is missed; the exit status stays 0, because this is a report, not a test.
 """
 
@@ -470,32 +470,14 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def chart(rows: list[Row], path: str) -> bool:
-    """Draw the time of every system as a multiple of mxop's; return whether matplotlib was there."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("no chart: pip install matplotlib", file=sys.stderr)
-        return False
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    timed = [r for r in rows if "mxop" in r.seconds and len(r.seconds) > 1]
-    if not timed:
-        return False
-    fig, ax = plt.subplots(figsize=(9, 0.6 + 0.5 * len(timed)), layout="constrained")
-    names = sorted({n for r in timed for n in r.seconds if n != "mxop"})
-    for k, name in enumerate(names):
-        places = [(i, r.seconds[name] / r.seconds["mxop"]) for i, r in enumerate(timed) if name in r.seconds]
-        ax.plot([v for _, v in places], [i for i, _ in places], "o<>sDv^P"[k % 8], label=name)
-    ax.axvline(1, color="black", linewidth=1)
-    ax.set_xscale("log")
-    ax.set_yticks(range(len(timed)), [r.what for r in timed])
-    ax.invert_yaxis()
-    ax.set_xlabel("time as a multiple of mxop's (right of the line: slower than mxop)")
-    ax.legend(loc="best")
-    fig.savefig(path, dpi=120)
-    return True
+def write(path: str, rows: list[Row]) -> None:
+    """Write rows as JSON, which ``charts.py`` draws; ``-`` prints them."""
+    text = json.dumps({"machine": machine(), "rows": [asdict(r) for r in rows]}, indent=1) + "\n"
+    if path == "-":
+        print(text, end="")
+    else:
+        with open(path, "w") as f:
+            f.write(text)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -504,7 +486,6 @@ def main(arguments: list[str] | None = None) -> None:
     known = ", ".join(GROUPS)
     parser.add_argument("groups", nargs="*", default=list(GROUPS), metavar="group", help=f"of {known}; all by default")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON ('-' prints them)")
-    parser.add_argument("--chart", metavar="FILE", help="draw the ratios (needs matplotlib)")
     parser.add_argument("--details", action="store_true", help="show the medians of all systems")
     given = parser.parse_args(arguments)
     unknown = set(given.groups) - set(GROUPS)
@@ -525,14 +506,7 @@ def main(arguments: list[str] | None = None) -> None:
     short = [r for r in rows if r.bound and not r.ok]
     print(f"{sum(bool(r.bound) for r in rows)} figures, {len(short)} short")
     if given.json:
-        text = json.dumps({"machine": about, "rows": [asdict(r) for r in rows]}, indent=1)
-        if given.json == "-":
-            print(text)
-        else:
-            with open(given.json, "w") as f:
-                f.write(text + "\n")
-    if given.chart:
-        chart(rows, given.chart)
+        write(given.json, rows)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from compare import Row, machine, mx, show
+from compare import Row, machine, mx, show, write
 from compare_fused import fused, nodes
 
 from mxop.graph import Graph, Known, Node  # isort: skip  (compare sets the number of threads first)
@@ -157,6 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("groups", nargs="*", default=list(GROUPS), choices=[*GROUPS, []], metavar="group",
                         help=f"of {', '.join(GROUPS)}; all by default")  # fmt: skip
+    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON, for charts.py ('-' prints them)")
     given = parser.parse_args()
     about = machine()
     print(f"{about['cpu']}, {about['threads']} threads, instruction set {about['instruction_set']}")
@@ -167,6 +168,8 @@ def main() -> None:
             print(show(row), flush=True)
     short = [row for row in found if row.bound and not row.ok]
     print(f"{sum(bool(row.bound) for row in found)} figures, {len(short)} short")
+    if given.json:
+        write(given.json, found)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ _COLORS = {
     "null": INPUT, "Convolution": DENSE, "FullyConnected": DENSE, "BatchNorm": NORM, "Activation": ACTIVATION,
     "LeakyReLU": ACTIVATION, "Pooling": POOL, "Concat": SHAPE, "Flatten": SHAPE, "Reshape": SHAPE, "Softmax": SOFTMAX,
 }  # fmt: skip
-_NODE = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034", "style": "filled"}
+#: MXNet's, but that boxes are as wide as their labels at least: its own cut "FullyConnected" on both sides.
+_NODE = {"shape": "box", "fixedsize": "false", "width": "1.3", "height": "0.8034", "style": "filled"}
 _WEIGHTS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean", "_running_var", "_running_mean")
 
 
@@ -43,7 +44,7 @@ def plot_network(
     dtype : dict of str to type, optional
         Types of inputs; edges show types then.
     node_attrs : dict of str to str, optional
-        Graphviz attributes for all nodes, such as ``{"shape": "oval", "fixedsize": "false"}``.
+        Graphviz attributes for all nodes, such as ``{"shape": "oval"}``.
     hide_weights : bool
         Leave out weights and biases, by their names.
 

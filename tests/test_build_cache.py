@@ -1,0 +1,66 @@
+"""``setup.py``: a module that was compiled is found again by what it is made of."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("Cython")
+pytest.importorskip("setuptools")
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def build(monkeypatch, tmp_path):
+    """The build script, with a cache of its own."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("MXOP_BUILD_CACHE", str(tmp_path / "cache"))
+    spec = importlib.util.spec_from_file_location("mxop_setup", ROOT / "setup.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def cache(build, *flags):
+    command = [sys.executable, *flags]  # says its version, as a compiler does
+    return build.Cache(SimpleNamespace(compiler_so=command, linker_so=command))
+
+
+def extension(build, source, *flags):
+    found = build.Extension("mxop._kernels.work", [str(source)])
+    found.extra_compile_args, found.extra_link_args = [*flags], []
+    return found
+
+
+def test_a_module_is_known_by_what_it_is_made_of(build, tmp_path):
+    source = tmp_path / "work.pyx"
+    source.write_text("one")
+    places = {cache(build).place(extension(build, source))}
+    assert places == {cache(build).place(extension(build, source))}
+    places.add(cache(build).place(extension(build, source, "-O2")))
+    places.add(cache(build, "-g").place(extension(build, source)))
+    source.write_text("two")
+    places.add(cache(build).place(extension(build, source)))
+    assert len(places) == 4
+    assert all(place.parent == tmp_path / "cache" for place in places)
+
+
+def test_the_last_modules_are_kept(build, tmp_path):
+    source, built = tmp_path / "work.pyx", tmp_path / "work.so"
+    kept = []
+    for k in range(6):
+        source.write_text(str(k))
+        built.write_bytes(b"compiled %d" % k)
+        kept.append(cache(build).place(extension(build, source)))
+        cache(build).keep(built, kept[-1])
+        os.utime(kept[-1], (k, k))
+    assert sorted((tmp_path / "cache").iterdir()) == sorted(kept[2:])
+    assert kept[5].read_bytes() == b"compiled 5"
+
+
+def test_a_cache_can_be_switched_off(build, monkeypatch):
+    monkeypatch.setenv("MXOP_BUILD_CACHE", "0")
+    assert cache(build).folder is None

@@ -1,0 +1,133 @@
+#!/usr/bin/env python
+"""Make tables and charts of figures that ``compare.py`` and ``compare_graphs.py`` wrote with ``--json``.
+
+    python tools/charts.py                      # of docs/figures/*.json: charts beside them, tables in docs/figures.md
+    python tools/charts.py --png figures.json   # charts of other files, beside them, as PNG too
+
+A chart has a bar for each ratio, with its bound; when the file has the times of all systems, another one shows
+these as multiples of mxop's.  Needs matplotlib.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "figures.md"
+OK, SHORT = "#4c78a8", "#e45756"
+MARKERS = "o<>sDv^P"
+Row = dict[str, Any]
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return rows as a table of Markdown."""
+    lines = ["| what | bound | measured | against |", "|---|---|---|---|"]
+    for row in rows:
+        measured = f"{row['measured']:.3g} {row['unit']}"
+        lines.append(f"| {row['what']} | {row['bound'] or '-'} | {measured} | {row['against'] or '-'} |")
+    return "\n".join(lines) + "\n"
+
+
+def with_tables(page: str, tables: dict[str, str]) -> str:
+    """Return a page in which what stands between ``<!-- NAME -->`` and ``<!-- end -->`` is the table of that name."""
+    for name, text in tables.items():
+        part = re.compile(rf"(<!-- {re.escape(name)} -->\n\n).*?(\n<!-- end -->)", re.S)
+        page = part.sub(lambda found, text=text: found[1] + text + found[2], page)
+    return page
+
+
+def bounds(rows: Sequence[Row], title: str) -> Any:
+    """Return a chart of ratios with their bounds, or None when there are none."""
+    shown = [r for r in rows if r["unit"] == "x" and r["bound"] and _limit(r) < 2 and r["measured"] > 0]
+    if not shown:
+        return None
+    figure, axes = _figure(0.9 + 0.3 * len(shown))
+    for k, row in enumerate(shown):
+        limit = _limit(row)
+        axes.barh(k, row["measured"], color=OK if row["measured"] <= limit else SHORT, height=0.62)
+        axes.plot([limit, limit], [k - 0.42, k + 0.42], color="black", linewidth=1.5, label="bound" if k == 0 else None)
+        axes.text(1.01, k, f"{row['measured']:.2g}", transform=axes.get_yaxis_transform(), va="center", fontsize=8)
+    axes.set_yticks(range(len(shown)), [f"{r['what']}  /  {r['against']}" for r in shown], fontsize=8)
+    axes.set_xlim(0, 1.15 * max(max(_limit(r), r["measured"]) for r in shown))
+    axes.set_xlabel("share of the other's time or memory (less is better)")
+    _finish(axes, title, len(shown))
+    return figure
+
+
+def systems(rows: Sequence[Row], title: str) -> Any:
+    """Return a chart of the times of all systems as multiples of mxop's, or None when there are none."""
+    timed = [r for r in rows if "mxop" in r["seconds"] and len(r["seconds"]) > 1]
+    if not timed:
+        return None
+    figure, axes = _figure(0.9 + 0.4 * len(timed))
+    names = sorted({name for r in timed for name in r["seconds"] if name != "mxop"})
+    for k, name in enumerate(names):
+        places = [(i, r["seconds"][name] / r["seconds"]["mxop"]) for i, r in enumerate(timed) if name in r["seconds"]]
+        axes.plot([v for _, v in places], [i for i, _ in places], MARKERS[k % len(MARKERS)], label=name)
+    axes.axvline(1, color="black", linewidth=1)
+    axes.set_yticks(range(len(timed)), [r["what"] for r in timed], fontsize=8)
+    axes.set_xscale("log")
+    axes.set_xlabel("time as a multiple of mxop's (right of the line: slower than mxop)")
+    _finish(axes, title, len(timed))
+    return figure
+
+
+def _figure(height: float) -> tuple[Any, Any]:
+    import matplotlib
+
+    matplotlib.rcParams["svg.hashsalt"] = "mxop"  # the same figures, the same file
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _limit(row: Row) -> float:
+    return float(row["bound"].split()[1])
+
+
+def _finish(axes: Any, title: str, rows: int) -> None:
+    axes.set_ylim(rows - 0.4, -0.6)
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.grid(axis="x", color="0.9")
+    axes.set_axisbelow(True)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), fontsize=8, frameon=False, ncols=4)
+
+
+def charts(path: Path, png: bool = False) -> list[Path]:
+    """Write the charts of a file beside it; return their paths."""
+    measured = json.loads(path.read_text(encoding="utf-8"))
+    about, written = measured["machine"], []
+    title = f"{about['cpu']}, {about['threads']} threads"
+    for ending, draw in (("", bounds), ("_times", systems)):
+        figure = draw(measured["rows"], title)
+        for kind in ("svg", "png") if figure is not None and png else ("svg",) if figure is not None else ():
+            target = path.with_name(f"{path.stem}{ending}.{kind}")
+            figure.savefig(target, dpi=120, metadata={"Date": None} if kind == "svg" else {})
+            written.append(target)
+    return written
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="*", type=Path, help="files of figures; those of the docs by default")
+    parser.add_argument("--png", action="store_true", help="write PNG beside SVG")
+    given = parser.parse_args(arguments)
+    files = given.files or sorted((ROOT / "docs" / "figures").glob("*.json"))
+    for path in files:
+        for target in charts(path, given.png):
+            print(target)
+    if not given.files:
+        tables = {path.name: table(json.loads(path.read_text(encoding="utf-8"))["rows"]) for path in files}
+        PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+        print(PAGE)
+
+
+if __name__ == "__main__":
+    main()
