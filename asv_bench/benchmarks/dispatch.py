@@ -47,6 +47,60 @@ class Call:
         a + b
 
 
+class Arrays:
+    """What is done to arrays most often."""
+
+    def setup(self):
+        self.x, self.host = nd.array(np.linspace(0.1, 0.8, 8)), np.linspace(0.1, 0.8, 8, dtype="f")
+        self.matrix, self.one = self.x.reshape((2, 4)), self.x[3]
+
+    def time_slice(self):
+        self.x[1:5]
+
+    def time_element(self):
+        self.matrix[0, 1]
+
+    def time_reshape_method(self):
+        self.x.reshape((2, -1))
+
+    def time_transpose(self):
+        self.matrix.transpose()
+
+    def time_assign_number(self):
+        self.x[1:5] = 2
+
+    def time_assign_array(self):
+        self.x[:] = self.x
+
+    def time_astype(self):
+        self.x.astype("float64")
+
+    def time_item(self):
+        self.one.item()
+
+    def time_zeros(self):
+        nd.zeros((8,))
+
+    def time_array(self):
+        nd.array(self.host)
+
+    def time_arange(self):
+        nd.arange(8)
+
+
+class Composite:
+    """Composites, which run as plans."""
+
+    def setup(self):
+        self.x, self.gamma, self.beta = nd.array(np.linspace(0, 1, 8).reshape(2, 4)), nd.ones((4,)), nd.zeros((4,))
+
+    def time_softmax(self):
+        nd.softmax(self.x)
+
+    def time_layer_norm(self):
+        nd.LayerNorm(self.x, self.gamma, self.beta)
+
+
 class Gradient:
     """Recording, backward, and the second order, of ``sin(x) * x``."""
 

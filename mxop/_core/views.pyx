@@ -234,7 +234,10 @@ def plain_array(source, int dtype):
     cdef int k, code
     if dtype > FLOAT64:
         return None
-    PyObject_GetBuffer(source, &buffer, PyBUF_FULL_RO)
+    try:
+        PyObject_GetBuffer(source, &buffer, PyBUF_FULL_RO)
+    except (BufferError, ValueError):  # a type of NumPy's that a buffer cannot have
+        return None
     try:
         code = code_of_format(buffer.format)
         if code >= 0 and buffer.ndim <= MAX_DIMS and buffer.suboffsets == NULL:

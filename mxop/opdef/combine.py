@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import OpTypeError, OpValueError
 from ..formula import Expr, input_
+from ..memo import keep
 from ..shape_mode import numpy_shape
 from . import infer, registry
 from .elementwise import Elementwise, Formula
@@ -110,10 +111,7 @@ class Reduction(Operator):
             values = {n: attrs[n] for n in attrs if n not in OWN}
             first = self._traced(self.function, input_(0), **values)
             last = None if self.final is None else self._traced(self.final, input_(0), input_(1), **values)
-            found = (first, last)
-            if len(self._formulas) > 256:  # axes vary freely; the formulas behind them do not
-                self._formulas.clear()
-            self._formulas[key] = found
+            found = keep(self._formulas, key, (first, last))  # axes vary freely; the formulas behind them do not
         return found
 
     def _traced(self, function: Callable, *args: Expr, **params: Any) -> Formula:

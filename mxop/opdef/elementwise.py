@@ -15,6 +15,7 @@ from .. import dtypes
 from ..errors import OpTypeError, OpValueError, translated
 from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, keys_of, param, walk
 from ..formula.expr import as_expr
+from ..memo import keep
 from ..shape_mode import numpy_shape
 from . import infer, registry
 from .above import ask
@@ -434,9 +435,7 @@ class BackwardOperator(Elementwise):
             names = self.forward.spec.in_attrs
             inner = Attrs(names, attrs.values_[: len(names)])
             found = self.forward.formula(inner, n), self.forward.backward_formula(inner, n)
-            if len(self._rules) >= MOST_FORMULAS:
-                self._rules.clear()
-            self._rules[self.forward.static_key(inner, n)] = found
+            keep(self._rules, self.forward.static_key(inner, n), found, MOST_FORMULAS)
         return found
 
     def _own_values(self, attrs: Attrs) -> tuple[tuple[int, ...], int]:

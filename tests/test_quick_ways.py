@@ -1,0 +1,127 @@
+"""What small calls do in C is what the general way does: numbers, conversions, arrays of NumPy's, ranges, shapes."""
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import nd
+from mxop._core import core
+
+FORMATS = "fdeBibq?l"
+CODES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
+NUMBERS = np.array([0, 1, -1, 1.5, -1.5, 300, -300, 3e9, -3e9, 1e20, np.nan, np.inf, -np.inf, 65504, 70000, 1e-8])
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("dtype", [None, "float64", "float16", "int32"])
+def test_arrays_of_numpy(format_, dtype):
+    with np.errstate(all="ignore"):
+        a = (np.random.default_rng(0).normal(size=(3, 4, 5)) * 50).astype(format_)
+        for view in (a, a[::2, ::-1], a.T, a[:, 1], a[0, 0, 0], a[:0], np.broadcast_to(a[0], (2, 4, 5))):
+            want, got = view.astype(dtype or "float32"), nd.array(view, dtype=dtype).asnumpy()
+            assert got.dtype == want.dtype and got.shape == want.shape
+            np.testing.assert_array_equal(got, want)
+
+
+def test_arrays_are_copies():
+    a = np.zeros(3, "float32")
+    x = nd.array(a)
+    a[:] = 1
+    assert x.asnumpy().tolist() == [0, 0, 0]
+    host = x.asnumpy()
+    x[:] = 2
+    assert host.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("given", [">f4", "u4", "c8", "M8[s]", "O"])
+def test_buffers_of_other_kinds_take_the_general_way(given):
+    a = np.zeros(2, given)
+    if given in (">f4", "u4"):
+        assert nd.array(a).asnumpy().tolist() == [0, 0]
+    else:
+        with pytest.raises(mx.MXNetError, match="array"):
+            nd.array(np.array([None, "a"], object) if given == "O" else a)
+
+
+@pytest.mark.parametrize("source", CODES)
+@pytest.mark.parametrize("target", CODES)
+def test_astype_is_cast(source, target):
+    x = nd.array(NUMBERS if "float" in source else np.nan_to_num(NUMBERS) % 200, dtype=source)
+    found, want = x.astype(target), nd.Cast(x, dtype=target)
+    assert found.dtype == want.dtype and found is not x
+    np.testing.assert_array_equal(found.asnumpy(), want.asnumpy())
+
+
+def test_a_recorded_astype_has_a_gradient():
+    x = nd.array([1.0, 2.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = (x.astype("float64") * 3).sum()
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("arguments", [(5,), (2, 9), (10, 0, -3), (0, 20, 7), (-4, 4, 2), (1,), (2**22, 2**22 + 9, 4)])
+def test_ranges_of_integers(arguments):
+    np.testing.assert_array_equal(nd.arange(*arguments).asnumpy(), np.arange(*arguments, dtype="float32"))
+
+
+@pytest.mark.parametrize("dtype", CODES)
+@pytest.mark.parametrize("number", [0, 2, -1.5, 70000, 1e300])
+@pytest.mark.parametrize("key", [slice(None), slice(1, 5), 3, (slice(None, None, 2),), (None, slice(2, 4)), ...])
+def test_numbers_are_assigned(dtype, number, key):
+    x, quick = nd.zeros((6,), dtype=dtype), nd.zeros((6,), dtype=dtype)
+    try:
+        mx.ndarray.indexing.setitem(x, key, number)
+    except mx.MXNetError as problem:
+        with pytest.raises(type(problem)):
+            quick[key] = number
+    else:
+        quick[key] = number
+        np.testing.assert_array_equal(quick.asnumpy(), x.asnumpy())
+
+
+def test_writing_through_a_quick_way_is_seen():
+    """By autograd, and refused where memory is read-only."""
+    x, y = nd.ones((3,)), nd.ones((3,))
+    x.attach_grad()
+    with mx.autograd.record():
+        z = x * y
+    y[1] = 5
+    with pytest.raises(mx.MXNetError, match="was changed after it was recorded, by an assignment"):
+        z.backward()
+    host = np.zeros(3, "float32")
+    host.flags.writeable = False
+    with pytest.raises(mx.MXNetError, match="read-only"):
+        nd.from_numpy(host)[:] = 1
+
+
+@pytest.mark.parametrize("dtype", CODES)
+def test_the_only_element(dtype):
+    x = nd.array([[3]], dtype=dtype)
+    assert x.item() == 3 or dtype == "bool"
+    assert type(x.item()) is type(x.asnumpy().item())
+    assert type(x.asscalar()) is type(x.asnumpy()[0, 0]) and x.asscalar() == x.asnumpy()[0, 0]
+
+
+@pytest.mark.parametrize("sizes", [(6, 4), (-1, 4), (24,), (2, -1, 2), (1, 24, 1), (24, 1, 1, 1, 1, 1, 1, 1)])
+def test_plain_shapes(sizes):
+    a = np.arange(24, dtype="float32")
+    x = nd.array(a)
+    for found in (x.reshape(sizes), x.reshape(*sizes), x.reshape(list(sizes))):
+        np.testing.assert_array_equal(found.asnumpy(), a.reshape(sizes))
+        assert found._shares_memory(x)
+    t = nd.array(a.reshape(4, 6))._view((6, 4), (1, 6), 0)
+    np.testing.assert_array_equal(t.reshape(sizes).asnumpy(), a.reshape(4, 6).T.reshape(sizes))
+
+
+@pytest.mark.parametrize("sizes", [(5, -1), (7,), (-1, -1), (2**62, 2**62), (2**70,), (1.5,)])
+def test_shapes_that_do_not_fit(sizes):
+    with pytest.raises(mx.MXNetError):
+        nd.zeros((24,)).reshape(sizes)
+
+
+def test_conversions_say_what_they_cannot():
+    assert "Give the same elements another shape" in core.NDArray.reshape.__doc__
+    with pytest.raises(mx.MXNetError, match="dtype"):
+        nd.zeros((2,)).astype("float128x")
