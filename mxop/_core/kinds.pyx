@@ -43,21 +43,49 @@ def set_namespace(F):
 
 cdef object run_reduction(object op, object attrs, Array source, object out, int req):
     """Run a reduction: combine the mapped elements in a buffer of the compute type, then finish into the output."""
-    cdef ReductionCall call = reduction_call(op, attrs)
-    cdef tuple axes = call.axes_of(source.ndim)
+    cdef ReductionPlan plan
     cdef Array result
-    (out_shape,), (out_type,) = cached_inference(op, attrs, (source.shape_tuple(),), (source.dtype,))
-    targets = output_list(op, out, 1)
-    (result,) = results_for(op, (source,), targets, (out_shape,), (out_type,))
-    req = requests_of(targets, req)[0]
+    key = (op, attrs, signature((source,), _shape_mode.numpy))
+    found = _reductions.get(key)
+    if found is None:
+        found = keep(_reductions, key, reduction_plan(op, attrs, source), SHAPES)
+    plan = <ReductionPlan>found
+    if out is None and source.gpu is None:
+        req, result = REQ_WRITE, alloc_like(plan.result)
+        result.device_id = source.device_id
+    else:
+        targets = output_list(op, out, 1)
+        (result,) = results_for(op, (source,), targets, (plan.result.shape_tuple(),), (plan.result.dtype,))
+        req = requests_of(targets, req)[0]
     if source.gpu is not None:
         from mxop._gpu import run as gpu_run
-        copy_into(<Array>gpu_run.reduction(op, attrs, source, axes, out_shape, out_type), result, req)
+        made = gpu_run.reduction(op, attrs, source, plan.axes, result.shape_tuple(), result.dtype)
+        copy_into(<Array>made, result, req)
     else:
-        reduction_run(call, source, axes, result, req).execute()
+        reduction_run(plan.call, source, plan.axes, result, req).execute()
     if is_recording():
         record_general(op, attrs, (source,), [result])
     return result
+
+
+cdef class ReductionPlan:
+    """How a reduction runs on arrays of a shape and type."""
+
+    cdef ReductionCall call
+    cdef tuple axes
+    cdef Array result               # one of the shape and type of the result
+
+
+cdef dict _reductions = {}
+
+
+cdef ReductionPlan reduction_plan(object op, object attrs, Array source):
+    cdef ReductionPlan plan = ReductionPlan()
+    (shape,), (code,) = op.infer_outputs(attrs, [source.shape_tuple()], [source.dtype])
+    plan.call = reduction_call(op, attrs)
+    plan.axes = plan.call.axes_of(source.ndim)
+    plan.result = Places().stand_in(tuple(shape), code)
+    return plan
 
 
 # ---- kernels and composites -----------------------------------------------------------------------------------------------------
@@ -287,5 +315,5 @@ cdef object run_function(object op, object inputs, object attrs):
 
 def forget():
     """Drop what was inferred: an operator was unregistered or replaced."""
-    _inferred.clear()
-    _views.clear()
+    for kept in (_inferred, _views, _reductions):
+        kept.clear()
