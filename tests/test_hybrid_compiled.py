@@ -21,7 +21,7 @@ numba = pytest.importorskip("numba")
 
 
 def translated(function, codes, ranks):
-    return Translator(Hybrid(function.source).compiled(codes, ranks, ()).types).text
+    return Translator(Hybrid(function).compiled(codes, ranks, ()).types).text
 
 
 def test_parallel_becomes_prange_and_reduce_a_register():
@@ -56,7 +56,7 @@ def test_bounds_of_loops(bounds, word, tmp_path):
 def test_threads_run_at_once(tmp_path):
     """A parallel loop is one of numba's parallel regions; one thread takes the plain form."""
     before = mx.context.get_num_threads()
-    program = Hybrid(matmul.source)
+    program = Hybrid(matmul)
     a = numbers((8, 8), "float32")
     try:
         for threads in (1, 2):
@@ -67,7 +67,7 @@ def test_threads_run_at_once(tmp_path):
     finally:
         mx.context.set_num_threads(before)
     one = program.compiled([0, 0], [2, 2], ())
-    assert set(one._forms) == {(False, False), (True, False)}
+    assert set(one.forms) == {(False, False), (True, False)}
     function = one.form(True, False)
     assert function.get_metadata(function.signatures[0])["parfor_diagnostics"].count_parfors() == 1
 
@@ -78,7 +78,7 @@ def test_vectorize_uses_simd(tmp_path):
         "        for j in vectorize(x.shape[1]):\n            y[i, j] = x[i, j] * z[i, j] + x[i, j]\n    return y\n",
         tmp_path,
     )
-    program = Hybrid(f.source)
+    program = Hybrid(f)
     x = numbers((4, 64), "float32")
     program.compute(program.known([x.shape] * 2, [dtypes.FLOAT32] * 2, ()), [x, x], [np.empty_like(x)])
     one = program.compiled([0, 0], [2, 2], ())
@@ -147,7 +147,7 @@ def test_without_numba(monkeypatch):
 
 
 def test_texts_of_kernels_go_with_them():
-    function = Hybrid(copied.source).compiled([dtypes.FLOAT32], [1], ()).as_python
+    function = Hybrid(copied).compiled([dtypes.FLOAT32], [1], ()).as_python
     file = function.__code__.co_filename
     assert "def copied_kernel(" in linecache.getline(file, 1)
     del function

@@ -95,13 +95,13 @@ class _Reader(Expressions):
     # ---- the function -----------------------------------------------------------------------------------------------
     def arguments_of(self, tree: ast.FunctionDef, attributes: frozenset[str]) -> None:
         args = tree.args
-        plain = not (args.vararg or args.kwarg or args.kwonlyargs or args.posonlyargs)
-        self.require(plain, tree, "a kernel takes plain positional arguments only")
+        plain = not (args.vararg or args.kwarg or args.posonlyargs)
+        self.require(plain, tree, "a kernel takes plain arguments only: arrays, and attributes after a star")
         self.require(not args.defaults, tree,
                      "arguments of a kernel have no defaults; give an attribute its default in reg_info")  # fmt: skip
         bare = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-        numbers = (bare - _tensor_names(tree)) | attributes
-        for arg in args.args:
+        numbers = (bare - _tensor_names(tree)) | attributes | {a.arg for a in args.kwonlyargs}
+        for arg in [*args.args, *args.kwonlyargs]:
             kind, rank = ("attribute", None) if arg.arg in numbers else ("input", (self.ranks or {}).get(arg.arg))
             self.routine.arguments.append(self.declare(arg.arg, kind, arg, rank=rank))
 

@@ -54,7 +54,7 @@ class Compiled:
     def __init__(self, types: Types):
         self.types, self.source = types, types.source
         self.parallel = any(isinstance(s, For) and s.word == "parallel" for s in statements(types.routine.body))
-        self._forms: dict[tuple, Any] = {}
+        self.forms: dict[tuple, Any] = {}
 
     @cached_property
     def as_python(self) -> Callable:
@@ -63,23 +63,15 @@ class Compiled:
 
     def form(self, threads: bool, checked: bool) -> Callable:
         """Return it with or without threads and checks of indices, compiled when it is first called."""
-        found = self._forms.get((threads, checked))
+        found = self.forms.get((threads, checked))
         if found is None:
             numba = require_numba(self.source.name)
             with _lock:
                 options: dict[str, Any] = {"parallel": _PARALLEL} if threads else {}
                 function = define(self.source.name, Translator(self.types, checked).text, numbers.compiled())
                 found = numba.njit(function, error_model="numpy", nogil=True, **options)
-                found = self._forms.setdefault((threads, checked), found)
+                found = self.forms.setdefault((threads, checked), found)
         return found
-
-    def on_gpu(self, checked: bool, cupy: Any) -> Any:
-        """Return its stages as CuPy's functions, with or without checks of indices."""
-        from .cuda import loaded
-
-        if ("gpu", checked) not in self._forms:
-            self._forms["gpu", checked] = loaded(self.types, checked, cupy)
-        return self._forms["gpu", checked]
 
     def __call__(self, safe: bool, *arguments: Any) -> None:
         """Run on arrays; `safe` says that no index can be outside."""

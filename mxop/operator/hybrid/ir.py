@@ -11,52 +11,10 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, TypeAlias
 
-from ...formula import Expr, input_
+from ...formula import Expr
 from ...formula.expr import CALL, INPUT
-from .scalars import loads, variable_of
+from .scalars import Variable, loads, variable_of
 from .source import Source
-
-
-@dataclass(eq=False)
-class Variable:
-    """A name of a kernel within the scope that declares it.
-
-    Attributes
-    ----------
-    kind : {'input', 'output', 'local', 'attribute', 'scalar', 'loop', 'grid'}
-        The first three are tensors; 'grid' stands for several loop variables.
-    unique : str
-        A name that no other variable of the kernel has.
-    shape, dtype
-        How a tensor was allocated: expressions, and a name or a tensor.
-    rank : int or None
-        Number of indices, as far as it is known.
-    loops : tuple of Variable
-        What a grid's variable stands for.
-    """
-
-    name: str
-    kind: str
-    unique: str
-    line: int = 0
-    shape: tuple[Expr, ...] = ()
-    dtype: Any = None
-    rank: int | None = None
-    written: bool = False
-    loops: tuple[Variable, ...] = ()
-
-    @property
-    def is_tensor(self) -> bool:
-        return self.kind in ("input", "output", "local")
-
-    @property
-    def what(self) -> str:
-        """What it is called in messages."""
-        return {"loop": "loop variable", "grid": "loop variable", "scalar": "variable"}.get(self.kind, self.kind)
-
-    @property
-    def leaf(self) -> Expr:
-        return input_(self)  # type: ignore[arg-type]  a leaf's label may be anything that is told apart
 
 
 @dataclass(eq=False)

@@ -8,18 +8,58 @@ each call.  :data:`ROWS` is the primitive table with what only kernels have.  Im
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-from ...formula import TABLE, Expr, const, leaves, walk
+from ...formula import TABLE, Expr, const, input_, leaves, walk
 from ...formula.expr import CALL, CONST, INPUT, as_expr, raw_call
 from ...formula.primitives import Primitive
 
-if TYPE_CHECKING:
-    from .ir import Variable
-
 FLOATS = ("float", "float32", "float64")
-CASTS = ("bool_", "int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64")
+INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
+CASTS = ("bool_", *INTEGERS, "float16", "float32", "float64")
+
+
+@dataclass(eq=False)
+class Variable:
+    """A name of a kernel within the scope that declares it.
+
+    Attributes
+    ----------
+    kind : {'input', 'output', 'local', 'attribute', 'scalar', 'loop', 'grid'}
+        The first three are tensors; 'grid' stands for several loop variables.
+    unique : str
+        A name that no other variable of the kernel has.
+    shape, dtype
+        How a tensor was allocated: expressions, and a name or a tensor.
+    rank : int or None
+        Number of indices, as far as it is known.
+    loops : tuple of Variable
+        What a grid's variable stands for.
+    """
+
+    name: str
+    kind: str
+    unique: str
+    line: int = 0
+    shape: tuple[Expr, ...] = ()
+    dtype: Any = None
+    rank: int | None = None
+    written: bool = False
+    loops: tuple[Variable, ...] = ()
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.kind in ("input", "output", "local")
+
+    @property
+    def what(self) -> str:
+        """What it is called in messages."""
+        return {"loop": "loop variable", "grid": "loop variable", "scalar": "variable"}.get(self.kind, self.kind)
+
+    @property
+    def leaf(self) -> Expr:
+        return input_(self)  # type: ignore[arg-type]  a leaf's label may be anything that is told apart
 
 
 def node(label: str, *args: Any) -> Expr:
