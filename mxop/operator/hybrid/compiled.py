@@ -1,4 +1,4 @@
-"""Kernels compiled by numba for the CPU: one per types and schedule, kept for as long as their operator.
+"""Kernels compiled by numba for the CPU: one per types and schedule, kept for as long as their operator, and on disk.
 
 numba is imported when a kernel is compiled.  Threads are as many as the other kernels use; a forked child has one.
 Imports :mod:`.translate`, :mod:`.bounds`, :mod:`.numbers`, :mod:`mxop._kernels.interp`.
@@ -6,12 +6,16 @@ Imports :mod:`.translate`, :mod:`.bounds`, :mod:`.numbers`, :mod:`mxop._kernels.
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import itertools
 import linecache
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +23,7 @@ import numpy as np
 from ..._kernels import interp
 from ...distribution import install
 from ...errors import DeviceError, OpIndexError
+from ...files import cache_folder, write_whole
 from . import numbers
 from .bounds import Shapes
 from .ir import For, Variable, statements
@@ -28,6 +33,7 @@ from .types import Types
 _lock = threading.RLock()
 _parallel_lock = threading.Lock()
 _serial = itertools.count(1)
+_DIGITS = 20
 
 
 def require_numba(name: str) -> Any:
@@ -67,9 +73,12 @@ class Compiled:
         if found is None:
             numba = require_numba(self.source.name)
             with _lock:
-                options: dict[str, Any] = {"parallel": _PARALLEL} if threads else {}
-                function = define(self.source.name, Translator(self.types, checked).text, numbers.compiled())
-                found = numba.njit(function, error_model="numpy", nogil=True, **options)
+                options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+                options |= {"parallel": _PARALLEL} if threads else {}
+                text = Translator(self.types, checked).text
+                file = kept(self.source.name, text, options)
+                function = define(self.source.name, text, numbers.compiled(), file)
+                found = numba.njit(function, cache=file is not None, **options)
                 found = self.forms.setdefault((threads, checked), found)
         return found
 
@@ -129,12 +138,36 @@ def _needs_lock(numba: Any) -> bool:
         return True
 
 
-def define(name: str, text: str, names: dict[str, Any]) -> Callable:
+def define(name: str, text: str, names: dict[str, Any], file: Path | None = None) -> Callable:
     """Make a function of a kernel's text, which tracebacks and debuggers can show for as long as it lives."""
-    file = f"<mxop kernel {name} {next(_serial)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    where = str(file or f"<mxop kernel {name} {next(_serial)}>")
     namespace = dict(names)
-    exec(compile(text, file, "exec"), namespace)  # text that this package wrote
+    exec(compile(text, where, "exec"), namespace)  # text that this package wrote
     found = namespace[f"{name}_kernel"]  # a kernel may be called range
-    weakref.finalize(found, linecache.cache.pop, file, None)
+    if file is None:
+        linecache.cache[where] = (len(text), None, text.splitlines(True), where)
+        weakref.finalize(found, linecache.cache.pop, where, None)
+    else:  # the names of numba's symbols are made of it
+        found.__qualname__ += f"_{file.stem[-_DIGITS:]}"
     return found
+
+
+def kept(name: str, text: str, options: dict[str, Any]) -> Path | None:
+    """Return the file with a kernel's text beside which numba keeps what it compiles, None where it cannot.
+
+    numba itself tells processors, its own versions and types of arguments apart.  The file's name says all else of which
+    the result is made: the text, the options, the functions that it calls, and the versions of what compiles.
+    """
+    import llvmlite
+    import numba
+
+    made_of = [text, repr(options), inspect.getsource(numbers), sys.version, numba.__version__, llvmlite.__version__,
+               np.__version__]  # fmt: skip
+    digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:_DIGITS]
+    try:
+        file = cache_folder("loops") / f"{name}-{digest}.py"
+        if not file.is_file():
+            write_whole(file, text)
+    except OSError:
+        return None
+    return file
