@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import MXNetError, OpTypeError, OpValueError, shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class FileError(MXNetError, OSError):
@@ -61,6 +62,9 @@ def cache_folder(what: str, given: str | os.PathLike | None = None) -> Path:
 
     It is in `given`, or what the environment variable ``MXOP_CACHE_DIR`` names, or ``mxop`` in the user's cache folder.
     """
+    import tempfile  # as the next, it takes milliseconds
+    from pathlib import Path
+
     home = Path.home()
     usual = {
         "darwin": home / "Library" / "Caches",
@@ -78,6 +82,8 @@ def cache_folder(what: str, given: str | os.PathLike | None = None) -> Path:
 
 def write_whole(file: Path, text: str) -> None:
     """Write a file so that others see all of it or nothing."""
+    import tempfile
+
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, fresh = tempfile.mkstemp(dir=file.parent)
     with os.fdopen(handle, "w") as stream:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, overload
 
 from .. import dtypes
-from . import registry
+from . import infer, registry
 from .above import ask
 from .kernel import Kernel, Way
 from .params import Attrs, Param, Spec
@@ -42,12 +42,20 @@ class Loops(Kernel):
             self.spec = Spec(self.name, tuple(params))
         self.body = body
         self._shape = lambda *shapes, **params: body.infer_shapes(shapes, params)
+        self._infer = self._alike
         self._dtype = lambda *codes, **params: body.infer_types(codes, params)
         self.run_gpu = lambda xp, inputs, outputs, **params: body.run_gpu(inputs, outputs, params)
 
     @property
     def doc(self) -> str:
         return self.body.doc
+
+    def _alike(self, ins: list, outs: list, **params: Any) -> tuple[list, list]:
+        """Infer the shapes of inputs from those of outputs that are made like them."""
+        names = self.input_names(Attrs(tuple(params), tuple(params.values())))
+        for k, at in self.body.alike(params):
+            ins[at], outs[k] = infer.same_shape(self.name, [names[at], f"output {k}"], [ins[at], outs[k]])
+        return ins, outs
 
     def way(self, inputs: list, outputs: list, attrs: Attrs) -> Way:
         known = self.body.known_of(inputs, attrs)  # whatever is wrong with these types and shapes is said here

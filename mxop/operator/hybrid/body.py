@@ -122,6 +122,11 @@ class Hybrid(Body):
         """Return all that follows from a call with arrays."""
         return self.known([a.shape for a in inputs], [a.dtype_code for a in inputs], self._values(attributes))
 
+    def alike(self, attributes: Any) -> list[tuple[int, int]]:
+        """Return pairs of an output and the input that has its shape, as the text says."""
+        inputs, results = self.routine.inputs, enumerate(self.routine.results)
+        return [*self.assigned, *((k, inputs.index(v.like)) for k, v in results if v.like in inputs)]
+
     def infer_shapes(self, shapes: Sequence[tuple[int, ...]], attributes: Any) -> list[tuple[int, ...]]:
         return self.shapes(shapes, (), self._values(attributes)).results()
 
@@ -248,6 +253,9 @@ class Derived(Hybrid):
             return gradient(self.of.compiled(codes[:n], ranks[:n], before).types, wanted, self.wanted)
         except (Underivable, HybridError) as problem:
             raise underived(self.who, str(problem), self.cure) from None
+
+    def alike(self, attributes: Any) -> list[tuple[int, int]]:
+        return list(enumerate(attributes[self.wanted]))
 
     def infer_shapes(self, shapes: Sequence[tuple[int, ...]], attributes: Any) -> list[tuple[int, ...]]:
         return [shapes[k] for k in attributes[self.wanted]]

@@ -188,6 +188,8 @@ class _Reader(Expressions):
             )
         (shape, rank), dtype = self.shape(given[0]), self.dtype(given[1])
         variable = self.declare(target.id, kind, target, shape=tuple(shape), dtype=dtype, rank=rank)
+        if isinstance(given[0], ast.Attribute):
+            variable.like = self.tensor(given[0].value, "shape")
         self.out.append(Allocate(variable, tree.lineno))
 
     def shape(self, tree: ast.expr, likely: int = 1) -> tuple[list[Expr], int | None]:

@@ -34,6 +34,8 @@ class Variable:
         How a tensor was allocated: expressions, and a name or a tensor.
     rank : int or None
         Number of indices, as far as it is known.
+    like : Variable or None
+        The tensor whose shape it was allocated with.
     loops : tuple of Variable
         What a grid's variable stands for.
     """
@@ -47,6 +49,7 @@ class Variable:
     rank: int | None = None
     written: bool = False
     loops: tuple[Variable, ...] = ()
+    like: Variable | None = None
 
     @property
     def is_tensor(self) -> bool:
