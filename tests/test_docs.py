@@ -103,7 +103,9 @@ def test_examples_of_pages(page, registry_restored):
     for language, text in blocks(page):
         assert language in ("python", "pycon", "sh", ""), f"{page.name}: {language}"
         if language == "python":
-            exec(compile(text, str(page), "exec"), namespace)
+            whole = page.read_text(encoding="utf-8")
+            before = whole[: whole.index(text)].count("\n")  # lines are those of the page, where texts are looked up
+            exec(compile("\n" * before + text, str(page), "exec"), namespace)
         elif language == "pycon":
             example = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
             example.globs = namespace

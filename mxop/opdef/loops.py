@@ -53,7 +53,7 @@ class Loops(Kernel):
     def _alike(self, ins: list, outs: list, **params: Any) -> tuple[list, list]:
         """Infer the shapes of inputs from those of outputs that are made like them."""
         names = self.input_names(Attrs(tuple(params), tuple(params.values())))
-        for k, at in self.body.alike(params):
+        for k, at in self.body.alike("like", params):
             ins[at], outs[k] = infer.same_shape(self.name, [names[at], f"output {k}"], [ins[at], outs[k]])
         return ins, outs
 
@@ -62,6 +62,9 @@ class Loops(Kernel):
         return Way(lambda inputs, outputs, **params: self.body.execute(known, inputs, outputs))
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
+        ins = list(ins)
+        for k, at in self.body.alike("dtype", attrs):
+            ins[at] = outs[k] if ins[at] == dtypes.UNKNOWN else ins[at]
         known = [t for t in ins if t != dtypes.UNKNOWN]
         if ins and not known:
             return ins, outs

@@ -25,6 +25,8 @@ class Body:
         None when a call says how many inputs there are.
     attributes : tuple of str
         Arguments that are known to be attributes although no info declares them.
+    defaults : dict of str to value
+        Values of such attributes where a call gives none.
     n_outputs : int or None
         When it is known without shapes.
     multiple : bool
@@ -46,6 +48,7 @@ class Body:
     n_outputs: int | None = None
     multiple = False
     assigned: tuple[tuple[int, int], ...] = ()
+    defaults: dict[str, Any] = {}
     fake_output = False
     for_gpu = False
     writes_all = True

@@ -104,7 +104,7 @@ class Custom:
         body.for_gpu = "GPU" in infos.by_target
         declared = infos.declared_attrs()
         names = [a["name"] for a in declared]
-        self.params = parameters(self.name, [*declared, *({"name": n} for n in body.attributes if n not in names)])
+        self.params = parameters(self.name, [*declared, *_undeclared(body, names)])
         self.attr_names = tuple(p.name for p in self.params)
         self.outputs = Outputs(self.name, body, out_shape, out_dtype, infos)
         self._serial = next(_serial)
@@ -234,6 +234,15 @@ class Custom:
         else:
             names = self.input_names(len(in_types))
             self._derived = derived(self.name, names, in_types, len(out_types), out_types, target)
+
+
+def _undeclared(body: Body, declared: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the attributes of a body that no info declares, as one would."""
+    return [
+        {"name": name} | ({"value": body.defaults[name]} if name in body.defaults else {})
+        for name in body.attributes
+        if name not in declared
+    ]
 
 
 def _name_of(func: Any) -> str:

@@ -56,6 +56,7 @@ class Hybrid(Body):
         self.who, self.cure = f"Custom {self.name}", BPROP
         self.input_names = tuple(v.name for v in routine.inputs)
         self.attributes = tuple(v.name for v in routine.attributes)
+        self.defaults = kernel.__wrapped__.__kwdefaults__ or {}  # type: ignore[attr-defined]
         self.n_outputs, self.multiple = len(routine.results), not routine.single
         self.assigned = tuple((k, routine.inputs.index(v)) for k, v in enumerate(routine.results) if v.kind == "input")
         self._remember()
@@ -122,10 +123,10 @@ class Hybrid(Body):
         """Return all that follows from a call with arrays."""
         return self.known([a.shape for a in inputs], [a.dtype_code for a in inputs], self._values(attributes))
 
-    def alike(self, attributes: Any) -> list[tuple[int, int]]:
-        """Return pairs of an output and the input that has its shape, as the text says."""
-        inputs, results = self.routine.inputs, enumerate(self.routine.results)
-        return [*self.assigned, *((k, inputs.index(v.like)) for k, v in results if v.like in inputs)]
+    def alike(self, what: str, attributes: Any) -> list[tuple[int, int]]:
+        """Return pairs of an output and the input that has its shape (``'like'``) or ``'dtype'``, as the text says."""
+        inputs, results = self.routine.inputs, [getattr(v, what) for v in self.routine.results]
+        return [*self.assigned, *((k, inputs.index(v)) for k, v in enumerate(results) if v in inputs)]
 
     def infer_shapes(self, shapes: Sequence[tuple[int, ...]], attributes: Any) -> list[tuple[int, ...]]:
         return self.shapes(shapes, (), self._values(attributes)).results()
@@ -254,7 +255,7 @@ class Derived(Hybrid):
         except (Underivable, HybridError) as problem:
             raise underived(self.who, str(problem), self.cure) from None
 
-    def alike(self, attributes: Any) -> list[tuple[int, int]]:
+    def alike(self, what: str, attributes: Any) -> list[tuple[int, int]]:
         return list(enumerate(attributes[self.wanted]))
 
     def infer_shapes(self, shapes: Sequence[tuple[int, ...]], attributes: Any) -> list[tuple[int, ...]]:

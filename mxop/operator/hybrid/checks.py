@@ -96,7 +96,7 @@ class _Reader(Expressions):
     def arguments_of(self, tree: ast.FunctionDef, attributes: frozenset[str]) -> None:
         args = tree.args
         plain = not (args.vararg or args.kwarg or args.posonlyargs)
-        self.require(plain, tree, "a kernel takes plain arguments only: arrays, and attributes after a star")
+        self.require(plain, tree, "a kernel takes plain positional arguments, and attributes after a star")
         self.require(not args.defaults, tree,
                      "arguments of a kernel have no defaults; give an attribute its default in reg_info")  # fmt: skip
         bare = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
