@@ -19,7 +19,7 @@ from mxop.opdef import registry
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [p for p in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))) if p.exists()]
-NEEDS = {"custom_mindspore.md": "numba"}  # optional packages that examples of pages need
+NEEDS = {"custom_mindspore.md": "numba", "loops.md": "numba"}  # optional packages that examples of pages need
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -104,7 +104,9 @@ def test_examples_of_pages(page, registry_restored):
         assert language in ("python", "pycon", "sh", ""), f"{page.name}: {language}"
         if language == "python":
             whole = page.read_text(encoding="utf-8")
-            before = whole[: whole.index(text)].count("\n")  # lines are those of the page, where texts are looked up
+            before = whole[: max(whole.find(text), 0)].count(
+                "\n"
+            )  # lines are those of the page, where texts are looked up
             exec(compile("\n" * before + text, str(page), "exec"), namespace)
         elif language == "pycon":
             example = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)

@@ -299,6 +299,29 @@ def test_other_types(dtype):
     np.testing.assert_allclose(x.grad.asnumpy(), z.grad.asnumpy(), rtol=tolerance, atol=tolerance)
 
 
+def test_numbers_of_several_types():
+    """An int32 subtracted from a float32 gives float64, also on the way back."""
+
+    @kernel
+    def f(x, p):
+        y = output_tensor(p.shape, x.dtype)
+        for i in range(p.shape[0]):
+            k = int32(floor(p[i]))
+            u = p[i] - k
+            low = x[k] * (1 - u)
+            high = x[k + 1] * u
+            y[i] = low * u + high
+        return y
+
+    x, p = mx.nd.array([1, 2, 4]), mx.nd.array([0.5, 1.25])
+    x.attach_grad(), p.attach_grad()
+    with mx.autograd.record():
+        y = Custom(f)(x, p)
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [0.25, 0.5 + 0.75 * 0.25, 0.25]
+    assert p.grad.asnumpy().tolist() == [1 * (1 - 2 * 0.5) + 2, 2 * (1 - 2 * 0.25) + 4]
+
+
 def test_third_order():
     @kernel
     def cube(x):

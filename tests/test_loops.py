@@ -286,7 +286,9 @@ def test_compiled_code_is_found_again(tmp_path):
 
     def run(factor):
         path.write_text(textwrap.dedent(PROGRAM).replace("FACTOR", factor))
-        return run_python(f"import runpy; runpy.run_path({str(path)!r})", timeout=300, MXOP_CACHE_DIR=str(tmp_path / "cache"))
+        return run_python(
+            f"import runpy; runpy.run_path({str(path)!r})", timeout=300, MXOP_CACHE_DIR=str(tmp_path / "cache")
+        )
 
     assert [run("2.0"), run("2.0"), run("3.0"), run("2.0")] == [
         "found 0 made 1", "found 1 made 0", "found 0 made 1", "found 1 made 0",

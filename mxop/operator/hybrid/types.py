@@ -104,26 +104,32 @@ class Types:
         self.kinds |= {s.variable: "int" for s in statements(routine.body) if isinstance(s, For)}
         self.line = 0
         self._of: dict[Expr, str] = {}
-        while self._numbers():
-            self._of.clear()
+        while self._numbers(final=False):  # ends: a type that has been joined with another is never left again
+            pass
+        self._numbers(final=True)
         self._check()
         self.taken = [v for v in (*routine.arguments, *routine.made) if v.is_tensor or v in self.kinds]
 
-    def _numbers(self) -> bool:
-        """Go once through all assignments of numbers; tell whether a variable's type has changed."""
-        before = dict(self.kinds)
+    def _numbers(self, final: bool) -> bool:
+        """Go once through all assignments of numbers; tell whether a variable's type has changed since the last time."""
+        found: dict[Variable, str] = {}
         for s in assignments(self.routine.body):
             if s.target.kind != INPUT:
                 continue
             self.line = s.line
-            found = self.of(s.value)
-            old = self.kinds.get(s.variable, found)
-            new = joined(old, found)
-            if new is None:
-                name = s.variable.name
-                self.fail(f"variable {name!r} changes its type from {old} to {found}; convert, as in {old}(...)")
-            self.kinds[s.variable] = new
-        return self.kinds != before
+            kind = self.of(s.value)
+            old = found.get(s.variable, kind)
+            new = joined(old, kind)
+            if new is None and final:
+                self.fail(
+                    f"variable {s.variable.name!r} changes its type from {old} to {kind}; convert, as in {old}(...)"
+                )
+            found[s.variable] = new or common([old, kind])
+            self.kinds.setdefault(s.variable, found[s.variable])
+        changed = any(self.kinds[v] != kind for v, kind in found.items())
+        self.kinds |= found
+        self._of.clear()
+        return changed
 
     def _check(self) -> None:
         for s in statements(self.routine.body):
