@@ -5,7 +5,8 @@ Imports :mod:`mxop.errors`, :mod:`mxop._core`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import MXNetError
@@ -48,7 +49,7 @@ class Body:
     n_outputs: int | None = None
     multiple = False
     assigned: tuple[tuple[int, int], ...] = ()
-    defaults: dict[str, Any] = {}
+    defaults: Mapping[str, Any] = MappingProxyType({})
     fake_output = False
     for_gpu = False
     writes_all = True
