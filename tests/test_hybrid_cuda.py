@@ -1,7 +1,6 @@
 """Kernels of the hybrid language for the GPU: how they are cut into CUDA kernels, which NVRTC compiles and the host runs."""
 
 import contextlib
-import ctypes
 import gc
 import re
 import weakref
@@ -9,7 +8,7 @@ import weakref
 import cuda_compilers
 import numpy as np
 import pytest
-from hybrid_kernels import matmul
+from hybrid_kernels import Host, matmul
 
 import mxop as mx
 from mxop import dtypes
@@ -132,26 +131,6 @@ def test_nvrtc_compiles_every_stage(name, checked):
     text = cuda.standalone(stages(name, checked)[1])
     ptx = cuda_compilers.nvrtc_ptx(path, text, ("--std=c++17", "-arch=sm_80", *OPTIONS))
     assert ptx.count(".entry") == len(stages(name)[1])
-
-
-class Host:
-    """CuPy's part in :mod:`.cuda`, by the host's compiler: one thread does all."""
-
-    zeros, ascontiguousarray = staticmethod(np.zeros), staticmethod(np.ascontiguousarray)
-
-    class RawModule:
-        def __init__(self, code, options=()):
-            self.library = cuda_compilers.host_library(code)
-
-        def get_function(self, name):
-            kinds = {"i": ctypes.c_longlong, "f": ctypes.c_double, "b": ctypes.c_bool}
-
-            def launch(grid, block, arguments):
-                getattr(self.library, name)(*(
-                    cuda_compilers.pointer(a) if isinstance(a, np.ndarray) else kinds[a.dtype.kind](a) for a in arguments
-                ))  # fmt: skip
-
-            return launch
 
 
 @pytest.fixture

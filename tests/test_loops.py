@@ -1,19 +1,30 @@
 """Operators with loops: what ``@loops`` makes is an operator like any other, and its compiled code is found again."""
 
 import pickle
+import sys
 import textwrap
 
 import numpy as np
 import pytest
+from hybrid_kernels import Host
 from processes import run_python
 
 import mxop as mx
+from mxop import op
 from mxop.op import info, loops
 from mxop.operator import HybridError
 from mxop.operator.hybrid.translate import Translator
 from mxop.records import record
 
 pytest.importorskip("numba")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def let_go():
+    """Let go the operators of this file after it."""
+    yield
+    for name in [n for n in op.names() if n.startswith("loops_")]:
+        op.unregister(name)
 
 
 @loops
@@ -261,6 +272,22 @@ def test_a_number_that_may_be_nan_is_no_index():
     assert not loops_clamped.body.shapes([(3,)], (), ()).safe
     with pytest.raises(IndexError), np.errstate(all="ignore"):
         mx.nd.loops_clamped(mx.nd.array([np.nan, 0, 0]))
+
+
+def test_on_a_gpu(simulated_gpu, monkeypatch):
+    """Also the gradient, and an index that lies outside."""
+    data, places = np.arange(8.0, dtype="float32").reshape(2, 4), np.array([[0.5, 2.25], [1, 7]], "float32")
+    monkeypatch.setattr(sys.modules["cupy"], "RawModule", Host.RawModule, raising=False)
+    found = []
+    for ctx in (mx.cpu(), simulated_gpu):
+        x, p = mx.nd.array(data, ctx=ctx), mx.nd.array(places, ctx=ctx)
+        x.attach_grad(), p.attach_grad()
+        with mx.autograd.record():
+            y = mx.nd.loops_sampled(x, p)
+        y.backward()
+        assert y.context == ctx
+        found.append([a.asnumpy().tolist() for a in (y, x.grad, p.grad)])
+    assert found[0] == found[1]
 
 
 # ---- on disk --------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...formula import Expr
 from ...formula.expr import CALL, INPUT
-from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments
+from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments, expressions
 from .scalars import INTEGERS, fixed, loads, variable_of
 
 Interval = tuple[float, float]
@@ -64,7 +64,7 @@ class Shapes:
     # ---- statements -------------------------------------------------------------------------------------------------
     def block(self, body: list[Statement]) -> None:
         for s in body:
-            for access in loads(*s.expressions):
+            for access in loads(*expressions(s)):
                 self.element(access)
             match s:
                 case Allocate():

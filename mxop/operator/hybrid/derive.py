@@ -28,10 +28,12 @@ from .ir import (
     Statement,
     Variable,
     assignments,
+    blocks,
     changing,
+    expressions,
     nested,
     statements,
-)
+)  # fmt: skip
 from .races import CONCURRENT, conflict, loops_to, told_apart
 from .scalars import FLOATS, ROWS, fixed, load, loads, names_in, node, size, upto, variable_of
 from .types import Types
@@ -82,7 +84,7 @@ class _Gradient:
         self.needed = self.reads(self.body)
         self.again = self.computed_again(every)
         # what the forward part must compute
-        edges = [({s.variable}, names_in(*s.expressions)) for s in every]
+        edges = [({s.variable}, names_in(*expressions(s))) for s in every]
         self.required = _reached(self.needed - self.again, edges)
 
     # ---- writing ----------------------------------------------------------------------------------------------------
@@ -120,11 +122,11 @@ class _Gradient:
     # ---- what is read on the way back -------------------------------------------------------------------------------
     def read_back(self, s: Statement) -> set[Variable]:
         """Return the variables whose values are read on the way back through a statement."""
-        found = set() if isinstance(s, (Allocate, Assign)) else names_in(*s.expressions)
+        found = set() if isinstance(s, (Allocate, Assign)) else names_in(*expressions(s))
         if isinstance(s, Assign):
             with self.block() as written:
                 self.back_assignment(s)
-            found = names_in(*s.target.args[1:], *(e for w in assignments(written) for e in w.expressions))
+            found = names_in(*s.target.args[1:], *(e for w in assignments(written) for e in expressions(w)))
         return {v for v in found if v.unique in self.old.variables}
 
     def reads(self, body: Iterable[Statement]) -> set[Variable]:
@@ -180,8 +182,8 @@ class _Gradient:
         for loop, as_forward in self.independent.items():
             if conflict(loop, scopes) is None:
                 loop.word, loop.bounds = as_forward
-        used = {v for s in statements(self.out) if not isinstance(s, Allocate) for v in names_in(*s.expressions)}
-        used |= {v for s in self.out if isinstance(s, Allocate) for v in names_in(*s.expressions)} | set(results)
+        used = {v for s in statements(self.out) if not isinstance(s, Allocate) for v in names_in(*expressions(s))}
+        used |= {v for s in self.out if isinstance(s, Allocate) for v in names_in(*expressions(s))} | set(results)
         self.out = [s for s in self.out if not isinstance(s, Allocate) or s.variable in used]
         arguments += [chosen, *self.heads.values()]
         return replace(self.new, arguments=arguments, results=results, body=self.out, single=len(results) == 1)
@@ -219,7 +221,7 @@ class _Gradient:
 
     def forward_block(self, owner: For | If, at: int) -> None:
         """Write a block; keep, at its end, the numbers that end with it."""
-        self.forward(owner.blocks[at])
+        self.forward(blocks(owner)[at])
         self.line = owner.line
         for variable in _sorted((self.scopes.of[owner, at] & self.needed) - self.again):
             self.keep((owner, at), variable.leaf)
@@ -257,10 +259,10 @@ class _Gradient:
 
     def backward_block(self, owner: For | If, at: int) -> None:
         self.enter((owner, at), self.scopes.of[owner, at])
-        for s in owner.blocks[at]:
+        for s in blocks(owner)[at]:
             if isinstance(s, Assign) and s.variable in self.again:
                 self.assign(s.target, s.value)
-        self.backward(owner.blocks[at])
+        self.backward(blocks(owner)[at])
 
     def enter(self, key: Any, declared: set[Variable]) -> None:
         """Begin the way back through a block: the numbers that it declares, and their gradients."""
@@ -379,7 +381,7 @@ def _adds(s: Assign) -> bool:
 def _other_than_sum(s: Statement) -> Sequence[Expr]:
     """Return what a statement reads, but for what it adds to."""
     if not isinstance(s, Assign):
-        return s.expressions
+        return expressions(s)
     return [s.value.args[1] if _adds(s) else s.value, *s.target.args[1:]]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ...formula import Expr, const, vjp, walk
 from ...formula.expr import CALL, INPUT
-from .ir import For, Routine, Scopes, Statement, Variable, accesses, assignments, changing, statements
+from .ir import For, Routine, Scopes, Statement, Variable, accesses, assignments, blocks, changing, statements
 from .scalars import ROWS, fixed, names_in
 
 #: Words whose iterations must be independent.
@@ -48,7 +48,9 @@ def conflict(loop: For, scopes: Scopes) -> tuple[int, str] | None:
 def loops_to(inner: Statement, body: Sequence[Statement]) -> list[For]:
     """Return the loops around a statement."""
     around = [s for s in body if s is not inner and inner in statements([s])]
-    return [s for s in around if isinstance(s, For)] + [s for a in around for b in a.blocks for s in loops_to(inner, b)]
+    return [s for s in around if isinstance(s, For)] + [
+        s for a in around for b in blocks(a) for s in loops_to(inner, b)
+    ]
 
 
 def told_apart(places: list[Expr], loop: For, own: set[Variable]) -> bool:

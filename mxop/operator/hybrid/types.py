@@ -18,7 +18,7 @@ from ... import dtypes
 from ...errors import MXNetError
 from ...formula import Expr, readable, walk
 from ...formula.expr import CONST, INPUT
-from .ir import For, Routine, Variable, assignments, statements
+from .ir import For, Routine, Variable, assignments, expressions, statements
 from .scalars import CASTS, variable_of
 from .words import NARROW, OPERATIONS
 
@@ -108,7 +108,8 @@ class Types:
             pass
         self._numbers(final=True)
         self._check()
-        self.taken = [v for v in (*routine.arguments, *routine.made) if v.is_tensor or v in self.kinds]
+        taken = dict.fromkeys((*routine.arguments, *routine.results))
+        self.taken = [v for v in taken if v.is_tensor or v in self.kinds]
 
     def _numbers(self, final: bool) -> bool:
         """Go once through all assignments of numbers; tell whether a variable's type has changed since the last time."""
@@ -134,7 +135,7 @@ class Types:
     def _check(self) -> None:
         for s in statements(self.routine.body):
             self.line = s.line
-            for e in s.expressions:
+            for e in expressions(s):
                 kind = self.of(e)
                 if isinstance(s, For) and not is_integer(kind):
                     self.fail(f"{described(e)} is of type {kind}; a loop runs over integers")
