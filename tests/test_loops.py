@@ -322,6 +322,18 @@ def test_compiled_code_is_found_again(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("suffix, keep", [("nbc", 0), ("nbc", 100), ("nbi", 3), ("nbi", 0)])
+def test_damaged_files_are_made_again(tmp_path, suffix, keep):
+    path, cache = tmp_path / "program.py", tmp_path / "cache"
+    path.write_text(textwrap.dedent(PROGRAM).replace("FACTOR", "4.0"))
+    code = f"import runpy; runpy.run_path({str(path)!r})"
+    run_python(code, timeout=300, MXOP_CACHE_DIR=str(cache))
+    (file,) = cache.rglob(f"*.{suffix}")
+    file.write_bytes(file.read_bytes()[:keep])
+    assert "made 1" in run_python(code, timeout=300, MXOP_CACHE_DIR=str(cache))
+    assert "found 1" in run_python(code, timeout=300, MXOP_CACHE_DIR=str(cache))
+
+
 def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     file = tmp_path / "file"
     file.write_text("")

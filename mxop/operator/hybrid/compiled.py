@@ -14,8 +14,10 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from contextlib import nullcontext
+from functools import cached_property, partial
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,10 +90,12 @@ class Compiled:
         function = self.form(threads > 1, not safe)
         outside = np.zeros(1, np.int64)  # takes the line of an index that is outside
         given = arguments if safe else (*arguments, outside)
-        if threads == 1:
-            function(*given)
-        else:
-            _with_threads(require_numba(self.source.name), threads, function, given)
+        run = function if threads == 1 else partial(_with_threads, require_numba(self.source.name), threads, function)
+        try:
+            run(*given)
+        except (EOFError, UnpicklingError):  # no loop raises these: what was kept on disk is damaged
+            function._cache.flush()  # type: ignore[attr-defined]
+            run(*given)
         if outside[0]:
             raise OpIndexError(self.source.message(int(outside[0]), "an index is outside of its tensor"))
 
@@ -121,21 +125,16 @@ def call(run: Callable[[list], None], known: Known, inputs: Sequence[Any], outpu
             target[...] = values[v]
 
 
-def _with_threads(numba: Any, threads: int, function: Callable, arguments: tuple) -> None:
+def _with_threads(numba: Any, threads: int, function: Callable, *arguments: Any) -> None:
     numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
-    if _needs_lock(numba):
-        with _parallel_lock:
-            function(*arguments)
-    else:
-        function(*arguments)
-
-
-def _needs_lock(numba: Any) -> bool:
-    """Tell whether numba's threads take one caller at a time (its portable pool does; OpenMP and TBB do not)."""
     try:
-        return numba.threading_layer() == "workqueue"
+        alone = (
+            numba.threading_layer() == "workqueue"
+        )  # numba's portable pool; OpenMP and TBB take several callers at once
     except ValueError:  # not known before the first parallel call
-        return True
+        alone = True
+    with _parallel_lock if alone else nullcontext():
+        function(*arguments)
 
 
 def define(name: str, text: str, names: dict[str, Any], file: Path | None = None) -> Callable:
