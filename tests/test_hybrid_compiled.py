@@ -53,8 +53,9 @@ def test_bounds_of_loops(bounds, word, tmp_path):
     agree(f, numbers((7,), "float32"))
 
 
-def test_threads_run_at_once(tmp_path):
+def test_threads_run_at_once(tmp_path, monkeypatch):
     """A parallel loop is one of numba's parallel regions; one thread takes the plain form."""
+    monkeypatch.setenv("MXOP_CACHE_DIR", str(tmp_path))  # what is found on disk cannot be looked into
     before = mx.context.get_num_threads()
     program = Hybrid(matmul)
     a = numbers((8, 8), "float32")
@@ -72,7 +73,8 @@ def test_threads_run_at_once(tmp_path):
     assert function.get_metadata(function.signatures[0])["parfor_diagnostics"].count_parfors() == 1
 
 
-def test_vectorize_uses_simd(tmp_path):
+def test_vectorize_uses_simd(tmp_path, monkeypatch):
+    monkeypatch.setenv("MXOP_CACHE_DIR", str(tmp_path / "cache"))
     f = from_text(
         "def f(x, z):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
         "        for j in vectorize(x.shape[1]):\n            y[i, j] = x[i, j] * z[i, j] + x[i, j]\n    return y\n",
