@@ -6,8 +6,8 @@ Imports the other modules of this package, :mod:`..body`, :mod:`mxop.opdef`.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,22 @@ from .source import HybridError
 from .types import WEAK, Types, declared_codes, kind_of
 from .words import NARROW
 
-_MANY = 512  # shapes, or types, of which a body keeps what it knows
+_MANY = 2048  # things that a body knows of calls
+
+
+def remembered(method: Callable) -> Any:
+    """Keep what a method of a body finds; the text of attributes, the last argument, tells 1, 1.0 and True apart."""
+
+    def call(self: Hybrid, *given: Any) -> Any:
+        key = (method, *map(tuple, given), repr(given[-1]))
+        found = self.memo.get(key)
+        if found is None:
+            if len(self.memo) >= _MANY:
+                self.memo.clear()
+            found = self.memo[key] = method(self, *key[1:-1])
+        return found
+
+    return call
 
 
 class Hybrid(Body):
@@ -59,12 +74,7 @@ class Hybrid(Body):
         self.defaults = kernel.__wrapped__.__kwdefaults__ or {}  # type: ignore[attr-defined]
         self.n_outputs, self.multiple = len(routine.results), not routine.single
         self.assigned = tuple((k, routine.inputs.index(v)) for k, v in enumerate(routine.results) if v.kind == "input")
-        self._remember()
-
-    def _remember(self) -> None:
-        self._of_ranks, self._of_types, self._of_shapes, self._of_calls = map(
-            lru_cache(_MANY), (self._routine, self._typed, self._shaped, self._known)
-        )
+        self.memo: dict[tuple, Any] = {}
 
     @classmethod
     def of_operator(cls, op: Operator) -> Hybrid:
@@ -85,39 +95,32 @@ class Hybrid(Body):
         return cls(function if isinstance(function, Kernel) else Kernel(function), declared, as_python)
 
     # ---- what is known of a call ----------------------------------------------------------------------------------------
-    def _routine(self, codes: tuple[int, ...], ranks: tuple[int, ...], attributes: tuple, text: str = "") -> Routine:
+    @remembered
+    def read(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Routine:
+        """Return what the text does in calls of these ranks, and of these types where it is derived."""
         lists = dict(zip(self.attributes, attributes))
         return lower(self.routine.source, self._declared, dict(zip(self.input_names, ranks)), lists)
 
-    def _typed(self, codes: tuple[int, ...], ranks: tuple[int, ...], attributes: tuple, text: str) -> Compiled:
-        return Compiled(Types(self._of_ranks(codes, ranks, attributes, text), codes, attributes))
-
-    def _shaped(
-        self, shapes: tuple[tuple[int, ...], ...], codes: tuple[int, ...], attributes: tuple, text: str
-    ) -> Shapes:
-        return Shapes(self._of_ranks(codes, tuple(map(len, shapes)), *_general(attributes)), shapes, attributes)
-
-    def _known(
-        self, shapes: tuple[tuple[int, ...], ...], codes: tuple[int, ...], attributes: tuple, text: str
-    ) -> Known:
-        found, compiled = (
-            self.shapes(shapes, codes, attributes),
-            self.compiled(codes, list(map(len, shapes)), attributes),
-        )
-        types = compiled.types
-        return Known(found, compiled, found.results(), [types.codes[v] for v in types.routine.results], attributes)
-
-    def shapes(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Shapes:
-        """Return what follows from the shapes of a call; the types are those of which a gradient is derived."""
-        return self._of_shapes(tuple(shapes), tuple(codes), *_keyed(attributes))
+    @remembered
+    def _compiled(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Compiled:
+        return Compiled(Types(self.read(codes, ranks, attributes), codes, attributes))
 
     def compiled(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Compiled:
         """Return what follows from the types of a call."""
-        return self._of_types(tuple(codes), tuple(ranks), *_general(attributes))
+        return self._compiled(codes, ranks, _general(attributes))
 
+    @remembered
+    def shapes(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Shapes:
+        """Return what follows from the shapes of a call; the types are those of which a gradient is derived."""
+        return Shapes(self.read(codes, list(map(len, shapes)), _general(attributes)), shapes, attributes)
+
+    @remembered
     def known(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Known:
         """Return all that follows from a call."""
-        return self._of_calls(tuple(shapes), tuple(codes), *_keyed(attributes))
+        found = self.shapes(shapes, codes, attributes)
+        compiled = self.compiled(codes, list(map(len, shapes)), attributes)
+        out_codes = [compiled.types.codes[v] for v in compiled.types.routine.results]
+        return Known(found, compiled, found.results(), out_codes, attributes)
 
     def known_of(self, inputs: Sequence[Any], attributes: Any) -> Known:
         """Return all that follows from a call with arrays."""
@@ -238,7 +241,7 @@ class Derived(Hybrid):
         self.doc = f"The gradient of ``{of.name}``, derived from its loops."
         self.wanted = f"wanted_{self.order}"
         self.attributes = (*of.attributes, self.wanted)
-        self._remember()
+        self.memo = {}
 
     def inputs_of(self, **attributes: Any) -> tuple[str, ...]:
         heads = (f"head_{self.order}_{k}" for k in range(self.of.count(**attributes)))
@@ -247,7 +250,8 @@ class Derived(Hybrid):
     def count(self, **attributes: Any) -> int:
         return len(attributes[self.wanted])
 
-    def _routine(self, codes: tuple[int, ...], ranks: tuple[int, ...], attributes: tuple, text: str = "") -> Routine:
+    @remembered
+    def read(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Routine:
         *before, wanted = attributes
         n = len(self.of.inputs_of(**dict(zip(self.attributes, attributes))))
         try:
@@ -269,11 +273,6 @@ def _wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32) if dtypes.code_of(array.dtype) in NARROW else array
 
 
-def _general(attributes: Sequence[Any]) -> tuple[tuple, str]:
-    """Return what a text depends on, as a key: types of numbers, values of lists and strings."""
-    return _keyed([WEAK[kind_of(a)] if type(a) in (int, float, bool) else a for a in attributes])
-
-
-def _keyed(values: Sequence[Any]) -> tuple[tuple, str]:
-    """Return values with their text, which tells 1, 1.0 and True apart where they are a key."""
-    return tuple(values), repr(values)
+def _general(attributes: Sequence[Any]) -> tuple:
+    """Return what a text depends on: types of numbers, values of lists and strings."""
+    return tuple([WEAK[kind_of(a)] if type(a) in (int, float, bool) else a for a in attributes])
