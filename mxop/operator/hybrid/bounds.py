@@ -23,16 +23,9 @@ ANY = (-math.inf, math.inf)
 
 
 class Shapes:
-    """Shapes of one call.
+    """Shapes of one call: the sizes of tensors (`of`), and what follows.
 
-    Attributes
-    ----------
-    of : dict of Variable to list of intervals
-        The sizes of tensors.
-    safe : bool
-        Whether no index can be outside of its tensor (or negative).
-    empty : bool
-        Whether a tensor may have no elements.
+    `safe` says that no index can be outside of its tensor, or negative; `empty` that a tensor may have no elements.
     """
 
     def __init__(self, routine: Routine, shapes: Sequence[tuple[int, ...]], attributes: Sequence[Any]):

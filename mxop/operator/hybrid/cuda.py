@@ -120,7 +120,7 @@ class CudaTranslator(Translator):
                 found += [f"long long {_length(v.leaf, k)}" for k in range(v.rank or 0)]
             else:
                 found.append(self.declared(self.name(v), machine(self.types.kinds[v])))
-        return found + ["long long *mx_outside"] * self.checked
+        return found + ["long long *mx_outside"] * bool(self.checked)
 
     # ---- lines ------------------------------------------------------------------------------------------------------
     @contextmanager

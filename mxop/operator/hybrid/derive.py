@@ -182,8 +182,7 @@ class _Gradient:
         for loop, as_forward in self.independent.items():
             if conflict(loop, scopes) is None:
                 loop.word, loop.bounds = as_forward
-        used = {v for s in statements(self.out) if not isinstance(s, Allocate) for v in names_in(*expressions(s))}
-        used |= {v for s in self.out if isinstance(s, Allocate) for v in names_in(*expressions(s))} | set(results)
+        used = names_in(*(e for s in statements(self.out) for e in expressions(s))) | set(results)
         self.out = [s for s in self.out if not isinstance(s, Allocate) or s.variable in used]
         arguments += [chosen, *self.heads.values()]
         return replace(self.new, arguments=arguments, results=results, body=self.out, single=len(results) == 1)

@@ -24,20 +24,10 @@ CASTS = ("bool_", *INTEGERS, "float16", "float32", "float64")
 class Variable:
     """A name of a kernel within the scope that declares it.
 
-    Attributes
-    ----------
-    kind : {'input', 'output', 'local', 'attribute', 'scalar', 'loop', 'grid'}
-        The first three are tensors; 'grid' stands for several loop variables.
-    unique : str
-        A name that no other variable of the kernel has.
-    shape, dtype
-        How a tensor was allocated: expressions, and a name or a tensor.
-    rank : int or None
-        Number of indices, as far as it is known.
-    like : Variable or None
-        The tensor whose shape it was allocated with.
-    loops : tuple of Variable
-        What a grid's variable stands for.
+    Of the kinds, ``'input'``, ``'output'`` and ``'local'`` are tensors, ``'attribute'``, ``'scalar'`` and ``'loop'`` numbers,
+    and ``'grid'`` stands for several loop variables, `loops`.  `unique` is a name that no other variable has.  A tensor was
+    allocated with `shape` (expressions; that of the tensor `like`, if any) and `dtype` (a name or a tensor); `rank` is how many
+    indices it has, as far as that is known.
     """
 
     name: str

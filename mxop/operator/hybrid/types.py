@@ -86,14 +86,7 @@ def element_kind(code: int) -> str:
 class Types:
     """Types of a kernel's names and expressions, from the type codes of its inputs and the values of its attributes.
 
-    Attributes
-    ----------
-    codes : dict of Variable to int
-        Of tensors.
-    kinds : dict of Variable to str
-        Of numbers.
-    taken : list of Variable
-        What a compiled function takes: arguments of the kernel, then outputs that are none of them.
+    `codes` are those of tensors, `kinds` those of numbers; `taken` is what a compiled function takes, arguments before results.
     """
 
     def __init__(self, routine: Routine, in_types: Sequence[int], attributes: Sequence[Any]):
