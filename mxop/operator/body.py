@@ -66,6 +66,10 @@ class Body:
         """Compute on NDArrays in C order."""
         raise NotImplementedError
 
+    def gradient_operator(self, op: Any) -> Any:
+        """Return the operator of the gradient that follows from what the body computes; None where none does."""
+        return None
+
     def gradients(self, op: Any, F: Any, attrs: Any, heads: list, inputs: list, needed: Sequence[bool]) -> list:
         """Return the gradients that follow from what the body computes, as :meth:`mxop.opdef.Operator.grad` does.
 

@@ -361,7 +361,8 @@ class CustomOperator(External):
 
     @cached_property
     def _derivative(self) -> Operator:
-        return super().backward_operator() if self.owner.bprop else self.owner.body.gradient_operator(self)
+        derived = None if self.owner.bprop else self.owner.body.gradient_operator(self)
+        return derived or super().backward_operator()
 
     def backward_operator(self) -> Any:
         return self._derivative
