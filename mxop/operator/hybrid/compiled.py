@@ -160,11 +160,10 @@ def kept(name: str, text: str, options: dict[str, Any]) -> Path | None:
     import llvmlite
     import numba
 
-    made_of = [text, repr(options), inspect.getsource(numbers), sys.version, numba.__version__, llvmlite.__version__,
-               np.__version__]  # fmt: skip
-    digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:_DIGITS]
+    versions = [sys.version, numba.__version__, llvmlite.__version__, np.__version__]
     try:
-        file = cache_folder("loops") / f"{name}-{digest}.py"
+        made_of = "\0".join([text, repr(options), inspect.getsource(numbers), *versions])
+        file = cache_folder("loops") / f"{name}-{hashlib.sha256(made_of.encode()).hexdigest()[:_DIGITS]}.py"
         if not file.is_file():
             write_whole(file, text)
     except OSError:
