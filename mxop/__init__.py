@@ -66,6 +66,12 @@ def _planned(on):
     return planned(on)
 
 
+def _loops_body(operator):
+    from .operator.hybrid import Hybrid
+
+    return Hybrid.of_operator(operator)
+
+
 def _symbols():
     import mxop.symbol.operands  # what passes see; a `from` import would first ask the namespace for an operator
     import mxop.symbol.recorded  # noqa: F401  what autograd recorded
@@ -91,7 +97,8 @@ def _call_operator(operator, args, kwargs):
 
 provide(infer_inside=_infer_inside, infer_whole=_infer_whole, prepare=_prepare, rule_reads=_rule_reads,
         make_plan=_make_plan, run_in_float32=_run_in_float32, symbols=_symbols, drawing=_drawing,
-        planned=_planned, differentiate_run=autograd.differentiate_run, call_operator=_call_operator)  # fmt: skip
+        planned=_planned, loops_body=_loops_body,
+        differentiate_run=autograd.differentiate_run, call_operator=_call_operator)  # fmt: skip
 
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {

@@ -1,11 +1,15 @@
-"""Names of files, and the system's errors about files as errors of mxop.  Imports :mod:`mxop.errors` only."""
+"""Names of files, where files are kept, the system's errors about files as errors of mxop.  Imports :mod:`mxop.errors` only."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 from .errors import MXNetError, OpTypeError, OpValueError, shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class FileError(MXNetError, OSError):
@@ -51,3 +55,37 @@ class reporting:
         if isinstance(problem, OSError) and not isinstance(problem, MXNetError):
             error = MissingFileError if isinstance(problem, FileNotFoundError) else FileError
             raise error(f"{self.function}: {self.path!r}: {problem.strerror or problem}") from problem
+
+
+def cache_folder(what: str, given: str | os.PathLike | None = None) -> Path:
+    """Return the folder in which things of a kind are kept for later processes; a new one where the usual cannot be written.
+
+    It is in `given`, or what the environment variable ``MXOP_CACHE_DIR`` names, or ``mxop`` in the user's cache folder.
+    """
+    import tempfile  # as the next, it takes milliseconds
+    from pathlib import Path
+
+    home = Path.home()
+    usual = {
+        "darwin": home / "Library" / "Caches",
+        "win32": Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")),
+    }.get(sys.platform, Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache"))
+    folder = Path(given or os.environ.get("MXOP_CACHE_DIR") or usual / "mxop") / what
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder.resolve()
+    except OSError:
+        pass
+    return Path(tempfile.mkdtemp(prefix="mxop-"))
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write a file so that others see all of it or nothing."""
+    import tempfile
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, fresh = tempfile.mkstemp(dir=file.parent)
+    with os.fdopen(handle, "w") as stream:
+        stream.write(text)
+    os.replace(fresh, file)

@@ -1,6 +1,6 @@
 """``mx.op``: define operators, and look into the registry.
 
-``elementwise``, ``reduction``, ``composite`` and ``kernel`` make operators; ``F`` holds the functions of formulas;
+``elementwise``, ``reduction``, ``composite``, ``loops`` and ``kernel`` make operators; ``F`` holds the functions of formulas;
 ``info(name)`` and ``describe(name)`` say what is registered.  The same objects as :mod:`mxop.opdef`.
 """
 

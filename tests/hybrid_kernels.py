@@ -1,5 +1,8 @@
 """Kernels of the hybrid language that several files of tests run, and how they compare them with plain Python."""
 
+import ctypes
+
+import cuda_compilers
 import numpy as np
 
 import mxop as mx
@@ -95,3 +98,24 @@ def copied(x):
     for arg in grid(x.shape):
         y[arg] = x[arg]
     return y
+
+
+class Host:
+    """CuPy's part in :mod:`.cuda`, by the host's compiler: one thread does all."""
+
+    zeros, ascontiguousarray = staticmethod(np.zeros), staticmethod(np.ascontiguousarray)
+
+    class RawModule:
+        def __init__(self, code, options=()):
+            self.library = cuda_compilers.host_library(code)
+
+        def get_function(self, name):
+            kinds = {"i": ctypes.c_longlong, "f": ctypes.c_double, "b": ctypes.c_bool}
+
+            def launch(grid, block, arguments):
+                arguments = [getattr(a, "_host", a) for a in arguments]  # of simulated arrays
+                getattr(self.library, name)(*(
+                    cuda_compilers.pointer(a) if isinstance(a, np.ndarray) else kinds[a.dtype.kind](a) for a in arguments
+                ))  # fmt: skip
+
+            return launch

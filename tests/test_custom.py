@@ -414,6 +414,14 @@ def test_without_bprop():
     assert x.grad.asnumpy().tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("bprop", [None, cube_bprop])
+def test_the_gradient_is_an_operator_that_can_be_looked_up(bprop):
+    op = Custom(cube, same, same, "pyfunc", bprop=bprop)
+    net = op(mx.sym.Variable("x"))
+    (name,) = [n["op"] for n in json.loads(net.tojson())["nodes"] if n["op"] != "null"]
+    assert mx.op.get(f"_backward_{name}").name == f"_backward_{name}"
+
+
 def test_numpy_in_bprop_has_no_second_derivative():
     op = Custom(cube, same, same, "pyfunc", bprop=lambda x, out, dout: (nd.array(3 * x.asnumpy() ** 2) * dout,))
     x = nd.array([1, 2])

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 WRITTEN = [p for p in sorted(DOCS.rglob("*.md")) if p.parent != DOCS / "operators"]  # those follow from docstrings
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "tools/README.md")), *WRITTEN]
-NEEDS = {"custom_mindspore.md": "numba"}  # optional packages that examples of pages need
+NEEDS = {"custom_mindspore.md": "numba", "loops.md": "numba"}  # optional packages that examples of pages need
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -105,7 +105,11 @@ def test_examples_of_pages(page, registry_restored):
     for language, text in blocks(page):
         assert language in ("python", "pycon", "sh", ""), f"{page.name}: {language}"
         if language == "python":
-            exec(compile(text, str(page), "exec"), namespace)
+            whole = page.read_text(encoding="utf-8")
+            before = whole[: max(whole.find(text), 0)].count(
+                "\n"
+            )  # lines are those of the page, where texts are looked up
+            exec(compile("\n" * before + text, str(page), "exec"), namespace)
         elif language == "pycon":
             example = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
             example.globs = namespace

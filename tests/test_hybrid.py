@@ -346,8 +346,8 @@ def test_index_from_data():
     ],
 )
 def test_what_is_proven_of_indices(function, shapes, attributes, safe):
-    program = Hybrid(function.source)
-    assert program.shapes(shapes, attributes).safe is safe
+    program = Hybrid(function)
+    assert program.shapes(shapes, (), attributes).safe is safe
 
 
 # ---- inputs that are assigned ---------------------------------------------------------------------------------------------
@@ -451,7 +451,7 @@ def test_lists_that_are_equal_and_not_of_one_type(tmp_path):
         "        y[i] = x[i] * by[0]\n    return y\n",
         tmp_path,
     )
-    program = Hybrid(f.source, declared=frozenset({"by"}))
+    program = Hybrid(f, declared=["by"])
     x = np.array([100], "int8")
     for by, wanted in ((2,), -56), ((2.0,), 200):
         y = np.empty(1)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import DeviceError, MXNetError
-from ..files import path_of
+from ..files import cache_folder, path_of, write_whole
 from .include import get_include
 from .loader import load
 
@@ -90,7 +90,7 @@ def build(
     for folder in (get_include(), *include_dirs):
         command += ["-I", str(folder)]
     command += [str(f) for f in ([flags] if isinstance(flags, str) else flags)]
-    folder = _cache(cache_dir) / f"{name}-{_key(command, files)}"
+    folder = cache_folder("libraries", cache_dir) / f"{name}-{_key(command, files)}"
     found = _find(folder)
     return str(found if found is not None else _compile(folder, name, command, files, verbose))
 
@@ -131,33 +131,16 @@ def load_inline(
     if "lib_api.h" not in text and "mxop/abi.h" not in text:
         text = f'#include "mxop/lib_api.h"\n#line 1 "{_checked_name(name)}.cc"\n{text}'
     cache = options.get("cache_dir")
-    folder = _cache(cache) / "inline" / hashlib.sha256(text.encode()).hexdigest()[:16]  # type: ignore[arg-type]
+    folder = cache_folder("libraries", cache) / "inline" / hashlib.sha256(text.encode()).hexdigest()[:16]  # type: ignore[arg-type]
     file = folder / f"{_checked_name(name)}.cc"
     if not file.exists() or file.read_text() != text:
-        _write(file, text)
+        write_whole(file, text)
     path = build([file], name, flags, verbose=verbose, **options)  # type: ignore[arg-type]
     load(path, verbose=verbose)
     return path
 
 
 # ---- the cache ----------------------------------------------------------------------------------------------------------
-
-
-def _cache(given: str | os.PathLike | None) -> Path:
-    """Return the folder of compiled libraries, a new one where the usual ones cannot be written."""
-    home = Path.home()
-    usual = {
-        "darwin": home / "Library" / "Caches",
-        "win32": Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")),
-    }.get(sys.platform, Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache"))
-    folder = Path(given or os.environ.get("MXOP_CACHE_DIR") or usual / "mxop") / "libraries"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder.resolve()
-    except OSError:
-        pass
-    return Path(tempfile.mkdtemp(prefix="mxop-"))
 
 
 def _checked_name(name: str) -> str:
@@ -186,15 +169,6 @@ def _find(folder: Path) -> Path | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
     return None
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a file so that others see all of it or nothing."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, fresh = tempfile.mkstemp(dir=file.parent)
-    with os.fdopen(handle, "w") as stream:
-        stream.write(text)
-    os.replace(fresh, file)
 
 
 # ---- the compiler -------------------------------------------------------------------------------------------------------
@@ -239,7 +213,7 @@ def _compile(folder: Path, name: str, command: list[str], files: list[Path], ver
         library = folder / f"{name}-{mark}{_SUFFIX}"  # another one when headers changed: the old one may be loaded
         if not library.exists():
             os.replace(fresh, library)
-        _write(folder / "built.json", json.dumps({"library": library.name, "headers": headers}))
+        write_whole(folder / "built.json", json.dumps({"library": library.name, "headers": headers}))
     return library
 
 

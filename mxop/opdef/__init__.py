@@ -1,4 +1,4 @@
-"""What an operator is: the four kinds, the registry, parameters, inference.  Users import it as ``mxop.op``.
+"""What an operator is: the five kinds, the registry, parameters, inference.  Users import it as ``mxop.op``.
 
 May import :mod:`mxop.formula`, :mod:`mxop.dtypes` and :mod:`mxop.errors`; nothing above.
 """
@@ -11,6 +11,7 @@ from .docs import describe, info
 from .elementwise import Elementwise, Formula, elementwise
 from .external import External
 from .kernel import Kernel, kernel
+from .loops import Loops, loops
 from .operator import Operator
 from .params import AnyValue, Attrs, Bound, DType, Floats, Range, Scalar, Shape
 from .parts import contiguous_strides
@@ -19,7 +20,7 @@ from .registry import alias, find, get, load_entry_points, names, namespace_of, 
 
 __all__ = [
     "AnyValue", "Attrs", "Bound", "Composite", "DType", "Elementwise", "Expr", "External", "F", "Floats", "Formula",
-    "Kernel", "Operator", "Range", "Reduction", "Scalar", "Shape", "alias", "composite", "contiguous_strides", "describe",
-    "elementwise", "find", "get", "info", "kernel", "load_entry_points", "names", "namespace_of", "operators",
-    "reduction", "register", "unregister",
+    "Kernel", "Loops", "Operator", "Range", "Reduction", "Scalar", "Shape", "alias", "composite", "contiguous_strides",
+    "describe", "elementwise", "find", "get", "info", "kernel", "load_entry_points", "loops", "names", "namespace_of",
+    "operators", "reduction", "register", "unregister",
 ]  # fmt: skip

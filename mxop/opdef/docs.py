@@ -191,7 +191,8 @@ def _gradient(op: Operator) -> dict[str, Any]:
         except Exception as problem:  # a formula that needs particular parameters
             found["uses"] = f"depends on the parameters ({problem})"
     else:
-        found["rule"] = "own rule" if op._gradient is not None else "through the operators inside"
+        derived = "derived from its loops" if op.kind == "loops" else "through the operators inside"
+        found["rule"] = "own rule" if op._gradient is not None else derived
     return found
 
 

@@ -1,6 +1,6 @@
 """Operators from outside: what a Python class, a NumPy function or a compiled library needs to be one of ours.
 
-The four kinds read an operator off the signature of one function.  An operator from outside is an object with methods: its
+The five kinds read an operator off the signature of one function.  An operator from outside is an object with methods: its
 inputs, parameters and shapes may all depend on what a call gives, and it may keep a state from forward to backward.  Its
 gradient is the hidden operator ``_backward_<name>``, which runs its ``run_backward``; the gradient of that one runs
 ``run_backward`` again while autograd records it, and so on to any order.

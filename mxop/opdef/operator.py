@@ -1,4 +1,4 @@
-"""What an operator is: the base of the four kinds, with everything that follows from its function's signature.
+"""What an operator is: the base of the five kinds, with everything that follows from its function's signature.
 
 Imports :mod:`.above`, :mod:`.params`, :mod:`.infer`, :mod:`.registry`, :mod:`.rules`.
 """

@@ -5,7 +5,8 @@ Imports :mod:`mxop.errors`, :mod:`mxop._core`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import MXNetError
@@ -25,6 +26,8 @@ class Body:
         None when a call says how many inputs there are.
     attributes : tuple of str
         Arguments that are known to be attributes although no info declares them.
+    defaults : dict of str to value
+        Values of such attributes where a call gives none.
     n_outputs : int or None
         When it is known without shapes.
     multiple : bool
@@ -46,6 +49,7 @@ class Body:
     n_outputs: int | None = None
     multiple = False
     assigned: tuple[tuple[int, int], ...] = ()
+    defaults: Mapping[str, Any] = MappingProxyType({})
     fake_output = False
     for_gpu = False
     writes_all = True
@@ -62,23 +66,28 @@ class Body:
         """Compute on NDArrays in C order."""
         raise NotImplementedError
 
-    def derive(self, make: Callable) -> Callable:
-        """Return a ``bprop`` that follows from what the body computes; ``make(body)`` makes operators for it.
+    def gradient_operator(self, op: Any) -> Any:
+        """Return the operator of the gradient that follows from what the body computes; None where none does."""
+        return None
+
+    def gradients(self, op: Any, F: Any, attrs: Any, heads: list, inputs: list, needed: Sequence[bool]) -> list:
+        """Return the gradients that follow from what the body computes, as :meth:`mxop.opdef.Operator.grad` does.
 
         Raises
         ------
         MXNetError
             With the reason why there is none, and how to give one.
         """
-        raise no_bprop(self.name, f"what a {type(self).__name__.lower()} computes is not known")
+        raise underived(f"Custom {self.name}", f"what a {type(self).__name__.lower()} computes is not known", BPROP)
 
 
-def no_bprop(name: str, reason: str) -> MXNetError:
-    """Return the error that says how to give a bprop."""
-    return MXNetError(
-        f"Custom {name} has no gradient: {reason}; give it one with Custom(..., bprop=...), a function "
-        "bprop(*inputs, out, dout) that returns the tuple of the gradients of the inputs"
-    )
+BPROP = ("Custom(..., bprop=...), a function bprop(*inputs, out, dout) that returns the tuple of the gradients of the "
+         "inputs")  # fmt: skip
+
+
+def underived(who: str, reason: str, cure: str) -> MXNetError:
+    """Return the error that says how to give a gradient."""
+    return MXNetError(f"{who} has no gradient: {reason}; give it one with {cure}")
 
 
 def on_gpu(arrays: Sequence[Any]) -> bool:

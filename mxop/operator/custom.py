@@ -10,13 +10,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from .. import dtypes
 from .._core import dispatch, tape
 from ..errors import DeviceError, MXNetError, OpTypeError, OpValueError, closest, run_users
 from ..ndarray import NDArray
-from ..opdef import Attrs, External, infer, registry
+from ..opdef import Attrs, External, Operator, infer, registry
 from .attributes import parameters
 from .body import Body, on_gpu
 from .outputs import Outputs
@@ -95,27 +96,15 @@ class Custom:
             )
         if bprop is not None and not callable(bprop):
             raise OpTypeError(f"Custom: bprop must be a function, got {bprop!r}")
-        infos = Infos(_name_of(func, func_type), func, reg_info)
+        infos = Infos(_name_of(func), func, reg_info)
         body = _make_body(func, func_type, infos.declared_attrs())
-        self._become(func, func_type, body, infos, bprop, out_shape, out_dtype)
-
-    @classmethod
-    def of_body(cls, body: Body) -> Custom:
-        """Return the operator of a body that says its own shapes and dtypes."""
-        found = cls.__new__(cls)
-        found._become(None, "hybrid", body, Infos(body.name, None, None), None, None, None)
-        return found
-
-    def _become(
-        self, func: Any, func_type: str, body: Body, infos: Infos, bprop: Callable | None, out_shape: Any, out_dtype: Any
-    ) -> None:  # fmt: skip
         self.func, self.func_type, self.bprop = func, func_type, bprop
         self.body, self.infos = body, infos
         infos.name = self.name = body.name
         body.for_gpu = "GPU" in infos.by_target
         declared = infos.declared_attrs()
         names = [a["name"] for a in declared]
-        self.params = parameters(self.name, [*declared, *({"name": n} for n in body.attributes if n not in names)])
+        self.params = parameters(self.name, [*declared, *_undeclared(body, names)])
         self.attr_names = tuple(p.name for p in self.params)
         self.outputs = Outputs(self.name, body, out_shape, out_dtype, infos)
         self._serial = next(_serial)
@@ -247,7 +236,16 @@ class Custom:
             self._derived = derived(self.name, names, in_types, len(out_types), out_types, target)
 
 
-def _name_of(func: Any, func_type: str) -> str:
+def _undeclared(body: Body, declared: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the attributes of a body that no info declares, as one would."""
+    return [
+        {"name": name} | ({"value": body.defaults[name]} if name in body.defaults else {})
+        for name in body.attributes
+        if name not in declared
+    ]
+
+
+def _name_of(func: Any) -> str:
     if isinstance(func, str):
         return func.rsplit(":", 1)[-1]
     return getattr(func, "__name__", type(func).__name__)
@@ -358,8 +356,16 @@ class CustomOperator(External):
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
     ) -> list | None:
         if self.owner.bprop is None:
-            self.owner.bprop = self.owner.body.derive(Custom.of_body)
+            return self.owner.body.gradients(self, F, attrs, heads, inputs, needed)
         return super().grad(F, attrs, heads, inputs, outputs, needed)
+
+    @cached_property
+    def _derivative(self) -> Operator:
+        derived = None if self.owner.bprop else self.owner.body.gradient_operator(self)
+        return derived or super().backward_operator()
+
+    def backward_operator(self) -> Any:
+        return self._derivative
 
     def run_backward(
         self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], heads: list, inputs: list, outputs: list,

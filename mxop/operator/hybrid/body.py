@@ -1,13 +1,13 @@
-"""A kernel as the body of a Custom operator: what is known of its calls, how it runs, and the body of its gradient.
+"""A kernel as the body of an operator: what is known of its calls, how it runs, and the body of its gradient.
 
-Imports the other modules of this package, and :mod:`..body`.
+Imports the other modules of this package, :mod:`..body`, :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,18 +15,37 @@ import numpy as np
 from ... import dtypes
 from ..._core import core
 from ...errors import MXNetError, OpTypeError, OpValueError, raised
-from ..body import Body, no_bprop, on_gpu
+from ...opdef import Attrs, Operator
+from ...opdef.loops import Loops
+from ...opdef.params import REQUIRED, Shape, param_from
+from ..body import BPROP, Body, on_gpu, underived
+from . import cuda
 from .bounds import Shapes
 from .checks import lower
 from .compiled import Compiled, Known, call
 from .derive import Underivable, gradient
 from .function import Kernel
 from .ir import Routine
-from .source import HybridError, Source
+from .source import HybridError
 from .types import WEAK, Types, declared_codes, kind_of
 from .words import NARROW
 
-_MANY = 512  # shapes, or types, of which a body keeps what it knows
+_MANY = 2048  # things that a body knows of calls
+
+
+def remembered(method: Callable) -> Any:
+    """Keep what a method of a body finds; the text of attributes, the last argument, tells 1, 1.0 and True apart."""
+
+    def call(self: Hybrid, *given: Any) -> Any:
+        key = (method, *map(tuple, given), repr(given[-1]))
+        found = self.memo.get(key)
+        if found is None:
+            if len(self.memo) >= _MANY:
+                self.memo.clear()
+            found = self.memo[key] = method(self, *key[1:-1])
+        return found
+
+    return call
 
 
 class Hybrid(Body):
@@ -34,105 +53,132 @@ class Hybrid(Body):
 
     Parameters
     ----------
-    source : Source or Routine
-        A text, which is read again for each combination of ranks; or what was derived, for certain types.
-    plain : callable or None
-        Runs the text as plain Python: a list of arguments, as in the text, to results.
-    declared : frozenset of str
+    kernel : Kernel
+        Its text is read again for each combination of ranks.
+    declared : sequence of str
         Arguments that are known to be attributes.
     as_python : bool
         Whether to run as plain Python.
-    doc : str
     """
 
-    def __init__(self, source: Source | Routine, plain: Callable | None = None, declared: frozenset[str] = frozenset(),
-                 as_python: bool = False, doc: str = ""):  # fmt: skip
-        self._derived = isinstance(source, Routine)
-        routine = self.routine = source if isinstance(source, Routine) else lower(source, declared)
-        self._plain, self._declared, self._as_python = plain, declared, as_python
-        self.name, self.doc = routine.source.name, doc
+    order = 0  # of derivative
+
+    def __init__(self, kernel: Kernel, declared: Sequence[str] = (), as_python: bool = False):
+        self._plain, self._as_python, self.doc = kernel.run, as_python, kernel.__doc__ or ""
+        self._declared = frozenset({*declared, *(v.name for v in kernel.routine.attributes)})
+        routine = self.routine = lower(kernel.source, self._declared)
+        self.name = routine.source.name
+        self.who, self.cure = f"Custom {self.name}", BPROP
         self.input_names = tuple(v.name for v in routine.inputs)
         self.attributes = tuple(v.name for v in routine.attributes)
+        self.defaults = kernel.__wrapped__.__kwdefaults__ or {}  # type: ignore[attr-defined]
         self.n_outputs, self.multiple = len(routine.results), not routine.single
         self.assigned = tuple((k, routine.inputs.index(v)) for k, v in enumerate(routine.results) if v.kind == "input")
-        self._of_ranks, self._of_types, self._of_shapes, self._of_calls = map(
-            lru_cache(_MANY), (self._lowered, self._typed, self._shaped, self._known)
-        )
+        self.memo: dict[tuple, Any] = {}
+
+    @classmethod
+    def of_operator(cls, op: Operator) -> Hybrid:
+        """Return the body of an operator, whose function has parameters after a star."""
+        found = cls(Kernel(op.function))
+        found.who, found.cure = f"operator {op.name}", f"@{op.name}.gradient, a rule of operators of F"
+        for v in found.routine.attributes:
+            if v.name in op.arguments:
+                how = f"parameters stand after a star, as in def {op.name}(data, *, {v.name}: float)"
+                found.routine.source.fail(v.line, f"{v.name!r} is used as a number, so it is a parameter: {how}")
+        return found
 
     @classmethod
     def of_function(cls, function: Any, declared: Sequence[str] = (), as_python: bool = False) -> Hybrid:
         """Return the body of a :class:`Kernel`, or of a function that becomes one; an info declares its attributes."""
         if not callable(function):
             raise OpTypeError(f"Custom: func_type='hybrid' takes a function of the hybrid language, got {function!r}")
-        held = function if isinstance(function, Kernel) else Kernel(function)
-        names = frozenset({*declared, *(v.name for v in held.routine.attributes)})
-        return cls(held.source, held.run, names, as_python, held.__doc__ or "")
+        return cls(function if isinstance(function, Kernel) else Kernel(function), declared, as_python)
 
     # ---- what is known of a call ----------------------------------------------------------------------------------------
-    def _lowered(self, ranks: tuple[int, ...], attributes: tuple, text: str = "") -> Routine:
-        if self._derived:
-            return self.routine
+    @remembered
+    def read(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Routine:
+        """Return what the text does in calls of these ranks, and of these types where it is derived."""
         lists = dict(zip(self.attributes, attributes))
         return lower(self.routine.source, self._declared, dict(zip(self.input_names, ranks)), lists)
 
-    def _typed(self, codes: tuple[int, ...], ranks: tuple[int, ...], attributes: tuple, text: str) -> Compiled:
-        return Compiled(Types(self._of_ranks(ranks, attributes, text), codes, attributes))
-
-    def _shaped(self, shapes: tuple[tuple[int, ...], ...], attributes: tuple, text: str) -> Shapes:
-        return Shapes(self._of_ranks(tuple(map(len, shapes)), *_general(attributes)), shapes, attributes)
-
-    def _known(
-        self, shapes: tuple[tuple[int, ...], ...], codes: tuple[int, ...], attributes: tuple, text: str
-    ) -> Known:
-        found, compiled = self.shapes(shapes, attributes), self.compiled(codes, list(map(len, shapes)), attributes)
-        types = compiled.types
-        return Known(found, compiled, found.results(), [types.codes[v] for v in types.routine.results], attributes)
-
-    def shapes(self, shapes: Sequence[tuple[int, ...]], attributes: Sequence[Any]) -> Shapes:
-        """Return what follows from the shapes of a call."""
-        return self._of_shapes(tuple(shapes), *_keyed(attributes))
+    @remembered
+    def _compiled(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Compiled:
+        return Compiled(Types(self.read(codes, ranks, attributes), codes, attributes))
 
     def compiled(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Compiled:
         """Return what follows from the types of a call."""
-        return self._of_types(tuple(codes), tuple(ranks), *_general(attributes))
+        return self._compiled(codes, ranks, _general(attributes))
 
+    @remembered
+    def shapes(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Shapes:
+        """Return what follows from the shapes of a call; the types are those of which a gradient is derived."""
+        return Shapes(self.read(codes, list(map(len, shapes)), _general(attributes)), shapes, attributes)
+
+    @remembered
     def known(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Known:
         """Return all that follows from a call."""
-        return self._of_calls(tuple(shapes), tuple(codes), *_keyed(attributes))
+        found = self.shapes(shapes, codes, attributes)
+        compiled = self.compiled(codes, list(map(len, shapes)), attributes)
+        out_codes = [compiled.types.codes[v] for v in compiled.types.routine.results]
+        return Known(found, compiled, found.results(), out_codes, attributes)
+
+    def known_of(self, inputs: Sequence[Any], attributes: Any) -> Known:
+        """Return all that follows from a call with arrays."""
+        return self.known([a.shape for a in inputs], [a.dtype_code for a in inputs], self._values(attributes))
+
+    def alike(self, what: str, attributes: Any) -> list[tuple[int, int]]:
+        """Return pairs of an output and the input that has its shape (``'like'``) or ``'dtype'``, as the text says."""
+        inputs, results = self.routine.inputs, [getattr(v, what) for v in self.routine.results]
+        return [*self.assigned, *((k, inputs.index(v)) for k, v in enumerate(results) if v in inputs)]
 
     def infer_shapes(self, shapes: Sequence[tuple[int, ...]], attributes: Any) -> list[tuple[int, ...]]:
-        return self.shapes(shapes, self._values(attributes)).results()
+        return self.shapes(shapes, (), self._values(attributes)).results()
 
     def infer_types(self, codes: Sequence[int], attributes: Any) -> list[int]:
         found = declared_codes(self.routine, codes)
         return [found[v] for v in self.routine.results]
+
+    def inputs_of(self, **attributes: Any) -> tuple[str, ...]:
+        """Return the names of the inputs of a call."""
+        return self.input_names
+
+    def count(self, **attributes: Any) -> int:
+        """Return the number of outputs of a call."""
+        return self.n_outputs
 
     def _values(self, attributes: Any) -> tuple:
         return tuple([attributes[name] for name in self.attributes])
 
     # ---- running --------------------------------------------------------------------------------------------------------
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Any) -> None:
-        known = self.known([a.shape for a in inputs], [a.dtype_code for a in inputs], self._values(attributes))
+        known = self.known_of(inputs, attributes)
         self._check(known, outputs)
         if on_gpu(inputs):
-            from . import cuda
-
             cuda.run(known, [a._gpu for a in inputs], [a._gpu for a in outputs])
-            return
+        else:
+            self.execute(known, inputs, outputs)
+
+    def run_gpu(self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Any) -> None:
+        """Compute on CuPy's arrays."""
+        codes = [dtypes.code_of(a.dtype) for a in inputs]
+        cuda.run(self.known([a.shape for a in inputs], codes, self._values(attributes)), inputs, outputs)
+
+    def execute(self, known: Known, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Compute on arrays of the CPU."""
         as_python = self._as_python or os.environ.get("MXOP_HYBRID") == "python"
         try:
             self.compute(known, [core.as_numpy(a) for a in inputs], [core.as_numpy(a) for a in outputs], as_python)
         except MXNetError:
             raise
         except Exception as problem:
-            raise raised(f"Custom {self.name}: the kernel", problem) from problem
+            raise raised(f"{self.who}: the kernel", problem) from problem
 
     def _check(self, known: Known, outputs: Sequence[Any]) -> None:
         """Raise unless the outputs are what the kernel makes: out_shape and out_dtype may have said something else."""
         for k, (target, shape, code) in enumerate(zip(outputs, known.out_shapes, known.out_codes, strict=True)):
             if target.shape != shape or target.dtype_code != code:
                 raise OpValueError(
-                    f"Custom {self.name}: output {k} of the kernel has shape {shape} and dtype {dtypes.NAMES[code]}; out_shape "
+                    f"{self.who}: output {k} of the kernel has shape {shape} and dtype {dtypes.NAMES[code]}; out_shape "
                     f"and out_dtype say {target.shape} and {dtypes.NAMES[target.dtype_code]}"
                 )
 
@@ -157,39 +203,76 @@ class Hybrid(Body):
                 target[...] = result
 
     # ---- gradient -------------------------------------------------------------------------------------------------------
-    def gradient(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Hybrid:
-        """Return the body of the gradients for types, which becomes the owner of a kernel that nobody else has."""
-        derived = gradient(Types(self._lowered(tuple(ranks), tuple(attributes)), codes, attributes))
-        return Hybrid(derived, as_python=self._as_python, doc=f"The gradient of kernel {self.name}.")
+    @cached_property
+    def derived(self) -> Derived:
+        """The body of the gradient."""
+        return Derived(self)
 
-    def derive(self, make: Callable) -> Callable:
-        @lru_cache(_MANY)
-        def operator(codes: tuple[int, ...], ranks: tuple[int, ...], attributes: tuple, text: str) -> Any:
-            try:
-                return make(self.gradient(codes, ranks, attributes))
-            except (Underivable, HybridError) as problem:
-                raise no_bprop(self.name, str(problem)) from None
+    def gradient_operator(self, op: Operator) -> Loops:
+        """Return the operator of the gradient of an operator with this body."""
+        body = self.derived
+        wanted = param_from(body.wanted, Shape, REQUIRED, gradient)
+        return Loops(None, body=body, name=f"_backward_{op.name}", arguments=["data"], module=op.module,
+                     params=(*op.spec.params, wanted), is_backward=True)  # fmt: skip
 
-        def bprop(*arguments: Any) -> tuple:
-            n = len(self.input_names)
-            inputs, values, dout = arguments[:n], arguments[n:-2], arguments[-1]
-            codes, ranks = tuple([a.dtype_code for a in inputs]), tuple([a.ndim for a in inputs])
-            heads, given = dout if self.multiple else (dout,), dict(zip(self.attributes, values, strict=True))
-            found = operator(codes, ranks, *_general(values))(*inputs, *heads, **given)
-            return found if isinstance(found, tuple) else (found,)
+    def gradients(self, op: Operator, F: Any, attrs: Attrs, heads: list, inputs: list, needed: Sequence[bool]) -> list:
+        wanted = tuple([k for k, need in enumerate(needed) if need])
+        found: list = [None] * len(inputs)
+        if wanted:
+            given = Attrs((*attrs.names, self.derived.wanted), (*attrs.values_, wanted))
+            results = F._invoke(op.backward_operator(), [*inputs, *heads], given)
+            for k, g in zip(wanted, results if isinstance(results, (list, tuple)) else [results], strict=True):
+                found[k] = g
+        return found
 
-        return bprop
+
+class Derived(Hybrid):
+    """The gradients of the inputs of a kernel: a kernel that is derived for each combination of types.
+
+    It takes the inputs and attributes of the other, one attribute that says whose gradients are wanted, and the gradients of
+    the outputs.
+    """
+
+    multiple, assigned = True, ()
+
+    def __init__(self, of: Hybrid):
+        self.of, self.order, self._as_python, self._plain = of, of.order + 1, of._as_python, None
+        self.name, self.who, self.cure = f"{of.name}_grad", of.who, of.cure
+        self.doc = f"The gradient of ``{of.name}``, derived from its loops."
+        self.wanted = f"wanted_{self.order}"
+        self.attributes = (*of.attributes, self.wanted)
+        self.memo = {}
+
+    def inputs_of(self, **attributes: Any) -> tuple[str, ...]:
+        heads = (f"head_{self.order}_{k}" for k in range(self.of.count(**attributes)))
+        return (*self.of.inputs_of(**attributes), *heads)
+
+    def count(self, **attributes: Any) -> int:
+        return len(attributes[self.wanted])
+
+    @remembered
+    def read(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Routine:
+        *before, wanted = attributes
+        n = len(self.of.inputs_of(**dict(zip(self.attributes, attributes))))
+        try:
+            return gradient(self.of.compiled(codes[:n], ranks[:n], before).types, wanted, self.wanted)
+        except (Underivable, HybridError) as problem:
+            raise underived(self.who, str(problem), self.cure) from None
+
+    def alike(self, what: str, attributes: Any) -> list[tuple[int, int]]:
+        return list(enumerate(attributes[self.wanted]))
+
+    def infer_shapes(self, shapes: Sequence[tuple[int, ...]], attributes: Any) -> list[tuple[int, ...]]:
+        return [shapes[k] for k in attributes[self.wanted]]
+
+    def infer_types(self, codes: Sequence[int], attributes: Any) -> list[int]:
+        return [codes[k] for k in attributes[self.wanted]]
 
 
 def _wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32) if dtypes.code_of(array.dtype) in NARROW else array
 
 
-def _general(attributes: Sequence[Any]) -> tuple[tuple, str]:
-    """Return what a text depends on, as a key: types of numbers, values of lists and strings."""
-    return _keyed([WEAK[kind_of(a)] if type(a) in (int, float, bool) else a for a in attributes])
-
-
-def _keyed(values: Sequence[Any]) -> tuple[tuple, str]:
-    """Return values with their text, which tells 1, 1.0 and True apart where they are a key."""
-    return tuple(values), repr(values)
+def _general(attributes: Sequence[Any]) -> tuple:
+    """Return what a text depends on: types of numbers, values of lists and strings."""
+    return tuple([WEAK[kind_of(a)] if type(a) in (int, float, bool) else a for a in attributes])

@@ -1,49 +1,44 @@
 """What follows from the shapes of one call: the shapes of a kernel's tensors, and whether every index stays inside them.
 
-Integers are followed as intervals. Where all indices are proven to lie inside, the kernel runs without checks; otherwise it
-runs with them, and raises IndexError as plain Python would.  Imports :mod:`.ir`, :mod:`.scalars`.
+Integers are followed as intervals, whose ends are infinite where nothing is known.  Where all indices are proven to lie
+inside, the kernel runs without checks; otherwise it runs with them, and raises IndexError as plain Python would.
+Imports :mod:`.ir`, :mod:`.scalars`.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import operator
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...formula import Expr
 from ...formula.expr import CALL, INPUT
-from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments
-from .scalars import fixed, loads, variable_of
+from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments, expressions
+from .scalars import INTEGERS, fixed, loads, variable_of
 
-Interval = tuple[int, int]
+Interval = tuple[float, float]
+ANY = (-math.inf, math.inf)
 
 
 class Shapes:
-    """Shapes of one call.
+    """Shapes of one call: the sizes of tensors (`of`), and what follows.
 
-    Attributes
-    ----------
-    of : dict of Variable to list of intervals
-        The sizes of tensors; None of what is not known.
-    safe : bool
-        Whether no index can be outside of its tensor (or negative).
-    empty : bool
-        Whether a tensor may have no elements.
+    `safe` says that no index can be outside of its tensor, or negative; `empty` that a tensor may have no elements.
     """
 
     def __init__(self, routine: Routine, shapes: Sequence[tuple[int, ...]], attributes: Sequence[Any]):
         self.routine, self.safe = routine, True
-        self.of: dict[Variable, list[Interval | None]] = {
-            v: [(n, n) for n in s] for v, s in zip(routine.inputs, shapes)
-        }
+        self.of: dict[Variable, list[Interval]] = {v: [(n, n) for n in s] for v, s in zip(routine.inputs, shapes)}
         self.numbers: dict[Variable, Interval | None] = {
             v: (int(a), int(a)) for v, a in zip(routine.attributes, attributes) if type(a) in (int, bool)
         }
-        self.assigned = Counter(s.variable for s in assignments(routine.body))
+        self.assigned: dict[Variable, set[Expr]] = {}  # values, of which a number may have one
+        for s in assignments(routine.body):
+            self.assigned.setdefault(s.variable, set()).add(s.value)
         self.block(routine.body)
-        self.empty = any(n is not None and n[0] <= 0 for sizes in self.of.values() for n in sizes)
+        self.empty = any(-math.inf < n[0] <= 0 for sizes in self.of.values() for n in sizes)
 
     def results(self) -> list[tuple[int, ...]]:
         """Return the shapes of the outputs.
@@ -54,79 +49,86 @@ class Shapes:
             When one depends on more than shapes and attributes.
         """
         for v in self.routine.results:
-            if any(n is None or n[0] != n[1] or n[0] < 0 for n in self.of[v]):
+            if any(n[0] != n[1] or n[0] < 0 for n in self.of[v]):
                 self.routine.source.fail(v.line, f"the shape of output {v.name!r} does not follow from the shapes of the "
                                          "inputs and the attributes")  # fmt: skip
-        return [tuple([n for n, _ in self.of[v]]) for v in self.routine.results]  # type: ignore[misc]
+        return [tuple([int(n) for n, _ in self.of[v]]) for v in self.routine.results]
 
     # ---- statements -------------------------------------------------------------------------------------------------
     def block(self, body: list[Statement]) -> None:
         for s in body:
-            for access in loads(*s.expressions):
+            for access in loads(*expressions(s)):
                 self.element(access)
             match s:
                 case Allocate():
                     self.allocate(s.variable)
                 case Assign() if s.target.kind == INPUT:
-                    self.numbers[s.variable] = self.value(s.value) if self.assigned[s.variable] == 1 else None
+                    self.numbers[s.variable] = self.value(s.value) if len(self.assigned[s.variable]) == 1 else None
                 case For():
-                    found = self.range(*(self.value(b) for b in s.bounds))
+                    found = self.range(*map(self.size, s.bounds))
                     self.numbers[s.variable] = found
-                    if found is None or found[0] <= found[1]:
+                    if found[0] <= found[1]:
                         self.block(s.body)
                 case If():
                     self.block(s.body)
                     self.block(s.orelse)
 
     def allocate(self, variable: Variable) -> None:
-        sizes = self.of[variable] = [self.value(n) for n in variable.shape]
-        self.safe &= all(n is not None and n[0] >= 0 for n in sizes)
+        sizes = self.of[variable] = [self.size(n) for n in variable.shape]
+        self.safe &= all(n[0] >= 0 for n in sizes)
 
-    def range(self, start: Interval | None, stop: Interval | None, step: Interval | None) -> Interval | None:
+    def range(self, start: Interval, stop: Interval, step: Interval) -> Interval:
         """Return the values of a loop's variable; (0, -1) of a loop that never runs."""
-        if start is None or stop is None or step is None or step[0] <= 0 <= step[1]:
-            return None
+        if step[0] <= 0 <= step[1]:
+            return ANY
         low, high = (start[0], stop[1] - 1) if step[0] > 0 else (stop[0] + 1, start[1])
         return (low, high) if low <= high else (0, -1)
 
     def element(self, access: Expr) -> None:
-        places = list(zip(map(self.value, access.args[1:]), self.of[variable_of(access)], strict=True))
-        self.safe &= all(at is not None and n is not None and at[0] >= 0 and at[1] < n[0] for at, n in places)
+        places = list(zip(map(self.size, access.args[1:]), self.of[variable_of(access)], strict=True))
+        self.safe &= all(at[0] >= 0 and at[1] < n[0] for at, n in places)
 
     # ---- expressions ------------------------------------------------------------------------------------------------
+    def size(self, e: Expr) -> Interval:
+        """Return the interval of what must be an integer."""
+        return self.value(e) or ANY
+
     def value(self, e: Expr) -> Interval | None:
-        """Return the interval of an integer expression, None when it is not known."""
+        """Return the interval of an expression, None of what may be no integer."""
         whole = fixed(e)
         if whole is not None:
             return whole, whole
         if e.kind == INPUT:
-            return self.numbers.get(e.label)  # type: ignore[arg-type]
+            return self.numbers.get(e.label)  # type: ignore[call-overload]
         if e.kind != CALL or e.label == "load":
             return None
         if e.label == "size":
             return self.of[variable_of(e)][fixed(e.args[1])]  # type: ignore[index]
         operands = [self.value(a) for a in e.args]
-        return None if any(v is None for v in operands) else _interval(str(e.label), *operands)  # type: ignore[arg-type]
+        if e.label in INTEGERS:
+            operands = [operands[0] or ANY]
+        return None if None in operands else _interval(str(e.label), *operands)  # type: ignore[arg-type]
 
 
 #: Functions whose least and greatest values are at the ends of their operands.
-_BY_ENDS: dict[str, Callable[..., int]] = {
+_BY_ENDS: dict[str, Callable[..., float]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg, "floordiv": operator.floordiv,
     "maximum": max, "minimum": min, "int64": int,
 }  # fmt: skip
+_OF_ANY = ("maximum", "minimum")  # which have ends where one operand has
 
 
 def _interval(label: str, *operands: Interval) -> Interval | None:
     (low, high), last = operands[0], operands[-1]
-    if label == "int32":
-        return operands[0] if low >= -(2**31) and high < 2**31 else None
-    if label in ("floordiv", "mod") and last[0] <= 0 <= last[1]:
-        return None
     if label == "mod" and last[0] > 0:
         return (low % last[0],) * 2 if low == high and last[0] == last[1] else (0, last[1] - 1)
+    if label not in _OF_ANY and not all(map(math.isfinite, itertools.chain(*operands))):
+        return ANY if label in _BY_ENDS or label in INTEGERS else None
+    if label == "int32":
+        return operands[0] if low >= -(2**31) and high < 2**31 else ANY
     if label == "pow":
         return (low ** last[0],) * 2 if low == high and last[0] == last[1] and 0 <= last[0] < 64 else None
-    if label not in _BY_ENDS:
-        return None
+    if label not in _BY_ENDS or (label == "floordiv" and last[0] <= 0 <= last[1]):
+        return ANY if label in INTEGERS else None
     found = [_BY_ENDS[label](*ends) for ends in itertools.product(*operands)]
     return min(found), max(found)

@@ -95,13 +95,13 @@ class _Reader(Expressions):
     # ---- the function -----------------------------------------------------------------------------------------------
     def arguments_of(self, tree: ast.FunctionDef, attributes: frozenset[str]) -> None:
         args = tree.args
-        plain = not (args.vararg or args.kwarg or args.kwonlyargs or args.posonlyargs)
-        self.require(plain, tree, "a kernel takes plain positional arguments only")
+        plain = not (args.vararg or args.kwarg or args.posonlyargs)
+        self.require(plain, tree, "a kernel takes plain positional arguments, and attributes after a star")
         self.require(not args.defaults, tree,
                      "arguments of a kernel have no defaults; give an attribute its default in reg_info")  # fmt: skip
         bare = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-        numbers = (bare - _tensor_names(tree)) | attributes
-        for arg in args.args:
+        numbers = (bare - _tensor_names(tree)) | attributes | {a.arg for a in args.kwonlyargs}
+        for arg in [*args.args, *args.kwonlyargs]:
             kind, rank = ("attribute", None) if arg.arg in numbers else ("input", (self.ranks or {}).get(arg.arg))
             self.routine.arguments.append(self.declare(arg.arg, kind, arg, rank=rank))
 
@@ -188,6 +188,8 @@ class _Reader(Expressions):
             )
         (shape, rank), dtype = self.shape(given[0]), self.dtype(given[1])
         variable = self.declare(target.id, kind, target, shape=tuple(shape), dtype=dtype, rank=rank)
+        if isinstance(given[0], ast.Attribute):
+            variable.like = self.tensor(given[0].value, "shape")
         self.out.append(Allocate(variable, tree.lineno))
 
     def shape(self, tree: ast.expr, likely: int = 1) -> tuple[list[Expr], int | None]:

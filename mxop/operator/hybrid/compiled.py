@@ -1,4 +1,4 @@
-"""Kernels compiled by numba for the CPU: one per types and schedule, kept for as long as their operator.
+"""Kernels compiled by numba for the CPU: one per types and schedule, kept for as long as their operator, and on disk.
 
 numba is imported when a kernel is compiled.  Threads are as many as the other kernels use; a forked child has one.
 Imports :mod:`.translate`, :mod:`.bounds`, :mod:`.numbers`, :mod:`mxop._kernels.interp`.
@@ -6,12 +6,18 @@ Imports :mod:`.translate`, :mod:`.bounds`, :mod:`.numbers`, :mod:`mxop._kernels.
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import itertools
 import linecache
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from contextlib import nullcontext
+from functools import cached_property, partial
+from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +25,7 @@ import numpy as np
 from ..._kernels import interp
 from ...distribution import install
 from ...errors import DeviceError, OpIndexError
+from ...files import cache_folder, write_whole
 from . import numbers
 from .bounds import Shapes
 from .ir import For, Variable, statements
@@ -28,6 +35,7 @@ from .types import Types
 _lock = threading.RLock()
 _parallel_lock = threading.Lock()
 _serial = itertools.count(1)
+_DIGITS = 20
 
 
 def require_numba(name: str) -> Any:
@@ -54,7 +62,7 @@ class Compiled:
     def __init__(self, types: Types):
         self.types, self.source = types, types.source
         self.parallel = any(isinstance(s, For) and s.word == "parallel" for s in statements(types.routine.body))
-        self._forms: dict[tuple, Any] = {}
+        self.forms: dict[tuple, Any] = {}
 
     @cached_property
     def as_python(self) -> Callable:
@@ -63,23 +71,18 @@ class Compiled:
 
     def form(self, threads: bool, checked: bool) -> Callable:
         """Return it with or without threads and checks of indices, compiled when it is first called."""
-        found = self._forms.get((threads, checked))
+        found = self.forms.get((threads, checked))
         if found is None:
             numba = require_numba(self.source.name)
             with _lock:
-                options: dict[str, Any] = {"parallel": _PARALLEL} if threads else {}
-                function = define(self.source.name, Translator(self.types, checked).text, numbers.compiled())
-                found = numba.njit(function, error_model="numpy", nogil=True, **options)
-                found = self._forms.setdefault((threads, checked), found)
+                options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+                options |= {"parallel": _PARALLEL} if threads else {}
+                text = Translator(self.types, checked).text
+                file = kept(self.source.name, text, options)
+                function = define(self.source.name, text, numbers.compiled(), file)
+                found = numba.njit(function, cache=file is not None, **options)
+                found = self.forms.setdefault((threads, checked), found)
         return found
-
-    def on_gpu(self, checked: bool, cupy: Any) -> Any:
-        """Return its stages as CuPy's functions, with or without checks of indices."""
-        from .cuda import loaded
-
-        if ("gpu", checked) not in self._forms:
-            self._forms["gpu", checked] = loaded(self.types, checked, cupy)
-        return self._forms["gpu", checked]
 
     def __call__(self, safe: bool, *arguments: Any) -> None:
         """Run on arrays; `safe` says that no index can be outside."""
@@ -87,10 +90,12 @@ class Compiled:
         function = self.form(threads > 1, not safe)
         outside = np.zeros(1, np.int64)  # takes the line of an index that is outside
         given = arguments if safe else (*arguments, outside)
-        if threads == 1:
-            function(*given)
-        else:
-            _with_threads(require_numba(self.source.name), threads, function, given)
+        run = function if threads == 1 else partial(_with_threads, require_numba(self.source.name), threads, function)
+        try:
+            run(*given)
+        except (EOFError, UnpicklingError):  # no loop raises these: what was kept on disk is damaged
+            function._cache.flush()  # type: ignore[attr-defined]
+            run(*given)
         if outside[0]:
             raise OpIndexError(self.source.message(int(outside[0]), "an index is outside of its tensor"))
 
@@ -120,29 +125,47 @@ def call(run: Callable[[list], None], known: Known, inputs: Sequence[Any], outpu
             target[...] = values[v]
 
 
-def _with_threads(numba: Any, threads: int, function: Callable, arguments: tuple) -> None:
+def _with_threads(numba: Any, threads: int, function: Callable, *arguments: Any) -> None:
     numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
-    if _needs_lock(numba):
-        with _parallel_lock:
-            function(*arguments)
-    else:
+    try:
+        alone = (
+            numba.threading_layer() == "workqueue"
+        )  # numba's portable pool; OpenMP and TBB take several callers at once
+    except ValueError:  # not known before the first parallel call
+        alone = True
+    with _parallel_lock if alone else nullcontext():
         function(*arguments)
 
 
-def _needs_lock(numba: Any) -> bool:
-    """Tell whether numba's threads take one caller at a time (its portable pool does; OpenMP and TBB do not)."""
-    try:
-        return numba.threading_layer() == "workqueue"
-    except ValueError:  # not known before the first parallel call
-        return True
-
-
-def define(name: str, text: str, names: dict[str, Any]) -> Callable:
+def define(name: str, text: str, names: dict[str, Any], file: Path | None = None) -> Callable:
     """Make a function of a kernel's text, which tracebacks and debuggers can show for as long as it lives."""
-    file = f"<mxop kernel {name} {next(_serial)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    where = str(file or f"<mxop kernel {name} {next(_serial)}>")
     namespace = dict(names)
-    exec(compile(text, file, "exec"), namespace)  # text that this package wrote
+    exec(compile(text, where, "exec"), namespace)  # text that this package wrote
     found = namespace[f"{name}_kernel"]  # a kernel may be called range
-    weakref.finalize(found, linecache.cache.pop, file, None)
+    if file is None:
+        linecache.cache[where] = (len(text), None, text.splitlines(True), where)
+        weakref.finalize(found, linecache.cache.pop, where, None)
+    else:  # the names of numba's symbols are made of it
+        found.__qualname__ += f"_{file.stem[-_DIGITS:]}"
     return found
+
+
+def kept(name: str, text: str, options: dict[str, Any]) -> Path | None:
+    """Return the file with a kernel's text beside which numba keeps what it compiles, None where it cannot.
+
+    numba itself tells processors, its own versions and types of arguments apart.  The file's name says all else of which
+    the result is made: the text, the options, the functions that it calls, and the versions of what compiles.
+    """
+    import llvmlite
+    import numba
+
+    versions = [sys.version, numba.__version__, llvmlite.__version__, np.__version__]
+    try:
+        made_of = "\0".join([text, repr(options), inspect.getsource(numbers), *versions])
+        file = cache_folder("loops") / f"{name}-{hashlib.sha256(made_of.encode()).hexdigest()[:_DIGITS]}.py"
+        if not file.is_file():
+            write_whole(file, text)
+    except OSError:
+        return None
+    return file

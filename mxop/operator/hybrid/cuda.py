@@ -22,12 +22,13 @@ from ...errors import DeviceError, OpIndexError
 from ...formula import Expr
 from ...formula.expr import INPUT
 from ...formula.text import number
-from .compiled import Known, call
+from .bounds import ANY
+from .compiled import Compiled, Known, call
 from .ir import Allocate, Assign, For, Scopes, Statement, Variable, assignments
 from .races import conflict
 from .scalars import FLOATS, ROWS, loads, names_in, variable_of
 from .translate import Translator
-from .types import Types, machine
+from .types import machine
 
 THREADS = 128
 BLOCKS = 4096
@@ -119,7 +120,7 @@ class CudaTranslator(Translator):
                 found += [f"long long {_length(v.leaf, k)}" for k in range(v.rank or 0)]
             else:
                 found.append(self.declared(self.name(v), machine(self.types.kinds[v])))
-        return found + ["long long *mx_outside"] * self.checked
+        return found + ["long long *mx_outside"] * bool(self.checked)
 
     # ---- lines ------------------------------------------------------------------------------------------------------
     @contextmanager
@@ -213,11 +214,16 @@ def _length(n: Expr, axis: int) -> str:
 
 
 # ---- running ------------------------------------------------------------------------------------------------------------
-def loaded(types: Types, checked: bool, cupy: Any) -> list[tuple[Any, tuple[int], tuple[int]]]:
+def loaded(compiled: Compiled, checked: bool, cupy: Any) -> list[tuple[Any, tuple[int], tuple[int]]]:
     """Return the stages of a kernel as CuPy's functions, each with its blocks and threads."""
-    stages = CudaTranslator(types, checked).stages
-    module = cupy.RawModule(code=standalone(stages), options=OPTIONS)
-    return [(module.get_function(s.name), (BLOCKS if s.spread else 1,), (THREADS if s.spread else 1,)) for s in stages]
+    key = "gpu", checked
+    if key not in compiled.forms:
+        stages = CudaTranslator(compiled.types, checked).stages
+        module = cupy.RawModule(code=standalone(stages), options=OPTIONS)
+        compiled.forms[key] = [
+            (module.get_function(s.name), (BLOCKS if s.spread else 1,), (THREADS if s.spread else 1,)) for s in stages
+        ]
+    return compiled.forms[key]
 
 
 def run(known: Known, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -229,7 +235,7 @@ def run(known: Known, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         outside = [] if shapes.safe else [cupy.zeros(1, np.int64)]
         tensors = dict(zip((*types.taken, *types.routine.locals), arrays + _locals(known, cupy), strict=True))
         arguments = [a for v, array in tensors.items() for a in _arguments(v, array, known, cupy)] + outside
-        for function, blocks, threads in known.compiled.on_gpu(not shapes.safe, cupy):
+        for function, blocks, threads in loaded(known.compiled, not shapes.safe, cupy):
             function(blocks, threads, tuple(arguments))
         line = int(outside[0][0]) if outside else 0
         if line:
@@ -243,10 +249,10 @@ def _locals(known: Known, cupy: Any) -> list[Any]:
     """Return tensors of zeros for those that the kernel allocates."""
     found, types = [], known.compiled.types
     for v in types.routine.locals:
-        sizes = known.shapes.of.get(v, [None])
-        if None in sizes:
+        sizes = known.shapes.of.get(v, [ANY])
+        if ANY in sizes:
             raise DeviceError(f"kernel {types.source.name}: the size of {v.name!r} is not known before the kernel runs")
-        found.append(cupy.zeros(tuple([n[1] for n in sizes]), dtypes.numpy_dtype(types.codes[v])))
+        found.append(cupy.zeros(tuple([int(n[1]) for n in sizes]), dtypes.numpy_dtype(types.codes[v])))
     return found
 
 

@@ -1,9 +1,11 @@
 """The gradient of a kernel, as another kernel: so it is compiled and differentiated again like any other.
 
 It goes through the program forward, and then backward statement by statement, loops from their end; what a statement
-passes on is what :func:`mxop.formula.vjp` says of its expression.  What is overwritten although its value is read on the way
-back is kept in tensors indexed by the loops around it, and put back on the way; a loop that only accumulates keeps what was
-there before it.  Imports :mod:`.ir`, :mod:`.scalars`, :mod:`.types`.
+passes on is what :func:`mxop.formula.vjp` says of its expression.  A number of a block that follows from what does not change
+is computed again.  What else is overwritten although its value is read on the way back is kept in tensors indexed by the
+loops around it, and put back on the way; a loop that only accumulates keeps what was there before it.  Loops whose iterations
+turn out to be independent run as they do forward, in threads where those did.
+Imports :mod:`.ir`, :mod:`.races`, :mod:`.scalars`, :mod:`.types`.
 """
 
 from __future__ import annotations
@@ -26,10 +28,13 @@ from .ir import (
     Statement,
     Variable,
     assignments,
+    blocks,
     changing,
+    expressions,
     nested,
     statements,
-)
+)  # fmt: skip
+from .races import CONCURRENT, conflict, loops_to, told_apart
 from .scalars import FLOATS, ROWS, fixed, load, loads, names_in, node, size, upto, variable_of
 from .types import Types
 
@@ -38,10 +43,10 @@ class Underivable(Exception):
     """Why a kernel is not differentiated by itself."""
 
 
-def gradient(types: Types) -> Routine:
-    """Return the kernel that computes the gradients of a kernel's inputs.
+def gradient(types: Types, wanted: Sequence[int], name: str) -> Routine:
+    """Return the kernel that computes the gradients of some of a kernel's inputs.
 
-    It takes the inputs, the attributes, and a gradient for each output.
+    It takes the inputs, the attributes, an attribute of this name that says which, and a gradient for each output.
 
     Raises
     ------
@@ -49,12 +54,13 @@ def gradient(types: Types) -> Routine:
         When the kernel allocates tensors inside loops, overwrites what is needed inside loops whose bounds depend on other
         loops, or has a loop whose step is no fixed number.
     """
-    return _Gradient(types).routine()
+    return _Gradient(types, wanted).routine(name)
 
 
 class _Gradient:
-    def __init__(self, types: Types):
+    def __init__(self, types: Types, wanted: Sequence[int]):
         self.types, self.old, self.body = types, types.routine, types.routine.body
+        self.wanted = [self.old.inputs[k] for k in wanted]
         self.scopes = Scopes(self.body)
         source = replace(self.old.source, name=f"{self.old.source.name}_grad")
         self.new = Routine(source, variables=dict(self.old.variables))
@@ -66,14 +72,20 @@ class _Gradient:
         self.kept: dict[tuple[Any, Any], dict[Expr, Expr]] = {}
         self.allocations: list[Statement] = []
         self.hoisted: set[Assign] = set()
+        self.independent: dict[For, tuple[str, tuple[Expr, ...]]] = {}  # loops, and how they run if they are
         every = assignments(self.body)
         floats = {v for v in self.old.variables.values() if types.of_variable(v) in FLOATS}
         flow = [(names_in(s.value), {s.variable} & floats) for s in every]
-        self.active = _reached(floats & set(self.old.inputs), flow)  # through which a gradient flows
+        self.active = _reached(floats & set(self.wanted), flow)  # through which a gradient flows
+        self.heads = {v: self.variable(f"{v.unique}__h", "input", rank=v.rank) for v in self.old.results}
+        self.given = {v for v in self.heads if self.stays(v)}
+        self.gradients |= {v: self.heads[v] for v in self.given}
         self.uses = {s: self.read_back(s) for s in statements(self.body)}
         self.needed = self.reads(self.body)
+        self.again = self.computed_again(every)
         # what the forward part must compute
-        self.required = _reached(self.needed, [({s.variable}, names_in(*s.expressions)) for s in every])
+        edges = [({s.variable}, names_in(*expressions(s))) for s in every]
+        self.required = _reached(self.needed - self.again, edges)
 
     # ---- writing ----------------------------------------------------------------------------------------------------
     def assign(self, target: Expr, value: Expr) -> None:
@@ -110,37 +122,70 @@ class _Gradient:
     # ---- what is read on the way back -------------------------------------------------------------------------------
     def read_back(self, s: Statement) -> set[Variable]:
         """Return the variables whose values are read on the way back through a statement."""
-        found = set() if isinstance(s, (Allocate, Assign)) else names_in(*s.expressions)
+        found = set() if isinstance(s, (Allocate, Assign)) else names_in(*expressions(s))
         if isinstance(s, Assign):
             with self.block() as written:
                 self.back_assignment(s)
-            found = names_in(*s.target.args[1:], *(e for w in assignments(written) for e in w.expressions))
+            found = names_in(*s.target.args[1:], *(e for w in assignments(written) for e in expressions(w)))
         return {v for v in found if v.unique in self.old.variables}
 
     def reads(self, body: Iterable[Statement]) -> set[Variable]:
         return set().union(*(self.uses[s] for s in statements(body)))
 
+    def computed_again(self, every: Sequence[Assign]) -> set[Variable]:
+        """Return the numbers of blocks that are computed again on the way back: from what has one value there."""
+        times, found = Counter(s.variable for s in every), set[Variable]()
+        inner = set().union(*self.scopes.of.values())
+        for s in reversed(every):
+            if s.variable in inner and s.variable in self.needed and times[s.variable] == 1 and s.target.kind == INPUT:
+                read = {variable_of(a) for a in loads(s.value)}
+                if not any(v.written or v.kind != "input" for v in read) and not any(
+                    times[v] > 1 for v in names_in(s.value) if not v.is_tensor
+                ):
+                    found.add(s.variable)
+                    self.needed |= names_in(s.value)
+        return found
+
+    def stays(self, v: Variable) -> bool:
+        """Tell whether the gradient of an output stays what is given: elements get one value, to which others are added."""
+        stores = [s for s in assignments(self.body) if s.variable is v]
+        first, *rest = stores or [None]
+        read = [a for s in statements(self.body) for a in loads(*_other_than_sum(s)) if variable_of(a) is v]
+        if read or v.kind == "input" or first is None or not all(map(_adds, rest)):
+            return False
+        if _adds(first):
+            return True
+        loops = loops_to(first, self.body)
+        return {s.target for s in rest} <= {first.target} and all(
+            told_apart([first.target], loop, changing(loop.body)) for loop in loops
+        )
+
     # ---- the function -------------------------------------------------------------------------------------------------
-    def routine(self) -> Routine:
+    def routine(self, wanted: str) -> Routine:
         old = self.old
         arguments = [self.copied(v) if v.is_tensor and v.written else v for v in old.arguments]
-        heads = [self.variable(f"{v.unique}__h", "input", rank=v.rank) for v in old.results]
+        chosen = self.variable(wanted, "attribute")
         for s in self.body:
             with self.block() as written:
                 self.forward([s])
             self.out += [*self.allocations, *written]
             self.allocations = []
-        tensors = [v for v in old.variables.values() if v.is_tensor and (v in self.active or v in old.inputs)]
-        self.out += [Allocate(self.gradient_of(v), self.line) for v in tensors]
-        results = [self.gradient_of(v) for v in old.inputs]
-        for v, head in zip(old.results, heads, strict=True):
-            if v in self.active:
+        tensors = [v for v in old.variables.values() if v.is_tensor and (v in self.active or v in self.wanted)]
+        self.out += [Allocate(self.gradient_of(v), self.line) for v in tensors if v not in self.given]
+        results = [self.gradient_of(v) for v in self.wanted]
+        for v, head in self.heads.items():
+            if v in self.active and v not in self.given:
                 self.each(self.gradient_of(v), head, added=True)
         self.enter(None, self.scopes.top)
         self.backward(self.body)
-        return replace(
-            self.new, arguments=[*arguments, *heads], results=results, body=self.out, single=len(results) == 1
-        )
+        scopes = Scopes(self.out)
+        for loop, as_forward in self.independent.items():
+            if conflict(loop, scopes) is None:
+                loop.word, loop.bounds = as_forward
+        used = names_in(*(e for s in statements(self.out) for e in expressions(s))) | set(results)
+        self.out = [s for s in self.out if not isinstance(s, Allocate) or s.variable in used]
+        arguments += [chosen, *self.heads.values()]
+        return replace(self.new, arguments=arguments, results=results, body=self.out, single=len(results) == 1)
 
     def copied(self, v: Variable) -> Variable:
         """Return an argument in the place of one that is assigned, whose name is that of a copy from here on."""
@@ -175,9 +220,9 @@ class _Gradient:
 
     def forward_block(self, owner: For | If, at: int) -> None:
         """Write a block; keep, at its end, the numbers that end with it."""
-        self.forward(owner.blocks[at])
+        self.forward(blocks(owner)[at])
         self.line = owner.line
-        for variable in _sorted(self.scopes.of[owner, at] & self.needed):
+        for variable in _sorted((self.scopes.of[owner, at] & self.needed) - self.again):
             self.keep((owner, at), variable.leaf)
 
     def forward_condition(self, s: If) -> None:
@@ -213,7 +258,10 @@ class _Gradient:
 
     def backward_block(self, owner: For | If, at: int) -> None:
         self.enter((owner, at), self.scopes.of[owner, at])
-        self.backward(owner.blocks[at])
+        for s in blocks(owner)[at]:
+            if isinstance(s, Assign) and s.variable in self.again:
+                self.assign(s.target, s.value)
+        self.backward(blocks(owner)[at])
 
     def enter(self, key: Any, declared: set[Variable]) -> None:
         """Begin the way back through a block: the numbers that it declares, and their gradients."""
@@ -226,13 +274,14 @@ class _Gradient:
         if s.variable not in self.active:
             return
         head, place, value = self.variable("g", "scalar").leaf, self.place(s.target), s.value
-        if value.kind == CALL and value.label in ("add", "sub") and value.args[0] is s.target:
+        if _adds(s):
             if self.flows(value.args[1]):
                 self.assign(head, place)
                 self.pull(value.args[1], head if value.label == "add" else -head)
             return
         self.assign(head, place)
-        self.assign(place, node("real", 0))
+        if s.variable not in self.given:
+            self.assign(place, node("real", 0))
         if self.flows(value):
             self.pull(value, head)
 
@@ -282,7 +331,9 @@ class _Gradient:
             yield
         self.nested -= 1
         self.loops.pop()
-        self.out.append(For(s.variable, "range", bounds, body, s.line))
+        loop = For(s.variable, "range", bounds, body, s.line)
+        self.independent[loop] = s.word if s.word in CONCURRENT else "range", s.bounds
+        self.out.append(loop)
 
     # ---- keeping values -----------------------------------------------------------------------------------------------
     def keep(self, key: tuple, what: Expr, value: Expr | None = None, dtype: Variable | str | None = None) -> None:
@@ -319,6 +370,18 @@ class _Gradient:
             if variable in self.needed - read and len(targets) == 1 and not varies and not self.hoisted & set(found):
                 self.keep((loop, "before"), target)
                 self.hoisted |= set(found)
+
+
+def _adds(s: Assign) -> bool:
+    """Tell whether a statement adds to what it assigns."""
+    return s.value.kind == CALL and s.value.label in ("add", "sub") and s.value.args[0] is s.target
+
+
+def _other_than_sum(s: Statement) -> Sequence[Expr]:
+    """Return what a statement reads, but for what it adds to."""
+    if not isinstance(s, Assign):
+        return expressions(s)
+    return [s.value.args[1] if _adds(s) else s.value, *s.target.args[1:]]
 
 
 def _shape(like: Variable) -> tuple[Expr, ...]:

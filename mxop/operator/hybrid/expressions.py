@@ -30,16 +30,9 @@ _MISPLACED = {
 class Expressions:
     """Reads one expression after another in the scopes that the statements around have made.
 
-    Attributes
-    ----------
-    ranks : mapping of str to int, or None
-        Dimensions of the inputs.  Where they are not known yet, a shape that could have any number has one.
-    lists : mapping of str to sequence
-        Values of the attributes that are no numbers.
-    out : list of Statement
-        Where statements go.
-    gone : dict of str to Variable
-        What was declared in a scope that has ended.
+    `ranks` are the dimensions of the inputs (None where they are not known yet: a shape that could have any number has one),
+    `lists` the values of attributes that are no numbers.  Statements go to `out`; `gone` is what was declared in a scope that
+    has ended.
     """
 
     def __init__(self, source: Source, ranks: Mapping[str, int] | None, lists: Mapping[str, Any]):

@@ -84,8 +84,10 @@ class Kernel:
         given = [
             words.widened(np.asarray(a)) if v.kind == "input" else a for v, a in zip(arguments, arrays, strict=True)
         ]
+        keywords = [a.arg for a in self.source.tree.args.kwonlyargs]
+        first = len(given) - len(keywords)
         with np.errstate(all="ignore"):
-            found = self._plain(*given)
+            found = self._plain(*given[:first], **dict(zip(keywords, given[first:])))
         results = []
         for variable, array in zip(self.routine.results, found if isinstance(found, tuple) else (found,), strict=True):
             result = words.narrowed(array)

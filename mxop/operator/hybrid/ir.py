@@ -11,52 +11,10 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, TypeAlias
 
-from ...formula import Expr, input_
+from ...formula import Expr
 from ...formula.expr import CALL, INPUT
-from .scalars import loads, variable_of
+from .scalars import Variable, loads, variable_of
 from .source import Source
-
-
-@dataclass(eq=False)
-class Variable:
-    """A name of a kernel within the scope that declares it.
-
-    Attributes
-    ----------
-    kind : {'input', 'output', 'local', 'attribute', 'scalar', 'loop', 'grid'}
-        The first three are tensors; 'grid' stands for several loop variables.
-    unique : str
-        A name that no other variable of the kernel has.
-    shape, dtype
-        How a tensor was allocated: expressions, and a name or a tensor.
-    rank : int or None
-        Number of indices, as far as it is known.
-    loops : tuple of Variable
-        What a grid's variable stands for.
-    """
-
-    name: str
-    kind: str
-    unique: str
-    line: int = 0
-    shape: tuple[Expr, ...] = ()
-    dtype: Any = None
-    rank: int | None = None
-    written: bool = False
-    loops: tuple[Variable, ...] = ()
-
-    @property
-    def is_tensor(self) -> bool:
-        return self.kind in ("input", "output", "local")
-
-    @property
-    def what(self) -> str:
-        """What it is called in messages."""
-        return {"loop": "loop variable", "grid": "loop variable", "scalar": "variable"}.get(self.kind, self.kind)
-
-    @property
-    def leaf(self) -> Expr:
-        return input_(self)  # type: ignore[arg-type]  a leaf's label may be anything that is told apart
 
 
 @dataclass(eq=False)
@@ -65,11 +23,6 @@ class Allocate:
 
     variable: Variable
     line: int
-    blocks = ()
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return self.variable.shape
 
 
 @dataclass(eq=False)
@@ -79,11 +32,6 @@ class Assign:
     target: Expr
     value: Expr
     line: int
-    blocks = ()
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return self.value, self.target
 
     @property
     def variable(self) -> Variable:
@@ -100,14 +48,6 @@ class For:
     body: list[Statement]
     line: int
 
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return self.bounds
-
-    @property
-    def blocks(self) -> tuple[list[Statement], ...]:
-        return (self.body,)
-
 
 @dataclass(eq=False)
 class If:
@@ -118,17 +58,25 @@ class If:
     orelse: list[Statement]
     line: int
 
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return (self.test,)
 
-    @property
-    def blocks(self) -> tuple[list[Statement], ...]:
-        return self.body, self.orelse
-
-
-#: ``expressions`` are those of the statement itself, ``blocks`` the statements inside.
 Statement: TypeAlias = Allocate | Assign | For | If
+
+
+def expressions(s: Statement) -> tuple[Expr, ...]:
+    """Return the expressions of a statement itself."""
+    match s:
+        case Allocate():
+            return s.variable.shape
+        case Assign():
+            return s.value, s.target
+        case For():
+            return s.bounds
+    return (s.test,)
+
+
+def blocks(s: Statement) -> tuple[list[Statement], ...]:
+    """Return the blocks of statements inside a statement."""
+    return (s.body,) if isinstance(s, For) else (s.body, s.orelse) if isinstance(s, If) else ()
 
 
 @dataclass(eq=False)
@@ -151,23 +99,17 @@ class Routine:
 
     @property
     def inputs(self) -> list[Variable]:
-        """The arguments that are tensors."""
         return [v for v in self.arguments if v.is_tensor]
 
     @property
     def attributes(self) -> list[Variable]:
-        """The arguments that are numbers."""
         return [v for v in self.arguments if not v.is_tensor]
 
     @property
-    def made(self) -> list[Variable]:
-        """The outputs that are no inputs."""
-        return [v for v in self.results if v not in self.arguments]
-
-    @property
     def locals(self) -> list[Variable]:
-        """The tensors that are neither."""
-        return [v for v in self.variables.values() if v.is_tensor and v not in self.arguments and v not in self.results]
+        """The tensors that it makes for itself."""
+        made = [s.variable for s in statements(self.body) if isinstance(s, Allocate)]
+        return [v for v in made if v not in self.results]
 
 
 # ---- statements -----------------------------------------------------------------------------------------------------
@@ -175,7 +117,7 @@ def statements(block: Iterable[Statement]) -> Iterator[Statement]:
     """Yield all statements of a block, those inside others too, in the order of the text."""
     for statement in block:
         yield statement
-        for inner in statement.blocks:
+        for inner in blocks(statement):
             yield from statements(inner)
 
 
@@ -194,7 +136,7 @@ def accesses(block: Iterable[Statement]) -> dict[Variable, list[Expr]]:
     """Return the elements that a block reads or writes, by tensor."""
     found: dict[Variable, list[Expr]] = {}
     for s in statements(block):
-        for access in loads(*s.expressions):
+        for access in loads(*expressions(s)):
             found.setdefault(variable_of(access), []).append(access)
     return found
 
@@ -210,18 +152,9 @@ def nested(variables: Sequence[Variable], word: str, ranges: Sequence[tuple[Expr
 class Scopes:
     """Where numbers are declared.
 
-    Attributes
-    ----------
-    top : set of Variable
-        Those of the function's own block.
-    fixed : set of Variable
-        Those among them that are assigned once.
-    first : set of Assign
-        Those before which the variable had no value.
-    known : dict of Statement to set of Variable
-        What has been declared before a statement.
-    of : dict of (Statement, int) to set of Variable
-        What lives in a block of a loop or a condition, and ends with it.
+    `top` are those of the function's own block, `fixed` those of them that are assigned once; `first` has the assignments
+    before which a variable had no value, `known` what has been declared before a statement, and `of` what lives in a block (the
+    position of one in a statement) and ends with it.
     """
 
     def __init__(self, body: Sequence[Statement]):
@@ -239,7 +172,7 @@ class Scopes:
             if isinstance(s, Assign) and s.target.kind == INPUT and s.variable not in known:
                 self.first.add(s)
                 new.add(s.variable)
-            found = [self._block(inner, known) for inner in s.blocks]
+            found = [self._block(inner, known) for inner in blocks(s)]
             both = found[0] & found[1] if isinstance(s, If) else set()
             self.of |= {(s, k): declared - both for k, declared in enumerate(found)}
             new |= both

@@ -7,9 +7,11 @@ from one iteration to the next.  Imports :mod:`.ir`, :mod:`.scalars`, and :mod:`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...formula import Expr, const, vjp, walk
 from ...formula.expr import CALL, INPUT
-from .ir import For, Routine, Scopes, Variable, accesses, assignments, changing, statements
+from .ir import For, Routine, Scopes, Statement, Variable, accesses, assignments, blocks, changing, statements
 from .scalars import ROWS, fixed, names_in
 
 #: Words whose iterations must be independent.
@@ -35,7 +37,7 @@ def conflict(loop: For, scopes: Scopes) -> tuple[int, str] | None:
         name = s.variable.name
         if s.variable in scopes.known[loop]:
             return s.line, f"{name!r} is carried from one iteration of {over} to the next; use reduce or serial"
-        if s.target.kind == CALL and s.variable not in own and not _told_apart(read[s.variable], loop, own):
+        if s.target.kind == CALL and s.variable not in own and not told_apart(read[s.variable], loop, own):
             return s.line, (
                 f"iterations of {over} may write the same elements of {name!r}, or read what others write: no index of "
                 f"{name!r} is a function of {loop.variable.name!r} alone in every place; use reduce or serial"
@@ -43,7 +45,16 @@ def conflict(loop: For, scopes: Scopes) -> tuple[int, str] | None:
     return None
 
 
-def _told_apart(places: list[Expr], loop: For, own: set[Variable]) -> bool:
+def loops_to(inner: Statement, body: Sequence[Statement]) -> list[For]:
+    """Return the loops around a statement."""
+    around = [s for s in body if s is not inner and inner in statements([s])]
+    return [s for s in around if isinstance(s, For)] + [
+        s for a in around for b in blocks(a) for s in loops_to(inner, b)
+    ]
+
+
+def told_apart(places: list[Expr], loop: For, own: set[Variable]) -> bool:
+    """Tell whether different iterations name different elements in these places, whatever else happens."""
     if len({len(a.args) for a in places}) > 1:
         return False
     indices = zip(*(a.args[1:] for a in places))

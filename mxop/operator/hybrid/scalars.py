@@ -8,18 +8,51 @@ each call.  :data:`ROWS` is the primitive table with what only kernels have.  Im
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-from ...formula import TABLE, Expr, const, leaves, walk
+from ...formula import TABLE, Expr, const, input_, leaves, walk
 from ...formula.expr import CALL, CONST, INPUT, as_expr, raw_call
 from ...formula.primitives import Primitive
 
-if TYPE_CHECKING:
-    from .ir import Variable
-
 FLOATS = ("float", "float32", "float64")
-CASTS = ("bool_", "int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64")
+INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
+CASTS = ("bool_", *INTEGERS, "float16", "float32", "float64")
+
+
+@dataclass(eq=False)
+class Variable:
+    """A name of a kernel within the scope that declares it.
+
+    Of the kinds, ``'input'``, ``'output'`` and ``'local'`` are tensors, ``'attribute'``, ``'scalar'`` and ``'loop'`` numbers,
+    and ``'grid'`` stands for several loop variables, `loops`.  `unique` is a name that no other variable has.  A tensor was
+    allocated with `shape` (expressions; that of the tensor `like`, if any) and `dtype` (a name or a tensor); `rank` is how many
+    indices it has, as far as that is known.
+    """
+
+    name: str
+    kind: str
+    unique: str
+    line: int = 0
+    shape: tuple[Expr, ...] = ()
+    dtype: Any = None
+    rank: int | None = None
+    written: bool = False
+    loops: tuple[Variable, ...] = ()
+    like: Variable | None = None
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.kind in ("input", "output", "local")
+
+    @property
+    def what(self) -> str:
+        """What it is called in messages."""
+        return {"loop": "loop variable", "grid": "loop variable", "scalar": "variable"}.get(self.kind, self.kind)
+
+    @property
+    def leaf(self) -> Expr:
+        return input_(self)  # type: ignore[arg-type]  a leaf's label may be anything that is told apart
 
 
 def node(label: str, *args: Any) -> Expr:

@@ -34,25 +34,15 @@ _OF_BOOLS = {"add": "lor", "mul": "land", "maximum": "lor", "minimum": "land"}
 
 
 class Translator:
-    """Writes one kernel for one set of types.
+    """Writes one kernel for one set of types: `text`, a Python function of what the types say is `taken`.
 
-    Parameters
-    ----------
-    types : Types
-    checked : bool
-        Whether to check indices; the function then takes an array more, for the line of one that is outside.
-
-    Attributes
-    ----------
-    text : str
-        A Python function whose arguments are the inputs and the attributes that are numbers, then the outputs.
-    parallel : bool
-        Whether it has a parallel loop.
+    With `checked`, indices are checked; the function then takes an array more, for the line of one that is outside.  False says
+    that none can be, and that none is negative, so compilers need not look; None leaves both to Python.
     """
 
     end = ""  # of a line
 
-    def __init__(self, types: Types, checked: bool = False):
+    def __init__(self, types: Types, checked: bool | None = None):
         self.types, self.routine, self.checked = types, types.routine, checked
         self.parallel = self.inside_parallel = False
         self.lines: list[str] = []
@@ -244,4 +234,6 @@ class Translator:
         return label
 
     def index(self, n: Expr, k: int) -> str:
-        return f"_mx_at({{{k + 1}}}, {{0}}.shape[{k}], {self.at}, _mx_outside)" if self.checked else f"{{{k + 1}}}"
+        if self.checked:
+            return f"_mx_at({{{k + 1}}}, {{0}}.shape[{k}], {self.at}, _mx_outside)"
+        return f"{{{k + 1}}}" if self.checked is None or n.args[k + 1].kind == CONST else f"_mx_uint64({{{k + 1}}})"

@@ -18,7 +18,7 @@ from ... import dtypes
 from ...errors import MXNetError
 from ...formula import Expr, readable, walk
 from ...formula.expr import CONST, INPUT
-from .ir import For, Routine, Variable, assignments, statements
+from .ir import For, Routine, Variable, assignments, expressions, statements
 from .scalars import CASTS, variable_of
 from .words import NARROW, OPERATIONS
 
@@ -86,14 +86,7 @@ def element_kind(code: int) -> str:
 class Types:
     """Types of a kernel's names and expressions, from the type codes of its inputs and the values of its attributes.
 
-    Attributes
-    ----------
-    codes : dict of Variable to int
-        Of tensors.
-    kinds : dict of Variable to str
-        Of numbers.
-    taken : list of Variable
-        What a compiled function takes: arguments of the kernel, then outputs that are none of them.
+    `codes` are those of tensors, `kinds` those of numbers; `taken` is what a compiled function takes, arguments before results.
     """
 
     def __init__(self, routine: Routine, in_types: Sequence[int], attributes: Sequence[Any]):
@@ -104,31 +97,38 @@ class Types:
         self.kinds |= {s.variable: "int" for s in statements(routine.body) if isinstance(s, For)}
         self.line = 0
         self._of: dict[Expr, str] = {}
-        while self._numbers():
-            self._of.clear()
+        while self._numbers(final=False):  # ends: a type that has been joined with another is never left again
+            pass
+        self._numbers(final=True)
         self._check()
-        self.taken = [v for v in (*routine.arguments, *routine.made) if v.is_tensor or v in self.kinds]
+        taken = dict.fromkeys((*routine.arguments, *routine.results))
+        self.taken = [v for v in taken if v.is_tensor or v in self.kinds]
 
-    def _numbers(self) -> bool:
-        """Go once through all assignments of numbers; tell whether a variable's type has changed."""
-        before = dict(self.kinds)
+    def _numbers(self, final: bool) -> bool:
+        """Go once through all assignments of numbers; tell whether a variable's type has changed since the last time."""
+        found: dict[Variable, str] = {}
         for s in assignments(self.routine.body):
             if s.target.kind != INPUT:
                 continue
             self.line = s.line
-            found = self.of(s.value)
-            old = self.kinds.get(s.variable, found)
-            new = joined(old, found)
-            if new is None:
-                name = s.variable.name
-                self.fail(f"variable {name!r} changes its type from {old} to {found}; convert, as in {old}(...)")
-            self.kinds[s.variable] = new
-        return self.kinds != before
+            kind = self.of(s.value)
+            old = found.get(s.variable, kind)
+            new = joined(old, kind)
+            if new is None and final:
+                self.fail(
+                    f"variable {s.variable.name!r} changes its type from {old} to {kind}; convert, as in {old}(...)"
+                )
+            found[s.variable] = new or common([old, kind])
+            self.kinds.setdefault(s.variable, found[s.variable])
+        changed = any(self.kinds[v] != kind for v, kind in found.items())
+        self.kinds |= found
+        self._of.clear()
+        return changed
 
     def _check(self) -> None:
         for s in statements(self.routine.body):
             self.line = s.line
-            for e in s.expressions:
+            for e in expressions(s):
                 kind = self.of(e)
                 if isinstance(s, For) and not is_integer(kind):
                     self.fail(f"{described(e)} is of type {kind}; a loop runs over integers")

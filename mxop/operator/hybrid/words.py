@@ -169,20 +169,10 @@ _CONVERTERS = ("int8", "uint8", "int16", "int32", "int64", "float16", "float32",
 
 
 class Word(NamedTuple):
-    """A word of the language.
+    """A word of the language: what it does in a plain run, and how it may be used.
 
-    Attributes
-    ----------
-    call : callable
-        What it does in a plain run.
-    kind : {'function', 'loop', 'memory', 'block'}
-        Where it stands: in expressions, after ``for ... in``, alone on the right of ``=``, after ``with``.
-    least, most : int
-        Numbers of arguments.
-    takes : str
-        The same in words.
-    names : tuple of str
-        Arguments that may be given by name.
+    Its kind says where it stands: in expressions, after ``for ... in``, alone on the right of ``=``, after ``with``.  It takes
+    from `least` to `most` arguments (`takes`, in words), of which those in `names` may be given by name.
     """
 
     call: Callable
