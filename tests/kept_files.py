@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from mxop.library import compile as library_compile
+from mxop.files import cache_folder
 
 #: In the user's cache folder, or in that of MXOP_CACHE_DIR.
-FOLDER = library_compile._cache(None).parent / "tests"
+FOLDER = cache_folder("tests")
 
 
 def digest(*parts: str) -> str:
