@@ -47,6 +47,7 @@ EXEMPT: dict[str, str] = dict.fromkeys(
         "_negative_binomial_from",
         "_generalized_negative_binomial_from",
         "_unit_from",
+        "_unique_zipfian_of",
     ),
     "takes a key or makes one: checked by the operators that are made of it, and in test_random.py",
 )

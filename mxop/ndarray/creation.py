@@ -26,8 +26,8 @@ from .register import F
 NDArray = core.NDArray
 
 __all__ = [
-    "arange", "array", "concatenate", "empty", "eye", "from_numpy", "full", "full_like", "linspace", "moveaxis", "ones",
-    "split_v2", "zeros",
+    "arange", "array", "concatenate", "empty", "eye", "from_numpy", "full", "full_like", "histogram", "linspace", "moveaxis",
+    "onehot_encode", "ones", "split_v2", "zeros",
 ]  # fmt: skip
 
 
@@ -375,3 +375,41 @@ def split_v2(
         indices = items(indices_or_sections, "nd.split_v2: indices_or_sections")
         return F._split_v2(ary, indices=(0, *indices), axis=axis, squeeze_axis=squeeze_axis)
     return F._split_v2(ary, sections=indices_or_sections, indices=(), axis=axis, squeeze_axis=squeeze_axis)
+
+
+def histogram(a: NDArray, bins: int | NDArray = 10, range: Sequence[float] | None = None) -> list[NDArray]:
+    """Count the numbers in each of some bins; return the counts and the edges of the bins.
+
+    Parameters
+    ----------
+    a : NDArray
+    bins : int or NDArray
+        How many bins of one width there are, or their edges.
+    range : (float, float), optional
+        The limits of so many bins; by default the least and the largest number.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> counts, edges = mx.nd.histogram(mx.nd.array([0, 1, 3, 4]), bins=2)
+    >>> counts.asnumpy().tolist(), edges.asnumpy().tolist()
+    ([2, 2], [0.0, 2.0, 4.0])
+    """
+    if isinstance(bins, NDArray):
+        return F._histogram(a, bins)
+    if range is None:
+        low, high = (float(x.item()) for x in (a.min(), a.max())) if a.size else (0.0, 1.0)
+        range = (low, high) if low < high else (low - 0.5, high + 0.5)
+    return F._histogram(a, bin_cnt=bins, range=tuple(range))
+
+
+def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
+    """Write to each row of `out` zeros, and a one at its index; ``one_hot`` does the same.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.nd.onehot_encode(mx.nd.array([1, 0]), mx.nd.zeros((2, 3))).asnumpy().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+    return F._onehot_encode(indices, out, out=out)

@@ -24,7 +24,11 @@ def _listed(result):
 
 
 # ---- concat ---------------------------------------------------------------------------------------------------------
-@kernel(name="Concat", aliases=("_sparse_concat", "concat"), num_args_param="num_args")
+@kernel(
+    name="Concat",
+    aliases=("_npi_rnn_param_concat", "_rnn_param_concat", "_sparse_concat", "concat"),
+    num_args_param="num_args",
+)
 def concat(*data, num_args: int = 0, dim: int = 1):
     """Join arrays along a dimension that they have.
 

@@ -89,6 +89,7 @@ def _(F, heads, inputs, outputs, **params):
 
 @composite(
     aliases=("_npx_leaky_relu",),
+    random=True,
     active_inputs=lambda *, act_type, **params: ("data", "gamma") if act_type == "prelu" else ("data",),
 )
 def LeakyReLU(
@@ -100,6 +101,7 @@ def LeakyReLU(
     slope: float = 0.25,
     lower_bound: float = 0.125,
     upper_bound: float = 0.334,
+    is_train,
 ):
     """Activation functions that leak where the data are negative.
 
@@ -110,17 +112,20 @@ def LeakyReLU(
         Only for ``prelu``: the learned slope, one number or one a channel (axis 1; axis 0 of a vector).
     act_type : str
         For negative ``x``: ``leaky`` gives ``slope * x``, ``elu`` ``slope * (exp(x) - 1)``, ``selu`` the
-        self-normalising ELU, ``prelu`` ``gamma * x``, ``rrelu`` the mean of the bounds times ``x``; ``gelu`` is ``x``
+        self-normalising ELU, ``prelu`` ``gamma * x``, ``rrelu`` a slope between the bounds times ``x``; ``gelu`` is ``x``
         times the normal distribution function, everywhere.
     slope : float
     lower_bound, upper_bound : float
-        The random slopes of ``rrelu`` in training lie between them; this operator always uses their mean.
+        While training, the slope of ``rrelu`` is drawn between them for each element; otherwise it is their mean.
 
     >>> mx.nd.LeakyReLU(mx.nd.array([-2, 2]), slope=0.5).asnumpy().tolist()
     [-1.0, 2.0]
     """
     if act_type == "prelu":
         return F._prelu(data, F._along_channels(gamma, data))
+    if act_type == "rrelu" and is_train:
+        slopes = F._random_uniform_like(data, low=lower_bound, high=upper_bound)
+        return F._prelu(data, F.BlockGrad(slopes))
     if act_type == "rrelu":
         return F._leaky(data, act_type="leaky", slope=(lower_bound + upper_bound) / 2)
     return F._leaky(data, act_type=act_type, slope=slope)

@@ -435,7 +435,7 @@ def random_generalized_negative_binomial_like(F, data, *, mu: float = 1.0, alpha
     return F._mixed_poisson_as(data, key_for(F, data), alpha=1 / alpha, beta=alpha * mu)
 
 
-@composite(name="Dropout", random=True, num_outputs=2, visible_outputs=1)
+@composite(name="Dropout", aliases=("_npx_dropout",), random=True, num_outputs=2, visible_outputs=1)
 def dropout(
     F,
     data,
