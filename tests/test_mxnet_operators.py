@@ -28,19 +28,20 @@ def test_random_slopes_while_training():
     x = nd.array(np.full((100, 100), -1.0))
     x.attach_grad()
     with autograd.record():
-        y = nd.LeakyReLU(x, act_type="rrelu", lower_bound=0.25, upper_bound=0.75)
+        y, drawn = nd.LeakyReLU(x, act_type="rrelu", lower_bound=0.25, upper_bound=0.75)
     y.backward()
     slopes = -y.asnumpy()
+    np.testing.assert_array_equal(drawn.asnumpy(), slopes)
     assert slopes.min() >= 0.25
     assert slopes.max() < 0.75
     assert abs(slopes.mean() - 0.5) < 0.01
     np.testing.assert_allclose(x.grad.asnumpy(), slopes)  # backward knows what was drawn
-    assert set(nd.LeakyReLU(x, act_type="rrelu", lower_bound=0.25, upper_bound=0.75).asnumpy().ravel()) == {-0.5}
-    assert (nd.LeakyReLU(-x, act_type="rrelu").asnumpy() == 1).all()
+    assert set(nd.LeakyReLU(x, act_type="rrelu", lower_bound=0.25, upper_bound=0.75)[0].asnumpy().ravel()) == {-0.5}
+    assert (nd.LeakyReLU(-x, act_type="rrelu")[0].asnumpy() == 1).all()
 
 
 def test_random_slopes_in_executors():
-    net = mx.sym.LeakyReLU(mx.sym.Variable("x"), act_type="rrelu")
+    net = mx.sym.LeakyReLU(mx.sym.Variable("x"), act_type="rrelu")[0]
     executor = net.bind(mx.cpu(), {"x": -nd.ones((50,))}, {"x": nd.zeros((50,))})
     first = executor.forward(is_train=True)[0].asnumpy()
     executor.backward(nd.ones((50,)))

@@ -36,7 +36,8 @@ def _leaky_relu(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.12
     if act_type == "selu":
         scale = 1.0507009873554805
         below = 1.6732632423543772 * np.expm1(np.minimum(data, 0))
-    return scale * np.where(data > 0, data, below)
+    found = scale * np.where(data > 0, data, below)
+    return (found, np.full(data.shape, slope * is_train)) if act_type == "rrelu" else found
 
 
 def _fully_connected(data, weight, bias=0.0, num_hidden=None, no_bias=False, flatten=True):
