@@ -34,20 +34,26 @@ def receive(stream):
 
 
 # ---- one call --------------------------------------------------------------------------------------------------------
-def run(mx, call, head, values):
+def run(mx, invoke, head, values):
     """Return the outputs, the states after the call, and the gradients of each order: lists of arrays, or what was raised.
 
-    `head` names the operator, its parameters, the mode, which inputs are variables and which states, and how many orders;
-    each order of the gradient is that of a sum, weighted with cosines, and from the second on of the squares of the results.
+    `head` names the operator, its parameters, the results that are given (some operators of MXNet need them), the mode, which
+    inputs are variables and which states, and how many orders.  The gradient of each is that of a sum, weighted with cosines,
+    and from the second order on of the squares of the results.
     """
     answer = {}
+
+    def call(inputs):
+        out = [mx.nd.zeros(shape, dtype=dtype) for dtype, shape in head.get("out", ())]
+        return listed(invoke(head["op"], inputs, head["params"], out or None))
+
     try:
         inputs = [mx.nd.array(v, dtype=v.dtype) for v in values]
         variables = [inputs[k] for k in head["variables"]] if head["train"] else []
         for x in variables:
             x.attach_grad()
         with mx.autograd.record() if head["train"] else mx.autograd.predict_mode():
-            outputs = listed(call(head["op"], inputs, head["params"]))
+            outputs = call(inputs)
             answer["outputs"] = [o.asnumpy() for o in outputs]
         if variables:  # MXNet updates the states of some layers in backward
             mx.autograd.backward(outputs[:1])
@@ -71,7 +77,7 @@ def gradients(mx, call, head, values, order):
         x.attach_grad()
     with mx.autograd.record(train_mode=bool(head["train"])):
         total = None
-        for k, y in enumerate(listed(call(head["op"], inputs, head["params"]))):
+        for k, y in enumerate(call(inputs)):
             if np.dtype(y.dtype).kind == "f":
                 total = added(total, weighted(mx, mx.nd.square(y) if order > 1 else y, k))
         if total is None:
@@ -112,14 +118,14 @@ def unpacked(head, arrays):
 
 
 # ---- MXNet -----------------------------------------------------------------------------------------------------------
-def invoke(op, inputs, params):
+def invoke(op, inputs, params, out):
     """Call a registered operator of MXNet by its name, whatever Python function it may have."""
     from mxnet._ctypes.ndarray import _imperative_invoke
     from mxnet.base import _LIB, c_str, check_call
 
     handle = ctypes.c_void_p()
     check_call(_LIB.NNGetOpHandle(c_str(op), ctypes.byref(handle)))
-    return _imperative_invoke(handle.value, inputs, list(params), list(params.values()), None, False, True)
+    return _imperative_invoke(handle.value, inputs, list(params), list(params.values()), out, False, True)
 
 
 def main():
