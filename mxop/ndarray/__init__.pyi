@@ -16,6 +16,7 @@ from . import sparse as sparse
 from .updates import all_finite as all_finite
 from .creation import arange as arange
 from .creation import array as array
+from .sparse.arrays import cast_storage as cast_storage
 from .creation import concatenate as concatenate
 from .creation import empty as empty
 from .creation import eye as eye
@@ -309,7 +310,7 @@ def LeakyReLU(
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
-) -> NDArray: ...
+) -> Any: ...
 def LinearRegressionOutput(
     data: NDArray,
     label: NDArray,

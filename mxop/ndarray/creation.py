@@ -20,7 +20,7 @@ from ..context import Context, current_context
 from ..errors import OpTypeError, OpValueError, items, translated
 from ..opdef.params import Bad, as_shape
 from ..ops.create import range_length, spaced
-from . import indexing
+from . import indexing, sparse
 from .register import F
 
 NDArray = core.NDArray
@@ -89,11 +89,6 @@ def _code(dtype: Any) -> int:
     return dtypes.FLOAT32 if dtype is None else dtypes.code_of(dtype)
 
 
-def _dense(stype: str | None, function: str) -> None:
-    if stype not in (None, "default"):
-        raise OpTypeError(f"{function}: stype={stype!r} is not supported; arrays are dense ('default')")
-
-
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """Make an array of a copy of the data.
 
@@ -138,15 +133,14 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     return made
 
 
-def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
+def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> Any:
     """Make an array whose elements are not set."""
-    _dense(stype, "nd.empty")
+    if stype not in (None, "default"):
+        return sparse.empty(stype, shape, ctx, dtype)
     return blank(shape_of(shape, "nd.empty"), _code(dtype), device(ctx, "nd.empty"))
 
 
-def zeros(
-    shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any
-) -> NDArray:
+def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> Any:
     """Make an array of zeros.
 
     Parameters
@@ -154,7 +148,7 @@ def zeros(
     shape : int or tuple of int
     ctx : Context, optional
     dtype : optional
-    stype : {'default'}, optional
+    stype : {'default', 'csr', 'row_sparse'}, optional
 
     Examples
     --------
@@ -162,7 +156,8 @@ def zeros(
     >>> mx.nd.zeros((2, 2)).asnumpy().tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    _dense(stype, "nd.zeros")
+    if stype not in (None, "default"):
+        return sparse.zeros(stype, shape, ctx, dtype)
     return _given_out(filled(shape_of(shape, "nd.zeros"), _code(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros")
 
 

@@ -40,6 +40,7 @@ from . import (  # noqa: F401
     shape,
     slicing,
     spectrum,
+    storage,
     triangles,
     windows,
 )

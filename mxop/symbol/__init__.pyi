@@ -905,6 +905,14 @@ def cast(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def cast_storage(
+    data: Symbol | None = ...,
+    *,
+    stype: Literal['csr', 'default', 'row_sparse'],
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def cbrt(
     data: Symbol | None = ...,
     *,
