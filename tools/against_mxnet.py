@@ -89,12 +89,12 @@ class Found:
     verified: str = ""
 
     def of_mxnet(self) -> str:
-        """Return the orders of gradients that MXNet has, and of those it gets wrong."""
+        """Return up to which order MXNet has the gradients of mxop, and whether in some cases alone."""
         seen = [n for n, marks in self.orders.items() if marks]
-        right = [n for n in seen if self.orders[n] <= {"equal"}]
-        wrong = [n for n in seen if "different" in self.orders[n]]
-        text = str(max(right)) if right else "none" if seen else "–"
-        return text + (f" (other: {', '.join(map(str, wrong))})" if wrong else "")
+        equal = [n for n in seen if "equal" in self.orders[n]]
+        if not equal:
+            return "none" if seen else "–"
+        return str(max(equal)) + ("" if all(self.orders[n] == {"equal"} for n in equal) else ", partly")
 
 
 # ---- comparing -------------------------------------------------------------------------------------------------------
@@ -241,8 +241,8 @@ def table(found: list[Found]) -> str:
              f"two draws of inputs, and every type that both have. {same} agree in all of them, first gradients included; for "
              "the others [differences](../differences.md) says why.", "",
              "*Orders*: up to which order `check_op` finds the gradients of mxop equal to differences (`as stated`: a loss, "
-             "whose gradient is what it says; `zero`; –: there is none), and up to which MXNet has one that equals ours "
-             "(*other*: orders where it has one that does not). MXNet is asked about gradients of "
+             "whose gradient is what it says; `zero`; –: there is none), and up to which MXNet has the same ones (*partly*: in "
+             "some cases alone). MXNet is asked about gradients of "
              "squares of results from the second order on.", "",
              "| operator | orders | MXNet's orders | cases | equal | MXNet refuses |", "|---|---|---|---|---|---|"]  # fmt: skip
     lines += [f"| `{f.op.name}` | {f.verified} | {f.of_mxnet()} | {f.compared} | {f.equal} | {len(f.refused) or ''} |"

@@ -6,7 +6,21 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from . import NDArray
+from .. import NDArray
+from .arrays import BaseSparseNDArray as BaseSparseNDArray
+from .arrays import CSRNDArray as CSRNDArray
+from .arrays import RowSparseNDArray as RowSparseNDArray
+from .operators import add as add
+from .creation import array as array
+from .arrays import cast_storage as cast_storage
+from .creation import csr_matrix as csr_matrix
+from .operators import divide as divide
+from .creation import empty as empty
+from .operators import multiply as multiply
+from .operators import retain as retain
+from .creation import row_sparse_array as row_sparse_array
+from .operators import subtract as subtract
+from .creation import zeros as zeros
 
 def ElementWiseSum(
     *args: NDArray | Sequence[NDArray],
@@ -157,13 +171,6 @@ def broadcast_sub(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
-def cast_storage(
-    data: NDArray,
-    stype: Literal['csr', 'default', 'row_sparse'],
-    *,
-    out: NDArray | Sequence[NDArray] | None = ...,
-    name: str | None = ...,
-) -> NDArray: ...
 def cbrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def ceil(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def clip(
@@ -270,13 +277,6 @@ def norm(
 ) -> NDArray: ...
 def radians(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def relu(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
-def retain(
-    data: NDArray,
-    indices: NDArray,
-    *,
-    out: NDArray | Sequence[NDArray] | None = ...,
-    name: str | None = ...,
-) -> NDArray: ...
 def rint(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def round(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def rsqrt(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
