@@ -158,6 +158,11 @@ def test_other_operators():
     kept = sparse.retain(r, nd.array([1, 2]))
     assert kept.indices.asnumpy().tolist() == [2] and r.retain(nd.array([0])).indices.asnumpy().tolist() == [0]
     assert nd.zeros_like(r).stype == "row_sparse"
+    counts = [nd.contrib.getnnz(x, **axis) for axis in ({}, {"axis": 0}, {"axis": 1})]
+    assert [c.asnumpy().tolist() for c in counts] == [[3], [1, 1, 1], [1, 0, 2]]
+    places = nd.array([0, 0, 2]), nd.array([1, 2, 0])
+    assert nd.contrib.edge_id(x, *places).asnumpy().tolist() == [1, -1, 2]
+    assert nd.contrib.edge_id(nd.array(DENSE), *places).asnumpy().tolist() == [1, -1, 2]
     symbol = mx.sym.sparse.retain(mx.sym.Variable("x"), mx.sym.Variable("i"))
     assert symbol.eval(x=nd.array(DENSE), i=nd.array([2]))[0].asnumpy().tolist() == [[0] * 3, [0] * 3, [2, 0, -3]]
 

@@ -161,9 +161,24 @@ def div_sqrt_dim(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def edge_id(
+    data: NDArray,
+    u: NDArray,
+    v: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def fft(
     data: NDArray,
     compute_size: int = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def getnnz(
+    data: NDArray,
+    axis: int | None = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,

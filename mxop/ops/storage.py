@@ -78,3 +78,38 @@ def _(xp, inputs, outputs, *, size, transpose):
 @csr_dot.gradient
 def _(F, heads, inputs, outputs, *, size, transpose):
     return [None, None, None, F._csr_dot(*inputs[:3], heads[0], size=size, transpose=not transpose)]
+
+
+# ---- what is stored ----------------------------------------------------------------------------------------------------
+@composite(name="_contrib_getnnz")
+def getnnz(F, data, *, axis: int | None = None):
+    """How many elements are not zero, as int64; of a csr matrix, how many are stored.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    axis : int, optional
+        Count those of each column (0) or row (1) of a matrix; by default all.
+
+    >>> mx.nd.contrib.getnnz(mx.nd.array([[0, 1], [2, 3]]), axis=1).asnumpy().tolist()
+    [1, 2]
+    """
+    return F.sum(F.Cast(F._not_equal_scalar(data, scalar=0), dtype="int64"), axis=axis)
+
+
+@composite(name="_contrib_edge_id")
+def edge_id(F, data, u, v):
+    """Elements of a matrix at given rows and columns, -1 where they are zero; of a csr matrix, where none is stored.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        ``(rows, columns)``.
+    u, v : NDArray or Symbol
+        Numbers of rows and of columns, vectors of one length.
+
+    >>> mx.nd.contrib.edge_id(mx.nd.array([[0, 5], [7, 0]]), mx.nd.array([0, 1]), mx.nd.array([1, 1])).asnumpy().tolist()
+    [5.0, -1.0]
+    """
+    found = F.gather_nd(data, F.stack(u, v, axis=0))
+    return F.where(found, found, F._minus_scalar(F.zeros_like(found), scalar=1))

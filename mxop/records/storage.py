@@ -28,6 +28,17 @@ RECORDS: dict[str, Record] = {
         order=2, unchecked={"shapes back": "rows that are named say nothing of the others",
                    "small shapes": "rows that are named are there"},
     ),
+    "_contrib_getnnz": Record(
+        lambda data, axis=None: np.reshape(np.count_nonzero(data, axis), (1,) if axis is None else (-1,)),
+        params=[{}, {"axis": 0}, {"axis": 1}], domain=(-1, 1), whole=(0,), returns="int64", order=0, grad_inputs=(),
+        unchecked={"shapes back": "counts do not say of how many", "special": "an infinity counts as a number does",
+                   "types back": "any type is counted"},
+    ),
+    "_contrib_edge_id": Record(
+        lambda data, u, v: np.where((found := data[u.astype(int), v.astype(int)]) != 0, found, -1), whole=(1, 2),
+        shapes=[((3, 3), (4,), (4,))], domain=((-2.0, 2.0), (0, 2), (0, 2)), grad_inputs=(0,), order=2,
+        input_types={1: "int32", 2: "int32"}, unchecked={"shapes back": "places do not say of how many"},
+    ),
     "_csr_dot": Record(
         _product, params=[{"size": 3}, {"size": 3, "transpose": True}, {"size": 3}], prepare=_matrix, grad_inputs=(3,), order=2,
         shapes=[((4,), (4,), (4,), (3, 2)), ((4,), (4,), (4,), (3, 2)), ((4,), (4,), (4,), (3,))], dtypes="f",

@@ -175,9 +175,26 @@ def div_sqrt_dim(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def edge_id(
+    data: Symbol | None = ...,
+    u: Symbol | None = ...,
+    v: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def fft(
     data: Symbol | None = ...,
     compute_size: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def getnnz(
+    data: Symbol | None = ...,
+    axis: int | None = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,

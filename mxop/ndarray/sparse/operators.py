@@ -211,6 +211,29 @@ def _retain(name: str, data: Any, indices: Any, **kwargs: Any) -> Any:
     return data.retain(indices) if isinstance(data, RowSparseNDArray) and not kwargs else NotImplemented
 
 
+def _getnnz(name: str, data: Any, axis: Any = None, **kwargs: Any) -> Any:
+    if not isinstance(data, CSRNDArray) or kwargs or axis not in (None, 0, 1):
+        return NotImplemented
+    matrix = data._matrix
+    counts = (
+        [matrix.nnz]
+        if axis is None
+        else np.diff(matrix.indptr)
+        if axis
+        else np.bincount(matrix.indices, minlength=matrix.shape[1])
+    )
+    return core.from_numpy(np.asarray(counts, np.int64), False)
+
+
+def _edge_id(name: str, data: Any, u: Any, v: Any, **kwargs: Any) -> Any:
+    if not isinstance(data, CSRNDArray) or kwargs:
+        return NotImplemented
+    matrix, places = data._matrix, (host(u, np.int64), host(v, np.int64))
+    marks = scipy_sparse().csr_matrix((np.ones_like(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
+    values, there = (np.asarray(m[places]).ravel() for m in (matrix, marks))
+    return core.from_numpy(np.where(there != 0, values, np.asarray(-1, values.dtype)), False)
+
+
 def _cast_storage(name: str, data: Any, stype: str) -> Any:
     return cast_storage(data, stype)
 
@@ -239,7 +262,7 @@ RULES: dict[str, Callable] = {
     **dict.fromkeys(_BINARY, _two),
     **dict.fromkeys(("sgd_update", "sgd_mom_update", "adam_update", "_sparse_adagrad_update", "ftrl_update"), _update),
     "dot": _dot, "sum": _sum, "mean": _sum, "add_n": _add_n, "Concat": _concat, "take": _take, "zeros_like": _zeros_like,
-    "_sparse_retain": _retain, "cast_storage": _cast_storage,
+    "_sparse_retain": _retain, "_contrib_getnnz": _getnnz, "_contrib_edge_id": _edge_id, "cast_storage": _cast_storage,
 }  # fmt: skip
 
 
