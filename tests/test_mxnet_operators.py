@@ -8,6 +8,7 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd
+from mxop.test_utils import check_op
 
 CASES = json.loads(mxnet_operators.DATA.read_text(encoding="utf-8"))
 
@@ -103,3 +104,18 @@ def test_histogram_of_python(bins):
     assert counts.asnumpy().tolist() == want[0].tolist()
     np.testing.assert_allclose(edges.asnumpy(), want[1], rtol=1e-6)
     assert sum(nd.histogram(nd.ones((4,)))[0].asnumpy()) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "dtypes"),
+    [
+        ("_contrib_interleaved_matmul_selfatt_valatt", ["float64"]), ("_ctc_paths", ["float64"]), ("_ctc_start", None),
+        ("CTCLoss", ["float64"]), ("_contrib_hawkesll", ["float64"]), ("_contrib_quantize_v2", None),
+        ("_contrib_dequantize", None), ("_contrib_calibrate_entropy", None), ("_histogram", ["float64", "int32"]),
+        ("_contrib_allclose", ["float64"]),
+        ("_contrib_count_sketch", ["float64"]), ("IdentityAttachKLSparseReg", ["float64"]), ("_csr_dot", ["float64"]),
+        ("_sparse_retain", ["float64"]), ("_scatter_set_nd", ["float64"]), ("fill_element_0index", ["float64"]),
+    ],
+)  # fmt: skip
+def test_on_a_simulated_gpu(name, dtypes, simulated_gpu):
+    check_op(name, device="gpu", dtypes=dtypes, orders=2)

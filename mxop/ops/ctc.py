@@ -10,7 +10,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import F, composite, elementwise, infer, kernel
-from ._shared import equal_shapes, on_both, zero_gradient
+from ._shared import device_of, equal_shapes, on_both, zero_gradient
 
 #: The logarithm of no probability at all: finite, so that differences of it are numbers.
 _NEVER = -1e30
@@ -54,7 +54,7 @@ def _(xp, inputs, outputs, *, by_length, blank_last):
     blank, n = classes - 1 if blank_last else 0, label.shape[1]
     label = label.astype(xp.int64)
     padding = label == (-1 if blank_last else 0)
-    lengths = label_lengths.astype(xp.int64) if by_length else xp.where(padding.any(1), padding.argmax(1), n)
+    lengths = label_lengths.astype(xp.int64) if by_length else (xp.cumsum(padding, 1) == 0).sum(1)
     lengths = xp.clip(lengths, 0, n)
     places = xp.full((batch, 2 * n + 1), blank, xp.int64)
     places[:, 1::2] = xp.clip(label, 0, classes - 1)
@@ -87,8 +87,8 @@ def loss_of(data):
 
 def _moved(F, data, n):
     """Move the places by `n`, where ways never are at first."""
-    none = F.full(shape=(data.shape[0], n), value=_NEVER, dtype=data.dtype)
-    return F.concat(none, F.slice_axis(data, axis=1, begin=0, end=-n), dim=1)
+    none = F._minus_scalar(F.zeros_like(F.slice_axis(data, axis=1, begin=0, end=1)), scalar=-_NEVER)
+    return F.concat(*[none] * n, F.slice_axis(data, axis=1, begin=0, end=-n), dim=1)
 
 
 def _step(F, skip, emission, inside, old):
@@ -145,7 +145,7 @@ def CTCLoss(
     x = F._widened(data)
     steps, batch = data.shape[:2]
     if data_lengths is None:
-        data_lengths = F.full(shape=(batch,), value=steps, dtype="int64")
+        data_lengths = F.full(shape=(batch,), value=steps, dtype="int64", ctx=device_of(data))
     given = data_lengths if label_lengths is None else label_lengths
     places, skip, ends, inside = F._ctc_paths(
         x, label, data_lengths, given, by_length=use_label_lengths, blank_last=blank_label == "last"
@@ -187,6 +187,8 @@ def _(ins, outs, **params):
     for name, shape, rank in (("data", data, 3), ("label", label, 2)):
         if shape is not None and len(shape) != rank:
             raise OpValueError(f"operator CTCLoss: {name} has shape {infer.show(shape)}; expected {rank} dimensions")
+    if label is not None and label[1] == 0:
+        raise OpValueError(f"operator CTCLoss: label has shape {label}; expected room for one label at least")
     known = [None if data is None else data[1], None if label is None else label[0], *(s and s[0] for s in outs)]
     batch = next((d for d in known if d is not None), None)
     wanted = {"data": (None, batch, None), "label": (batch, None)}

@@ -9,7 +9,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
-from ._shared import on_both, zero_gradient
+from ._shared import device_of, on_both, zero_gradient
 from .convert import round_half_even
 
 _BITS = {"int8": dtypes.INT8, "uint8": dtypes.UINT8}
@@ -50,9 +50,9 @@ def _range_of(F, dtype, low, high):
     return F.negative(reach), reach
 
 
-def _calibrated(F, low, high):
+def _calibrated(F, data, low, high):
     """Return given limits as arrays of one element."""
-    return [F.full(shape=(1,), value=v) for v in (low, high)]
+    return [F.full(shape=(1,), value=v, ctx=device_of(data)) for v in (low, high)]
 
 
 def _typed(op, given, result):
@@ -165,12 +165,12 @@ def quantize_v2(
     _both_or_none("_contrib_quantize_v2", min_calib_range, max_calib_range)
     kept = {"int8": (-127.5, 127.5), "uint8": (0.0, 255.5)}.get(dtypes.NAMES[dtypes.code_of(data.dtype)])
     if kept is not None:
-        return [F.BlockGrad(data), *_calibrated(F, *kept)]
+        return [F.BlockGrad(data), *_calibrated(F, data, *kept)]
     code = _levels_of(out_type, min_calib_range)
     if min_calib_range is None:
         low, high = F.reshape(F.min(data), shape=(1,)), F.reshape(F.max(data), shape=(1,))
     else:
-        low, high = _calibrated(F, min_calib_range, max_calib_range)
+        low, high = _calibrated(F, data, min_calib_range, max_calib_range)
     found = F._to_levels(data, _reach(F, low, high), levels=_ROUNDED[code], dtype=code)
     return [found, *map(F.BlockGrad, _range_of(F, code, low, high))]
 
@@ -218,7 +218,7 @@ def requantize(
         reach = F.reshape(F.max(F.abs(values)), shape=(1,))
         low, high = F.negative(reach), reach
     else:
-        low, high = _calibrated(F, min_calib_range, max_calib_range)
+        low, high = _calibrated(F, data, min_calib_range, max_calib_range)
     found = F._to_levels(values, _reach(F, low, high), levels=_CUT[code], dtype=code)
     if code == dtypes.UINT8:
         return [found, *map(F.BlockGrad, (F.zeros_like(high), high))]
@@ -254,11 +254,11 @@ def quantize_asym(F, data, *, min_calib_range: float | None = None, max_calib_ra
     if type_ in _BITS:
         shift = 0.0 if type_ == "uint8" else 128.0
         moved = F.Cast(F.Cast(data, dtype="int32") + shift, dtype="uint8")
-        return [F.BlockGrad(moved), *_calibrated(F, 1.0, shift)]
+        return [F.BlockGrad(moved), *_calibrated(F, data, 1.0, shift)]
     if min_calib_range is None:
         low, high = F.reshape(F.min(data), shape=(1,)), F.reshape(F.max(data), shape=(1,))
     else:
-        low, high = _calibrated(F, min_calib_range, max_calib_range)
+        low, high = _calibrated(F, data, min_calib_range, max_calib_range)
     scale = F._asymmetric_scale(low, high)
     shift = 255.0 - high * scale
     found = F._asymmetric_levels(data, scale, shift)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..errors import OpValueError
 from ..opdef import composite, elementwise, infer, kernel
-from ._shared import both_ways, on_both, typed_by_first
+from ._shared import both_ways, device_of, on_both, typed_by_first
 
 
 @elementwise(aliases=("_sparse_cast_storage",))
@@ -27,7 +27,7 @@ def sparse_retain(F, data, indices):
     >>> mx.nd._internal._sparse_retain(mx.nd.ones((3, 1)), mx.nd.array([2])).asnumpy().tolist()
     [[0.0], [0.0], [1.0]]
     """
-    marks = F.zeros(shape=data.shape[:1])
+    marks = F.zeros(shape=data.shape[:1], ctx=device_of(data))
     kept = F._take_grad(F.ones_like(F.Cast(indices, dtype="float32")), indices, marks, axis=0, mode="clip")
     return F.where(kept, data, F.zeros_like(data))
 
