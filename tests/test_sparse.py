@@ -37,6 +37,8 @@ def quiet():
         lambda: sparse.csr_matrix(DENSE),
         lambda: sparse.csr_matrix(scipy.sparse.csc_matrix(DENSE)),
         lambda: sparse.array(scipy.sparse.coo_matrix(DENSE)),
+        lambda: nd.array(scipy.sparse.csr_matrix(DENSE)),
+        lambda: nd.array(sparse.row_sparse_array(DENSE)),
         lambda: sparse.row_sparse_array(([[2, 0, -3], [0, 1, 0]], [2, 0]), shape=(3, 3)),
         lambda: sparse.row_sparse_array(DENSE),
         lambda: nd.cast_storage(nd.array(DENSE), stype="csr"),

@@ -95,6 +95,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     Parameters
     ----------
     source_array : NDArray, array-like or number
+        Of a sparse array, or a matrix of SciPy, a sparse array is made.
     ctx : Context, optional
     dtype : optional
         Element type; by default that of an NDArray, and float32 for everything else, NumPy arrays included.
@@ -114,6 +115,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         made = blank(source_array.shape, code, place)
         core.copy(source_array, made)
         return made
+    if isinstance(source_array, sparse.BaseSparseNDArray) or hasattr(type(source_array), "tocsr"):
+        return sparse.array(source_array, ctx, dtype)
     code = _code(dtype)
     try:
         found = np.asarray(source_array)
