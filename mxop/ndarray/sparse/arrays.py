@@ -14,7 +14,7 @@ import numpy as np
 from ... import dtypes
 from ..._core import core
 from ...context import Context
-from ...errors import OpTypeError, OpValueError
+from ...errors import OpTypeError, OpValueError, translated
 from ...missing import error
 from ...opdef import registry
 
@@ -274,12 +274,13 @@ class CSRNDArray(BaseSparseNDArray):
     def __getitem__(self, key: Any) -> Any:
         """Return rows, a part of them, or with two indices a part of the matrix, as csr."""
         if isinstance(key, int):
-            rows = range(self.shape[0])[key]
+            with translated("CSRNDArray: the row"):
+                rows = range(self.shape[0])[key]
             return CSRNDArray(self._matrix[rows : rows + 1])
         if isinstance(key, tuple):
             key = tuple(slice(k, k + 1 or None) if isinstance(k, int) else k for k in key)
-        found = self._matrix[key]
-        return CSRNDArray(found.tocsr())
+        with translated("CSRNDArray: the key"):
+            return CSRNDArray(self._matrix[key].tocsr())
 
 
 class RowSparseNDArray(BaseSparseNDArray):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from ... import dtypes
-from ...errors import OpTypeError, OpValueError
-from ...opdef.params import as_shape
+from ...errors import OpTypeError, OpValueError, translated
 from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage, host, of_csr, of_rows, scipy_sparse
 
 
@@ -23,6 +24,18 @@ def _is_shape(arg: Any) -> bool:
     return isinstance(arg, tuple) and all(isinstance(d, (int, np.integer)) for d in arg)
 
 
+def _telling(function: Callable) -> Callable:
+    """Decorate a function: what NumPy and SciPy say of its arguments becomes an error of mxop that names it."""
+
+    @wraps(function)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        with translated(function.__name__):
+            return function(*args, **kwargs)
+
+    return told
+
+
+@_telling
 def csr_matrix(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any = None) -> CSRNDArray:
     """Make a csr matrix.
 
@@ -72,6 +85,7 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any = None)
     return made
 
 
+@_telling
 def row_sparse_array(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any = None) -> RowSparseNDArray:
     """Make a row_sparse array.
 
@@ -123,7 +137,7 @@ def zeros(stype: str, shape: Any, ctx: Any = None, dtype: Any = None, **kwargs: 
 
     if stype == "default":
         return creation.zeros(shape, ctx=ctx, dtype=dtype, **kwargs)
-    sizes = as_shape(shape)
+    sizes = creation.shape_of(shape, "sparse.zeros")
     empty_values = np.zeros((0, *sizes[1:]), dtypes.numpy_dtype(dtypes.code_of(dtype or "float32")))
     if stype == "row_sparse":
         return RowSparseNDArray(empty_values, np.zeros(0, np.int64), sizes)

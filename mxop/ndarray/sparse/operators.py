@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import core
+from ...errors import translated
 from ...opdef import registry
 from ...ops.binary import PYTHON_NAMES
 from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage, host, scipy_sparse
@@ -50,7 +51,8 @@ def apply(name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
     rule = RULES.get(name)
     found = NotImplemented
     if rule is not None and (not is_recording() or name == "dot"):
-        found = rule(name, *args, **kwargs)
+        with translated(f"operator {name}"):
+            found = rule(name, *args, **kwargs)
     return _dense_call(name, args, kwargs) if found is NotImplemented else found
 
 
@@ -104,7 +106,8 @@ def binary(name: str, lhs: Any, rhs: Any) -> Any:
         elif numbers[0] and name == "multiply":
             found = _of_one("_mul_scalar", rhs, scalar=lhs)
         elif not any(numbers) and name in NAMES:
-            found = _of_two(name, lhs, rhs)
+            with translated(f"operator {PYTHON_NAMES[name].arrays}"):
+                found = _of_two(name, lhs, rhs)
     return _dense_call(name, (lhs, rhs), {}) if found is NotImplemented else found
 
 
