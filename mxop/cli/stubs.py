@@ -66,7 +66,7 @@ def files() -> dict[str, str]:
 
 def _sparse(names: list[str]) -> str:
     """Return the stub of the namespace that is a package, with classes and functions of its own."""
-    own = {n: getattr(sparse, n).__module__.rpartition(".")[2] for n in sparse.BY_HAND}
+    own = {n: getattr(sparse, n).__module__.rpartition(".")[2] for n in sparse.__all__}
     imports = ["from .. import NDArray", *(f"from .{module} import {n} as {n}" for n, module in own.items())]
     operators = [n for n in names if registry.namespace_of(n)[1] not in own]
     return _page("\n".join(imports) + "\n", _functions(operators, "NDArray", {}))

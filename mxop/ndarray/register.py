@@ -87,7 +87,7 @@ def fill(parent: types.ModuleType, keep: set[str]) -> None:
     vars(spaces["random"]).update(drawing)
     vars(spaces["contrib"]).update({name: getattr(control_flow, name) for name in control_flow.__all__})
     vars(spaces["contrib"]).update(updates.CONTRIB)
-    by_hand = {"random": drawing, "sparse": sparse.BY_HAND}
+    by_hand = {"random": drawing, "sparse": sparse.__all__}
     parent.__getattr__ = _lookup(parent, "")  # type: ignore[method-assign]
     parent.__dir__ = partial(_visible, parent)  # type: ignore[method-assign]
 

@@ -8,11 +8,6 @@ from .creation import array, csr_matrix, empty, row_sparse_array, zeros
 from .operators import add, divide, multiply, retain, subtract
 
 #: What is written by hand here, and stays whatever operators are called.
-BY_HAND = (
-    "BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "add", "array", "cast_storage", "csr_matrix", "divide", "empty",
-    "multiply", "retain", "row_sparse_array", "subtract", "zeros",
-)  # fmt: skip
-
 __all__ = [
     "BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "add", "array", "cast_storage", "csr_matrix", "divide", "empty",
     "multiply", "retain", "row_sparse_array", "subtract", "zeros",
