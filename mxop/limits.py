@@ -1,6 +1,6 @@
 """How much a few bytes of a file, or one parameter of a call, may grow to.  Imports :mod:`mxop.errors` only.
 
-A graph of 150 bytes can ask for a node of 100,000,000 outputs, a sparse array of 88 bytes for any number of zeros. Whoever
+A graph of 150 bytes can ask for a node of 100,000,000 outputs, a sparse array of 88 bytes for any number of rows. Whoever
 means it raises the limit, by an environment variable or, where a function has one, by an argument.
 """
 
@@ -65,13 +65,13 @@ def graph_outputs(nbytes: int) -> int:
 
 
 def dense_bytes(nbytes: int) -> int:
-    """Return how many bytes the sparse arrays of a file of `nbytes` bytes may take when they are made dense."""
+    """Return how many bytes the sparse arrays of a file of `nbytes` bytes may take where they were never filled."""
     return max(setting(_DENSE, _DENSE_DEFAULT), _DENSE_GROWTH * nbytes)
 
 
 def too_dense(needed: int, allowed: int) -> OpValueError:
     """Return the error for sparse arrays that would take too much memory."""
     return OpValueError(
-        f"the sparse arrays of this file take {needed} bytes when they are made dense, as arrays here are; {allowed} are "
+        f"the sparse arrays of this file that hold nothing take {needed} bytes for their rows; {allowed} are "
         f"allowed. Pass max_bytes={needed} or more, or set the environment variable {_DENSE}"
     )

@@ -145,7 +145,7 @@ def test_operator_reference_is_up_to_date():
     for name, text in reference.pages().items():
         page = DOCS / "operators" / name
         assert page.exists() and page.read_text(encoding="utf-8") == text, f"{name} is out of date; {told}"
-    known = set(reference.pages())
+    known = {*reference.pages(), "mxnet.md"}  # which tools/against_mxnet.py writes
     assert {p.name for p in (DOCS / "operators").glob("*")} == known, f"pages of no family; {told}"
 
 

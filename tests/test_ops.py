@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import mxop as mx
-from mxop import nd
+from mxop import dtypes, nd
 from mxop.check import cases, check_op, find_record, running
+from mxop.graph.ir import Graph, Node, variable
+from mxop.graph.lowering import lower_training
 from mxop.opdef import Composite, elementwise, kernel, registry
 from mxop.records import record
 
@@ -47,6 +49,7 @@ EXEMPT: dict[str, str] = dict.fromkeys(
         "_negative_binomial_from",
         "_generalized_negative_binomial_from",
         "_unit_from",
+        "_unique_zipfian_of",
     ),
     "takes a key or makes one: checked by the operators that are made of it, and in test_random.py",
 )
@@ -88,6 +91,34 @@ def test_gradient_is_defined_or_declared_zero(name):
         called = [inner for case in all_cases for inner in running.calls_of(case)]
         assert called and not any(isinstance(inner, Composite) and inner._gradient is None for inner in called)
     assert not running.without_gradient(called), "neither a gradient rule nor a statement that it is zero"
+
+
+def gradient_graph(case):
+    """Return the graph of a call and of its gradients, in which composites and rules are what they call; None without any."""
+    types = case.codes("float64")
+    inputs = [variable(f"in{k}") for k in range(len(types))]
+    given = dict(zip(inputs, zip(case.shapes, types, strict=True), strict=True))
+    train = bool(case.train or False)
+    attrs = case.attrs.training(train)
+    call = Node(case.op, attrs, tuple((v, 0) for v in inputs), "call")
+    found = case.op.infer_outputs(attrs, list(case.shapes), types)[1]
+    heads = [
+        (call, k) for k, t in enumerate(found[: case.op.num_visible_outputs(attrs, len(inputs))]) if t in dtypes.FLOATS
+    ]
+    wanted = [v for k, v in enumerate(inputs) if types[k] in dtypes.FLOATS and k in case.variables]
+    return lower_training(Graph(heads), given, wanted, train).graph if heads and wanted else None
+
+
+@pytest.mark.parametrize("name", [n for n in OPERATORS if n not in EXEMPT])
+def test_what_gradients_call_has_a_gradient(name):
+    """Any order: what a rule calls has a rule, or declares zero, and is walked itself; so gradients exist at every order."""
+    op = registry.get(name)
+    for case in cases.cases(op, find_record(op), np.random.default_rng(0)):
+        graph = gradient_graph(case)
+        called = [node.op for node in graph.nodes if node.op is not None] if graph is not None else []
+        assert not running.without_gradient(called)
+        given = [o.name for o in called if not o.is_backward and not o.name.startswith(registry.PARTS)]
+        assert set(given) <= {*OPERATORS, *IN_GRAPHS_ONLY}
 
 
 @pytest.mark.parametrize("name", [n for n in OPERATORS if not n.startswith("_")])

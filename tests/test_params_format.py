@@ -281,35 +281,34 @@ def test_damage_beside_an_early_storage_shape_is_refused(content):
 
 
 # ---- what a small file may become
-def test_sparse_arrays_of_a_file_have_a_budget(monkeypatch):
-    """88 bytes that stand for 2 GiB, and a file of many that are small one by one."""
-    large = SparseRecord("row_sparse", (2**28, 2), np.ones((1, 2), "f4"), (np.array([5]),))
-    content = dumps([large])
-    with pytest.raises(MXNetError, match=r"take 2147483648 bytes .* 268435456 are allowed.*max_bytes=2147483648"):
+def test_empty_sparse_arrays_of_a_file_have_a_budget(monkeypatch):
+    """88 bytes that ask for 2 GiB of rows."""
+    none = np.ones(0, "f4"), (np.zeros(0, "i8"), np.zeros(0, "i8"))
+    content = dumps([SparseRecord("csr", (2**28, 2), *none)])
+    with pytest.raises(MXNetError, match=r"take 2147483656 bytes .* 268435456 are allowed.*max_bytes=2147483656"):
         nd.load_frombuffer(content)
-    part = SparseRecord("csr", (2**20, 30), np.ones(0, "f4"), (np.zeros(0, "i8"), np.zeros(0, "i8")))
-    with pytest.raises(MXNetError, match="take 377487360 bytes"):
-        nd.load_frombuffer(dumps([part] * 3))
-    small = dumps([SparseRecord("row_sparse", (5, 2), np.ones((1, 2), "f4"), (np.array([3]),))])
-    assert nd.load_frombuffer(small, max_bytes=40)[0].shape == (5, 2)
-    with pytest.raises(MXNetError, match="take 40 bytes"):
-        nd.load_frombuffer(small, max_bytes=39)
+    with pytest.raises(MXNetError, match="take 402653208 bytes"):
+        nd.load_frombuffer(dumps([SparseRecord("csr", (2**24, 30), *none)] * 3))
+    small = dumps([SparseRecord("csr", (5, 2), *none)])
+    assert nd.load_frombuffer(small, max_bytes=48)[0].shape == (5, 2)
+    with pytest.raises(MXNetError, match="take 48 bytes"):
+        nd.load_frombuffer(small, max_bytes=47)
     monkeypatch.setenv("MXOP_MAX_DENSE_BYTES", "3")  # the file itself allows for 64 times its size
-    assert nd.load_frombuffer(small)[0].shape == (5, 2)
+    assert nd.load_frombuffer(small)[0].asnumpy().tolist() == [[0, 0]] * 5
     for wrong in (-1, "1", 2.0):
         with pytest.raises(MXNetError, match="max_bytes"):
             nd.load_frombuffer(small, max_bytes=wrong)
+    large = dumps([SparseRecord("row_sparse", (2**40, 2), np.ones((1, 2), "f4"), (np.array([5]),))])
+    assert nd.load_frombuffer(large)[0].shape == (2**40, 2)
 
 
 def test_the_budget_of_a_file_can_be_raised(tmp_path, monkeypatch):
     path = tmp_path / "x.params"
-    path.write_bytes(
-        dumps([SparseRecord("csr", (2**20, 80), np.ones(0, "f4"), (np.zeros(0, "i8"), np.zeros(0, "i8")))])
-    )
+    path.write_bytes(dumps([SparseRecord("csr", (2**25, 2), np.ones(0, "f4"), (np.zeros(0, "i8"), np.zeros(0, "i8")))]))
     with pytest.raises(MXNetError, match=r"x\.params.*max_bytes.*MXOP_MAX_DENSE_BYTES"):
         nd.load(path)
     monkeypatch.setenv("MXOP_MAX_DENSE_BYTES", str(2**29))
-    assert nd.load(path)[0].shape == (2**20, 80)
+    assert nd.load(path)[0].shape == (2**25, 2)
 
 
 # ---- damaged files

@@ -256,6 +256,15 @@ def test_on_a_simulated_gpu(simulated_gpu):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
+def test_lengths_on_a_simulated_gpu(simulated_gpu):
+    params = {"mode": "gru", "state_size": 2, "num_layers": 1, "use_sequence_length": True}
+    rng = np.random.default_rng(0)
+    arrays = [nd.array(rng.normal(size=s)) for s in ((3, 2, 2), (36,), (1, 2, 2))] + [nd.array([1, 3])]
+    wanted = nd.RNN(*arrays, **params)
+    found = nd.RNN(*(a.as_in_context(simulated_gpu) for a in arrays), **params)
+    np.testing.assert_allclose(found.asnumpy(), wanted.asnumpy(), rtol=1e-5)
+
+
 # ---- learning -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mode", ["gru", "lstm"])
 def test_it_learns_to_remember(mode):

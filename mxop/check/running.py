@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import autograd, context, dtypes
+from .. import autograd, context
 from .._kernels import interp
 from ..graph.expand import expand
 from ..graph.ir import Graph, Node, variable
@@ -192,6 +192,6 @@ def calls_of(case: Case) -> list[Operator]:
     op = case.op.pure if case.op.writes else case.op  # the new values of states are computed, too
     inputs = [variable(f"in{k}") for k in range(len(case.shapes))]
     call = Node(op, case.attrs.training(case.train or False), tuple((v, 0) for v in inputs), "call")
-    specs = Specs({v: (shape, dtypes.FLOAT32) for v, shape in zip(inputs, case.shapes, strict=True)})
+    specs = Specs(dict(zip(inputs, zip(case.shapes, case.codes("float32"), strict=True), strict=True)))
     graph = expand(Graph([(call, k) for k in range(call.n_outputs)]), everything=False, specs=specs)[0]
     return [node.op for node in graph.nodes if node.op is not None]

@@ -49,7 +49,8 @@ def _index(found: dict[str, list[Operator]], package: plugins.Package | None) ->
     lines = [_NOTE, "", f"# {title}", "",
              f"{total} operators in {len(found)} {families}. Each is a function of `mx.nd` and of `mx.sym`, with gradients of "
              "every order where it says so.", "",
-             "`python -m mxop ops` lists them, `python -m mxop info NAME` says everything about one."]  # fmt: skip
+             "`python -m mxop ops` lists them, `python -m mxop info NAME` says everything about one. "
+             "[Compared with MXNet](mxnet.md): the orders of gradients that are verified, and what is equal."]  # fmt: skip
     for family, ops in found.items():
         lines += ["", f"## [{family}]({family}.md)", "", f"{_markdown(_title(ops[0]))}.", ""]
         lines += [f"- [`{called(op)}`]({family}.md#{_anchor(op)}): {_markdown(summary(op))}" for op in ops]

@@ -17,7 +17,7 @@ from typing import Any
 import mxop as mx
 from mxop._core import core
 from mxop.formula import TABLE
-from mxop.ndarray import methods
+from mxop.ndarray import methods, sparse
 from mxop.ndarray.register import SPACES, registry_prefix
 from mxop.opdef import Operator, plugins, registry
 from mxop.opdef.docs import signature
@@ -59,10 +59,21 @@ def files(package: plugins.Package | None = None) -> dict[str, str]:
         for space in registry.PREFIXES.values():
             names = [n for n in known if registry.namespace_of(n)[0] == space]
             module = import_module(f"mxop.{api}.{space}")
+            if module is sparse:
+                found[f"{api}/{space}/__init__.pyi"] = _sparse(names)
+                continue
             own = {n: f for n, f in vars(module).items() if getattr(f, "__module__", "") in _WRITTEN_BY_HAND}
             body = [*_functions(names, value, own), *(_method(n, own[n], "") for n in sorted(own))]
             found[f"{api}/{space}.pyi"] = _page(f"from . import {value}\n", body)
     return found
+
+
+def _sparse(names: list[str]) -> str:
+    """Return the stub of the namespace that is a package, with classes and functions of its own."""
+    own = {n: getattr(sparse, n).__module__.rpartition(".")[2] for n in sparse.__all__}
+    imports = ["from .. import NDArray", *(f"from .{module} import {n} as {n}" for n, module in own.items())]
+    operators = [n for n in names if registry.namespace_of(n)[1] not in own]
+    return _page("\n".join(imports) + "\n", _functions(operators, "NDArray", {}))
 
 
 #: Whose functions stand in namespaces of operators.

@@ -30,6 +30,7 @@ from .creation import *  # noqa: F403, E402
 from .functions import *  # noqa: F403, E402
 from .interop import *  # noqa: F403, E402
 from .io import *  # noqa: F403, E402
+from .sparse import cast_storage  # noqa: F401, E402
 from .updates import *  # noqa: F403, E402
 
 _methods.install()

@@ -16,6 +16,7 @@ from . import sparse as sparse
 from .updates import all_finite as all_finite
 from .creation import arange as arange
 from .creation import array as array
+from .sparse.arrays import cast_storage as cast_storage
 from .creation import concatenate as concatenate
 from .creation import empty as empty
 from .creation import eye as eye
@@ -23,11 +24,13 @@ from .interop import from_dlpack as from_dlpack
 from .creation import from_numpy as from_numpy
 from .creation import full as full
 from .creation import full_like as full_like
+from .creation import histogram as histogram
 from .creation import linspace as linspace
 from .io import load as load
 from .io import load_frombuffer as load_frombuffer
 from .creation import moveaxis as moveaxis
 from .updates import multi_all_finite as multi_all_finite
+from .creation import onehot_encode as onehot_encode
 from .creation import ones as ones
 from .io import save as save
 from .io import save_tobuffer as save_tobuffer
@@ -99,6 +102,18 @@ def BatchNorm_v1(
     name: str | None = ...,
 ) -> Any: ...
 def BlockGrad(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def CTCLoss(
+    data: NDArray | None = ...,
+    label: NDArray | None = ...,
+    data_lengths: NDArray | None = ...,
+    label_lengths: NDArray | None = ...,
+    use_data_lengths: bool = ...,
+    use_label_lengths: bool = ...,
+    blank_label: Literal['first', 'last'] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def Cast(
     data: NDArray,
     dtype: DTypeLike | int,
@@ -237,6 +252,16 @@ def GroupNorm(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> Any: ...
+def IdentityAttachKLSparseReg(
+    data: NDArray,
+    moving_avg: NDArray,
+    sparseness_target: float = ...,
+    penalty: float = ...,
+    momentum: float = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def InstanceNorm(
     data: NDArray,
     gamma: NDArray,
@@ -285,7 +310,7 @@ def LeakyReLU(
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
-) -> NDArray: ...
+) -> Any: ...
 def LinearRegressionOutput(
     data: NDArray,
     label: NDArray,
@@ -830,6 +855,18 @@ def crop(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
+def ctc_loss(
+    data: NDArray | None = ...,
+    label: NDArray | None = ...,
+    data_lengths: NDArray | None = ...,
+    label_lengths: NDArray | None = ...,
+    use_data_lengths: bool = ...,
+    use_label_lengths: bool = ...,
+    blank_label: Literal['first', 'last'] = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def cumsum(
     a: NDArray,
     axis: int | None = ...,
@@ -905,6 +942,14 @@ def expand_dims(
     name: str | None = ...,
 ) -> NDArray: ...
 def expm1(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def fill_element_0index(
+    lhs: NDArray,
+    mhs: NDArray,
+    rhs: NDArray,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def fix(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def flatten(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
 def flip(

@@ -20,15 +20,15 @@ from ..context import Context, current_context
 from ..errors import OpTypeError, OpValueError, items, translated
 from ..opdef.params import Bad, as_shape
 from ..ops.create import range_length, spaced
-from . import indexing
+from . import indexing, sparse
 from .register import F
 
 NDArray = core.NDArray
 _FIRST = Context("cpu", 0)
 
 __all__ = [
-    "arange", "array", "concatenate", "empty", "eye", "from_numpy", "full", "full_like", "linspace", "moveaxis", "ones",
-    "split_v2", "zeros",
+    "arange", "array", "concatenate", "empty", "eye", "from_numpy", "full", "full_like", "histogram", "linspace", "moveaxis",
+    "onehot_encode", "ones", "split_v2", "zeros",
 ]  # fmt: skip
 
 
@@ -95,17 +95,13 @@ def _code(dtype: Any) -> int:
     return dtypes.FLOAT32 if dtype is None else dtypes.code_of(dtype)
 
 
-def _dense(stype: str | None, function: str) -> None:
-    if stype not in (None, "default"):
-        raise OpTypeError(f"{function}: stype={stype!r} is not supported; arrays are dense ('default')")
-
-
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """Make an array of a copy of the data.
 
     Parameters
     ----------
     source_array : NDArray, array-like or number
+        Of a sparse array, or a matrix of SciPy, a sparse array is made.
     ctx : Context, optional
     dtype : optional
         Element type; by default that of an NDArray, and float32 for everything else, NumPy arrays included.
@@ -129,6 +125,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         made = blank(source_array.shape, code, place)
         core.copy(source_array, made)
         return made
+    if isinstance(source_array, sparse.BaseSparseNDArray) or hasattr(type(source_array), "tocsr"):
+        return sparse.array(source_array, ctx, dtype)
     code = _code(dtype)
     try:
         found = np.asarray(source_array)
@@ -152,15 +150,14 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     return made
 
 
-def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
+def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> Any:
     """Make an array whose elements are not set."""
-    _dense(stype, "nd.empty")
+    if stype not in (None, "default"):
+        return sparse.empty(stype, shape, ctx, dtype)
     return blank(shape_of(shape, "nd.empty"), _code(dtype), device(ctx, "nd.empty"))
 
 
-def zeros(
-    shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any
-) -> NDArray:
+def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> Any:
     """Make an array of zeros.
 
     Parameters
@@ -168,7 +165,7 @@ def zeros(
     shape : int or tuple of int
     ctx : Context, optional
     dtype : optional
-    stype : {'default'}, optional
+    stype : {'default', 'csr', 'row_sparse'}, optional
 
     Examples
     --------
@@ -180,7 +177,8 @@ def zeros(
         found = _quickly(shape, 0)
         if found is not None:
             return found
-    _dense(stype, "nd.zeros")
+    if stype not in (None, "default"):
+        return sparse.zeros(stype, shape, ctx, dtype)
     return _given_out(filled(shape_of(shape, "nd.zeros"), _code(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros")
 
 
@@ -401,3 +399,41 @@ def split_v2(
         indices = items(indices_or_sections, "nd.split_v2: indices_or_sections")
         return F._split_v2(ary, indices=(0, *indices), axis=axis, squeeze_axis=squeeze_axis)
     return F._split_v2(ary, sections=indices_or_sections, indices=(), axis=axis, squeeze_axis=squeeze_axis)
+
+
+def histogram(a: NDArray, bins: int | NDArray = 10, range: Sequence[float] | None = None) -> list[NDArray]:
+    """Count the numbers in each of some bins; return the counts and the edges of the bins.
+
+    Parameters
+    ----------
+    a : NDArray
+    bins : int or NDArray
+        How many bins of one width there are, or their edges.
+    range : (float, float), optional
+        The limits of so many bins; by default the least and the largest number.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> counts, edges = mx.nd.histogram(mx.nd.array([0, 1, 3, 4]), bins=2)
+    >>> counts.asnumpy().tolist(), edges.asnumpy().tolist()
+    ([2, 2], [0.0, 2.0, 4.0])
+    """
+    if isinstance(bins, NDArray):
+        return F._histogram(a, bins)
+    if range is None:
+        low, high = (float(x.item()) for x in (a.min(), a.max())) if a.size else (0.0, 1.0)
+        range = (low, high) if low < high else (low - 0.5, high + 0.5)
+    return F._histogram(a, bin_cnt=bins, range=tuple(range))
+
+
+def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
+    """Write to each row of `out` zeros, and a one at its index; ``one_hot`` does the same.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> mx.nd.onehot_encode(mx.nd.array([1, 0]), mx.nd.zeros((2, 3))).asnumpy().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+    return F._onehot_encode(indices, out, out=out)

@@ -10,14 +10,13 @@ import os
 import stat
 from typing import Any
 
-import numpy as np
-
 from .. import limits
 from .._core import core
 from ..context import current_context
 from ..errors import MXNetError, OpTypeError
 from ..files import path_of, reporting
 from . import creation
+from .sparse.arrays import BaseSparseNDArray, restored
 
 NDArray = core.NDArray
 
@@ -90,8 +89,8 @@ def save_tobuffer(data: Any) -> bytes:
     return params_format.dumps(*_listed(data))
 
 
-def _listed(data: Any) -> tuple[list[np.ndarray], list[str]]:
-    if isinstance(data, NDArray):
+def _listed(data: Any) -> tuple[list[Any], list[str]]:
+    if isinstance(data, (NDArray, BaseSparseNDArray)):
         data = [data]
     if not isinstance(data, (list, tuple, dict)):
         raise OpTypeError(
@@ -103,11 +102,20 @@ def _listed(data: Any) -> tuple[list[np.ndarray], list[str]]:
         if not isinstance(name, str):
             raise OpTypeError(f"nd.save: names must be strings, got {name!r}")
     for at, a in enumerate(arrays):
-        if not isinstance(a, NDArray):
+        if not isinstance(a, (NDArray, BaseSparseNDArray)):
             raise OpTypeError(
                 f"nd.save: {names[at] if names else f'item {at}'} is not an NDArray but {type(a).__name__}"
             )
-    return [a.asnumpy() if a._gpu is not None else core.as_numpy(a) for a in arrays], names
+    return [_stored(a) for a in arrays], names
+
+
+def _stored(a: Any) -> Any:
+    """Return what is written of an array."""
+    if isinstance(a, BaseSparseNDArray):
+        from .params_format import SparseRecord
+
+        return SparseRecord(a.stype, a.shape, a._values, a._parts())
+    return a.asnumpy() if a._gpu is not None else core.as_numpy(a)
 
 
 def load(fname: str | os.PathLike[str], *, max_bytes: int | None = None) -> list[NDArray] | dict[str, NDArray]:
@@ -117,8 +125,8 @@ def load(fname: str | os.PathLike[str], *, max_bytes: int | None = None) -> list
     ----------
     fname : str or path
     max_bytes : int, optional
-        How many bytes the sparse arrays of the file may take together: they become dense, and a few bytes can stand for
-        any number of zeros.  By default 64 times what the file takes, at least 256 MiB or what the environment variable
+        How many bytes csr arrays of the file that were never filled may take for their rows, of which a few bytes can ask
+        for any number.  By default 64 times what the file takes, at least 256 MiB or what the environment variable
         ``MXOP_MAX_DENSE_BYTES`` says.
 
     Raises
@@ -149,7 +157,8 @@ def load_frombuffer(buf: Any, *, max_bytes: int | None = None) -> list[NDArray] 
     arrays = []
     for at, record in enumerate(found):
         if isinstance(record, params_format.SparseRecord):
-            record = record.todense(record.dense_nbytes)
+            arrays.append(restored(record.stype, record.shape, record.data, record.aux))
+            continue
         try:
             arrays.append(None if record is None else creation.placed(record, place))
         except OpTypeError as problem:
@@ -158,9 +167,9 @@ def load_frombuffer(buf: Any, *, max_bytes: int | None = None) -> list[NDArray] 
 
 
 def _check_dense(records: list, nbytes: int, max_bytes: int | None) -> None:
-    """Raise when the sparse arrays of a file of `nbytes` bytes take too much as dense ones."""
+    """Raise when the rows of csr arrays that were never filled take too much, in a file of `nbytes` bytes."""
     if max_bytes is not None and (not isinstance(max_bytes, int) or max_bytes < 0):
         raise OpTypeError(f"nd.load: max_bytes={max_bytes!r} is not a number of bytes")
-    needed = sum(record.dense_nbytes for record in records)
+    needed = sum(8 * (r.shape[0] + 1) for r in records if r.stype == "csr" and not len(r.aux[0]))
     if needed and needed > (allowed := limits.dense_bytes(nbytes) if max_bytes is None else max_bytes):
         raise limits.too_dense(needed, allowed)

@@ -13,11 +13,11 @@ from typing import Any
 from .. import dtypes, missing
 from .._core import core, tape, views
 from ..context import Context
-from ..errors import DeviceError, OpTypeError, OpValueError, translated
+from ..errors import OpTypeError, OpValueError, translated
 from ..opdef import fluent, registry
 from ..opdef.params import Bad, as_shape
 from ..ops.shape import reshaped_shape, reshaped_strides
-from . import creation, indexing, interop
+from . import creation, indexing, interop, sparse
 from .register import F
 
 NDArray = core.NDArray
@@ -102,11 +102,9 @@ def wait_to_read(self: NDArray) -> None:
         device.synchronize()
 
 
-def tostype(self: NDArray, stype: str) -> NDArray:
-    """Return the array in another storage type; there is only ``'default'``, dense."""
-    if stype != "default":
-        raise DeviceError(f"tostype({stype!r}): sparse arrays are not supported; only 'default'")
-    return self
+def tostype(self: NDArray, stype: str) -> Any:
+    """Return the array in another storage type: ``'default'`` (itself), ``'csr'`` or ``'row_sparse'``."""
+    return sparse.cast_storage(self, stype)
 
 
 def as_nd_ndarray(self: NDArray) -> NDArray:

@@ -15,7 +15,7 @@ from .. import sampling
 from .._core import core, dispatch
 from ..missing import names_shown
 from ..opdef import registry
-from . import control_flow, updates
+from . import control_flow, sparse, updates
 
 SPACES = ("contrib", "linalg", "random", "image", "sparse", "_internal", "op")
 _LATER = ("ndarray", "utils")  # modules that only few programs import from
@@ -30,6 +30,9 @@ def make_spaces(parent: types.ModuleType) -> dict[str, types.ModuleType]:
     for name in SPACES:
         full = f"{parent.__name__}.{name}"
         module = types.ModuleType(full, f"Operators of the namespace {name!r}; filled from the registry.")
+        module.__path__ = []  # so that the import system asks mxop.missing about ``from mxop.nd.image import resize``
+        if name == "sparse":  # which has functions and classes of its own
+            module = sparse
         module.__getattr__ = _lookup(module, registry_prefix(name))  # type: ignore[method-assign]
         module.__dir__ = partial(_shown, module)  # type: ignore[method-assign]
         module.__path__ = []  # so that the import system asks mxop.missing about ``from mxop.nd.sparse import csr_matrix``
@@ -95,6 +98,7 @@ def fill(parent: types.ModuleType, keep: set[str]) -> None:
     vars(spaces["random"]).update(drawing)
     vars(spaces["contrib"]).update({name: getattr(control_flow, name) for name in control_flow.__all__})
     vars(spaces["contrib"]).update(updates.CONTRIB)
+    by_hand = {"random": drawing, "sparse": sparse.__all__}
     parent.__getattr__ = _lookup(parent, "")  # type: ignore[method-assign]
     parent.__dir__ = partial(_shown, parent)  # type: ignore[method-assign]
 
@@ -104,7 +108,7 @@ def fill(parent: types.ModuleType, keep: set[str]) -> None:
         for target in targets:
             if op is None:
                 target.pop(short, None)
-            elif not (target is vars(parent) and short in keep) and not (space == "random" and short in drawing):
+            elif not (target is vars(parent) and short in keep) and short not in by_hand.get(space, ()):
                 target[short] = core.op_function(op)
 
     registry.on_register(place)

@@ -74,6 +74,11 @@ def on_both(op):
     return op.both
 
 
+def device_of(data):
+    """Return the device of an array, as operators that make arrays take it; a graph is on one device."""
+    return str(getattr(data, "context", ""))
+
+
 @lru_cache
 def compiled(name):
     """Return a module of compiled kernels: this folder is read before they are built, and imports none of them."""

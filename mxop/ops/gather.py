@@ -371,7 +371,7 @@ def batch_take(F, a, indices):
     return F.reshape_like(F.pick(a, indices, axis=-1), indices)
 
 
-@composite(aliases=("_npx_embedding", "_sparse_Embedding"))
+@composite(aliases=("_contrib_SparseEmbedding", "_npx_embedding", "_sparse_Embedding"))
 def Embedding(
     F, data, weight, *, input_dim: int, output_dim: int, dtype: DType = dtypes.FLOAT32, sparse_grad: bool = False
 ):

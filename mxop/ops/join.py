@@ -24,7 +24,11 @@ def _listed(result):
 
 
 # ---- concat ---------------------------------------------------------------------------------------------------------
-@kernel(name="Concat", aliases=("_sparse_concat", "concat"), num_args_param="num_args")
+@kernel(
+    name="Concat",
+    aliases=("_npi_rnn_param_concat", "_sparse_concat", "concat"),
+    num_args_param="num_args",
+)
 def concat(*data, num_args: int = 0, dim: int = 1):
     """Join arrays along a dimension that they have.
 
@@ -43,7 +47,11 @@ def concat(*data, num_args: int = 0, dim: int = 1):
 
 @kernel(name="_rnn_param_concat", num_args_param="num_args")
 def rnn_param_concat(*data, num_args: int = 0, dim: int = 1):
-    """``Concat`` of the parameters of a recurrent layer: those of unknown sizes share what is left of the output alike."""
+    """``Concat`` of the parameters of a recurrent layer: those of unknown sizes share what is left of the output alike.
+
+    >>> mx.nd._internal._rnn_param_concat(mx.nd.ones((2,)), mx.nd.zeros((1,)), dim=0).asnumpy().tolist()
+    [1.0, 1.0, 0.0]
+    """
 
 
 def _joins(op, shared):

@@ -5,11 +5,11 @@ data and labels as any other, so that it can be differentiated again.  Examples 
 :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
-from ..opdef import F, composite, elementwise, infer, kernel
+from ..opdef import F, Range, composite, elementwise, infer, kernel
 from ._shared import on_both, product_of, size_of, zero_gradient
 
 
@@ -355,3 +355,72 @@ def _(F, heads, inputs, outputs, *, grad_scale, valid_thresh, normalization):
         count = F.sum(F._widened(F._greater_scalar(data, scalar=valid_thresh)))  # float16 counts no further than 2048
         return [F._cast_like(F.broadcast_div(F._widened(grad), F._maximum_scalar(count, scalar=1)), data)]
     return [grad]
+
+
+# ---- a penalty ---------------------------------------------------------------------------------------------------------
+@elementwise(name="_sparseness_slope")
+def sparseness_slope(average, *, target: float, penalty: float):
+    """Derivative of the divergence between a wanted and an average activation, of Bernoulli's distribution."""
+    return penalty * ((1 - target) / (1 - average) - target / average)
+
+
+@composite(writes={"moving_avg": 1}, num_outputs=2, visible_outputs=1)
+def IdentityAttachKLSparseReg(
+    F,
+    data,
+    moving_avg,
+    *,
+    sparseness_target: Annotated[float, Range(0, 1)] = 0.1,
+    penalty: float = 0.001,
+    momentum: Annotated[float, Range(0, 1)] = 0.9,
+    is_train,
+):
+    """The data, with the gradient of a penalty: activations shall rarely be near 1.
+
+    The penalty is the divergence (Kullback and Leibler's) of the average activation of each column from a target.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        ``(batch, columns)``, activations between 0 and 1.
+    moving_avg : NDArray or Symbol
+        A state, ``(columns,)``: the average activation of each column, updated while training.
+    sparseness_target : float
+        The average that is wanted.
+    penalty : float
+        Multiplies the divergence.
+    momentum : float
+        What is kept of the old average.
+
+    >>> x, average = mx.nd.array([[0.5], [0.75]]), mx.nd.array([0.5])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = mx.nd.IdentityAttachKLSparseReg(x, average, penalty=1, sparseness_target=0.25, momentum=1)
+    >>> y.backward()
+    >>> x.grad.asnumpy().tolist()
+    [[2.0], [2.0]]
+    """
+    if not is_train:
+        return [F.identity(data), F.identity(moving_avg)]
+    now = F.mean(data, axis=0, exclude=False)
+    return [F.identity(data), momentum * moving_avg + (1 - momentum) * now]
+
+
+@IdentityAttachKLSparseReg.gradient
+def _(F, heads, inputs, outputs, *, sparseness_target, penalty, momentum, is_train):
+    slope = F._sparseness_slope(outputs[1], target=sparseness_target, penalty=penalty)
+    return [F.broadcast_add(heads[0], F.expand_dims(slope, axis=0)), None]
+
+
+IdentityAttachKLSparseReg.output_names = lambda attrs, n_inputs=None: ("output", "new_moving_avg")
+
+
+@IdentityAttachKLSparseReg.infer
+def _(ins, outs, **params):
+    name = "IdentityAttachKLSparseReg"
+    data = infer.same_shape(name, ("data", "output"), [ins[0], outs[0]])[0]
+    if data is not None and len(data) != 2:
+        raise OpValueError(f"operator {name}: data has shape {infer.show(data)}; expected (batch, columns)")
+    names = ("moving_avg", "new_moving_avg", "the columns of the data")
+    state = infer.same_shape(name, names, [ins[1], outs[1], (None if data is None else data[1],)])[0]
+    return [data if data is None else (data[0], state[0]), state], [data, state]

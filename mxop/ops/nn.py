@@ -89,6 +89,8 @@ def _(F, heads, inputs, outputs, **params):
 
 @composite(
     aliases=("_npx_leaky_relu",),
+    random=True,
+    num_outputs=lambda *, act_type, **params: 1 + (act_type == "rrelu"),
     active_inputs=lambda *, act_type, **params: ("data", "gamma") if act_type == "prelu" else ("data",),
 )
 def LeakyReLU(
@@ -100,6 +102,7 @@ def LeakyReLU(
     slope: float = 0.25,
     lower_bound: float = 0.125,
     upper_bound: float = 0.334,
+    is_train,
 ):
     """Activation functions that leak where the data are negative.
 
@@ -110,29 +113,40 @@ def LeakyReLU(
         Only for ``prelu``: the learned slope, one number or one a channel (axis 1; axis 0 of a vector).
     act_type : str
         For negative ``x``: ``leaky`` gives ``slope * x``, ``elu`` ``slope * (exp(x) - 1)``, ``selu`` the
-        self-normalising ELU, ``prelu`` ``gamma * x``, ``rrelu`` the mean of the bounds times ``x``; ``gelu`` is ``x``
+        self-normalising ELU, ``prelu`` ``gamma * x``, ``rrelu`` a slope between the bounds times ``x``; ``gelu`` is ``x``
         times the normal distribution function, everywhere.
     slope : float
     lower_bound, upper_bound : float
-        The random slopes of ``rrelu`` in training lie between them; this operator always uses their mean.
+        While training, the slope of ``rrelu`` is drawn between them for each element; otherwise it is their mean.
+
+    Returns
+    -------
+    NDArray or Symbol
+        The data; of ``rrelu`` two results, of which the second holds the slopes that were drawn.
 
     >>> mx.nd.LeakyReLU(mx.nd.array([-2, 2]), slope=0.5).asnumpy().tolist()
     [-1.0, 2.0]
     """
     if act_type == "prelu":
         return F._prelu(data, F._along_channels(gamma, data))
+    if act_type == "rrelu" and is_train:
+        slopes = F.BlockGrad(F._random_uniform_like(data, low=lower_bound, high=upper_bound))
+        return [F._prelu(data, slopes), slopes]
     if act_type == "rrelu":
-        return F._leaky(data, act_type="leaky", slope=(lower_bound + upper_bound) / 2)
+        return [F._leaky(data, act_type="leaky", slope=(lower_bound + upper_bound) / 2), F.zeros_like(data)]
     return F._leaky(data, act_type=act_type, slope=slope)
+
+
+LeakyReLU.output_names = lambda attrs, n_inputs=None: ("output", "mask")[: LeakyReLU.num_outputs(attrs)]
 
 
 @LeakyReLU.infer
 def _(ins, outs, *, act_type, **params):
-    data = infer.same_shape("LeakyReLU", ("data", "output"), [ins[0], outs[0]])[0]
+    data = infer.same_shape("LeakyReLU", ("data", "output", "mask")[: 1 + len(outs)], [ins[0], *outs])[0]
     ins = [data, *ins[1:]]
     if act_type == "prelu" and ins[1] is None and data is not None and len(data) > 1:
         ins[1] = (data[1],)
-    return ins, [data]
+    return ins, [data] * len(outs)
 
 
 # ---- the fully connected layer --------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, Range, Scalar, Shape, composite, elementwise, kernel
-from ._shared import equal_shapes, on_both, zero_gradient
+from ._shared import device_of, equal_shapes, on_both, zero_gradient
 
 _HALF_BITS = {dtypes.FLOAT16: 2.0**11, dtypes.BFLOAT16: 2.0**8}  # numbers in [0, 1), evenly spaced, that a type holds
 
@@ -179,7 +179,7 @@ def dropping(data, key, *, p: float, scale: float):
 # ---- what operators are asked for -------------------------------------------------------------------------------------
 def key_for(F, data):
     """Return a new key on the device of an array; a graph is on one device."""
-    return F._draw_key(ctx=str(getattr(data, "context", "")))
+    return F._draw_key(ctx=device_of(data))
 
 
 _FLOATS = dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64
@@ -435,7 +435,7 @@ def random_generalized_negative_binomial_like(F, data, *, mu: float = 1.0, alpha
     return F._mixed_poisson_as(data, key_for(F, data), alpha=1 / alpha, beta=alpha * mu)
 
 
-@composite(name="Dropout", random=True, num_outputs=2, visible_outputs=1)
+@composite(name="Dropout", aliases=("_npx_dropout",), random=True, num_outputs=2, visible_outputs=1)
 def dropout(
     F,
     data,

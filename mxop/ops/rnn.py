@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import F, Range, composite, elementwise, infer
-from ._shared import divided, size_of
+from ._shared import device_of, divided, size_of
 
 _GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 
@@ -114,7 +114,7 @@ def _layer(F, data, inside, states, cells, **params):
 
 def _inside(F, data, lengths):
     """Return which steps are inside their sequence, as 1 or 0 of shape ``(steps, batch, 1)``."""
-    steps = F.reshape(F.arange(start=0, stop=data.shape[0], dtype="int32"), shape=(-1, 1, 1))
+    steps = F.reshape(F.arange(start=0, stop=data.shape[0], dtype="int32", ctx=device_of(data)), shape=(-1, 1, 1))
     lengths = F.reshape(F.Cast(lengths, dtype="int32"), shape=(1, -1, 1))
     return F.Cast(F.broadcast_lesser(steps, lengths), dtype=data.dtype)
 

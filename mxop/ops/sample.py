@@ -361,3 +361,61 @@ def shuffle(F, data):
 def _(ins, outs):
     done = infer.same_shape("_shuffle", ("data", "output"), [*ins, *outs])
     return done[:1], done[1:]
+
+
+# ---- classes that differ -----------------------------------------------------------------------------------------------
+@kernel(name="_unique_zipfian_of", num_outputs=2)
+def unique_zipfian_of(key, *, range_max: int, shape: Shape):
+    """Different classes of a distribution like Zipf's in each row, and how many were drawn until they were that many."""
+
+
+unique_zipfian_of.shape(lambda key, *, range_max, shape: [shape, shape[:1]])
+unique_zipfian_of.dtype(lambda key, **params: [dtypes.INT64, dtypes.INT64])
+zero_gradient(unique_zipfian_of)
+
+
+@on_both(unique_zipfian_of)
+def _(xp, inputs, outputs, *, range_max, shape):
+    import numpy as np
+
+    made = np.random.Generator(np.random.Philox(key=int(inputs[0][0]) % 2**64))
+    for row in range(shape[0]):
+        classes, tries = _first_different(np, made, shape[1], range_max)
+        outputs[0][row], outputs[1][row] = xp.asarray(classes), tries
+
+
+def _first_different(np, made, n, range_max):
+    """Draw until `n` classes differ; return them in the order in which they came, and how many were drawn."""
+    drawn = np.zeros(0, np.int64)
+    while True:
+        more = np.exp(made.random(max(2 * n, drawn.size)) * math.log(range_max + 1)) - 1
+        drawn = np.concatenate([drawn, more.astype(np.int64) % range_max])
+        first = np.sort(np.unique(drawn, return_index=True)[1])[:n]
+        if first.size == n:
+            return drawn[first], first[-1] + 1 if n else 0
+
+
+@composite(name="_sample_unique_zipfian", random=True, num_outputs=2)
+def sample_unique_zipfian(F, *, range_max: int, shape: Shape = ()):
+    """Draw classes that differ in each row; class ``c`` has the probability ``log((c + 2) / (c + 1)) / log(range_max + 1)``.
+
+    Parameters
+    ----------
+    range_max : int
+        How many classes there are.
+    shape : tuple of int
+        ``(rows, classes in each)``.
+
+    Returns
+    -------
+    classes, tries : tuple of NDArray or Symbol
+        The classes, int64, and how many had to be drawn for each row.
+
+    >>> classes, tries = mx.nd._internal._sample_unique_zipfian(range_max=4, shape=(1, 4))
+    >>> sorted(classes.asnumpy()[0].tolist()), tries.item() >= 4
+    ([0, 1, 2, 3], True)
+    """
+    if len(shape) != 2 or not 0 <= shape[1] <= range_max:
+        raise OpValueError(f"operator _sample_unique_zipfian: shape={shape}, range_max={range_max}; expected two dimensions, "
+                           "the second not larger than range_max")  # fmt: skip
+    return list(F._unique_zipfian_of(F._draw_key(), range_max=range_max, shape=shape))

@@ -60,6 +60,10 @@ def _of_data(function):
     )  # fmt: skip
 
 
+def _sparse(data, moving_avg, momentum=0.9, is_train=False, **_):
+    return data, momentum * moving_avg + (1 - momentum) * data.mean(0) if is_train else moving_avg
+
+
 _LABELS = ((-2.0, 2.0), (0.0, 2.0))
 _CASES = [
     ((2, 3), (2,), {}),
@@ -87,6 +91,15 @@ RECORDS: dict[str, Record] = {
         **_LOSS,
     ),
     "make_loss": Record(lambda data: data, **_LOSS),
+    "_sparseness_slope": Record(
+        lambda average, target, penalty: penalty * ((1 - target) / (1 - average) - target / average), domain=(0.25, 0.75),
+        params=[{"target": 0.25, "penalty": 2.0}], dtypes="f",
+    ),
+    "IdentityAttachKLSparseReg": Record(
+        _sparse, params=[{}, {"momentum": 0.5, "sparseness_target": 0.25, "penalty": 2.0}], shapes=[((4, 3), (3,))],
+        domain=(0.25, 0.75), refuses=[Refusal("moving_avg has shape", shapes=((4, 3), (4,)))],
+        **{**_LOSS, "unchecked": {"head gradients": "a constant is added to them, in tests/test_loss.py"}},
+    ),
     "_targets": Record(
         _targets, domain=((0.0, 2.0), (-2.0, 2.0)), whole=(0,), dtypes="f", grad_inputs=(), order=0,
         shapes=[(label, data) for data, label, _ in _CASES[:-1]],

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import special
 
 from . import Record
+from .random import seeded
 
 _ACTIVATIONS = {
     "relu": lambda x: np.where(x <= 0, 0, x),
@@ -20,12 +21,13 @@ def _activation(data, act_type):
     return _ACTIVATIONS[act_type](data)
 
 
-def _leaky_relu(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334):
+def _leaky_relu(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334,
+                is_train=False):  # fmt: skip
     if act_type == "gelu":
         return data * special.ndtr(data)
     if act_type == "prelu":
         slope = gamma if gamma.size == 1 else gamma.reshape(-1, *(1,) * (data.ndim - 2))
-    elif act_type == "rrelu":
+    elif act_type == "rrelu":  # while training, too, where the bounds are equal
         slope = (lower_bound + upper_bound) / 2
     below = slope * data
     if act_type == "elu":
@@ -34,7 +36,8 @@ def _leaky_relu(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.12
     if act_type == "selu":
         scale = 1.0507009873554805
         below = 1.6732632423543772 * np.expm1(np.minimum(data, 0))
-    return scale * np.where(data > 0, data, below)
+    found = scale * np.where(data > 0, data, below)
+    return (found, np.full(data.shape, slope * is_train)) if act_type == "rrelu" else found
 
 
 def _fully_connected(data, weight, bias=0.0, num_hidden=None, no_bias=False, flatten=True):
@@ -82,14 +85,16 @@ RECORDS: dict[str, Record] = {
             {"act_type": "elu"},
             {"act_type": "selu"},
             {"act_type": "gelu"},
-            {"act_type": "rrelu"},
+            {"act_type": "rrelu", "is_train": False},
+            {"act_type": "rrelu", "lower_bound": 0.5, "upper_bound": 0.5},
             {"act_type": "prelu"},
             {"act_type": "prelu"},
             {"act_type": "prelu"},
         ],
-        shapes=[((2, 3),)] * 6 + [((2, 3), (3,)), ((2, 3, 2), (3,)), ((2, 3), (1,))],
+        shapes=[((2, 3),)] * 7 + [((2, 3), (3,)), ((2, 3, 2), (3,)), ((2, 3), (1,))],
         avoid=(0,),
         dtypes="f",
+        seed=seeded,
     ),
     "FullyConnected": Record(
         _fully_connected,

@@ -74,7 +74,7 @@ def _dropped(data, p, mode="training", is_train=False, **_):
     return {0.0: p, 1 / (1 - p): 1 - p} if p and (is_train or mode == "always") else {1.0: 1.0}
 
 
-def _seed(number):
+def seeded(number):
     from .. import random
 
     random.seed(number)
@@ -83,7 +83,7 @@ def _seed(number):
 def _like(law, *params, bad=()):
     """Record an operator that draws in the shape and type of its input."""
     return Record(
-        distribution=lambda data, **given: law(**given), seed=_seed, params=params, shapes=[((50, 41),)], dtypes="f", order=0,
+        distribution=lambda data, **given: law(**given), seed=seeded, params=params, shapes=[((50, 41),)], dtypes="f", order=0,
         grad_inputs=(),
         refuses=[Refusal("expected", params=p) for p in bad],
     )  # fmt: skip
@@ -93,7 +93,7 @@ def _drawn(law, *params, types=("float32", "float64", "float16"), bad=()):
     return Record(
         refuses=[Refusal("expected", params={"shape": (2,), **p}) for p in bad],
         distribution=law,
-        seed=_seed,
+        seed=seeded,
         params=[{**p, "dtype": t, "shape": (50, 41)} for p, t in product(params, types)],
         dtypes="f",
         order=0,
@@ -140,7 +140,7 @@ RECORDS: dict[str, Record] = {
         unchecked={"bad input": "called with what was drawn"},
     ),
     "Dropout": Record(
-        distribution=_dropped, seed=_seed, domain=(1.0, 1.0), shapes=[((60, 40),)], order=2, dtypes="f",
+        distribution=_dropped, seed=seeded, domain=(1.0, 1.0), shapes=[((60, 40),)], order=2, dtypes="f",
         params=[{"p": 0.5}, {"p": 0.75, "mode": "always"}, {"p": 0.0}],
         unchecked={"gradient dtypes": "each type draws its own numbers"},
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import Record, Refusal
-from .random import _exponential, _gamma, _generalized, _negative_binomial, _normal, _poisson, _seed, _uniform
+from .random import _exponential, _gamma, _generalized, _negative_binomial, _normal, _poisson, _uniform, seeded
 
 SHAPES = [((3, 40), (3, 40)), ((50,), (50,)), ((1, 1), (1, 1))]
 ASKED = [{"shape": (5, 4)}, {"shape": (41,), "dtype": "float64"}, {"shape": (2000,), "dtype": "float16"}]
@@ -21,7 +21,7 @@ def _sampled(law, *domain):
     n = len(domain)
     unequal = [Refusal("expected equal shapes", shapes=((2,), (3,)))] if n > 1 else []
     return Record(
-        distribution=_of_equal(law), seed=_seed, domain=[(x, x) for x in domain], shapes=[s[:n] for s in SHAPES],
+        distribution=_of_equal(law), seed=seeded, domain=[(x, x) for x in domain], shapes=[s[:n] for s in SHAPES],
         params=ASKED, dtypes="f", order=0, grad_inputs=(),
         returns=lambda given, dtype="float32", **_: dtype,
         refuses=[
@@ -37,6 +37,11 @@ def _choices(data, **_):
     chances = np.minimum(np.cumsum(data.reshape(-1, data.shape[-1])[0].astype(float)), 1)
     chances[-1] = 1
     return dict(enumerate(np.diff(chances, prepend=0)))
+
+
+def _zipfian(range_max, shape):
+    edges = np.log(np.arange(1, range_max + 2)) / np.log(range_max + 1)
+    return [dict(enumerate(np.diff(edges))), {1: 1.0}]
 
 
 def _first_above(sums, value):
@@ -57,7 +62,7 @@ RECORDS: dict[str, Record] = {
     "_sample_negative_binomial": _sampled(_negative_binomial, 3.0, 0.25),
     "_sample_generalized_negative_binomial": _sampled(_generalized, 6.0, 0.25),
     "_sample_multinomial": Record(
-        distribution=_choices, seed=_seed, domain=(0.125, 0.125), dtypes="f", order=0, grad_inputs=(),
+        distribution=_choices, seed=seeded, domain=(0.125, 0.125), dtypes="f", order=0, grad_inputs=(),
         shapes=[((3, 10, 6),), ((8,),), ((40, 3),)],
         params=[{"shape": (7, 5)}, {"shape": (900,), "dtype": "float16"}, {"dtype": "uint8"}],
         returns=lambda given, dtype="int32", **_: dtype,
@@ -67,8 +72,13 @@ RECORDS: dict[str, Record] = {
             Refusal("expected probabilities", shapes=((2, 0),)),
         ],
     ),
+    "_sample_unique_zipfian": Record(
+        distribution=_zipfian, seed=seeded, params=[{"range_max": 7, "shape": (900, 1)}], dtypes="f", order=0, grad_inputs=(),
+        returns="int64", refuses=[Refusal("not larger than range_max", params={"range_max": 3, "shape": (2, 4)}),
+                                  Refusal("expected two dimensions", params={"range_max": 3, "shape": (2,)})],
+    ),
     "_shuffle": Record(
-        distribution=_counted, seed=_seed, domain=(0, 3), whole=(0,), shapes=[((2050,),), ((3001,),)], order=2,
+        distribution=_counted, seed=seeded, domain=(0, 3), whole=(0,), shapes=[((2050,),), ((3001,),)], order=2,
     ),
     "_first_above": Record(
         _first_above, shapes=[((5,), (8,)), ((2, 3, 4), (2, 3, 6)), ((2, 1), (2, 3)), ((2, 9), (2, 70))], whole=(0, 1), order=0,

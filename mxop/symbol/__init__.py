@@ -13,14 +13,14 @@ from ..missing import names_shown
 from ..opdef.registry import PREFIXES
 from ..ops.binary import PYTHON_NAMES
 from . import register
-from .creation import arange, eye, full, linspace, ones, split_v2, zeros
+from .creation import arange, eye, full, histogram, linspace, ones, split_v2, zeros
 from .symbol import Group, NotImplementedForSymbol, Symbol, Variable, fromjson, load, load_json, var
 
 register.make_namespaces(sys.modules[__name__])
 
 __all__ = [
-    "Group", "NotImplementedForSymbol", "Symbol", "Variable", "arange", "eye", "fromjson", "full", "linspace", "load",
-    "load_json", "ones", "split_v2", "var", "zeros",
+    "Group", "NotImplementedForSymbol", "Symbol", "Variable", "arange", "eye", "fromjson", "full", "histogram", "linspace",
+    "load", "load_json", "ones", "split_v2", "var", "zeros",
 ]  # fmt: skip
 
 

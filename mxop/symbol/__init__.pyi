@@ -18,6 +18,7 @@ from .creation import arange as arange
 from .creation import eye as eye
 from .symbol import fromjson as fromjson
 from .creation import full as full
+from .creation import histogram as histogram
 from .creation import linspace as linspace
 from .symbol import load as load
 from .symbol import load_json as load_json
@@ -92,6 +93,19 @@ def BatchNorm_v1(
 ) -> Symbol: ...
 def BlockGrad(
     data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def CTCLoss(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    data_lengths: Symbol | None = ...,
+    label_lengths: Symbol | None = ...,
+    use_data_lengths: bool = ...,
+    use_label_lengths: bool = ...,
+    blank_label: Literal['first', 'last'] = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
@@ -245,6 +259,17 @@ def GroupNorm(
     num_groups: int = ...,
     eps: float = ...,
     output_mean_var: bool = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def IdentityAttachKLSparseReg(
+    data: Symbol | None = ...,
+    moving_avg: Symbol | None = ...,
+    sparseness_target: float = ...,
+    penalty: float = ...,
+    momentum: float = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
@@ -880,6 +905,14 @@ def cast(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def cast_storage(
+    data: Symbol | None = ...,
+    *,
+    stype: Literal['csr', 'default', 'row_sparse'],
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def cbrt(
     data: Symbol | None = ...,
     *,
@@ -953,6 +986,19 @@ def crop(
     begin: int | Sequence[int],
     end: int | Sequence[int],
     step: int | Sequence[int] = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def ctc_loss(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    data_lengths: Symbol | None = ...,
+    label_lengths: Symbol | None = ...,
+    use_data_lengths: bool = ...,
+    use_label_lengths: bool = ...,
+    blank_label: Literal['first', 'last'] = ...,
+    *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
@@ -1072,6 +1118,15 @@ def expand_dims(
 ) -> Symbol: ...
 def expm1(
     data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def fill_element_0index(
+    lhs: Symbol | None = ...,
+    mhs: Symbol | None = ...,
+    rhs: Symbol | None = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,

@@ -50,6 +50,31 @@ def BilinearResize2D(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def CTCLoss(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    data_lengths: Symbol | None = ...,
+    label_lengths: Symbol | None = ...,
+    use_data_lengths: bool = ...,
+    use_label_lengths: bool = ...,
+    blank_label: Literal['first', 'last'] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def SparseEmbedding(
+    data: Symbol | None = ...,
+    weight: Symbol | None = ...,
+    *,
+    input_dim: int,
+    output_dim: int,
+    dtype: DTypeLike | int = ...,
+    sparse_grad: bool = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def SyncBatchNorm(
     data: Symbol | None = ...,
     gamma: Symbol | None = ...,
@@ -64,6 +89,17 @@ def SyncBatchNorm(
     ndev: int = ...,
     *,
     key: str,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def allclose(
+    a: Symbol | None = ...,
+    b: Symbol | None = ...,
+    rtol: float = ...,
+    atol: float = ...,
+    equal_nan: bool = ...,
+    *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
@@ -89,8 +125,76 @@ def boolean_mask(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def calibrate_entropy(
+    hist: Symbol | None = ...,
+    hist_edges: Symbol | None = ...,
+    num_quantized_bins: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def count_sketch(
+    data: Symbol | None = ...,
+    h: Symbol | None = ...,
+    s: Symbol | None = ...,
+    *,
+    out_dim: int,
+    processing_batch_size: int = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def ctc_loss(
+    data: Symbol | None = ...,
+    label: Symbol | None = ...,
+    data_lengths: Symbol | None = ...,
+    label_lengths: Symbol | None = ...,
+    use_data_lengths: bool = ...,
+    use_label_lengths: bool = ...,
+    blank_label: Literal['first', 'last'] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def dequantize(
+    data: Symbol | None = ...,
+    min_range: Symbol | None = ...,
+    max_range: Symbol | None = ...,
+    out_type: Literal['float32'] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def div_sqrt_dim(
     data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def edge_id(
+    data: Symbol | None = ...,
+    u: Symbol | None = ...,
+    v: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def fft(
+    data: Symbol | None = ...,
+    compute_size: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def getnnz(
+    data: Symbol | None = ...,
+    axis: int | None = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
@@ -118,6 +222,28 @@ def group_adagrad_update(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def hawkesll(
+    lda: Symbol | None = ...,
+    alpha: Symbol | None = ...,
+    beta: Symbol | None = ...,
+    state: Symbol | None = ...,
+    lags: Symbol | None = ...,
+    marks: Symbol | None = ...,
+    valid_length: Symbol | None = ...,
+    max_time: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def ifft(
+    data: Symbol | None = ...,
+    compute_size: int = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def index_array(
     data: Symbol | None = ...,
     axes: int | Sequence[int] | None = ...,
@@ -135,11 +261,108 @@ def index_copy(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def interleaved_matmul_encdec_qk(
+    queries: Symbol | None = ...,
+    keys_values: Symbol | None = ...,
+    *,
+    heads: int,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def interleaved_matmul_encdec_valatt(
+    keys_values: Symbol | None = ...,
+    attention: Symbol | None = ...,
+    *,
+    heads: int,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def interleaved_matmul_selfatt_qk(
+    queries_keys_values: Symbol | None = ...,
+    *,
+    heads: int,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def interleaved_matmul_selfatt_valatt(
+    queries_keys_values: Symbol | None = ...,
+    attention: Symbol | None = ...,
+    *,
+    heads: int,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def isfinite(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def isinf(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def isnan(
+    data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def quadratic(
     data: Symbol | None = ...,
     a: float = ...,
     b: float = ...,
     c: float = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def quantize(
+    data: Symbol | None = ...,
+    min_range: Symbol | None = ...,
+    max_range: Symbol | None = ...,
+    out_type: Literal['int8', 'uint8'] = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def quantize_asym(
+    data: Symbol | None = ...,
+    min_calib_range: float | None = ...,
+    max_calib_range: float | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def quantize_v2(
+    data: Symbol | None = ...,
+    out_type: Literal['auto', 'int8', 'uint8'] = ...,
+    min_calib_range: float | None = ...,
+    max_calib_range: float | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def requantize(
+    data: Symbol | None = ...,
+    min_range: Symbol | None = ...,
+    max_range: Symbol | None = ...,
+    out_type: Literal['auto', 'int8', 'uint8'] = ...,
+    min_calib_range: float | None = ...,
+    max_calib_range: float | None = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,

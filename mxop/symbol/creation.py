@@ -77,6 +77,22 @@ def linspace(
     return _make("_linspace", name, None, start=start, stop=stop, num=num, endpoint=endpoint, dtype=dtype or "float32")
 
 
+def histogram(a: Symbol, bins: int | Symbol = 10, range: Any = None, name: str | None = None, **kwargs: Any) -> Symbol:
+    """Count the numbers in each of some bins, so many between the limits `range`, or between the edges `bins`.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> counts, edges = mx.sym.histogram(mx.sym.Variable('a'), 4, (0, 1))
+    >>> counts.infer_shape(a=(9,))[1]
+    [(4,)]
+    """
+    op = registry.get("_histogram")
+    if isinstance(bins, Symbol):
+        return create(op, "_histogram", [a, bins], kwargs, name, None)
+    return create(op, "_histogram", [a, None], {"bin_cnt": bins, "range": range, **kwargs}, name, None)
+
+
 def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, name: str | None = None, **kwargs: Any) -> Symbol:
     """Return ones on a diagonal."""
     return _make("_eye", name, None, N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)

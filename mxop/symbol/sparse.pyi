@@ -214,6 +214,14 @@ def broadcast_sub(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def cast_storage(
+    data: Symbol | None = ...,
+    *,
+    stype: Literal['csr', 'default', 'row_sparse'],
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def cbrt(
     data: Symbol | None = ...,
     *,
@@ -438,6 +446,14 @@ def radians(
 ) -> Symbol: ...
 def relu(
     data: Symbol | None = ...,
+    *,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
+def retain(
+    data: Symbol | None = ...,
+    indices: Symbol | None = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,

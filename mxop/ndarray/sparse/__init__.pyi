@@ -6,7 +6,21 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from . import NDArray
+from .. import NDArray
+from .arrays import BaseSparseNDArray as BaseSparseNDArray
+from .arrays import CSRNDArray as CSRNDArray
+from .arrays import RowSparseNDArray as RowSparseNDArray
+from .operators import add as add
+from .creation import array as array
+from .arrays import cast_storage as cast_storage
+from .creation import csr_matrix as csr_matrix
+from .operators import divide as divide
+from .creation import empty as empty
+from .operators import multiply as multiply
+from .operators import retain as retain
+from .creation import row_sparse_array as row_sparse_array
+from .operators import subtract as subtract
+from .creation import zeros as zeros
 
 def ElementWiseSum(
     *args: NDArray | Sequence[NDArray],

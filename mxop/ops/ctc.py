@@ -1,0 +1,207 @@
+"""Connectionist temporal classification: the loss of sequences whose labels are not aligned with their steps.
+
+A loop over the steps adds up, in logarithms, the probabilities of all ways to write the labels; its gradient, of every order,
+follows.  Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+"""
+
+import math
+from typing import Literal
+
+from .. import dtypes
+from ..errors import OpTypeError, OpValueError
+from ..opdef import F, composite, elementwise, infer, kernel
+from ._shared import device_of, equal_shapes, on_both, zero_gradient
+
+#: The logarithm of no probability at all: finite, so that differences of it are numbers.
+_NEVER = -1e30
+
+
+# ---- what labels ask for -----------------------------------------------------------------------------------------------
+@kernel(name="_ctc_paths", shape_only=(0,), num_outputs=4)
+def paths(data, label, data_lengths, label_lengths, *, by_length: bool = False, blank_last: bool = False):
+    """What the labels, with blanks around each, ask of the steps.
+
+    Returns the class at each place, what is added to skip the blank before it, what is added to end there, and the steps that
+    are inside their sequence.  Without `by_length`, labels end at the first padding, 0 or (with `blank_last`) -1.
+    """
+
+
+def _with_blanks(label):
+    return None if label is None or label[1] is None else 2 * label[1] + 1
+
+
+def _path_shapes(data, label, *lengths, **params):
+    places = (label[0], _with_blanks(label))
+    return [places, places, places, data[:2]]
+
+
+paths.shape(_path_shapes)
+zero_gradient(paths)
+
+
+def _path_types(attrs, ins, outs):
+    wide = dtypes.COMPUTED_AS.get(ins[0], ins[0])
+    return ins, [dtypes.INT64, wide, wide, wide]
+
+
+paths.infer_type = _path_types
+
+
+@on_both(paths)
+def _(xp, inputs, outputs, *, by_length, blank_last):
+    data, label, data_lengths, label_lengths = inputs
+    steps, batch, classes = data.shape
+    blank, n = classes - 1 if blank_last else 0, label.shape[1]
+    label = label.astype(xp.int64)
+    padding = label == (-1 if blank_last else 0)
+    lengths = label_lengths.astype(xp.int64) if by_length else (xp.cumsum(padding, 1) == 0).sum(1)
+    lengths = xp.clip(lengths, 0, n)
+    places = xp.full((batch, 2 * n + 1), blank, xp.int64)
+    places[:, 1::2] = xp.clip(label, 0, classes - 1)
+    may_skip = xp.zeros(places.shape, bool)
+    may_skip[:, 3::2] = label[:, 1:] != label[:, :-1]
+    at, end = xp.arange(2 * n + 1), 2 * lengths[:, None]
+    outputs[0][...] = places
+    outputs[1][...] = xp.where(may_skip, 0, _NEVER)
+    outputs[2][...] = xp.where((at == end) | (at == end - 1), 0, _NEVER)
+    outputs[3][...] = xp.arange(steps)[:, None] < data_lengths.astype(xp.int64)
+
+
+# ---- sums of probabilities ---------------------------------------------------------------------------------------------
+@elementwise(
+    name="_log_add",
+    rule=lambda g, a, b, c, out: (g * F.exp(a - out), g * F.exp(b - out), g * F.exp(c - out)),
+)
+def log_add(a, b, c):
+    """Logarithm of the sum of three numbers whose logarithms are given."""
+    top = F.maximum(F.maximum(a, b), c)
+    found = top + F.log(F.exp(a - top) + F.exp(b - top) + F.exp(c - top))
+    return F.where(F.abs(top) == math.inf, top, found)
+
+
+@elementwise(name="_loss_of")
+def loss_of(data):
+    """The loss of a logarithm of a probability; 0 where that is none."""
+    return F.where(data <= 0.5 * _NEVER, 0, -data)
+
+
+def _moved(F, data, n):
+    """Move the places by `n`, where ways never are at first."""
+    none = F._minus_scalar(F.zeros_like(F.slice_axis(data, axis=1, begin=0, end=1)), scalar=-_NEVER)
+    return F.concat(*[none] * n, F.slice_axis(data, axis=1, begin=0, end=-n), dim=1)
+
+
+def _step(F, skip, emission, inside, old):
+    """Return the logarithms of the probabilities to be at each place, after one more step."""
+    new = F._log_add(old, _moved(F, old, 1), _moved(F, old, 2) + skip) + emission
+    return F._where_inside(F.expand_dims(inside, axis=1), new, old)
+
+
+def _inputs(*, use_data_lengths, use_label_lengths, **params):
+    return ["data", "label", *["data_lengths"] * use_data_lengths, *["label_lengths"] * use_label_lengths]
+
+
+@composite(
+    aliases=("_contrib_CTCLoss", "_contrib_ctc_loss", "ctc_loss"),
+    num_outputs=2,
+    visible_outputs=1,
+    active_inputs=_inputs,
+)
+def CTCLoss(
+    F,
+    data,
+    label,
+    data_lengths=None,
+    label_lengths=None,
+    *,
+    use_data_lengths: bool = False,
+    use_label_lengths: bool = False,
+    blank_label: Literal["first", "last"] = "first",
+):
+    """Loss of connectionist temporal classification: minus the logarithm of the probability of the labels.
+
+    The softmax over the classes is part of it.  Where the labels do not fit into the steps, the loss is 0.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        ``(steps, batch, classes)``.
+    label : NDArray or Symbol
+        ``(batch, labels)``, of any type.
+    data_lengths : NDArray or Symbol
+        Only with `use_data_lengths`: how many steps each sequence has, ``(batch,)``.
+    label_lengths : NDArray or Symbol
+        Only with `use_label_lengths`: how many labels, ``(batch,)``.  Without it labels end at the first padding.
+    use_data_lengths, use_label_lengths : bool
+    blank_label : {'first', 'last'}
+        The class that stands for no label: 0, which is the padding, too; or the last one, and the padding is -1.
+
+    >>> x = mx.nd.zeros((2, 1, 3))  # three of nine ways to write class 1 in two steps
+    >>> mx.nd.CTCLoss(x, mx.nd.array([[1, 0]])).asnumpy().round(4).tolist()
+    [1.0986000299453735]
+    """
+    if use_label_lengths and not use_data_lengths:  # inputs come in the order of those that there are
+        data_lengths, label_lengths = None, data_lengths
+    x = F._widened(data)
+    steps, batch = data.shape[:2]
+    if data_lengths is None:
+        data_lengths = F.full(shape=(batch,), value=steps, dtype="int64", ctx=device_of(data))
+    given = data_lengths if label_lengths is None else label_lengths
+    places, skip, ends, inside = F._ctc_paths(
+        x, label, data_lengths, given, by_length=use_label_lengths, blank_last=blank_label == "last"
+    )
+    at = F.broadcast_to(F.expand_dims(places, axis=0), shape=(steps, 0, 0))
+    emissions = F._take_lanes(F.log_softmax(x, axis=-1), at, axis=2)
+    first = F._ctc_start(skip)
+
+    def step(given, old):
+        new = _step(F, skip, given[0], given[1], old)
+        return new, new
+
+    _, last = F.contrib.foreach(step, [emissions, inside], first)
+    return [F.Cast(F._loss_of(F._logsumexp(last + ends, axis=1)), dtype=data.dtype)] * 2
+
+
+CTCLoss.output_names = lambda attrs, n_inputs=None: ("output", "grad")
+
+
+@kernel(name="_ctc_start", shape_only=(0,))
+def start(skip):
+    """Logarithms of the probabilities before the first step: all ways are at the first place."""
+
+
+equal_shapes(start)
+zero_gradient(start)
+
+
+@start.rearrange
+def _(xp, inputs, outputs):
+    outputs[0][...] = _NEVER
+    outputs[0][:, :1] = 0
+
+
+@CTCLoss.infer
+def _(ins, outs, **params):
+    shapes = dict(zip(_inputs(**params), ins, strict=True))
+    data, label = shapes["data"], shapes["label"]
+    for name, shape, rank in (("data", data, 3), ("label", label, 2)):
+        if shape is not None and len(shape) != rank:
+            raise OpValueError(f"operator CTCLoss: {name} has shape {infer.show(shape)}; expected {rank} dimensions")
+    if label is not None and label[1] == 0:
+        raise OpValueError(f"operator CTCLoss: label has shape {label}; expected room for one label at least")
+    known = [None if data is None else data[1], None if label is None else label[0], *(s and s[0] for s in outs)]
+    batch = next((d for d in known if d is not None), None)
+    wanted = {"data": (None, batch, None), "label": (batch, None)}
+    done = [infer.same_shape("CTCLoss", (name, "the batch"), [s, wanted.get(name, (batch,))])[0]
+            for name, s in shapes.items()]  # fmt: skip
+    return done, [infer.same_shape("CTCLoss", ("output", "the batch"), [s, (batch,)])[0] for s in outs]
+
+
+def _types(attrs, ins, outs):
+    done = infer.same_type("CTCLoss", ("data", "output", "grad"), [ins[0], *outs])
+    if done[0] not in dtypes.FLOATS and done[0] != dtypes.UNKNOWN:
+        raise OpTypeError(f"operator CTCLoss: needs floating-point data, got {dtypes.NAMES[done[0]]}")
+    return [done[0], *(done[0] if t == dtypes.UNKNOWN else t for t in ins[1:])], done[1:]
+
+
+CTCLoss.infer_type = _types

@@ -1,0 +1,109 @@
+"""Likelihood of marked self-exciting point processes (Hawkes'), whose excitement decays exponentially.
+
+A loop over the points; its gradient, of every order, follows.  Examples assume ``import mxop as mx``.  May import
+:mod:`mxop.opdef` only.
+"""
+
+from .. import dtypes
+from ..errors import OpTypeError
+from ..opdef import F, composite, elementwise, infer
+
+_NAMES = ("lda", "alpha", "beta", "state", "lags", "marks", "valid_length", "max_time")
+
+
+@elementwise(name="_hawkes_point", broadcast=True)
+def hawkes_point(rate, alpha, beta, state, waited, chosen):
+    """What a point of the chosen mark adds to the logarithm of the likelihood, and the mark's state after it.
+
+    `waited` is the time since the last point of the mark, to which its compensator is counted.
+    """
+    decay = F.exp(-beta * waited)
+    intensity = F.where(chosen, rate + alpha * beta * state * decay, 1)
+    gain = F.log(intensity) - rate * waited - alpha * state * (1 - decay)
+    return F.where(chosen, gain, 0), F.where(chosen, 1 + state * decay, state)
+
+
+@elementwise(name="_hawkes_rest", broadcast=True)
+def hawkes_rest(rate, alpha, beta, state, waited):
+    """The compensator since the last point of a mark, and the state at the end."""
+    decay = F.exp(-beta * waited)
+    return rate * waited + alpha * state * (1 - decay), decay * state
+
+
+@composite(name="_contrib_hawkesll", num_outputs=2)
+def hawkesll(F, lda, alpha, beta, state, lags, marks, valid_length, max_time):
+    """Logarithm of the likelihood of marked Hawkes processes, and their states at the end.
+
+    Parameters
+    ----------
+    lda : NDArray or Symbol
+        ``(batch, marks)``: the rate of points of each mark without excitement.
+    alpha, beta : NDArray or Symbol
+        ``(marks,)``: how many points a point brings about, and how quickly its excitement decays.
+    state : NDArray or Symbol
+        ``(batch, marks)``: the excitement at time 0.
+    lags : NDArray or Symbol
+        ``(batch, points)``: the time since the point before.
+    marks : NDArray or Symbol
+        ``(batch, points)``: numbers of marks, int32.
+    valid_length : NDArray or Symbol
+        ``(batch,)``: how many points there are.
+    max_time : NDArray or Symbol
+        ``(batch,)``: the time at which observation ended.
+
+    >>> one, none = mx.nd.ones((1, 1)), mx.nd.zeros((1, 1))
+    >>> marks, n, end = mx.nd.zeros((1, 1), dtype="int32"), mx.nd.array([1]), mx.nd.array([3])
+    >>> found = mx.nd.contrib.hawkesll(2 * one, mx.nd.zeros((1,)), mx.nd.ones((1,)), none, one, marks, n, end)
+    >>> [x.asnumpy().ravel().round(4).tolist() for x in found]  # log(2) - 2 * 3, and exp(-2)
+    [[-5.3069000244140625], [0.13529999554157257]]
+    """
+    alpha, beta = (F.expand_dims(v, axis=0) for v in (alpha, beta))
+    inside = F.one_hot(marks, depth=lda.shape[1], dtype=lda.dtype)
+    inside = F.SequenceMask(F.transpose(inside, axes=(1, 0, 2)), valid_length, use_sequence_length=True)
+
+    def step(given, old):
+        lag, chosen = given
+        state, last, time, total = old
+        time = time + F.expand_dims(lag, axis=1)
+        gain, state = F._hawkes_point(lda, alpha, beta, state, F.broadcast_sub(time, last), chosen)
+        return total, [
+            state,
+            F._where_inside(chosen, F.broadcast_like(time, last), last),
+            time,
+            total + F.sum(gain, axis=1),
+        ]
+
+    start = [state, F.zeros_like(lda), F.expand_dims(F.zeros_like(max_time), axis=1), F.zeros_like(max_time)]
+    _, (state, last, _, total) = F.contrib.foreach(step, [F.transpose(lags), inside], start)
+    rest, state = F._hawkes_rest(lda, alpha, beta, state, F.broadcast_sub(F.expand_dims(max_time, axis=1), last))
+    return [total - F.sum(rest, axis=1), state]
+
+
+hawkesll.output_names = lambda attrs, n_inputs=None: ("output", "states")
+
+
+@hawkesll.infer
+def _(ins, outs):
+    shapes = dict(zip([*_NAMES, "output", "states"], [*ins, *outs], strict=True))
+    sizes = {"n": None, "k": None, "t": None}
+    of = {"lda": "nk", "alpha": "k", "beta": "k", "state": "nk", "lags": "nt", "marks": "nt", "valid_length": "n",
+          "max_time": "n", "output": "n", "states": "nk"}  # fmt: skip
+    for _ in range(2):  # the second round completes all by what the first one found
+        for name, letters in of.items():
+            wanted = tuple(sizes[c] for c in letters)
+            shapes[name] = infer.same_shape(hawkesll.name, (name, "the shape that fits"), [shapes[name], wanted])[0]
+            sizes.update((c, d) for c, d in zip(letters, shapes[name], strict=True) if d is not None)
+    done = list(shapes.values())
+    return done[:8], done[8:]
+
+
+def _types(attrs, ins, outs):
+    names = [*_NAMES[:5], *_NAMES[6:], "output", "states"]
+    done = infer.same_type(hawkesll.name, names, [*ins[:5], *ins[6:], *outs])
+    if done[0] not in dtypes.FLOATS and done[0] != dtypes.UNKNOWN:
+        raise OpTypeError(f"operator {hawkesll.name}: needs floating-point data, got {dtypes.NAMES[done[0]]}")
+    marks = dtypes.INT32 if ins[5] == dtypes.UNKNOWN else ins[5]
+    return [*done[:5], marks, *done[5:7]], done[7:]
+
+
+hawkesll.infer_type = _types

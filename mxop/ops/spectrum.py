@@ -1,0 +1,141 @@
+"""Transforms of the last axis: Fourier's, and sums of elements at places that are drawn once (a count sketch).
+
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+"""
+
+from ..errors import OpValueError
+from ..opdef import composite, infer, kernel
+from ._shared import both_ways, device_of, on_both, times
+
+
+# ---- Fourier's ---------------------------------------------------------------------------------------------------------
+@kernel(name="_contrib_fft")
+def fft(data, *, compute_size: int = 128):
+    """Fourier transform of real numbers along the last axis.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+    compute_size : int
+        Is ignored: how many rows MXNet transforms at once.
+
+    Returns
+    -------
+    NDArray or Symbol
+        Twice as long: each real part, followed by its imaginary part.
+
+    >>> mx.nd.contrib.fft(mx.nd.array([[1, 2]])).asnumpy().tolist()
+    [[3.0, 0.0, -1.0, 0.0]]
+    """
+
+
+@kernel(name="_contrib_ifft")
+def ifft(data, *, compute_size: int = 128):
+    """Real part of the inverse Fourier transform along the last axis, times its length.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        Real parts, each followed by its imaginary part.
+    compute_size : int
+        Is ignored: how many rows MXNet transforms at once.
+
+    >>> mx.nd.contrib.ifft(mx.nd.array([[3, 0, -1, 0]])).asnumpy().tolist()
+    [[2.0, 4.0]]
+    """
+
+
+def _doubled(data, **params):
+    return None if data is None else (*_axes(fft, data)[:-1], times(data[-1], 2))
+
+
+def _halved(data, **params):
+    if data is None:
+        return None
+    if _axes(ifft, data)[-1] is not None and data[-1] % 2:
+        raise OpValueError(
+            f"operator {ifft.name}: data has shape {infer.show(data)}; expected pairs along the last axis"
+        )
+    return (*data[:-1], None if data[-1] is None else data[-1] // 2)
+
+
+def _axes(op, shape):
+    if not shape:
+        raise OpValueError(f"operator {op.name}: data has no dimensions; expected at least one")
+    return shape
+
+
+for _op, _there, _back in ((fft, _doubled, _halved), (ifft, _halved, _doubled)):
+    _op.shape(_there)
+    both_ways(_op, _there, lambda out, data, _back=_back, **params: _back(out))
+
+
+def _wide(xp, x):
+    return x.astype(xp.float64 if x.dtype == xp.float64 or x.dtype.kind in "iub" else xp.float32)
+
+
+@on_both(fft)
+def _(xp, inputs, outputs, **params):
+    if inputs[0].size:
+        found = xp.fft.fft(_wide(xp, inputs[0]), axis=-1)
+        outputs[0][..., 0::2], outputs[0][..., 1::2] = found.real, found.imag
+
+
+@on_both(ifft)
+def _(xp, inputs, outputs, **params):
+    if inputs[0].size:
+        x = _wide(xp, inputs[0])
+        pairs = x[..., 0::2] + 1j * x[..., 1::2]
+        outputs[0][...] = xp.fft.ifft(pairs, axis=-1).real * pairs.shape[-1]
+
+
+@fft.gradient
+def _(F, heads, inputs, outputs, **params):
+    return [F._contrib_ifft(heads[0], **params)]  # what is transposed of either is the other
+
+
+@ifft.gradient
+def _(F, heads, inputs, outputs, **params):
+    return [F._contrib_fft(heads[0], **params)]
+
+
+# ---- sketches ----------------------------------------------------------------------------------------------------------
+@composite(name="_contrib_count_sketch")
+def count_sketch(F, data, h, s, *, out_dim: int, processing_batch_size: int = 32):
+    """Sums of elements along the last axis, each with its sign, at the places that are given for them.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        ``(..., inputs)``.
+    h : NDArray or Symbol
+        ``(1, inputs)``: the place of each element, from 0 to `out_dim`.
+    s : NDArray or Symbol
+        ``(1, inputs)``: what each element is multiplied by, 1 or -1.
+    out_dim : int
+        How many places there are.
+    processing_batch_size : int
+        Is ignored: how many rows MXNet works on at once.
+
+    >>> x, places, signs = mx.nd.array([[1, 2, 3]]), mx.nd.array([[0, 1, 0]]), mx.nd.array([[1, 1, -1]])
+    >>> mx.nd.contrib.count_sketch(x, places, signs, out_dim=2).asnumpy().tolist()
+    [[-2.0, 2.0]]
+    """
+    rows = F.Reshape(data, shape=(-1, data.shape[-1]))
+    signed = F.broadcast_mul(rows, F.Reshape(s, shape=(1, -1)))
+    like = F.zeros(shape=(rows.shape[0], out_dim), dtype=data.dtype, ctx=device_of(data))
+    found = F._take_grad(signed, F.Reshape(h, shape=(-1,)), like, axis=-1, mode="clip")
+    return F.Reshape(found, shape=(*data.shape[:-1], out_dim))
+
+
+@count_sketch.infer
+def _(ins, outs, *, out_dim, **params):
+    data, h, s = ins
+    if data is not None:
+        _axes(count_sketch, data)
+        size = (1, data[-1])
+        h, s = (infer.same_shape(count_sketch.name, (name, "one element for each of the data's last axis"), [a, size])[0]
+                for name, a in (("h", h), ("s", s)))  # fmt: skip
+        names = ("output", "the shape that the data give")
+        outs = infer.same_shape(count_sketch.name, names, [outs[0], (*data[:-1], out_dim)])[:1]
+    return [data, h, s], outs

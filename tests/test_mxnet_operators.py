@@ -1,0 +1,121 @@
+"""Attention, CTC, Hawkes processes, quantization and other operators against MXNet's answers, and what those do not tell."""
+
+import json
+
+import mxnet_operators
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import autograd, nd
+from mxop.test_utils import check_op
+
+CASES = json.loads(mxnet_operators.DATA.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted({case[0] for _, case, _ in CASES}))
+def test_mxnets_answers(name):
+    """See ``mxnet_operators.py``: results and gradients for random parameters."""
+    asked = [row for row in CASES if row[1][0] == name]
+    assert len(asked) == 8
+    for seed, case, answer in asked:
+        found = mxnet_operators.run(mx, seed, case)
+        assert [part[:2] for part in found] == [part[:2] for part in answer], case
+        for ours, theirs in zip(found, answer, strict=True):
+            np.testing.assert_allclose(ours[2], theirs[2], rtol=1e-4, atol=1e-5, err_msg=str(case))
+
+
+def test_random_slopes_while_training():
+    x = nd.array(np.full((100, 100), -1.0))
+    x.attach_grad()
+    with autograd.record():
+        y, drawn = nd.LeakyReLU(x, act_type="rrelu", lower_bound=0.25, upper_bound=0.75)
+    y.backward()
+    slopes = -y.asnumpy()
+    np.testing.assert_array_equal(drawn.asnumpy(), slopes)
+    assert slopes.min() >= 0.25
+    assert slopes.max() < 0.75
+    assert abs(slopes.mean() - 0.5) < 0.01
+    np.testing.assert_allclose(x.grad.asnumpy(), slopes)  # backward knows what was drawn
+    assert set(nd.LeakyReLU(x, act_type="rrelu", lower_bound=0.25, upper_bound=0.75)[0].asnumpy().ravel()) == {-0.5}
+    assert (nd.LeakyReLU(-x, act_type="rrelu")[0].asnumpy() == 1).all()
+
+
+def test_random_slopes_in_executors():
+    net = mx.sym.LeakyReLU(mx.sym.Variable("x"), act_type="rrelu")[0]
+    executor = net.bind(mx.cpu(), {"x": -nd.ones((50,))}, {"x": nd.zeros((50,))})
+    first = executor.forward(is_train=True)[0].asnumpy()
+    executor.backward(nd.ones((50,)))
+    np.testing.assert_allclose(executor.grad_arrays[0].asnumpy(), -first, rtol=1e-6)
+    assert (executor.forward(is_train=True)[0].asnumpy() != first).any()
+    np.testing.assert_allclose(executor.forward(is_train=False)[0].asnumpy(), -(0.125 + 0.334) / 2, rtol=1e-6)
+
+
+def test_loss_of_labels_that_do_not_fit():
+    x = nd.array(np.random.default_rng(0).normal(size=(2, 1, 3)))
+    x.attach_grad()
+    with autograd.record():
+        loss = nd.ctc_loss(x, nd.array([[1, 1]]))  # needs a blank between them: three steps
+    loss.backward()
+    assert loss.item() == 0
+    assert (x.grad.asnumpy() == 0).all()
+
+
+def test_penalty_of_activations():
+    """The answer of MXNet's executor: gradient and moving average of one step."""
+    net = mx.sym.IdentityAttachKLSparseReg(mx.sym.Variable("x"), name="k", penalty=0.1)
+    assert net.list_auxiliary_states() == ["k_moving_avg"]
+    executor = net.simple_bind(mx.cpu(), x=(3, 2))
+    executor.arg_dict["x"][:] = np.array([[0.2, 0.5], [0.3, 0.4], [0.9, 0.1]])
+    executor.aux_dict["k_moving_avg"][:] = np.array([0.3, 0.6])
+    executor.forward(is_train=True)
+    executor.backward(nd.ones((3, 2)))
+    np.testing.assert_allclose(executor.grad_arrays[0].asnumpy(), [[1.1001284, 1.1934956]] * 3, rtol=1e-6)
+    np.testing.assert_allclose(executor.aux_arrays[0].asnumpy(), [0.3166667, 0.5733334], rtol=1e-6)
+    executor.forward(is_train=False)
+    np.testing.assert_allclose(executor.aux_arrays[0].asnumpy(), [0.3166667, 0.5733334], rtol=1e-6)
+
+
+def test_values_survive_eight_bits():
+    x = nd.array(np.linspace(-2, 2, 1001))
+    found = nd.contrib.dequantize(*nd.contrib.quantize_v2(x))
+    assert abs(found - x).max().item() <= 2 / 127.5
+    levels, scale, shift = nd.contrib.quantize_asym(x)
+    assert (
+        abs((levels.astype("float32") - shift) / scale - x).max().item() <= 2.001 / 255
+    )  # of 256 levels, the middle is between two
+    assert nd.contrib.quantize_v2(nd.zeros((3,)))[0].asnumpy().tolist() == [0, 0, 0]
+
+
+def test_unique_classes():
+    classes, tries = nd._internal._sample_unique_zipfian(range_max=50, shape=(20, 30))
+    rows = classes.asnumpy()
+    assert all(len(set(row)) == 30 for row in rows.tolist())
+    assert rows.min() >= 0
+    assert rows.max() < 50
+    assert (tries.asnumpy() >= 30).all()
+
+
+@pytest.mark.parametrize("bins", [3, nd.array([0, 1, 5])])
+def test_histogram_of_python(bins):
+    x = np.array([0, 0.5, 1, 4, 5])
+    counts, edges = nd.histogram(nd.array(x), bins)
+    want = np.histogram(x, bins if isinstance(bins, int) else bins.asnumpy())
+    assert counts.asnumpy().tolist() == want[0].tolist()
+    np.testing.assert_allclose(edges.asnumpy(), want[1], rtol=1e-6)
+    assert sum(nd.histogram(nd.ones((4,)))[0].asnumpy()) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "dtypes"),
+    [
+        ("_contrib_interleaved_matmul_selfatt_valatt", ["float64"]), ("_ctc_paths", ["float64"]), ("_ctc_start", None),
+        ("CTCLoss", ["float64"]), ("_contrib_hawkesll", ["float64"]), ("_contrib_quantize_v2", None),
+        ("_contrib_dequantize", None), ("_contrib_calibrate_entropy", None), ("_histogram", ["float64", "int32"]),
+        ("_contrib_allclose", ["float64"]),
+        ("_contrib_count_sketch", ["float64"]), ("IdentityAttachKLSparseReg", ["float64"]), ("_csr_dot", ["float64"]),
+        ("_sparse_retain", ["float64"]), ("_scatter_set_nd", ["float64"]), ("fill_element_0index", ["float64"]),
+    ],
+)  # fmt: skip
+def test_on_a_simulated_gpu(name, dtypes, simulated_gpu):
+    check_op(name, device="gpu", dtypes=dtypes, orders=2)

@@ -1,0 +1,256 @@
+"""Sparse storage: what is made, what operators keep, products and their gradients, updates of rows, files."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+from mxop.nd import sparse
+
+import mxop as mx
+from mxop import autograd, nd
+from mxop.ndarray.sparse import operators
+
+DENSE = np.array([[0, 1, 0], [0, 0, 0], [2, 0, -3]], "float32")
+OTHER = np.array([[0, 4, 5], [0, 0, 0], [0, 0, 6]], "float32")
+
+
+def stored(values, stype):
+    return nd.array(values).tostype(stype)
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
+# ---- making them -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: sparse.csr_matrix(([1, 2, -3], [1, 0, 2], [0, 1, 1, 3]), shape=(3, 3)),
+        lambda: sparse.csr_matrix(([1, 2, -3], ([0, 2, 2], [1, 0, 2])), shape=(3, 3)),
+        lambda: sparse.csr_matrix(DENSE),
+        lambda: sparse.csr_matrix(scipy.sparse.csc_matrix(DENSE)),
+        lambda: sparse.array(scipy.sparse.coo_matrix(DENSE)),
+        lambda: nd.array(scipy.sparse.csr_matrix(DENSE)),
+        lambda: nd.array(sparse.row_sparse_array(DENSE)),
+        lambda: sparse.row_sparse_array(([[2, 0, -3], [0, 1, 0]], [2, 0]), shape=(3, 3)),
+        lambda: sparse.row_sparse_array(DENSE),
+        lambda: nd.cast_storage(nd.array(DENSE), stype="csr"),
+        lambda: sparse.row_sparse_array(DENSE).tostype("csr"),
+        lambda: sparse.csr_matrix(DENSE).tostype("row_sparse"),
+    ],
+)
+def test_making(made):
+    x = made()
+    assert x.shape == (3, 3) and x.dtype is np.float32 and x.size == 9 and len(x) == 3
+    np.testing.assert_array_equal(x.asnumpy(), DENSE)
+    np.testing.assert_array_equal(x.tostype("default").asnumpy(), DENSE)
+    assert x.indices.dtype is np.int64 and x.indices.asnumpy().tolist() == ([1, 0, 2] if x.stype == "csr" else [0, 2])
+    if x.stype == "csr":
+        assert x.indptr.asnumpy().tolist() == [0, 1, 1, 3]
+        np.testing.assert_array_equal(x.asscipy().toarray(), DENSE)
+    for again in (x.copy(), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert again.stype == x.stype
+        np.testing.assert_array_equal(again.asnumpy(), DENSE)
+    assert repr(x).endswith(f"<{type(x).__name__} 3x3 @cpu(0)>")
+    x.check_format()
+
+
+def test_zeros():
+    assert sparse.zeros("csr", (2, 3)).asnumpy().tolist() == [[0] * 3] * 2
+    x = nd.zeros((4, 2, 2), stype="row_sparse", dtype="float64")
+    assert x.stype == "row_sparse" and x.data.shape == (0, 2, 2) and x.dtype is np.float64
+    assert sparse.csr_matrix((2, 3)).data.shape == (0,)
+    assert nd.zeros((2,), stype="default").shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: sparse.csr_matrix(([1.0], [5], [0, 1]), shape=(1, 3)), "out of range"),
+        (lambda: sparse.row_sparse_array(([[1.0]], [3]), shape=(2, 1)), "out of range"),
+        (lambda: sparse.row_sparse_array(([[1.0], [2.0]], [0, 0]), shape=(2, 1)), "not in order"),
+        (lambda: nd.ones((2, 2, 2)).tostype("csr"), "expected a matrix"),
+        (lambda: nd.ones((2, 2)).tostype("coo"), "expected one of default, row_sparse, csr"),
+        (lambda: nd.ones((2, 2), dtype="float16").tostype("csr"), "float16"),
+        (lambda: sparse.array(np.ones(3)), "expected a sparse array"),
+        (lambda: stored(DENSE, "csr").no_such_name, "no_such_name"),
+        (lambda: nd.dot(stored(DENSE, "csr"), nd.ones((2, 2))), "operator dot"),
+        (lambda: stored(DENSE, "csr") * nd.ones((2, 2)), "operator broadcast_mul"),
+        (lambda: stored(DENSE, "csr")[7], "out of range"),
+        (lambda: stored(DENSE, "csr")["a"], "CSRNDArray"),
+        (lambda: stored(DENSE, "csr") + "a", "add"),
+        (lambda: nd.take(stored(DENSE, "csr"), "a"), "operator take"),
+        (lambda: sparse.csr_matrix(([1], [0], [0, 1]), shape="a"), "shape"),
+        (lambda: sparse.zeros("csr", (2, -3)), "negative|-3"),
+        (lambda: sparse.zeros("coo", (2, 3)), "coo"),
+        (lambda: sparse.csr_matrix("text"), "csr_matrix"),
+        (lambda: sparse.csr_matrix(([1], 2, 3)), "csr_matrix"),
+        (lambda: sparse.row_sparse_array(([1], None)), "row_sparse_array"),
+        (lambda: sparse.row_sparse_array(([1, 2], [0]), shape=(3, 2)), "for 1 rows"),
+    ],
+)
+def test_refused(call, match):
+    with pytest.raises(mx.MXNetError, match=match):
+        call()
+
+
+def test_assignment_and_parts():
+    x = stored(DENSE, "csr")
+    np.testing.assert_array_equal(x[1:].asnumpy(), DENSE[1:])
+    assert x[2].stype == "csr" and x[2].shape == (1, 3)
+    np.testing.assert_array_equal(x[2, 0:2].asnumpy(), DENSE[2:, 0:2])
+    for stype in ("csr", "row_sparse"):
+        y = stored(DENSE, stype)
+        y[:] = nd.array(OTHER)
+        np.testing.assert_array_equal(y.asnumpy(), OTHER)
+        with pytest.raises(mx.MXNetError, match="as a whole alone"):
+            y[0] = 1
+    target = nd.zeros((3, 3))
+    x.copyto(target)
+    np.testing.assert_array_equal(target.asnumpy(), DENSE)
+
+
+# ---- operators ---------------------------------------------------------------------------------------------------------
+#: What MXNet 1.9.1 says of the storage of results: a letter for each operand (csr, row_sparse, dense, vector), then the result.
+KEPT = {
+    "add": "cc:c cr:d cd:d rr:r rd:d", "subtract": "cc:c cr:d rr:r dc:d", "multiply": "cc:c cd:c cv:c rr:r rd:r rv:d dc:d",
+    "divide": "cc:d cd:c cv:c rr:d rd:d",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_storage_of_two(name):
+    kinds = {"c": "csr", "r": "row_sparse", "d": "default", "v": "default"}
+    for row in KEPT[name].split():
+        a, b = DENSE, np.array([1, 2, 4], "float32") if row[1] == "v" else OTHER
+        found = getattr(sparse, name)(stored(a, kinds[row[0]]), stored(b, kinds[row[1]]))
+        assert getattr(found, "stype", "default") == kinds[row[3]], row
+        if row[3] != "c" or name != "divide":  # what is not stored stays zero, where 0 / 0 is NaN
+            with np.errstate(all="ignore"):
+                np.testing.assert_array_equal(found.asnumpy(), getattr(np, name)(a, b), err_msg=row)
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_storage_of_one(stype):
+    x = stored(DENSE, stype)
+    for name in ("abs", "sign", "square", "sin", "tanh", "expm1", "floor", "negative", "relu", "stop_gradient"):
+        found = getattr(nd, name)(x)
+        assert found.stype == stype
+        np.testing.assert_array_equal(found.asnumpy(), getattr(nd, name)(nd.array(DENSE)).asnumpy(), err_msg=name)
+    assert (x * 2).stype == (2 * x).stype == (x / 2).stype == (-x).stype == (x > 0).stype == x.square().stype == stype
+    for found, want in ((x + 1, DENSE + 1), (x >= 0, DENSE >= 0), (nd.exp(x), np.exp(DENSE)), (x**2, DENSE**2)):
+        assert found.stype == "default"
+        np.testing.assert_allclose(found.asnumpy(), want, rtol=1e-6)
+    assert nd.clip(x, 0, 1).stype == stype and getattr(nd.clip(x, 1, 2), "stype", "default") == "default"
+
+
+def test_a_dense_fallback_says_so_once(monkeypatch):
+    monkeypatch.setattr(operators, "_told", set())
+    x = stored(DENSE, "csr")
+    with pytest.warns(UserWarning, match="operator cos has no form for sparse arrays"):
+        nd.cos(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nd.cos(x)
+        monkeypatch.setenv("MXNET_STORAGE_FALLBACK_LOG_VERBOSE", "0")
+        nd.exp(x)
+
+
+def test_other_operators():
+    x, r = stored(DENSE, "csr"), stored(DENSE, "row_sparse")
+    assert nd.sum(x).asnumpy().tolist() == [0] and nd.sum(x, axis=1).asnumpy().tolist() == [1, 0, -1]
+    np.testing.assert_allclose(nd.mean(x, axis=0).asnumpy(), DENSE.mean(0), rtol=1e-6)
+    assert nd.concat(x, x, dim=0).stype == "csr" and nd.concat(x, x, dim=0).shape == (6, 3)
+    assert nd.add_n(r, r).stype == "row_sparse"
+    assert nd.take(x, nd.array([2, 0])).asnumpy().tolist() == DENSE[[2, 0]].tolist()
+    kept = sparse.retain(r, nd.array([1, 2]))
+    assert kept.indices.asnumpy().tolist() == [2] and r.retain(nd.array([0])).indices.asnumpy().tolist() == [0]
+    assert nd.zeros_like(r).stype == "row_sparse"
+    counts = [nd.contrib.getnnz(x, **axis) for axis in ({}, {"axis": 0}, {"axis": 1})]
+    assert [c.asnumpy().tolist() for c in counts] == [[3], [1, 1, 1], [1, 0, 2]]
+    places = nd.array([0, 0, 2]), nd.array([1, 2, 0])
+    assert nd.contrib.edge_id(x, *places).asnumpy().tolist() == [1, -1, 2]
+    assert nd.contrib.edge_id(nd.array(DENSE), *places).asnumpy().tolist() == [1, -1, 2]
+    symbol = mx.sym.sparse.retain(mx.sym.Variable("x"), mx.sym.Variable("i"))
+    assert symbol.eval(x=nd.array(DENSE), i=nd.array([2]))[0].asnumpy().tolist() == [[0] * 3, [0] * 3, [2, 0, -3]]
+
+
+# ---- products ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("shape", [(3, 2), (3,)])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_products(shape, transpose):
+    rng = np.random.default_rng(0)
+    w, left = rng.normal(size=shape).astype("float32"), DENSE.T if transpose else DENSE
+    found = nd.dot(stored(DENSE, "csr"), nd.array(w), transpose_a=transpose)
+    assert getattr(found, "stype", "default") == ("row_sparse" if transpose else "default")
+    np.testing.assert_allclose(found.asnumpy(), left @ w, rtol=1e-6)
+    found = nd.dot(nd.array(OTHER), stored(DENSE, "csr"))
+    assert found.stype == "csr"
+    np.testing.assert_array_equal(found.asnumpy(), OTHER @ DENSE)
+
+
+def test_gradients_of_products():
+    x, w = stored(DENSE, "csr"), nd.array([[1, 2], [3, 4], [5, 6]])
+    w.attach_grad()
+    with autograd.record():
+        y = nd.square(nd.dot(x, w)).sum()
+        first = autograd.grad(y, w, create_graph=True)[0]
+        total = nd.square(first).sum()
+    total.backward()
+    gram = 2 * DENSE.T @ DENSE
+    np.testing.assert_allclose(first.asnumpy(), gram @ w.asnumpy(), rtol=1e-6)
+    np.testing.assert_allclose(w.grad.asnumpy(), 2 * gram @ gram @ w.asnumpy(), rtol=1e-6)
+
+
+def test_gradients_through_a_fallback():
+    x, w = stored(DENSE, "csr"), nd.array([1, 2, 3])
+    w.attach_grad()
+    with autograd.record():
+        y = (x * w + x).sum()
+    y.backward()
+    np.testing.assert_array_equal(w.grad.asnumpy(), DENSE.sum(0))
+
+
+# ---- updates -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "states", "params"),
+    [("sgd_update", 0, {"wd": 0.1}), ("sgd_mom_update", 1, {"momentum": 0.5}), ("adam_update", 2, {})],
+)
+def test_updates_of_rows(name, states, params):
+    rng = np.random.default_rng(0)
+    values = [rng.uniform(0.5, 1, (4, 2)).astype("float32") for _ in range(states + 1)]
+    grad = np.zeros((4, 2), "float32")
+    grad[[1, 3]] = rng.normal(size=(2, 2))
+    lazy, dense, whole = ([nd.array(v) for v in values] for _ in range(3))
+    update = getattr(nd, name)
+    for arrays, g, options in ((lazy, stored(grad, "row_sparse"), {}), (dense, nd.array(grad), {}),
+                               (whole, stored(grad, "row_sparse"), {"lazy_update": False})):  # fmt: skip
+        found = update(arrays[0], g, *arrays[1:], lr=0.1, out=arrays[0], **params, **options)
+        assert found is arrays[0]
+    for a, b, c, before in zip(lazy, dense, whole, values, strict=True):
+        np.testing.assert_allclose(a.asnumpy()[[1, 3]], b.asnumpy()[[1, 3]], rtol=1e-6)
+        np.testing.assert_array_equal(a.asnumpy()[[0, 2]], before[[0, 2]])
+        np.testing.assert_array_equal(c.asnumpy(), b.asnumpy())
+
+
+# ---- files -------------------------------------------------------------------------------------------------------------
+def test_files(tmp_path):
+    path = str(tmp_path / "x.params")
+    nd.save(path, {"c": stored(DENSE, "csr"), "r": stored(DENSE, "row_sparse"), "d": nd.array(DENSE)})
+    found = nd.load(path)
+    assert {k: getattr(v, "stype", "default") for k, v in found.items()} == {
+        "c": "csr",
+        "r": "row_sparse",
+        "d": "default",
+    }
+    for x in found.values():
+        np.testing.assert_array_equal(x.asnumpy(), DENSE)
+    nd.save(path, stored(DENSE, "csr"))
+    assert nd.load(path)[0].stype == "csr"
