@@ -75,6 +75,7 @@ cdef enum:
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
 cdef const mx_isa_table* ISA = NULL
+cdef const mx_bulk* BULK = NULL
 cdef dict _index = {}
 cdef int _threads = 1
 cdef Py_ssize_t _parallel_bytes = 256 * 1024   # below this, waking the threads costs more than they save
@@ -109,7 +110,7 @@ def use_instruction_set(str name=None):
     OpValueError
         When the set was not built or the machine does not have it.
     """
-    global ISA
+    global ISA, BULK
     from importlib import import_module
 
     if name is None:
@@ -124,6 +125,7 @@ def use_instruction_set(str name=None):
         except ImportError:
             continue
         ISA = <const mx_isa_table*>PyCapsule_GetPointer(module.TABLE, "mxop.isa")
+        BULK = <const mx_bulk*>PyCapsule_GetPointer(module.BULK, "mxop.bulk")
         break
     else:
         raise ImportError("mxop has no instruction modules for this processor: it was installed without them, or the "
@@ -151,28 +153,13 @@ def has_instruction(str name, int ctype):
     return at is not None and ISA.instructions[<int>at].loops[ctype] != NULL
 
 
-cdef double sum_floats(const float* x, Py_ssize_t n) noexcept nogil:
-    """Add numbers that lie side by side."""
-    return ISA.sum_f32(x, n)
-
-
-cdef double sum_doubles(const double* x, Py_ssize_t n) noexcept nogil:
-    """Add numbers that lie side by side."""
-    return ISA.sum_f64(x, n)
+cdef const mx_bulk* bulk() noexcept nogil:
+    """Return what works on rows and columns."""
+    return BULK
 
 
 cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil:
     return ISA.squares_f64(x, n, scale)
-
-
-cdef double extreme_float(bint largest, double total, const float* x, Py_ssize_t n) noexcept nogil:
-    """Return the largest or smallest of `total` and of numbers that lie side by side; NaN wins."""
-    return ISA.extreme_f32[largest](total, x, n)
-
-
-cdef double extreme_double(bint largest, double total, const double* x, Py_ssize_t n) noexcept nogil:
-    """Return the largest or smallest of `total` and of numbers that lie side by side; NaN wins."""
-    return ISA.extreme_f64[largest](total, x, n)
 
 
 # ---- threads --------------------------------------------------------------------------------------------------------------
@@ -374,6 +361,7 @@ cdef class Program:
         self.n_steps, self.ctype, self.itemsize = len(steps), ctype, ITEMSIZE[ctype]
         self.n_scalars = sum([len(s.scalars) for s in steps])
         self.listing = str(program)
+        self.copies = self.n_inputs == self.n_outputs == 1 and [s.name for s in steps] == ["x0"]
         self.steps = <StepC*>calloc(self.n_steps + 1, sizeof(StepC))
         self.scalars = <ScalarC*>calloc(self.n_scalars + 1, sizeof(ScalarC))
         self.keys = <bint*>calloc(self.n_inputs + 1, sizeof(bint))

@@ -109,7 +109,7 @@ def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
     >>> mx.nd.norm(mx.nd.array([[3, 4], [0, -2]]), axis=1).asnumpy().tolist()
     [5.0, 2.0]
     """
-    return F.abs(data)
+    return F.abs(data) if ord == 1 else data
 
 
 @norm.gradient  # not the derivative of the magnitudes, which loses the second order where an element is 0
