@@ -151,3 +151,44 @@ def test_lengths_beyond_the_range_of_squares():
             wanted = scaled[0, 0].astype("float64") * np.sqrt([3.0, 40.0])
             np.testing.assert_allclose(nd.norm(array(scaled), axis=0).asnumpy(), wanted[0], rtol=1e-6)
             np.testing.assert_allclose(nd.norm(array(scaled), axis=1).asnumpy(), wanted[1], rtol=1e-6)
+
+
+# ---- along an axis ----------------------------------------------------------------------------------------------------------
+@given(views([t for t in TYPES if t != "bool"]), st.data())
+@settings(deadline=None, max_examples=150)
+def test_places_of_extremes_and_running_sums(case, data):
+    values, key, order = case
+    if values.dtype.kind == "f":
+        odd = data.draw(
+            st.lists(st.tuples(st.integers(0, values.size - 1), st.sampled_from([np.nan, np.inf, -np.inf])), max_size=4)
+        )
+        for place, value in odd:
+            values.ravel()[place] = value
+    a, x = nd.transpose(array(values), axes=order)[key], values.transpose(order)[key]
+    axis = data.draw(st.sampled_from([None, *range(x.ndim)]))
+    wide = "float32" if x.dtype == "float16" else x.dtype
+    with running(data.draw(st.sampled_from([1, 2, 3]))), np.errstate(all="ignore"):
+        for name in ("argmax", "argmin"):
+            wanted = np.asarray(getattr(np, name)(x, axis=axis)).astype(x.dtype)
+            np.testing.assert_array_equal(getattr(nd, name)(a, axis=axis).asnumpy().reshape(wanted.shape), wanted)
+        wanted = np.cumsum(x, axis=axis, dtype=wide).astype(x.dtype)
+        np.testing.assert_array_equal(nd.cumsum(a, axis=axis).asnumpy(), wanted)
+
+
+@pytest.mark.parametrize(
+    "shape, axis", [((300, 700), 1), ((300, 700), 0), ((5, 40000), 1), ((40000, 5), 0), ((7, 90, 300), 1)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int8"])
+def test_places_in_large_arrays(shape, axis, dtype):
+    x = (np.random.default_rng(1).normal(size=shape) * 40).astype(dtype)
+    for threads in (1, 2):
+        with running(threads):
+            for name in ("argmax", "argmin"):
+                wanted = getattr(np, name)(x, axis=axis).astype(dtype)
+                np.testing.assert_array_equal(getattr(nd, name)(array(x), axis=axis).asnumpy(), wanted)
+
+
+def test_a_running_sum_of_truths_stays_true():
+    true = nd.array([False] + [True] * 300, dtype="bool")
+    assert nd.cumsum(true, dtype="bool").asnumpy().tolist() == [False] + [True] * 300
+    assert nd.cumsum(nd.array([0.0, 0.5, 0.0]), dtype="bool").asnumpy().tolist() == [False, True, True]

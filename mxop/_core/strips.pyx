@@ -139,25 +139,26 @@ cdef class StripCall(Call):
                 operands[k].data = room + self.offsets[slot] - first * self.row_bytes[slot]
         for k in range(self.n_stages):
             stage = &self.stages[k]
-            if stage.inner < WORTH_A_BLOCK:
+            if not stage.n_numbers:
                 self.run_stage(stage, operands + stage.first, room, self.scalars + stage.scalars, first, first, last)
+                if more and stage.inner >= WORTH_A_BLOCK:
+                    self.fetch(last, part, part + last - first, parts)
+                    part += last - first
                 continue
             for row in range(first, last):
-                if stage.n_numbers:
-                    self.read_numbers(stage, operands + stage.first, row, room + self.own_scalars)
-                self.run_stage(stage, operands + stage.first, room,
-                               room + self.own_scalars if stage.n_numbers else self.scalars + stage.scalars, first, row, row + 1)
+                self.read_numbers(stage, operands + stage.first, row, room + self.own_scalars)
+                self.run_stage(stage, operands + stage.first, room, room + self.own_scalars, first, row, row + 1)
                 if more:
-                    self.fetch(last, part, parts)
+                    self.fetch(last, part, part + 1, parts)
                 part += 1
 
-    cdef void fetch(self, Py_ssize_t first, Py_ssize_t part, Py_ssize_t parts) noexcept nogil:
-        """Ask for one of the parts of what the block from row `first` on reads."""
+    cdef void fetch(self, Py_ssize_t first, Py_ssize_t part, Py_ssize_t to, Py_ssize_t parts) noexcept nogil:
+        """Ask for some of the parts of what the block from row `first` on reads."""
         cdef Py_ssize_t rows = min(self.block_rows, self.rows - first), begin, end
         cdef int k
         for k in range(self.n_read):
             begin = rows * self.read_bytes[k] * part // parts
-            end = rows * self.read_bytes[k] * (part + 1) // parts
+            end = rows * self.read_bytes[k] * to // parts
             mx_prefetch(self.read[k] + first * self.read_bytes[k] + begin, end - begin)
 
     cdef void run_stage(self, const Stage* stage, Operand* mine, char* room, const char* scalars, Py_ssize_t origin,

@@ -1,3 +1,5 @@
+from libc.stdint cimport int64_t
+
 cdef extern from "mxop_block.h" nogil:
     void mx_prefetch(const char* p, Py_ssize_t nbytes)
     ctypedef void (*mx_loop)(Py_ssize_t n, void* o, const void* a, const void* b, const void* c, const void* s) noexcept
@@ -12,8 +14,8 @@ cdef extern from "mxop_bulk.h" nogil:
         void (*fold[7])(int combine, void* totals, const void* x, Py_ssize_t rows, Py_ssize_t step, Py_ssize_t n,
                         Py_ssize_t block) noexcept nogil
         void (*gather[7])(int combine, void* totals, const void* x, Py_ssize_t rows, Py_ssize_t step, Py_ssize_t width) noexcept nogil
-        void (*find[7])(int largest, long long* places, const void* x, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
-        void (*find_columns[7])(int largest, long long* places, const void* x, Py_ssize_t rows, Py_ssize_t step,
+        void (*find[7])(int largest, int64_t* places, const void* x, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+        void (*find_columns[7])(int largest, int64_t* places, const void* x, Py_ssize_t rows, Py_ssize_t step,
                                 Py_ssize_t width) noexcept nogil
 
 cdef enum:
@@ -62,6 +64,8 @@ cdef class Program:
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil
     cdef bint run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1
+    cdef void convert(self, Py_ssize_t start, Py_ssize_t stop, const Operand* source, const Operand* target, char* scratch,
+                      Py_ssize_t block, bint stream) noexcept nogil
     cdef Py_ssize_t run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
                                  const Operand* inputs, Py_ssize_t start, Py_ssize_t fetched, Py_ssize_t most) noexcept nogil
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,

@@ -34,6 +34,10 @@ cdef extern from "mxop_block.h" nogil:
     void mx_stream_copy(char* d, const char* s, Py_ssize_t nbytes)
     void mx_stream_fence()
 
+cdef extern from "mxop_bulk.h" nogil:
+    enum:
+        MX_ROWS
+
 cdef extern from "mxop_random.h" nogil:
     ctypedef struct mx_draw:
         unsigned long long key
@@ -271,7 +275,10 @@ cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssi
         run = inner - index[last]
         if run > length - at:
             run = length - at
-        load(run, p, operand.strides[last], dst + at * size)
+        if operand.dtype == ctype:
+            BULK.move(MX_ROWS, <int>size, run, 1, p, operand.strides[last], 0, dst + at * size, size, 0, 0)
+        else:
+            load(run, p, operand.strides[last], dst + at * size)
         at += run
         index[last] += run
         p = p + run * operand.strides[last]
@@ -322,7 +329,10 @@ cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ss
         run = inner - index[last]
         if run > length - at:
             run = length - at
-        store(run, src + at * size, p, operand.strides[last], add)
+        if operand.dtype == ctype and not add:
+            BULK.move(MX_ROWS, <int>size, run, 1, src + at * size, size, 0, p, operand.strides[last], 0, 0)
+        else:
+            store(run, src + at * size, p, operand.strides[last], add)
         at += run
         index[last] += run
         p = p + run * operand.strides[last]
@@ -430,6 +440,9 @@ cdef class Program:
         cdef bint direct_in[256]
         cdef bint repeated[256]
         cdef bint direct_out[256]
+        if self.copies:
+            self.convert(start, stop, inputs, outputs, scratch, block, stream)
+            return
         for k in range(n_in):
             direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype and not self.keys[k]
             if not direct_in[k]:
@@ -483,6 +496,37 @@ cdef class Program:
         if stream:
             mx_stream_fence()
 
+    cdef void convert(self, Py_ssize_t start, Py_ssize_t stop, const Operand* source, const Operand* target, char* scratch,
+                      Py_ssize_t block, bint stream) noexcept nogil:
+        """Copy elements ``start`` to ``stop`` block by block, from one type or layout to another, without a step between."""
+        cdef Py_ssize_t at = start, length, size = self.itemsize, width = ITEMSIZE[target.dtype]
+        cdef char* beside               # a block of the target's type
+        cdef bint dense = target.contiguous and target.req != REQ_ADD, direct = dense and target.dtype == self.ctype and not stream
+        cdef const char* p
+        if target.req == REQ_NULL:
+            return
+        if stream and width > size:
+            block = max(block * size // width, 1)
+        beside = scratch + ((block * size + 63) & ~63)
+        while at < stop:
+            length = min(block, stop - at)
+            p = scratch
+            if source.contiguous and source.dtype == self.ctype:
+                p = source.data + at * size
+            else:
+                load_block(source, self.ctype, at, length, target.data + at * size if direct else scratch)
+            if p != scratch or not direct:
+                if stream and dense and not (<Py_ssize_t>target.data + at * width) & 15:
+                    if target.dtype != self.ctype:
+                        ISA.stores[target.dtype][self.ctype](length, p, beside, width, 0)
+                    mx_stream_copy(target.data + at * width, <const char*>beside if target.dtype != self.ctype else p,
+                                   length * width)
+                else:
+                    store_block(target, self.ctype, at, length, p)
+            at += length
+        if stream:
+            mx_stream_fence()
+
     cdef Py_ssize_t run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
                                  const Operand* inputs, Py_ssize_t start, Py_ssize_t fetched, Py_ssize_t most) noexcept nogil:
         """Run a costly instruction in parts, and ask for a little of the next block of the inputs before each.
@@ -512,7 +556,7 @@ cdef class Program:
         cdef const char* there
         cdef int k, s
         cdef StepC* step
-        if self.n_steps == 1 and self.n_inputs == 1 and self.steps[0].loop == ISA.instructions[_copy_at].loops[self.ctype]:
+        if self.copies:
             if inputs[0].contiguous and inputs[0].dtype == self.ctype:
                 return inputs[0].data + start * self.itemsize
             load_block(&inputs[0], self.ctype, start, length, scratch)
@@ -618,4 +662,3 @@ cdef class Program:
 
 
 _start()
-cdef int _copy_at = _index["x0"]

@@ -184,6 +184,8 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
     job.plain = map_.copies
     job.direct = job.plain and inputs[0].dtype == map_.ctype
     together = max(min(block // n_reduced, <Py_ssize_t>TOGETHER), 1)  # short rows are computed several at a time
+    if job.direct and inputs[0].contiguous:  # rows of any length are combined where they lie
+        together = TOGETHER
     while row < last:
         together = min(together, last - row)
         if together > 1 and combine != COMBINE_HYPOT:
@@ -287,7 +289,7 @@ cdef void divide(Job* job, int threads) noexcept nogil:
     if job.tasks < FEW:
         job.chunks = min(max(job.n_reduced * job.width // CHUNK, 1), most)
     elif not job.columns:
-        job.width = max(1, min(min(CHUNK // job.n_reduced, <Py_ssize_t>TOGETHER), job.n_kept // (threads * PIECES)))
+        job.width = max(1, min(min(4 * CHUNK // job.n_reduced, <Py_ssize_t>TOGETHER), job.n_kept // (threads * PIECES)))
         job.tasks = (job.n_kept + job.width - 1) // job.width
     job.per_chunk = (job.n_reduced + job.chunks - 1) // job.chunks
 
