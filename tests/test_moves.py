@@ -162,7 +162,7 @@ def test_places_of_extremes_and_running_sums(case, data):
         odd = data.draw(
             st.lists(st.tuples(st.integers(0, values.size - 1), st.sampled_from([np.nan, np.inf, -np.inf])), max_size=4)
         )
-        for place, value in odd:
+        for place, value in data.draw(st.lists(odd, max_size=4)):
             values.ravel()[place] = value
     a, x = nd.transpose(array(values), axes=order)[key], values.transpose(order)[key]
     axis = data.draw(st.sampled_from([None, *range(x.ndim)]))

@@ -13,7 +13,7 @@ from libc.stdlib cimport calloc, free
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
-from mxop._kernels.interp cimport BLOCK_BYTES, Operand, Program, itemsize_of, mx_prefetch, streams, threads_for
+from mxop._kernels.interp cimport BLOCK_BYTES, Operand, Program, itemsize_of, mx_prefetch, mx_stream_fence, streams, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport reduce_rows
 
@@ -126,6 +126,7 @@ cdef class StripCall(Call):
         cdef Py_ssize_t index
         for index in range(begin, end):
             self.run_block(index, index + 1 < end, room, operands)
+        mx_stream_fence()
 
     cdef void run_block(self, Py_ssize_t index, bint more, char* room, Operand* operands) noexcept nogil:
         """Run all stages on one block of rows; meanwhile fetch the arrays of the next one, if there are more."""

@@ -2,6 +2,7 @@ from libc.stdint cimport int64_t
 
 cdef extern from "mxop_block.h" nogil:
     void mx_prefetch(const char* p, Py_ssize_t nbytes)
+    void mx_stream_fence()
     ctypedef void (*mx_loop)(Py_ssize_t n, void* o, const void* a, const void* b, const void* c, const void* s) noexcept
     ctypedef double (*mx_total)(Py_ssize_t n, const void* a, const void* b, const void* c, const void* s) noexcept
     ctypedef void (*mx_load)(Py_ssize_t n, const char* p, Py_ssize_t stride, void* d) noexcept
@@ -11,6 +12,7 @@ cdef extern from "mxop_bulk.h" nogil:
     ctypedef struct mx_bulk:
         void (*move)(int way, int size, Py_ssize_t n0, Py_ssize_t n1, const char* s, Py_ssize_t s0, Py_ssize_t s1, char* d,
                      Py_ssize_t d0, Py_ssize_t d1, int stream) noexcept nogil
+        void (*stream)(char* d, const char* s, Py_ssize_t nbytes) noexcept nogil
         void (*fold[7])(int combine, void* totals, const void* x, Py_ssize_t rows, Py_ssize_t step, Py_ssize_t n,
                         Py_ssize_t block) noexcept nogil
         void (*gather[7])(int combine, void* totals, const void* x, Py_ssize_t rows, Py_ssize_t step, Py_ssize_t width) noexcept nogil

@@ -31,8 +31,6 @@ cdef extern from "mxop_block.h" nogil:
         double (*squares_f64)(const double* x, Py_ssize_t n, double scale) noexcept nogil
         double (*extreme_f32[2])(double total, const float* x, Py_ssize_t n) noexcept nogil
         double (*extreme_f64[2])(double total, const double* x, Py_ssize_t n) noexcept nogil
-    void mx_stream_copy(char* d, const char* s, Py_ssize_t nbytes)
-    void mx_stream_fence()
 
 cdef extern from "mxop_bulk.h" nogil:
     enum:
@@ -429,7 +427,7 @@ cdef class Program:
 
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil:
-        """Run the program on elements ``start`` to ``stop``, block by block."""
+        """Run the program on elements ``start`` to ``stop``, block by block; whoever streams fences when all is done."""
         cdef char* registers[256]
         cdef char* rooms[256]
         cdef const char* there
@@ -489,12 +487,10 @@ cdef class Program:
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
                     if (stream and outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD
                             and not (<Py_ssize_t>outputs[k].data + at * size) & 15):
-                        mx_stream_copy(outputs[k].data + at * size, registers[n_in + k], length * size)
+                        BULK.stream(outputs[k].data + at * size, registers[n_in + k], length * size)
                     else:
                         store_block(&outputs[k], self.ctype, at, length, registers[n_in + k])
             at += length
-        if stream:
-            mx_stream_fence()
 
     cdef void convert(self, Py_ssize_t start, Py_ssize_t stop, const Operand* source, const Operand* target, char* scratch,
                       Py_ssize_t block, bint stream) noexcept nogil:
@@ -519,13 +515,11 @@ cdef class Program:
                 if stream and dense and not (<Py_ssize_t>target.data + at * width) & 15:
                     if target.dtype != self.ctype:
                         ISA.stores[target.dtype][self.ctype](length, p, beside, width, 0)
-                    mx_stream_copy(target.data + at * width, <const char*>beside if target.dtype != self.ctype else p,
+                    BULK.stream(target.data + at * width, <const char*>beside if target.dtype != self.ctype else p,
                                    length * width)
                 else:
                     store_block(target, self.ctype, at, length, p)
             at += length
-        if stream:
-            mx_stream_fence()
 
     cdef Py_ssize_t run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
                                  const Operand* inputs, Py_ssize_t start, Py_ssize_t fetched, Py_ssize_t most) noexcept nogil:
@@ -643,18 +637,24 @@ cdef class Program:
         if threads == 1 and need <= 12288:
             scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
             self._range(0, n, inputs, outputs, scalars, scratch, block, stream)
+            if stream:
+                mx_stream_fence()
         else:
             memory = block_new(need * threads)
             scratch = memory.data
             if threads == 1:
                 with nogil:
                     self._range(0, n, inputs, outputs, scalars, scratch, block, stream)
+                    if stream:
+                        mx_stream_fence()
             else:
                 # several pieces for each thread, taken as threads come free: a busy machine holds back one piece, not half
                 chunk = (n // (threads * PIECES) + block) // block * block
                 for t in prange(<int>((n + chunk - 1) // chunk), nogil=True, schedule="dynamic", num_threads=threads):
                     self._range(t * chunk, min(n, (t + 1) * chunk), inputs, outputs, scalars, scratch + threadid() * need,
                                 block, stream)
+                    if stream:
+                        mx_stream_fence()
             block_release(memory)
         if scalar_memory != NULL:
             block_release(scalar_memory)

@@ -8,7 +8,7 @@ first.  May import :mod:`.interp` and :mod:`.memory`.
 from cython.parallel cimport prange
 
 from mxop._kernels.interp cimport (
-    MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, Program, bulk, distance, itemsize_of, streams, threads_for,
+    MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, Program, bulk, distance, itemsize_of, mx_stream_fence, streams, threads_for,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
 
@@ -200,6 +200,8 @@ cdef void do_tasks(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexcept
             target -= index[a] * plan.tos[a]
             index[a] = 0
             a += 1
+    if plan.stream:
+        mx_stream_fence()
 
 
 cdef int carry_out(Plan* plan, Py_ssize_t total) except -1:

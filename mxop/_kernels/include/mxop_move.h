@@ -220,7 +220,8 @@ static void mx_scatter(int size, ptrdiff_t n0, ptrdiff_t n1, const char *s, ptrd
             mx_copy_row(size, n0 - i < PIECE ? n0 - i : PIECE, s + i * s0 + j * s1, s0, d + i * d0 + j * d1, d0, 0);
 }
 
-/* Move the elements of two axes: element (i, j) from s + i * s0 + j * s1 to d + i * d0 + j * d1. */
+/* Move the elements of two axes: element (i, j) from s + i * s0 + j * s1 to d + i * d0 + j * d1.  What went past the caches is
+   to be fenced. */
 static void mx_move(int way, int size, ptrdiff_t n0, ptrdiff_t n1, const char *s, ptrdiff_t s0, ptrdiff_t s1, char *d,
                     ptrdiff_t d0, ptrdiff_t d1, int stream)
 {
@@ -231,7 +232,6 @@ static void mx_move(int way, int size, ptrdiff_t n0, ptrdiff_t n1, const char *s
     else if (size == 2) mx_transpose_uint16_t(n0, n1, s, s0, d, d1, stream);
     else if (size == 4) mx_transpose_uint32_t(n0, n1, s, s0, d, d1, stream);
     else mx_transpose_uint64_t(n0, n1, s, s0, d, d1, stream);
-    if (stream) mx_stream_fence();
 }
 
 #endif
