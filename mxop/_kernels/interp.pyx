@@ -258,6 +258,7 @@ cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssi
     cdef Py_ssize_t index[MAX_DIMS]
     cdef int last = operand.ndim - 1, d
     cdef const char* p
+    cdef bint every_other  # or backwards: there are vector loops for that
     if operand.contiguous:
         load(length, operand.data + start * ITEMSIZE[operand.dtype], ITEMSIZE[operand.dtype], dst)
         return
@@ -268,12 +269,13 @@ cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssi
         rest = rest // operand.shape[d]
         p = p + index[d] * operand.strides[d]
     inner = operand.shape[last]
+    every_other = operand.dtype == ctype and operand.strides[last] in (2 * size, -size)
     at = 0
     while at < length:
         run = inner - index[last]
         if run > length - at:
             run = length - at
-        if operand.dtype == ctype:
+        if every_other:
             BULK.move(MX_ROWS, <int>size, run, 1, p, operand.strides[last], 0, dst + at * size, size, 0, 0)
         else:
             load(run, p, operand.strides[last], dst + at * size)
@@ -327,10 +329,7 @@ cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ss
         run = inner - index[last]
         if run > length - at:
             run = length - at
-        if operand.dtype == ctype and not add:
-            BULK.move(MX_ROWS, <int>size, run, 1, src + at * size, size, 0, p, operand.strides[last], 0, 0)
-        else:
-            store(run, src + at * size, p, operand.strides[last], add)
+        store(run, src + at * size, p, operand.strides[last], add)
         at += run
         index[last] += run
         p = p + run * operand.strides[last]
