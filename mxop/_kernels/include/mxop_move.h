@@ -33,6 +33,25 @@ typedef uint32_t mx_u32 MX_ANYWHERE;
 typedef uint64_t mx_u64 MX_ANYWHERE;
 typedef struct { mx_u64 half[2]; } mx_u128;
 
+/* Write dense elements to every other place, without touching those between; return how many that did. */
+#define mx_spread_mx_u8(n, s, d) 0
+#define mx_spread_mx_u16(n, s, d) 0
+#define mx_spread_mx_u64(n, s, d) 0
+#define mx_spread_mx_u128(n, s, d) 0
+static inline ptrdiff_t mx_spread_mx_u32(ptrdiff_t n, const char *s, char *d)
+{
+    ptrdiff_t i = 0;
+#ifdef MX_WHOLE_LINES
+    const __m512i apart = _mm512_set_epi32(0, 7, 0, 6, 0, 5, 0, 4, 0, 3, 0, 2, 0, 1, 0, 0);
+    for (; i + 8 <= n; i += 8) {
+        const __m512i v = _mm512_castsi256_si512(_mm256_loadu_si256((const void *)(s + 4 * i)));
+        _mm512_mask_storeu_epi32(d + 8 * i, 0x5555, _mm512_permutexvar_epi32(apart, v));
+    }
+#endif
+    (void)n, (void)s, (void)d;
+    return i;
+}
+
 /* ---- rows -------------------------------------------------------------------------------------------------------------- */
 #define MX_COPY_ROW(T)                                                                                                  \
     static void mx_copy_row_##T(ptrdiff_t n, const char *s, ptrdiff_t ss, char *d, ptrdiff_t ds)                        \
@@ -52,12 +71,8 @@ typedef struct { mx_u64 half[2]; } mx_u128;
             MX_IVDEP                                                                                                    \
             for (; i < n; i++) y[i] = v;                                                                                \
         } else {                                                                                                        \
-            for (; i + 4 <= n; i += 4, s += 4 * ss, d += 4 * ds) {                                                      \
-                const T a = *(const T *)s, b = *(const T *)(s + ss);                                                    \
-                const T c = *(const T *)(s + 2 * ss), e = *(const T *)(s + 3 * ss);                                     \
-                *(T *)d = a, *(T *)(d + ds) = b, *(T *)(d + 2 * ds) = c, *(T *)(d + 3 * ds) = e;                        \
-            }                                                                                                           \
-            for (; i < n; i++, s += ss, d += ds) *(T *)d = *(const T *)s;                                               \
+            if (ds == 2 * size && ss == size) i = mx_spread_##T(n, s, d);                                               \
+            for (s += i * ss, d += i * ds; i < n; i++, s += ss, d += ds) *(T *)d = *(const T *)s;                       \
         }                                                                                                               \
     }
 
