@@ -3,7 +3,7 @@
 The rule of a kernel (``@op.cpu(prepared=True)``) is handed :class:`Steps` and asks it for copies, for compiled work, for calls
 of other operators, and for temporary arrays.  May import :mod:`.array`, :mod:`.call`, :mod:`.transfer`, :mod:`mxop._kernels`.
 """
-from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, view_of, write_pointer
+from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport copy_program
 from mxop._kernels.interp cimport REQ_WRITE, most_threads
