@@ -7,10 +7,11 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 
 from mxop._core.abi cimport MXOP_CPU, MXOPTensor
-from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, view_of, write_pointer
+from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport copy_program
 from mxop._kernels.interp cimport REQ_WRITE, most_threads
+from mxop._kernels.moves cimport move
 from mxop._kernels.work cimport Work
 
 import numpy as np
@@ -22,7 +23,6 @@ from mxop.opdef.above import ask
 
 cdef enum:
     MOST_ARRAYS = 4     # of a compiled work
-    SHORT = 16          # elements in a row: less are slow to copy row by row
 
 
 cdef class Move(Call):
@@ -30,7 +30,7 @@ cdef class Move(Call):
 
     cdef int execute(self) except -1:
         write_pointer(self.result)
-        return self.program.run(self.result.size, self.operands, &self.operands[1], NULL)
+        return move(self.result.size, self.operands, &self.operands[1], self.program)
 
     cdef int point(self, Places places) except -1:
         places.add(&self.operands[0].data)
@@ -38,44 +38,9 @@ cdef class Move(Call):
         return 0
 
 
-cdef int last_axis(Array a) noexcept:
-    """Return the last axis that has more than one place."""
-    cdef int last = a.ndim - 1
-    while last > 0 and a.shape_[last] == 1:
-        last -= 1
-    return last
-
-
-cdef int longer_axis(Array a) noexcept:
-    """Return the axis to walk along where the last one is too short for that; -1 where it is long enough."""
-    cdef int i, best = -1, last = last_axis(a)
-    if last < 1 or a.shape_[last] >= SHORT or a.size < 16 * SHORT:
-        return -1
-    for i in range(last - 1, -1, -1):
-        if a.shape_[i] >= SHORT and (best < 0 or abs(a.strides_[i]) < abs(a.strides_[best])):
-            best = i
-    return best
-
-
-cdef bint last_two_are_one(Array a) noexcept:
-    """Tell whether the last two axes are walked in one go."""
-    cdef int last = last_axis(a)
-    return last < 1 or a.strides_[last - 1] == a.shape_[last] * a.strides_[last]
-
-
-cdef Array with_last(Array a, int axis):
-    """Return the array with an axis moved to the end."""
-    order = [i for i in range(a.ndim) if i != axis] + [axis]
-    shape, strides = a.shape_tuple(), a._strides
-    return view_of(a, tuple([shape[i] for i in order]), tuple([strides[i] for i in order]), 0)
-
-
 cdef Move move_of(Array source, Array result, int req):
     """Return a copy (or sum, by `req`) of one array into another of its shape; the types may differ."""
     cdef Move move = Move()
-    cdef int axis = -1 if last_two_are_one(source) and last_two_are_one(result) else longer_axis(result)
-    if axis >= 0:  # elements may be copied in any order
-        source, result = with_last(source, axis), with_last(result, axis)
     move.source, move.result, move.program = source, result, copy_program(source.dtype)
     fill_operand(&move.operands[0], source)
     fill_operand(&move.operands[1], result)

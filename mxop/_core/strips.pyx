@@ -13,7 +13,7 @@ from libc.stdlib cimport calloc, free
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
-from mxop._kernels.interp cimport BLOCK_BYTES, Operand, Program, itemsize_of, mx_prefetch, streams, threads_for
+from mxop._kernels.interp cimport BLOCK_BYTES, Operand, Program, itemsize_of, mx_prefetch, mx_stream_fence, streams, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport reduce_rows
 
@@ -126,6 +126,7 @@ cdef class StripCall(Call):
         cdef Py_ssize_t index
         for index in range(begin, end):
             self.run_block(index, index + 1 < end, room, operands)
+        mx_stream_fence()
 
     cdef void run_block(self, Py_ssize_t index, bint more, char* room, Operand* operands) noexcept nogil:
         """Run all stages on one block of rows; meanwhile fetch the arrays of the next one, if there are more."""
@@ -139,25 +140,26 @@ cdef class StripCall(Call):
                 operands[k].data = room + self.offsets[slot] - first * self.row_bytes[slot]
         for k in range(self.n_stages):
             stage = &self.stages[k]
-            if stage.inner < WORTH_A_BLOCK:
+            if not stage.n_numbers:
                 self.run_stage(stage, operands + stage.first, room, self.scalars + stage.scalars, first, first, last)
+                if more and stage.inner >= WORTH_A_BLOCK:
+                    self.fetch(last, part, part + last - first, parts)
+                    part += last - first
                 continue
             for row in range(first, last):
-                if stage.n_numbers:
-                    self.read_numbers(stage, operands + stage.first, row, room + self.own_scalars)
-                self.run_stage(stage, operands + stage.first, room,
-                               room + self.own_scalars if stage.n_numbers else self.scalars + stage.scalars, first, row, row + 1)
+                self.read_numbers(stage, operands + stage.first, row, room + self.own_scalars)
+                self.run_stage(stage, operands + stage.first, room, room + self.own_scalars, first, row, row + 1)
                 if more:
-                    self.fetch(last, part, parts)
+                    self.fetch(last, part, part + 1, parts)
                 part += 1
 
-    cdef void fetch(self, Py_ssize_t first, Py_ssize_t part, Py_ssize_t parts) noexcept nogil:
-        """Ask for one of the parts of what the block from row `first` on reads."""
+    cdef void fetch(self, Py_ssize_t first, Py_ssize_t part, Py_ssize_t to, Py_ssize_t parts) noexcept nogil:
+        """Ask for some of the parts of what the block from row `first` on reads."""
         cdef Py_ssize_t rows = min(self.block_rows, self.rows - first), begin, end
         cdef int k
         for k in range(self.n_read):
             begin = rows * self.read_bytes[k] * part // parts
-            end = rows * self.read_bytes[k] * (part + 1) // parts
+            end = rows * self.read_bytes[k] * to // parts
             mx_prefetch(self.read[k] + first * self.read_bytes[k] + begin, end - begin)
 
     cdef void run_stage(self, const Stage* stage, Operand* mine, char* room, const char* scalars, Py_ssize_t origin,

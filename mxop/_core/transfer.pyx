@@ -3,6 +3,7 @@ from libc.string cimport memcpy
 
 from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program, itemsize_of
+from mxop._kernels.moves cimport move
 
 from mxop.errors import OpValueError
 from mxop.formula import compile_program, input_
@@ -90,8 +91,7 @@ cdef int copy_into(Array source, Array target, int req) except -1:
         if source.size * itemsize_of(source.dtype) < 65536:
             memcpy(write_pointer(target), read_pointer(source), source.size * itemsize_of(source.dtype))
             return 0
-    copy_program(source.dtype).run(source.size, &operands[0], &operands[1], NULL)
-    return 0
+    return move(source.size, &operands[0], &operands[1], copy_program(source.dtype))
 
 
 cdef Array contiguous_copy(Array a):

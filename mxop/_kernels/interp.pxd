@@ -1,9 +1,24 @@
+from libc.stdint cimport int64_t
+
 cdef extern from "mxop_block.h" nogil:
     void mx_prefetch(const char* p, Py_ssize_t nbytes)
+    void mx_stream_fence()
     ctypedef void (*mx_loop)(Py_ssize_t n, void* o, const void* a, const void* b, const void* c, const void* s) noexcept
     ctypedef double (*mx_total)(Py_ssize_t n, const void* a, const void* b, const void* c, const void* s) noexcept
     ctypedef void (*mx_load)(Py_ssize_t n, const char* p, Py_ssize_t stride, void* d) noexcept
     ctypedef void (*mx_store)(Py_ssize_t n, const void* s, char* p, Py_ssize_t stride, int add) noexcept
+
+cdef extern from "mxop_bulk.h" nogil:
+    ctypedef struct mx_bulk:
+        void (*move)(int way, int size, Py_ssize_t n0, Py_ssize_t n1, const char* s, Py_ssize_t s0, Py_ssize_t s1, char* d,
+                     Py_ssize_t d0, Py_ssize_t d1, int stream) noexcept nogil
+        void (*stream)(char* d, const char* s, Py_ssize_t nbytes) noexcept nogil
+        void (*fold[7])(int combine, void* totals, const void* x, Py_ssize_t rows, Py_ssize_t step, Py_ssize_t n,
+                        Py_ssize_t block) noexcept nogil
+        void (*gather[7])(int combine, void* totals, const void* x, Py_ssize_t rows, Py_ssize_t step, Py_ssize_t width) noexcept nogil
+        void (*find[7])(int largest, int64_t* places, const void* x, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+        void (*find_columns[7])(int largest, int64_t* places, const void* x, Py_ssize_t rows, Py_ssize_t step,
+                                Py_ssize_t width) noexcept nogil
 
 cdef enum:
     MAX_DIMS = 32
@@ -44,12 +59,15 @@ cdef class Program:
     cdef StepC* steps
     cdef ScalarC* scalars
     cdef bint* keys             # of each input: whether it is a key of random numbers
+    cdef readonly bint copies   # its only instruction gives back its input
     cdef readonly str listing
     cdef void fill_scalars(self, const Value* params, char* buffer) noexcept nogil
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil
     cdef bint run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1
+    cdef void convert(self, Py_ssize_t start, Py_ssize_t stop, const Operand* source, const Operand* target, char* scratch,
+                      Py_ssize_t block, bint stream) noexcept nogil
     cdef Py_ssize_t run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
                                  const Operand* inputs, Py_ssize_t start, Py_ssize_t fetched, Py_ssize_t most) noexcept nogil
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
@@ -57,13 +75,14 @@ cdef class Program:
 
 cdef void collapse(Operand* operand, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil
 cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil
-cdef double sum_floats(const float* x, Py_ssize_t n) noexcept nogil
-cdef double sum_doubles(const double* x, Py_ssize_t n) noexcept nogil
+cdef const mx_bulk* bulk() noexcept nogil
 cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil
-cdef double extreme_float(bint largest, double total, const float* x, Py_ssize_t n) noexcept nogil
-cdef double extreme_double(bint largest, double total, const double* x, Py_ssize_t n) noexcept nogil
 cdef int threads_for(Py_ssize_t nbytes) noexcept nogil
 cdef int most_threads() noexcept nogil
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil
 cdef Py_ssize_t itemsize_of(int dtype) noexcept nogil
 cdef int BLOCK_BYTES
+
+
+cdef inline Py_ssize_t distance(Py_ssize_t stride) noexcept nogil:
+    return -stride if stride < 0 else stride

@@ -31,8 +31,10 @@ cdef extern from "mxop_block.h" nogil:
         double (*squares_f64)(const double* x, Py_ssize_t n, double scale) noexcept nogil
         double (*extreme_f32[2])(double total, const float* x, Py_ssize_t n) noexcept nogil
         double (*extreme_f64[2])(double total, const double* x, Py_ssize_t n) noexcept nogil
-    void mx_stream_copy(char* d, const char* s, Py_ssize_t nbytes)
-    void mx_stream_fence()
+
+cdef extern from "mxop_bulk.h" nogil:
+    enum:
+        MX_ROWS
 
 cdef extern from "mxop_random.h" nogil:
     ctypedef struct mx_draw:
@@ -75,6 +77,7 @@ cdef enum:
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
 cdef const mx_isa_table* ISA = NULL
+cdef const mx_bulk* BULK = NULL
 cdef dict _index = {}
 cdef int _threads = 1
 cdef Py_ssize_t _parallel_bytes = 256 * 1024   # below this, waking the threads costs more than they save
@@ -109,7 +112,7 @@ def use_instruction_set(str name=None):
     OpValueError
         When the set was not built or the machine does not have it.
     """
-    global ISA
+    global ISA, BULK
     from importlib import import_module
 
     if name is None:
@@ -124,6 +127,7 @@ def use_instruction_set(str name=None):
         except ImportError:
             continue
         ISA = <const mx_isa_table*>PyCapsule_GetPointer(module.TABLE, "mxop.isa")
+        BULK = <const mx_bulk*>PyCapsule_GetPointer(module.BULK, "mxop.bulk")
         break
     else:
         raise ImportError("mxop has no instruction modules for this processor: it was installed without them, or the "
@@ -151,28 +155,13 @@ def has_instruction(str name, int ctype):
     return at is not None and ISA.instructions[<int>at].loops[ctype] != NULL
 
 
-cdef double sum_floats(const float* x, Py_ssize_t n) noexcept nogil:
-    """Add numbers that lie side by side."""
-    return ISA.sum_f32(x, n)
-
-
-cdef double sum_doubles(const double* x, Py_ssize_t n) noexcept nogil:
-    """Add numbers that lie side by side."""
-    return ISA.sum_f64(x, n)
+cdef const mx_bulk* bulk() noexcept nogil:
+    """Return what works on rows and columns."""
+    return BULK
 
 
 cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil:
     return ISA.squares_f64(x, n, scale)
-
-
-cdef double extreme_float(bint largest, double total, const float* x, Py_ssize_t n) noexcept nogil:
-    """Return the largest or smallest of `total` and of numbers that lie side by side; NaN wins."""
-    return ISA.extreme_f32[largest](total, x, n)
-
-
-cdef double extreme_double(bint largest, double total, const double* x, Py_ssize_t n) noexcept nogil:
-    """Return the largest or smallest of `total` and of numbers that lie side by side; NaN wins."""
-    return ISA.extreme_f64[largest](total, x, n)
 
 
 # ---- threads --------------------------------------------------------------------------------------------------------------
@@ -269,6 +258,7 @@ cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssi
     cdef Py_ssize_t index[MAX_DIMS]
     cdef int last = operand.ndim - 1, d
     cdef const char* p
+    cdef bint every_other  # or backwards: there are vector loops for that
     if operand.contiguous:
         load(length, operand.data + start * ITEMSIZE[operand.dtype], ITEMSIZE[operand.dtype], dst)
         return
@@ -279,12 +269,16 @@ cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssi
         rest = rest // operand.shape[d]
         p = p + index[d] * operand.strides[d]
     inner = operand.shape[last]
+    every_other = operand.dtype == ctype and operand.strides[last] in (2 * size, -size)
     at = 0
     while at < length:
         run = inner - index[last]
         if run > length - at:
             run = length - at
-        load(run, p, operand.strides[last], dst + at * size)
+        if every_other:
+            BULK.move(MX_ROWS, <int>size, run, 1, p, operand.strides[last], 0, dst + at * size, size, 0, 0)
+        else:
+            load(run, p, operand.strides[last], dst + at * size)
         at += run
         index[last] += run
         p = p + run * operand.strides[last]
@@ -374,6 +368,7 @@ cdef class Program:
         self.n_steps, self.ctype, self.itemsize = len(steps), ctype, ITEMSIZE[ctype]
         self.n_scalars = sum([len(s.scalars) for s in steps])
         self.listing = str(program)
+        self.copies = self.n_inputs == self.n_outputs == 1 and [s.name for s in steps] == ["x0"]
         self.steps = <StepC*>calloc(self.n_steps + 1, sizeof(StepC))
         self.scalars = <ScalarC*>calloc(self.n_scalars + 1, sizeof(ScalarC))
         self.keys = <bint*>calloc(self.n_inputs + 1, sizeof(bint))
@@ -431,7 +426,7 @@ cdef class Program:
 
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil:
-        """Run the program on elements ``start`` to ``stop``, block by block."""
+        """Run the program on elements ``start`` to ``stop``, block by block; whoever streams fences when all is done."""
         cdef char* registers[256]
         cdef char* rooms[256]
         cdef const char* there
@@ -442,6 +437,9 @@ cdef class Program:
         cdef bint direct_in[256]
         cdef bint repeated[256]
         cdef bint direct_out[256]
+        if self.copies:
+            self.convert(start, stop, inputs, outputs, scratch, block, stream)
+            return
         for k in range(n_in):
             direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype and not self.keys[k]
             if not direct_in[k]:
@@ -488,12 +486,39 @@ cdef class Program:
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
                     if (stream and outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD
                             and not (<Py_ssize_t>outputs[k].data + at * size) & 15):
-                        mx_stream_copy(outputs[k].data + at * size, registers[n_in + k], length * size)
+                        BULK.stream(outputs[k].data + at * size, registers[n_in + k], length * size)
                     else:
                         store_block(&outputs[k], self.ctype, at, length, registers[n_in + k])
             at += length
-        if stream:
-            mx_stream_fence()
+
+    cdef void convert(self, Py_ssize_t start, Py_ssize_t stop, const Operand* source, const Operand* target, char* scratch,
+                      Py_ssize_t block, bint stream) noexcept nogil:
+        """Copy elements ``start`` to ``stop`` block by block, from one type or layout to another, without a step between."""
+        cdef Py_ssize_t at = start, length, size = self.itemsize, width = ITEMSIZE[target.dtype]
+        cdef char* beside               # a block of the target's type
+        cdef bint dense = target.contiguous and target.req != REQ_ADD, direct = dense and target.dtype == self.ctype and not stream
+        cdef const char* p
+        if target.req == REQ_NULL:
+            return
+        if stream and width > size:
+            block = max(block * size // width, 1)
+        beside = scratch + ((block * size + 63) & ~63)
+        while at < stop:
+            length = min(block, stop - at)
+            p = scratch
+            if source.contiguous and source.dtype == self.ctype:
+                p = source.data + at * size
+            else:
+                load_block(source, self.ctype, at, length, target.data + at * size if direct else scratch)
+            if p != scratch or not direct:
+                if stream and dense and not (<Py_ssize_t>target.data + at * width) & 15:
+                    if target.dtype != self.ctype:
+                        ISA.stores[target.dtype][self.ctype](length, p, beside, width, 0)
+                    BULK.stream(target.data + at * width, <const char*>beside if target.dtype != self.ctype else p,
+                                   length * width)
+                else:
+                    store_block(target, self.ctype, at, length, p)
+            at += length
 
     cdef Py_ssize_t run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
                                  const Operand* inputs, Py_ssize_t start, Py_ssize_t fetched, Py_ssize_t most) noexcept nogil:
@@ -524,7 +549,7 @@ cdef class Program:
         cdef const char* there
         cdef int k, s
         cdef StepC* step
-        if self.n_steps == 1 and self.n_inputs == 1 and self.steps[0].loop == ISA.instructions[_copy_at].loops[self.ctype]:
+        if self.copies:
             if inputs[0].contiguous and inputs[0].dtype == self.ctype:
                 return inputs[0].data + start * self.itemsize
             load_block(&inputs[0], self.ctype, start, length, scratch)
@@ -611,18 +636,24 @@ cdef class Program:
         if threads == 1 and need <= 12288:
             scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
             self._range(0, n, inputs, outputs, scalars, scratch, block, stream)
+            if stream:
+                mx_stream_fence()
         else:
             memory = block_new(need * threads)
             scratch = memory.data
             if threads == 1:
                 with nogil:
                     self._range(0, n, inputs, outputs, scalars, scratch, block, stream)
+                    if stream:
+                        mx_stream_fence()
             else:
                 # several pieces for each thread, taken as threads come free: a busy machine holds back one piece, not half
                 chunk = (n // (threads * PIECES) + block) // block * block
                 for t in prange(<int>((n + chunk - 1) // chunk), nogil=True, schedule="dynamic", num_threads=threads):
                     self._range(t * chunk, min(n, (t + 1) * chunk), inputs, outputs, scalars, scratch + threadid() * need,
                                 block, stream)
+                    if stream:
+                        mx_stream_fence()
             block_release(memory)
         if scalar_memory != NULL:
             block_release(scalar_memory)
@@ -630,4 +661,3 @@ cdef class Program:
 
 
 _start()
-cdef int _copy_at = _index["x0"]

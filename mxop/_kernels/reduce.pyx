@@ -1,29 +1,17 @@
-"""Reductions: a program on each block of elements, then an associative combination of the values.
+"""Reductions: a program on each element, then an associative combination of the values.
 
 Floating point combines in double, so float32 and float16 sums are as good as their result can show; integers combine in
 64 bits.  The order of combination depends on the shape alone, never on the number of threads: results repeat bit by bit.
+Elements of which nothing is computed are combined where they lie.  The loops are in ``mxop_fold.h``.
 May import :mod:`.interp` and :mod:`.memory`.
 """
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, hypot, sqrt
 
 from mxop._kernels.interp cimport (
-    BLOCK_BYTES, Operand, Program, Value, collapse, extreme_double, extreme_float, itemsize_of, sum_doubles, sum_floats,
-    sum_squares, threads_for,
+    BLOCK_BYTES, Operand, Program, Value, bulk, collapse, distance, itemsize_of, load_block, sum_squares, threads_for,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
-
-ctypedef unsigned char uchar
-ctypedef signed char schar
-ctypedef long long longlong
-
-cdef fused number:
-    float
-    double
-    uchar
-    int
-    schar
-    longlong
 
 CODES = {"add": COMBINE_ADD, "mul": COMBINE_MUL, "max": COMBINE_MAX, "min": COMBINE_MIN, "hypot": COMBINE_HYPOT}
 
@@ -33,8 +21,32 @@ cdef union Total:
     long long i
 
 cdef enum:
-    CHUNK = 65536     # elements that one task combines when there are few results
+    FEW = 16            # tasks that are enough; of fewer, each is divided, always in the same places
+    CHUNK = 65536       # elements of a part of a task
     MAX_CHUNKS = 64
+    MAX_PARTS = 128     # of all tasks
+    WIDTH = 2048        # columns of a task at most
+    NARROW = 32         # columns that are too few for vectors: several rows are taken for one
+    TOGETHER = 256      # rows of a task at most
+    PIECES = 8          # tasks of each thread
+
+# One reduction, as its tasks see it.
+cdef struct Job:
+    const Reduced* source
+    Operand reduced             # the reduced axes; its data are those of one result
+    const char* scalars
+    int combine
+    int ctype                   # of the map's values
+    int vtype                   # in which they are combined: lengths of short numbers need no more than float32
+    bint plain                  # nothing is computed of an element
+    bint direct                 # and it has the type already
+    bint columns                # neighbours in memory belong to different results
+    Py_ssize_t block, stride    # elements computed at once; bytes of a register
+    Py_ssize_t n_kept, n_reduced, inner, width, tiles, tasks, chunks, per_chunk
+    char* scratch               # of every thread
+    Py_ssize_t room
+    Total* totals               # of all parts, if tasks are divided
+    char* results
 
 cdef Total identity(int combine, int ctype) noexcept nogil:
     """Return the value of an empty reduction."""
@@ -57,117 +69,9 @@ cdef Total identity(int combine, int ctype) noexcept nogil:
     return t
 
 
-cdef extern from "mxop_sums.h" nogil:
-    double mx_larger(double a, double v)
-    double mx_smaller(double a, double v)
-
-
-cdef inline double join_d(int combine, double a, double v) noexcept nogil:
-    if combine == COMBINE_ADD:
-        return a + v
-    if combine == COMBINE_MUL:
-        return a * v
-    if combine == COMBINE_HYPOT:
-        return hypot(a, v)
-    return mx_larger(a, v) if combine == COMBINE_MAX else mx_smaller(a, v)
-
-
-cdef inline long long join_i(int combine, long long a, long long v) noexcept nogil:
-    if combine == COMBINE_ADD:
-        return a + v
-    if combine == COMBINE_MUL:
-        return a * v
-    if combine == COMBINE_MAX:
-        return v if v > a else a
-    return v if v < a else a
-
-
-cdef void join_row(int combine, Total* total, const number* x, Py_ssize_t n) noexcept nogil:
-    """Combine a block of values into one accumulator."""
-    cdef Py_ssize_t i
-    cdef double d
-    cdef long long k
-    if number is float:
-        if combine == COMBINE_ADD:
-            total.d = total.d + sum_floats(x, n)
-        elif combine == COMBINE_MUL:
-            d = total.d
-            for i in range(n):
-                d = d * x[i]
-            total.d = d
-        else:
-            total.d = extreme_float(combine == COMBINE_MAX, total.d, x, n)
-    elif number is double:
-        if combine == COMBINE_ADD:
-            total.d = total.d + sum_doubles(x, n)
-        elif combine == COMBINE_MUL:
-            d = total.d
-            for i in range(n):
-                d = d * x[i]
-            total.d = d
-        else:
-            total.d = extreme_double(combine == COMBINE_MAX, total.d, x, n)
-    else:
-        k = total.i
-        for i in range(n):
-            k = join_i(combine, k, x[i])
-        total.i = k
-
-
-cdef void join_columns(int combine, Total* totals, const number* x, Py_ssize_t n) noexcept nogil:
-    """Combine a block of values, each into an accumulator of its own."""
-    cdef Py_ssize_t i
-    cdef double* d = <double*>totals
-    cdef long long* k = <long long*>totals
-    if number is float or number is double:
-        if combine == COMBINE_ADD:
-            for i in range(n):
-                d[i] = d[i] + x[i]
-        elif combine == COMBINE_MUL:
-            for i in range(n):
-                d[i] = d[i] * x[i]
-        elif combine == COMBINE_HYPOT:  # of the squares; see columns_task
-            for i in range(n):
-                d[i] = d[i] + x[i] * x[i]
-        elif combine == COMBINE_MAX:
-            for i in range(n):
-                d[i] = mx_larger(d[i], x[i])
-        else:
-            for i in range(n):
-                d[i] = mx_smaller(d[i], x[i])
-    else:
-        for i in range(n):
-            k[i] = join_i(combine, k[i], x[i])
-
-
-cdef void join_row_any(int ctype, int combine, Total* total, const char* x, Py_ssize_t n) noexcept nogil:
-    if ctype == 0:
-        join_row[float](combine, total, <const float*>x, n)
-    elif ctype == 1:
-        join_row[double](combine, total, <const double*>x, n)
-    elif ctype == 3:
-        join_row[uchar](combine, total, <const unsigned char*>x, n)
-    elif ctype == 4:
-        join_row[int](combine, total, <const int*>x, n)
-    elif ctype == 5:
-        join_row[schar](combine, total, <const signed char*>x, n)
-    else:
-        join_row[longlong](combine, total, <const long long*>x, n)
-
-
-cdef void join_columns_any(int ctype, int combine, Total* totals, const char* x, Py_ssize_t n) noexcept nogil:
-    if ctype == 0:
-        join_columns[float](combine, totals, <const float*>x, n)
-    elif ctype == 1:
-        join_columns[double](combine, totals, <const double*>x, n)
-    elif ctype == 3:
-        join_columns[uchar](combine, totals, <const unsigned char*>x, n)
-    elif ctype == 4:
-        join_columns[int](combine, totals, <const int*>x, n)
-    elif ctype == 5:
-        join_columns[schar](combine, totals, <const signed char*>x, n)
-    else:
-        join_columns[longlong](combine, totals, <const long long*>x, n)
+cdef inline int accumulator(int ctype) noexcept nogil:
+    """Return the type of the accumulators of a compute type."""
+    return 1 if ctype <= 1 else 6
 
 
 cdef inline Py_ssize_t offset_of(Py_ssize_t index, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil:
@@ -185,47 +89,84 @@ cdef double scale_for(double squares) noexcept nogil:
     return 2.409919865102884e-181 if squares == INFINITY else 4.149515568880993e+180 if squares < 1.1830521861667747e-271 else 1.0
 
 
-cdef double length_of(const double* x, Py_ssize_t n) noexcept nogil:
-    """Return the square root of the sum of the squares of numbers that lie side by side."""
-    cdef double squares = sum_squares(x, n, 1.0), scale = scale_for(squares)
-    return sqrt(squares) if scale == 1.0 else sqrt(sum_squares(x, n, scale)) / scale
+# ---- values ---------------------------------------------------------------------------------------------------------------
+cdef const char* values_of(Program map_, const Job* job, const Operand* operand, Py_ssize_t start, Py_ssize_t length,
+                           char* scratch, double* total) noexcept nogil:
+    """Compute some values and return where they lie; or add them to `total`, if there is one and that is as quick."""
+    if not job.plain:
+        return map_.block(start, length, operand, job.scalars, scratch, job.stride, total)
+    if job.direct and operand.contiguous:
+        return operand.data + start * itemsize_of(job.vtype)
+    load_block(operand, job.vtype, start, length, scratch)
+    return scratch
 
 
-cdef void join_range(Program map_, int combine, const Operand* inputs, const char* scalars, char* scratch, Py_ssize_t block,
-                     Py_ssize_t start, Py_ssize_t stop, double scale, Total* total) noexcept nogil:
-    """Combine mapped elements ``start`` to ``stop`` with an accumulator; for a length, add up squares, scaled before."""
-    cdef Py_ssize_t at = start, length, stride = (block * map_.itemsize + 63) & ~63
+cdef void join_range(Program map_, const Job* job, const Operand* operand, char* scratch, Py_ssize_t start, Py_ssize_t stop,
+                     double scale, Total* total) noexcept nogil:
+    """Combine values ``start`` to ``stop`` with an accumulator; for a length, add up squares, scaled before."""
+    cdef Py_ssize_t at = start, length
     cdef const char* values
+    if job.direct and operand.contiguous and scale == 1.0:
+        bulk().fold[job.vtype](job.combine, total, operand.data + start * itemsize_of(job.vtype), 1, 0, stop - start, job.block)
+        return
     while at < stop:
-        length = min(block, stop - at)
-        values = map_.block(at, length, inputs, scalars, scratch, stride, &total.d if combine == COMBINE_ADD else NULL)
-        if combine == COMBINE_HYPOT:
+        length = min(job.block, stop - at)
+        values = values_of(map_, job, operand, at, length, scratch, &total.d if job.combine == COMBINE_ADD else NULL)
+        if scale != 1.0:
             total.d = total.d + sum_squares(<const double*>values, length, scale)
         elif values != NULL:
-            join_row_any(map_.ctype, combine, total, values, length)
+            bulk().fold[job.vtype](job.combine, total, values, 1, 0, length, job.block)
         at += length
 
 
-cdef void combine_range(Program map_, int combine, const Operand* inputs, const char* scalars, char* scratch,
-                        Py_ssize_t block, Py_ssize_t start, Py_ssize_t stop, Total* total) noexcept nogil:
-    """Combine mapped elements ``start`` to ``stop``."""
-    cdef double scale
-    total[0] = identity(combine, map_.ctype)
-    join_range(map_, combine, inputs, scalars, scratch, block, start, stop, 1.0, total)
-    if combine == COMBINE_HYPOT:
-        scale = scale_for(total.d)
-        if scale != 1.0:
-            total.d = 0.0
-            join_range(map_, combine, inputs, scalars, scratch, block, start, stop, scale, total)
-        total.d = sqrt(total.d) / scale
+cdef void make_length(Program map_, const Job* job, const Operand* operand, char* scratch, Py_ssize_t start, Py_ssize_t stop,
+                      Total* total) noexcept nogil:
+    """Turn a sum of squares into a length; where it went out of range, add up again, scaled."""
+    cdef double scale = 1.0 if job.vtype == 0 else scale_for(total.d)  # squares of float32 stay in range
+    if scale != 1.0:
+        total.d = 0.0
+        join_range(map_, job, operand, scratch, start, stop, scale, total)
+    total.d = sqrt(total.d) / scale
 
 
-cdef void rows_task(Program map_, int combine, const Reduced* s, const Operand* reduced, const char* scalars, char* scratch,
-                    Py_ssize_t block, Py_ssize_t kept, Py_ssize_t start, Py_ssize_t stop, Total* total) noexcept nogil:
-    """Combine reduced elements ``start`` to ``stop`` of one result; neighbours in memory belong to one result."""
-    cdef Operand operand = reduced[0]
-    operand.data = s.data + offset_of(kept, s.n_kept, s.kept_shape, s.kept_strides)
-    combine_range(map_, combine, &operand, scalars, scratch, block, start, stop, total)
+cdef void combine_range(Program map_, const Job* job, const Operand* operand, char* scratch, Py_ssize_t start, Py_ssize_t stop,
+                        Total* total) noexcept nogil:
+    """Combine values ``start`` to ``stop``."""
+    total[0] = identity(job.combine, job.ctype)
+    join_range(map_, job, operand, scratch, start, stop, 1.0, total)
+    if job.combine == COMBINE_HYPOT:
+        make_length(map_, job, operand, scratch, start, stop, total)
+
+
+# ---- rows: neighbours in memory belong to one result ----------------------------------------------------------------------
+cdef void row_part(Program map_, const Job* job, Py_ssize_t kept, char* scratch, Py_ssize_t start, Py_ssize_t stop,
+                   Total* total) noexcept nogil:
+    """Combine reduced elements ``start`` to ``stop`` of one result."""
+    cdef Operand operand = job.reduced
+    operand.data = job.source.data + offset_of(kept, job.source.n_kept, job.source.kept_shape, job.source.kept_strides)
+    combine_range(map_, job, &operand, scratch, start, stop, total)
+
+
+cdef void rows_task(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t last, char* scratch) noexcept nogil:
+    """Compute results ``first`` to ``last``."""
+    cdef Total totals[TOGETHER]
+    cdef Py_ssize_t k, step
+    cdef Operand operand
+    if not (job.direct and job.reduced.contiguous and job.source.n_kept <= 1):
+        for k in range(first, last):
+            row_part(map_, job, k, scratch, 0, job.n_reduced, &totals[k - first])
+    else:
+        step = job.source.kept_strides[0] if job.source.n_kept else 0
+        operand = job.reduced
+        operand.data = job.source.data + first * step
+        for k in range(last - first):
+            totals[k] = identity(job.combine, job.ctype)
+        bulk().fold[job.vtype](job.combine, totals, operand.data, last - first, step, job.n_reduced, job.block)
+        if job.combine == COMBINE_HYPOT:
+            for k in range(last - first):
+                make_length(map_, job, &operand, scratch, 0, job.n_reduced, &totals[k])
+                operand.data += step
+    store_totals(job.results, job.ctype, first, totals, last - first)
 
 
 cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize_t n_reduced, const char* scalars,
@@ -234,55 +175,136 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
 
     Write one value of the compute type for each row; the order of combination is that of :func:`reduce`.
     """
-    cdef Py_ssize_t row = first, k, stride = (block * map_.itemsize + 63) & ~63
-    cdef Py_ssize_t together = max(block // n_reduced, 1)  # short rows are computed several at a time
+    cdef Job job
+    cdef Total totals[TOGETHER]
+    cdef Py_ssize_t row = first, k, together
     cdef const char* values
-    cdef Total total
+    job.combine, job.ctype, job.vtype, job.scalars, job.block = combine, map_.ctype, map_.ctype, scalars, block
+    job.stride = (block * map_.itemsize + 63) & ~63
+    job.plain = map_.copies
+    job.direct = job.plain and inputs[0].dtype == map_.ctype
+    together = max(min(block // n_reduced, <Py_ssize_t>TOGETHER), 1)  # short rows are computed several at a time
+    if job.direct and inputs[0].contiguous:  # rows of any length are combined where they lie
+        together = TOGETHER
     while row < last:
         together = min(together, last - row)
-        if together > 1:
-            values = map_.block(row * n_reduced, together * n_reduced, inputs, scalars, scratch, stride, NULL)
+        if together > 1 and combine != COMBINE_HYPOT:
+            values = values_of(map_, &job, inputs, row * n_reduced, together * n_reduced, scratch, NULL)
             for k in range(together):
-                if combine == COMBINE_HYPOT:
-                    total.d = length_of(<const double*>values + k * n_reduced, n_reduced)
-                else:
-                    total = identity(combine, map_.ctype)
-                    join_row_any(map_.ctype, combine, &total, values + k * n_reduced * map_.itemsize, n_reduced)
-                store_total(results, map_.ctype, row + k - first, &total)
+                totals[k] = identity(combine, map_.ctype)
+            bulk().fold[map_.ctype](combine, totals, values, together, n_reduced * map_.itemsize, n_reduced, block)
         else:
-            combine_range(map_, combine, inputs, scalars, scratch, block, row * n_reduced, (row + 1) * n_reduced, &total)
-            store_total(results, map_.ctype, row - first, &total)
+            for k in range(together):
+                combine_range(map_, &job, inputs, scratch, (row + k) * n_reduced, (row + k + 1) * n_reduced, &totals[k])
+        store_totals(results, map_.ctype, row - first, totals, together)
         row += together
 
 
-cdef void columns_task(Program map_, int combine, const Reduced* s, const Operand* reduced, const char* scalars,
-                       char* scratch, Py_ssize_t block, Py_ssize_t outer, Py_ssize_t column, Py_ssize_t width,
+# ---- columns: neighbours in memory belong to different results ------------------------------------------------------------
+cdef void gather(const Job* job, Total* totals, const char* x, Py_ssize_t rows, Py_ssize_t step, Py_ssize_t width) noexcept nogil:
+    """Combine rows of values with the accumulators of their columns; narrow ones as rows of several."""
+    cdef Total lanes[2 * NARROW]
+    cdef Total first
+    cdef Py_ssize_t several = 2 * NARROW // width, k
+    if width < NARROW and step == width * itemsize_of(job.vtype) and rows >= 2 * several:
+        first = identity(job.combine, job.ctype)
+        for k in range(several * width):
+            lanes[k] = first
+        bulk().gather[job.vtype](job.combine, lanes, x, rows // several, several * step, several * width)
+        bulk().gather[accumulator(job.ctype)](COMBINE_ADD if job.combine == COMBINE_HYPOT else job.combine, totals, lanes,
+                                              several, width * sizeof(Total), width)
+        x += rows // several * several * step
+        rows %= several
+    bulk().gather[job.vtype](job.combine, totals, x, rows, step, width)
+
+
+cdef void columns_part(Program map_, const Job* job, Py_ssize_t outer, Py_ssize_t column, Py_ssize_t width, char* scratch,
                        Py_ssize_t start, Py_ssize_t stop, Total* totals) noexcept nogil:
-    """Combine rows ``start`` to ``stop`` of a stretch of results; neighbours in memory belong to different results."""
+    """Combine reduced elements ``start`` to ``stop`` of a stretch of results."""
+    cdef const Reduced* s = job.source
+    cdef int last = s.n_kept - 1, along = s.n_reduced - 1
+    cdef Py_ssize_t step = s.kept_strides[last], down = s.reduced_strides[along], run = s.reduced_shape[along], r = start, i, rows
+    cdef char* base = s.data + offset_of(outer, last, s.kept_shape, s.kept_strides) + column * step
+    cdef Py_ssize_t shape[2]
+    cdef Py_ssize_t strides[2]
     cdef Operand operand
-    cdef int last = s.n_kept - 1
-    cdef Py_ssize_t r, i, stride = (block * map_.itemsize + 63) & ~63
-    cdef char* base = s.data + offset_of(outer, last, s.kept_shape, s.kept_strides) + column * s.kept_strides[last]
     cdef const char* values
-    cdef Total first = identity(combine, map_.ctype)
+    cdef Total first = identity(job.combine, job.ctype)
     for i in range(width):
         totals[i] = first
     operand.dtype = s.dtype
-    operand.ndim = 1
-    operand.shape[0] = width
-    operand.strides[0] = s.kept_strides[last]
-    operand.contiguous = s.kept_strides[last] == itemsize_of(s.dtype)
-    for r in range(start, stop):
+    shape[1], strides[0], strides[1] = width, down, step
+    while r < stop:
         operand.data = base + offset_of(r, s.n_reduced, s.reduced_shape, s.reduced_strides)
-        values = map_.block(0, width, &operand, scalars, scratch, stride, NULL)
-        join_columns_any(map_.ctype, combine, totals, values, width)
-    if combine == COMBINE_HYPOT:
+        rows = min(stop - r, run - r % run)
+        if job.direct and step == itemsize_of(job.vtype):
+            gather(job, totals, operand.data, rows, down, width)
+        else:
+            rows = min(rows, max(job.block // width, 1))
+            shape[0] = rows
+            collapse(&operand, 2, shape, strides)
+            values = values_of(map_, job, &operand, 0, rows * width, scratch, NULL)
+            gather(job, totals, values, rows, width * itemsize_of(job.vtype), width)
+        r += rows
+    if job.combine == COMBINE_HYPOT:
         for i in range(width):
-            if scale_for(totals[i].d) == 1.0:
+            if job.vtype == 0 or scale_for(totals[i].d) == 1.0:
                 totals[i].d = sqrt(totals[i].d)
             else:
-                rows_task(map_, combine, s, reduced, scalars, scratch, block, outer * s.kept_shape[last] + column + i, start,
-                          stop, &totals[i])
+                row_part(map_, job, outer * job.inner + column + i, scratch, start, stop, &totals[i])
+
+
+# ---- all tasks ------------------------------------------------------------------------------------------------------------
+cdef void do_part(Program map_, const Job* job, Py_ssize_t t, char* memory) noexcept nogil:
+    """Do one part of one task."""
+    cdef Py_ssize_t task = t // job.chunks, chunk = t % job.chunks, at, width = 1
+    cdef Py_ssize_t start = chunk * job.per_chunk, stop = min(job.n_reduced, start + job.per_chunk)
+    cdef Total* totals
+    if not job.columns:
+        if job.chunks == 1:
+            rows_task(map_, job, task * job.width, min(job.n_kept, (task + 1) * job.width), memory)
+        else:
+            row_part(map_, job, task, memory, start, stop, &job.totals[chunk * job.n_kept + task])
+        return
+    at = task % job.tiles * job.width
+    width = min(job.width, job.inner - at)
+    totals = <Total*>memory if job.chunks == 1 else &job.totals[chunk * job.n_kept + task // job.tiles * job.inner + at]
+    columns_part(map_, job, task // job.tiles, at, width, memory + job.width * sizeof(Total), start, stop, totals)
+    if job.chunks == 1:
+        store_totals(job.results, job.ctype, task // job.tiles * job.inner + at, totals, width)
+
+
+cdef void divide(Job* job, int threads) noexcept nogil:
+    """Say what tasks there are, and in how many parts each is done.  Where rows are cut does not depend on the threads."""
+    cdef Py_ssize_t most = MAX_CHUNKS
+    if job.columns:
+        job.tiles = (job.inner + WIDTH - 1) // WIDTH
+        job.width = min(job.inner, ((job.inner + job.tiles - 1) // job.tiles + 15) & ~15)
+        job.tiles = (job.inner + job.width - 1) // job.width
+        job.tasks = job.n_kept // job.inner * job.tiles
+        most = MAX_PARTS // max(job.tasks, 1)
+    else:
+        job.width, job.tasks = 1, job.n_kept
+    job.chunks = 1
+    if job.tasks < FEW:
+        job.chunks = min(max(job.n_reduced * job.width // CHUNK, 1), most)
+    elif not job.columns:
+        job.width = max(1, min(min(4 * CHUNK // job.n_reduced, <Py_ssize_t>TOGETHER), job.n_kept // (threads * PIECES)))
+        job.tasks = (job.n_kept + job.width - 1) // job.width
+    job.per_chunk = (job.n_reduced + job.chunks - 1) // job.chunks
+
+
+cdef void join_parts(const Job* job) noexcept nogil:
+    """Combine the parts of each result, in order, and write it."""
+    cdef Py_ssize_t c, j
+    if job.combine == COMBINE_HYPOT:
+        for c in range(1, job.chunks):
+            for j in range(job.n_kept):
+                job.totals[j].d = hypot(job.totals[j].d, job.totals[c * job.n_kept + j].d)
+    else:
+        bulk().gather[accumulator(job.ctype)](job.combine, job.totals, job.totals + job.n_kept, job.chunks - 1,
+                                              job.n_kept * sizeof(Total), job.n_kept)
+    store_totals(job.results, job.ctype, 0, job.totals, job.n_kept)
 
 
 cdef void collapse_dims(int* ndim, Py_ssize_t* shape, Py_ssize_t* strides, int dtype) noexcept nogil:
@@ -294,6 +316,37 @@ cdef void collapse_dims(int* ndim, Py_ssize_t* shape, Py_ssize_t* strides, int d
     for i in range(o.ndim):
         shape[i] = o.shape[i]
         strides[i] = o.strides[i]
+
+
+cdef bint describe(Job* job, Program map_, int combine, Reduced* source, const char* scalars, char* results) noexcept nogil:
+    """Fill in what follows from the array and the program; tell whether there is anything to combine."""
+    cdef int i, last
+    cdef Total nothing
+    job.source, job.scalars, job.results, job.combine, job.ctype = source, scalars, results, combine, map_.ctype
+    job.n_kept, job.n_reduced = 1, 1
+    for i in range(source.n_kept):
+        job.n_kept *= source.kept_shape[i]
+    for i in range(source.n_reduced):
+        job.n_reduced *= source.reduced_shape[i]
+    if job.n_kept == 0 or job.n_reduced == 0:
+        nothing = identity(combine, map_.ctype)
+        for i in range(job.n_kept):
+            store_totals(results, map_.ctype, i, &nothing, 1)
+        return False
+    collapse_dims(&source.n_kept, source.kept_shape, source.kept_strides, source.dtype)
+    job.reduced.dtype = source.dtype
+    collapse(&job.reduced, source.n_reduced, source.reduced_shape, source.reduced_strides)
+    collapse_dims(&source.n_reduced, source.reduced_shape, source.reduced_strides, source.dtype)
+    last = source.n_kept - 1
+    job.columns = last >= 0 and source.n_reduced > 0 and (
+        distance(source.kept_strides[last]) < distance(source.reduced_strides[source.n_reduced - 1]))
+    job.inner = source.kept_shape[last] if last >= 0 else 1
+    job.plain = map_.copies
+    job.vtype = 0 if combine == COMBINE_HYPOT and job.plain and source.dtype in (0, 2, 12) else map_.ctype
+    job.direct = job.plain and source.dtype == job.vtype
+    job.block = BLOCK_BYTES // map_.itemsize
+    job.stride = (job.block * map_.itemsize + 63) & ~63
+    return True
 
 
 cdef int reduce(Program map_, int combine, Reduced* source, const Value* params, char* results) except -1:
@@ -310,86 +363,50 @@ cdef int reduce(Program map_, int combine, Reduced* source, const Value* params,
     results : char*
         Room for the results.
     """
-    cdef Py_ssize_t n_kept = 1, n_reduced = 1, chunks, per_chunk, tasks, width, tiles, t, c, j, need, room, outer, column
-    cdef Py_ssize_t block = BLOCK_BYTES // map_.itemsize
-    cdef int i, threads, thread, last
-    cdef bint columns
-    cdef Operand reduced
+    cdef Job job
     cdef Block* memory = NULL
     cdef Block* partial = NULL
     cdef Total few[64]
-    cdef char small[4096 + 64]
-    cdef Total* totals = few
-    cdef Total total
-    cdef char* scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
+    cdef char small[8192 + 64]
     cdef char scalars[1024]
-    for i in range(source.n_kept):
-        n_kept *= source.kept_shape[i]
-    for i in range(source.n_reduced):
-        n_reduced *= source.reduced_shape[i]
-    if n_kept == 0:
-        return 0
+    cdef Py_ssize_t t, elements
+    cdef int threads
     if map_.n_scalars > 128:
         raise MemoryError("the formula of a reduction has too many scalars")
     map_.fill_scalars(params, scalars)
-    total = identity(combine, map_.ctype)
-    if n_reduced == 0:
-        for j in range(n_kept):
-            store_total(results, map_.ctype, j, &total)
+    if not describe(&job, map_, combine, source, scalars, results):
         return 0
-    collapse_dims(&source.n_kept, source.kept_shape, source.kept_strides, source.dtype)
-    reduced.dtype = source.dtype
-    collapse(&reduced, source.n_reduced, source.reduced_shape, source.reduced_strides)
-    collapse_dims(&source.n_reduced, source.reduced_shape, source.reduced_strides, source.dtype)
-    last = source.n_kept - 1
-    columns = last >= 0 and n_reduced > 0 and source.n_reduced > 0 and (
-        abs(source.kept_strides[last]) < abs(source.reduced_strides[source.n_reduced - 1]))
-    if columns:
-        width = min(source.kept_shape[last], block // 2)
-        tiles = (source.kept_shape[last] + width - 1) // width
-        tasks = n_kept // source.kept_shape[last] * tiles
-    else:
-        width, tiles, tasks = 1, 1, n_kept
-    chunks = 1
-    if tasks < 16:  # few results: cut the reduced elements, always in the same places
-        chunks = min(max(n_reduced * width // CHUNK, 1), MAX_CHUNKS)
-    per_chunk = (n_reduced + chunks - 1) // chunks
-    threads = threads_for(n_kept * n_reduced * map_.itemsize)
-    if tasks * chunks < threads:
-        threads = <int>(tasks * chunks)
-    block = min(block, max(width if columns else per_chunk, 1))
-    room = ((block * map_.itemsize + 63) & ~63) * map_.n_registers
-    if room * threads > 4096:
-        memory = block_new(room * threads)
-        scratch = memory.data
-    if n_kept * chunks > 64:
-        partial = block_new(n_kept * chunks * sizeof(Total))
-        totals = <Total*>partial.data
-    if threads == 1:
+    elements = job.n_kept * job.n_reduced
+    threads = threads_for(elements * map_.itemsize)
+    divide(&job, threads)
+    if job.tasks * job.chunks < threads:
+        threads = <int>(job.tasks * job.chunks)
+    job.room = 0 if job.direct and job.reduced.contiguous else job.stride * map_.n_registers
+    if elements < job.block:
+        job.stride = (elements * map_.itemsize + 63) & ~63
+        job.room = job.stride * map_.n_registers
+    if job.columns:
+        job.room += (job.width * sizeof(Total) + 63) & ~63
+    job.scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
+    if job.room * threads > 8192:
+        memory = block_new(job.room * threads)
+        job.scratch = memory.data
+    job.totals = few
+    if job.chunks > 1 and job.n_kept * job.chunks > 64:
+        partial = block_new(job.n_kept * job.chunks * sizeof(Total))
+        job.totals = <Total*>partial.data
+    if threads == 1 and elements < CHUNK:
+        for t in range(job.tasks * job.chunks):
+            do_part(map_, &job, t, job.scratch)
+    elif threads == 1:
         with nogil:
-            for t in range(tasks * chunks):
-                if columns:
-                    columns_entry(map_, combine, source, &reduced, scalars, scratch, room, block, t, chunks, per_chunk,
-                                  n_reduced, width, tiles, n_kept, totals)
-                else:
-                    rows_entry(map_, combine, source, &reduced, scalars, scratch, room, block, t, chunks, per_chunk,
-                               n_reduced, n_kept, totals)
-    elif columns:
-        for t in prange(tasks * chunks, nogil=True, schedule="dynamic", num_threads=threads):
-            columns_entry(map_, combine, source, &reduced, scalars, scratch, room, block, t, chunks, per_chunk, n_reduced,
-                          width, tiles, n_kept, totals)
+            for t in range(job.tasks * job.chunks):
+                do_part(map_, &job, t, job.scratch)
     else:
-        for t in prange(tasks * chunks, nogil=True, schedule="dynamic", num_threads=threads):
-            rows_entry(map_, combine, source, &reduced, scalars, scratch, room, block, t, chunks, per_chunk, n_reduced,
-                       n_kept, totals)
-    for j in range(n_kept):
-        total = totals[j]
-        for c in range(1, chunks):
-            if map_.ctype <= 1:
-                total.d = join_d(combine, total.d, totals[c * n_kept + j].d)
-            else:
-                total.i = join_i(combine, total.i, totals[c * n_kept + j].i)
-        store_total(results, map_.ctype, j, &total)
+        for t in prange(job.tasks * job.chunks, nogil=True, schedule="dynamic", num_threads=threads):
+            do_part(map_, &job, t, job.scratch + mx_thread() * job.room)
+    if job.chunks > 1:
+        join_parts(&job)
     if partial != NULL:
         block_release(partial)
     if memory != NULL:
@@ -409,38 +426,24 @@ cdef extern from *:
     int mx_thread() noexcept nogil
 
 
-cdef void rows_entry(Program map_, int combine, const Reduced* source, const Operand* reduced, const char* scalars,
-                     char* memory, Py_ssize_t room, Py_ssize_t block, Py_ssize_t t, Py_ssize_t chunks, Py_ssize_t per_chunk,
-                     Py_ssize_t n_reduced, Py_ssize_t n_kept, Total* totals) noexcept nogil:
-    """Do task `t`: one result, one chunk."""
-    cdef Py_ssize_t j = t // chunks, c = t % chunks
-    rows_task(map_, combine, source, reduced, scalars, memory + room * mx_thread(), block, j, c * per_chunk,
-              min(n_reduced, (c + 1) * per_chunk), &totals[c * n_kept + j])
-
-
-cdef void columns_entry(Program map_, int combine, const Reduced* source, const Operand* reduced, const char* scalars,
-                        char* memory, Py_ssize_t room, Py_ssize_t block, Py_ssize_t t, Py_ssize_t chunks, Py_ssize_t per_chunk,
-                        Py_ssize_t n_reduced, Py_ssize_t width, Py_ssize_t tiles, Py_ssize_t n_kept,
-                        Total* totals) noexcept nogil:
-    """Do task `t`: one stretch of results, one chunk."""
-    cdef Py_ssize_t c = t % chunks, tile = t // chunks, outer, column, inner = source.kept_shape[source.n_kept - 1]
-    outer = tile // tiles
-    column = tile % tiles * width
-    columns_task(map_, combine, source, reduced, scalars, memory + room * mx_thread(), block, outer, column,
-                 min(width, inner - column), c * per_chunk, min(n_reduced, (c + 1) * per_chunk),
-                 &totals[c * n_kept + outer * inner + column])
-
-
-cdef void store_total(char* results, int ctype, Py_ssize_t j, const Total* total) noexcept nogil:
+cdef void store_totals(char* results, int ctype, Py_ssize_t first, const Total* totals, Py_ssize_t n) noexcept nogil:
+    """Write accumulators as values of the compute type."""
+    cdef Py_ssize_t k
     if ctype == 0:
-        (<float*>results)[j] = <float>total.d
+        for k in range(n):
+            (<float*>results)[first + k] = <float>totals[k].d
     elif ctype == 1:
-        (<double*>results)[j] = total.d
+        for k in range(n):
+            (<double*>results)[first + k] = totals[k].d
     elif ctype == 3:
-        (<unsigned char*>results)[j] = <unsigned char>total.i
+        for k in range(n):
+            (<unsigned char*>results)[first + k] = <unsigned char>totals[k].i
     elif ctype == 4:
-        (<int*>results)[j] = <int>total.i
+        for k in range(n):
+            (<int*>results)[first + k] = <int>totals[k].i
     elif ctype == 5:
-        (<signed char*>results)[j] = <signed char>total.i
+        for k in range(n):
+            (<signed char*>results)[first + k] = <signed char>totals[k].i
     else:
-        (<long long*>results)[j] = total.i
+        for k in range(n):
+            (<long long*>results)[first + k] = totals[k].i

@@ -93,6 +93,14 @@ def size_of(shape):
     return size
 
 
+def along(shape, axis):
+    """Return the number of elements before, along and after an axis; without one, all elements are one row."""
+    if axis is None:
+        return 1, size_of(shape), 1
+    at = axis % len(shape)
+    return size_of(shape[:at]), shape[at], size_of(shape[at + 1 :])
+
+
 def times(a, b):
     """Return the product of two sizes, None when it is not known."""
     return 0 if 0 in (a, b) else None if None in (a, b) else a * b

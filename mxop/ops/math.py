@@ -11,6 +11,7 @@ import math
 from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import Bound, DType, F, elementwise, infer, kernel
+from ._shared import along, compiled
 
 # In this module `abs` and `round` are operators: formulas write F.abs and F.round.
 
@@ -599,24 +600,25 @@ def _cumsum_types(attrs, ins, outs):
 cumsum.infer_type = _cumsum_types
 
 
-def _cumsum(xp, a, out, axis):
+@cumsum.cpu(prepared=True)
+def _(steps, inputs, outputs, *, axis, dtype):
+    (a,), (out,) = inputs, outputs
+    code = dtypes.COMPUTED_AS.get(out.dtype_code, out.dtype_code)
+    if out.dtype_code == dtypes.BOOL:  # counts how many there were
+        a, code = steps.converted(a, dtypes.BOOL), dtypes.INT64
+    found = steps.room(out, code)
+    steps.work(compiled("along").RunningSum(along(a.shape, axis), code), steps.converted(a, code), found)
+    steps.move(found, out)
+
+
+@cumsum.gpu
+def _(xp, inputs, outputs, *, axis, dtype):
+    a, out = inputs[0], outputs[0]
     half = out.dtype.itemsize == 2  # float16, bfloat16
     if half:
         out[...] = xp.cumsum(a, axis=axis, dtype=xp.float32)
     else:
         xp.cumsum(a, axis=axis, dtype=out.dtype, out=out)
-
-
-@cumsum.cpu
-def _(inputs, outputs, *, axis, dtype):
-    import numpy as np
-
-    _cumsum(np, np.asarray(inputs[0]), np.asarray(outputs[0]), axis)
-
-
-@cumsum.gpu
-def _(xp, inputs, outputs, *, axis, dtype):
-    _cumsum(xp, inputs[0], outputs[0], axis)
 
 
 @cumsum.gradient

@@ -11,10 +11,10 @@ from ..errors import OpValueError
 from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel, reduction
 from ..shape_mode import numpy_shape
 from ._shared import (
+    along,
     both_ways,
     compiled,
     equal_shapes,
-    on_both,
     reviewed,
     size_of,
     typed_by_first,
@@ -109,7 +109,7 @@ def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
     >>> mx.nd.norm(mx.nd.array([[3, 4], [0, -2]]), axis=1).asnumpy().tolist()
     [5.0, 2.0]
     """
-    return F.abs(data)
+    return F.abs(data) if ord == 1 else data
 
 
 @norm.gradient  # not the derivative of the magnitudes, which loses the second order where an element is 0
@@ -288,7 +288,18 @@ def _position(op, find):
         ),
     )
 
-    @on_both(op)
+    @op.cpu(prepared=True)
+    def _(steps, inputs, outputs, *, axis=1, keepdims=False):
+        (data,), (out,) = inputs, outputs
+        if not size_of(out.shape):
+            return
+        code = dtypes.COMPUTED_AS.get(data.dtype_code, data.dtype_code)
+        lanes = along(data.shape, axis)
+        found = steps.room(out, dtypes.INT64)
+        steps.work(compiled("along").Find(lanes, code, find == "argmax"), steps.converted(data, code), found)
+        steps.move(found, out)
+
+    @op.gpu
     def _(xp, inputs, outputs, *, axis=1, keepdims=False):
         if outputs[0].size:
             outputs[0][...] = getattr(xp, find)(inputs[0], axis=axis).reshape(outputs[0].shape)

@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#if defined(__SSE2__)
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#elif defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
@@ -75,6 +77,10 @@ static inline void mx_stream_copy(char *d, const char *s, ptrdiff_t bytes)
 {
 #if defined(__SSE2__)
     ptrdiff_t i = 0;
+#if defined(__AVX512F__)
+    if (!((intptr_t)d & 63))
+        for (; i + 64 <= bytes; i += 64) _mm512_stream_si512((void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
+#endif
     for (; i + 64 <= bytes; i += 64) {
         const __m128i a = _mm_loadu_si128((const __m128i *)(s + i)), b = _mm_loadu_si128((const __m128i *)(s + i + 16));
         const __m128i c = _mm_loadu_si128((const __m128i *)(s + i + 32)), e = _mm_loadu_si128((const __m128i *)(s + i + 48));

@@ -5,7 +5,9 @@
 #ifndef MXOP_SUMS_H
 #define MXOP_SUMS_H
 
+#include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define MX_LANES_float 64
 #define MX_LANES_double 32
@@ -43,25 +45,48 @@ static double mx_squares_f64(const double *x, ptrdiff_t n, double scale)
 #define mx_larger(a, v) (((v) > (a)) | ((v) != (v)) ? (v) : (a))
 #define mx_smaller(a, v) (((v) < (a)) | ((v) != (v)) ? (v) : (a))
 
-/* The largest (or smallest) of `total` and n numbers. */
-#define MX_EXTREME(name, T, PICK, LANES)                                                                      \
+/* The largest (or smallest) of `total` and n numbers; NaN wins.  Lanes pass NaN over, and note it. */
+#define MX_EXTREME_STEP(T, BEYOND, LANES, lanes, odd)                                                         \
+    for (int k = 0; k < LANES; k++) {                                                                         \
+        const T v = x[i + k];                                                                                 \
+        lanes[k] = v BEYOND lanes[k] ? v : lanes[k];                                                          \
+        odd[k] |= v != v;                                                                                     \
+    }
+#define MX_EXTREME(name, T, INT, BEYOND, PICK, LANES)                                                         \
     static double name(double total, const T *x, ptrdiff_t n)                                                 \
     {                                                                                                         \
         ptrdiff_t i = 0;                                                                                      \
+        T most[8];                                                                                            \
+        INT odd[8] = {0}, any = 0;                                                                            \
+        if (n < 8) {                                                                                          \
+            for (; i < n; i++) total = PICK(total, (double)x[i]);                                             \
+            return total;                                                                                     \
+        }                                                                                                     \
+        for (int k = 0; k < 8; k++) most[k] = x[k];                                                           \
         if (n >= LANES) {                                                                                     \
             T lanes[LANES];                                                                                   \
+            INT other[LANES] = {0};                                                                           \
             for (int k = 0; k < LANES; k++) lanes[k] = x[k];                                                  \
-            for (i = LANES; i + LANES <= n; i += LANES)                                                       \
-                for (int k = 0; k < LANES; k++) lanes[k] = PICK(lanes[k], x[i + k]);                          \
-            for (int k = 0; k < LANES; k++) total = PICK(total, (double)lanes[k]);                            \
+            for (; i + LANES <= n; i += LANES) { MX_EXTREME_STEP(T, BEYOND, LANES, lanes, other) }            \
+            for (int k = 0; k < LANES; k++) any |= other[k];                                                  \
+            for (int half = LANES / 2; half >= 8; half /= 2)                                                  \
+                for (int k = 0; k < half; k++)                                                                \
+                    lanes[k] = lanes[k + half] BEYOND lanes[k] ? lanes[k + half] : lanes[k];                  \
+            for (int k = 0; k < 8; k++) most[k] = lanes[k];                                                   \
         }                                                                                                     \
-        for (; i < n; i++) total = PICK(total, (double)x[i]);                                                 \
-        return total;                                                                                         \
+        for (; i + 8 <= n; i += 8) { MX_EXTREME_STEP(T, BEYOND, 8, most, odd) }                               \
+        i = n - 8; /* the last ones, some of which may be met again */                                        \
+        MX_EXTREME_STEP(T, BEYOND, 8, most, odd)                                                              \
+        for (int k = 0; k < 8; k++) any |= odd[k];                                                            \
+        if (any) return (double)NAN;                                                                          \
+        for (int half = 4; half; half /= 2)                                                                   \
+            for (int k = 0; k < half; k++) most[k] = most[k + half] BEYOND most[k] ? most[k + half] : most[k]; \
+        return PICK(total, (double)most[0]);                                                                  \
     }
 
-MX_EXTREME(mx_max_f32, float, mx_larger, 32)
-MX_EXTREME(mx_max_f64, double, mx_larger, 16)
-MX_EXTREME(mx_min_f32, float, mx_smaller, 32)
-MX_EXTREME(mx_min_f64, double, mx_smaller, 16)
+MX_EXTREME(mx_max_f32, float, int32_t, >, mx_larger, 64)
+MX_EXTREME(mx_max_f64, double, int64_t, >, mx_larger, 32)
+MX_EXTREME(mx_min_f32, float, int32_t, <, mx_smaller, 64)
+MX_EXTREME(mx_min_f64, double, int64_t, <, mx_smaller, 32)
 
 #endif

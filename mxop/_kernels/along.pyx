@@ -1,0 +1,157 @@
+"""What goes along one axis of arrays seen as ``(outer, n, inner)``: where extremes are, and running sums.
+
+Rows (``inner == 1``) are walked one by one; otherwise neighbouring columns go down the axis together.
+May import its neighbours.
+"""
+from cython.parallel cimport prange
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+
+from mxop._kernels.interp cimport bulk, itemsize_of
+from mxop._kernels.work cimport Work
+
+cdef extern from "mxop_bulk.h" nogil:
+    enum:
+        MX_FIND_WIDTH
+
+cdef enum:
+    WORTH = 65536  # elements that a thread should have
+    WIDTH = 256    # columns of a task
+    TOGETHER = 16  # rows of a task
+
+ctypedef fused number:
+    float
+    double
+    uint8_t
+    int8_t
+    int32_t
+    int64_t
+
+
+cdef inline int threads_of(Py_ssize_t elements, Py_ssize_t tasks, int threads) noexcept nogil:
+    return <int>max(1, min(min(<Py_ssize_t>threads, elements // WORTH), tasks))
+
+
+cdef class Find(Work):
+    """Where the largest (or smallest) element is along axis 1, the first of equals or of NaN: of data, into int64.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        ``(outer, n, inner)``, with ``n > 0``.
+    dtype : int
+        Code of the data's type, a compute type.
+    largest : bool
+    """
+
+    cdef Py_ssize_t outer, n, inner, size
+    cdef int dtype
+    cdef bint largest
+
+    def __init__(self, tuple shape, int dtype, bint largest):
+        self.outer, self.n, self.inner = shape
+        self.dtype, self.largest, self.size = dtype, largest, itemsize_of(dtype)
+
+    cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        cdef Py_ssize_t pieces = 1 if self.inner == 1 else (self.inner + MX_FIND_WIDTH - 1) // MX_FIND_WIDTH, t, tasks
+        tasks = (self.outer + TOGETHER - 1) // TOGETHER if self.inner == 1 else self.outer * pieces
+        threads = threads_of(self.outer * self.n * self.inner, tasks, threads)
+        with nogil:
+            if threads == 1:
+                for t in range(tasks):
+                    self.task(data[0], <int64_t*>data[1], t, pieces)
+            else:
+                for t in prange(tasks, num_threads=threads, schedule="dynamic"):
+                    self.task(data[0], <int64_t*>data[1], t, pieces)
+        return -1
+
+    cdef void task(self, const char* x, int64_t* places, Py_ssize_t t, Py_ssize_t pieces) noexcept nogil:
+        cdef Py_ssize_t first, row = t // pieces
+        if self.inner == 1:
+            first = t * TOGETHER
+            bulk().find[self.dtype](self.largest, places + first, x + first * self.n * self.size,
+                                    min(<Py_ssize_t>TOGETHER, self.outer - first), self.n)
+            return
+        first = t % pieces * MX_FIND_WIDTH
+        bulk().find_columns[self.dtype](self.largest, places + row * self.inner + first,
+                                        x + (row * self.n * self.inner + first) * self.size, self.n, self.inner * self.size,
+                                        min(<Py_ssize_t>MX_FIND_WIDTH, self.inner - first))
+
+
+cdef void sum_rows(const number* x, number* y, Py_ssize_t n) noexcept nogil:
+    """Write the sums of the elements up to each one of a row."""
+    cdef Py_ssize_t i
+    cdef number total = x[0]
+    y[0] = total
+    for i in range(1, n):
+        total = total + x[i]
+        y[i] = total
+
+
+cdef void sum_columns(const number* x, number* y, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t width) noexcept nogil:
+    """Write the sums of the elements up to each one of neighbouring columns."""
+    cdef Py_ssize_t i, j
+    cdef const number* before
+    for j in range(width):
+        y[j] = x[j]
+    for i in range(1, n):
+        before = y
+        x += inner
+        y += inner
+        for j in range(width):
+            y[j] = before[j] + x[j]
+
+
+cdef void sum_task(const number* x, number* y, Py_ssize_t t, Py_ssize_t pieces, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
+    cdef Py_ssize_t first = t // pieces * n * inner + t % pieces * WIDTH
+    if inner == 1:
+        sum_rows[number](x + first, y + first, n)
+    else:
+        sum_columns[number](x + first, y + first, n, inner, min(<Py_ssize_t>WIDTH, inner - t % pieces * WIDTH))
+
+
+cdef void sum_all(const number* x, number* y, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, int threads) noexcept nogil:
+    cdef Py_ssize_t pieces = (inner + WIDTH - 1) // WIDTH, t
+    threads = threads_of(outer * n * inner, outer * pieces, threads)
+    if threads == 1:
+        for t in range(outer * pieces):
+            sum_task[number](x, y, t, pieces, n, inner)
+    else:
+        for t in prange(outer * pieces, num_threads=threads, schedule="dynamic"):
+            sum_task[number](x, y, t, pieces, n, inner)
+
+
+cdef class RunningSum(Work):
+    """Sums of the elements up to each one along axis 1: of data, into a result of their type; each adds up in order.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        ``(outer, n, inner)``.
+    dtype : int
+        Code of the type, a compute type.
+    """
+
+    cdef Py_ssize_t outer, n, inner
+    cdef int dtype
+
+    def __init__(self, tuple shape, int dtype):
+        self.outer, self.n, self.inner = shape
+        self.dtype = dtype
+
+    cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        if 0 in (self.outer, self.n, self.inner):
+            return -1
+        with nogil:
+            if self.dtype == 0:
+                sum_all[float](<const float*>data[0], <float*>data[1], self.outer, self.n, self.inner, threads)
+            elif self.dtype == 1:
+                sum_all[double](<const double*>data[0], <double*>data[1], self.outer, self.n, self.inner, threads)
+            elif self.dtype == 3:
+                sum_all[uint8_t](<const uint8_t*>data[0], <uint8_t*>data[1], self.outer, self.n, self.inner, threads)
+            elif self.dtype == 4:
+                sum_all[int32_t](<const int32_t*>data[0], <int32_t*>data[1], self.outer, self.n, self.inner, threads)
+            elif self.dtype == 5:
+                sum_all[int8_t](<const int8_t*>data[0], <int8_t*>data[1], self.outer, self.n, self.inner, threads)
+            else:
+                sum_all[int64_t](<const int64_t*>data[0], <int64_t*>data[1], self.outer, self.n, self.inner, threads)
+        return -1

@@ -1,0 +1,38 @@
+/* mxop_bulk.h - what one build for an instruction set offers beside the loops of formulas: whatever works on several rows.
+
+   The functions are in mxop_move.h and mxop_fold.h.  Tables of seven are by compute type. */
+#ifndef MXOP_BULK_H
+#define MXOP_BULK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* How elements are combined. */
+enum { MX_ADD, MX_MUL, MX_MAX, MX_MIN, MX_HYPOT };
+
+enum { MX_FIND_WIDTH = 512 };   /* columns that are searched at once, at most */
+
+/* Ways to move the elements of two axes. */
+enum { MX_ROWS, MX_BLOCKS, MX_SCATTER };
+
+/* Combine each of `rows` rows of n elements, `step` bytes apart, into an accumulator of its own: a double, or an int64_t for
+   integers.  Sums are those of blocks.  The sums of squares that HYPOT wants are not yet lengths. */
+typedef void (*mx_fold)(int combine, void *totals, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t n, ptrdiff_t block);
+/* Combine rows with a row of accumulators, in order. */
+typedef void (*mx_gather)(int combine, void *totals, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width);
+/* Find in each row where its largest (or smallest) element is: the first of equals, or of NaN. */
+typedef void (*mx_find)(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t n);
+/* The same in each of `width` columns, at most MX_FIND_WIDTH, of rows that are `step` bytes apart. */
+typedef void (*mx_find_columns)(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width);
+
+typedef struct {
+    void (*move)(int way, int size, ptrdiff_t n0, ptrdiff_t n1, const char *s, ptrdiff_t s0, ptrdiff_t s1, char *d, ptrdiff_t d0,
+                 ptrdiff_t d1, int stream);
+    void (*stream)(char *d, const char *s, ptrdiff_t bytes);   /* see mx_stream_copy */
+    mx_fold fold[7];
+    mx_gather gather[7];
+    mx_find find[7];
+    mx_find_columns find_columns[7];
+} mx_bulk;
+
+#endif

@@ -1,0 +1,273 @@
+/* mxop_fold.h - combinations of many numbers: of rows, of columns, and the places of extremes; one build per instruction set,
+   with results of the same bits.
+
+   Accumulators are double, or 64-bit integers.  Extremes need no more than the type of the elements. */
+#ifndef MXOP_FOLD_H
+#define MXOP_FOLD_H
+
+#include "mxop_block.h"
+#include "mxop_bulk.h"
+#include "mxop_sums.h"
+
+/* ---- one row: floating point ------------------------------------------------------------------------------------------- */
+static inline double mx_sum_float(const float *x, ptrdiff_t n) { return mx_sum_f32(x, n); }
+static inline double mx_sum_double(const double *x, ptrdiff_t n) { return mx_sum_f64(x, n); }
+static double mx_squares_float(const float *x, ptrdiff_t n) { MX_ADD_UP(double, n, (double)x[at] * (double)x[at]); }
+static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP(double, n, x[at] * x[at]); }
+
+#define MX_FOLD_REAL(T)                                                                                                 \
+    static double mx_product_##T(const T *x, ptrdiff_t n)                                                               \
+    {                                                                                                                   \
+        enum { lanes = 32 };                                                                                            \
+        double total = 1;                                                                                               \
+        ptrdiff_t i = 0;                                                                                                \
+        if (n >= lanes) {                                                                                               \
+            double part[lanes];                                                                                         \
+            for (int k = 0; k < lanes; k++) part[k] = (double)x[k];                                                     \
+            for (i = lanes; i + lanes <= n; i += lanes)                                                                 \
+                for (int k = 0; k < lanes; k++) part[k] *= (double)x[i + k];                                            \
+            for (int half = lanes / 2; half; half /= 2)                                                                 \
+                for (int k = 0; k < half; k++) part[k] *= part[k + half];                                               \
+            total = part[0];                                                                                            \
+        }                                                                                                               \
+        for (; i < n; i++) total *= (double)x[i];                                                                       \
+        return total;                                                                                                   \
+    }                                                                                                                   \
+    static void mx_fold_##T(int combine, void *totals, const void *x_, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t n,     \
+                            ptrdiff_t block)                                                                            \
+    {                                                                                                                   \
+        double *total = (double *)totals;                                                                               \
+        for (ptrdiff_t r = 0; r < rows; r++) {                                                                          \
+            const T *x = (const T *)((const char *)x_ + r * step);                                                      \
+            double t = total[r];                                                                                        \
+            if (combine == MX_MAX) t = mx_max_##T(t, x, n);                                                             \
+            else if (combine == MX_MIN) t = mx_min_##T(t, x, n);                                                        \
+            else                                                                                                        \
+                for (ptrdiff_t i = 0; i < n; i += block) {                                                              \
+                    const ptrdiff_t m = n - i < block ? n - i : block;                                                  \
+                    if (combine == MX_ADD) t += mx_sum_##T(x + i, m);                                                   \
+                    else if (combine == MX_MUL) t *= mx_product_##T(x + i, m);                                          \
+                    else t += mx_squares_##T(x + i, m);                                                                 \
+                }                                                                                                       \
+            total[r] = t;                                                                                               \
+        }                                                                                                               \
+    }
+
+/* ---- one row: integers ------------------------------------------------------------------------------------------------- */
+#define MX_FOLD_WHOLE(T)                                                                                                \
+    static void mx_fold_##T(int combine, void *totals, const void *x_, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t n,     \
+                            ptrdiff_t block)                                                                            \
+    {                                                                                                                   \
+        int64_t *total = (int64_t *)totals;                                                                             \
+        (void)block;                                                                                                    \
+        for (ptrdiff_t r = 0; r < rows; r++) {                                                                          \
+            const T *x = (const T *)((const char *)x_ + r * step);                                                      \
+            int64_t t = total[r];                                                                                       \
+            if (combine == MX_ADD) {                                                                                    \
+                for (ptrdiff_t i = 0; i < n; i++) t += x[i];                                                            \
+            } else if (combine == MX_MUL) {                                                                             \
+                for (ptrdiff_t i = 0; i < n; i++) t *= x[i];                                                            \
+            } else if (n > 0) {                                                                                         \
+                const T most = combine == MX_MAX ? mx_most_##T(x[0], x, n) : mx_least_##T(x[0], x, n);                  \
+                t = (combine == MX_MAX) == (most > t) ? most : t;                                                       \
+            }                                                                                                           \
+            total[r] = t;                                                                                               \
+        }                                                                                                               \
+    }
+
+/* ---- columns ----------------------------------------------------------------------------------------------------------- */
+/* Eight rows at a time, so that accumulators are read and written once for eight elements. */
+#define MX_EIGHT(A, TERM)                                                                                               \
+    MX_IVDEP                                                                                                            \
+    for (ptrdiff_t j = 0; j < width; j++) {                                                                             \
+        A t = total[j];                                                                                                 \
+        TERM(0) TERM(1) TERM(2) TERM(3) TERM(4) TERM(5) TERM(6) TERM(7)                                                 \
+        total[j] = t;                                                                                                   \
+    }
+#define MX_ONE(A, TERM)                                                                                                 \
+    MX_IVDEP                                                                                                            \
+    for (ptrdiff_t j = 0; j < width; j++) {                                                                             \
+        A t = total[j];                                                                                                 \
+        TERM(0)                                                                                                         \
+        total[j] = t;                                                                                                   \
+    }
+#define MX_EACH_ROW(A, TERM)                                                                                            \
+    for (; r + 8 <= rows; r += 8, x = (const char *)x + 8 * step) { MX_EIGHT(A, TERM) }                                 \
+    for (; r < rows; r++, x = (const char *)x + step) { MX_ONE(A, TERM) }
+#define MX_AT(T, k) ((const T *)((const char *)x + k * step))[j]
+
+/* Extremes of eight rows are found in the type of the elements, before they meet accumulators of another; see mx_larger. */
+#define MX_EXTREME_COLUMNS(T, A, PICK)                                                                                  \
+    for (; r + 8 <= rows; r += 8, x = (const char *)x + 8 * step)                                                       \
+        for (ptrdiff_t first = 0; first < width; first += MX_PART) {                                                    \
+            const ptrdiff_t last = width - first < MX_PART ? width : first + MX_PART;                                   \
+            T part[MX_PART];                                                                                            \
+            MX_IVDEP                                                                                                    \
+            for (ptrdiff_t j = first; j < last; j++) {                                                                  \
+                T m = PICK(MX_AT(T, 0), MX_AT(T, 1));                                                                   \
+                m = PICK(m, MX_AT(T, 2)), m = PICK(m, MX_AT(T, 3)), m = PICK(m, MX_AT(T, 4));                           \
+                m = PICK(m, MX_AT(T, 5)), m = PICK(m, MX_AT(T, 6)), m = PICK(m, MX_AT(T, 7));                           \
+                part[j - first] = m;                                                                                    \
+            }                                                                                                           \
+            MX_IVDEP                                                                                                    \
+            for (ptrdiff_t j = first; j < last; j++) {                                                                  \
+                const A v = (A)part[j - first], t = total[j];                                                           \
+                total[j] = PICK(t, v);                                                                                  \
+            }                                                                                                           \
+        }                                                                                                               \
+    for (; r < rows; r++, x = (const char *)x + step) {                                                                 \
+        MX_IVDEP                                                                                                        \
+        for (ptrdiff_t j = 0; j < width; j++) {                                                                         \
+            const A v = (A)MX_AT(T, 0), t = total[j];                                                                   \
+            total[j] = PICK(t, v);                                                                                      \
+        }                                                                                                               \
+    }
+enum { MX_PART = 256 };
+
+#define MX_GATHER(T, A, LARGER, SMALLER)                                                                                \
+    static void mx_gather_##T(int combine, void *totals, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width) \
+    {                                                                                                                   \
+        A *MX_RESTRICT total = (A *)totals;                                                                             \
+        ptrdiff_t r = 0;                                                                                                \
+        if (combine == MX_ADD) { MX_EACH_ROW(A, MX_PLUS_##T) }                                                          \
+        else if (combine == MX_MUL) { MX_EACH_ROW(A, MX_TIMES_##T) }                                                    \
+        else if (combine == MX_HYPOT) { MX_EACH_ROW(A, MX_SQUARE_##T) }                                                 \
+        else if (combine == MX_MAX) { MX_EXTREME_COLUMNS(T, A, LARGER) }                                                \
+        else { MX_EXTREME_COLUMNS(T, A, SMALLER) }                                                                      \
+    }
+
+#define MX_PLUS_float(k) t += (double)MX_AT(float, k);
+#define MX_TIMES_float(k) t *= (double)MX_AT(float, k);
+#define MX_SQUARE_float(k) t += (double)MX_AT(float, k) * (double)MX_AT(float, k);
+#define MX_PLUS_double(k) t += MX_AT(double, k);
+#define MX_TIMES_double(k) t *= MX_AT(double, k);
+#define MX_SQUARE_double(k) t += MX_AT(double, k) * MX_AT(double, k);
+#define MX_PLUS_uint8_t(k) t += MX_AT(uint8_t, k);
+#define MX_TIMES_uint8_t(k) t *= MX_AT(uint8_t, k);
+#define MX_SQUARE_uint8_t(k)
+#define MX_PLUS_int8_t(k) t += MX_AT(int8_t, k);
+#define MX_TIMES_int8_t(k) t *= MX_AT(int8_t, k);
+#define MX_SQUARE_int8_t(k)
+#define MX_PLUS_int32_t(k) t += MX_AT(int32_t, k);
+#define MX_TIMES_int32_t(k) t *= MX_AT(int32_t, k);
+#define MX_SQUARE_int32_t(k)
+#define MX_PLUS_int64_t(k) t += MX_AT(int64_t, k);
+#define MX_TIMES_int64_t(k) t *= MX_AT(int64_t, k);
+#define MX_SQUARE_int64_t(k)
+#define MX_GREATER(a, v) ((v) > (a) ? (v) : (a))
+#define MX_LESS(a, v) ((v) < (a) ? (v) : (a))
+
+/* ---- places of extremes ------------------------------------------------------------------------------------------------ */
+/* A row is gone through in blocks: an extreme is quick to find, and a block in which the one so far is passed is searched for
+   where it is.  Columns keep an extreme each and its place.  What is no number passes any but its like. */
+#define MX_SEARCH(CONDITION)                                                                                            \
+    do {                                                                                                                \
+        ptrdiff_t k = 0;                                                                                                \
+        for (; k + 64 <= n; k += 64) {                                                                                  \
+            int32_t first = 64;                                                                                         \
+            for (int32_t m = 0; m < 64; m++) {                                                                          \
+                const ptrdiff_t at = k + m;                                                                             \
+                const int32_t p = CONDITION ? m : 64;                                                                   \
+                first = p < first ? p : first;                                                                          \
+            }                                                                                                           \
+            if (first < 64) return k + first;                                                                           \
+        }                                                                                                               \
+        for (; k < n; k++) { const ptrdiff_t at = k; if (CONDITION) break; }                                            \
+        return k;                                                                                                       \
+    } while (0)
+#define MX_FIND_ROWS(name, T, EXTREME)                                                                                  \
+    static void name(int64_t *places, const T *x, ptrdiff_t rows, ptrdiff_t n)                                          \
+    {                                                                                                                   \
+        enum { block = 8192 / sizeof(T) };                                                                              \
+        for (ptrdiff_t r = 0; r < rows; r++, x += n) {                                                                  \
+            T best = x[0];                                                                                              \
+            ptrdiff_t place = 0;                                                                                        \
+            for (ptrdiff_t i = 0; i < n && best == best; i += block) {                                                  \
+                const ptrdiff_t m = n - i < block ? n - i : block;                                                      \
+                const T found = (T)EXTREME(best, x + i, m);                                                             \
+                if (found != best) place = i + mx_search_##T(x + i, m, found), best = found;                            \
+            }                                                                                                           \
+            places[r] = place;                                                                                          \
+        }                                                                                                               \
+    }
+#define MX_BETTER(v, b, BEYOND) ((!((v)BEYOND(b))) & ((b) == (b)))
+#define MX_FIND_COLUMNS(name, T, A, BEYOND)                                                                             \
+    static void name(int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width)                   \
+    {                                                                                                                   \
+        T best[MX_FIND_WIDTH];                                                                                          \
+        A at[MX_FIND_WIDTH];                                                                                            \
+        for (ptrdiff_t j = 0; j < width; j++) best[j] = MX_AT(T, 0), at[j] = 0;                                         \
+        for (ptrdiff_t r = 1; r < rows; r++) {                                                                          \
+            const T *MX_RESTRICT row = (const T *)((const char *)x + r * step);                                         \
+            MX_IVDEP                                                                                                    \
+            for (ptrdiff_t j = 0; j < width; j++) {                                                                     \
+                const T v = row[j], old = best[j];                                                                      \
+                const int better = MX_BETTER(v, old, BEYOND);                                                           \
+                best[j] = better ? v : old;                                                                             \
+                at[j] = better ? (A)r : at[j];                                                                          \
+            }                                                                                                           \
+        }                                                                                                               \
+        for (ptrdiff_t j = 0; j < width; j++) places[j] = (int64_t)at[j];                                               \
+    }
+#define MX_FIND(T, A, MOST, LEAST)                                                                                                   \
+    static ptrdiff_t mx_search_##T(const T *x, ptrdiff_t n, T v)                                                        \
+    {                                                                                                                   \
+        if (v == v) MX_SEARCH((x[at] == v));                                                                            \
+        MX_SEARCH((x[at] != x[at]));                                                                                    \
+    }                                                                                                                   \
+    MX_FIND_ROWS(mx_find_most_##T, T, MOST)                                                                             \
+    MX_FIND_ROWS(mx_find_least_##T, T, LEAST)                                                                           \
+    MX_FIND_COLUMNS(mx_columns_most_##T, T, A, <=)                                                                      \
+    MX_FIND_COLUMNS(mx_columns_least_##T, T, A, >=)                                                                     \
+    static void mx_find_##T(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t n)                   \
+    {                                                                                                                   \
+        (largest ? mx_find_most_##T : mx_find_least_##T)(places, (const T *)x, rows, n);                                \
+    }                                                                                                                   \
+    static void mx_find_columns_##T(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t step,        \
+                                    ptrdiff_t width)                                                                    \
+    {                                                                                                                   \
+        (largest ? mx_columns_most_##T : mx_columns_least_##T)(places, x, rows, step, width);                           \
+    }
+
+#define MX_WHOLE_EXTREME(T)                                                                                             \
+    static T mx_most_##T(T most, const T *x, ptrdiff_t n)                                                               \
+    {                                                                                                                   \
+        for (ptrdiff_t i = 0; i < n; i++) most = x[i] > most ? x[i] : most;                                             \
+        return most;                                                                                                    \
+    }                                                                                                                   \
+    static T mx_least_##T(T most, const T *x, ptrdiff_t n)                                                              \
+    {                                                                                                                   \
+        for (ptrdiff_t i = 0; i < n; i++) most = x[i] < most ? x[i] : most;                                             \
+        return most;                                                                                                    \
+    }
+MX_WHOLE_EXTREME(uint8_t)
+MX_WHOLE_EXTREME(int8_t)
+MX_WHOLE_EXTREME(int32_t)
+MX_WHOLE_EXTREME(int64_t)
+
+#define mx_max_float mx_max_f32
+#define mx_min_float mx_min_f32
+#define mx_max_double mx_max_f64
+#define mx_min_double mx_min_f64
+MX_FOLD_REAL(float)
+MX_FOLD_REAL(double)
+MX_FOLD_WHOLE(uint8_t)
+MX_FOLD_WHOLE(int8_t)
+MX_FOLD_WHOLE(int32_t)
+MX_FOLD_WHOLE(int64_t)
+MX_GATHER(float, double, mx_larger, mx_smaller)
+MX_GATHER(double, double, mx_larger, mx_smaller)
+MX_GATHER(uint8_t, int64_t, MX_GREATER, MX_LESS)
+MX_GATHER(int8_t, int64_t, MX_GREATER, MX_LESS)
+MX_GATHER(int32_t, int64_t, MX_GREATER, MX_LESS)
+MX_GATHER(int64_t, int64_t, MX_GREATER, MX_LESS)
+MX_FIND(float, int32_t, mx_max_f32, mx_min_f32)
+MX_FIND(double, int64_t, mx_max_f64, mx_min_f64)
+MX_FIND(uint8_t, int32_t, mx_most_uint8_t, mx_least_uint8_t)
+MX_FIND(int8_t, int32_t, mx_most_int8_t, mx_least_int8_t)
+MX_FIND(int32_t, int32_t, mx_most_int32_t, mx_least_int32_t)
+MX_FIND(int64_t, int64_t, mx_most_int64_t, mx_least_int64_t)
+
+#define MX_TYPES(name) {name##_float, name##_double, 0, name##_uint8_t, name##_int32_t, name##_int8_t, name##_int64_t}
+
+#endif

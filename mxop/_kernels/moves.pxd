@@ -1,0 +1,3 @@
+from mxop._kernels.interp cimport Operand, Program
+
+cdef int move(Py_ssize_t n, Operand* source, Operand* target, Program convert) except -1

@@ -1,0 +1,192 @@
+"""Copies between any strides, and reductions over any axes: against NumPy, with any number of threads."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mxop as mx
+from mxop import nd
+from mxop._kernels import interp
+
+TYPES = ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"]
+SIZES = st.sampled_from([1, 2, 3, 4, 5, 8, 16, 17, 33, 70])
+SLICES = st.builds(slice, st.none(), st.none(), st.sampled_from([None, None, None, 2, 3, -1, -2]))
+
+
+@contextlib.contextmanager
+def running(threads, small=True):
+    """Use so many threads, also for arrays that are too small to be worth it, and stores past the caches."""
+    before, sizes = mx.context.set_num_threads(threads), interp.tune()
+    try:
+        if small:
+            interp.tune(parallel_bytes=64, stream_bytes=64)
+        yield
+    finally:
+        mx.context.set_num_threads(before)
+        interp.tune(**sizes)
+
+
+@st.composite
+def views(draw, types=TYPES):
+    """Draw an array, a key of slices and a permutation of the axes."""
+    shape = draw(st.lists(SIZES, min_size=1, max_size=5).map(tuple).filter(lambda s: np.prod(s) <= 70000))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    values = (rng.normal(size=shape) * 20).astype(draw(st.sampled_from(types)))
+    return values, tuple([draw(SLICES) for _ in shape]), tuple(draw(st.permutations(range(len(shape)))))
+
+
+def array(values):
+    return nd.array(values, dtype=values.dtype)
+
+
+@given(views(), st.sampled_from([1, 2, 3]), st.booleans())
+@settings(deadline=None, max_examples=150)
+def test_transposed_views_are_copied_and_written(case, threads, small):
+    values, key, axes = case
+    back = tuple(int(i) for i in np.argsort(axes))
+    a, wanted = array(values), values[key].transpose(axes)
+    with running(threads, small):
+        np.testing.assert_array_equal(nd.transpose(a[key], axes=axes).asnumpy(), wanted)
+        written = array(np.zeros_like(values))
+        written[key] = nd.transpose(array(np.ascontiguousarray(wanted)), axes=back)
+    expected = np.zeros_like(values)
+    expected[key] = values[key]
+    np.testing.assert_array_equal(written.asnumpy(), expected)
+
+
+@given(views(["float32", "float16", "int32", "uint8"]), st.sampled_from(["float32", "float64", "int64"]), st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_transposed_views_are_converted_and_added(case, dtype, small):
+    values, key, axes = case
+    x = mx.sym.transpose(mx.sym.Variable("x"), axes=axes).astype(dtype)
+    total = nd.full(values[key].transpose(axes).shape, 3, dtype=dtype)
+    with running(2, small):
+        bound = x.bind(mx.cpu(), {"x": array(values)[key]}, grad_req="null")
+        np.testing.assert_array_equal(bound.forward()[0].asnumpy(), values[key].transpose(axes).astype(dtype))
+        total += nd.transpose(array(values)[key], axes=axes).astype(dtype)
+    np.testing.assert_array_equal(total.asnumpy(), values[key].transpose(axes).astype(dtype) + np.asarray(3, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "uint8"])
+@pytest.mark.parametrize("shape", [(1100, 1030), (1031, 997), (3, 70001), (70001, 3), (2, 300, 5, 170)])
+def test_large_transposes(shape, dtype):
+    values = (np.arange(np.prod(shape)) % 251).astype(dtype).reshape(shape)
+    wanted = values.transpose()
+    for threads in (1, 2):
+        for small in (False, True):
+            with running(threads, small):
+                np.testing.assert_array_equal(array(values).transpose().asnumpy(), wanted)
+
+
+def test_copies_of_other_shapes():
+    x = np.arange(24.0).reshape(4, 6)
+    a = array(x)[:, ::-1]
+    assert nd.reshape(a.T, shape=(8, 3)).asnumpy().tolist() == x[:, ::-1].T.reshape(8, 3).tolist()
+    out = nd.zeros((8, 6), dtype="float64")
+    out[::2, ::2] = nd.reshape(a, shape=(4, 6))[:, :3]
+    assert out[::2, ::2].asnumpy().tolist() == x[:, ::-1][:, :3].tolist()
+
+
+# ---- reductions -------------------------------------------------------------------------------------------------------------
+TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-13}
+
+
+@given(views(["float32", "float64", "float16", "int32", "uint8", "int8", "int64"]), st.data())
+@settings(deadline=None, max_examples=150)
+def test_reductions_of_any_axes(case, data):
+    values, key, order = case
+    a, x = nd.transpose(array(values), axes=order)[key], values.transpose(order)[key]
+    axes = tuple(sorted(data.draw(st.sets(st.integers(0, x.ndim - 1), min_size=1))))
+    floats = x.dtype.kind == "f"
+    with running(data.draw(st.sampled_from([1, 2, 3])), data.draw(st.booleans())):
+        found = {n: getattr(nd, n)(a, axis=axes, keepdims=True).asnumpy() for n in ("sum", "max", "min", "mean")}
+        norm = nd.norm(a, axis=axes, keepdims=True).asnumpy() if floats and len(axes) < 3 else None
+    wide = x.astype("float64" if floats else "int64")
+    assert np.array_equal(found["max"], x.max(axes, keepdims=True))
+    assert np.array_equal(found["min"], x.min(axes, keepdims=True))
+    if not floats:
+        assert np.array_equal(found["sum"], wide.sum(axes, keepdims=True).astype(x.dtype))
+        return
+    tolerance = TOLERANCE[x.dtype.name]
+    scale = np.abs(wide).sum(axes, keepdims=True) * tolerance
+    assert (np.abs(found["sum"] - wide.sum(axes, keepdims=True)) <= scale).all()
+    assert (np.abs(found["mean"] - wide.mean(axes, keepdims=True)) <= scale).all()
+    if norm is not None:
+        np.testing.assert_allclose(norm, np.sqrt((wide**2).sum(axes, keepdims=True)), rtol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("shape, axes", [((700, 900), 0), ((700, 900), 1), ((700, 900), (0, 1)), ((90, 7, 800), (0, 2)),
+                                         ((50000, 5), 0), ((50000, 5), 1), ((3, 100000), 1), ((30, 40, 500), 1)])  # fmt: skip
+def test_results_have_the_same_bits_with_any_number_of_threads(shape, axes, dtype):
+    a = array(np.random.default_rng(0).normal(size=shape).astype(dtype))
+    for name in ("sum", "prod", "max", "norm", "mean", "nansum"):
+        bits = set()
+        for threads in (1, 2, 3, 5):
+            with running(threads):
+                bits.add(getattr(nd, name)(a, axis=axes).asnumpy().tobytes())
+        assert len(bits) == 1, name
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 13, 64, 65, 200, 5000])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_extremes_of_what_is_no_number(n, dtype):
+    x = np.linspace(-3, 3, 3 * n).reshape(3, n).astype(dtype)
+    x[1, n // 2] = np.nan
+    x[2, :] = -np.inf
+    for axis in (0, 1):
+        for a, values in ((array(x), x), (array(np.ascontiguousarray(x.T)).T, x)):
+            np.testing.assert_array_equal(nd.max(a, axis=axis).asnumpy(), values.max(axis))
+            np.testing.assert_array_equal(nd.min(a, axis=axis).asnumpy(), values.min(axis))
+
+
+def test_lengths_beyond_the_range_of_squares():
+    for dtype, big in (("float32", 1e37), ("float64", 1e300)):
+        x = np.full((3, 40), big, dtype)
+        for factor in (1, big**-0.7, big**-1.02):
+            scaled = (x.astype("float64") * factor).astype(dtype)
+            wanted = scaled[0, 0].astype("float64") * np.sqrt([3.0, 40.0])
+            np.testing.assert_allclose(nd.norm(array(scaled), axis=0).asnumpy(), wanted[0], rtol=1e-6)
+            np.testing.assert_allclose(nd.norm(array(scaled), axis=1).asnumpy(), wanted[1], rtol=1e-6)
+
+
+# ---- along an axis ----------------------------------------------------------------------------------------------------------
+@given(views([t for t in TYPES if t != "bool"]), st.data())
+@settings(deadline=None, max_examples=150)
+def test_places_of_extremes_and_running_sums(case, data):
+    values, key, order = case
+    if values.dtype.kind == "f":
+        odd = st.tuples(st.integers(0, values.size - 1), st.sampled_from([np.nan, np.inf, -np.inf]))
+        for place, value in data.draw(st.lists(odd, max_size=4)):
+            values.ravel()[place] = value
+    a, x = nd.transpose(array(values), axes=order)[key], values.transpose(order)[key]
+    axis = data.draw(st.sampled_from([None, *range(x.ndim)]))
+    wide = "float32" if x.dtype == "float16" else x.dtype
+    with running(data.draw(st.sampled_from([1, 2, 3]))), np.errstate(all="ignore"):
+        for name in ("argmax", "argmin"):
+            wanted = np.asarray(getattr(np, name)(x, axis=axis)).astype(x.dtype)
+            np.testing.assert_array_equal(getattr(nd, name)(a, axis=axis).asnumpy().reshape(wanted.shape), wanted)
+        wanted = np.cumsum(x, axis=axis, dtype=wide).astype(x.dtype)
+        np.testing.assert_array_equal(nd.cumsum(a, axis=axis).asnumpy(), wanted)
+
+
+@pytest.mark.parametrize(
+    "shape, axis", [((300, 700), 1), ((300, 700), 0), ((5, 40000), 1), ((40000, 5), 0), ((7, 90, 300), 1)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int8"])
+def test_places_in_large_arrays(shape, axis, dtype):
+    x = (np.random.default_rng(1).normal(size=shape) * 40).astype(dtype)
+    for threads in (1, 2):
+        with running(threads):
+            for name in ("argmax", "argmin"):
+                wanted = getattr(np, name)(x, axis=axis).astype(dtype)
+                np.testing.assert_array_equal(getattr(nd, name)(array(x), axis=axis).asnumpy(), wanted)
+
+
+def test_a_running_sum_of_truths_stays_true():
+    true = nd.array([False] + [True] * 300, dtype="bool")
+    assert nd.cumsum(true, dtype="bool").asnumpy().tolist() == [False] + [True] * 300
+    assert nd.cumsum(nd.array([0.0, 0.5, 0.0]), dtype="bool").asnumpy().tolist() == [False, True, True]
