@@ -29,6 +29,8 @@ LEVELS = {
     "x86_64": {"v4": ["-march=x86-64-v4"], "v3": ["-march=x86-64-v3"], "v2": ["-march=x86-64-v2"]},
     "amd64": {"v4": ["-march=x86-64-v4"], "v3": ["-march=x86-64-v3"], "v2": ["-march=x86-64-v2"]},
 }
+#: Partial redundancy elimination joins comparisons of a choice's operands before the choice, where GCC no longer vectorises it.
+MODEST = [] if sys.platform == "win32" else ["-fno-tree-pre"]
 MODULES = {
     "mxop._kernels.memory": "mxop/_kernels/memory.pyx",
     "mxop._kernels.interp": "mxop/_kernels/interp.pyx",
@@ -106,7 +108,7 @@ def isa_extensions() -> list[Extension]:
             source.write_text(text)
         sources = [f"mxop/_kernels/_isa_{name}.pyx"]
         extension = Extension(f"mxop._kernels._isa_{name}", sources, depends=headers, include_dirs=[INCLUDE])
-        extension.isa_flags = flags
+        extension.isa_flags = [*flags, *MODEST]
         result.append(extension)
     return result
 

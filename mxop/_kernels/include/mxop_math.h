@@ -18,7 +18,10 @@
  *
  * Parts
  *     mxop_math_half.h      float16, bfloat16 <-> float32
- *     mxop_math_f64.h       double: libm, vector forms of some, and simple ones
+ *     mxop_math_f64.h       double: simple functions, roots, exponentials
+    mxop_math_f64_log.h   double: logarithms and area functions
+    mxop_math_f64_trig.h  double: sin, cos, tan and the arcs
+    mxop_math_f64_pairs.h double: functions of two operands
  *     mxop_math_f32.h       float32, in float
  *     mxop_math_f32_wide.h  float32, through double
  *     mxop_math_gamma.h     gamma, log-gamma, digamma
@@ -125,12 +128,18 @@ MX_INLINE double mx_bits_f64(uint64_t u) { double x; memcpy(&x, &u, 8); return x
 #define MX_PD11(x, a, b, c, d, e, f, g, h, i, j, k) MX_FMA(x, MX_PD10(x, b, c, d, e, f, g, h, i, j, k), a)
 #define MX_PD12(x, a, b, c, d, e, f, g, h, i, j, k, l) MX_FMA(x, MX_PD11(x, b, c, d, e, f, g, h, i, j, k, l), a)
 #define MX_PD13(x, a, b, c, d, e, f, g, h, i, j, k, l, m) MX_FMA(x, MX_PD12(x, b, c, d, e, f, g, h, i, j, k, l, m), a)
+#define MX_PD14(x, a, b, c, d, e, f, g, h, i, j, k, l, m, n) \
+    MX_FMA(x, MX_PD13(x, b, c, d, e, f, g, h, i, j, k, l, m, n), a)
 
 #include "mxop_math_half.h"
 #include "mxop_math_f64.h"
+#include "mxop_math_f64_log.h"
+#include "mxop_math_f64_trig.h"
+#include "mxop_math_f64_pairs.h"
 #include "mxop_math_f32.h"
 #include "mxop_math_f32_wide.h"
 #include "mxop_math_gamma.h"
 #include "mxop_math_special.h"
+#include "mxop_math_ordinary.h"
 
 #endif

@@ -121,40 +121,38 @@ MX_INLINE float mxi_log_edges(float x, float y)
 /* x = 2^k m with m in [2/3, 4/3), f = m - 1, log1p(f) by a polynomial; denormals
  * are scaled by 2^23 first.  k ln2(hi) is exact and its sum with f is kept in two
  * parts.  ULP 0.85 / 0.88 */
-MX_INLINE float mx_log_f32(float x)
+MX_INLINE float mxi_log_joined_f32(float k, float f)
 {
-    uint32_t tiny = x < 0x1p-126f ? 0xffffffffu : 0u;
-    float xs = x * mx_bits_f32(0x3f800000u + (tiny & 0x0b800000u));
-    uint32_t d = mx_f32_bits(xs) - 0x3f2aaaabu;
-    float k = (float)(((int32_t)d >> 23) - (int32_t)(tiny & 23u));
-    float f = mx_bits_f32((d & 0x007fffffu) + 0x3f2aaaabu) - 1.0f;
     float f2 = f * f;
     float p = MX_EF8(f, f2, 3.333321512e-01f, -2.499980330e-01f, 2.001044899e-01f, -1.668024659e-01f,
                      1.400521696e-01f, -1.218744591e-01f, 1.398750991e-01f, -1.287838668e-01f);
     float tail = MX_FMAF(f2 * f, p, -0.5f * f2);
     float hi = k * 0.693145751953125f;
     float s = hi + f;
-    float y = s + MX_FMAF(k, 1.42860682e-6f, (f - (s - hi)) + tail);
-    return mxi_log_edges(x, y);
+    return s + MX_FMAF(k, 1.42860682e-6f, (f - (s - hi)) + tail);
+}
+MX_INLINE float mxi_log_split_f32(float u, float *k)
+{
+    uint32_t d = mx_f32_bits(u) - 0x3f2aaaabu;
+    *k = (float)((int32_t)d >> 23);
+    return mx_bits_f32((d & 0x007fffffu) + 0x3f2aaaabu) - 1.0f;
+}
+MX_INLINE float mx_log_fast_f32(float x)
+{
+    float k, f = mxi_log_split_f32(x, &k);
+    return mxi_log_joined_f32(k, f);
+}
+MX_INLINE float mx_log_f32(float x)
+{
+    uint32_t tiny = x < 0x1p-126f ? 0xffffffffu : 0u;
+    float k, f = mxi_log_split_f32(x * mx_bits_f32(0x3f800000u + (tiny & 0x0b800000u)), &k);
+    return mxi_log_edges(x, mxi_log_joined_f32(k - (float)(int32_t)(tiny & 23u), f));
 }
 
 /* ---- sin, cos --------------------------------------------------------------- */
 
-/* sin, cos and tan below hold for |x| up to this; NaN and inf give NaN.  Beyond it
- * the _slow forms serve (any argument, scalar). */
+/* The _fast forms hold for |x| up to this (see mxop_math_f64_trig.h). */
 #define MX_TRIG_LIMIT_F32 524288.0f
-MX_INLINE float mx_sin_slow_f32(float x) { return (float)sin((double)x); }
-MX_INLINE float mx_cos_slow_f32(float x) { return (float)cos((double)x); }
-MX_INLINE float mx_tan_slow_f32(float x) { return (float)tan((double)x); }
-
-/* 1 when every |x[i]| <= limit; a NaN or an infinity makes it 0. */
-static inline int mx_all_within_f32(const float *x, ptrdiff_t n, float limit)
-{
-    int bad = 0;
-    for (ptrdiff_t i = 0; i < n; i++)
-        bad |= !(fabsf(x[i]) <= limit);
-    return !bad;
-}
 
 /* a = n pi/2 + r + e, *bits with n in its low bits.  With FMA: pi/2 in three
  * floats; a - n A is exact and its difference from n B is kept in two parts.
@@ -195,7 +193,7 @@ MX_INLINE float mxi_sin_or_cos(float r, float e, uint32_t odd)
 }
 
 /* ULP 0.85 / 0.96 */
-MX_INLINE float mx_sin_f32(float x)
+MX_INLINE float mx_sin_fast_f32(float x)
 {
     uint32_t n;
     float e, r = mxi_trig_reduce(fabsf(x), &e, &n);
@@ -204,12 +202,21 @@ MX_INLINE float mx_sin_f32(float x)
 }
 
 /* ULP 0.78 / 0.78 */
-MX_INLINE float mx_cos_f32(float x)
+MX_INLINE float mx_cos_fast_f32(float x)
 {
     uint32_t n;
     float e, r = mxi_trig_reduce(fabsf(x), &e, &n);
     n += 1u;
     return mx_bits_f32(mx_f32_bits(mxi_sin_or_cos(r, e, n)) ^ ((n >> 1) << 31));
+}
+
+MX_INLINE float mx_sin_f32(float x)
+{
+    return fabsf(x) <= MX_TRIG_LIMIT_F32 ? mx_sin_fast_f32(x) : (float)sin((double)x);
+}
+MX_INLINE float mx_cos_f32(float x)
+{
+    return fabsf(x) <= MX_TRIG_LIMIT_F32 ? mx_cos_fast_f32(x) : (float)cos((double)x);
 }
 
 /* ---- tanh, sigmoid, erf -------------------------------------------------------- */

@@ -95,11 +95,14 @@ MX_INLINE float mx_expm1_f32(float x)
 }
 
 /* ULP 0.51 / 0.51 */
+MX_INLINE float mx_log2_fast_f32(float x) { return (float)mxi_log2((double)x); }
+MX_INLINE float mx_log10_fast_f32(float x) { return (float)(mxi_log2((double)x) * 0.30102999566398120); }
 MX_INLINE float mx_log2_f32(float x) { return mxi_log_edges(x, (float)mxi_log2((double)x)); }
 MX_INLINE float mx_log10_f32(float x)
 {
     return mxi_log_edges(x, (float)(mxi_log2((double)x) * 0.30102999566398120));
 }
+MX_INLINE float mx_log1p_fast_f32(float x) { return copysignf((float)mxi_log1p((double)x), x); }
 MX_INLINE float mx_log1p_f32(float x)
 {
     float y = (float)mxi_log1p((double)x);
@@ -136,7 +139,7 @@ MX_INLINE float mx_cosh_f32(float x)
 }
 
 /* x = n pi/2 + r; sin r / cos r, or -cos r / sin r for odd n.  ULP 0.51 / 0.51 */
-MX_INLINE float mx_tan_f32(float x)
+MX_INLINE float mx_tan_fast_f32(float x)
 {
     double a = fabs((double)x);
     double t = MX_FMA(a, 0.63661977236758134, MX_ROUND_F64);
@@ -151,6 +154,11 @@ MX_INLINE float mx_tan_f32(float x)
     uint64_t odd = mx_f64_bits(t) & 1u;
     float y = (float)((odd ? -c : s) / (odd ? s : c));
     return mx_bits_f32(mx_f32_bits(y) ^ (mx_f32_bits(x) & 0x80000000u));
+}
+
+MX_INLINE float mx_tan_f32(float x)
+{
+    return fabsf(x) <= MX_TRIG_LIMIT_F32 ? mx_tan_fast_f32(x) : (float)tan((double)x);
 }
 
 /* asin(s) for 0 <= s <= 1/2, z = s^2 */
@@ -218,26 +226,35 @@ MX_INLINE float mx_arctan2_f32(float y, float x)
 }
 
 /* ULP 0.51 / 0.51 */
-MX_INLINE float mx_arcsinh_f32(float x)
+MX_INLINE float mx_arcsinh_fast_f32(float x)
 {
     double a = fabs((double)x);
-    double y = mxi_log1p(a + a * (a / (1.0 + sqrt(1.0 + a * a))));
-    return copysignf(a < (double)INFINITY ? (float)y : fabsf(x), x);
+    return copysignf((float)mxi_log1p(a + a * (a / (1.0 + sqrt(1.0 + a * a)))), x);
+}
+MX_INLINE float mx_arcsinh_f32(float x)
+{
+    return fabsf(x) < MX_INF_F32 ? mx_arcsinh_fast_f32(x) : x;
+}
+MX_INLINE float mx_arccosh_fast_f32(float x)
+{
+    double t = (double)x - 1.0;
+    return (float)mxi_log1p(t + sqrt(t * (t + 2.0)));
 }
 MX_INLINE float mx_arccosh_f32(float x)
 {
-    double t = (double)x - 1.0;
-    float y = (float)mxi_log1p(t + sqrt(t * (t + 2.0)));
-    y = x < MX_INF_F32 ? y : x;
+    float y = x < MX_INF_F32 ? mx_arccosh_fast_f32(x) : x;
     return x < 1.0f ? MX_NAN_F32 : y;
+}
+MX_INLINE float mx_arctanh_fast_f32(float x)
+{
+    double a = fabs((double)x);
+    return copysignf((float)(0.5 * mxi_log1p(2.0 * a / (1.0 - a))), x);
 }
 MX_INLINE float mx_arctanh_f32(float x)
 {
-    double a = fabs((double)x);
-    float y = (float)(0.5 * mxi_log1p(2.0 * a / (1.0 - a)));
-    y = a == 1.0 ? MX_INF_F32 : y;
-    y = a > 1.0 ? MX_NAN_F32 : y;
-    return copysignf(x != x ? x : y, x);
+    float a = fabsf(x), y = mx_arctanh_fast_f32(x);
+    y = a == 1.0f ? copysignf(MX_INF_F32, x) : y;
+    return a <= 1.0f ? y : MX_NAN_F32;
 }
 
 /* 1 / sqrt(x); with FMA the rounding errors of the root and of the division are
@@ -334,6 +351,13 @@ MX_INLINE float mx_erfinv_f32(float x)
 
 /* ---- two operands ----------------------------------------------------------------- */
 
+MX_INLINE float mx_pow_fast_f32(float x, float y)
+{
+    double w = (double)y * mxi_log2((double)x);
+    w = w > 200.0 ? 200.0 : w;
+    return (float)mxi_exp2(w < -200.0 ? -200.0 : w);
+}
+
 /* |x|^y = 2^(y log2|x|), then the sign and the cases of C's pow.  ULP 0.51 / 0.51 */
 MX_INLINE float mx_pow_f32(float x, float y)
 {
@@ -356,10 +380,13 @@ MX_INLINE float mx_pow_f32(float x, float y)
 }
 
 /* Squares of floats neither overflow nor vanish in double.  ULP 0.51 / 0.51 */
+MX_INLINE float mx_hypot_fast_f32(float x, float y)
+{
+    return (float)sqrt((double)x * (double)x + (double)y * (double)y);
+}
 MX_INLINE float mx_hypot_f32(float x, float y)
 {
-    double r = sqrt((double)x * (double)x + (double)y * (double)y);
-    return (fabsf(x) == MX_INF_F32) | (fabsf(y) == MX_INF_F32) ? MX_INF_F32 : (float)r;
+    return (fabsf(x) == MX_INF_F32) | (fabsf(y) == MX_INF_F32) ? MX_INF_F32 : mx_hypot_fast_f32(x, y);
 }
 
 /* A remainder of |x| < 2^128: congruent to x, of magnitude below |y|.  The remainder of
@@ -384,24 +411,41 @@ MX_INLINE double mxi_divisor(float y) { return fabsf(y) == MX_INF_F32 ? copysign
 
 /* Remainder with the sign of the divisor; 0 for a zero divisor.  Exact but for the one
  * rounding of r + y. */
+MX_INLINE float mxi_mod_f32(double r, double d)
+{
+    r = r * d < 0.0 ? r + d : r;
+    return r == 0.0 ? copysignf(0.0f, (float)d) : (float)r;
+}
+/* Of floats, whose quotient is so small that one step is enough: exact without FMA too, below 2^28. */
+MX_INLINE double mxi_remainder_once(double x, double d) { return MX_FMA(-trunc(x / d), d, x); }
+MX_INLINE float mx_mod_fast_f32(float x, float y)
+{
+    return mxi_mod_f32(mxi_remainder_once((double)x, (double)y), (double)y);
+}
 MX_INLINE float mx_mod_f32(float x, float y)
 {
-    double d = mxi_divisor(y), r = mxi_remainder((double)x, d);
-    r = r * d < 0.0 ? r + d : r;
-    float m = r == 0.0 ? copysignf(0.0f, y) : (float)r;
+    double d = mxi_divisor(y);
+    float m = mxi_mod_f32(mxi_remainder((double)x, d), d);
     return y == 0.0f ? (x != x ? x : 0.0f) : m;
 }
 
 /* As mx_floordiv_f64; in float, so that the bits are NumPy's. */
-MX_INLINE float mx_floordiv_f32(float x, float y)
+MX_INLINE float mxi_floordiv_f32(float x, float y, double d, double e)
 {
-    double d = mxi_divisor(y), e = mxi_remainder((double)x, d);
     float r = (float)((e != 0.0) & ((e < 0.0) != (x < 0.0f)) ? e + copysign(d, (double)x) : e);
     float q = (x - r) / y - ((r != 0.0f) & ((r < 0.0f) != (y < 0.0f)) ? 1.0f : 0.0f);
     float whole = floorf(q);
     whole = q - whole > 0.5f ? whole + 1.0f : whole;
-    whole = q == 0.0f ? copysignf(0.0f, x / y) : whole;
-    return y == 0.0f ? x / y : whole;
+    return q == 0.0f ? copysignf(0.0f, x / y) : whole;
+}
+MX_INLINE float mx_floordiv_fast_f32(float x, float y)
+{
+    return mxi_floordiv_f32(x, y, (double)y, mxi_remainder_once((double)x, (double)y));
+}
+MX_INLINE float mx_floordiv_f32(float x, float y)
+{
+    double d = mxi_divisor(y);
+    return y == 0.0f ? x / y : mxi_floordiv_f32(x, y, d, mxi_remainder((double)x, d));
 }
 
 #endif
