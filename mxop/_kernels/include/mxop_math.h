@@ -24,6 +24,7 @@
     mxop_math_f64_pairs.h double: functions of two operands
  *     mxop_math_f32.h       float32, in float
  *     mxop_math_f32_wide.h  float32, through double
+    mxop_math_f32_sums.h  float32, in float, with sums of two parts
  *     mxop_math_gamma.h     gamma, log-gamma, digamma
  *     mxop_math_special.h   polygamma; erfinv and the normal distribution in double
  *
@@ -138,6 +139,7 @@ MX_INLINE double mx_bits_f64(uint64_t u) { double x; memcpy(&x, &u, 8); return x
 #include "mxop_math_f64_pairs.h"
 #include "mxop_math_f32.h"
 #include "mxop_math_f32_wide.h"
+#include "mxop_math_f32_sums.h"
 #include "mxop_math_gamma.h"
 #include "mxop_math_special.h"
 #include "mxop_math_ordinary.h"

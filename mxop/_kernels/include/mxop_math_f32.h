@@ -121,15 +121,18 @@ MX_INLINE float mxi_log_edges(float x, float y)
 /* x = 2^k m with m in [2/3, 4/3), f = m - 1, log1p(f) by a polynomial; denormals
  * are scaled by 2^23 first.  k ln2(hi) is exact and its sum with f is kept in two
  * parts.  ULP 0.85 / 0.88 */
-MX_INLINE float mxi_log_joined_f32(float k, float f)
+MX_INLINE float mxi_log_rest_f32(float f)       /* log1p(f) - f */
 {
     float f2 = f * f;
     float p = MX_EF8(f, f2, 3.333321512e-01f, -2.499980330e-01f, 2.001044899e-01f, -1.668024659e-01f,
                      1.400521696e-01f, -1.218744591e-01f, 1.398750991e-01f, -1.287838668e-01f);
-    float tail = MX_FMAF(f2 * f, p, -0.5f * f2);
+    return MX_FMAF(f2 * f, p, -0.5f * f2);
+}
+MX_INLINE float mxi_log_joined_f32(float k, float f)
+{
     float hi = k * 0.693145751953125f;
     float s = hi + f;
-    return s + MX_FMAF(k, 1.42860682e-6f, (f - (s - hi)) + tail);
+    return s + MX_FMAF(k, 1.42860682e-6f, (f - (s - hi)) + mxi_log_rest_f32(f));
 }
 MX_INLINE float mxi_log_split_f32(float u, float *k)
 {
@@ -142,11 +145,16 @@ MX_INLINE float mx_log_fast_f32(float x)
     float k, f = mxi_log_split_f32(x, &k);
     return mxi_log_joined_f32(k, f);
 }
-MX_INLINE float mx_log_f32(float x)
+MX_INLINE float mxi_log_lifted_f32(float x, float *lift)
 {
     uint32_t tiny = x < 0x1p-126f ? 0xffffffffu : 0u;
-    float k, f = mxi_log_split_f32(x * mx_bits_f32(0x3f800000u + (tiny & 0x0b800000u)), &k);
-    return mxi_log_edges(x, mxi_log_joined_f32(k - (float)(int32_t)(tiny & 23u), f));
+    *lift = (float)(int32_t)(tiny & 23u);
+    return x * mx_bits_f32(0x3f800000u + (tiny & 0x0b800000u));
+}
+MX_INLINE float mx_log_f32(float x)
+{
+    float lift, k, f = mxi_log_split_f32(mxi_log_lifted_f32(x, &lift), &k);
+    return mxi_log_edges(x, mxi_log_joined_f32(k - lift, f));
 }
 
 /* ---- sin, cos --------------------------------------------------------------- */

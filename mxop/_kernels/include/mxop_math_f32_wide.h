@@ -88,30 +88,6 @@ MX_INLINE double mxi_log2(double u)
 
 /* ---- functions through the double kernels -------------------------------------------- */
 
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_expm1_f32(float x)
-{
-    return copysignf((float)mxi_expm1((double)mxi_clamp(x, 104.0f)), x);
-}
-
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_log2_fast_f32(float x) { return (float)mxi_log2((double)x); }
-MX_INLINE float mx_log10_fast_f32(float x) { return (float)(mxi_log2((double)x) * 0.30102999566398120); }
-MX_INLINE float mx_log2_f32(float x) { return mxi_log_edges(x, (float)mxi_log2((double)x)); }
-MX_INLINE float mx_log10_f32(float x)
-{
-    return mxi_log_edges(x, (float)(mxi_log2((double)x) * 0.30102999566398120));
-}
-MX_INLINE float mx_log1p_fast_f32(float x) { return copysignf((float)mxi_log1p((double)x), x); }
-MX_INLINE float mx_log1p_f32(float x)
-{
-    float y = (float)mxi_log1p((double)x);
-    y = x < MX_INF_F32 ? y : x;
-    y = x == -1.0f ? -MX_INF_F32 : y;
-    y = x == 0.0f ? x : y;
-    return x < -1.0f ? MX_NAN_F32 : y;
-}
-
 /* log(1 + e^x) = max(x, 0) + log1p(e^-|x|).  ULP 0.51 / 0.51 */
 MX_INLINE double mxi_softplus(double x)
 {
@@ -121,22 +97,6 @@ MX_INLINE double mxi_softplus(double x)
 }
 MX_INLINE float mx_softplus_f32(float x) { return (float)mxi_softplus((double)x); }
 MX_INLINE float mx_log_sigmoid_f32(float x) { return (float)-mxi_softplus(-(double)x); }
-
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_sinh_f32(float x)
-{
-    float a = fabsf(x);
-    float c = a > 100.0f ? 100.0f : a;
-    double q = mxi_expm1((double)c);
-    return copysignf((float)(0.5 * (q + q / (q + 1.0))), x);
-}
-MX_INLINE float mx_cosh_f32(float x)
-{
-    float a = fabsf(x);
-    float c = a > 100.0f ? 100.0f : a;
-    double q = mxi_exp((double)c);
-    return (float)(0.5 * q + 0.5 / q);
-}
 
 /* x = n pi/2 + r; sin r / cos r, or -cos r / sin r for odd n.  ULP 0.51 / 0.51 */
 MX_INLINE float mx_tan_fast_f32(float x)
@@ -170,26 +130,6 @@ MX_INLINE double mxi_asin_poly(double s, double z)
     return MX_FMA(s * z, p, s);
 }
 
-/* asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) above 1/2; beyond 1 the root is NaN.  ULP 0.51 / 0.51 */
-MX_INLINE float mx_arcsin_f32(float x)
-{
-    double a = fabs((double)x);
-    double z = a > 0.5 ? 0.5 - 0.5 * a : a * a;
-    double s = a > 0.5 ? sqrt(z) : a;
-    double p = mxi_asin_poly(s, z);
-    return copysignf((float)(a > 0.5 ? MX_PI / 2 - 2.0 * p : p), x);
-}
-MX_INLINE float mx_arccos_f32(float x)
-{
-    double a = fabs((double)x);
-    double z = a > 0.5 ? 0.5 - 0.5 * a : a * a;
-    double s = a > 0.5 ? sqrt(z) : a;
-    double p = mxi_asin_poly(s, z);
-    double far = x < 0.0f ? MX_PI - 2.0 * p : 2.0 * p;
-    double near = x < 0.0f ? MX_PI / 2 + p : MX_PI / 2 - p;
-    return (float)(a > 0.5 ? far : near);
-}
-
 /* atan(y / x) for y, x >= 0, not both 0 or both infinite: the ratio is turned by
  * 0, pi/4 or pi/2 so that |ratio| <= tan(pi/8). */
 MX_INLINE double mxi_atan_ratio(double y, double x)
@@ -210,10 +150,6 @@ MX_INLINE double mxi_atan_ratio(double y, double x)
 }
 
 /* ULP 0.51 / 0.51 */
-MX_INLINE float mx_arctan_f32(float x)
-{
-    return copysignf((float)mxi_atan_ratio(fabs((double)x), 1.0), x);
-}
 MX_INLINE float mx_arctan2_f32(float y, float x)
 {
     double ay = fabs((double)y), ax = fabs((double)x);
