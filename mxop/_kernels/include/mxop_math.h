@@ -31,9 +31,9 @@
  * Names: mx_<function>_<f32|f64> for use, mxi_<...> for what serves only here.
  *
  * Not vectorised (one call per element):
- *     f32: gamma, gammaln, digamma, polygamma; sin_slow, cos_slow, tan_slow;
- *          mod and floordiv without FMA
- *     f64: all that go to libm, the gamma family, erfinv, mod, floordiv, pow, hypot, arctan2
+ *     f32: gamma, gammaln, digamma, polygamma; mod and floordiv without FMA
+ *     f64: the gamma family, erf, erfinv; pow, mod and floordiv without FMA
+ *     both: what is not ordinary (mxop_math_ordinary.h) of sin, cos, tan; f64: of mod and floordiv
  *
  * Methods
  *     exp family     x = n ln2 + r with ln2 in two parts (Cody & Waite 1980), a
@@ -44,6 +44,7 @@
  *                    of r; both polynomials, one chosen
  *     tanh, sigmoid  through d = 1 + e^|x| held as a rounded sum and its error
  *     erf            odd polynomial; far out 1 - 2^-q(x) with a polynomial q
+ *     cbrt           a polynomial and one step of Halley's
  *     the rest       in double, with polynomials only as long as a float needs:
  *                    then a result is within 0.51 ULP, gradual underflow comes from
  *                    the last conversion, and there is nothing to scale

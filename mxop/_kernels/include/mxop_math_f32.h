@@ -157,6 +157,29 @@ MX_INLINE float mx_log_f32(float x)
     return mxi_log_edges(x, mxi_log_joined_f32(k - lift, f));
 }
 
+/* As in double; 127 is 3 * 42 + 1, so a is 2^3k 2^(j - 1) u.  ULP 0.74 / 0.96 */
+MX_INLINE float mxi_cbrt_f32(float a, float unit)
+{
+    uint32_t bits = mx_f32_bits(a);
+    float e = (float)((int32_t)(bits >> 23) - 1);
+    float t = MX_FMAF(e, 1.0f / 3, MX_ROUND_F32), j = MX_FMAF(t - MX_ROUND_F32, -3.0f, e);
+    float u = mx_bits_f32((bits & 0x007fffffu) | 0x3f800000u);
+    float m = u * (j > 0.0f ? 2.0f : j < 0.0f ? 0.5f : 1.0f);
+    float y = MX_PF4(u, 5.528234243e-01f, 5.871143937e-01f, -1.629697680e-01f, 2.310499549e-02f)
+            * (j > 0.0f ? 1.25992105f : j < 0.0f ? 0.793700526f : 1.0f);
+    float s = y * y;
+    y = MX_FMAF(y, MX_FMAF(-s, y, m) / MX_FMAF(s + s, y, m), y);
+    return y * (mx_bits_f32((mx_f32_bits(t) + 85u) << 23) * unit);
+}
+MX_INLINE float mx_cbrt_fast_f32(float x) { return copysignf(mxi_cbrt_f32(fabsf(x), 1.0f), x); }
+MX_INLINE float mx_cbrt_f32(float x)
+{
+    float a = fabsf(x);
+    int tiny = a < 0x1p-126f;
+    float y = mxi_cbrt_f32(tiny ? a * 0x1p24f : a, tiny ? 0x1p-8f : 1.0f);
+    return copysignf((a > 0.0f) & (a < MX_INF_F32) ? y : a, x);
+}
+
 /* ---- sin, cos --------------------------------------------------------------- */
 
 /* The _fast forms hold for |x| up to this (see mxop_math_f64_trig.h). */

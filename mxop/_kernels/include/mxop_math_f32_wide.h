@@ -231,14 +231,6 @@ MX_INLINE float mx_rcbrt_f32(float x)
     y = a == MX_INF_F32 ? 0.0 : y;
     return copysignf((float)y, x);
 }
-MX_INLINE float mx_cbrt_f32(float x)
-{
-    float a = fabsf(x);
-    float up = a < 0x1p-126f ? a * 0x1p24f : a;
-    double r = mxi_rcbrt((double)up, up);
-    float y = (float)((double)up * r * r * (a < 0x1p-126f ? 0x1p-8 : 1.0));
-    return copysignf((a > 0.0f) & (a < MX_INF_F32) ? y : a, x);
-}
 
 /* The normal distribution, in double: Phi(-a) = erfc(b) / 2 with b = a / sqrt(2), and
  * erfc(b) = e^(-b^2) P(t) / (1 + 2b), t = (b - 3) / (b + 3). */

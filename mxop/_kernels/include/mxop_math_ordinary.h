@@ -21,6 +21,8 @@
 #define MX_ORDINARY_log2_f64 MXI_POSITIVE_F64
 #define MX_ORDINARY_log10_f32 MXI_POSITIVE_F32
 #define MX_ORDINARY_log10_f64 MXI_POSITIVE_F64
+#define MX_ORDINARY_cbrt_f32(x) MXI_POSITIVE_F32(fabsf(x))
+#define MX_ORDINARY_cbrt_f64(x) MXI_POSITIVE_F64(fabs(x))
 #define MX_ORDINARY_log1p_f32(x) MXI_BETWEEN(-0x1.fffffep-1f, x, 0x1p120f)
 #define MX_ORDINARY_log1p_f64(x) MXI_BETWEEN(-0x1.fffffffffffffp-1, x, 0x1p1000)
 #define MX_ORDINARY_arcsinh_f32(x) (fabsf(x) <= 0x1p120f)
