@@ -101,6 +101,21 @@ def test_powers_by_a_number(exponent, dtype):
     compare((mx.nd.array(a, dtype=dtype) ** mx.nd.full(a.shape, number, dtype=dtype)).asnumpy(), wanted)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_no_power_depends_on_what_stands_beside_it(dtype):
+    rng = np.random.default_rng(8)
+    a = rng.uniform(-9, 9, 6000).astype(dtype)
+    for base in (a, abs(a)):
+        x = mx.nd.array(base, dtype=dtype)
+        for number in (1, 2, 3, 4, 0.5):
+            b = np.full_like(base, number)
+            alone = mx.nd._power(x, mx.nd.array(b, dtype=dtype)).asnumpy()
+            b[::7] = rng.uniform(-1, 1, b[::7].size)
+            mixed = mx.nd._power(x, mx.nd.array(b, dtype=dtype)).asnumpy()
+            same = b == number
+            np.testing.assert_array_equal(alone[same], mixed[same])
+
+
 @pytest.mark.parametrize("exponent", [2, 3, -1, 0.5, 2.5])
 def test_powers_by_a_number_have_gradients(exponent):
     x = mx.nd.array(np.random.default_rng(5).uniform(0.5, 3, 100), dtype="float64")

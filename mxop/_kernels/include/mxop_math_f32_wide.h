@@ -279,11 +279,15 @@ MX_INLINE float mx_erfinv_f32(float x)
 
 /* ---- two operands ----------------------------------------------------------------- */
 
+MX_INLINE float mxi_pow_whole_f32(float x, float y, float power)
+{
+    return (float)mxi_pow_whole_f64((double)x, (double)y, (double)power);
+}
 MX_INLINE float mx_pow_fast_f32(float x, float y)
 {
     double w = (double)y * mxi_log2((double)x);
     w = w > 200.0 ? 200.0 : w;
-    return (float)mxi_exp2(w < -200.0 ? -200.0 : w);
+    return mxi_pow_whole_f32(x, y, (float)mxi_exp2(w < -200.0 ? -200.0 : w));
 }
 
 /* |x|^y = 2^(y log2|x|), then the sign and the cases of C's pow.  ULP 0.51 / 0.51 */
@@ -304,7 +308,7 @@ MX_INLINE float mx_pow_f32(float x, float y)
     uint32_t sign = odd ? mx_f32_bits(x) & 0x80000000u : 0u;
     r = mx_bits_f32(mx_f32_bits(r) | sign);
     r = (x < 0.0f) & (a < MX_INF_F32) & !whole ? MX_NAN_F32 : r;
-    return (y == 0.0f) | (x == 1.0f) ? 1.0f : r;
+    return mxi_pow_whole_f32(x, y, (y == 0.0f) | (x == 1.0f) ? 1.0f : r);
 }
 
 /* Squares of floats neither overflow nor vanish in double.  ULP 0.51 / 0.51 */

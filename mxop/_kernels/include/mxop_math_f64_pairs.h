@@ -6,6 +6,14 @@
 
 /* ---- power ------------------------------------------------------------------------- */
 
+/* Products for exponents 1, 2 and 3, as in mxop_power.h; other powers as they are. */
+MX_INLINE double mxi_pow_whole_f64(double x, double y, double power)
+{
+    power = y == 1.0 ? x : power;
+    power = y == 2.0 ? x * x : power;
+    return y == 3.0 ? x * x * x : power;
+}
+
 #if MX_HAVE_FMA
 /* y log2(2^lift a) for a normal and positive, as a sum: a logarithm with 64 bits, since its error is multiplied by y.
  * log2 a = k + C s (1 + z/3 + z^2 P(z)), z = s^2, whose first terms are held in two parts; 1 / (2 + f) = (1 - s) / 2. */
@@ -47,7 +55,10 @@ MX_INLINE double mxi_exp2_two(mxi_two v)
     return MX_FMA(r, p, 1.0) * mx_bits_f64(half << 52) * mx_bits_f64((bits - half) << 52);
 }
 
-MX_INLINE double mx_pow_fast_f64(double x, double y) { return mxi_exp2_two(mxi_log2_times(x, 0.0, y)); }
+MX_INLINE double mx_pow_fast_f64(double x, double y) 
+{
+    return mxi_pow_whole_f64(x, y, mxi_exp2_two(mxi_log2_times(x, 0.0, y)));
+}
 
 /* The sign and the cases of C's pow. */
 MX_INLINE double mx_pow_f64(double x, double y)
@@ -63,11 +74,11 @@ MX_INLINE double mx_pow_f64(double x, double y)
     r = mx_bits_f64(mx_f64_bits(r) | sign);
     r = (x < 0.0) & (a < (double)INFINITY) & !whole ? (double)NAN : r;
     r = (x != x) | (y != y) ? (double)NAN : r;
-    return (y == 0.0) | (x == 1.0) ? 1.0 : r;
+    return mxi_pow_whole_f64(x, y, (y == 0.0) | (x == 1.0) ? 1.0 : r);
 }
 #else
-MX_INLINE double mx_pow_f64(double x, double y) { return pow(x, y); }
-MX_INLINE double mx_pow_fast_f64(double x, double y) { return pow(x, y); }
+MX_INLINE double mx_pow_f64(double x, double y) { return mxi_pow_whole_f64(x, y, pow(x, y)); }
+MX_INLINE double mx_pow_fast_f64(double x, double y) { return mx_pow_f64(x, y); }
 #endif
 
 /* ---- hypot --------------------------------------------------------------------------- */

@@ -9,12 +9,13 @@
 #include "mxop_block.h"
 #include "mxop_math.h"
 
-/* 1 where all are the same number: an exponent that was spread out to an array. */
+/* 1 where all are the same one of those exponents whose products pow takes too, so that no result depends on what stands
+ * beside it: an exponent that was spread out to an array. */
 #define MXI_ALL_SAME(T, name)                                                           \
     static int name(const T *x, ptrdiff_t n)                                            \
     {                                                                                   \
         int other = 0;                                                                  \
-        if (n < 2 || x[1] != x[0]) return n == 1;                                       \
+        if (n < 1 || (x[0] != 1 && x[0] != 2 && x[0] != 3)) return 0;                   \
         for (ptrdiff_t i = 0; i < n; i++) other |= x[i] != x[0];                        \
         return !other;                                                                  \
     }
