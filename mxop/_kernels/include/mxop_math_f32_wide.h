@@ -287,7 +287,7 @@ MX_INLINE float mx_pow_fast_f32(float x, float y)
 {
     double w = (double)y * mxi_log2((double)x);
     w = w > 200.0 ? 200.0 : w;
-    return mxi_pow_whole_f32(x, y, (float)mxi_exp2(w < -200.0 ? -200.0 : w));
+    return (float)mxi_exp2(w < -200.0 ? -200.0 : w);
 }
 
 /* |x|^y = 2^(y log2|x|), then the sign and the cases of C's pow.  ULP 0.51 / 0.51 */

@@ -55,10 +55,7 @@ MX_INLINE double mxi_exp2_two(mxi_two v)
     return MX_FMA(r, p, 1.0) * mx_bits_f64(half << 52) * mx_bits_f64((bits - half) << 52);
 }
 
-MX_INLINE double mx_pow_fast_f64(double x, double y) 
-{
-    return mxi_pow_whole_f64(x, y, mxi_exp2_two(mxi_log2_times(x, 0.0, y)));
-}
+MX_INLINE double mx_pow_fast_f64(double x, double y) { return mxi_exp2_two(mxi_log2_times(x, 0.0, y)); }
 
 /* The sign and the cases of C's pow. */
 MX_INLINE double mx_pow_f64(double x, double y)

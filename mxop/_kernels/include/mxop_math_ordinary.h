@@ -31,8 +31,8 @@
 #define MX_ORDINARY_arccosh_f64(x) MXI_BETWEEN(1.0, x, 0x1p500)
 #define MX_ORDINARY_arctanh_f32(x) (fabsf(x) < 1.0f)
 #define MX_ORDINARY_arctanh_f64(x) (fabs(x) < 1.0)
-#define MX_ORDINARY_pow_f32(x, y) (MXI_POSITIVE_F32(x) & (fabsf(y) < 0x1p127f))
-#define MX_ORDINARY_pow_f64(x, y) (MXI_POSITIVE_F64(x) & (fabs(y) < 0x1p1000))
+#define MX_ORDINARY_pow_f32(x, y) (MXI_POSITIVE_F32(x) & (fabsf(y) < 0x1p127f) & (y != 1) & (y != 2) & (y != 3))
+#define MX_ORDINARY_pow_f64(x, y) (MXI_POSITIVE_F64(x) & (fabs(y) < 0x1p1000) & (y != 1) & (y != 2) & (y != 3))
 #define MX_ORDINARY_hypot_f32(x, y) ((fabsf(x) < MX_INF_F32) & (fabsf(y) < MX_INF_F32))
 #define MX_ORDINARY_hypot_f64(x, y) \
     ((fabs(x) < 0x1p500) & (fabs(y) < 0x1p500) & ((fabs(x) > 0x1p-450) | (fabs(y) > 0x1p-450)))
