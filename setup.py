@@ -35,6 +35,9 @@ LEVELS = {
     "x86_64": {"v4": ["-march=x86-64-v4"], "v3": ["-march=x86-64-v3"], "v2": ["-march=x86-64-v2"]},
     "amd64": {"v4": ["-march=x86-64-v4"], "v3": ["-march=x86-64-v3"], "v2": ["-march=x86-64-v2"]},
 }
+PLAIN = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv")
+#: Partial redundancy elimination joins comparisons of a choice's operands before the choice, where GCC no longer vectorises it.
+MODEST = [] if sys.platform == "win32" else ["-fno-tree-pre"]
 MODULES = {
     "mxop._kernels.memory": "mxop/_kernels/memory.pyx",
     "mxop._kernels.interp": "mxop/_kernels/interp.pyx",
@@ -117,7 +120,7 @@ def isa_extensions() -> list[Extension]:
             source.write_text(text)
         sources = [f"mxop/_kernels/_isa_{name}.pyx"]
         extension = Extension(f"mxop._kernels._isa_{name}", sources, depends=headers, include_dirs=[INCLUDE])
-        extension.isa_flags = flags
+        extension.isa_flags = [*flags, *MODEST]
         result.append(extension)
     return result
 
@@ -175,7 +178,7 @@ class Build(build_ext):
 
     def build_extensions(self) -> None:
         msvc = self.compiler.compiler_type == "msvc"
-        plain = ["/O2"] if msvc else ["-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv"]
+        plain = ["/O2"] if msvc else list(PLAIN)
         plain += [] if msvc else ["-Wno-unused-function", "-Wno-misleading-indentation", "-Wno-unused-variable", "-g0"]
         openmp = self.openmp_flags(msvc)
         for extension in self.extensions:

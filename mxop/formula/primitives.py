@@ -38,8 +38,9 @@ class Primitive:
         The gradient rule, ``rule(g, *operands, y)``.
     integer : str or None
         C text for integer types; None when the function only exists for floating point.
-    guard : bool
-        The fast C function is right for a bounded argument only; ``<name>_slow`` serves the rest of a block.
+    guard : str
+        Whether ``mx_<name>_fast_<s>`` is right for ordinary operands only (``mxop_math_ordinary.h``), which are looked
+        for before: ``edges`` if ``mx_<name>_<s>``, which serves all, takes a little longer, ``range`` if it is scalar.
     costly : bool
         Worth reusing from the forward pass instead of computing again.
     """
@@ -50,7 +51,7 @@ class Primitive:
     cuda: str
     rule: Rule
     integer: str | None = None
-    guard: bool = False
+    guard: str = ""
     costly: bool = True
 
 
@@ -63,9 +64,7 @@ def _infix(name: str, text: str, rule: Rule, integer: str | None = "same") -> No
     TABLE[name] = Primitive(name, arity, text, text, rule, text if integer == "same" else integer, costly=False)
 
 
-def _function(
-    name: str, cuda: str, rule: Rule, *, integer: str | None = None, guard: bool = False, cheap: bool = False
-):
+def _function(name: str, cuda: str, rule: Rule, *, integer: str | None = None, guard: str = "", cheap: bool = False):
     """Add a row for a function of ``mxop_math.h``, named ``mx_<name>_<suffix>`` there."""
     arity = 1 + ("{1}" in cuda) + ("{2}" in cuda)
     operands = ", ".join(f"{{{i}}}" for i in range(arity))
@@ -101,16 +100,16 @@ _function("sign", "mx_sign({0})", _zero, integer="(({T})(({0} > 0) - ({0} < 0)))
 _function(
     "mod", "mx_mod({0}, {1})",
     lambda g, a, b, y: (g, _where(call("eq", b, const(0)), const(0), -(g * call("floor", a / b)))),
-    integer="mx_imod({T}, {0}, {1})",
+    integer="mx_imod({T}, {0}, {1})", guard="range",
 )  # fmt: skip
-_function("floordiv", "mx_floordiv({0}, {1})", _zero, integer="mx_ifloordiv({T}, {0}, {1})")
+_function("floordiv", "mx_floordiv({0}, {1})", _zero, integer="mx_ifloordiv({T}, {0}, {1})", guard="range")
 _function(
     "pow", "pow({0}, {1})",
     lambda g, a, b, y: (
         _where(call("eq", b, const(0)), const(0), g * (b * call("pow", a, b - const(1)))),
         _where(call("land", call("eq", a, const(0)), call("ge", b, const(0))), const(0), g * (y * call("log", a))),
     ),
-    integer="(({T})mx_ipow({0}, {1}))",
+    integer="(({T})mx_ipow({0}, {1}))", guard="edges",
 )  # fmt: skip
 _function(
     "fma", "fma({0}, {1}, {2})",
@@ -120,6 +119,7 @@ _function(
 _function(
     "hypot", "hypot({0}, {1})",
     lambda g, a, b, y: tuple(_where(call("eq", y, const(0)), const(0), g * (v / y)) for v in (a, b)),
+    guard="edges",
 )  # fmt: skip
 
 # ---- comparison and selection: results are 1 or 0 in the operands' type -----------------------------------------------
@@ -156,32 +156,32 @@ _function("rint", "mx_rint({0})", _zero, integer="({0})", cheap=True)
 _LN2, _LN10, _SQRTPI = math.log(2), math.log(10), math.sqrt(math.pi)
 _function("sqrt", "sqrt({0})", lambda g, a, y: (g * (const(0.5) / y),))
 _function("rsqrt", "mx_rsqrt({0})", lambda g, a, y: (g * (const(-0.5) * (y * (y * y))),))
-_function("cbrt", "cbrt({0})", lambda g, a, y: (g / (const(3) * (y * y)),))
+_function("cbrt", "cbrt({0})", lambda g, a, y: (g / (const(3) * (y * y)),), guard="edges")
 _function("rcbrt", "rcbrt({0})", lambda g, a, y: (-(g * (y / (const(3) * a))),))
 _function("exp", "exp({0})", lambda g, a, y: (g * y,))
 _function("expm1", "expm1({0})", lambda g, a, y: (g * (y + const(1)),))
-_function("log", "log({0})", lambda g, a, y: (g / a,))
-_function("log2", "log2({0})", lambda g, a, y: (g * const(1 / _LN2) / a,))
-_function("log10", "log10({0})", lambda g, a, y: (g * const(1 / _LN10) / a,))
-_function("log1p", "log1p({0})", lambda g, a, y: (g / (const(1) + a),))
+_function("log", "log({0})", lambda g, a, y: (g / a,), guard="edges")
+_function("log2", "log2({0})", lambda g, a, y: (g * const(1 / _LN2) / a,), guard="edges")
+_function("log10", "log10({0})", lambda g, a, y: (g * const(1 / _LN10) / a,), guard="edges")
+_function("log1p", "log1p({0})", lambda g, a, y: (g / (const(1) + a),), guard="edges")
 _function("sigmoid", "mx_sigmoid({0})", lambda g, a, y: (g * (y * (const(1) - y)),))
 _function("softsign", "mx_softsign({0})", lambda g, a, y: (g / call("square", const(1) + call("abs", a)),), cheap=True)
 _function("softplus", "mx_softplus({0})", lambda g, a, y: (g * call("sigmoid", a),))
 _function("log_sigmoid", "(-mx_softplus(-({0})))", lambda g, a, y: (g * call("sigmoid", -a),))
 
 # ---- trigonometric and hyperbolic -------------------------------------------------------------------------------------
-_function("sin", "sin({0})", lambda g, a, y: (g * call("cos", a),), guard=True)
-_function("cos", "cos({0})", lambda g, a, y: (-(g * call("sin", a)),), guard=True)
-_function("tan", "tan({0})", lambda g, a, y: (g * (const(1) + y * y),), guard=True)
+_function("sin", "sin({0})", lambda g, a, y: (g * call("cos", a),), guard="range")
+_function("cos", "cos({0})", lambda g, a, y: (-(g * call("sin", a)),), guard="range")
+_function("tan", "tan({0})", lambda g, a, y: (g * (const(1) + y * y),), guard="range")
 _function("arcsin", "asin({0})", lambda g, a, y: (g / call("sqrt", (const(1) - a) * (const(1) + a)),))
 _function("arccos", "acos({0})", lambda g, a, y: (-(g / call("sqrt", (const(1) - a) * (const(1) + a))),))
 _function("arctan", "atan({0})", lambda g, a, y: (g / (const(1) + a * a),))
 _function("sinh", "sinh({0})", lambda g, a, y: (g * call("cosh", a),))
 _function("cosh", "cosh({0})", lambda g, a, y: (g * call("sinh", a),))
 _function("tanh", "tanh({0})", lambda g, a, y: (g * (const(1) - y * y),))
-_function("arcsinh", "asinh({0})", lambda g, a, y: (g / call("hypot", a, const(1)),))
-_function("arccosh", "acosh({0})", lambda g, a, y: (g / call("sqrt", (a - const(1)) * (a + const(1))),))
-_function("arctanh", "atanh({0})", lambda g, a, y: (g / ((const(1) - a) * (const(1) + a)),))
+_function("arcsinh", "asinh({0})", lambda g, a, y: (g / call("hypot", a, const(1)),), guard="edges")
+_function("arccosh", "acosh({0})", lambda g, a, y: (g / call("sqrt", (a - const(1)) * (a + const(1))),), guard="edges")
+_function("arctanh", "atanh({0})", lambda g, a, y: (g / ((const(1) - a) * (const(1) + a)),), guard="edges")
 
 # ---- special ----------------------------------------------------------------------------------------------------------
 _function("erf", "erf({0})", lambda g, a, y: (g * (const(2 / _SQRTPI) * call("exp", -(a * a))),))

@@ -16,38 +16,20 @@
 
 #if defined(_MSC_VER)
 #define MX_RESTRICT __restrict
+#define MX_NOINLINE __declspec(noinline)
 #define MX_IVDEP __pragma(loop(ivdep))
 #elif defined(__clang__)
 #define MX_RESTRICT __restrict__
+#define MX_NOINLINE __attribute__((noinline))
 #define MX_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define MX_RESTRICT __restrict__
+#define MX_NOINLINE __attribute__((noinline))
 #define MX_IVDEP _Pragma("GCC ivdep")
 #endif
 
-/* Integer division as MXNet's arrays have it: x / 0 is 0; the smallest number over -1 wraps. */
-#define mx_idiv(T, a, b) ((b) == 0 ? (T)0 : (b) == (T)-1 && (T)-1 < (T)1 ? (T)(0 - (uint64_t)(a)) : (T)((a) / (b)))
-/* Remainder with the divisor's sign, as Python; x % 0 is 0. */
-#define mx_imod(T, a, b) \
-    ((b) == 0 || ((b) == (T)-1 && (T)-1 < (T)1) ? (T)0 \
-     : (T)((a) % (b) + ((((a) % (b)) != 0 && (((a) % (b)) < 0) != ((b) < 0)) ? (b) : 0)))
-
-/* The quotient that goes with mx_imod: rounded down. */
-#define mx_ifloordiv(T, a, b) \
-    ((b) == 0 ? (T)0 : (b) == (T)-1 && (T)-1 < (T)1 ? (T)(0 - (uint64_t)(a)) \
-     : (T)((a) / (b) - (((a) % (b)) != 0 && (((a) % (b)) < 0) != ((b) < 0))))
-/* Power in 64 bits, of which narrower types take the lowest: products wrap, as NumPy's.  A negative exponent gives what the
-   reciprocal rounds to, towards zero; 0 gives 0, as a division by it does. */
-static inline int64_t mx_ipow(int64_t a, int64_t b)
-{
-    uint64_t x = (uint64_t)a, r = 1;
-    if (b < 0) return a == 1 ? 1 : a == -1 ? ((b & 1) != 0 ? -1 : 1) : 0;
-    for (; b != 0; b >>= 1) {
-        if ((b & 1) != 0) r *= x;
-        x *= x;
-    }
-    return (int64_t)r;
-}
+/* How many elements a loop takes at once for which its scalars are spread out. */
+#define MX_RUN 64
 
 /* An instruction: n elements, destination, up to three operands, its scalars in the compute type. */
 typedef void (*mx_loop)(ptrdiff_t n, void *o, const void *a, const void *b, const void *c, const void *s);

@@ -18,18 +18,22 @@
  *
  * Parts
  *     mxop_math_half.h      float16, bfloat16 <-> float32
- *     mxop_math_f64.h       double: libm, vector forms of some, and simple ones
+ *     mxop_math_f64.h       double: simple functions, roots, exponentials
+    mxop_math_f64_log.h   double: logarithms and area functions
+    mxop_math_f64_trig.h  double: sin, cos, tan and the arcs
+    mxop_math_f64_pairs.h double: functions of two operands
  *     mxop_math_f32.h       float32, in float
  *     mxop_math_f32_wide.h  float32, through double
+    mxop_math_f32_sums.h  float32, in float, with sums of two parts
  *     mxop_math_gamma.h     gamma, log-gamma, digamma
  *     mxop_math_special.h   polygamma; erfinv and the normal distribution in double
  *
  * Names: mx_<function>_<f32|f64> for use, mxi_<...> for what serves only here.
  *
  * Not vectorised (one call per element):
- *     f32: gamma, gammaln, digamma, polygamma; sin_slow, cos_slow, tan_slow;
- *          mod and floordiv without FMA
- *     f64: all that go to libm, the gamma family, erfinv, mod, floordiv, pow, hypot, arctan2
+ *     f32: gamma, gammaln, digamma, polygamma; mod and floordiv without FMA
+ *     f64: the gamma family, erf, erfinv; pow, mod and floordiv without FMA
+ *     both: what is not ordinary (mxop_math_ordinary.h) of sin, cos, tan; f64: of mod and floordiv
  *
  * Methods
  *     exp family     x = n ln2 + r with ln2 in two parts (Cody & Waite 1980), a
@@ -40,6 +44,7 @@
  *                    of r; both polynomials, one chosen
  *     tanh, sigmoid  through d = 1 + e^|x| held as a rounded sum and its error
  *     erf            odd polynomial; far out 1 - 2^-q(x) with a polynomial q
+ *     cbrt           a polynomial and one step of Halley's
  *     the rest       in double, with polynomials only as long as a float needs:
  *                    then a result is within 0.51 ULP, gradual underflow comes from
  *                    the last conversion, and there is nothing to scale
@@ -125,12 +130,19 @@ MX_INLINE double mx_bits_f64(uint64_t u) { double x; memcpy(&x, &u, 8); return x
 #define MX_PD11(x, a, b, c, d, e, f, g, h, i, j, k) MX_FMA(x, MX_PD10(x, b, c, d, e, f, g, h, i, j, k), a)
 #define MX_PD12(x, a, b, c, d, e, f, g, h, i, j, k, l) MX_FMA(x, MX_PD11(x, b, c, d, e, f, g, h, i, j, k, l), a)
 #define MX_PD13(x, a, b, c, d, e, f, g, h, i, j, k, l, m) MX_FMA(x, MX_PD12(x, b, c, d, e, f, g, h, i, j, k, l, m), a)
+#define MX_PD14(x, a, b, c, d, e, f, g, h, i, j, k, l, m, n) \
+    MX_FMA(x, MX_PD13(x, b, c, d, e, f, g, h, i, j, k, l, m, n), a)
 
 #include "mxop_math_half.h"
 #include "mxop_math_f64.h"
+#include "mxop_math_f64_log.h"
+#include "mxop_math_f64_trig.h"
+#include "mxop_math_f64_pairs.h"
 #include "mxop_math_f32.h"
 #include "mxop_math_f32_wide.h"
+#include "mxop_math_f32_sums.h"
 #include "mxop_math_gamma.h"
 #include "mxop_math_special.h"
+#include "mxop_math_ordinary.h"
 
 #endif

@@ -121,40 +121,69 @@ MX_INLINE float mxi_log_edges(float x, float y)
 /* x = 2^k m with m in [2/3, 4/3), f = m - 1, log1p(f) by a polynomial; denormals
  * are scaled by 2^23 first.  k ln2(hi) is exact and its sum with f is kept in two
  * parts.  ULP 0.85 / 0.88 */
-MX_INLINE float mx_log_f32(float x)
+MX_INLINE float mxi_log_rest_f32(float f)       /* log1p(f) - f */
 {
-    uint32_t tiny = x < 0x1p-126f ? 0xffffffffu : 0u;
-    float xs = x * mx_bits_f32(0x3f800000u + (tiny & 0x0b800000u));
-    uint32_t d = mx_f32_bits(xs) - 0x3f2aaaabu;
-    float k = (float)(((int32_t)d >> 23) - (int32_t)(tiny & 23u));
-    float f = mx_bits_f32((d & 0x007fffffu) + 0x3f2aaaabu) - 1.0f;
     float f2 = f * f;
     float p = MX_EF8(f, f2, 3.333321512e-01f, -2.499980330e-01f, 2.001044899e-01f, -1.668024659e-01f,
                      1.400521696e-01f, -1.218744591e-01f, 1.398750991e-01f, -1.287838668e-01f);
-    float tail = MX_FMAF(f2 * f, p, -0.5f * f2);
+    return MX_FMAF(f2 * f, p, -0.5f * f2);
+}
+MX_INLINE float mxi_log_joined_f32(float k, float f)
+{
     float hi = k * 0.693145751953125f;
     float s = hi + f;
-    float y = s + MX_FMAF(k, 1.42860682e-6f, (f - (s - hi)) + tail);
-    return mxi_log_edges(x, y);
+    return s + MX_FMAF(k, 1.42860682e-6f, (f - (s - hi)) + mxi_log_rest_f32(f));
+}
+MX_INLINE float mxi_log_split_f32(float u, float *k)
+{
+    uint32_t d = mx_f32_bits(u) - 0x3f2aaaabu;
+    *k = (float)((int32_t)d >> 23);
+    return mx_bits_f32((d & 0x007fffffu) + 0x3f2aaaabu) - 1.0f;
+}
+MX_INLINE float mx_log_fast_f32(float x)
+{
+    float k, f = mxi_log_split_f32(x, &k);
+    return mxi_log_joined_f32(k, f);
+}
+MX_INLINE float mxi_log_lifted_f32(float x, float *lift)
+{
+    uint32_t tiny = x < 0x1p-126f ? 0xffffffffu : 0u;
+    *lift = (float)(int32_t)(tiny & 23u);
+    return x * mx_bits_f32(0x3f800000u + (tiny & 0x0b800000u));
+}
+MX_INLINE float mx_log_f32(float x)
+{
+    float lift, k, f = mxi_log_split_f32(mxi_log_lifted_f32(x, &lift), &k);
+    return mxi_log_edges(x, mxi_log_joined_f32(k - lift, f));
+}
+
+/* As in double; 127 is 3 * 42 + 1, so a is 2^3k 2^(j - 1) u.  ULP 0.74 / 0.96 */
+MX_INLINE float mxi_cbrt_f32(float a, float unit)
+{
+    uint32_t bits = mx_f32_bits(a);
+    float e = (float)((int32_t)(bits >> 23) - 1);
+    float t = MX_FMAF(e, 1.0f / 3, MX_ROUND_F32), j = MX_FMAF(t - MX_ROUND_F32, -3.0f, e);
+    float u = mx_bits_f32((bits & 0x007fffffu) | 0x3f800000u);
+    float m = u * (j > 0.0f ? 2.0f : j < 0.0f ? 0.5f : 1.0f);
+    float y = MX_PF4(u, 5.528234243e-01f, 5.871143937e-01f, -1.629697680e-01f, 2.310499549e-02f)
+            * (j > 0.0f ? 1.25992105f : j < 0.0f ? 0.793700526f : 1.0f);
+    float s = y * y;
+    y = MX_FMAF(y, MX_FMAF(-s, y, m) / MX_FMAF(s + s, y, m), y);
+    return y * (mx_bits_f32((mx_f32_bits(t) + 85u) << 23) * unit);
+}
+MX_INLINE float mx_cbrt_fast_f32(float x) { return copysignf(mxi_cbrt_f32(fabsf(x), 1.0f), x); }
+MX_INLINE float mx_cbrt_f32(float x)
+{
+    float a = fabsf(x);
+    int tiny = a < 0x1p-126f;
+    float y = mxi_cbrt_f32(tiny ? a * 0x1p24f : a, tiny ? 0x1p-8f : 1.0f);
+    return copysignf((a > 0.0f) & (a < MX_INF_F32) ? y : a, x);
 }
 
 /* ---- sin, cos --------------------------------------------------------------- */
 
-/* sin, cos and tan below hold for |x| up to this; NaN and inf give NaN.  Beyond it
- * the _slow forms serve (any argument, scalar). */
+/* The _fast forms hold for |x| up to this (see mxop_math_f64_trig.h). */
 #define MX_TRIG_LIMIT_F32 524288.0f
-MX_INLINE float mx_sin_slow_f32(float x) { return (float)sin((double)x); }
-MX_INLINE float mx_cos_slow_f32(float x) { return (float)cos((double)x); }
-MX_INLINE float mx_tan_slow_f32(float x) { return (float)tan((double)x); }
-
-/* 1 when every |x[i]| <= limit; a NaN or an infinity makes it 0. */
-static inline int mx_all_within_f32(const float *x, ptrdiff_t n, float limit)
-{
-    int bad = 0;
-    for (ptrdiff_t i = 0; i < n; i++)
-        bad |= !(fabsf(x[i]) <= limit);
-    return !bad;
-}
 
 /* a = n pi/2 + r + e, *bits with n in its low bits.  With FMA: pi/2 in three
  * floats; a - n A is exact and its difference from n B is kept in two parts.
@@ -195,7 +224,7 @@ MX_INLINE float mxi_sin_or_cos(float r, float e, uint32_t odd)
 }
 
 /* ULP 0.85 / 0.96 */
-MX_INLINE float mx_sin_f32(float x)
+MX_INLINE float mx_sin_fast_f32(float x)
 {
     uint32_t n;
     float e, r = mxi_trig_reduce(fabsf(x), &e, &n);
@@ -204,12 +233,21 @@ MX_INLINE float mx_sin_f32(float x)
 }
 
 /* ULP 0.78 / 0.78 */
-MX_INLINE float mx_cos_f32(float x)
+MX_INLINE float mx_cos_fast_f32(float x)
 {
     uint32_t n;
     float e, r = mxi_trig_reduce(fabsf(x), &e, &n);
     n += 1u;
     return mx_bits_f32(mx_f32_bits(mxi_sin_or_cos(r, e, n)) ^ ((n >> 1) << 31));
+}
+
+MX_INLINE float mx_sin_f32(float x)
+{
+    return fabsf(x) <= MX_TRIG_LIMIT_F32 ? mx_sin_fast_f32(x) : (float)sin((double)x);
+}
+MX_INLINE float mx_cos_f32(float x)
+{
+    return fabsf(x) <= MX_TRIG_LIMIT_F32 ? mx_cos_fast_f32(x) : (float)cos((double)x);
 }
 
 /* ---- tanh, sigmoid, erf -------------------------------------------------------- */

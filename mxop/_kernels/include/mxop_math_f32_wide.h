@@ -88,27 +88,6 @@ MX_INLINE double mxi_log2(double u)
 
 /* ---- functions through the double kernels -------------------------------------------- */
 
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_expm1_f32(float x)
-{
-    return copysignf((float)mxi_expm1((double)mxi_clamp(x, 104.0f)), x);
-}
-
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_log2_f32(float x) { return mxi_log_edges(x, (float)mxi_log2((double)x)); }
-MX_INLINE float mx_log10_f32(float x)
-{
-    return mxi_log_edges(x, (float)(mxi_log2((double)x) * 0.30102999566398120));
-}
-MX_INLINE float mx_log1p_f32(float x)
-{
-    float y = (float)mxi_log1p((double)x);
-    y = x < MX_INF_F32 ? y : x;
-    y = x == -1.0f ? -MX_INF_F32 : y;
-    y = x == 0.0f ? x : y;
-    return x < -1.0f ? MX_NAN_F32 : y;
-}
-
 /* log(1 + e^x) = max(x, 0) + log1p(e^-|x|).  ULP 0.51 / 0.51 */
 MX_INLINE double mxi_softplus(double x)
 {
@@ -119,24 +98,8 @@ MX_INLINE double mxi_softplus(double x)
 MX_INLINE float mx_softplus_f32(float x) { return (float)mxi_softplus((double)x); }
 MX_INLINE float mx_log_sigmoid_f32(float x) { return (float)-mxi_softplus(-(double)x); }
 
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_sinh_f32(float x)
-{
-    float a = fabsf(x);
-    float c = a > 100.0f ? 100.0f : a;
-    double q = mxi_expm1((double)c);
-    return copysignf((float)(0.5 * (q + q / (q + 1.0))), x);
-}
-MX_INLINE float mx_cosh_f32(float x)
-{
-    float a = fabsf(x);
-    float c = a > 100.0f ? 100.0f : a;
-    double q = mxi_exp((double)c);
-    return (float)(0.5 * q + 0.5 / q);
-}
-
 /* x = n pi/2 + r; sin r / cos r, or -cos r / sin r for odd n.  ULP 0.51 / 0.51 */
-MX_INLINE float mx_tan_f32(float x)
+MX_INLINE float mx_tan_fast_f32(float x)
 {
     double a = fabs((double)x);
     double t = MX_FMA(a, 0.63661977236758134, MX_ROUND_F64);
@@ -153,6 +116,11 @@ MX_INLINE float mx_tan_f32(float x)
     return mx_bits_f32(mx_f32_bits(y) ^ (mx_f32_bits(x) & 0x80000000u));
 }
 
+MX_INLINE float mx_tan_f32(float x)
+{
+    return fabsf(x) <= MX_TRIG_LIMIT_F32 ? mx_tan_fast_f32(x) : (float)tan((double)x);
+}
+
 /* asin(s) for 0 <= s <= 1/2, z = s^2 */
 MX_INLINE double mxi_asin_poly(double s, double z)
 {
@@ -160,26 +128,6 @@ MX_INLINE double mxi_asin_poly(double s, double z)
                       3.01097086862448689e-02, 2.46219056500584094e-02, 7.45783922173046815e-03,
                       3.47069602966259549e-02);
     return MX_FMA(s * z, p, s);
-}
-
-/* asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) above 1/2; beyond 1 the root is NaN.  ULP 0.51 / 0.51 */
-MX_INLINE float mx_arcsin_f32(float x)
-{
-    double a = fabs((double)x);
-    double z = a > 0.5 ? 0.5 - 0.5 * a : a * a;
-    double s = a > 0.5 ? sqrt(z) : a;
-    double p = mxi_asin_poly(s, z);
-    return copysignf((float)(a > 0.5 ? MX_PI / 2 - 2.0 * p : p), x);
-}
-MX_INLINE float mx_arccos_f32(float x)
-{
-    double a = fabs((double)x);
-    double z = a > 0.5 ? 0.5 - 0.5 * a : a * a;
-    double s = a > 0.5 ? sqrt(z) : a;
-    double p = mxi_asin_poly(s, z);
-    double far = x < 0.0f ? MX_PI - 2.0 * p : 2.0 * p;
-    double near = x < 0.0f ? MX_PI / 2 + p : MX_PI / 2 - p;
-    return (float)(a > 0.5 ? far : near);
 }
 
 /* atan(y / x) for y, x >= 0, not both 0 or both infinite: the ratio is turned by
@@ -202,10 +150,6 @@ MX_INLINE double mxi_atan_ratio(double y, double x)
 }
 
 /* ULP 0.51 / 0.51 */
-MX_INLINE float mx_arctan_f32(float x)
-{
-    return copysignf((float)mxi_atan_ratio(fabs((double)x), 1.0), x);
-}
 MX_INLINE float mx_arctan2_f32(float y, float x)
 {
     double ay = fabs((double)y), ax = fabs((double)x);
@@ -218,26 +162,35 @@ MX_INLINE float mx_arctan2_f32(float y, float x)
 }
 
 /* ULP 0.51 / 0.51 */
-MX_INLINE float mx_arcsinh_f32(float x)
+MX_INLINE float mx_arcsinh_fast_f32(float x)
 {
     double a = fabs((double)x);
-    double y = mxi_log1p(a + a * (a / (1.0 + sqrt(1.0 + a * a))));
-    return copysignf(a < (double)INFINITY ? (float)y : fabsf(x), x);
+    return copysignf((float)mxi_log1p(a + a * (a / (1.0 + sqrt(1.0 + a * a)))), x);
+}
+MX_INLINE float mx_arcsinh_f32(float x)
+{
+    return fabsf(x) < MX_INF_F32 ? mx_arcsinh_fast_f32(x) : x;
+}
+MX_INLINE float mx_arccosh_fast_f32(float x)
+{
+    double t = (double)x - 1.0;
+    return (float)mxi_log1p(t + sqrt(t * (t + 2.0)));
 }
 MX_INLINE float mx_arccosh_f32(float x)
 {
-    double t = (double)x - 1.0;
-    float y = (float)mxi_log1p(t + sqrt(t * (t + 2.0)));
-    y = x < MX_INF_F32 ? y : x;
+    float y = x < MX_INF_F32 ? mx_arccosh_fast_f32(x) : x;
     return x < 1.0f ? MX_NAN_F32 : y;
+}
+MX_INLINE float mx_arctanh_fast_f32(float x)
+{
+    double a = fabs((double)x);
+    return copysignf((float)(0.5 * mxi_log1p(2.0 * a / (1.0 - a))), x);
 }
 MX_INLINE float mx_arctanh_f32(float x)
 {
-    double a = fabs((double)x);
-    float y = (float)(0.5 * mxi_log1p(2.0 * a / (1.0 - a)));
-    y = a == 1.0 ? MX_INF_F32 : y;
-    y = a > 1.0 ? MX_NAN_F32 : y;
-    return copysignf(x != x ? x : y, x);
+    float a = fabsf(x), y = mx_arctanh_fast_f32(x);
+    y = a == 1.0f ? copysignf(MX_INF_F32, x) : y;
+    return a <= 1.0f ? y : MX_NAN_F32;
 }
 
 /* 1 / sqrt(x); with FMA the rounding errors of the root and of the division are
@@ -277,14 +230,6 @@ MX_INLINE float mx_rcbrt_f32(float x)
     y = a == 0.0f ? (double)INFINITY : y;
     y = a == MX_INF_F32 ? 0.0 : y;
     return copysignf((float)y, x);
-}
-MX_INLINE float mx_cbrt_f32(float x)
-{
-    float a = fabsf(x);
-    float up = a < 0x1p-126f ? a * 0x1p24f : a;
-    double r = mxi_rcbrt((double)up, up);
-    float y = (float)((double)up * r * r * (a < 0x1p-126f ? 0x1p-8 : 1.0));
-    return copysignf((a > 0.0f) & (a < MX_INF_F32) ? y : a, x);
 }
 
 /* The normal distribution, in double: Phi(-a) = erfc(b) / 2 with b = a / sqrt(2), and
@@ -334,6 +279,17 @@ MX_INLINE float mx_erfinv_f32(float x)
 
 /* ---- two operands ----------------------------------------------------------------- */
 
+MX_INLINE float mxi_pow_whole_f32(float x, float y, float power)
+{
+    return (float)mxi_pow_whole_f64((double)x, (double)y, (double)power);
+}
+MX_INLINE float mx_pow_fast_f32(float x, float y)
+{
+    double w = (double)y * mxi_log2((double)x);
+    w = w > 200.0 ? 200.0 : w;
+    return (float)mxi_exp2(w < -200.0 ? -200.0 : w);
+}
+
 /* |x|^y = 2^(y log2|x|), then the sign and the cases of C's pow.  ULP 0.51 / 0.51 */
 MX_INLINE float mx_pow_f32(float x, float y)
 {
@@ -352,14 +308,17 @@ MX_INLINE float mx_pow_f32(float x, float y)
     uint32_t sign = odd ? mx_f32_bits(x) & 0x80000000u : 0u;
     r = mx_bits_f32(mx_f32_bits(r) | sign);
     r = (x < 0.0f) & (a < MX_INF_F32) & !whole ? MX_NAN_F32 : r;
-    return (y == 0.0f) | (x == 1.0f) ? 1.0f : r;
+    return mxi_pow_whole_f32(x, y, (y == 0.0f) | (x == 1.0f) ? 1.0f : r);
 }
 
 /* Squares of floats neither overflow nor vanish in double.  ULP 0.51 / 0.51 */
+MX_INLINE float mx_hypot_fast_f32(float x, float y)
+{
+    return (float)sqrt((double)x * (double)x + (double)y * (double)y);
+}
 MX_INLINE float mx_hypot_f32(float x, float y)
 {
-    double r = sqrt((double)x * (double)x + (double)y * (double)y);
-    return (fabsf(x) == MX_INF_F32) | (fabsf(y) == MX_INF_F32) ? MX_INF_F32 : (float)r;
+    return (fabsf(x) == MX_INF_F32) | (fabsf(y) == MX_INF_F32) ? MX_INF_F32 : mx_hypot_fast_f32(x, y);
 }
 
 /* A remainder of |x| < 2^128: congruent to x, of magnitude below |y|.  The remainder of
@@ -384,24 +343,41 @@ MX_INLINE double mxi_divisor(float y) { return fabsf(y) == MX_INF_F32 ? copysign
 
 /* Remainder with the sign of the divisor; 0 for a zero divisor.  Exact but for the one
  * rounding of r + y. */
+MX_INLINE float mxi_mod_f32(double r, double d)
+{
+    r = r * d < 0.0 ? r + d : r;
+    return r == 0.0 ? copysignf(0.0f, (float)d) : (float)r;
+}
+/* Of floats, whose quotient is so small that one step is enough: exact without FMA too, below 2^28. */
+MX_INLINE double mxi_remainder_once(double x, double d) { return MX_FMA(-trunc(x / d), d, x); }
+MX_INLINE float mx_mod_fast_f32(float x, float y)
+{
+    return mxi_mod_f32(mxi_remainder_once((double)x, (double)y), (double)y);
+}
 MX_INLINE float mx_mod_f32(float x, float y)
 {
-    double d = mxi_divisor(y), r = mxi_remainder((double)x, d);
-    r = r * d < 0.0 ? r + d : r;
-    float m = r == 0.0 ? copysignf(0.0f, y) : (float)r;
+    double d = mxi_divisor(y);
+    float m = mxi_mod_f32(mxi_remainder((double)x, d), d);
     return y == 0.0f ? (x != x ? x : 0.0f) : m;
 }
 
 /* As mx_floordiv_f64; in float, so that the bits are NumPy's. */
-MX_INLINE float mx_floordiv_f32(float x, float y)
+MX_INLINE float mxi_floordiv_f32(float x, float y, double d, double e)
 {
-    double d = mxi_divisor(y), e = mxi_remainder((double)x, d);
     float r = (float)((e != 0.0) & ((e < 0.0) != (x < 0.0f)) ? e + copysign(d, (double)x) : e);
     float q = (x - r) / y - ((r != 0.0f) & ((r < 0.0f) != (y < 0.0f)) ? 1.0f : 0.0f);
     float whole = floorf(q);
     whole = q - whole > 0.5f ? whole + 1.0f : whole;
-    whole = q == 0.0f ? copysignf(0.0f, x / y) : whole;
-    return y == 0.0f ? x / y : whole;
+    return q == 0.0f ? copysignf(0.0f, x / y) : whole;
+}
+MX_INLINE float mx_floordiv_fast_f32(float x, float y)
+{
+    return mxi_floordiv_f32(x, y, (double)y, mxi_remainder_once((double)x, (double)y));
+}
+MX_INLINE float mx_floordiv_f32(float x, float y)
+{
+    double d = mxi_divisor(y);
+    return y == 0.0f ? x / y : mxi_floordiv_f32(x, y, d, mxi_remainder((double)x, d));
 }
 
 #endif

@@ -1,35 +1,21 @@
-/* mxop_math_f64.h - double functions.  Included by mxop_math.h.  exp, log, sigmoid
- * and tanh have vector forms, built as their float32 fellows are (the comments are
- * there); the rest is libm, or exact and simple. */
+/* mxop_math_f64.h - double functions that are exact and simple, roots and the exponential family, built as their
+ * float32 fellows are (the comments are there).  Included by mxop_math.h. */
 #ifndef MXOP_MATH_F64_H
 #define MXOP_MATH_F64_H
 
 #define MX_PI 3.14159265358979323846
 
-#define MX_LIBM_F64(name, fn) MX_INLINE double mx_##name##_f64(double x) { return fn(x); }
-MX_LIBM_F64(exp2, exp2)
-MX_LIBM_F64(expm1, expm1)
-MX_LIBM_F64(log2, log2)
-MX_LIBM_F64(log10, log10)
-MX_LIBM_F64(log1p, log1p)
-MX_LIBM_F64(sin, sin)
-MX_LIBM_F64(cos, cos)
-MX_LIBM_F64(tan, tan)
-MX_LIBM_F64(sinh, sinh)
-MX_LIBM_F64(cosh, cosh)
-MX_LIBM_F64(arcsin, asin)
-MX_LIBM_F64(arccos, acos)
-MX_LIBM_F64(arctan, atan)
-MX_LIBM_F64(arcsinh, asinh)
-MX_LIBM_F64(arccosh, acosh)
-MX_LIBM_F64(arctanh, atanh)
-MX_LIBM_F64(sqrt, sqrt)
-MX_LIBM_F64(erf, erf)
-MX_LIBM_F64(abs, fabs)
-MX_LIBM_F64(floor, floor)
-MX_LIBM_F64(ceil, ceil)
-MX_LIBM_F64(trunc, trunc)
-#undef MX_LIBM_F64
+typedef struct { double hi, lo; } mxi_two;    /* a sum */
+
+#define MX_PLAIN_F64(name, fn) MX_INLINE double mx_##name##_f64(double x) { return fn(x); }
+MX_PLAIN_F64(sqrt, sqrt)
+MX_PLAIN_F64(abs, fabs)
+MX_PLAIN_F64(floor, floor)
+MX_PLAIN_F64(ceil, ceil)
+MX_PLAIN_F64(trunc, trunc)
+MX_PLAIN_F64(exp2, exp2)
+MX_PLAIN_F64(erf, erf)
+#undef MX_PLAIN_F64
 
 MX_INLINE double mx_rsqrt_f64(double x) { return 1.0 / sqrt(x); }
 MX_INLINE double mx_reciprocal_f64(double x) { return 1.0 / x; }
@@ -73,18 +59,32 @@ MX_INLINE double mxi_rcbrt_f64(double m)
     return y + y * h * MX_PD3(h, 1.0 / 3, 2.0 / 9, 14.0 / 81);
 }
 
-/* The last step takes x - y^3 in two parts.  ULP 0.51 / 0.51 */
+/* The root of a = 2^3k 2^j u, a positive and normal, 1 <= u < 2 and j from 0 to 2, times `unit`: a polynomial in u and one
+ * step of Halley's.  ULP 0.75 / 0.96 */
+MX_INLINE double mxi_cbrt_f64(double a, double unit)
+{
+    uint64_t bits = mx_f64_bits(a);
+    double e = mx_bits_f64((bits >> 52) | 0x4330000000000000u) - (0x1p52 + 1.0);       /* 3 (k + 341) + j - 1 */
+    double t = MX_FMA(e, 1.0 / 3, MX_ROUND_F64), j = MX_FMA(t - MX_ROUND_F64, -3.0, e);
+    double u = mx_bits_f64((bits & 0x000fffffffffffffu) | 0x3ff0000000000000u);
+    double m = u * (j > 0.0 ? 4.0 : j < 0.0 ? 1.0 : 2.0);
+    double y = MX_PD6(u, 4.73331188458120000e-01, 8.38158582872709437e-01, -4.69226348316067521e-01,
+                      2.02775643633321068e-01, -5.03860144018873496e-02, 5.34847878775305055e-03)
+             * (j > 0.0 ? 1.5874010519681996 : j < 0.0 ? 1.0 : 1.2599210498948732);
+    double s = y * y;
+    y = MX_FMA(y, MX_FMA(-s, y, m) / MX_FMA(s + s, y, m), y);
+    return y * (mx_bits_f64((mx_f64_bits(t) + 682u) << 52) * unit);
+}
+MX_INLINE double mx_cbrt_fast_f64(double x) { return copysign(mxi_cbrt_f64(fabs(x), 1.0), x); }
 MX_INLINE double mx_cbrt_f64(double x)
 {
-    double scale, m = mxi_cbrt_split(x, &scale), r = mxi_rcbrt_f64(m);
-    double y = m * r * r;
-    double s = y * y, c = s * y;
-    double rest = (m - c) - (mxi_product_error(s, y, c) + mxi_product_error(y, y, s) * y);
-    y += rest * (1.0 / 3) * r * r;
-    return copysign((x != 0.0) & (fabs(x) < (double)INFINITY) ? y * scale : fabs(x), x);
+    double a = fabs(x);
+    int tiny = a < 0x1p-1022;
+    double y = mxi_cbrt_f64(tiny ? a * 0x1p54 : a, tiny ? 0x1p-18 : 1.0);
+    return copysign((a > 0.0) & (a < (double)INFINITY) ? y : a, x);
 }
 
-/* As cbrt, with 1 - x y^3.  ULP 0.51 / 0.51 */
+/* The last step takes 1 - x y^3 in two parts.  ULP 0.51 / 0.51 */
 MX_INLINE double mx_rcbrt_f64(double x)
 {
     double scale, m = mxi_cbrt_split(x, &scale), y = mxi_rcbrt_f64(m), a = fabs(x);
@@ -123,29 +123,6 @@ MX_INLINE double mx_exp_f64(double x)
     return y * mx_bits_f64(half << 52) * mx_bits_f64((bits - half) << 52);
 }
 
-/* m in [sqrt(1/2), sqrt(2)); log1p(f) = f - (f^2/2 - s (f^2/2 + R(s^2))), s = f / (2 + f).
- * ULP 0.84 / 0.84 */
-MX_INLINE double mx_log_f64(double x)
-{
-    uint64_t tiny = x < 0x1p-1022 ? ~(uint64_t)0 : 0u;
-    double xs = x * mx_bits_f64(0x3ff0000000000000u + (tiny & 0x0360000000000000u));
-    uint64_t d = mx_f64_bits(xs) - 0x3fe6a09e667f3bcdu;
-    uint64_t biased = ((d + 0x4000000000000000u) >> 52) + 54u - (tiny & 54u);
-    double k = mx_bits_f64(biased | 0x4330000000000000u) - (0x1p52 + 1078.0);
-    double f = mx_bits_f64((d & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1.0;
-    double s = f / (2.0 + f);
-    double z = s * s;
-    double h = 0.5 * f * f;
-    double R = z * MX_PD7(z, 6.66666666666666963e-01, 3.99999999998993105e-01, 2.85714286260633776e-01,
-                          2.22222111204492978e-01, 1.81828901703139700e-01, 1.53316868686384278e-01,
-                          1.46168789190298215e-01);
-    double lo = MX_FMA(s, h + R, k * 0x1.cf79abc9e3b3ap-40);
-    double y = k * 0x1.62e42fefap-1 - ((h - lo) - f);
-    y = x < (double)INFINITY ? y : x;
-    y = x == 0.0 ? -(double)INFINITY : y;
-    return x < 0.0 ? (double)NAN : y;
-}
-
 /* Scaled by 2^-60.  ULP 1.00 / 1.34 */
 MX_INLINE double mx_sigmoid_f64(double x)
 {
@@ -162,35 +139,80 @@ MX_INLINE double mx_sigmoid_f64(double x)
     return x < 0.0 ? q : 1.0 - q;
 }
 
-/* ULP 0.90 / 1.05 */
-MX_INLINE double mx_tanh_f64(double x)
+/* unit (e^x - 1) = unit 2^n (r + r^2 q) + unit (2^n - 1) for a power of two; terms are added as a sum and what it loses. */
+MX_INLINE double mxi_expm1_f64(double x, double unit, double bias)
 {
-    uint64_t bits;
-    double a = fabs(x);
-    double z = x * x;
-    double p = MX_PD12(z, -3.33333333333333315e-01, 1.33333333333330306e-01, -5.39682539678863898e-02,
-                       2.18694885185552017e-02, -8.86323509335329787e-03, 3.59212162578806046e-03,
-                       -1.45577442461779769e-03, 5.89655678986869460e-04, -2.37574569188286997e-04,
-                       9.25389947629594382e-05, -3.11648239128897044e-05, 6.46753302097737210e-06);
-    double small = MX_FMA(a * z, p, a);
-    double c = a > 20.0 ? 20.0 : a;
-    double h, r = mxi_exp_reduced_f64(c + c, 1023.0, &h, &bits);
-    double m = MX_FMA(r * r, h, r);
-    double s = mx_bits_f64(bits << 52);
-    double base = s + 1.0;
-    double d = MX_FMA(s, m, base);
-    double dl = MX_FMA(s, m, base - d);
-    double q = 2.0 / d;
-    double rest = MX_FMA(-q, dl, MX_FMA(-q, d, 2.0));
-    double large = 1.0 - MX_FMA(0.5 * q, rest, q);
-    return copysign(a < 0.625 ? small : large, x);
+    double t = MX_FMA(x, 1.4426950408889634, MX_ROUND_F64 + bias);
+    double n = t - (MX_ROUND_F64 + bias);
+    double whole = MX_FMA(n, -0x1.62e42fefap-1, x), low = n * 0x1.cf79abc9e3b3ap-40, r = whole - low;
+    double s = mx_bits_f64(mx_f64_bits(t) << 52);
+    double q = MX_PD10(r, 5.00000000000000111e-01, 1.66666666666666685e-01, 4.16666666666238236e-02,
+                       8.33333333333003898e-03, 1.38888889173670814e-03, 1.98412698631715573e-04,
+                       2.48015210578682038e-05, 2.75572682769056960e-06, 2.76202015910315469e-07,
+                       2.51004725056949961e-08);
+    double rest = MX_FMA(r * r, q, (whole - r) - low);
+    double base = s - unit, first = s * r, sum = base + first;
+    return sum + MX_FMA(s, rest, first - (sum - base));
 }
 
-MX_INLINE double mx_softplus_f64(double x)
+/* Halved until the end, lest 2^n overflow. */
+MX_INLINE double mx_expm1_f64(double x)
 {
-    return (x > 0.0 ? x : (x != x ? x : 0.0)) + log1p(exp(-fabs(x)));
+    double c = x > 710.0 ? 710.0 : x;
+    c = c < -50.0 ? -50.0 : c;
+    double y = 2.0 * mxi_expm1_f64(c, 0.5, 1022.0);
+    return fabs(x) < 0x1p-54 ? x : y;
 }
-MX_INLINE double mx_log_sigmoid_f64(double x) { return -mx_softplus_f64(-x); }
+
+/* m / (m + 2), m = e^2a - 1; what the sum lost is taken off where it counts, over a d from 2 to 4. */
+MX_INLINE double mx_tanh_f64(double x)
+{
+    double a = fabs(x), m = mxi_expm1_f64(a > 20.0 ? 40.0 : a + a, 1.0, 1023.0);
+    double d = m + 2.0, y = m / d, lost = m - (d - 2.0);
+    return copysign(MX_FMA((a < 0.55 ? lost : 0.0) * -0.4, y, y), x);
+}
+
+/* a = n ln2 + r: with up, down = 2^(n-2), 2^(-n-2), the hyperbolic functions of a >= 0 are made of those of r without
+ * a division: sinh a = 2 (up - down) cosh r + 2 (up + down) sinh r, and cosh a with both factors exchanged.
+ * plus, minus = up + down, up - down; cosh1, sinh1 = cosh r - 1, sinh r - r. */
+typedef struct { double plus, minus, r, cosh1, sinh1; } mxi_hyperbolic;
+MX_INLINE mxi_hyperbolic mxi_hyperbolic_f64(double a)
+{
+    mxi_hyperbolic h;
+    double t = MX_FMA(a, 1.4426950408889634, MX_ROUND_F64 + 1021.0);
+    double n = t - (MX_ROUND_F64 + 1021.0);
+    double r = MX_FMA(n, -0x1.62e42fefap-1, a), low = n * 0x1.cf79abc9e3b3ap-40, whole = r;
+    r -= low;
+    double up = mx_bits_f64(mx_f64_bits(t) << 52);
+    double down = mx_bits_f64(((2042 - mx_f64_bits(t)) & 0x3ff) << 52);      /* nothing beside up where that wraps */
+    double z = r * r;
+    h.plus = up + down;
+    h.minus = up - down;
+    h.cosh1 = z * MX_PD5(z, 5.00000000000001332e-01, 4.16666666665104699e-02, 1.38888889483571899e-03,
+                         2.48014885015841429e-05, 2.76318134257048648e-07);
+    h.sinh1 = MX_FMA(r * z, MX_PD5(z, 1.66666666666666768e-01, 8.33333333332138618e-03, 1.98412698868170173e-04,
+                                   2.75572434492502133e-06, 2.51093224050398000e-08), (whole - r) - low);
+    h.r = r;
+    return h;
+}
+/* factor cosh r + other sinh r */
+MX_INLINE double mxi_hyperbolic_sum(mxi_hyperbolic h, double factor, double other)
+{
+    return MX_FMA(other, h.r, factor) + MX_FMA(other, h.sinh1, factor * h.cosh1);
+}
+MX_INLINE double mx_sinh_f64(double x)
+{
+    double a = fabs(x);
+    mxi_hyperbolic h = mxi_hyperbolic_f64(a > 710.6 ? 710.6 : a);
+    return a < 0x1p-30 ? x : copysign(2.0 * mxi_hyperbolic_sum(h, h.minus, h.plus), x);
+}
+MX_INLINE double mx_cosh_f64(double x)
+{
+    double a = fabs(x);
+    mxi_hyperbolic h = mxi_hyperbolic_f64(a > 710.6 ? 710.6 : a);
+    return 2.0 * mxi_hyperbolic_sum(h, h.plus, h.minus);
+}
+
 MX_INLINE double mx_softsign_f64(double x) { return x / (1.0 + fabs(x)); }
 MX_INLINE double mx_sign_f64(double x)
 {
@@ -210,32 +232,6 @@ MX_INLINE double mx_isnan_f64(double x) { return x != x ? 1.0 : 0.0; }
 MX_INLINE double mx_isinf_f64(double x) { return fabs(x) == (double)INFINITY ? 1.0 : 0.0; }
 MX_INLINE double mx_isfinite_f64(double x) { return fabs(x) < (double)INFINITY ? 1.0 : 0.0; }
 
-MX_INLINE double mx_pow_f64(double x, double y) { return pow(x, y); }
-MX_INLINE double mx_hypot_f64(double x, double y) { return hypot(x, y); }
-MX_INLINE double mx_arctan2_f64(double y, double x) { return atan2(y, x); }
 MX_INLINE double mx_maximum_f64(double a, double b) { return (a >= b) | (a != a) ? a : b; }
 MX_INLINE double mx_minimum_f64(double a, double b) { return (a <= b) | (a != a) ? a : b; }
-MX_INLINE double mx_mod_f64(double x, double y)
-{
-    double r;
-    if (y == 0.0)
-        return x != x ? x : 0.0;
-    r = fmod(x, y);
-    if (r == 0.0)
-        return copysign(0.0, y);
-    return (r < 0.0) != (y < 0.0) ? r + y : r;
-}
-
-/* The quotient that goes with mod, rounded down: fmod is exact, so the division is of a whole multiple, but for its
- * rounding.  NumPy's floor_divide; x / 0 as in IEEE. */
-MX_INLINE double mx_floordiv_f64(double x, double y)
-{
-    double r = fmod(x, y);
-    double q = (x - r) / y - ((r != 0.0) & ((r < 0.0) != (y < 0.0)) ? 1.0 : 0.0);
-    double whole = floor(q);
-    whole = q - whole > 0.5 ? whole + 1.0 : whole;
-    whole = q == 0.0 ? copysign(0.0, x / y) : whole;
-    return y == 0.0 ? x / y : whole;
-}
-
 #endif

@@ -14,8 +14,6 @@
 
 /* ---- sums of two doubles -------------------------------------------------------- */
 
-typedef struct { double hi, lo; } mxi_two;
-
 MX_INLINE mxi_two mxi_sum(double a, double b)
 {
     mxi_two s;

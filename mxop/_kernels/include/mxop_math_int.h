@@ -1,0 +1,60 @@
+/* mxop_math_int.h - division and powers of integers.  Included by the generated instruction modules.
+ *
+ * Processors have vectors of quotients for floating-point numbers only, so integers of up to 32 bits are divided there: a
+ * quotient of two of them, rounded to 53 bits (of 8 bits: to 24), cuts to the right integer.  64 bits stay scalar.
+ *
+ * As MXNet's arrays have it, x / 0 and x % 0 are 0; the smallest number over -1 wraps.  Remainders have the divisor's sign,
+ * as Python's; floor division goes with them. */
+#ifndef MXOP_MATH_INT_H
+#define MXOP_MATH_INT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define mx_idiv(T, a, b) mx_idiv_##T(a, b)
+#define mx_imod(T, a, b) mx_imod_##T(a, b)
+#define mx_ifloordiv(T, a, b) mx_ifloordiv_##T(a, b)
+
+/* REAL holds T, QUOTIENT any quotient that does not wrap.  What must not be divided is divided by 1, then replaced. */
+#define MXI_DIVISION(T, REAL, QUOTIENT)                                                                       \
+    MX_INLINE T mx_idiv_##T(T a, T b)                                                                         \
+    {                                                                                                         \
+        int minus = (T)-1 < (T)1 ? b == (T)-1 : 0;                                                            \
+        T d = (b == 0) | minus ? (T)1 : b;                                                                    \
+        T q = (T)QUOTIENT(T, REAL, a, d);                                                                     \
+        q = minus ? (T)(0 - (uint64_t)a) : q;                                                                 \
+        return b == 0 ? (T)0 : q;                                                                             \
+    }                                                                                                         \
+    MX_INLINE T mx_imod_##T(T a, T b)                                                                         \
+    {                                                                                                         \
+        T d = (b == 0) | ((T)-1 < (T)1 ? b == (T)-1 : 0) ? (T)1 : b;                                          \
+        T r = (T)(a - (T)((T)QUOTIENT(T, REAL, a, d) * d));                                                   \
+        return (T)(r + ((r != 0) & ((r ^ d) < 0) ? d : (T)0));                                                \
+    }                                                                                                         \
+    MX_INLINE T mx_ifloordiv_##T(T a, T b)                                                                    \
+    {                                                                                                         \
+        T q = mx_idiv_##T(a, b), r = (T)(a - (T)(q * b));                                                     \
+        return (T)(q - ((b != 0) & (r != 0) & ((r ^ b) < 0) ? 1 : 0));                                        \
+    }
+#define MXI_BY_REAL(T, REAL, a, d) (int32_t)((REAL)(a) / (REAL)(d))
+#define MXI_BY_INTEGER(T, REAL, a, d) ((a) / (d))
+
+MXI_DIVISION(int8_t, float, MXI_BY_REAL)
+MXI_DIVISION(uint8_t, float, MXI_BY_REAL)
+MXI_DIVISION(int32_t, double, MXI_BY_REAL)
+MXI_DIVISION(int64_t, double, MXI_BY_INTEGER)
+
+/* Power in 64 bits, of which narrower types take the lowest: products wrap, as NumPy's.  A negative exponent gives what the
+   reciprocal rounds to, towards zero; 0 gives 0, as a division by it does. */
+static inline int64_t mx_ipow(int64_t a, int64_t b)
+{
+    uint64_t x = (uint64_t)a, r = 1;
+    if (b < 0) return a == 1 ? 1 : a == -1 ? ((b & 1) != 0 ? -1 : 1) : 0;
+    for (; b != 0; b >>= 1) {
+        if ((b & 1) != 0) r *= x;
+        x *= x;
+    }
+    return (int64_t)r;
+}
+
+#endif
