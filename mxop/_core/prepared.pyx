@@ -10,7 +10,7 @@ from mxop._core.record cimport set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.steps cimport Steps, move_of
 from mxop._core.transfer cimport contiguous_copy, copy_into, overlaps
-from mxop._kernels.interp cimport REQ_INPLACE, REQ_NULL, REQ_WRITE
+from mxop._kernels.interp cimport REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE
 
 from mxop.errors import DeviceError, translated
 from mxop.opdef import Kernel, Reduction
@@ -102,9 +102,10 @@ cdef Call prepare_steps(object op, object way, object attrs, list inputs, list o
     for k in must_copy(op, inputs):
         ready[k] = steps.temporary((<Array>inputs[k]).shape_tuple(), (<Array>inputs[k]).dtype)
         steps.move(inputs[k], ready[k])
+    steps.adds = op.adds and reqs[0] == REQ_ADD and writes_into(<Array>outputs[0], read, REQ_WRITE)
     for k in range(len(outputs)):
         target = <Array>outputs[k]
-        work.append(target if writes_into(target, read, reqs[k]) else steps.temporary(target.shape_tuple(), target.dtype))
+        work.append(target if steps.adds or writes_into(target, read, reqs[k]) else steps.temporary(target.shape_tuple(), target.dtype))
     try:
         way.run(steps, ready, work, **attrs)
     except _KINDS as problem:

@@ -62,6 +62,9 @@ cdef double sum_doubles(const double* x, Py_ssize_t n) noexcept nogil
 cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil
 cdef double extreme_float(bint largest, double total, const float* x, Py_ssize_t n) noexcept nogil
 cdef double extreme_double(bint largest, double total, const double* x, Py_ssize_t n) noexcept nogil
+cdef const void* gemm_kernels(bint double_) noexcept nogil
+cdef mx_load load_of(int dtype, bint double_) noexcept nogil
+cdef mx_store store_of(int dtype, bint double_) noexcept nogil
 cdef int threads_for(Py_ssize_t nbytes) noexcept nogil
 cdef int most_threads() noexcept nogil
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil

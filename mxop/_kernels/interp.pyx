@@ -31,6 +31,7 @@ cdef extern from "mxop_block.h" nogil:
         double (*squares_f64)(const double* x, Py_ssize_t n, double scale) noexcept nogil
         double (*extreme_f32[2])(double total, const float* x, Py_ssize_t n) noexcept nogil
         double (*extreme_f64[2])(double total, const double* x, Py_ssize_t n) noexcept nogil
+        const void* gemm[2]
     void mx_stream_copy(char* d, const char* s, Py_ssize_t nbytes)
     void mx_stream_fence()
 
@@ -173,6 +174,21 @@ cdef double extreme_float(bint largest, double total, const float* x, Py_ssize_t
 cdef double extreme_double(bint largest, double total, const double* x, Py_ssize_t n) noexcept nogil:
     """Return the largest or smallest of `total` and of numbers that lie side by side; NaN wins."""
     return ISA.extreme_f64[largest](total, x, n)
+
+
+cdef const void* gemm_kernels(bint double_) noexcept nogil:
+    """Return what multiplies matrices of float32, or of float64: an ``mx_gemm_kernels``."""
+    return ISA.gemm[double_]
+
+
+cdef mx_load load_of(int dtype, bint double_) noexcept nogil:
+    """Return what reads elements of a storage type as float32, or as float64."""
+    return ISA.loads[dtype][double_]
+
+
+cdef mx_store store_of(int dtype, bint double_) noexcept nogil:
+    """Return what writes float32, or float64, as elements of a storage type."""
+    return ISA.stores[dtype][double_]
 
 
 # ---- threads --------------------------------------------------------------------------------------------------------------
