@@ -26,8 +26,8 @@
 #define MX_GEMM_ROWS 12
 #define MX_GEMM_VECTORS 2
 #elif defined(__GNUC__)
-#define MX_GEMM_BYTES 16            /* 16 registers, and products are registers, too */
-#define MX_GEMM_ROWS 4
+#define MX_GEMM_BYTES 16            /* 16 registers at least */
+#define MX_GEMM_ROWS 6
 #define MX_GEMM_VECTORS 2
 #else
 #define MX_GEMM_ROWS 4              /* no vector types: the compiler may find vectors in short loops */
@@ -36,6 +36,8 @@
 #define MX_GEMM_DEPTH 384           /* summands: a panel of B and the rows of A that meet it stay in the first cache */
 #define MX_GEMM_BLOCK 192           /* rows of A that stay in the second cache; a multiple of MX_GEMM_ROWS */
 #define MX_GEMM_CHUNK 64            /* summands that are converted at a time */
+#define MX_GEMM_NEAR 131072         /* bytes that a row of A may reach over, where each of its numbers has a line of its own */
+#define MX_GEMM_FAR 256             /* summands from which C is fetched before they are added up */
 
 #if defined(__GNUC__)
 #define MX_GEMM_INLINE static inline __attribute__((always_inline))

@@ -22,6 +22,11 @@ MX_GEMM_INLINE void G(block)(const int rows, const int vectors, ptrdiff_t depth,
     G(vector) sums[MX_GEMM_ROWS][MX_GEMM_VECTORS], columns[MX_GEMM_VECTORS];
     MX_UNROLL for (int i = 0; i < rows; i++)
         MX_UNROLL for (int j = 0; j < vectors; j++) sums[i][j] = (G(vector)){0};
+#if defined(__GNUC__)
+    if (depth >= MX_GEMM_FAR)   /* C is not in the first cache, and is wanted at the end */
+        MX_UNROLL for (int i = 0; i < rows; i++)
+            MX_UNROLL for (int j = 0; j < vectors; j++) __builtin_prefetch(c + i * c_row + j * LANES, 1, 3);
+#endif
     for (ptrdiff_t k = 0; k < depth; k++, a += a_k, b += b_k) {
         MX_UNROLL for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
         MX_UNROLL for (int i = 0; i < rows; i++) {
@@ -193,14 +198,17 @@ MX_GEMM_INLINE void G(dots)(const int columns, ptrdiff_t depth, const T *MX_REST
             MX_UNROLL for (int j = 0; j < columns; j++)
                 parts[j][p] += some * *(const G(vector) *)(b + j * b_column + k + p * LANES);
         }
-    for (int j = 0; j < columns; j++) {
+    for (; k + LANES <= depth; k += LANES)
+        MX_UNROLL for (int j = 0; j < columns; j++)
+            parts[j][0] += *(const G(vector) *)(x + k) * *(const G(vector) *)(b + j * b_column + k);
+    MX_UNROLL for (int j = 0; j < columns; j++) {
         const G(vector) joined = (parts[j][0] + parts[j][1]) + (parts[j][2] + parts[j][3]);
-        T lanes[LANES], rest = 0;
+        T lanes[LANES], four[4] = {0}, rest = 0;
         memcpy(lanes, &joined, sizeof lanes);
-        for (int half = LANES / 2; half > 0; half /= 2)
-            for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
+        for (int q = 0; q < LANES; q += 4)
+            for (int i = 0; i < (LANES < 4 ? LANES : 4); i++) four[i] += lanes[q + i];
         for (ptrdiff_t i = k; i < depth; i++) rest += x[i] * b[j * b_column + i];
-        sums[j] = lanes[0] + rest;
+        sums[j] = ((four[0] + four[2]) + (four[1] + four[3])) + rest;
     }
 }
 
@@ -208,18 +216,16 @@ MX_GEMM_INLINE void G(dots)(const int columns, ptrdiff_t depth, const T *MX_REST
 static void G(add_lines)(ptrdiff_t columns, ptrdiff_t depth, const T *MX_RESTRICT x, const T *MX_RESTRICT b, ptrdiff_t b_k,
                          T *MX_RESTRICT sums)
 {
+    enum { LINES = 8 };     /* at a time: sums are read and written for so many */
     ptrdiff_t k = 0;
     for (ptrdiff_t j = 0; j < columns; j++) sums[j] = 0;
-    for (; k + 4 <= depth; k += 4) {
-        const T *MX_RESTRICT b0 = b + k * b_k, *MX_RESTRICT b1 = b0 + b_k, *MX_RESTRICT b2 = b1 + b_k, *MX_RESTRICT b3 = b2 + b_k;
-        const T x0 = x[k], x1 = x[k + 1], x2 = x[k + 2], x3 = x[k + 3];
+    for (; k + LINES <= depth; k += LINES) {
+        const T *MX_RESTRICT from = b + k * b_k;
         MX_IVDEP
         for (ptrdiff_t j = 0; j < columns; j++) {
             T sum = sums[j];
-            sum += x0 * b0[j];
-            sum += x1 * b1[j];
-            sum += x2 * b2[j];
-            sums[j] = sum + x3 * b3[j];
+            MX_UNROLL for (int i = 0; i < LINES; i++) sum += x[k + i] * from[i * b_k + j];
+            sums[j] = sum;
         }
     }
     for (; k < depth; k++) {
@@ -239,7 +245,7 @@ static inline int G(is_row)(const mx_gemm *g)
 
 static void G(row)(const mx_gemm *g, ptrdiff_t column, ptrdiff_t columns, T *scratch)
 {
-    enum { SOME = 1024 };   /* sums that stay in the first cache */
+    enum { SOME = 16384 / sizeof(T) };  /* sums that stay in the first cache */
     const mx_matrix *b = (const mx_matrix *)g->b;
     const ptrdiff_t size = (ptrdiff_t)sizeof(T), k = g->k;
     const int dots = b->along == size;
@@ -287,8 +293,9 @@ static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
     G(plan) p = {0, rows, 0, columns, 1, g->k, 0, 0, 0, NULL, NULL, NULL, 0};
     p.parts = g->k > MX_GEMM_DEPTH ? (g->k + MX_GEMM_DEPTH - 1) / MX_GEMM_DEPTH : 1;
     p.depth = (g->k + p.parts - 1) / p.parts;
-    /* Rows side by side are far apart from summand to summand: packing pays unless few columns use what was packed. */
-    p.a_beside = a_plain && a->across == size && a->along % size == 0 && columns <= 2 * WIDTH;
+    /* Rows side by side may be far apart from summand to summand: then packing pays, if many columns use what was packed. */
+    p.a_beside = a_plain && a->across == size && a->along % size == 0
+              && (columns <= 2 * WIDTH || (a->along >= 0 && p.depth * a->along <= MX_GEMM_NEAR));
     p.a_packed = !p.a_beside && !(a_plain && a->along == size && a->across % size == 0);
     p.b_packed = !(b_plain && b->across == size && b->along % size == 0 && rows <= MX_GEMM_ROWS);
     p.stride = (columns + WIDTH - 1) / WIDTH * WIDTH;
