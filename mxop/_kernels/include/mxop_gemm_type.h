@@ -19,26 +19,21 @@ MX_GEMM_INLINE void G(block)(const int rows, const int vectors, ptrdiff_t depth,
                              ptrdiff_t a_k, const T *MX_RESTRICT b, ptrdiff_t b_k, T *MX_RESTRICT c, ptrdiff_t c_row,
                              T alpha, int add)
 {
-    G(vector) sums[MX_GEMM_ROWS][MX_GEMM_VECTORS], columns[MX_GEMM_VECTORS];
-    MX_UNROLL for (int i = 0; i < rows; i++)
-        MX_UNROLL for (int j = 0; j < vectors; j++) sums[i][j] = (G(vector)){0};
+    G(vector) sums[MX_GEMM_ROWS * MX_GEMM_VECTORS], columns[MX_GEMM_VECTORS];
+    MX_UNROLL for (int q = 0; q < rows * vectors; q++) sums[q] = (G(vector)){0};
 #if defined(__GNUC__)
     if (depth >= MX_GEMM_FAR)   /* C is not in the first cache, and is wanted at the end */
-        MX_UNROLL for (int i = 0; i < rows; i++)
-            MX_UNROLL for (int j = 0; j < vectors; j++) __builtin_prefetch(c + i * c_row + j * LANES, 1, 3);
+        MX_UNROLL for (int q = 0; q < rows * vectors; q++)
+            __builtin_prefetch(c + q / vectors * c_row + q % vectors * LANES, 1, 3);
 #endif
     for (ptrdiff_t k = 0; k < depth; k++, a += a_k, b += b_k) {
         MX_UNROLL for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
-        MX_UNROLL for (int i = 0; i < rows; i++) {
-            const T x = a[i * a_row];
-            MX_UNROLL for (int j = 0; j < vectors; j++) sums[i][j] += x * columns[j];
-        }
+        MX_UNROLL for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
     }
-    MX_UNROLL for (int i = 0; i < rows; i++)
-        MX_UNROLL for (int j = 0; j < vectors; j++) {
-            G(vector) *at = (G(vector) *)(c + i * c_row + j * LANES);
-            *at = add ? *at + alpha * sums[i][j] : alpha * sums[i][j];
-        }
+    MX_UNROLL for (int q = 0; q < rows * vectors; q++) {
+        G(vector) *at = (G(vector) *)(c + q / vectors * c_row + q % vectors * LANES);
+        *at = add ? *at + alpha * sums[q] : alpha * sums[q];
+    }
 }
 
 /* One case for each number of rows: what is left of a block is as fast as the rest of it. */
@@ -61,7 +56,7 @@ MX_GEMM_INLINE void G(rows)(int rows, const int vectors, ptrdiff_t depth, const 
 }
 
 /* Numbers of A that lie side by side are those of all rows (`beside`: packed ones) or all summands of a row. */
-static void G(multiply)(int rows, int wide, int beside, ptrdiff_t depth, const T *a, ptrdiff_t a_step, const T *b,
+MX_GEMM_WIDE static void G(multiply)(int rows, int wide, int beside, ptrdiff_t depth, const T *a, ptrdiff_t a_step, const T *b,
                         ptrdiff_t b_k, T *c, ptrdiff_t c_row, T alpha, int add)
 {
     if (wide && beside)
@@ -243,7 +238,7 @@ static inline int G(is_row)(const mx_gemm *g)
     return (b->along == size && (b->across % size == 0 || g->n == 1)) || (b->across == size && b->along % size == 0);
 }
 
-static void G(row)(const mx_gemm *g, ptrdiff_t column, ptrdiff_t columns, T *scratch)
+MX_GEMM_WIDE static void G(row)(const mx_gemm *g, ptrdiff_t column, ptrdiff_t columns, T *scratch)
 {
     enum { SOME = 16384 / sizeof(T) };  /* sums that stay in the first cache */
     const mx_matrix *b = (const mx_matrix *)g->b;
