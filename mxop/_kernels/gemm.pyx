@@ -45,6 +45,7 @@ cdef enum:
     WORTH = 250000          # multiplications that are worth a thread
     LEAST = 2000000         # of a tile, where there are several for each thread
     SPARE = 6               # tiles for each thread, so that one that is held up does not hold up the rest
+    SHARES = 32             # of many small products, which each thread takes at a time
     SMALL = 8192            # bytes of scratch memory that need no allocation
     ALIGNED = 64
     FEW = 16384             # elements of a result, of which long sums are cut into slices for threads to take
@@ -95,11 +96,12 @@ cdef void tile(const mx_gemm_kernels* kernels, const Batch* batch, Py_ssize_t in
 cdef void tiles(const mx_gemm_kernels* kernels, const Batch* batch, char* scratch, Py_ssize_t each, int threads) noexcept nogil:
     """Compute all; every thread has `each` bytes of scratch memory."""
     cdef Py_ssize_t index, n = batch.count * batch.slices * batch.down * batch.across
+    cdef Py_ssize_t some = n // (threads * SHARES) + 1
     if threads == 1:
         for index in range(n):
             tile(kernels, batch, index, scratch)
     else:
-        for index in prange(n, num_threads=threads, schedule="dynamic"):
+        for index in prange(n, num_threads=threads, schedule="dynamic", chunksize=some):
             tile(kernels, batch, index, scratch + threadid() * each)
 
 

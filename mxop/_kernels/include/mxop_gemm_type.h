@@ -301,9 +301,10 @@ static size_t G(room)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
 {
     const G(plan) p = G(planned)(g, rows, columns);
     const ptrdiff_t block = rows < MX_GEMM_BLOCK ? rows : MX_GEMM_BLOCK;
-    size_t numbers = (size_t)p.depth * (size_t)p.stride;
+    const ptrdiff_t depth = g->k < MX_GEMM_DEPTH ? g->k : MX_GEMM_DEPTH;    /* fewer summands may have longer parts */
+    size_t numbers = (size_t)depth * (size_t)p.stride;
     if (G(is_row)(g)) return (size_t)g->k * sizeof(T) + 64;
-    if (p.a_packed) numbers += (size_t)block * (size_t)p.depth;
+    if (p.a_packed) numbers += (size_t)block * (size_t)depth;
     if (!G(in_place)(g)) numbers += (size_t)rows * (size_t)p.stride;
     return numbers * sizeof(T) + 64;
 }
