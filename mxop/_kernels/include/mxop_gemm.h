@@ -40,7 +40,8 @@ typedef struct {
 typedef struct mx_gemm_kernels {
     ptrdiff_t width;                    /* columns of a panel of B: tiles should have a multiple of them */
     mx_gemm_pack pack;                  /* of an mx_matrix, which is read where it lies when that is as good */
-    size_t (*room)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns);    /* bytes of scratch memory for such a tile, of so many summands or fewer */
+    /* Bytes of scratch memory for a tile of so many rows and columns, and as many summands or fewer. */
+    size_t (*room)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns);
     void (*tile)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column, ptrdiff_t columns, char *scratch);
     /* Add up matrices of m rows and n columns, one behind the other, in their order, and deliver the sum as a product. */
     void (*join)(const mx_gemm *g, ptrdiff_t count, void *parts);
