@@ -44,7 +44,7 @@ cdef enum:
     COLUMNS = 512
     WORTH = 250000          # multiplications that are worth a thread
     LEAST = 2000000         # of a tile, where there are several for each thread
-    SPARE = 6               # tiles for each thread, so that one that is held up does not hold up the rest
+    SPARE = 4               # tiles for each thread, so that one that is held up does not hold up the rest
     SHARES = 32             # of many small products, which each thread takes at a time
     SMALL = 8192            # bytes of scratch memory that need no allocation
     ALIGNED = 64

@@ -4,6 +4,7 @@
 #define LANES ((int)(MX_GEMM_BYTES / sizeof(T)))
 typedef T G(vector) __attribute__((vector_size(MX_GEMM_BYTES), aligned(sizeof(T)), may_alias));
 typedef T G(four) __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
+typedef T G(eight) __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
 #else
 #define LANES 1
 typedef T G(vector);
@@ -71,37 +72,74 @@ MX_GEMM_WIDE static void G(multiply)(int rows, int wide, int beside, ptrdiff_t d
 
 /* ---- packing -------------------------------------------------------------------------------------------------------- */
 
-/* Rows that lie apart, `across` elements from one to the next, to a panel: a transpose, four by four in registers. */
+#if defined(MX_GEMM_SHUFFLES) && defined(MX_GEMM_BYTES)
+#define MX_GEMM_LINE ((ptrdiff_t)(64 / sizeof(T)))      /* of the cache: all of it is used before others come */
+#define MX_GEMM_SQUARE (LANES >= 8 ? 8 : 4)     /* rows and columns that are transposed in registers */
+
+MX_GEMM_INLINE void G(turn_four)(const T *x, ptrdiff_t across, T *to, ptrdiff_t width)
+{
+    typedef G(four) V;
+    const V a = *(const V *)x, b = *(const V *)(x + across), c = *(const V *)(x + 2 * across), d = *(const V *)(x + 3 * across);
+    const V ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const V ef = __builtin_shufflevector(a, b, 2, 6, 3, 7), gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(V *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+    *(V *)(to + width) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    *(V *)(to + 2 * width) = __builtin_shufflevector(ef, gh, 0, 1, 4, 5);
+    *(V *)(to + 3 * width) = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
+}
+
+/* Numbers change places within quarters of a vector, which is cheap, then quarters between its halves. */
+MX_GEMM_INLINE void G(turn_eight)(const T *x, ptrdiff_t across, T *to, ptrdiff_t width)
+{
+    typedef G(eight) V;
+    V a[8], b[8];
+    MX_UNROLL for (int i = 0; i < 8; i++) a[i] = *(const V *)(x + i * across);
+    MX_UNROLL for (int i = 0; i < 8; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    MX_UNROLL for (int i = 0; i < 8; i += 4)
+        MX_UNROLL for (int j = 0; j < 2; j++) {
+            a[i + 2 * j] = __builtin_shufflevector(b[i + j], b[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            a[i + 2 * j + 1] = __builtin_shufflevector(b[i + j], b[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    MX_UNROLL for (int i = 0; i < 4; i++) {
+        *(V *)(to + i * width) = __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        *(V *)(to + (i + 4) * width) = __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+#endif
+
+/* Rows that lie apart, `across` elements from one to the next, to a panel: a transpose. */
 static void G(interleave)(const T *x, ptrdiff_t across, ptrdiff_t count, ptrdiff_t width, ptrdiff_t depth, T *panel)
 {
-    ptrdiff_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        const T *x0 = x + i * across, *x1 = x0 + across, *x2 = x1 + across, *x3 = x2 + across;
-        T *to = panel + i;
-        ptrdiff_t k = 0;
-#if defined(MX_GEMM_SHUFFLES) && defined(MX_GEMM_BYTES)
-        for (; k + 4 <= depth; k += 4, to += 4 * width) {
-            const G(four) a = *(const G(four) *)(x0 + k), b = *(const G(four) *)(x1 + k);
-            const G(four) c = *(const G(four) *)(x2 + k), d = *(const G(four) *)(x3 + k);
-            const G(four) ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-            const G(four) ef = __builtin_shufflevector(a, b, 2, 6, 3, 7), gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-            *(G(four) *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
-            *(G(four) *)(to + width) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-            *(G(four) *)(to + 2 * width) = __builtin_shufflevector(ef, gh, 0, 1, 4, 5);
-            *(G(four) *)(to + 3 * width) = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
+    ptrdiff_t whole = 0, k = 0;         /* rows and summands that are transposed in squares */
+#if defined(MX_GEMM_SQUARE)
+    whole = count - count % MX_GEMM_SQUARE, k = depth - depth % MX_GEMM_SQUARE;
+    for (ptrdiff_t line = 0; line < k; line += MX_GEMM_LINE) {
+        const ptrdiff_t end = k - line < MX_GEMM_LINE ? k : line + MX_GEMM_LINE;
+        for (ptrdiff_t i = 0; i < whole; i += MX_GEMM_SQUARE) {
+            const T *from = x + i * across;
+            for (int r = 0; r < MX_GEMM_SQUARE; r++) __builtin_prefetch(from + r * across + line + MX_GEMM_LINE);
+            for (ptrdiff_t p = line; p < end; p += MX_GEMM_SQUARE)
+                if (MX_GEMM_SQUARE == 8) G(turn_eight)(from + p, across, panel + p * width + i, width);
+                else G(turn_four)(from + p, across, panel + p * width + i, width);
         }
-#endif
-        for (; k < depth; k++, to += width) to[0] = x0[k], to[1] = x1[k], to[2] = x2[k], to[3] = x3[k];
     }
-    for (; i < count; i++)
-        for (ptrdiff_t k = 0; k < depth; k++) panel[k * width + i] = x[i * across + k];
+#endif
+    for (ptrdiff_t p = k; p < depth; p++)
+        for (ptrdiff_t i = 0; i < whole; i++) panel[p * width + i] = x[i * across + p];
+    for (ptrdiff_t i = whole; i < count; i++)
+        for (ptrdiff_t p = 0; p < depth; p++) panel[p * width + i] = x[i * across + p];
 }
 
 /* Rows that lie side by side, of which each summand has a line of its own. */
 static void G(copy_lines)(const char *from, ptrdiff_t along, ptrdiff_t count, ptrdiff_t width, ptrdiff_t depth, T *panel)
 {
     if (count == WIDTH && width == WIDTH) {     /* of a constant length, that is a few vectors */
-        for (ptrdiff_t k = 0; k < depth; k++, from += along) memcpy(panel + k * WIDTH, from, WIDTH * sizeof(T));
+        for (ptrdiff_t k = 0; k < depth; k++, from += along)
+            MX_UNROLL for (int j = 0; j < MX_GEMM_VECTORS; j++)
+                *(G(vector) *)(panel + k * WIDTH + j * LANES) = *(const G(vector) *)((const T *)from + j * LANES);
         return;
     }
     for (ptrdiff_t k = 0; k < depth; k++, from += along) {
@@ -407,3 +445,5 @@ static const mx_gemm_kernels G(kernels) = {WIDTH, G(pack), G(room), G(tile), G(j
 #undef WIDTH
 #undef NARROW
 #undef MX_GEMM_CASE
+#undef MX_GEMM_SQUARE
+#undef MX_GEMM_LINE
