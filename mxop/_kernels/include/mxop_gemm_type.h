@@ -120,7 +120,6 @@ static void G(interleave)(const T *x, ptrdiff_t across, ptrdiff_t count, ptrdiff
         const ptrdiff_t end = k - line < MX_GEMM_LINE ? k : line + MX_GEMM_LINE;
         for (ptrdiff_t i = 0; i < whole; i += MX_GEMM_SQUARE) {
             const T *from = x + i * across;
-            for (int r = 0; r < MX_GEMM_SQUARE; r++) __builtin_prefetch(from + r * across + line + MX_GEMM_LINE);
             for (ptrdiff_t p = line; p < end; p += MX_GEMM_SQUARE)
                 if (MX_GEMM_SQUARE == 8) G(turn_eight)(from + p, across, panel + p * width + i, width);
                 else G(turn_four)(from + p, across, panel + p * width + i, width);
