@@ -73,7 +73,6 @@ MX_GEMM_WIDE static void G(multiply)(int rows, int wide, int beside, ptrdiff_t d
 /* ---- packing -------------------------------------------------------------------------------------------------------- */
 
 #if defined(MX_GEMM_SHUFFLES) && defined(MX_GEMM_BYTES)
-#define MX_GEMM_LINE ((ptrdiff_t)(64 / sizeof(T)))      /* of the cache: all of it is used before others come */
 #define MX_GEMM_SQUARE (LANES >= 8 ? 8 : 4)     /* rows and columns that are transposed in registers */
 
 MX_GEMM_INLINE void G(turn_four)(const T *x, ptrdiff_t across, T *to, ptrdiff_t width)
@@ -116,15 +115,12 @@ static void G(interleave)(const T *x, ptrdiff_t across, ptrdiff_t count, ptrdiff
     ptrdiff_t whole = 0, k = 0;         /* rows and summands that are transposed in squares */
 #if defined(MX_GEMM_SQUARE)
     whole = count - count % MX_GEMM_SQUARE, k = depth - depth % MX_GEMM_SQUARE;
-    for (ptrdiff_t line = 0; line < k; line += MX_GEMM_LINE) {
-        const ptrdiff_t end = k - line < MX_GEMM_LINE ? k : line + MX_GEMM_LINE;
-        for (ptrdiff_t i = 0; i < whole; i += MX_GEMM_SQUARE) {
-            const T *from = x + i * across;
-            for (ptrdiff_t p = line; p < end; p += MX_GEMM_SQUARE)
-                if (MX_GEMM_SQUARE == 8) G(turn_eight)(from + p, across, panel + p * width + i, width);
-                else G(turn_four)(from + p, across, panel + p * width + i, width);
+    for (ptrdiff_t i = 0; i < whole; i += MX_GEMM_SQUARE)   /* more rows at a time may exclude each other from the cache */
+        for (ptrdiff_t p = 0; p < k; p += MX_GEMM_SQUARE) {
+            const T *from = x + i * across + p;
+            T *to = panel + p * width + i;
+            if (MX_GEMM_SQUARE == 8) G(turn_eight)(from, across, to, width); else G(turn_four)(from, across, to, width);
         }
-    }
 #endif
     for (ptrdiff_t p = k; p < depth; p++)
         for (ptrdiff_t i = 0; i < whole; i++) panel[p * width + i] = x[i * across + p];
@@ -445,4 +441,3 @@ static const mx_gemm_kernels G(kernels) = {WIDTH, G(pack), G(room), G(tile), G(j
 #undef NARROW
 #undef MX_GEMM_CASE
 #undef MX_GEMM_SQUARE
-#undef MX_GEMM_LINE
