@@ -36,7 +36,8 @@ def told(function):
     (lambda: mx.sym.Correlation, "mx.sym.Correlation"),
     (lambda: mx.nd.ROIPooling, "mx.nd.ROIPooling"), (lambda: mx.nd.op.Correlation, "mx.nd.op.Correlation"),
     (lambda: mx.nd.image.resize, "mx.nd.image.resize"),
-    (lambda: mx.sym.contrib.dgl_subgraph, "mx.sym.contrib.dgl_subgraph"), (lambda: mx.nd.contrib.box_nms, "mx.nd.contrib.box_nms"),
+    (lambda: mx.sym.contrib.dgl_subgraph, "mx.sym.contrib.dgl_subgraph"),
+    (lambda: mx.nd.contrib.box_nms, "mx.nd.contrib.box_nms"),
     (lambda: mx.image.imread, "mx.image"), (lambda: mx.model.FeedForward, "mx.model.FeedForward"),
     (lambda: mx.util.use_np, "mx.util.use_np"), (lambda: mx.nd.imdecode, "mx.nd.imdecode"),
 ])  # fmt: skip

@@ -28,26 +28,6 @@ def test_set_num_threads():
     assert mx.context.set_num_threads(1) == 3
 
 
-def test_products_give_the_threads_of_blas_back():
-    from mxop._kernels import gemm
-
-    a, b = nd.array(np.random.rand(300, 200)), nd.array(np.random.rand(200, 700))
-    want, before = np.dot(a.asnumpy(), b.asnumpy()), gemm.blas_threads()
-    found = []
-
-    def multiply():
-        found.extend(np.abs(nd.dot(a, b).asnumpy() - want).max() for _ in range(20))
-
-    others = [threading.Thread(target=multiply) for _ in range(8)]
-    for thread in others:
-        thread.start()
-    for thread in others:
-        thread.join()
-    assert len(found) == 160
-    assert max(found) < 1e-3
-    assert gemm.blas_threads() == before
-
-
 @pytest.mark.parametrize("n", [0, -1, 1.5, "2", True, None])
 def test_wrong_number_of_threads(n):
     before = mx.context.get_num_threads()

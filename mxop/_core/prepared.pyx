@@ -8,10 +8,10 @@ from mxop._core.call cimport Call, Places
 from mxop._core.external cimport deliver_states, run_users_kernel
 from mxop._core.record cimport set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
-from mxop._core.results cimport DENSE, deliver, goes_beside, work_for
+from mxop._core.results cimport ADDS, DENSE, deliver, goes_beside, work_for
 from mxop._core.steps cimport Steps, move_of
 from mxop._core.transfer cimport contiguous_copy, overlaps
-from mxop._kernels.interp cimport REQ_NULL, REQ_WRITE
+from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop.errors import DeviceError, translated
 from mxop.memo import SHAPES, keep
@@ -117,9 +117,10 @@ cdef Call prepare_steps(object op, object way, object attrs, list inputs, list o
     for k in must_copy(op, way, inputs):
         ready[k] = steps.temporary((<Array>inputs[k]).shape_tuple(), (<Array>inputs[k]).dtype)
         steps.move(inputs[k], ready[k])
+    steps.adds = op.adds and reqs[0] == REQ_ADD and not goes_beside(<Array>outputs[0], read, REQ_ADD, DENSE | ADDS)
     for k in range(len(outputs)):
         target = <Array>outputs[k]
-        beside = goes_beside(target, read, reqs[k], DENSE)
+        beside = goes_beside(target, read, reqs[k], DENSE | (ADDS if steps.adds else 0))
         work.append(steps.temporary(target.shape_tuple(), target.dtype) if beside else target)
     try:
         way.run(steps, ready, work, **attrs)

@@ -10,6 +10,7 @@ cdef class Move(Call):
 
 cdef class Steps(Call):
     cdef readonly list calls
+    cdef readonly bint adds     # whether the output, which then is one, is to be added to
     cdef list temporaries
     cdef Places places
     cdef Steps finished(self)

@@ -1,248 +1,234 @@
-"""Matrix products by SciPy's BLAS, for row-major arrays in float32 and float64, on this package's own threads.
+"""Products of matrices of any strides and floating-point types, cut into tiles that threads take.
 
-BLAS is column-major: it sees each row-major matrix transposed, so the product is taken as ``C^T = B^T A^T``, which swaps
-the operands and needs no copy.  A product is cut into pieces, which BLAS multiplies in one thread each: the threads of
-OpenBLAS stay awake after a product, and would keep the cores from the kernels that come next.  Sizes alone decide on the
-pieces, so that results have the same bits with any number of threads.
-Importing this module imports SciPy; callers do so on first use.  May import its neighbours.
+What multiplies is in the instruction modules (``include/mxop_gemm.h``).  Tiles may be cut by the number of threads, for none
+has an influence on another; sums are cut by sizes alone, so results have the same bits with any number of threads.
+May import its neighbours.
 """
 
-import ctypes
+from cython.parallel cimport prange, threadid
 
-import scipy.linalg.cython_blas as _blas
-
-from cython.parallel cimport prange
-from libc.stdint cimport uintptr_t
-from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm, sgemv
-
+from mxop._kernels.interp cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
+from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.work cimport Work
 
+cdef extern from "mxop_gemm.h" nogil:
+    ctypedef struct mx_matrix:
+        const char* data
+        Py_ssize_t across, along
+        mx_load load
+    ctypedef void (*mx_gemm_pack)(const void* operand, Py_ssize_t first, Py_ssize_t count, Py_ssize_t width, Py_ssize_t k,
+                                  Py_ssize_t depth, void* panel) noexcept nogil
+    ctypedef struct mx_gemm:
+        Py_ssize_t m, n, k, k_first
+        const void* a
+        const void* b
+        mx_gemm_pack pack_a, pack_b
+        double alpha
+        char* c
+        Py_ssize_t c_row, c_column
+        mx_store store
+        int add
+        const char* bias
+        Py_ssize_t bias_row, bias_column
+        mx_load load_bias
+    ctypedef struct mx_gemm_kernels:
+        Py_ssize_t width
+        mx_gemm_pack pack
+        size_t (*room)(const mx_gemm* g, Py_ssize_t rows, Py_ssize_t columns) noexcept nogil
+        void (*tile)(const mx_gemm* g, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t column, Py_ssize_t columns,
+                     char* scratch) noexcept nogil
+        void (*join)(const mx_gemm* g, Py_ssize_t count, void* parts) noexcept nogil
+
 cdef enum:
-    LARGEST = 2147483647    # BLAS counts in 32-bit integers
-    UNIT = 32               # pieces have a multiple of this many rows and columns
-    SIDE = 512              # rows and columns of a piece; BLAS is slower on smaller ones
+    ROWS = 528              # of a tile, and columns: what is packed for it is used often enough
+    COLUMNS = 512
     WORTH = 250000          # multiplications that are worth a thread
-    LEAST = 4000000         # of a piece
-    ENOUGH = 150000000      # of a piece that need not be larger
-    ALONE = 2000            # up to here BLAS keeps to one thread of itself
+    LEAST = 2000000         # of a tile, where there are several for each thread
+    SPARE = 4               # tiles for each thread, so that one that is held up does not hold up the rest
+    SHARES = 32             # of many small products, which each thread takes at a time
+    SMALL = 8192            # bytes of scratch memory that need no allocation
+    ALIGNED = 64
+    FEW = 16384             # elements of a result, of which long sums are cut into slices for threads to take
+    SLICE = 4096            # summands of a slice at least
+    SLICE_WORK = 1000000    # and multiplications
+    MOST_SLICES = 16
 
-
-# ---- threads of BLAS --------------------------------------------------------------------------------------------------
-
-ctypedef int (*get_threads_t)() noexcept nogil
-ctypedef void (*set_threads_t)(int) noexcept nogil
-
-cdef get_threads_t _get_threads = NULL
-cdef set_threads_t _set_threads = NULL
-cdef int _products = 0      # under way, in all threads of Python
-cdef int _threads_before = 1
-
-
-def _find_control():
-    """Find the functions of OpenBLAS for its number of threads; other libraries keep the threads they have."""
-    global _get_threads, _set_threads
-    try:
-        library = ctypes.CDLL(_blas.__file__)
-    except OSError:
-        return
-    for name in ("scipy_openblas_%s_num_threads", "openblas_%s_num_threads", "openblas_%s_num_threads64_"):
-        if hasattr(library, name % "get") and hasattr(library, name % "set"):
-            _get_threads = <get_threads_t><uintptr_t>ctypes.cast(getattr(library, name % "get"), ctypes.c_void_p).value
-            _set_threads = <set_threads_t><uintptr_t>ctypes.cast(getattr(library, name % "set"), ctypes.c_void_p).value
-            return
-
-
-_find_control()
-
-
-def blas_threads():
-    """Return how many threads BLAS uses outside of products of this module; None where it does not say."""
-    return None if _get_threads == NULL else _threads_before if _products else _get_threads()
-
-
-cdef void take_threads() noexcept:
-    """Let BLAS use one thread, until the last product under way has ended."""
-    global _products, _threads_before
-    if _products == 0:
-        _threads_before = _get_threads()
-        _set_threads(1)
-    _products += 1
-
-
-cdef void give_threads_back() noexcept:
-    global _products
-    _products -= 1
-    if _products == 0:
-        _set_threads(_threads_before)
-
-
-# ---- one product ------------------------------------------------------------------------------------------------------
-
-cdef void matrix(char* ta, char* tb, int* m, int* n, int* k, real* alpha, real* a, int* lda, real* b, int* ldb,
-                 real* beta, real* c, int* ldc) noexcept nogil:
-    if real is float:
-        sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-    else:
-        dgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-
-
-cdef void vector(char* t, int* m, int* n, real* alpha, real* a, int* lda, real* x, real* beta, real* y) noexcept nogil:
-    cdef int one = 1
-    if real is float:
-        sgemv(t, m, n, alpha, a, lda, x, &one, beta, y, &one)
-    else:
-        dgemv(t, m, n, alpha, a, lda, x, &one, beta, y, &one)
-
-
-cdef void multiply(const real* a, int lda, const real* b, int ldb, real* c, int ldc, int m, int n, int k, bint transpose_a,
-                   bint transpose_b, real alpha, real beta) noexcept nogil:
-    """Write ``alpha * op(a) @ op(b) + beta * c`` to `c`, of `m` rows and `n` columns; `k` is contracted.
-
-    `lda`, `ldb` and `ldc` are the elements from one row of the matrix in memory to the next.
-    """
-    cdef char plain = b'N', turned = b'T'
-    cdef char* ta = &turned if transpose_a else &plain
-    cdef char* tb = &turned if transpose_b else &plain
-    cdef Py_ssize_t i, j
-    if m == 0 or n == 0:
-        return
-    if k == 0:  # the sum of nothing
-        for i in range(m):
-            for j in range(n):
-                c[i * ldc + j] = c[i * ldc + j] * beta if beta != 0 else 0
-        return
-    if n == 1 and ldc == 1 and (ldb == 1 or transpose_b):  # matrix times vector: row-major is transposed to BLAS
-        if transpose_a:
-            vector[real](&plain, &m, &k, &alpha, <real*>a, &lda, <real*>b, &beta, c)
-        else:
-            vector[real](&turned, &k, &m, &alpha, <real*>a, &lda, <real*>b, &beta, c)
-    elif m == 1 and (lda == 1 or not transpose_a):
-        if transpose_b:
-            vector[real](&turned, &k, &n, &alpha, <real*>b, &ldb, <real*>a, &beta, c)
-        else:
-            vector[real](&plain, &n, &k, &alpha, <real*>b, &ldb, <real*>a, &beta, c)
-    else:
-        matrix[real](tb, ta, &n, &m, &k, &alpha, <real*>b, &ldb, <real*>a, &lda, &beta, c, &ldc)
-
-
-# ---- a batch of products, in pieces -----------------------------------------------------------------------------------
-
+# A batch of equal products, and how it is cut.  Strides of the batch are in bytes.
 cdef struct Batch:
-    Py_ssize_t count                    # of products
-    int m, n, k
-    bint transpose_a, transpose_b
-    double alpha
-    bint has_bias
-    Py_ssize_t bias_strides[3]          # in bytes, over the batch, rows and columns
-    int across, down                    # pieces of each product, along its rows and its columns
+    mx_gemm gemm                    # of the first
+    mx_matrix a, b
+    Py_ssize_t count, a_next, b_next, c_next, bias_next
+    Py_ssize_t down, across         # tiles of each product
+    Py_ssize_t slices               # of the sums: each makes a matrix of its own
+    Py_ssize_t itemsize             # of the type that is computed in
+    char* partial                   # these matrices
 
 
-cdef void piece(const Batch* batch, const real* a, const real* b, real* c, const char* bias, Py_ssize_t index) noexcept nogil:
-    """Take one piece of one product; a bias is written first, and the product added to it."""
-    cdef Py_ssize_t each = <Py_ssize_t>batch.down * batch.across, item = index // each
-    cdef Py_ssize_t row = bound(batch.m, batch.down, index % each // batch.across)
-    cdef Py_ssize_t column = bound(batch.n, batch.across, index % batch.across)
-    cdef int m = <int>(bound(batch.m, batch.down, index % each // batch.across + 1) - row)
-    cdef int n = <int>(bound(batch.n, batch.across, index % batch.across + 1) - column)
-    cdef int lda = batch.m if batch.transpose_a else batch.k, ldb = batch.k if batch.transpose_b else batch.n
-    cdef Py_ssize_t i, j
-    a += item * batch.m * batch.k + (row if batch.transpose_a else row * lda)
-    b += item * batch.k * batch.n + (column * ldb if batch.transpose_b else column)
-    c += item * batch.m * batch.n + row * batch.n + column
-    if batch.has_bias:
-        bias += item * batch.bias_strides[0] + row * batch.bias_strides[1] + column * batch.bias_strides[2]
-        for i in range(m):
-            for j in range(n):
-                c[i * batch.n + j] = (<const real*>(bias + i * batch.bias_strides[1] + j * batch.bias_strides[2]))[0]
-    multiply[real](a, lda, b, ldb, c, batch.n, m, n, batch.k, batch.transpose_a, batch.transpose_b, <real>batch.alpha,
-                   1 if batch.has_bias else 0)
+cdef inline Py_ssize_t bound(Py_ssize_t length, Py_ssize_t unit, Py_ssize_t parts, Py_ssize_t part) noexcept nogil:
+    """Return where a part begins: whole units, as even as can be."""
+    return min((length + unit - 1) // unit * part // parts * unit, length)
 
 
-cdef Py_ssize_t bound(Py_ssize_t length, int parts, Py_ssize_t part) noexcept nogil:
-    """Return where a piece begins: whole units, as even as can be."""
-    return min((length + UNIT - 1) // UNIT * part // parts * UNIT, length)
+cdef void tile(const mx_gemm_kernels* kernels, const Batch* batch, Py_ssize_t index, char* scratch) noexcept nogil:
+    """Compute one tile of one slice of one product."""
+    cdef mx_gemm g = batch.gemm
+    cdef mx_matrix a = batch.a, b = batch.b
+    cdef Py_ssize_t i = index % batch.across, j = index // batch.across % batch.down
+    cdef Py_ssize_t slice_ = index // (batch.across * batch.down) % batch.slices
+    cdef Py_ssize_t item = index // (batch.across * batch.down * batch.slices)
+    cdef Py_ssize_t column = bound(g.n, kernels.width, batch.across, i), row = bound(g.m, 1, batch.down, j)
+    a.data += item * batch.a_next
+    b.data += item * batch.b_next
+    g.a, g.b = &a, &b
+    if batch.slices > 1:
+        g.k_first = bound(batch.gemm.k, 1, batch.slices, slice_)
+        g.k = bound(batch.gemm.k, 1, batch.slices, slice_ + 1) - g.k_first
+        g.c, g.c_row, g.c_column = batch.partial + slice_ * g.m * g.n * batch.itemsize, g.n * batch.itemsize, batch.itemsize
+        g.store, g.add, g.bias = NULL, False, NULL
+    else:
+        g.c += item * batch.c_next
+        if g.bias != NULL:
+            g.bias += item * batch.bias_next
+    kernels.tile(&g, row, bound(g.m, 1, batch.down, j + 1) - row, column,
+                 bound(g.n, kernels.width, batch.across, i + 1) - column, scratch)
 
 
-cdef void pieces(const Batch* batch, const real* a, const real* b, real* c, const char* bias, int threads) noexcept nogil:
-    cdef Py_ssize_t index, n = batch.count * batch.down * batch.across
+cdef void tiles(const mx_gemm_kernels* kernels, const Batch* batch, char* scratch, Py_ssize_t each, int threads) noexcept nogil:
+    """Compute all; every thread has `each` bytes of scratch memory."""
+    cdef Py_ssize_t index, n = batch.count * batch.slices * batch.down * batch.across
+    cdef Py_ssize_t some = n // (threads * SHARES) + 1
     if threads == 1:
         for index in range(n):
-            piece[real](batch, a, b, c, bias, index)
+            tile(kernels, batch, index, scratch)
     else:
-        for index in prange(n, num_threads=threads, schedule="dynamic"):
-            piece[real](batch, a, b, c, bias, index)
+        for index in prange(n, num_threads=threads, schedule="dynamic", chunksize=some):
+            tile(kernels, batch, index, scratch + threadid() * each)
 
 
-cdef int cut(Batch* batch, int threads) noexcept:
-    """Choose the pieces, large ones if there are enough of them; return how many threads they are worth."""
-    cdef double work = <double>batch.count * batch.m * batch.n * batch.k
-    cdef Py_ssize_t least = <Py_ssize_t>min(4, work / LEAST), wanted = max(least, <Py_ssize_t>min(256, work / ENOUGH))
-    cdef int side
-    batch.down, batch.across = max((batch.m + SIDE - 1) // SIDE, 1), max((batch.n + SIDE - 1) // SIDE, 1)
-    for side in (192, 128, 64):
-        if batch.count * batch.down * batch.across < wanted:  # columns first: BLAS minds fewer rows more
-            batch.across = max(batch.across, <int>min(batch.n // side, wanted // (batch.count * batch.down)))
-        if batch.count * batch.down * batch.across < wanted:
-            batch.down = max(batch.down, <int>min(batch.m // side, wanted // (batch.count * batch.across)))
-        if batch.count * batch.down * batch.across >= least:
+cdef void cut_sums(Batch* batch) noexcept:
+    """Cut long sums of few results into slices, by sizes alone."""
+    cdef double work = <double>batch.gemm.m * batch.gemm.n * batch.gemm.k
+    if batch.count == 1 and batch.gemm.m * batch.gemm.n <= FEW and batch.gemm.k >= 2 * SLICE:
+        batch.slices = max(<Py_ssize_t>min(MOST_SLICES, batch.gemm.k // SLICE, work / SLICE_WORK), 1)
+
+
+cdef int cut(Batch* batch, Py_ssize_t width, int threads) noexcept:
+    """Choose the tiles: large ones, but some for each thread; return how many threads they are worth."""
+    cdef Py_ssize_t m = batch.gemm.m, n = batch.gemm.n, many = batch.count * batch.slices, wanted
+    cdef double work = <double>batch.count * m * n * batch.gemm.k
+    batch.down = batch.across = 1
+    if m > ROWS or n > COLUMNS:
+        batch.down, batch.across = (m + ROWS - 1) // ROWS, (n + COLUMNS - 1) // COLUMNS
+    if threads == 1 or work < 2 * WORTH:
+        return 1
+    threads = <int>min(threads, work / WORTH)
+    wanted = max(threads, <Py_ssize_t>min(SPARE * threads, work / LEAST))
+    while many * batch.down * batch.across < wanted or (
+            many * batch.down * batch.across % threads and many * batch.down * batch.across < SPARE * threads):
+        if n // batch.across >= 2 * width and (n // batch.across >= m // batch.down or m // batch.down < 2 * width):
+            batch.across += 1  # columns that are packed are not packed for another tile
+        elif m // batch.down >= 2 * width:
+            batch.down += 1
+        else:
             break
-    return <int>max(min(threads, batch.count * batch.down * batch.across, work / WORTH), 1)
+    return <int>min(threads, many * batch.down * batch.across)
+
+
+cdef Py_ssize_t room_of(const mx_gemm_kernels* kernels, const Batch* batch) noexcept:
+    """Return the bytes of scratch memory for the largest tile."""
+    cdef Py_ssize_t rows = batch.gemm.m, columns = batch.gemm.n
+    if batch.down > 1:
+        rows = (rows + batch.down - 1) // batch.down
+    if batch.across > 1:
+        columns = ((columns + kernels.width - 1) // kernels.width + batch.across - 1) // batch.across * kernels.width
+    return (<Py_ssize_t>kernels.room(&batch.gemm, rows, columns) + ALIGNED - 1) & -ALIGNED
 
 
 cdef class Product(Work):
-    """Products of matrices, ``alpha * op(a) @ op(b)`` and perhaps a bias: of `a`, `b`, the bias if there is one, and the result.
+    """Products of matrices, ``C = alpha * A @ B + bias``, or ``C +=`` that: of A, B, the bias if there is one, and C.
+
+    Floating-point types are computed in float64 if one is float64, else in float32.  Arrays are given by a code of their type
+    and strides in elements: over the batch, down the rows and along the columns.
 
     Parameters
     ----------
-    double_ : bool
-        Whether all are float64; otherwise float32.
-    count : int
-        Number of products; each has matrices of its own, one behind the other.
-    m, n, k : int
-        Rows and columns of each result, and what is contracted.
-    transpose_a, transpose_b : bool
-        Transpose the matrices of `a` or `b` first.
+    sizes : tuple of int
+        Number of products; rows and columns of each result; and what is contracted.
+    a, b, c : tuple
+        ``(type, (stride, stride, stride))``.
+    bias : tuple, optional
     alpha : float
-    bias_strides : tuple of int, optional
-        From one element of the bias to the next, in elements: over the batch, down the rows, along the columns.
-
-    Raises
-    ------
-    OverflowError
-        More than 2**31 - 1 rows or columns.
+    add : bool
     """
 
     cdef Batch batch
-    cdef bint double_
+    cdef int a_type, b_type, c_type, bias_type
+    cdef bint has_bias, double_
 
-    def __init__(self, bint double_, Py_ssize_t count, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, bint transpose_a=False,
-                 bint transpose_b=False, double alpha=1.0, tuple bias_strides=None):
-        if max(m, n, k) > LARGEST:
-            raise OverflowError("a matrix product takes at most 2**31 - 1 rows or columns: BLAS counts in 32 bits")
-        self.double_ = double_
-        self.batch.count, self.batch.m, self.batch.n, self.batch.k = count, <int>m, <int>n, <int>k
-        self.batch.transpose_a, self.batch.transpose_b = transpose_a, transpose_b
-        self.batch.alpha, self.batch.has_bias = alpha, bias_strides is not None
-        for i, stride in enumerate(bias_strides or (0, 0, 0)):
-            self.batch.bias_strides[i] = stride * (8 if double_ else 4)
+    def __init__(self, tuple sizes, tuple a, tuple b, tuple c, tuple bias=None, double alpha=1.0, bint add=False):
+        cdef Batch* batch = &self.batch
+        self.a_type, self.b_type, self.c_type = a[0], b[0], c[0]
+        self.has_bias = bias is not None
+        self.bias_type = bias[0] if self.has_bias else self.c_type
+        self.double_ = any([t[0] == 1 for t in (a, b, c, bias) if t is not None])
+        batch.itemsize = 8 if self.double_ else 4
+        batch.count, batch.gemm.m, batch.gemm.n, batch.gemm.k = sizes
+        batch.gemm.alpha, batch.gemm.add, batch.slices = alpha, add, 1
+        batch.a_next, batch.a.across, batch.a.along = in_bytes(a)
+        batch.b_next, batch.b.along, batch.b.across = in_bytes(b)
+        batch.c_next, batch.gemm.c_row, batch.gemm.c_column = in_bytes(c)
+        batch.bias_next, batch.gemm.bias_row, batch.gemm.bias_column = in_bytes(bias) if self.has_bias else (0, 0, 0)
+        cut_sums(batch)
+
+    cdef void place(self, Batch* batch, char** data, mx_gemm_pack pack) noexcept:
+        """Fill in the memory, and what the instruction set in use has for the types."""
+        cdef int computed = 1 if self.double_ else 0
+        cdef mx_gemm* g = &batch.gemm
+        batch.a.data, batch.b.data = data[0], data[1]
+        batch.a.load = NULL if self.a_type == computed else load_of(self.a_type, self.double_)
+        batch.b.load = NULL if self.b_type == computed else load_of(self.b_type, self.double_)
+        g.store = NULL if self.c_type == computed else store_of(self.c_type, self.double_)
+        g.load_bias = load_of(self.bias_type, self.double_)
+        g.bias, g.c = data[2] if self.has_bias else NULL, data[3 if self.has_bias else 2]
+        if g.n == 1 and g.m != 1:  # C^T = B^T A^T: a row
+            batch.a, batch.b = batch.b, batch.a
+            batch.a_next, batch.b_next = batch.b_next, batch.a_next
+            g.m, g.n = g.n, g.m
+            g.c_row, g.c_column = g.c_column, g.c_row
+            g.bias_row, g.bias_column = g.bias_column, g.bias_row
+        g.a, g.b, g.pack_a, g.pack_b = &batch.a, &batch.b, pack, pack
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        cdef const mx_gemm_kernels* kernels = <const mx_gemm_kernels*>gemm_kernels(self.double_)
         cdef Batch batch = self.batch
-        cdef char* bias = data[2] if batch.has_bias else NULL
-        cdef char* out = data[3 if batch.has_bias else 2]
-        cdef double work = <double>batch.count * batch.m * batch.n * batch.k
-        cdef bint own = _set_threads != NULL and work > ALONE
-        batch.down = batch.across = 1
-        if own:
-            threads = cut(&batch, threads)
-            take_threads()
-        else:
-            threads = 1
+        cdef char small[SMALL + ALIGNED]
+        cdef char* scratch = small
+        cdef Block* block = NULL
+        cdef Py_ssize_t each, partial
+        self.place(&batch, data, kernels.pack)
+        if batch.count == 0 or batch.gemm.m == 0 or batch.gemm.n == 0:
+            return -1
+        threads = cut(&batch, kernels.width, threads)
+        each = room_of(kernels, &batch)
+        partial = batch.slices * batch.gemm.m * batch.gemm.n * batch.itemsize if batch.slices > 1 else 0
+        if threads * each + partial > SMALL:
+            block = block_new(threads * each + partial)
+            scratch = block.data
+        scratch += -<Py_ssize_t>scratch & (ALIGNED - 1) if block == NULL else 0
+        batch.partial = scratch + threads * each
         with nogil:
-            if self.double_:
-                pieces[double](&batch, <double*>data[0], <double*>data[1], <double*>out, bias, threads)
+            if batch.count * batch.slices * batch.down * batch.across == 1:
+                kernels.tile(&batch.gemm, 0, batch.gemm.m, 0, batch.gemm.n, scratch)
             else:
-                pieces[float](&batch, <float*>data[0], <float*>data[1], <float*>out, bias, threads)
-        if own:
-            give_threads_back()
+                tiles(kernels, &batch, scratch, each, threads)
+            if batch.slices > 1:
+                kernels.join(&batch.gemm, batch.slices, batch.partial)
+        if block != NULL:
+            block_release(block)
         return -1
+
+
+cdef tuple in_bytes(tuple array):
+    """Return the strides of an array in bytes."""
+    cdef Py_ssize_t size = itemsize_of(array[0])
+    return tuple([stride * size for stride in array[1]])

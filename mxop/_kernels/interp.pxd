@@ -77,6 +77,9 @@ cdef void collapse(Operand* operand, int ndim, const Py_ssize_t* shape, const Py
 cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil
 cdef const mx_bulk* bulk() noexcept nogil
 cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil
+cdef const void* gemm_kernels(bint double_) noexcept nogil
+cdef mx_load load_of(int dtype, bint double_) noexcept nogil
+cdef mx_store store_of(int dtype, bint double_) noexcept nogil
 cdef int threads_for(Py_ssize_t nbytes) noexcept nogil
 cdef int most_threads() noexcept nogil
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil

@@ -26,11 +26,8 @@ cdef extern from "mxop_block.h" nogil:
         const mx_instruction* instructions
         const mx_load (*loads)[7]
         const mx_store (*stores)[7]
-        double (*sum_f32)(const float* x, Py_ssize_t n) noexcept nogil
-        double (*sum_f64)(const double* x, Py_ssize_t n) noexcept nogil
         double (*squares_f64)(const double* x, Py_ssize_t n, double scale) noexcept nogil
-        double (*extreme_f32[2])(double total, const float* x, Py_ssize_t n) noexcept nogil
-        double (*extreme_f64[2])(double total, const double* x, Py_ssize_t n) noexcept nogil
+        const void* gemm[2]
 
 cdef extern from "mxop_bulk.h" nogil:
     enum:
@@ -162,6 +159,21 @@ cdef const mx_bulk* bulk() noexcept nogil:
 
 cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil:
     return ISA.squares_f64(x, n, scale)
+
+
+cdef const void* gemm_kernels(bint double_) noexcept nogil:
+    """Return what multiplies matrices of float32, or of float64: an ``mx_gemm_kernels``."""
+    return ISA.gemm[double_]
+
+
+cdef mx_load load_of(int dtype, bint double_) noexcept nogil:
+    """Return what reads elements of a storage type as float32, or as float64."""
+    return ISA.loads[dtype][double_]
+
+
+cdef mx_store store_of(int dtype, bint double_) noexcept nogil:
+    """Return what writes float32, or float64, as elements of a storage type."""
+    return ISA.stores[dtype][double_]
 
 
 # ---- threads --------------------------------------------------------------------------------------------------------------

@@ -88,6 +88,8 @@ class Kernel(Operator):
         and offset in elements.
     strided : bool
         Whether the CPU function takes inputs of any strides (others get contiguous copies where needed).
+    adds : bool
+        Whether its steps, of one output, can add to what that holds (``steps.adds``).
     clears : bool
         Whether outputs are zero before the device functions run, and must be written: those of users may forget it.
     """
@@ -97,6 +99,7 @@ class Kernel(Operator):
     def __init__(self, function: Callable, *, strided: bool = False, **options: Any):
         super().__init__(function, **options)
         self.strided = strided
+        self.adds = False
         self.clears = not self.module.startswith("mxop.")
         self.ways: list[Way] = []
         self.run_gpu: Callable | None = None

@@ -3,17 +3,20 @@
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
 
+from functools import partial
+from itertools import pairwise
 from typing import Literal
 
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
-from ..opdef import contiguous_strides, infer, kernel
+from ..opdef import infer, kernel
 from ..shape_mode import numpy_shape
 from ._shared import compiled, reviewed, size_of
 
 
 def real_types(op):
-    """Let a kernel take floating-point data only, of one type, as MXNet does."""
+    """Let a product take floating-point data only, of one type, as MXNet does; see :func:`product`."""
+    op.strided = op.adds = True
     infer_type = op.infer_type
 
     def check(attrs, ins, outs):
@@ -27,27 +30,52 @@ def real_types(op):
 
 
 def product(steps, a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None):
-    """Let `out` become ``alpha * op(a) @ op(b) + bias``; matrices, or stacks of them.
+    """Let `out` become ``alpha * op(a) @ op(b) + bias``, or add that to it; matrices, or stacks of them, of any strides.
 
     float16 and bfloat16 are multiplied in float32.
     """
-    wide = dtypes.FLOAT64 if out.dtype_code == dtypes.FLOAT64 else dtypes.FLOAT32
     *batch, m, n = out.shape
     k = a.shape[-2 if transpose_a else -1]
-    arrays = [steps.converted(x, wide) for x in (a, b, bias) if x is not None]
-    strides = None if bias is None else _bias_strides(bias.shape)
-    found = steps.room(out, wide)
-    work = compiled("gemm").Product(
-        wide == dtypes.FLOAT64, size_of(batch), m, n, k, transpose_a, transpose_b, alpha, strides
-    )
-    steps.work(work, *arrays, found)
-    steps.move(found, out)
+    (a, left), (b, right), (out, result) = (_stack(steps, x) for x in (a, b, out))
+    if transpose_a:
+        left = (left[0], *left[:0:-1])
+    if transpose_b:
+        right = (right[0], *right[:0:-1])
+    parts = [(x.dtype_code, strides) for x, strides in ((a, left), (b, right), (out, result))]
+    arrays = [a, b, out]
+    if bias is not None:
+        parts.append((bias.dtype_code, _bias_strides(bias)))
+        arrays.insert(2, bias)
+    steps.work(compiled("gemm").Product((size_of(batch), m, n, k), *parts, alpha=alpha, add=steps.adds), *arrays)
 
 
-def _bias_strides(shape):
-    """Return how a bias in C order lies along the batch (of one), the rows and the columns of a product."""
-    sizes = (1, 1, 1, *shape)[-3:]
-    return tuple(0 if d == 1 else step for d, step in zip(sizes, contiguous_strides(sizes), strict=True))
+def _stack(steps, x):
+    """Return an array, or a copy of it, with its strides (in elements) as a stack of matrices."""
+    shape, strides = x.shape, x._strides
+    places = [(d, step) for d, step in zip(shape[:-2], strides[:-2], strict=True) if d != 1]
+    if all(outer == d * inner for (_, outer), (d, inner) in pairwise(places)):
+        return x, (places[-1][1] if places else 0, *strides[-2:])
+    return _stack(steps, _dense(steps, x))
+
+
+def _dense(steps, x):
+    """Return an array, or a copy of it, in C order."""
+    if x._contiguous:
+        return x
+    found = steps.temporary(x.shape, x.dtype_code)
+    steps.move(x, found)
+    return found
+
+
+def matrix_of(steps, x, shape):
+    """Return an array as a matrix of this shape, in which dimensions are merged."""
+    return x if x.shape == shape else reviewed(_dense(steps, x), shape)
+
+
+def _bias_strides(bias):
+    """Return how a bias lies along the batch (of one), the rows and the columns of a product."""
+    sizes, strides = (1, 1, 1, *bias.shape)[-3:], (0, 0, 0, *bias._strides)[-3:]
+    return tuple(0 if d == 1 else step for d, step in zip(sizes, strides, strict=True))
 
 
 def product_gpu(xp, a, b, transpose_a, transpose_b):
@@ -126,7 +154,8 @@ def _matrices(lhs, rhs, transpose_a, transpose_b):
 @dot.cpu(prepared=True)
 def _(steps, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
     shapes = _matrices(*(a.shape for a in inputs), transpose_a, transpose_b)
-    product(steps, *map(reviewed, (*inputs, *outputs), shapes), transpose_a, transpose_b)
+    arrays = (matrix_of(steps, x, shape) for x, shape in zip((*inputs, *outputs), shapes, strict=True))
+    product(steps, *arrays, transpose_a, transpose_b)
 
 
 @dot.gpu
@@ -168,7 +197,7 @@ def _dot_grad_operands(head, other, like, side, transpose_a, transpose_b, seen):
 
 @dot_grad.cpu(prepared=True)
 def _(steps, inputs, outputs, **params):
-    a, b, ta, tb = _dot_grad_operands(*inputs, **params, seen=reviewed)
+    a, b, ta, tb = _dot_grad_operands(*inputs, **params, seen=partial(matrix_of, steps))
     shape = (a.shape[1 if ta else 0], b.shape[0 if tb else 1])
     product(steps, a, b, reviewed(outputs[0], shape), ta, tb)
 

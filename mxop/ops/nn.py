@@ -9,7 +9,7 @@ from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
 from ._shared import reviewed, size_of, typed_by_first
-from .matrix import product, product_gpu, real_types
+from .matrix import matrix_of, product, product_gpu, real_types
 
 
 # ---- activations ----------------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def _matrix_of(data, flatten):
 @FullyConnected.cpu(prepared=True)
 def _(steps, inputs, outputs, *, num_hidden, no_bias, flatten):
     data, weight, *bias = inputs
-    matrix = reviewed(data, _matrix_of(data.shape, flatten))
+    matrix = matrix_of(steps, data, _matrix_of(data.shape, flatten))
     product(steps, matrix, weight, reviewed(outputs[0], (matrix.shape[0], num_hidden)), False, True, 1.0, *bias)
 
 

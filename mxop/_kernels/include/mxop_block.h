@@ -46,11 +46,8 @@ typedef struct {
     const mx_instruction *instructions;
     const mx_load (*loads)[7];
     const mx_store (*stores)[7];
-    double (*sum_f32)(const float *x, ptrdiff_t n);
-    double (*sum_f64)(const double *x, ptrdiff_t n);
     double (*squares_f64)(const double *x, ptrdiff_t n, double scale);
-    double (*extreme_f32[2])(double total, const float *x, ptrdiff_t n);   /* smallest, largest */
-    double (*extreme_f64[2])(double total, const double *x, ptrdiff_t n);
+    const struct mx_gemm_kernels *gemm[2];      /* float32, float64: mxop_gemm.h */
 } mx_isa_table;
 
 /* Copy a block past the caches: results much larger than the last cache would only evict what is still needed, and an

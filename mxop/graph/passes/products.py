@@ -97,7 +97,7 @@ class ScaleAndBiasIntoProducts(_OfProducts):
         c -----------------------+                         c ----+
 
     A scale of an operand moves too.  A bias stays outside where a formula reads the sum, since adding is free there.  Only
-    products that nobody else reads change, and scales that are finite and not 0: BLAS would not look at NaN then.
+    products that nobody else reads change, and scales that are finite and not 0.
     Results differ in rounding.
     """
 

@@ -1,0 +1,94 @@
+/* mxop_gemm_kernels.h - products of matrices for one instruction set, in float32 and float64; see mxop_gemm.h.
+
+   The scheme is that of Goto and of BLIS.  Sums are cut every MX_GEMM_DEPTH summands.  For each part, the columns of B are
+   packed into panels of a few vectors' width, which the second cache holds; a block of rows of A goes over all of them; and
+   the innermost loop keeps a small block of C, `MX_GEMM_ROWS` rows of `MX_GEMM_VECTORS` vectors, in registers: for each
+   summand it reads one vector of B for each column of vectors and multiplies it by one number of A for each row.  As A is read
+   number by number it need not be packed where summands lie side by side. */
+#ifndef MXOP_GEMM_KERNELS_H
+#define MXOP_GEMM_KERNELS_H
+
+#include <string.h>
+#include "mxop_gemm.h"
+
+/* The block in registers leaves some for B and A, and has at least eight independent sums: an addition takes four steps and
+   two can begin in each. */
+#if defined(__AVX512F__)
+#define MX_GEMM_BYTES 64            /* of a vector; 32 registers */
+#define MX_GEMM_ROWS 12
+#define MX_GEMM_VECTORS 2
+#elif defined(__AVX2__)
+#define MX_GEMM_BYTES 32            /* 16 registers */
+#define MX_GEMM_ROWS 6
+#define MX_GEMM_VECTORS 2
+#elif defined(__aarch64__) && defined(__GNUC__)
+#define MX_GEMM_BYTES 16            /* 32 registers */
+#define MX_GEMM_ROWS 12
+#define MX_GEMM_VECTORS 2
+#elif defined(__GNUC__)
+#define MX_GEMM_BYTES 16            /* 16 registers at least */
+#define MX_GEMM_ROWS 6
+#define MX_GEMM_VECTORS 2
+#else
+#define MX_GEMM_ROWS 4              /* no vector types: the compiler may find vectors in short loops */
+#define MX_GEMM_VECTORS 8
+#endif
+#define MX_GEMM_DEPTH 384           /* summands: a panel of B and the rows of A that meet it stay in the first cache */
+#define MX_GEMM_BLOCK 192           /* rows of A that stay in the second cache; a multiple of MX_GEMM_ROWS */
+#define MX_GEMM_CHUNK 64            /* summands that are converted at a time */
+#define MX_GEMM_NEAR 131072         /* bytes that a row of A may reach over, where each of its numbers has a line of its own */
+#define MX_GEMM_FAR 256             /* summands from which C is fetched before they are added up */
+
+/* The blocks are in registers only where every loop over them is unrolled. */
+#if defined(__clang__)
+#define MX_GEMM_INLINE static inline __attribute__((always_inline))
+#define MX_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define MX_GEMM_INLINE static inline __attribute__((always_inline))
+#define MX_UNROLL _Pragma("GCC unroll 32")
+#else
+#define MX_GEMM_INLINE static __forceinline
+#define MX_UNROLL
+#endif
+#if defined(__clang__) && defined(__AVX512F__)
+#define MX_GEMM_WIDE __attribute__((min_vector_width(512)))     /* halves would be too many for the registers */
+#else
+#define MX_GEMM_WIDE
+#endif
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define MX_GEMM_SHUFFLES 1
+#endif
+#endif
+
+/* A product and the addition that follows become one instruction here, and nowhere else in the package. */
+#if defined(__clang__)
+#pragma clang fp contract(fast)
+#elif defined(__GNUC__)
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=fast")
+#endif
+
+#define MX_GEMM_PASTE_(name, suffix) name##_##suffix
+#define MX_GEMM_PASTE(name, suffix) MX_GEMM_PASTE_(name, suffix)
+#define G(name) MX_GEMM_PASTE(mx_gemm_##name, MX_GEMM_SUFFIX)
+
+#define T float
+#define MX_GEMM_SUFFIX f32
+#include "mxop_gemm_type.h"
+#undef T
+#undef MX_GEMM_SUFFIX
+#define T double
+#define MX_GEMM_SUFFIX f64
+#include "mxop_gemm_type.h"
+#undef T
+#undef MX_GEMM_SUFFIX
+#undef G
+
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#elif defined(__GNUC__)
+#pragma GCC pop_options
+#endif
+
+#endif

@@ -1,0 +1,443 @@
+/* mxop_gemm_type.h - products of matrices for one type T; included by mxop_gemm_kernels.h once for each. */
+
+#if defined(MX_GEMM_BYTES)
+#define LANES ((int)(MX_GEMM_BYTES / sizeof(T)))
+typedef T G(vector) __attribute__((vector_size(MX_GEMM_BYTES), aligned(sizeof(T)), may_alias));
+typedef T G(four) __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
+typedef T G(eight) __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
+#else
+#define LANES 1
+typedef T G(vector);
+#endif
+#define WIDTH (MX_GEMM_VECTORS * LANES)         /* columns of a panel of B */
+#define NARROW (MX_GEMM_VECTORS / 2 * LANES)    /* of a last panel that has no more */
+
+/* ---- the innermost loop --------------------------------------------------------------------------------------------- */
+
+/* The sums over `depth` summands for a block of C of constant size, in registers.  Numbers of A are at a[row * a_row +
+   summand * a_k], vectors of B at b + summand * b_k. */
+MX_GEMM_INLINE void G(block)(const int rows, const int vectors, ptrdiff_t depth, const T *MX_RESTRICT a, ptrdiff_t a_row,
+                             ptrdiff_t a_k, const T *MX_RESTRICT b, ptrdiff_t b_k, T *MX_RESTRICT c, ptrdiff_t c_row,
+                             T alpha, int add)
+{
+    G(vector) sums[MX_GEMM_ROWS * MX_GEMM_VECTORS], columns[MX_GEMM_VECTORS];
+    MX_UNROLL for (int q = 0; q < rows * vectors; q++) sums[q] = (G(vector)){0};
+#if defined(__GNUC__)
+    if (depth >= MX_GEMM_FAR)   /* C is not in the first cache, and is wanted at the end */
+        MX_UNROLL for (int q = 0; q < rows * vectors; q++)
+            __builtin_prefetch(c + q / vectors * c_row + q % vectors * LANES, 1, 3);
+#endif
+    for (ptrdiff_t k = 0; k < depth; k++, a += a_k, b += b_k) {
+        MX_UNROLL for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
+        MX_UNROLL for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
+    }
+    MX_UNROLL for (int q = 0; q < rows * vectors; q++) {
+        G(vector) *at = (G(vector) *)(c + q / vectors * c_row + q % vectors * LANES);
+        *at = add ? *at + alpha * sums[q] : alpha * sums[q];
+    }
+}
+
+/* One case for each number of rows: what is left of a block is as fast as the rest of it. */
+#define MX_GEMM_CASE(r)                                                                                                 \
+    case r:                                                                                                             \
+        G(block)(r <= MX_GEMM_ROWS ? r : 1, vectors, depth, a, a_row, a_k, b, b_k, c, c_row, alpha, add);               \
+        break;
+MX_GEMM_INLINE void G(rows)(int rows, const int vectors, ptrdiff_t depth, const T *a, ptrdiff_t a_row, ptrdiff_t a_k,
+                            const T *b, ptrdiff_t b_k, T *c, ptrdiff_t c_row, T alpha, int add)
+{
+    switch (rows) {
+    MX_GEMM_CASE(1) MX_GEMM_CASE(2) MX_GEMM_CASE(3) MX_GEMM_CASE(4)
+#if MX_GEMM_ROWS > 4
+    MX_GEMM_CASE(5) MX_GEMM_CASE(6)
+#endif
+#if MX_GEMM_ROWS > 6
+    MX_GEMM_CASE(7) MX_GEMM_CASE(8) MX_GEMM_CASE(9) MX_GEMM_CASE(10) MX_GEMM_CASE(11) MX_GEMM_CASE(12)
+#endif
+    }
+}
+
+/* Numbers of A that lie side by side are those of all rows (`beside`: packed ones) or all summands of a row. */
+MX_GEMM_WIDE static void G(multiply)(int rows, int wide, int beside, ptrdiff_t depth, const T *a, ptrdiff_t a_step, const T *b,
+                        ptrdiff_t b_k, T *c, ptrdiff_t c_row, T alpha, int add)
+{
+    if (wide && beside)
+        G(rows)(rows, MX_GEMM_VECTORS, depth, a, 1, a_step, b, b_k, c, c_row, alpha, add);
+    else if (wide)
+        G(rows)(rows, MX_GEMM_VECTORS, depth, a, a_step, 1, b, b_k, c, c_row, alpha, add);
+    else if (beside)
+        G(rows)(rows, MX_GEMM_VECTORS / 2, depth, a, 1, a_step, b, b_k, c, c_row, alpha, add);
+    else
+        G(rows)(rows, MX_GEMM_VECTORS / 2, depth, a, a_step, 1, b, b_k, c, c_row, alpha, add);
+}
+
+/* ---- packing -------------------------------------------------------------------------------------------------------- */
+
+#if defined(MX_GEMM_SHUFFLES) && defined(MX_GEMM_BYTES)
+#define MX_GEMM_SQUARE (LANES >= 8 ? 8 : 4)     /* rows and columns that are transposed in registers */
+
+MX_GEMM_INLINE void G(turn_four)(const T *x, ptrdiff_t across, T *to, ptrdiff_t width)
+{
+    typedef G(four) V;
+    const V a = *(const V *)x, b = *(const V *)(x + across), c = *(const V *)(x + 2 * across), d = *(const V *)(x + 3 * across);
+    const V ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const V ef = __builtin_shufflevector(a, b, 2, 6, 3, 7), gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(V *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+    *(V *)(to + width) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    *(V *)(to + 2 * width) = __builtin_shufflevector(ef, gh, 0, 1, 4, 5);
+    *(V *)(to + 3 * width) = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
+}
+
+/* Numbers change places within quarters of a vector, which is cheap, then quarters between its halves. */
+MX_GEMM_INLINE void G(turn_eight)(const T *x, ptrdiff_t across, T *to, ptrdiff_t width)
+{
+    typedef G(eight) V;
+    V a[8], b[8];
+    MX_UNROLL for (int i = 0; i < 8; i++) a[i] = *(const V *)(x + i * across);
+    MX_UNROLL for (int i = 0; i < 8; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    MX_UNROLL for (int i = 0; i < 8; i += 4)
+        MX_UNROLL for (int j = 0; j < 2; j++) {
+            a[i + 2 * j] = __builtin_shufflevector(b[i + j], b[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            a[i + 2 * j + 1] = __builtin_shufflevector(b[i + j], b[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    MX_UNROLL for (int i = 0; i < 4; i++) {
+        *(V *)(to + i * width) = __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        *(V *)(to + (i + 4) * width) = __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+#endif
+
+/* Rows that lie apart, `across` elements from one to the next, to a panel: a transpose. */
+static void G(interleave)(const T *x, ptrdiff_t across, ptrdiff_t count, ptrdiff_t width, ptrdiff_t depth, T *panel)
+{
+    ptrdiff_t whole = 0, k = 0;         /* rows and summands that are transposed in squares */
+#if defined(MX_GEMM_SQUARE)
+    whole = count - count % MX_GEMM_SQUARE, k = depth - depth % MX_GEMM_SQUARE;
+    for (ptrdiff_t i = 0; i < whole; i += MX_GEMM_SQUARE)   /* more rows at a time may exclude each other from the cache */
+        for (ptrdiff_t p = 0; p < k; p += MX_GEMM_SQUARE) {
+            const T *from = x + i * across + p;
+            T *to = panel + p * width + i;
+            if (MX_GEMM_SQUARE == 8) G(turn_eight)(from, across, to, width); else G(turn_four)(from, across, to, width);
+        }
+#endif
+    for (ptrdiff_t p = k; p < depth; p++)
+        for (ptrdiff_t i = 0; i < whole; i++) panel[p * width + i] = x[i * across + p];
+    for (ptrdiff_t i = whole; i < count; i++)
+        for (ptrdiff_t p = 0; p < depth; p++) panel[p * width + i] = x[i * across + p];
+}
+
+/* Rows that lie side by side, of which each summand has a line of its own. */
+static void G(copy_lines)(const char *from, ptrdiff_t along, ptrdiff_t count, ptrdiff_t width, ptrdiff_t depth, T *panel)
+{
+    if (count == WIDTH && width == WIDTH) {     /* of a constant length, that is a few vectors */
+        for (ptrdiff_t k = 0; k < depth; k++, from += along)
+            MX_UNROLL for (int j = 0; j < MX_GEMM_VECTORS; j++)
+                *(G(vector) *)(panel + k * WIDTH + j * LANES) = *(const G(vector) *)((const T *)from + j * LANES);
+        return;
+    }
+    for (ptrdiff_t k = 0; k < depth; k++, from += along) {
+        const T *x = (const T *)from;
+        for (ptrdiff_t i = 0; i < count; i++) panel[k * width + i] = x[i];
+    }
+}
+
+/* Numbers of another type, or of no order: line by line along the shorter stride. */
+static void G(convert)(const mx_matrix *x, const char *from, ptrdiff_t count, ptrdiff_t width, ptrdiff_t depth, T *panel)
+{
+    const mx_load load = x->load != NULL ? x->load : mx_loads[sizeof(T) == 8][sizeof(T) == 8];
+    const ptrdiff_t across = x->across < 0 ? -x->across : x->across, along = x->along < 0 ? -x->along : x->along;
+    T lines[WIDTH > MX_GEMM_ROWS ? WIDTH : MX_GEMM_ROWS][MX_GEMM_CHUNK];
+    if (across <= along) {
+        for (ptrdiff_t k = 0; k < depth; k++) load(count, from + k * x->along, x->across, panel + k * width);
+        return;
+    }
+    for (ptrdiff_t k = 0; k < depth; k += MX_GEMM_CHUNK) {
+        const ptrdiff_t chunk = depth - k < MX_GEMM_CHUNK ? depth - k : MX_GEMM_CHUNK;
+        for (ptrdiff_t i = 0; i < count; i++) load(chunk, from + i * x->across + k * x->along, x->along, lines[i]);
+        G(interleave)(lines[0], MX_GEMM_CHUNK, count, width, chunk, panel + k * width);
+    }
+}
+
+/* The packing function of matrices. */
+static void G(pack)(const void *operand, ptrdiff_t first, ptrdiff_t count, ptrdiff_t width, ptrdiff_t k, ptrdiff_t depth,
+                    void *panel)
+{
+    const mx_matrix *x = (const mx_matrix *)operand;
+    const char *from = x->data + first * x->across + k * x->along;
+    if (x->load == NULL && x->across == (ptrdiff_t)sizeof(T))
+        G(copy_lines)(from, x->along, count, width, depth, (T *)panel);
+    else if (x->load == NULL && x->along == (ptrdiff_t)sizeof(T) && x->across % (ptrdiff_t)sizeof(T) == 0)
+        G(interleave)((const T *)from, x->across / (ptrdiff_t)sizeof(T), count, width, depth, (T *)panel);
+    else
+        G(convert)(x, from, count, width, depth, (T *)panel);
+    if (count < width)
+        for (ptrdiff_t p = 0; p < depth; p++)
+            for (ptrdiff_t i = count; i < width; i++) ((T *)panel)[p * width + i] = 0;
+}
+
+/* ---- what is done with sums ----------------------------------------------------------------------------------------- */
+
+/* Whether sums are added up in C itself. */
+static inline int G(in_place)(const mx_gemm *g)
+{
+    return g->store == NULL && g->c_column == (ptrdiff_t)sizeof(T) && g->c_row % (ptrdiff_t)sizeof(T) == 0;
+}
+
+/* Finish a block of sums while it is in the cache: whatever is to be done to them has its place here.  Now that is to add a
+   bias, and to store what is not in C already. */
+static void G(deliver)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column, ptrdiff_t columns, T *block,
+                       ptrdiff_t stride, int stored)
+{
+    if (g->bias != NULL) {
+        T some[WIDTH];
+        for (ptrdiff_t i = 0; i < rows; i++) {
+            const char *bias = g->bias + (row + i) * g->bias_row + column * g->bias_column;
+            for (ptrdiff_t j = 0; j < columns; j += WIDTH, bias += WIDTH * g->bias_column) {
+                const ptrdiff_t count = columns - j < WIDTH ? columns - j : WIDTH;
+                T *to = block + i * stride + j;
+                g->load_bias(count, bias, g->bias_column, some);
+                for (ptrdiff_t k = 0; k < count; k++) to[k] += some[k];
+            }
+        }
+    }
+    if (stored) return;
+    for (ptrdiff_t i = 0; i < rows; i++) {
+        const mx_store store = g->store != NULL ? g->store : mx_stores[sizeof(T) == 8][sizeof(T) == 8];
+        store(columns, block + i * stride, g->c + (row + i) * g->c_row + column * g->c_column, g->c_column, g->add);
+    }
+}
+
+/* ---- a row times a matrix: B is read once, and not packed ------------------------------------------------------------ */
+
+/* Sums of products of `x` and of a few columns of which the numbers lie side by side; all columns are added up alike. */
+MX_GEMM_INLINE void G(dots)(const int columns, ptrdiff_t depth, const T *MX_RESTRICT x, const T *MX_RESTRICT b,
+                            ptrdiff_t b_column, T *MX_RESTRICT sums)
+{
+    enum { PARTS = 4 };
+    G(vector) parts[4][PARTS];
+    ptrdiff_t k = 0;
+    MX_UNROLL for (int j = 0; j < columns; j++)
+        MX_UNROLL for (int p = 0; p < PARTS; p++) parts[j][p] = (G(vector)){0};
+    for (; k + PARTS * LANES <= depth; k += PARTS * LANES)
+        MX_UNROLL for (int p = 0; p < PARTS; p++) {
+            const G(vector) some = *(const G(vector) *)(x + k + p * LANES);
+            MX_UNROLL for (int j = 0; j < columns; j++)
+                parts[j][p] += some * *(const G(vector) *)(b + j * b_column + k + p * LANES);
+        }
+    for (; k + LANES <= depth; k += LANES)
+        MX_UNROLL for (int j = 0; j < columns; j++)
+            parts[j][0] += *(const G(vector) *)(x + k) * *(const G(vector) *)(b + j * b_column + k);
+    MX_UNROLL for (int j = 0; j < columns; j++) {
+        const G(vector) joined = (parts[j][0] + parts[j][1]) + (parts[j][2] + parts[j][3]);
+        T lanes[LANES], four[4] = {0}, rest = 0;
+        memcpy(lanes, &joined, sizeof lanes);
+        for (int q = 0; q < LANES; q += 4)
+            for (int i = 0; i < (LANES < 4 ? LANES : 4); i++) four[i] += lanes[q + i];
+        for (ptrdiff_t i = k; i < depth; i++) rest += x[i] * b[j * b_column + i];
+        sums[j] = ((four[0] + four[2]) + (four[1] + four[3])) + rest;
+    }
+}
+
+/* The same where the numbers of all columns lie side by side. */
+static void G(add_lines)(ptrdiff_t columns, ptrdiff_t depth, const T *MX_RESTRICT x, const T *MX_RESTRICT b, ptrdiff_t b_k,
+                         T *MX_RESTRICT sums)
+{
+    enum { LINES = 8 };     /* at a time: sums are read and written for so many */
+    ptrdiff_t k = 0;
+    for (ptrdiff_t j = 0; j < columns; j++) sums[j] = 0;
+    for (; k + LINES <= depth; k += LINES) {
+        const T *MX_RESTRICT from = b + k * b_k;
+        MX_IVDEP
+        for (ptrdiff_t j = 0; j < columns; j++) {
+            T sum = sums[j];
+            MX_UNROLL for (int i = 0; i < LINES; i++) sum += x[k + i] * from[i * b_k + j];
+            sums[j] = sum;
+        }
+    }
+    for (; k < depth; k++) {
+        MX_IVDEP
+        for (ptrdiff_t j = 0; j < columns; j++) sums[j] += x[k] * b[k * b_k + j];
+    }
+}
+
+/* Whether a product is that of one row and a matrix of this type, of which numbers lie side by side. */
+static inline int G(is_row)(const mx_gemm *g)
+{
+    const mx_matrix *b = (const mx_matrix *)g->b;
+    const ptrdiff_t size = (ptrdiff_t)sizeof(T);
+    if (g->m != 1 || g->pack_b != G(pack) || b->load != NULL) return 0;
+    return (b->along == size && (b->across % size == 0 || g->n == 1)) || (b->across == size && b->along % size == 0);
+}
+
+MX_GEMM_WIDE static void G(row)(const mx_gemm *g, ptrdiff_t column, ptrdiff_t columns, T *scratch)
+{
+    enum { SOME = 16384 / sizeof(T) };  /* sums that stay in the first cache */
+    const mx_matrix *b = (const mx_matrix *)g->b;
+    const ptrdiff_t size = (ptrdiff_t)sizeof(T), k = g->k;
+    const int dots = b->along == size;
+    const mx_matrix *a = (const mx_matrix *)g->a;
+    const int plain = g->pack_a == G(pack) && a->load == NULL && a->along == size;
+    const T *x = plain ? (const T *)a->data + g->k_first : scratch;
+    const int direct = G(in_place)(g) && g->bias == NULL && !g->add;
+    T spare[SOME];
+    if (!plain) g->pack_a(g->a, 0, 1, 1, g->k_first, k, scratch);
+    for (ptrdiff_t j = 0; j < columns; j += SOME) {
+        const ptrdiff_t count = columns - j < SOME ? columns - j : SOME;
+        const T *from = (const T *)(b->data + (column + j) * b->across + g->k_first * b->along);
+        T *sums = direct ? (T *)g->c + column + j : spare;
+        if (dots) {
+            const ptrdiff_t step = b->across / size;
+            ptrdiff_t i = 0;
+            for (; i + 4 <= count; i += 4) G(dots)(4, k, x, from + i * step, step, sums + i);
+            for (; i < count; i++) G(dots)(1, k, x, from + i * step, step, sums + i);
+        } else {
+            G(add_lines)(count, k, x, from, b->along / size, sums);
+        }
+        for (ptrdiff_t i = 0; i < count && g->alpha != 1; i++) sums[i] *= (T)g->alpha;
+        G(deliver)(g, 0, 1, column + j, count, sums, count, direct);
+    }
+}
+
+/* ---- one tile of C -------------------------------------------------------------------------------------------------- */
+
+/* What is known of a tile before it is computed. */
+typedef struct {
+    ptrdiff_t row, rows, column, columns;
+    ptrdiff_t parts;            /* of the sums, and the summands of the longest */
+    ptrdiff_t depth;
+    int a_packed, a_beside;     /* otherwise read where it lies: with rows or with summands side by side */
+    int b_packed;               /* but for a last panel, which is always padded */
+    T *a, *b, *block;           /* scratch memory; block is null where sums are added up in C */
+    ptrdiff_t stride;           /* of block */
+} G(plan);
+
+static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
+{
+    const ptrdiff_t size = (ptrdiff_t)sizeof(T);
+    const mx_matrix *a = (const mx_matrix *)g->a, *b = (const mx_matrix *)g->b;
+    const int a_plain = g->pack_a == G(pack) && a->load == NULL, b_plain = g->pack_b == G(pack) && b->load == NULL;
+    G(plan) p = {0, rows, 0, columns, 1, g->k, 0, 0, 0, NULL, NULL, NULL, 0};
+    p.parts = g->k > MX_GEMM_DEPTH ? (g->k + MX_GEMM_DEPTH - 1) / MX_GEMM_DEPTH : 1;
+    p.depth = (g->k + p.parts - 1) / p.parts;
+    /* Rows side by side may be far apart from summand to summand: then packing pays, if many columns use what was packed. */
+    p.a_beside = a_plain && a->across == size && a->along % size == 0
+              && (columns <= 2 * WIDTH || (a->along >= 0 && p.depth * a->along <= MX_GEMM_NEAR));
+    p.a_packed = !p.a_beside && !(a_plain && a->along == size && a->across % size == 0);
+    p.b_packed = !(b_plain && b->across == size && b->along % size == 0 && rows <= MX_GEMM_ROWS);
+    p.stride = (columns + WIDTH - 1) / WIDTH * WIDTH;
+    return p;
+}
+
+static size_t G(room)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
+{
+    const G(plan) p = G(planned)(g, rows, columns);
+    const ptrdiff_t block = rows < MX_GEMM_BLOCK ? rows : MX_GEMM_BLOCK;
+    const ptrdiff_t depth = g->k < MX_GEMM_DEPTH ? g->k : MX_GEMM_DEPTH;    /* fewer summands may have longer parts */
+    size_t numbers = (size_t)depth * (size_t)p.stride;
+    if (G(is_row)(g)) return (size_t)g->k * sizeof(T) + 64;
+    if (p.a_packed) numbers += (size_t)block * (size_t)depth;
+    if (!G(in_place)(g)) numbers += (size_t)rows * (size_t)p.stride;
+    return numbers * sizeof(T) + 64;
+}
+
+/* Pack the columns of B, as far as they must be: `depth` summands from `k` on. */
+static void G(pack_columns)(const mx_gemm *g, const G(plan) *p, ptrdiff_t k, ptrdiff_t depth)
+{
+    for (ptrdiff_t j = 0; j < p->columns; j += WIDTH) {
+        const ptrdiff_t count = p->columns - j < WIDTH ? p->columns - j : WIDTH;
+        if (p->b_packed || count < WIDTH)
+            g->pack_b(g->b, p->column + j, count, count <= NARROW ? NARROW : WIDTH, k, depth,
+                                                     p->b + j * depth);
+    }
+}
+
+/* Multiply a few rows of A by all columns of a panel of B; what the last panel has too much is left out. */
+static void G(few_rows)(const mx_gemm *g, const G(plan) *p, int rows, ptrdiff_t depth, const T *a, ptrdiff_t a_step,
+                        ptrdiff_t j, const T *b, ptrdiff_t b_k, T *c, ptrdiff_t c_row, int add)
+{
+    const ptrdiff_t columns = p->columns - j;
+    const int wide = columns > NARROW, beside = p->a_packed || p->a_beside;
+    T spare[MX_GEMM_ROWS * WIDTH];
+    if (p->block != NULL || columns >= WIDTH || columns == NARROW) {
+        G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, c, c_row, (T)g->alpha, add);
+        return;
+    }
+    G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, spare, WIDTH, (T)g->alpha, 0);
+    for (int i = 0; i < rows; i++)
+        for (ptrdiff_t q = 0; q < columns; q++) c[i * c_row + q] = add ? c[i * c_row + q] + spare[i * WIDTH + q] : spare[i * WIDTH + q];
+}
+
+/* Multiply some rows of A, `first` to `first + rows` of the tile, by the packed columns. */
+static void G(rows_of_tile)(const mx_gemm *g, const G(plan) *p, ptrdiff_t first, ptrdiff_t rows, ptrdiff_t k, ptrdiff_t depth,
+                            T *c, ptrdiff_t c_row, int add)
+{
+    const mx_matrix *a = (const mx_matrix *)g->a, *b = (const mx_matrix *)g->b;
+    const ptrdiff_t size = (ptrdiff_t)sizeof(T), count = (rows + MX_GEMM_ROWS - 1) / MX_GEMM_ROWS, row = p->row + first;
+    ptrdiff_t begins[MX_GEMM_BLOCK / MX_GEMM_ROWS + 1];
+    for (ptrdiff_t i = 0; i <= count; i++) begins[i] = rows * i / count;    /* as even as can be */
+    if (p->a_packed)
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const ptrdiff_t some = begins[i + 1] - begins[i];
+            g->pack_a(g->a, row + begins[i], some, some, k, depth, p->a + begins[i] * depth);
+        }
+    for (ptrdiff_t j = 0; j < p->columns; j += WIDTH) {
+        const int padded = p->b_packed || p->columns - j < WIDTH;
+        const T *columns = padded ? p->b + j * depth : (const T *)(b->data + (p->column + j) * size + k * b->along);
+        const ptrdiff_t b_k = !padded ? b->along / size : p->columns - j <= NARROW ? NARROW : WIDTH;
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const int some = (int)(begins[i + 1] - begins[i]);
+            const T *numbers = p->a_packed ? p->a + begins[i] * depth
+                                           : (const T *)(a->data + (row + begins[i]) * a->across + k * a->along);
+            const ptrdiff_t step = p->a_packed ? some : (p->a_beside ? a->along : a->across) / size;
+            G(few_rows)(g, p, some, depth, numbers, step, j, columns, b_k, c + begins[i] * c_row + j, c_row, add);
+        }
+    }
+}
+
+static void G(tile)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column, ptrdiff_t columns, char *scratch)
+{
+    const ptrdiff_t size = (ptrdiff_t)sizeof(T), block = rows < MX_GEMM_BLOCK ? rows : MX_GEMM_BLOCK;
+    const int in_place = G(in_place)(g);
+    G(plan) p = G(planned)(g, rows, columns);
+    if (G(is_row)(g)) {
+        G(row)(g, column, columns, (T *)scratch);
+        return;
+    }
+    p.row = row, p.column = column;
+    p.b = (T *)scratch;
+    p.a = p.b + p.depth * p.stride;
+    p.block = in_place ? NULL : p.a + (p.a_packed ? block * p.depth : 0);
+    for (ptrdiff_t part = 0; part < p.parts; part++) {
+        const ptrdiff_t begin = g->k * part / p.parts, depth = g->k * (part + 1) / p.parts - begin, k = g->k_first + begin;
+        G(pack_columns)(g, &p, k, depth);
+        for (ptrdiff_t i = 0; i < rows; i += MX_GEMM_BLOCK) {
+            const ptrdiff_t some = rows - i < MX_GEMM_BLOCK ? rows - i : MX_GEMM_BLOCK;
+            T *c = in_place ? (T *)(g->c + (row + i) * g->c_row + column * size) : p.block + i * p.stride;
+            const ptrdiff_t stride = in_place ? g->c_row / size : p.stride;
+            G(rows_of_tile)(g, &p, i, some, k, depth, c, stride, part > 0 || (in_place && g->add));
+            if (part == p.parts - 1) G(deliver)(g, row + i, some, column, columns, c, stride, in_place);
+        }
+    }
+}
+
+static void G(join)(const mx_gemm *g, ptrdiff_t count, void *parts)
+{
+    T *sum = (T *)parts;
+    const ptrdiff_t n = g->m * g->n;
+    for (ptrdiff_t p = 1; p < count; p++) {
+        const T *more = sum + p * n;
+        MX_IVDEP
+        for (ptrdiff_t i = 0; i < n; i++) sum[i] += more[i];
+    }
+    G(deliver)(g, 0, g->m, 0, g->n, sum, g->n, 0);
+}
+
+static const mx_gemm_kernels G(kernels) = {WIDTH, G(pack), G(room), G(tile), G(join)};
+
+#undef LANES
+#undef WIDTH
+#undef NARROW
+#undef MX_GEMM_CASE
+#undef MX_GEMM_SQUARE

@@ -1,0 +1,206 @@
+"""Products of matrices: sizes at the edges of blocks, strides, types, requests, instruction sets, threads, bits."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import mxop as mx
+from mxop import nd
+from mxop._core import core
+from mxop._kernels import interp
+from mxop.opdef.above import ask
+
+WRITE, ADD = 1, 3
+ROUNDING = {"e": 2.0**-11, "f": 2.0**-24, "d": 2.0**-53}
+LEVELS = interp.available_instruction_sets()
+
+#: Blocks of registers have 4, 6 or 12 rows, panels 2 to 32 columns, tiles 192 rows; sums are cut every 384 summands.
+ROWS = st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 24, 25, 191, 193])
+COLUMNS = st.sampled_from([0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 65, 97])
+SUMMANDS = st.sampled_from([0, 1, 2, 3, 4, 5, 7, 15, 33, 63, 64, 65, 383, 384, 385, 769])
+LAYOUTS = st.sampled_from(["plain", "transposed", "every second", "backwards", "broadcast"])
+
+
+@pytest.fixture(autouse=True)
+def settings_of_the_process():
+    threads, level = mx.context.get_num_threads(), interp.instruction_set()
+    yield
+    mx.context.set_num_threads(threads)
+    interp.use_instruction_set(level)
+
+
+def laid_out(rng, shape, layout, code):
+    """Return an array of normal numbers whose elements lie so."""
+    *lead, m, n = shape
+    whole = (*lead, *{"transposed": (n, m), "every second": (2 * m, 2 * n), "broadcast": (1, n)}.get(layout, (m, n)))
+    a = nd.array(rng.normal(size=whole), dtype=code)
+    steps, places = a._strides[:-2], np.arange(a.size).reshape(whole)
+    if a.size == 0 or layout == "plain":
+        return nd.zeros(shape, dtype=code) if a.size == 0 else a
+    if layout == "transposed":
+        return a._view(shape, (*steps, 1, m))
+    if layout == "every second":
+        return a._view(shape, (*steps, 4 * n, 2))
+    if layout == "backwards":
+        return a._view(shape, (*steps, -n, -1), int(places[(0,) * len(lead) + (-1, -1)]))
+    return a._view(shape, (*steps, 0, 1))
+
+
+def wide(a):
+    return a.asnumpy().astype("d")
+
+
+def check(found, want, magnitude, k, code, slack=0.0):
+    """Compare with the exact product; every summand, and the result, may be rounded."""
+    computed = ROUNDING["f" if code == "e" else code]
+    bound = (k + 4) * computed * magnitude + 2 * ROUNDING[code] * np.abs(want) + slack
+    if code == "e":
+        bound = bound + 2.0**-24  # below that, float16 is not spaced any closer
+    assert found.shape == want.shape
+    assert (np.abs(found - want) <= bound).all()
+
+
+@settings(max_examples=250, deadline=None)
+@given(ROWS, COLUMNS, SUMMANDS, LAYOUTS, LAYOUTS, st.sampled_from("fde"), st.sampled_from([1.0, -0.5]),
+       st.sampled_from([None, "row", "column", "number", "full"]), st.sampled_from([WRITE, ADD]),
+       st.sampled_from(LEVELS), st.integers(1, 3), st.booleans(), st.booleans())  # fmt: skip
+@example(13, 33, 385, "plain", "plain", "f", 1.0, "row", ADD, LEVELS[0], 2, False, False)
+@example(1, 65, 769, "plain", "transposed", "f", -0.5, "row", ADD, LEVELS[0], 1, False, False)
+@example(193, 1, 769, "transposed", "plain", "d", -0.5, "column", ADD, LEVELS[0], 1, False, False)
+@example(5, 40, 0, "plain", "plain", "f", 1.0, None, WRITE, LEVELS[0], 1, False, False)
+@example(5, 40, 0, "plain", "plain", "e", 1.0, "row", ADD, LEVELS[0], 1, False, False)
+def test_products(m, n, k, left, right, code, alpha, bias, req, level, threads, transpose_a, transpose_b):
+    interp.use_instruction_set(level)
+    mx.context.set_num_threads(threads)
+    rng = np.random.default_rng(m + 7 * n + 31 * k)
+    a = laid_out(rng, (k, m) if transpose_a else (m, k), left, code)
+    b = laid_out(rng, (n, k) if transpose_b else (k, n), right, code)
+    shape = {None: None, "row": (n,), "column": (m, 1), "number": (1,), "full": (m, n)}[bias]
+    more = [] if bias is None else [nd.array(rng.normal(size=shape), dtype=code)]
+    out = nd.array(rng.normal(size=(m, n)), dtype=code)
+    before = wide(out)
+    attrs = {"alpha": alpha, "no_bias": bias is None, "transpose_a": transpose_a, "transpose_b": transpose_b}
+    op = mx.opdef.registry.get("_gemm")
+    core.invoke_req(op, [a, b, *more], op.parse(attrs), [out], req)
+    x, y = (wide(v).T if t else wide(v) for v, t in ((a, transpose_a), (b, transpose_b)))
+    added = [wide(v) for v in more] + [before] * (req == ADD)
+    magnitude = sum(map(np.abs, added), abs(alpha) * (np.abs(x) @ np.abs(y)))
+    check(wide(out), sum(added, alpha * (x @ y)), magnitude, k, code)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from([(2,), (3, 2), (1, 4), (0,)]), ROWS, COLUMNS, SUMMANDS, LAYOUTS, LAYOUTS, st.sampled_from("fde"),
+       st.booleans(), st.integers(1, 3))  # fmt: skip
+def test_batches(lead, m, n, k, left, right, code, apart, threads):
+    mx.context.set_num_threads(threads)
+    rng = np.random.default_rng(m + 7 * n + 31 * k)
+    a, b = laid_out(rng, (*lead, m, k), left, code), laid_out(rng, (*lead, k, n), right, code)
+    if apart:  # batches that are not one step apart
+        a, last = nd.concat(*[a] * 3, dim=-1), (1, 0) if len(lead) == 2 else (0,)
+        order = (*last, *range(len(lead), a.ndim))
+        a = nd.transpose(a, axes=order)
+        a = a._view((*lead, m, k), tuple(a._strides[order.index(i)] for i in range(a.ndim)), k)
+    want, magnitude = np.matmul(wide(a), wide(b)), np.matmul(np.abs(wide(a)), np.abs(wide(b)))
+    check(wide(nd.batch_dot(a, b)), want, magnitude, k, code)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("m, n, k, code", [
+    (600, 1100, 70, "f"), (1100, 40, 70, "f"), (128, 128, 128, "f"), (300, 200, 900, "d"), (200, 300, 500, "e"),
+    (3, 5, 40000, "f"), (64, 48, 20000, "d"), (64, 48, 8449, "f"), (1, 3000, 900, "f"),
+    (3000, 1, 900, "f"), (1, 1, 1000000, "f"),
+])  # fmt: skip
+def test_bits_do_not_depend_on_threads(m, n, k, code, level):
+    interp.use_instruction_set(level)
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(m, k)).astype(code), rng.normal(size=(k, n)).astype(code)
+    turned = [nd.array(x.T, dtype=code)._view(x.shape, (1, len(x))) for x in (a, b)]
+    for x, y in ((nd.array(a, dtype=code), nd.array(b, dtype=code)), turned):
+        found = []
+        for threads in (1, 2, 3, 7):
+            mx.context.set_num_threads(threads)
+            found.append(nd.dot(x, y).asnumpy())
+        assert all((f.view(np.uint8) == found[0].view(np.uint8)).all() for f in found)
+        p, q = a.astype("d"), b.astype("d")
+        check(found[0].astype("d"), p @ q, np.abs(p) @ np.abs(q), k, code)
+
+
+@pytest.mark.parametrize("code", "fde")
+@pytest.mark.parametrize("m, n", [(13, 33), (1, 40), (40, 1), (1, 1), (30, 70)])
+@pytest.mark.parametrize("k", [3, 400])
+def test_nan_and_infinity_stay_in_their_rows_and_columns(m, n, k, code):
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(0.5, 1, (m, k)), rng.uniform(0.5, 1, (k, n))
+    a[m - 1, k - 1], b[1, n - 1] = np.inf, np.nan
+    want = np.where(np.arange(m)[:, None] == m - 1, np.inf, 0) + np.where(np.arange(n) == n - 1, np.nan, 0)
+    x, y = nd.array(a, dtype=code), nd.array(b, dtype=code)
+    flags = {"transpose_a": True, "transpose_b": True}
+    for found in (nd.dot(x, y), nd.dot(nd.array(a.T, dtype=code), nd.array(b.T, dtype=code), **flags)):
+        found = found.asnumpy()
+        assert (np.isnan(found) == np.isnan(want)).all() and (np.isinf(found) == np.isinf(want)).all()
+
+
+def test_a_product_of_zeros_and_infinity_is_nan():
+    a, b = nd.zeros((3, 4)), nd.array(np.full((4, 5), np.inf))
+    assert np.isnan(nd.dot(a, b).asnumpy()).all()
+
+
+@pytest.mark.parametrize("code", "fde")
+@pytest.mark.parametrize("req", [WRITE, ADD])
+def test_nothing_is_copied(req, code):
+    op, a = mx.opdef.registry.get("dot"), nd.ones((4, 6), dtype=code)
+    steps = ask("prepare")(op, op.parse({}), [a, a._view((6, 4), (1, 6))], [nd.ones((4, 4), dtype=code)], [req])
+    assert [type(call).__name__ for call in steps.calls] == ["WorkCall"]
+
+
+def test_gradients_are_added():
+    rng = np.random.default_rng(0)
+    x, w = nd.array(rng.normal(size=(20, 30))), nd.array(rng.normal(size=(7, 30)))
+    b = nd.array(rng.normal(size=7))
+    args = {"data": x, "weight": w, "bias": b}
+    grads = {name: nd.ones(a.shape) for name, a in args.items()}
+    net = mx.sym.FullyConnected(*map(mx.sym.Variable, args), num_hidden=7)
+    executor = net.bind(mx.cpu(), args, args_grad=grads, grad_req="add")
+    head = rng.normal(size=(20, 7)).astype("f")
+    for _ in range(2):
+        executor.forward(is_train=True)
+        executor.backward(nd.array(head))
+    np.testing.assert_allclose(grads["weight"].asnumpy(), 1 + 2 * head.T @ x.asnumpy(), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(grads["data"].asnumpy(), 1 + 2 * head @ w.asnumpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_results_over_their_operands():
+    rng = np.random.default_rng(0)
+    a = nd.array(rng.normal(size=(40, 40)))
+    want = wide(a) @ wide(a)
+    nd.dot(a, a, out=a)
+    np.testing.assert_allclose(wide(a), want, atol=1e-4)
+
+
+def test_threads_of_python_multiply_at_a_time():
+    a, b = nd.array(np.random.rand(300, 200)), nd.array(np.random.rand(200, 700))
+    want, found = np.dot(a.asnumpy(), b.asnumpy()), []
+
+    def multiply():
+        found.extend(np.abs(nd.dot(a, b).asnumpy() - want).max() for _ in range(20))
+
+    others = [threading.Thread(target=multiply) for _ in range(8)]
+    for thread in others:
+        thread.start()
+    for thread in others:
+        thread.join()
+    assert len(found) == 160
+    assert max(found) < 1e-3
+
+
+def test_no_blas_is_loaded():
+    code = (
+        "import sys, mxop as mx; mx.nd.dot(mx.nd.ones((90, 90)), mx.nd.ones((90, 90))); print('scipy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
