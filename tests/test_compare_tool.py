@@ -1,6 +1,7 @@
 """The comparison in ``tools/compare``: rows by name, peers that compute something else, files that it writes."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,8 @@ def run(*arguments):
 @pytest.fixture
 def timing(monkeypatch):
     monkeypatch.syspath_prepend(TOOL)
-    monkeypatch.setattr("os.sched_setaffinity", lambda *_: None, raising=False)
+    monkeypatch.setattr(os, "environ", dict(os.environ))  # it sets numbers of threads, which end with the test
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None, raising=False)
     before = set(sys.modules)
     import mxop as mx
 

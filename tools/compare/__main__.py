@@ -28,6 +28,7 @@ import cached
 import doors
 import fused
 import graphs
+import importing
 import large
 import report
 import small
@@ -36,11 +37,12 @@ from probes import probes
 from timing import Row
 
 WORKLOADS = {w.name: w for m in (small, large, arrays, training, fused, cached) for w in m.WORKLOADS}
-FIGURES = graphs.FIGURES | doors.FIGURES
+FIGURES = graphs.FIGURES | doors.FIGURES | importing.FIGURES
 GROUPS = {
     "s": "small calls, 8 elements", "call": "small calls beside NumPy", "e": "elementwise, 1e7", "q": "quadratic, 1e2 to 1e8",
     "z": "random numbers", "r": "reductions and normalisation", "d": "movement", "m": "matrices", "t": "training steps",
     "f": "fused programs", "c": "in cache, one thread", "g": "graphs and memory", "u": "operators that users write",
+    "i": "import",
 }  # fmt: skip
 
 

@@ -68,6 +68,12 @@ def strip(name: str, what: str, ours: str, **ways: Any) -> Workload:
     return Workload(name, f"{what}, 4096x4096 float32", known | programs(**ways), normal((SIDE, SIDE)), moved=2 * WHOLE)
 
 
+def layer_norm_arrays() -> list[np.ndarray]:
+    """Return data, scale, shift and a head gradient."""
+    x, head = normal((SIDE, SIDE), (SIDE, SIDE))()
+    return [x, np.ones(SIDE, "f4"), np.zeros(SIDE, "f4"), head]
+
+
 def layer_norm(x: Any, gamma: Any, beta: Any, head: Any) -> Callable:
     """Return forward and backward of LayerNorm."""
     for v in (x, gamma, beta):
@@ -135,7 +141,7 @@ NORMS = [
           jax=lambda x: jax.nn.log_softmax(x)),
     Workload("r.ln", "LayerNorm forward and backward, 4096x4096 float32",
              {"mxop": Prepared(layer_norm), "torch": Prepared(layer_norm_torch), "jax": layer_norm_jax},
-             lambda: [*normal((SIDE, SIDE))(), np.ones(SIDE, "f4"), np.zeros(SIDE, "f4"), *normal((SIDE, SIDE))()],
+             layer_norm_arrays,
              moved=4 * WHOLE, bound=0.8),
     Workload("r.bn", "BatchNorm forward, training, 32x64x56x56 float32",
              {"mxop": Prepared(batch_norm), "jax": batch_norm_jax,
