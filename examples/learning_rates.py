@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Learning rates are learnt by gradient: training itself is differentiated, on scikit-learn's digits.
 
-    python examples/learning_rates.py              # about a minute; writes learning_rates.png
+    python examples/learning_rates.py              # some seconds; writes learning_rates.png
 
 A few steps of gradient descent are recorded, gradients included (``create_graph=True``).  What they reach, the loss on digits
 that they have not seen, is then a function of the learning rate of each step and each layer, and has a gradient
