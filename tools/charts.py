@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Make tables and charts of figures that ``compare.py`` and ``compare_graphs.py`` wrote with ``--json``.
+"""Make tables and charts of figures that ``tools/compare`` wrote with ``--json``.
 
     python tools/charts.py                      # of docs/figures/*.json: charts beside them, tables in docs/figures.md
     python tools/charts.py --png figures.json   # charts of other files, beside them, as PNG too

@@ -1,15 +1,10 @@
-#!/usr/bin/env python
-"""Measure operators that users write: every door beside a built-in, torch, numba and MXNet's own CustomOp, in one run.
+"""Operators that users write: every door beside a built-in, torch, numba and MXNet's own CustomOp.
 
-    python tools/compare_custom.py                          # figures, and the table of examples/squared_hinge
-    python tools/compare_custom.py --mxnet PYTHON           # with MXNet 1.x, run by another interpreter
-
-Ratios of medians, as in ``compare.py``.  torch, numba and a C++ compiler are used when they are there.
+torch, numba and a C++ compiler are used when they are there.  Imports `systems` and `timing`.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import statistics
 import subprocess
@@ -20,11 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from compare import Row, Systems, in_turn, machine, nd, optional, show, torch
+import numpy as np
+from systems import Call, mx, optional, torch
+from timing import Row, in_turn
 
-import numpy as np  # isort: skip  (compare sets the number of threads first)
-
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "squared_hinge"
+nd = mx.nd
+Systems = dict[str, Call]
+EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples" / "squared_hinge"
 DOORS = {
     "own": "mxop: @elementwise",
     "library": "MXNet: compiled library",
@@ -79,11 +76,11 @@ def lines_of(name: str) -> int:
 
 
 # ---- figures ---------------------------------------------------------------------------------------------------------
-def row(what: str, bound: float, systems: Systems, ours: str, other: str) -> Row:
+def row(name: str, what: str, bound: float, systems: Systems, ours: str, other: str) -> Row:
     """Compare one system with another."""
     seconds = in_turn(systems, ROUNDS, LEAST)
     ratio = seconds[ours] / seconds[other]
-    return Row("custom", what, f"<= {bound:g}", ratio, ratio <= bound, other, seconds=seconds)
+    return Row(name, what, f"<= {bound:g}", ratio, ratio <= bound, other, seconds=seconds)
 
 
 def elementwise() -> list[Row]:
@@ -100,7 +97,7 @@ def elementwise() -> list[Row]:
         "a user's": lambda: mine(x, a=1.0, b=2.0, c=3.0),
         "built-in": lambda: builtin(x, a=1.0, b=2.0, c=3.0),
     }
-    return [row("a user's @elementwise operator, 8 float32", 1.2, systems, "a user's", "built-in")]
+    return [row("u.formula", "a user's @elementwise operator, 8 float32", 1.2, systems, "a user's", "built-in")]
 
 
 def trivial_torch_operator() -> Callable[[], Any]:
@@ -143,8 +140,6 @@ RELU = """
 
 def library() -> list[Row]:
     """An operator of a loaded library beside the built-in that does the same, and beside torch's custom operators."""
-    import mxop as mx
-
     try:
         mx.library.load_inline("compare_custom_relu", textwrap.dedent(RELU), verbose=False)
     except mx.MXNetError as problem:
@@ -153,10 +148,10 @@ def library() -> list[Row]:
     x, mine, builtin = nd.arange(8), nd.compare_custom_relu, nd.relu
     systems = {"library": lambda: mine(x), "built-in": lambda: builtin(x)}
     what = "an operator of a loaded library, 8 float32"
-    rows = [row(what, 2.0, systems, "library", "built-in")]
+    rows = [row("u.library", what, 2.0, systems, "library", "built-in")]
     if torch is not None:
         systems = {"library": lambda: mine(x), "torch custom_op": trivial_torch_operator()}
-        rows.append(row(what, 0.3, systems, "library", "torch custom_op"))
+        rows.append(row("u.library", what, 0.3, systems, "library", "torch custom_op"))
     return rows
 
 
@@ -165,7 +160,6 @@ def hybrid() -> list[Row]:
     numba = optional("numba")
     if numba is None:
         return []
-    import mxop as mx
     from mxop.operator import kernel, output_tensor, parallel, serial
 
     @kernel
@@ -194,7 +188,7 @@ def hybrid() -> list[Row]:
     x = nd.array(values)
     np.testing.assert_array_equal(op(x, x).asnumpy(), plain(values, values))
     systems = {"hybrid": lambda: op(x, x), "numba": lambda: plain(values, values)}
-    return [row("hybrid kernel of three loops, (200, 200) float32", 1.1, systems, "hybrid", "numba")]
+    return [row("u.hybrid", "hybrid kernel of three loops, (200, 200) float32", 1.1, systems, "hybrid", "numba")]
 
 
 def beside_mxnet(python: str) -> list[Row]:
@@ -223,7 +217,7 @@ def beside_mxnet(python: str) -> list[Row]:
             times["MXNet"].append(theirs(n))
         seconds = {k: statistics.median(v) for k, v in times.items()}
         ratio = seconds[what] / seconds["MXNet"]
-        rows.append(Row("custom", what, "<= 0.3", ratio, ratio <= 0.3, "MXNet's CustomOp", seconds=seconds))
+        rows.append(Row("u.mxnet", what, "<= 0.3", ratio, ratio <= 0.3, "MXNet's CustomOp", seconds=seconds))
     remote.stdin.close()
     remote.wait()
     return rows
@@ -259,19 +253,5 @@ def ways() -> str:
     return "\n".join(lines)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mxnet", metavar="PYTHON", help="an interpreter that has MXNet 1.x")
-    given = parser.parse_args(arguments)
-    about = machine()
-    print(f"{about['cpu']}, instruction set {about['instruction_set']}")
-    rows = [*elementwise(), *library(), *hybrid(), *(beside_mxnet(given.mxnet) if given.mxnet else [])]
-    for found in rows:
-        print(show(found))
-    print("\nSquared hinge, 8 float32\n")
-    print(ways())
-
-
-if __name__ == "__main__":
-    main()
+#: Measures by name; `beside_mxnet` needs an interpreter, and `ways` is a table of its own.
+FIGURES = {"u.formula": elementwise, "u.library": library, "u.hybrid": hybrid}

@@ -1,28 +1,26 @@
-#!/usr/bin/env python
-"""Measure what is done to graphs: how long passes and binding take, how much memory the plan saves, what fusion gains.
+"""What is done to graphs: how long passes and binding take, how much memory a plan saves, what a node costs; resident memory.
 
-    python tools/compare_graphs.py                  # everything; prints the table of figures
-    python tools/compare_graphs.py passes           # some groups: passes, memory, fused, nodes
-
-The table is that of ``compare.py``.  Times of passes are of the processor, not of the clock: what else runs on the machine
-matters less.
+Times of passes are of the processor, not of the clock: what else runs on the machine matters less.  Imports `systems` and
+`timing`.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
+import os
 import random
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
 
-from compare import Row, machine, mx, show, write
-from compare_fused import fused, nodes
+import numpy as np
+from systems import mx
+from timing import Row, in_turn
 
-from mxop.graph import Graph, Known, Node  # isort: skip  (compare sets the number of threads first)
+from mxop.graph import Graph, Known, Node
 from mxop.graph.passes import run_passes, selected
 
 UNARY = ("sin", "tanh", "sigmoid", "square", "arctan", "softsign")
@@ -95,10 +93,10 @@ def passes() -> list[Row]:
             found = [seconds(work(make(n, next(seeds))) for _ in range(k)) for n, k in zip(sizes, tries, strict=True)]
             most = 2.0 if what == "passes" else float("inf")
             text = f"{what}, {name} of 10,000 nodes"
-            rows.append(Row("passes", text, f"<= {most:g}" if most < 1e9 else "", found[1], found[1] <= most,
+            rows.append(Row("g.passes", text, f"<= {most:g}" if most < 1e9 else "", found[1], found[1] <= most,
                             f"1,000: {found[0]:.3g} s, 100,000: {found[2]:.3g} s", unit="s"))  # fmt: skip
             growth = found[2] / found[1]
-            rows.append(Row("passes", f"{what}, {name}: from 10,000 nodes to 100,000", "<= 12", growth, growth <= 12,
+            rows.append(Row("g.passes", f"{what}, {name}: from 10,000 nodes to 100,000", "<= 12", growth, growth <= 12,
                             "10 is linear"))  # fmt: skip
     return rows
 
@@ -144,33 +142,67 @@ def memory() -> list[Row]:
         without = planned(symbol, shape, share_memory=False)
         for what, most, passes in (("planned", 0.6, {}), ("mirrored", 0.35, {"mirror": True})):
             share = planned(symbol, shape, **passes) / without
-            rows.append(Row("memory", f"training step, {name}: {what}", f"<= {most:g}", share, share <= most,
+            rows.append(Row("g.plans", f"training step, {name}: {what}", f"<= {most:g}", share, share <= most,
                             f"{without / 1e6:.3g} MB without"))  # fmt: skip
     return rows
 
 
-GROUPS: dict[str, Callable[[], list[Row]]] = {"passes": passes, "memory": memory, "fused": fused, "nodes": nodes}
+# ---- nodes -------------------------------------------------------------------------------------------------------------
+def nodes() -> list[Row]:
+    """What an executor spends on a node of 8 elements, its work included: graphs of 200 nodes, not fused."""
+    s, n = mx.sym, 200
+    kinds: dict[str, tuple[float, Callable[[Any], Any]]] = {
+        "elementwise": (0.3, s.sin),
+        "reductions and broadcasts": (0.3, lambda x: s.broadcast_to(s.sum(x, keepdims=True), shape=(8,))),
+        "softmax, a kernel": (0.6, s.softmax),
+    }
+    rows = []
+    for name, (most, step) in kinds.items():
+        x = s.Variable("x")
+        for _ in range(n):
+            x = step(x)
+        executor = x.simple_bind(mx.cpu(), "null", passes={"fuse": False, "strips": False}, x=(8,))
+        seconds = in_turn({"mxop": lambda e=executor: e.forward(is_train=False)}, 41, 2e-3)["mxop"]
+        count = len(executor.explain().rows)
+        each = seconds / count * 1e6
+        rows.append(Row("g.nodes", f"a node of 8 elements: {name}", f"<= {most:g}" if most < 1e9 else "", each, each <= most,
+                        f"{count} nodes", unit="us"))  # fmt: skip
+    return rows
 
 
-def main() -> None:
-    """Measure and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("groups", nargs="*", default=list(GROUPS), choices=[*GROUPS, []], metavar="group",
-                        help=f"of {', '.join(GROUPS)}; all by default")  # fmt: skip
-    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON, for charts.py ('-' prints them)")
-    given = parser.parse_args()
-    about = machine()
-    print(f"{about['cpu']}, {about['threads']} threads, instruction set {about['instruction_set']}")
-    found = []
-    for group in given.groups:
-        for row in GROUPS[group]():
-            found.append(row)
-            print(show(row), flush=True)
-    short = [row for row in found if row.bound and not row.ok]
-    print(f"{sum(bool(row.bound) for row in found)} figures, {len(short)} short")
-    if given.json:
-        write(given.json, found)
+# ---- resident memory ---------------------------------------------------------------------------------------------------
+def resident() -> int:
+    """Return the bytes of memory that the process holds."""
+    try:
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-if __name__ == "__main__":
-    main()
+def leaks() -> list[Row]:
+    """Resident memory over 1e4 rounds of recording, backward and create_graph."""
+    x = mx.nd.array(np.linspace(0, 1, 4096, dtype=np.float32))
+    x.attach_grad()
+
+    def rounds(n: int) -> None:
+        for _ in range(n):
+            with mx.autograd.record():
+                y = mx.nd.sin(x) * x
+                (g,) = mx.autograd.grad(y, [x], create_graph=True)
+                z = mx.nd.sum(g * g)
+            z.backward()
+
+    rounds(1000)
+    before, used = resident(), mx.context.memory_stats()["in_use"]
+    rounds(10_000)
+    grown, more = resident() - before, mx.context.memory_stats()["in_use"] - used
+    what = "resident memory over 1e4 rounds of record, backward, create_graph"
+    return [Row("g.resident", what, "<= 1 MB", grown / 1e6, grown <= 1 << 20 and more == 0, f"pool in use {more:+d} bytes",
+                unit="MB")]  # fmt: skip
+
+
+#: Measures that are no ratio to a peer, by name.
+FIGURES = {"g.passes": passes, "g.plans": memory, "g.nodes": nodes, "g.resident": leaks}

@@ -1,0 +1,209 @@
+"""Workloads of whole steps of training: a perceptron, a critic with gradient penalty, an LSTM.
+
+Imports `large`, `systems` and `timing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from large import normal
+from systems import Prepared, jax, mx, torch
+from timing import Workload
+
+nd, sym, autograd = mx.nd, mx.sym, mx.autograd
+
+# ---- perceptron ------------------------------------------------------------------------------------------------------
+BATCH, WIDTHS = 128, (784, 512, 512, 10)
+RATE = 0.01
+
+
+def perceptron() -> list[np.ndarray]:
+    """Return data, labels and weights."""
+    rng, shapes = np.random.default_rng(0), []
+    for a, b in pairwise(WIDTHS):
+        shapes += [(b, a), (b,)]
+    label = rng.integers(0, 10, BATCH).astype("f4")
+    return [*normal((BATCH, 784))(), label, *((rng.normal(size=s) * 0.04).astype("f4") for s in shapes)]
+
+
+def perceptron_bound(x: Any, label: Any, *weights: Any) -> Callable:
+    """Return a step of a bound perceptron: forward, backward, gradient descent."""
+    h, names = sym.Variable("data"), []
+    for k, width in enumerate(WIDTHS[1:]):
+        h = sym.FullyConnected(h, num_hidden=width, name=f"layer{k}")
+        h = sym.Activation(h, act_type="relu") if k < 2 else h
+        names += [f"layer{k}_weight", f"layer{k}_bias"]
+    symbol = sym.SoftmaxOutput(h, sym.Variable("label"), normalization="batch")
+    given = dict(zip(names, weights, strict=True))
+    gradients = {n: nd.zeros(w.shape) for n, w in given.items()}
+    executor = symbol.bind(mx.cpu(), {"data": x, "label": label} | given, args_grad=gradients)
+
+    def run() -> Any:
+        executor.forward(is_train=True)
+        executor.backward()
+        for name, w in given.items():
+            nd.sgd_update(w, gradients[name], lr=RATE, out=w)
+        return gradients["layer0_bias"]
+
+    return run
+
+
+def perceptron_torch(x: Any, label: Any, *weights: Any) -> Callable:
+    """Return the same in torch."""
+    values, label = [w.requires_grad_() for w in weights], label.long()
+    f = torch.nn.functional
+
+    def run() -> Any:
+        h = f.linear(f.relu(f.linear(f.relu(f.linear(x, *values[:2])), *values[2:4])), *values[4:])
+        gradients = torch.autograd.grad(f.cross_entropy(h, label), values)
+        with torch.no_grad():
+            torch._foreach_add_(values, gradients, alpha=-RATE)
+        return gradients[1]
+
+    return run
+
+
+def perceptron_jax(x: Any, label: Any, *weights: Any) -> Callable:
+    """Return the same in JAX; the weights before a step are given back to it."""
+    label = label.astype(int)
+
+    def loss(weights: Any) -> Any:
+        h = x
+        for k in (0, 2, 4):
+            h = h @ weights[k].T + weights[k + 1]
+            h = jax.nn.relu(h) if k < 4 else h
+        return -jax.numpy.take_along_axis(jax.nn.log_softmax(h), label[:, None], 1).mean()
+
+    @jax.jit
+    def step(weights: Any) -> Any:
+        gradients = jax.grad(loss)(weights)
+        return [w - RATE * g for w, g in zip(weights, gradients, strict=True)], gradients[1]
+
+    state = [list(weights)]
+
+    def run() -> Any:
+        state[0], first = jax.block_until_ready(step(state[0]))
+        return first
+
+    return run
+
+
+# ---- gradient penalty ------------------------------------------------------------------------------------------------
+def critic() -> list[np.ndarray]:
+    """Return data and weights of a critic."""
+    rng = np.random.default_rng(1)
+    shapes = ((64, 256), (256,), (256, 256), (256,), (256, 1), (1,))
+    return [*normal((256, 64))(), *((rng.normal(size=s) * 0.06).astype("f4") for s in shapes)]
+
+
+def score(F: Any, x: Any, w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, b3: Any) -> Any:
+    """Evaluate the critic."""
+    dot, add = (F.dot, F.broadcast_add) if F is nd else (F.matmul, F.add)
+    row = lambda b: b.reshape((1, -1))  # noqa: E731
+    h = F.tanh(add(dot(x, w1), row(b1)))
+    return add(dot(F.tanh(add(dot(h, w2), row(b2))), w3), row(b3))
+
+
+def penalty(x: Any, *weights: Any) -> Callable:
+    """Return the gradients of ``mean(score) + 10 mean((|d score / dx| - 1)^2)`` by the weights."""
+    for w in (x, *weights):
+        w.attach_grad()
+
+    def run() -> Any:
+        with autograd.record():
+            y = score(nd, x, *weights)
+            (g,) = autograd.grad(y, [x], create_graph=True)
+            slope = nd.sqrt(nd.sum(g * g, axis=1) + 1e-12)
+            loss = nd.mean(y) + 10.0 * nd.mean(nd.square(slope - 1.0))
+        loss.backward()
+        return [w.grad for w in weights[:5]]
+
+    return run
+
+
+def penalty_torch(x: Any, *weights: Any) -> Callable:
+    """Return the same in torch."""
+    x, values = x.requires_grad_(), [w.requires_grad_() for w in weights]
+
+    def run() -> Any:
+        y = score(torch, x, *values)
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        slope = torch.sqrt((g * g).sum(1) + 1e-12)
+        return torch.autograd.grad(y.mean() + 10.0 * ((slope - 1.0) ** 2).mean(), values)[:5]
+
+    return run
+
+
+def penalty_jax(x: Any, *weights: Any) -> Any:
+    """Return the same, by JAX."""
+
+    def loss(weights: Any) -> Any:
+        g = jax.grad(lambda x: score(jax.numpy, x, *weights).sum())(x)
+        slope = jax.numpy.sqrt((g * g).sum(1) + 1e-12)
+        return score(jax.numpy, x, *weights).mean() + 10.0 * ((slope - 1.0) ** 2).mean()
+
+    return jax.grad(loss)(weights)[:5]
+
+
+# ---- LSTM ------------------------------------------------------------------------------------------------------------
+STEPS, SEQUENCES, HIDDEN = 50, 32, 256
+
+
+def lstm() -> list[np.ndarray]:
+    """Return data, all weights of two layers in MXNet's order, and a head gradient."""
+    count = 2 * (4 * HIDDEN * 2 * HIDDEN + 2 * 4 * HIDDEN)
+    return normal((STEPS, SEQUENCES, HIDDEN), (count,), (STEPS, SEQUENCES, HIDDEN), scale=0.05)()
+
+
+def lstm_bound(x: Any, parameters: Any, head: Any) -> Callable:
+    """Return forward and backward of two layers, bound."""
+    names = ("x", "parameters", "state", "state_cell")
+    symbol = sym.RNN(*map(sym.Variable, names), state_size=HIDDEN, num_layers=2, mode="lstm")
+    zeros = nd.zeros((2, SEQUENCES, HIDDEN))
+    given = dict(zip(names, (x, parameters, zeros, zeros.copy()), strict=True))
+    gradients = {"x": nd.zeros(x.shape), "parameters": nd.zeros(parameters.shape)}
+    executor = symbol.bind(
+        mx.cpu(), given, args_grad=gradients, grad_req={n: "write" if n in gradients else "null" for n in names}
+    )
+
+    def run() -> Any:
+        executor.forward(is_train=True)
+        executor.backward(head)
+        return list(gradients.values())
+
+    return run
+
+
+def lstm_torch(x: Any, parameters: Any, head: Any) -> Callable:
+    """Return the same in torch."""
+    layer, at = torch.nn.LSTM(HIDDEN, HIDDEN, 2), 0
+    order = [f"{w}_{p}_l{k}" for w in ("weight", "bias") for k in (0, 1) for p in ("ih", "hh")]
+    for name in order:
+        value = getattr(layer, name)
+        value.data.copy_(parameters[at : at + value.numel()].reshape(value.shape))
+        at += value.numel()
+    values = [x.requires_grad_(), *(getattr(layer, name) for name in order)]
+
+    def run() -> Any:
+        gx, *rest = torch.autograd.grad(layer(x)[0], values, head)
+        return gx, torch.cat([g.ravel() for g in rest])
+
+    return run
+
+
+WORKLOADS = [
+    Workload("t.mlp", "training step, MLP 784-512-512-10, batch 128",
+             {"mxop": Prepared(perceptron_bound), "torch": Prepared(perceptron_torch), "jax": Prepared(perceptron_jax)},
+             perceptron, flops=6.0 * BATCH * sum(a * b for a, b in pairwise(WIDTHS)), bound=0.8,
+             rest=0.03, tolerance=0.05),
+    Workload("t.gp", "gradients of a critic with gradient penalty, MLP 64-256-256-1, batch 256",
+             {"mxop": Prepared(penalty), "torch": Prepared(penalty_torch), "jax": penalty_jax}, critic, bound=0.8,
+             bounds={"torch": 0.6}, rest=0.03),
+    Workload("t.lstm", "LSTM, 2 layers, T=50, batch 32, hidden 256, forward and backward",
+             {"mxop": Prepared(lstm_bound), "torch": Prepared(lstm_torch)}, lstm,
+             flops=3.0 * 2 * STEPS * SEQUENCES * 2 * 8 * HIDDEN * HIDDEN, bound=1.0, rest=0.03),
+]  # fmt: skip
