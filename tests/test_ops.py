@@ -17,7 +17,9 @@ OPERATORS = [
     op.name
     for op in registry.operators()
     # the first are made when first differentiated; the second are what their parameters say (see test_custom_op.py)
-    if not op.name.startswith("_map_") and not op.open_inputs and op.name not in IN_GRAPHS_ONLY
+    if not op.name.startswith("_map_")
+    and not op.open_inputs
+    and op.name not in IN_GRAPHS_ONLY
     and op.module.startswith("mxop.")  # other files of tests define some when they are read
 ]
 

@@ -19,7 +19,7 @@ from mxop._kernels.codes cimport BFLOAT16, FLOAT16
 from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
 
 from mxop._core.array import as_numpy
-from mxop.errors import OpTypeError, translated
+from mxop.errors import MXNetError, OpTypeError, translated
 from mxop.memo import SHAPES, keep
 from mxop.opdef.above import ask
 from mxop.shape_mode import mode as _shape_mode
@@ -165,9 +165,11 @@ cdef ViewPlan view_plan(object op, object attrs, object inputs):
 cdef object run_kernel(object op, object attrs, object inputs, object out, int req):
     """Run a kernel, on the CPU or on a GPU."""
     cdef Array a
-    cdef list results, targets
-    if out is None and op.sized_by is None:
-        results = run_planned(op, attrs, inputs)
+    cdef list results, targets = None
+    if (out is None or req == REQ_WRITE) and op.sized_by is None:
+        if out is not None:
+            targets = output_list(op, out, op.num_outputs(attrs, len(inputs)))
+        results = run_planned(op, attrs, inputs, targets)
         if results is not None:
             if is_recording():
                 record_general(op, attrs, inputs, results)
@@ -309,6 +311,9 @@ cdef object run_function(object op, object inputs, object attrs):
                     return found
                 break
         return op.function(_NAMESPACE, *inputs, **attrs)
+    except MXNetError as problem:
+        problem.add_note(f"in operator {op.name}, a composite")
+        raise
     except _KINDS as problem:
         raise translated.error(problem, f"operator {op.name}")
 

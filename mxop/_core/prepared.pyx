@@ -8,7 +8,7 @@ from mxop._core.call cimport Call, Places
 from mxop._core.external cimport deliver_states, run_users_kernel
 from mxop._core.record cimport set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
-from mxop._core.results cimport ADDS, DENSE, deliver, goes_beside, work_for
+from mxop._core.results cimport ADDS, DENSE, deliver, goes_beside, prepared_output, work_for
 from mxop._core.steps cimport Steps, move_of
 from mxop._core.transfer cimport contiguous_copy, overlaps
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
@@ -169,18 +169,25 @@ cdef class KernelPlan:
     cdef list outputs           # stand-ins for the results
     cdef bint busy              # in a thread that has let others run
 
-    cdef list run(self, object inputs):
-        """Return the results for these arrays; None when another thread is in the middle of a run."""
+    cdef list run(self, object op, object inputs, list targets):
+        """Return the results for these arrays; None when another thread is in the middle of a run, or an output goes beside."""
         cdef list results = []
         cdef Array a
+        cdef Py_ssize_t k
         if self.busy:
             return None
         self.busy = True  # at once: whatever allocates may collect garbage, and let other threads in
         try:
-            for a in self.outputs:
-                a = alloc_like(a)
-                if inputs:
-                    a.device_id = (<Array>inputs[0]).device_id
+            for k in range(len(self.outputs)):
+                a = <Array>self.outputs[k]
+                if targets is not None and targets[k] is not None:
+                    a = prepared_output(op, targets[k], a.shape_tuple(), a.dtype, <Array>inputs[0] if inputs else None)
+                    if a.gpu is not None or goes_beside(a, inputs, REQ_WRITE, DENSE):
+                        return None
+                else:
+                    a = alloc_like(a)
+                    if inputs:
+                        a.device_id = (<Array>inputs[0]).device_id
                 results.append(a)
             self.places.run_one(self.call, [*inputs, *results])
         finally:
@@ -191,8 +198,8 @@ cdef class KernelPlan:
 cdef dict _plans = {}
 
 
-cdef list run_planned(object op, object attrs, object inputs):
-    """Run a kernel of steps on CPU arrays, into new ones; None where it takes another way."""
+cdef list run_planned(object op, object attrs, object inputs, list targets):
+    """Run a kernel of steps on CPU arrays, into new ones or the targets that are given; None where it takes another way."""
     cdef Array a
     for a in inputs:
         if a.gpu is not None:
@@ -201,7 +208,7 @@ cdef list run_planned(object op, object attrs, object inputs):
     found = _plans.get(key, _plans)
     if found is _plans:
         found = keep(_plans, key, make_plan(op, attrs, inputs), SHAPES)
-    return None if found is None else (<KernelPlan>found).run(inputs)
+    return None if found is None else (<KernelPlan>found).run(op, inputs, targets)
 
 
 cdef KernelPlan make_plan(object op, object attrs, object given):

@@ -216,7 +216,7 @@ def _(xp, inputs, outputs, *, start, stop, step, repeat, infer_range, **params):
     _count_up(xp, outputs[0], 0.0 if stop is None and not infer_range else start, step, repeat)
 
 
-@kernel(name="_contrib_arange_like", aliases=("_npx_arange_like",))
+@kernel(name="_contrib_arange_like", aliases=("_npx_arange_like",), shape_only=(0,))
 def arange_like(
     data, *, start: Scalar = 0.0, step: Scalar = 1.0, repeat: int = 1, ctx: str = "", axis: int | None = None
 ):

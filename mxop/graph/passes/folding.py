@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import dtypes
-from ..constants import evaluated, fill_of, is_literal, is_small, literal, value_of
+from ..constants import LARGEST, evaluated, fill_of, is_literal, is_small, literal, size_of, value_of
 from ..infer import Known
 from ..ir import Entry, Graph, Node
 from ..rewrite import rewrite
@@ -64,11 +64,15 @@ def _folded(node: Node, known: Known) -> list[np.ndarray] | None:
             return [_filled(e, f, known) for e, f in zip(_outputs(node), fills, strict=True)]
         if not is_small(shape):
             return _uniform(node, known)
-    if not all(is_literal(source) for source, _ in node.inputs) or not all(
+    unread = node.op.shape_only(len(node.inputs))  # type: ignore[union-attr]
+    read = [k for k in range(len(node.inputs)) if k not in unread]
+    if not all(is_literal(node.inputs[k][0]) for k in read) or not all(
         is_small(known.shape(e)) for e in _outputs(node)
     ):
         return None
-    values = [value_of(e, known) for e in node.inputs]
+    if not all(known.is_known(e) and size_of(known.shape(e)) <= LARGEST for e in node.inputs):
+        return None
+    values = [value_of(e, known) if k in read else np.zeros(()) for k, e in enumerate(node.inputs)]
     if any(v is None for v in values):
         return None
     return evaluated(node, values, known)  # type: ignore[arg-type]
