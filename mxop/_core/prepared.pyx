@@ -3,7 +3,7 @@
 Kernels that say what they do in steps are made ready for calls on arrays, too: once for arrays of the same shapes and types.
 May import :mod:`.array`, :mod:`.external`, :mod:`.reductions`, :mod:`.steps`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
-from mxop._core.array cimport Array, alloc_like, detached, host_reads, signature, view_of
+from mxop._core.array cimport Array, alloc_like, detached, host_reads, signature, view_of, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.external cimport deliver_states, run_users_kernel
 from mxop._core.record cimport set_recording
@@ -184,6 +184,7 @@ cdef class KernelPlan:
                     a = prepared_output(op, targets[k], a.shape_tuple(), a.dtype, <Array>inputs[0] if inputs else None)
                     if a.gpu is not None or goes_beside(a, inputs, REQ_WRITE, DENSE):
                         return None
+                    write_pointer(a)  # whoever watches is told
                 else:
                     a = alloc_like(a)
                     if inputs:
