@@ -121,6 +121,13 @@ def test_shapes_that_do_not_fit(sizes):
         nd.zeros((24,)).reshape(sizes)
 
 
+@pytest.mark.parametrize("size", [2**45, 2**50, 2**62])
+def test_results_beyond_memory(size):
+    for call in (nd.broadcast_to, lambda x, shape: nd.broadcast_axis(x, axis=0, size=shape[0])):
+        with pytest.raises(mx.MXNetError, match=r"memory|too large"):
+            call(nd.ones((1,)), shape=(size,))
+
+
 def test_conversions_say_what_they_cannot():
     assert "Give the same elements another shape" in core.NDArray.reshape.__doc__
     with pytest.raises(mx.MXNetError, match="dtype"):

@@ -60,6 +60,7 @@ cdef class Array:
 cdef Array new_array()
 cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype)
 cdef Array alloc_like(Array like)
+cdef Array template(shape, int dtype)
 cdef Array alloc_tuple(tuple shape, int dtype)
 cdef Array view_at(Array base, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset)
 cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset)

@@ -11,7 +11,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
+from mxop._kernels.codes cimport BFLOAT16, FLOAT64
 from mxop._kernels.interp cimport MAX_DIMS, Operand, collapse, itemsize_of
 from mxop._kernels.memory cimport block_new, block_release, block_retain, block_wrap
 
@@ -28,10 +28,8 @@ ARRAY_TYPE = Array
 cdef object _key = object()
 cdef tuple _with_key = (_key,)      # what makes new_array's call of the class one of ours
 cdef object _leaving = None         # told of a recorded array that another library reads
-# buffer protocol formats by type code
-cdef dict _formats = {
-    FLOAT32: b"f", FLOAT64: b"d", FLOAT16: b"e", UINT8: b"B", INT32: b"i", INT8: b"b", INT64: b"q", BOOL: b"?",
-}
+FORMATS = b"fdeBibq?"           # of buffers, by type code
+cdef dict _formats = {k: FORMATS[k:k + 1] for k in range(len(FORMATS))}
 
 
 @cython.freelist(64)
@@ -184,6 +182,17 @@ cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype):
     a.contiguous = True
     a.block = block_new(size * itemsize_of(dtype))
     a.data = a.block.data
+    return a
+
+
+cdef Array template(shape, int dtype):
+    """Return an array of a shape and type without memory, for :func:`alloc_like`."""
+    cdef Array a = new_array()
+    cdef int i
+    a.set_dims(len(shape))
+    a.dtype = dtype
+    for i in range(a.ndim):
+        a.shape_[i] = PyNumber_AsSsize_t(shape[i], NULL)
     return a
 
 

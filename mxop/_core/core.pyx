@@ -23,7 +23,7 @@ from mxop._core.loops import Body, Branch, Loop
 from mxop._core.prepare import Schedule, Sequence, prepare, prepare_formula, prepare_sized
 from mxop._core.steps import Steps
 from mxop._core.strips import prepare_strip
-from mxop.errors import DeviceError, OpArithmeticError, OpTypeError, OpValueError, shown, translated
+from mxop.errors import DeviceError, OpTypeError, OpValueError, translated
 from mxop.opdef import registry
 
 cdef extern from "Python.h":
@@ -94,14 +94,6 @@ def hook(getitem, setitem, reshape, iterate, contains, text, leaving):
     _getitem, _setitem, _reshape, _iterate = getitem, setitem, reshape, iterate
     _contains, _text, _leaving = contains, text, leaving
     _array.on_leaving(leaving)
-
-
-cdef double real_of(object number) except? -1:
-    """Return a Python number as a real one."""
-    try:
-        return <double>number
-    except OverflowError:
-        raise OpArithmeticError(f"the number {shown(number, 20)} is too large for any element type") from None
 
 
 cdef object binary(int at, object a, object b, object out):

@@ -14,8 +14,8 @@ from mxop._core.kinds cimport run_composite, run_external, run_kernel, run_reduc
 from mxop._core.native cimport NativeOp
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, look, look_into, note_call, watched
 from mxop._core.record cimport is_recording, is_training
-from mxop._core.results cimport output_list, prepared_output
-from mxop._core.transfer cimport contiguous_copy, copy_into
+from mxop._core.results cimport hand_over, output_list
+from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.interp cimport REQ_NULL, REQ_WRITE
 
 from mxop._core import elementwise as _elementwise, kinds as _kinds, prepared as _prepared, reductions as _reductions
@@ -116,14 +116,11 @@ cdef object run_writing(OpFunction f, object inputs, object attrs, object out, i
         results = list(run_kind(f, given, attrs, targets, req))
     else:  # only what is returned is added
         results = list(run_kind(f, given, attrs, None, REQ_WRITE))
-        for k in range(n):
-            if targets[k] is not None:
-                prepared_output(f.op, targets[k], (<Array>results[k]).shape_tuple(), (<Array>results[k]).dtype)
-                copy_into(<Array>results[k], <Array>targets[k], req)
-                results[k] = targets[k]
+        states = [None] * len(results)
         for k, at in written:
-            copy_into(<Array>results[at], prepared_output(f.op, inputs[k], (<Array>results[at]).shape_tuple(),
-                                                          (<Array>results[at]).dtype), REQ_WRITE)
+            states[at] = inputs[k]
+        hand_over(f.op, results, targets, req)
+        hand_over(f.op, results, states, REQ_WRITE)
     for k, _ in written:
         state = <Array>inputs[k]
         state.node = None  # a state has no history

@@ -4,16 +4,13 @@ Formulas have their own module, :mod:`.elementwise`; which kind it is, and what 
 May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.record`, :mod:`.reductions`, :mod:`.results`, :mod:`.transfer`,
 :mod:`mxop.opdef`.
 """
-from libc.string cimport memcpy
-
-from mxop._core.array cimport Array, alloc_like, alloc_tuple, host_reads, signature, view_at
-from mxop._core.call cimport Places
+from mxop._core.array cimport Array, host_reads, signature, template, view_at
 from mxop._core.external cimport execute_external
 from mxop._core.plans cimport Plan, plan_of
 from mxop._core.prepared cimport prepare_kernel, run_planned
 from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
-from mxop._core.results cimport output_list, prepared_output, requests_of, results_for
+from mxop._core.results cimport hand_over, new_at, one_result, output_list, requests_of, results_for
 from mxop._core.transfer cimport contiguous_copy, copy_into
 from mxop._kernels.codes cimport BFLOAT16, FLOAT16
 from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
@@ -50,13 +47,7 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
     if found is None:
         found = keep(_reductions, key, reduction_plan(op, attrs, source), SHAPES)
     plan = <ReductionPlan>found
-    if out is None and source.gpu is None:
-        req, result = REQ_WRITE, alloc_like(plan.result)
-        result.device_id = source.device_id
-    else:
-        targets = output_list(op, out, 1)
-        (result,) = results_for(op, (source,), targets, (plan.result.shape_tuple(),), (plan.result.dtype,))
-        req = requests_of(targets, req)[0]
+    result = one_result(op, (source,), out, plan.result, &req)
     if source.gpu is not None:
         from mxop._gpu import run as gpu_run
         made = gpu_run.reduction(op, attrs, source, plan.axes, result.shape_tuple(), result.dtype)
@@ -84,7 +75,7 @@ cdef ReductionPlan reduction_plan(object op, object attrs, Array source):
     (shape,), (code,) = op.infer_outputs(attrs, [source.shape_tuple()], [source.dtype])
     plan.call = reduction_call(op, attrs)
     plan.axes = plan.call.axes_of(source.ndim)
-    plan.result = Places().stand_in(tuple(shape), code)
+    plan.result = template(shape, code)
     return plan
 
 
@@ -119,21 +110,11 @@ cdef dict _views = {}
 cdef object run_view(object op, object attrs, object inputs, object out, int req):
     """Run an operator that only rearranges elements: ask where they lie, then copy them."""
     cdef Array source = <Array>inputs[0], result, part
-    cdef ViewPlan plan
-    key = (op, attrs, signature(inputs, _shape_mode.numpy, True))
-    found = _views.get(key, _views)
-    if found is _views:
-        found = keep(_views, key, view_plan(op, attrs, inputs), SHAPES)
-    if found is None:  # a reshape that no view of these strides can be
-        return run_view(op, attrs, [contiguous_copy(source), *inputs[1:]], out, req)
-    plan = <ViewPlan>found
-    if out is None and source.gpu is None:
-        req, result = REQ_WRITE, alloc_like(plan.result)
-        result.device_id = source.device_id
-    else:
-        targets = output_list(op, out, 1)
-        (result,) = results_for(op, inputs, targets, (plan.result.shape_tuple(),), (plan.result.dtype,))
-        req = requests_of(targets, req)[0]
+    cdef ViewPlan plan = view_plan_of(op, attrs, inputs)
+    if plan is None:  # a reshape that no view of these strides can be
+        source = contiguous_copy(source)
+        plan = view_plan_of(op, attrs, [source, *inputs[1:]])
+    result = one_result(op, inputs, out, plan.result, &req)
     part = view_at(source, plan.ndim, plan.shape, plan.strides, plan.offset)
     if source.gpu is not None:
         from mxop._gpu import device
@@ -145,20 +126,29 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
     return result
 
 
+cdef ViewPlan view_plan_of(object op, object attrs, object inputs):
+    """Return what is kept of an operator's view rule for arrays like these."""
+    key = (op, attrs, signature(inputs, _shape_mode.numpy, True))
+    found = _views.get(key, _views)
+    if found is _views:
+        found = keep(_views, key, view_plan(op, attrs, inputs), SHAPES)
+    return <ViewPlan>found
+
+
 cdef ViewPlan view_plan(object op, object attrs, object inputs):
     """Return what an operator's view rule says of arrays like these; None where it finds no view."""
     cdef ViewPlan plan = ViewPlan()
     cdef Array source = <Array>inputs[0], part
+    cdef int i
     shapes = [(<Array>a).shape_tuple() for a in inputs]
     (out_shape,), (out_type,) = op.infer_outputs(attrs, list(shapes), [(<Array>a).dtype for a in inputs])
     shape, strides, offset = op.make_view(shapes[0], source._strides, *shapes[1:], **attrs)
     if strides is None:
         return None
-    plan.result = Places().stand_in(tuple(out_shape), out_type)
-    part = Places().stand_in(tuple(shape), source.dtype, tuple(strides))
+    plan.result, part = template(out_shape, out_type), template(shape, source.dtype)
     plan.ndim, plan.offset = part.ndim, offset * itemsize_of(source.dtype)
-    memcpy(plan.shape, part.shape_, part.ndim * sizeof(Py_ssize_t))
-    memcpy(plan.strides, part.strides_, part.ndim * sizeof(Py_ssize_t))
+    for i in range(part.ndim):
+        plan.shape[i], plan.strides[i] = part.shape_[i], strides[i] * itemsize_of(source.dtype)
     return plan
 
 
@@ -201,15 +191,7 @@ cdef list placed(str ctx, object shapes, object types):
     """Return new arrays on the device that a parameter names."""
     from mxop.context import of_text
     place = of_text(ctx)
-    cdef list found = []
-    for shape, code in zip(shapes, types):
-        if place.is_gpu:
-            from mxop._gpu import device
-            found.append(device.empty(tuple(shape), code, place.device_id))
-        else:
-            found.append(alloc_tuple(tuple(shape), code))
-            (<Array>found[-1]).device_id = place.device_id
-    return found
+    return [new_at(tuple(shape), code, place.is_gpu, place.device_id) for shape, code in zip(shapes, types)]
 
 
 cdef object run_external(object op, object attrs, object inputs, object out, int req):
@@ -274,15 +256,14 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
         set_recording(before)
     if out is not None:
         targets = output_list(op, out, len(results))
+        if any([a is None and b is not None for a, b in zip(results, targets)]):  # nobody can see it, so it was not computed
+            raise OpTypeError(f"operator {op.name}: out holds {len(out)} arrays, but a call returns "
+                              f"{op.num_visible_outputs(attrs, len(inputs))}")
+        made = list(results)
+        hand_over(op, results, targets, req)
         for k in range(len(results)):
-            if targets[k] is not None:
-                if results[k] is None:  # nobody can see it, so it was not computed
-                    raise OpTypeError(f"operator {op.name}: out holds {len(out)} arrays, but a call returns "
-                                      f"{op.num_visible_outputs(attrs, len(inputs))}")
-                prepared_output(op, targets[k], (<Array>results[k]).shape_tuple(), (<Array>results[k]).dtype)
-                copy_into(<Array>results[k], <Array>targets[k], req)
-                (<Array>targets[k]).node, (<Array>targets[k]).output = (<Array>results[k]).node, (<Array>results[k]).output
-                results[k] = targets[k]
+            if results[k] is not made[k]:
+                (<Array>results[k]).node, (<Array>results[k]).output = (<Array>made[k]).node, (<Array>made[k]).output
     if own_rule and before:
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)

@@ -11,6 +11,9 @@ cdef int raise_devices(object op, object inputs) except -1
 cdef Array prepared_output(object op, object out, object shape, int dtype, Array beside=*)
 cpdef list output_list(object op, object out, int n)
 cpdef list results_for(object op, object inputs, list targets, object shapes, object types)
+cdef Array one_result(object op, object inputs, object out, Array like, int* req)
+cdef int hand_over(object op, list results, list targets, int req) except -1
+cdef Array new_at(tuple shape, int dtype, bint on_gpu, int device_id)
 cdef list requests_of(list targets, int req)
 cdef Array fresh_like(Array a, bint zeros)
 cdef int clear(Array a) except -1

@@ -90,15 +90,36 @@ cpdef list results_for(object op, object inputs, list targets, object shapes, ob
     for k in range(len(shapes)):
         if targets[k] is not None:
             target = prepared_output(op, targets[k], tuple(shapes[k]), types[k], first)
-        elif first is not None and first.gpu is not None:
-            from mxop._gpu import device
-            target = device.empty(tuple(shapes[k]), types[k], first.device_id)
         else:
-            target = alloc_tuple(tuple(shapes[k]), types[k])
-            if first is not None:
-                target.device_id = first.device_id
+            target = new_at(tuple(shapes[k]), types[k], first is not None and first.gpu is not None,
+                            0 if first is None else first.device_id)
         results.append(target)
     return results
+
+
+cdef Array one_result(object op, object inputs, object out, Array like, int* req):
+    """Return the result of a call that has one, of the shape and type of `like`; `req` becomes its request."""
+    cdef Array first = <Array>inputs[0], result
+    cdef list targets
+    if out is None and first.gpu is None:
+        req[0], result = REQ_WRITE, alloc_like(like)
+        result.device_id = first.device_id
+        return result
+    targets = output_list(op, out, 1)
+    req[0] = requests_of(targets, req[0])[0]
+    return <Array>results_for(op, inputs, targets, (like.shape_tuple(),), (like.dtype,))[0]
+
+
+cdef int hand_over(object op, list results, list targets, int req) except -1:
+    """Bring results that were computed apart to the arrays that are given for them, which take their places."""
+    cdef Array made
+    cdef int k
+    for k in range(len(targets)):
+        if targets[k] is not None:
+            made = <Array>results[k]
+            copy_into(made, prepared_output(op, targets[k], made.shape_tuple(), made.dtype), req)
+            results[k] = targets[k]
+    return 0
 
 
 cdef list requests_of(list targets, int req):
@@ -108,15 +129,20 @@ cdef list requests_of(list targets, int req):
 
 # ---- memory -----------------------------------------------------------------------------------------------------------
 
+cdef Array new_at(tuple shape, int dtype, bint on_gpu, int device_id):
+    """Return a new array on a device; its elements are not set."""
+    cdef Array a
+    if on_gpu:
+        from mxop._gpu import device
+        return device.empty(shape, dtype, device_id)
+    a = alloc_tuple(shape, dtype)
+    a.device_id = device_id
+    return a
+
+
 cdef Array fresh_like(Array a, bint zeros):
     """Return a new array of the same shape, type and device."""
-    cdef Array b
-    if a.gpu is not None:
-        from mxop._gpu import device
-        b = device.empty(a.shape_tuple(), a.dtype, a.device_id)
-    else:
-        b = alloc_like(a)
-        b.device_id = a.device_id
+    cdef Array b = new_at(a.shape_tuple(), a.dtype, a.gpu is not None, a.device_id)
     if zeros:
         clear(b)
     return b

@@ -18,13 +18,13 @@ from mxop._kernels.memory cimport block_wrap
 import numpy as np
 
 from mxop import dtypes
+from mxop._core.array import FORMATS
 
 cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step)
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step)
     Py_ssize_t PyNumber_AsSsize_t(object number, PyObject* error) except? -1
 
-cdef const char* FORMATS = "fdeBibq?"       # of buffers, by type code
 cdef enum:
     SHORT = 4096            # elements that are written one by one
     MOST = 1 << 23          # whole numbers below it, and their sums with few others, are exact in float32
@@ -213,17 +213,13 @@ def plain_filled(shape, int dtype, double value):
 
 # ---- from and to other memory -----------------------------------------------------------------------------------------
 
-cdef int code_of_format(const char* format) noexcept:
+cdef int code_of_format(const char* format):
     """Return the type code of a buffer's format; -1 for others."""
-    cdef int k
     if format == NULL or format[0] == 0 or format[1] != 0:
         return -1
     if format[0] == 108:  # "l": a long, of 8 bytes or (Windows) 4
         return INT64 if sizeof(long) == 8 else INT32
-    for k in range(BOOL + 1):
-        if FORMATS[k] == format[0]:
-            return k
-    return -1
+    return (<bytes>FORMATS).find(<int>format[0])
 
 
 def plain_array(source, int dtype):

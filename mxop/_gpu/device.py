@@ -169,13 +169,6 @@ def from_numpy(host: np.ndarray, device_id: int) -> Any:
     return wrap(uploaded(host, device_id))
 
 
-def as_gpu(array: Any, device_id: int) -> Any:
-    """Return an NDArray on a device with a copy of a CPU NDArray."""
-    from .._core import core
-
-    return from_numpy(core.as_numpy(array), device_id)
-
-
 def zeros_like(array: Any) -> Any:
     """Return an NDArray of zeros with the shape, type and device of a GPU NDArray."""
     result = allocate(array.shape, array.dtype_code, id_of(array._gpu))

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._core import core, dispatch, plans, tape
-from ..errors import MXNetError, OpTypeError
+from ..errors import MXNetError, OpTypeError, translated
 from ..opdef import Attrs, Operator, registry
 from .builder import Builder, Value
 from .draws import in_turn
@@ -159,9 +159,7 @@ def planned(on: bool):
 
 
 #: What the author of a function may raise in it: operator by operator, the call then says what is wrong.
-_REFUSED = (
-    MXNetError, NotImplementedError, TypeError, ValueError, AttributeError, IndexError, OverflowError, MemoryError,
-)  # fmt: skip
+_REFUSED = (MXNetError, NotImplementedError, *translated.KINDS)
 
 
 def make_plan(owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> Plan | None:
