@@ -1,6 +1,7 @@
-"""``mx.engine``: MXNet's switch for running operators in bulk.  Calls run where they are made, so it changes nothing.
+"""``mx.engine``: how many calls run as one.
 
-Imports :mod:`.missing`.
+What a large elementwise call returns is computed when somebody reads it, in one pass with the calls that it is made of.
+Imports :mod:`mxop._core` and :mod:`.missing`.
 """
 
 from __future__ import annotations
@@ -8,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ._core import later
 from .missing import hooks
-
-_size = 0
 
 
 def set_bulk_size(size: int) -> int:
-    """Set how many operators MXNet would run as one; return what it was.
+    """Set how many elementwise calls on large arrays may become one; return how many might before.
+
+    With 0 or 1 each call runs where it is made.  Results are the same, to the last bit.
+
+    Parameters
+    ----------
+    size : int
+        At most 28 are used.  The environment variable ``MXOP_BULK_SIZE`` says what a program begins with, else it is 15.
 
     Examples
     --------
@@ -23,9 +30,7 @@ def set_bulk_size(size: int) -> int:
     >>> mx.engine.set_bulk_size(before)
     10
     """
-    global _size
-    before, _size = _size, int(size)
-    return before
+    return later.set_most(int(size))
 
 
 @contextmanager

@@ -132,6 +132,7 @@ def kept_bytes(function, *arrays):
         temporary = [a * 1 for a in arrays]  # their backward reads nothing
         before = mx.context.memory_stats()["in_use"]
         y = function(*temporary)
+    nd.waitall()  # a call that waits keeps its inputs
     size, out = sum(a.nbytes for a in temporary), y.nbytes
     del temporary
     return mx.context.memory_stats()["in_use"] - before + size - out

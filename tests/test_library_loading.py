@@ -199,8 +199,20 @@ def test_a_later_library(library):  # noqa: F811
     assert mx.nd.hostile_one(mx.nd.ones((2, 3))).shape == (2, 3)
 
 
+@pytest.fixture
+def little_memory():
+    """Let arrays of gigabytes, for which a library may ask, be refused."""
+    resource = pytest.importorskip("resource", reason="the system has no limits of memory")
+    pages = int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else 1 << 18
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    most = pages * resource.getpagesize() + (1 << 30)
+    resource.setrlimit(resource.RLIMIT_AS, (most if before[1] < 0 else min(most, before[1]), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
 @needs_compiler
-def test_rubbish_at_call_time(library):  # noqa: F811
+def test_rubbish_at_call_time(library, little_memory):  # noqa: F811
     mx.library.load(c_library("hostile.c", "fuzz", "-DMODE=FUZZ"), verbose=False)
     x = mx.nd.ones((2, 3))
     worked = 0

@@ -1,6 +1,8 @@
 from mxop._kernels.interp cimport MAX_DIMS, Operand, Value
 from mxop._kernels.memory cimport Block
 
+ctypedef int (*settle_function)(Block* block, bint writes) except -1
+
 cdef enum:
     INLINE_DIMS = 6
     MAX_VALUES = 16         # numeric parameters of one operator
@@ -35,6 +37,7 @@ cdef class Node:
     # scratch of one backward pass
     cdef list pending
     cdef unsigned long long visit
+    cdef bint ours                  # nobody else has what is pending
 
 cdef class Array:
     cdef Block* block
@@ -58,6 +61,7 @@ cdef class Array:
     cdef int set_dims(self, int ndim) except -1
 
 cdef Array new_array()
+cdef Array over(Block* block, int ndim, const Py_ssize_t* shape, int dtype)
 cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype)
 cdef Array alloc_like(Array like)
 cdef Array template(shape, int dtype)
@@ -65,7 +69,7 @@ cdef Array alloc_tuple(tuple shape, int dtype)
 cdef Array view_at(Array base, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset)
 cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset)
 cdef Array detached(Array base)
-cdef void fill_operand(Operand* operand, Array a) noexcept
+cdef int fill_operand(Operand* operand, Array a) except -1
 cdef int broadcast_operand(Operand* operand, Array a, int ndim, const Py_ssize_t* shape) except -1
 cdef int raise_readonly() except -1
 cdef void count_host_read() noexcept
@@ -77,8 +81,14 @@ cpdef int touch(Array a, str writer) except -1
 cdef str changed_by(Array a, unsigned long long since)
 
 
-cdef inline char* read_pointer(Array a) noexcept:
+cdef void set_settle(settle_function function) noexcept
+cdef int settle(Block* block, bint writes) except -1
+
+
+cdef inline char* read_pointer(Array a) except? NULL:
     """The one way to an array's memory for reading."""
+    if a.block != NULL and a.block.later != NULL:
+        settle(a.block, False)
     return a.data
 
 
@@ -88,6 +98,8 @@ cdef inline char* write_pointer(Array a) except NULL:
         raise_readonly()
     if a.watch is not None:
         a.watch.writes += 1
+    if a.block != NULL and (a.block.later != NULL or a.block.readers):
+        settle(a.block, True)
     return a.data
 
 

@@ -110,6 +110,10 @@ cdef class Array:
         """Return an array of other shape and strides (in elements) over the same memory."""
         return view_of(self, shape, strides, offset)
 
+    def _settle(self):
+        """See to it that the memory holds what it should."""
+        read_pointer(self)
+
     def _shares_memory(self, Array other):
         """Tell whether both arrays are views of one block."""
         return self.block == other.block and self.block != NULL
@@ -129,6 +133,9 @@ cdef class Array:
         if self.watch is not None:
             self.watch.writes += 1
             self.watch.exports += 1
+        if self.block.later != NULL or self.block.readers:
+            settle(self.block, True)
+        self.block.exports += 1
         buffer.buf = self.data
         buffer.obj = self
         buffer.itemsize = itemsize_of(self.dtype)
@@ -139,9 +146,10 @@ cdef class Array:
         buffer.shape = self.shape_
         buffer.strides = self.strides_
         buffer.suboffsets = NULL
-        buffer.internal = NULL
+        buffer.internal = self.block
 
     def __releasebuffer__(self, Py_buffer* buffer):
+        (<Block*>buffer.internal).exports -= 1
         if self.watch is not None:
             self.watch.exports -= 1
 
@@ -163,8 +171,8 @@ def set_array_type(type cls):
     ARRAY_TYPE = cls
 
 
-cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype):
-    """Return a new C-order array; its elements are whatever was there before."""
+cdef Array over(Block* block, int ndim, const Py_ssize_t* shape, int dtype):
+    """Return a C-order array over a block; over a new one, with whatever was there before, where none is given."""
     cdef Array a = new_array()
     cdef Py_ssize_t step = itemsize_of(dtype), size = 1
     cdef int i
@@ -180,9 +188,14 @@ cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype):
     a.dtype = dtype
     a.size = size
     a.contiguous = True
-    a.block = block_new(size * itemsize_of(dtype))
+    a.block = block_new(size * itemsize_of(dtype)) if block == NULL else block_retain(block)
     a.data = a.block.data
     return a
+
+
+cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype):
+    """Return a new C-order array; its elements are whatever was there before."""
+    return over(NULL, ndim, shape, dtype)
 
 
 cdef Array template(shape, int dtype):
@@ -297,6 +310,7 @@ def become(Array target, Array source):
     if target.ndim != source.ndim or target.dtype != source.dtype:
         raise OpValueError(f"an array of {target.ndim} dimensions and {dtypes.NAMES[target.dtype]} cannot become one of "
                            f"{source.ndim} and {dtypes.NAMES[source.dtype]}")
+    read_pointer(source)
     if block != NULL:
         block_retain(block)
     if target.block != NULL:
@@ -528,11 +542,25 @@ def set_device(Array a, int device_id):
     a.device_id = device_id
 
 
+cdef settle_function _settle = NULL
+
+
+cdef void set_settle(settle_function function) noexcept:
+    """Tell who computes what a block is to hold."""
+    global _settle
+    _settle = function
+
+
+cdef int settle(Block* block, bint writes) except -1:
+    """See to it that memory holds what it should before it is read; before it is written, also that nobody is still to read it."""
+    return _settle(block, writes)
+
+
 cdef int raise_readonly() except -1:
     raise OpValueError("the array's memory is read-only (an operator's input, or made from a read-only buffer)")
 
 
-cdef void fill_operand(Operand* operand, Array a) noexcept:
+cdef int fill_operand(Operand* operand, Array a) except -1:
     """Describe an array in its own order of elements."""
     operand.data = read_pointer(a)
     operand.dtype = a.dtype
@@ -542,6 +570,7 @@ cdef void fill_operand(Operand* operand, Array a) noexcept:
         operand.ndim = 0
     else:
         collapse(operand, a.ndim, a.shape_, a.strides_)
+    return 0
 
 
 cdef int broadcast_operand(Operand* operand, Array a, int ndim, const Py_ssize_t* shape) except -1:

@@ -6,7 +6,7 @@ May import :mod:`.array` and the pool.
 """
 from libc.stdlib cimport free, realloc
 
-from mxop._core.array cimport Array, new_array, view_of
+from mxop._core.array cimport Array, new_array, read_pointer, view_of
 from mxop._kernels.interp cimport itemsize_of
 from mxop._kernels.memory cimport block_wrap
 
@@ -136,5 +136,5 @@ cdef class Places:
         cdef Array a
         for i in range(self.count):
             a = <Array>arrays[self.places[i].base]
-            self.places[i].where[0] = a.data + self.places[i].offset
+            self.places[i].where[0] = read_pointer(a) + self.places[i].offset
         return 0

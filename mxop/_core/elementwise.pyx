@@ -1,6 +1,6 @@
 """Elementwise calls: from arrays and parameter values to one run of a program.
 
-Small calls on plain arrays take a way without any set-up.  May import :mod:`.array`, :mod:`.profile`, :mod:`.record`,
+Small calls on plain arrays take a way without any set-up.  May import :mod:`.array`, :mod:`.later`, :mod:`.profile`, :mod:`.record`,
 :mod:`.transfer`.
 """
 from cpython.object cimport PyObject
@@ -12,6 +12,7 @@ from mxop._core.array cimport (
     MAX_VALUES, Array, Node, Value, alloc, alloc_like, broadcast_operand, detached, fill_operand,
     read_pointer, shape_of, write_pointer,
 )
+from mxop._core.later cimport defer, may_wait
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, enter_body, is_body, look, note_call, watched
 from mxop._core.record cimport any_node, is_recording, link_outputs, new_node, note_overwritten, record_general
 from mxop._core.results cimport output_list, prepared_output, raise_devices
@@ -337,6 +338,12 @@ cdef object run_described(ElementwiseCall call, object inputs, const Value* valu
             size *= shape[k]
     ctype = compute_type(call, first, inputs)
     program = call.program(ctype)
+    if out is None and call.plain_types and dtype <= FLOAT64 and may_wait(size) and not watched(IMPERATIVE | NANS):
+        found = defer(call, n_in, call.n_out, inputs, values, dtype, ndim, shape, size)
+        if found is not None:
+            if is_recording():
+                record_elementwise(call, inputs, <list>found, values)
+            return (<list>found)[0] if call.n_out == 1 else found
     values = typed_values(call, values, dtype, typed)
     for k in range(n_in):
         a = <Array>inputs[k]

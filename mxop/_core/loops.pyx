@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from mxop._core.array cimport Array, alloc_tuple, write_pointer
+from mxop._core.array cimport Array, alloc_tuple, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.results cimport ADDS, DENSE, fresh_like, goes_beside
 from mxop._core.transfer cimport contiguous_copy, copy_into
@@ -65,13 +65,13 @@ cdef class Body:
 cdef bint truth(Array a) except -1:
     """Tell whether the only element of an array is not zero."""
     if a.dtype == FLOAT32:
-        return (<float*>a.data)[0] != 0
+        return (<float*>read_pointer(a))[0] != 0
     if a.dtype == FLOAT64:
-        return (<double*>a.data)[0] != 0
+        return (<double*>read_pointer(a))[0] != 0
     if a.dtype == INT32:
-        return (<int32_t*>a.data)[0] != 0
+        return (<int32_t*>read_pointer(a))[0] != 0
     if a.dtype == INT64:
-        return (<int64_t*>a.data)[0] != 0
+        return (<int64_t*>read_pointer(a))[0] != 0
     return bool(as_numpy(a).reshape(-1)[0])
 
 
@@ -106,7 +106,7 @@ cdef class Bound(Call):
         if self.copies_in and not a.contiguous:
             a = contiguous_copy(a)
             self.ready[k] = a  # it lives until the next run
-        return a.data
+        return read_pointer(a)
 
     cdef int deliver(self) except -1:
         """Copy what could not be written in place."""

@@ -11,6 +11,7 @@ from mxop._core.call cimport Call, Places
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, typed_values
 from mxop._core.external cimport execute_external
+from mxop._core.later cimport run_all
 from mxop._core.prepared cimport prepare_operator
 from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, note_api, note_step, watched
 from mxop._core.record cimport set_recording
@@ -67,6 +68,7 @@ cdef class FunctionCall(Call):
         try:
             invoke_with(self.op, self.inputs, self.attrs, self.temporary, REQ_WRITE)
             deliver(self.temporary, self.outputs, self.reqs)
+            run_all()  # what a user's code made of this memory, which the next calls write
         finally:
             set_recording(before)
         return 0
@@ -105,7 +107,8 @@ cdef class ExternalCall(Call):
     cdef list inputs, outputs, reqs
 
     cdef int execute(self) except -1:
-        return execute_external(self.op, self.attrs, self.inputs, self.outputs, self.reqs)
+        execute_external(self.op, self.attrs, self.inputs, self.outputs, self.reqs)
+        return run_all()
 
 
 def prepare(op, attrs, list inputs, list outputs, list reqs):
@@ -277,6 +280,7 @@ cdef class Schedule:
         """Execute all calls."""
         cdef Call call
         cdef Py_ssize_t i = -1
+        run_all()  # what was to be made of what the last run wrote
         try:
             if watched(SYMBOLIC | API):
                 self.run_watched(&i)

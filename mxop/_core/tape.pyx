@@ -12,6 +12,7 @@ from mxop._core.chain cimport checked, gradients_at
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
 from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
+from mxop._core.later cimport hand_on
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
 from mxop._core.transfer cimport copy_into
 from mxop._kernels.codes cimport FLOAT32, FLOAT64
@@ -200,15 +201,15 @@ cdef Array plus(Array a, Array b):
     return <Array>call_two(_add, a, b, None)
 
 
-cdef int push(Node node, int output, Array grad) except -1:
-    """Add a gradient to those that a node's output has received."""
+cdef int push(Node node, int output, Array grad, bint ours=False) except -1:
+    """Add a gradient to those that a node's output has received; `ours` is one that nobody else has."""
     cdef list pending = node.pending
     if pending is None:
         pending = node.pending = [None] * node.n_outputs
     if pending[output] is None:
-        pending[output] = grad
+        pending[output], node.ours = grad, ours
     else:
-        pending[output] = plus(<Array>pending[output], grad)
+        pending[output], node.ours = plus(<Array>pending[output], grad), True
     return 0
 
 
@@ -265,7 +266,7 @@ cdef int back_elementwise(Node node, bint create) except -1:
         g = <Array>(found if plan.call.n_out == 1 else found[i])
         if call.broadcast and g.shape_tuple() != (<Array>node.inputs[k]).shape_tuple():
             g = <Array>invoke(_unbroadcast.op, [g, node.inputs[k]], _unbroadcast.op.parse({}), None)
-        push(<Node>node.parents[k], node.parent_outputs[k], g)
+        push(<Node>node.parents[k], node.parent_outputs[k], g, not create)
     return 0
 
 
@@ -396,8 +397,9 @@ cdef int store(Node leaf, Array g) except -1:
             leaf.fresh = True
             return 0
         g = call_one(_zeros_like, leaf.grad)
+    if not (leaf.grad_req == REQ_WRITE and leaf.ours and hand_on(g, leaf.grad)):
+        copy_into(g, leaf.grad, leaf.grad_req)
     touch(leaf.grad, "backward()")
-    copy_into(g, leaf.grad, leaf.grad_req)
     leaf.fresh = True
     return 0
 
@@ -482,6 +484,9 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
                 k += 1
         else:
             set_recording(False)
+            if not retain_graph and not create_graph:  # before: what nobody has any more need not be computed
+                for node in order:
+                    release(node)
             for leaf in leaves:
                 store(leaf, None if leaf.pending is None else <Array>leaf.pending[0])
                 leaf.pending = None
@@ -496,7 +501,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
             node.pending = None
         for node, pending in outer:
             (<Node>node).pending = pending
-    if not retain_graph and not create_graph:
+    if variables is not None and not retain_graph and not create_graph:
         for node in order:
             release(node)
     if begun:

@@ -37,7 +37,7 @@ cdef bint overlaps(Array a, Array b) except -1:
     return a_low < b_high and b_low < a_high
 
 
-cdef void extent(Array a, char** low, char** high) noexcept:
+cdef int extent(Array a, char** low, char** high) except -1:
     cdef int i
     low[0] = read_pointer(a)
     high[0] = read_pointer(a) + itemsize_of(a.dtype)
@@ -46,6 +46,7 @@ cdef void extent(Array a, char** low, char** high) noexcept:
             low[0] += (a.shape_[i] - 1) * a.strides_[i]
         else:
             high[0] += (a.shape_[i] - 1) * a.strides_[i]
+    return 0
 
 
 cdef bint same_layout(Array a, Array b) except -1:

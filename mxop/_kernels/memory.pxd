@@ -3,16 +3,20 @@ from cpython.object cimport PyObject
 cdef struct Block:
     Py_ssize_t refs
     Py_ssize_t nbytes       # usable bytes
-    Py_ssize_t size_class   # -1: memory of somebody else
-    Block* next             # in the free list
-    PyObject* owner         # keeps wrapped memory alive
+    int size_class          # -1: memory of somebody else
+    int readers             # calls that have not run yet and read it: see mxop/_core/later.pyx
+    void* link              # of wrapped memory the object that keeps it alive; of a block in the free list the next
     char* data
     unsigned long long stamp    # when an array over it was last written again: see mxop/_core/array.pyx
     int writer                  # by which call
+    int exports                 # buffers over it that are out
+    PyObject* later             # owned: the call that is to fill it, NULL when that has run
 
 ctypedef void (*watch_function)(Py_ssize_t in_use) noexcept
+ctypedef void (*forsaken_function)(Block* block) noexcept
 
 cdef void set_watch(watch_function watch) noexcept
+cdef void set_forsaken(forsaken_function forsaken) noexcept
 cdef Block* block_new(Py_ssize_t nbytes) except NULL
 cdef Block* block_wrap(char* data, Py_ssize_t nbytes, object owner) except NULL
 cdef void block_free(Block* block) noexcept

@@ -52,7 +52,7 @@ cdef extern from *:
     void mx_huge(void* p, size_t nbytes) nogil
 
 cdef enum:
-    HEADER = 64
+    HEADER = 64             # room for a Block, in front of its memory
     N_CLASSES = 240
     HUGE = 4194304          # from here on, ask the system for huge pages
     HUGE_ALIGN = 2097152
@@ -60,7 +60,9 @@ cdef enum:
 cdef Block* _free_lists[N_CLASSES]
 cdef Py_ssize_t _in_use = 0, _cached = 0, _peak = 0, _limit = 0, _hits = 0, _misses = 0
 cdef watch_function _watch = NULL
+cdef forsaken_function _forsaken = NULL
 memset(_free_lists, 0, sizeof(_free_lists))
+assert sizeof(Block) <= HEADER
 
 
 cdef Py_ssize_t _class_of(Py_ssize_t nbytes, Py_ssize_t* rounded) noexcept:
@@ -94,7 +96,7 @@ cdef Block* block_new(Py_ssize_t nbytes) except NULL:
     size_class = _class_of(nbytes, &rounded)
     block = _free_lists[size_class]
     if block != NULL:
-        _free_lists[size_class] = block.next
+        _free_lists[size_class] = <Block*>block.link
         _cached -= rounded
         _hits += 1
     else:
@@ -107,8 +109,8 @@ cdef Block* block_new(Py_ssize_t nbytes) except NULL:
             raise OutOfMemoryError(f"the system has no memory for an array of {nbytes} bytes "
                                    f"({_in_use} bytes of arrays are in use)")
     block.refs = 1
-    block.next = NULL
     block.stamp, block.writer = 0, 0
+    block.readers, block.exports, block.later = 0, 0, NULL
     mx_unpoison(block.data, nbytes)
     mx_poison(block.data + nbytes, rounded - nbytes)
     _in_use += rounded
@@ -140,7 +142,6 @@ cdef Block* _from_system(Py_ssize_t rounded, Py_ssize_t size_class) noexcept:
         block.data = raw + HEADER
     block.nbytes = rounded
     block.size_class = size_class
-    block.owner = NULL
     return block
 
 
@@ -152,10 +153,10 @@ cdef Block* block_wrap(char* data, Py_ssize_t nbytes, object owner) except NULL:
     Py_INCREF(owner)
     block.refs = 1
     block.stamp, block.writer = 0, 0
+    block.readers, block.exports, block.later = 0, 0, NULL
     block.nbytes = nbytes
     block.size_class = -1
-    block.next = NULL
-    block.owner = <PyObject*>owner
+    block.link = <void*>owner
     block.data = data
     return block
 
@@ -163,8 +164,10 @@ cdef Block* block_wrap(char* data, Py_ssize_t nbytes, object owner) except NULL:
 cdef void block_free(Block* block) noexcept:
     """Put a block that nobody uses back into the pool, or give it back to its owner."""
     global _in_use, _cached
+    if block.later != NULL:
+        _forsaken(block)
     if block.size_class < 0:
-        Py_DECREF(<object>block.owner)
+        Py_DECREF(<object>block.link)
         free(block)
         return
     _in_use -= block.nbytes
@@ -175,7 +178,7 @@ cdef void block_free(Block* block) noexcept:
         return
     _cached += block.nbytes
     mx_poison(block.data, block.nbytes)
-    block.next = _free_lists[block.size_class]
+    block.link = _free_lists[block.size_class]
     _free_lists[block.size_class] = block
 
 
@@ -183,6 +186,12 @@ cdef void set_watch(watch_function watch) noexcept:
     """Call a function whenever the bytes in use change; NULL for none.  Objects may be going away: it makes none."""
     global _watch
     _watch = watch
+
+
+cdef void set_forsaken(forsaken_function forsaken) noexcept:
+    """Call a function when a block goes that is still to be filled; it gives `later` back."""
+    global _forsaken
+    _forsaken = forsaken
 
 
 cdef void _to_system(Block* block) noexcept:
@@ -203,7 +212,7 @@ cdef void _empty() noexcept:
         block = _free_lists[i]
         _free_lists[i] = NULL
         while block != NULL:
-            following = block.next
+            following = <Block*>block.link
             _cached -= block.nbytes
             _to_system(block)
             block = following
@@ -233,7 +242,7 @@ def reset_peak():
     _peak = _in_use
 
 
-def _default_limit():
+def default_limit():
     """A quarter of the machine's memory, or what MXOP_POOL_BYTES says."""
     given = setting("MXOP_POOL_BYTES", -1, "number of bytes")
     if given >= 0:
@@ -244,4 +253,4 @@ def _default_limit():
         return 1 << 30
 
 
-set_limit(_default_limit())
+set_limit(default_limit())

@@ -4,6 +4,7 @@ Imports the standard library and :mod:`mxop.errors` only, so that the build can 
 """
 
 from . import simplify  # noqa: F401  formulas are simplified as they are built
+from .composed import composed
 from .derive import Backward, backward, vjp
 from .draws import DRAWS, keys_of
 from .expr import Expr, NeedsValue, TraceError, const, input_, leaves, output, param, substitute, walk
@@ -13,6 +14,7 @@ from .readable import readable
 from .text import statements
 
 __all__ = [
-    "DRAWS", "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward", "compile_program", "const",
-    "input_", "keys_of", "leaves", "output", "param", "readable", "statements", "substitute", "vjp", "walk",
+    "DRAWS", "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward", "compile_program",
+    "composed", "const", "input_", "keys_of", "leaves", "output", "param", "readable", "statements", "substitute", "vjp",
+    "walk",
 ]  # fmt: skip

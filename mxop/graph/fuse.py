@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..formula import Expr, input_, leaves, substitute, walk
+from ..formula import Expr, composed, walk
 from ..opdef import Attrs, Elementwise, Formula
 from .formulas import seeks_equals, specialised
 from .infer import Known
@@ -208,7 +208,7 @@ def _merge(unit: tuple[Node, ...], results: list[Entry], pieces: Pieces, moved: 
         for k in range(node.n_outputs):
             number[node, k] = made
             made += 1
-    roots, used, places = _composed(tuple(calls), tuple([number[e] for e in results]))
+    roots, used, places = composed(tuple(calls), tuple([number[e] for e in results]))
     last, shape, code = unit[-1], known.shape(results[0]), known.dtype(results[0])
     op = Fused(roots, unit, shape, code)
     op.entries = tuple(results[places.index(k)] for k in range(len(roots)))
@@ -216,37 +216,3 @@ def _merge(unit: tuple[Node, ...], results: list[Entry], pieces: Pieces, moved: 
     known.put(new, [shape] * len(roots), [code] * len(roots))
     for entry, place in zip(results, places, strict=True):
         moved[entry] = (new, place)
-
-
-@lru_cache(1024)
-def _composed(
-    calls: tuple[tuple[tuple[Expr, ...], tuple[int, ...]], ...], results: tuple[int, ...]
-) -> tuple[tuple[Expr, ...], tuple[int, ...], tuple[int, ...]]:
-    """Compose formulas; large graphs repeat what is asked for.
-
-    Parameters
-    ----------
-    calls : tuple of (roots, operands)
-        Formulas and the values that they are applied to: their own, numbered from 0 up, and inputs, from -1 down.
-    results : tuple of int
-        The values that are wanted.
-
-    Returns
-    -------
-    roots : tuple of Expr
-    used : tuple of int
-        The inputs, counted from 0, that the leaves of the roots stand for.
-    places : tuple of int
-        Which root each result is.
-    """
-    values: list[Expr] = []
-    for roots, operands in calls:
-        exchanged = {input_(i): values[n] if n >= 0 else input_(-1 - n) for i, n in enumerate(operands)}
-        values += substitute(roots, exchanged)
-    wanted = list(dict.fromkeys(values[n] for n in results))
-    used = sorted({leaf.label for leaf in leaves(wanted) if leaf.kind == "input"})
-    found = wanted
-    if used != list(range(len(used))):
-        found = substitute(wanted, {input_(old): input_(new) for new, old in enumerate(used)})
-    place = {root: k for k, root in enumerate(wanted)}
-    return tuple(found), tuple(used), tuple([place[values[n]] for n in results])

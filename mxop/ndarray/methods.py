@@ -95,7 +95,8 @@ def copy(self: NDArray) -> NDArray:
 
 
 def wait_to_read(self: NDArray) -> None:
-    """Wait until the array is computed; on the CPU it always is."""
+    """Wait until the array is computed; on the CPU, compute it where that has not been done yet."""
+    self._settle()
     if self._gpu is not None:
         from .._gpu import device
 

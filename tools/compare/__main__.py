@@ -25,6 +25,7 @@ import systems  # noqa: F401  (first: it sets the number of threads)
 
 import arrays  # isort: skip
 import cached
+import chains
 import doors
 import fused
 import graphs
@@ -36,12 +37,13 @@ import training
 from probes import probes
 from timing import Row
 
-WORKLOADS = {w.name: w for m in (small, large, arrays, training, fused, cached) for w in m.WORKLOADS}
+WORKLOADS = {w.name: w for m in (small, large, arrays, training, fused, cached, chains) for w in m.WORKLOADS}
 FIGURES = graphs.FIGURES | doors.FIGURES | importing.FIGURES
 GROUPS = {
     "s": "small calls, 8 elements", "call": "small calls beside NumPy", "e": "elementwise, 1e7", "q": "quadratic, 1e2 to 1e8",
     "z": "random numbers", "r": "reductions and normalisation", "d": "movement", "m": "matrices", "t": "training steps",
-    "f": "fused programs", "c": "in cache, one thread", "g": "graphs and memory", "u": "operators that users write",
+    "f": "fused programs", "h": "chains of eager calls",
+    "c": "in cache, one thread", "g": "graphs and memory", "u": "operators that users write",
     "i": "import",
 }  # fmt: skip
 

@@ -1,0 +1,519 @@
+"""Chains of eager calls: what large calls return is computed when somebody asks for its memory, fused with what it is made of.
+
+A large elementwise call checks its arguments, takes memory for its results, and ends: the results' blocks know the call, a
+:class:`Later`.  Whoever reads such a block (:func:`mxop._core.array.read_pointer`) first lets the chain of calls behind it run
+as one program.  What nobody holds by then is computed in registers and never stored.  Whoever writes to a block that calls
+still have to read lets these run before.  So every array holds what it would hold if each call had run where it was made.
+
+May import :mod:`.array`, :mod:`mxop.formula` and :mod:`mxop._kernels`.
+"""
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from mxop._core.array cimport (
+    MAX_VALUES, Array, Value, alloc, broadcast_operand, detached, fill_operand, over, set_settle,
+)
+from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, Program, itemsize_of
+from mxop._kernels.memory cimport Block, block_release, block_retain, set_forsaken
+
+import os
+import threading
+
+from mxop._kernels import interp
+from mxop._kernels.memory import default_limit
+from mxop.formula import compile_program, composed, leaves, param, substitute
+from mxop.limits import setting
+from mxop.memo import keep
+
+cdef enum:
+    MOST_OPERANDS = 8       # inputs and outputs of one call that may wait
+    MOST_CALLS = 28         # of one chain: all their operands are registers of one program
+
+cdef int _most = 0          # calls that become one; fewer than two switch waiting off
+cdef Py_ssize_t _least = 0  # elements of a result from which on a call may wait; arrays below stay in the caches
+cdef Py_ssize_t _bytes = 0, _most_bytes = 0     # of all results that wait: what they are made of is kept as long
+cdef dict _programs = {}    # what a chain looks like -> Chain
+cdef object _lock = threading.RLock()   # one thread at a time lets chains run
+cdef PyObject* _latest = NULL           # the last call that has not run; each knows the one before
+cdef unsigned long long _walk = 0
+
+
+@cython.freelist(64)
+cdef class Later:
+    """A call that has not run."""
+
+    cdef object call                    # the ElementwiseCall
+    cdef Value values[MAX_VALUES]
+    cdef list sources                   # its inputs: arrays, and calls whose results they will be
+    cdef int output[MOST_OPERANDS]      # which result of such a call
+    cdef Block* made[MOST_OPERANDS]     # borrowed: where results go, NULL for those that nobody has any more
+    cdef int readers[MOST_OPERANDS]     # calls that have not run and read a result
+    cdef list results                   # once it ran: the results that calls still have to read, None for others
+    cdef int n_out, dtype, ndim, length # with what it is made of, that many calls
+    cdef Py_ssize_t shape[MAX_DIMS]
+    cdef Py_ssize_t size
+    cdef PyObject* before               # in the list of those that have not run
+    cdef PyObject* after
+    cdef bint listed
+    cdef unsigned long long walk        # scratch: the last walk that came by, and where the results' numbers began
+    cdef int first
+
+    def __dealloc__(self):
+        self.leave()
+
+    cdef Py_ssize_t nbytes(self) noexcept:
+        return self.size * itemsize_of(self.dtype) * self.n_out
+
+    cdef void leave(self) noexcept:
+        """Leave the list, and what was to be read."""
+        cdef Py_ssize_t k
+        global _latest, _bytes
+        if not self.listed:
+            return
+        self.listed = False
+        _bytes -= self.nbytes()
+        if self.after != NULL:
+            (<Later>self.after).before = self.before
+        else:
+            _latest = self.before
+        if self.before != NULL:
+            (<Later>self.before).after = self.after
+        for k in range(len(self.sources)):
+            source = self.sources[k]
+            if isinstance(source, Array):
+                (<Array>source).block.readers -= 1
+            elif (<Later>source).results is None:
+                (<Later>source).readers[self.output[k]] -= 1
+            elif (<Later>source).results[self.output[k]] is not None:
+                (<Array>(<Later>source).results[self.output[k]]).block.readers -= 1
+
+
+cdef bint may_wait(Py_ssize_t size) noexcept:
+    """Tell whether a call with results of a size may wait."""
+    return size >= _least and _most > 1
+
+
+def set_least(Py_ssize_t size):
+    """Set how large results are whose calls may wait; return what it was."""
+    global _least
+    before, _least = _least, size
+    return before
+
+
+def set_most_bytes(Py_ssize_t nbytes):
+    """Bound the bytes of all results that wait; return what the bound was."""
+    global _most_bytes
+    before, _most_bytes = _most_bytes, nbytes
+    return before
+
+
+def waiting():
+    """Return how many calls wait."""
+    cdef PyObject* at = _latest
+    cdef Py_ssize_t n = 0
+    while at != NULL:
+        at = (<Later>at).before
+        n += 1
+    return n
+
+
+def set_most(int most):
+    """Set how many calls may become one; return how many might before.  Fewer than two switch waiting off."""
+    global _most
+    before, _most = _most, max(0, min(most, MOST_CALLS))
+    run_all()
+    return before
+
+
+def _renew():
+    """Forget, in the child of a fork, that another thread of the parent was at it."""
+    global _lock
+    _lock = threading.RLock()
+
+
+set_most(setting("MXOP_BULK_SIZE", 15))
+set_least(setting("MXOP_BULK_ELEMENTS", 131072))
+set_most_bytes(default_limit() // 2)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
+
+
+# ---- a call that waits ------------------------------------------------------------------------------------------------
+
+cdef object defer(object call, int n_in, int n_out, object inputs, const Value* values, int dtype, int ndim,
+                  const Py_ssize_t* shape, Py_ssize_t size):
+    """Return the results of a call that is to run later, as a list; None where it has to run now.
+
+    The arrays are on the CPU and of one type, and their shapes fit.
+    """
+    global _latest, _bytes
+    cdef Later later
+    cdef Array a, result
+    cdef list results
+    cdef int k, length
+    if n_in + n_out > MOST_OPERANDS:
+        return None
+    for k in range(n_in):  # memory that others may write to unseen
+        a = <Array>inputs[k]
+        if a.block.exports or a.block.size_class < 0:
+            return None
+    if _bytes + size * itemsize_of(dtype) * n_out > _most_bytes:
+        run_all()
+    length = total_length(inputs, n_in, ndim, shape)
+    if length > _most:
+        for k in range(n_in):
+            a = <Array>inputs[k]
+            if a.block.later != NULL:
+                run_for(a.block, False)
+        length = 1
+    later = Later.__new__(Later)
+    later.call, later.n_out, later.dtype, later.ndim, later.size, later.length = call, n_out, dtype, ndim, size, length
+    memcpy(later.shape, shape, ndim * sizeof(Py_ssize_t))
+    memcpy(later.values, values, sizeof(later.values))
+    results = []
+    for k in range(n_out):
+        result = alloc(ndim, shape, dtype)
+        result.device_id = (<Array>inputs[0]).device_id
+        results.append(result)
+        later.readers[k] = 0
+    later.sources = [source_of(later, k, <Array>inputs[k]) for k in range(n_in)]
+    if None in later.sources:  # another thread was there while a chain ran
+        return None
+    # from here on nothing fails
+    for k in range(n_in):
+        found = later.sources[k]
+        if isinstance(found, Array):
+            (<Array>found).block.readers += 1
+        else:
+            (<Later>found).readers[later.output[k]] += 1
+    for k in range(n_out):
+        later.made[k] = (<Array>results[k]).block
+        later.made[k].later = <PyObject*>later
+        Py_INCREF(later)
+    later.before, later.after, later.listed = _latest, NULL, True
+    if _latest != NULL:
+        (<Later>_latest).after = <PyObject*>later
+    _latest = <PyObject*>later
+    _bytes += later.nbytes()
+    return results
+
+
+cdef int total_length(object inputs, int n_in, int ndim, const Py_ssize_t* shape) except -1:
+    """Return how many calls a call would wait with, itself among them; what cannot be part of its chain runs now."""
+    cdef int k, j, length = 1
+    cdef Array a
+    for k in range(n_in):
+        a = <Array>inputs[k]
+        if a.block.later == NULL:
+            continue
+        if not whole(a, <Later>a.block.later, ndim, shape):
+            run_for(a.block, False)
+            continue
+        for j in range(k):
+            if (<Array>inputs[j]).block.later == a.block.later:
+                break
+        else:
+            length += (<Later>a.block.later).length
+    return length
+
+
+cdef bint whole(Array a, Later later, int ndim, const Py_ssize_t* shape) noexcept:
+    """Tell whether an array is all that a call makes, in that order, and a call of a shape may go through both as one."""
+    cdef int i
+    if not a.contiguous or a.data != a.block.data or a.size != later.size or a.ndim != ndim or later.ndim != ndim:
+        return False
+    for i in range(ndim):
+        if a.shape_[i] != shape[i] or later.shape[i] != shape[i]:
+            return False
+    return True
+
+
+cdef object source_of(Later later, int k, Array a):
+    """Return what an input comes from: itself, or the call that makes it; None for a part of what is to be made."""
+    cdef Later source
+    cdef int i
+    if a.block.later == NULL:
+        return detached(a)  # without its history, which would keep more alive
+    source = <Later>a.block.later
+    if not whole(a, source, later.ndim, later.shape):
+        return None
+    for i in range(source.n_out):
+        if source.made[i] == a.block:
+            later.output[k] = i
+    return source
+
+
+cdef bint hand_on(Array made, Array target) except -1:
+    """Let a result that nobody has but the caller be another array's new content, if it waits; return whether it is."""
+    cdef Later later
+    cdef int k
+    if made.gpu is not None or target.gpu is not None or made.block.refs > 1 or target.block.exports or target.readonly_:
+        return False
+    while target.block.readers:
+        run_all()
+    if made.block.later == NULL or target.block.size_class < 0 or target.dtype != made.dtype or target.watch is not None:
+        return False
+    later = <Later>made.block.later
+    if not whole(made, later, later.ndim, later.shape) or not whole(target, later, later.ndim, later.shape):
+        return False
+    if target.block.later != NULL:  # and nobody will see what it was to be
+        forsake(target.block)
+    for k in range(later.n_out):
+        if later.made[k] == made.block:
+            later.made[k] = target.block
+    target.block.later, made.block.later = made.block.later, NULL
+    block_release(made.block)
+    made.block, made.data = block_retain(target.block), target.block.data
+    return True
+
+
+cdef void forsake(Block* block) noexcept:
+    """Nobody will read a block: its call need not store it."""
+    cdef Later later = <Later>block.later
+    cdef int k
+    block.later = NULL
+    for k in range(later.n_out):
+        if later.made[k] == block:
+            later.made[k] = NULL
+    Py_DECREF(later)
+
+
+set_forsaken(forsake)
+
+
+# ---- running a chain --------------------------------------------------------------------------------------------------
+
+cdef int run_for(Block* block, bint writes) except -1:
+    """Compute what a block is to hold; if it will be written, also all that is to be made of what it holds."""
+    if _latest == NULL:
+        return 0
+    with _lock:
+        if block.later != NULL:
+            run_chain(<Later>block.later)
+    if writes and block.readers:
+        run_all()
+    return 0
+
+
+set_settle(run_for)
+
+
+cpdef int run_all() except -1:
+    """Run all calls that wait."""
+    if _latest == NULL:
+        return 0
+    with _lock:
+        while _latest != NULL:  # the newest first: the others are what it is made of
+            run_chain(<Later>_latest)
+    return 0
+
+
+cdef class Chain:
+    """What a chain of calls became."""
+
+    cdef Program program
+    cdef tuple used, places     # the arrays that it reads; which of its results is which
+
+
+cdef int run_chain(Later last) except -1:
+    """Run a call with all that it is made of, and store what somebody has, or is to read."""
+    cdef list calls = [], arrays = [], stored = [], numbers = []
+    cdef tuple steps
+    cdef Chain chain
+    cdef Later later
+    cdef int k
+    order(last, calls)
+    gather(last, calls)
+    steps = numbered(calls, arrays)
+    for later in calls:
+        for k in range(later.n_out):
+            if later.made[k] != NULL or read_elsewhere(later, k, calls):
+                stored.append(over(later.made[k], later.ndim, later.shape, later.dtype))
+                numbers.append(later.first + k)
+    chain = chain_of(steps, tuple(numbers), last.dtype)
+    execute(chain, calls, arrays, stored, last)
+    publish(calls, dict(zip(numbers, stored)))
+    return 0
+
+
+cdef int order(Later last, list calls) except -1:
+    """List the calls that a call is made of, and it, each after what it reads."""
+    global _walk
+    _walk += 1
+    visit(last, _walk, calls)
+    return 0
+
+
+cdef int gather(Later last, list calls) except -1:
+    """List also what else is to be made of these calls' results, which are in the caches now."""
+    cdef PyObject* at = _latest
+    cdef Later later
+    cdef list waiting = []
+    while at != NULL:
+        waiting.append(<Later>at)
+        at = (<Later>at).before
+    for later in reversed(waiting):
+        if later.walk != _walk and later.dtype == last.dtype and same_shape(later, last) and reads_any(later, _walk):
+            if len(calls) + later.length > MOST_CALLS:
+                break
+            visit(later, _walk, calls)
+    return 0
+
+
+cdef bint same_shape(Later a, Later b) noexcept:
+    cdef int i
+    if a.ndim != b.ndim:
+        return False
+    for i in range(a.ndim):
+        if a.shape[i] != b.shape[i]:
+            return False
+    return True
+
+
+cdef bint reads_any(Later later, unsigned long long walk) except -1:
+    """Tell whether a call reads a result of one that a walk came by."""
+    for source in later.sources:
+        if isinstance(source, Later) and (<Later>source).walk == walk:
+            return True
+    return False
+
+
+cdef int visit(Later later, unsigned long long walk, list calls) except -1:
+    later.walk = walk
+    for source in later.sources:
+        if isinstance(source, Later) and (<Later>source).results is None and (<Later>source).walk != walk:
+            visit(<Later>source, walk, calls)
+    calls.append(later)
+    return 0
+
+
+cdef tuple numbered(list calls, list arrays):
+    """Return each call with the numbers of its operands: results from 0 up, arrays from -1 down; `arrays` gets these."""
+    cdef list steps = []
+    cdef int k, n = 0
+    cdef Later later
+    for later in calls:
+        later.first = n
+        n += later.n_out
+        operands = []
+        for k in range(len(later.sources)):
+            source = later.sources[k]
+            if isinstance(source, Later):
+                if (<Later>source).results is None:
+                    operands.append((<Later>source).first + later.output[k])
+                    continue
+                source = (<Later>source).results[later.output[k]]
+            operands.append(-1 - place_among(arrays, <Array>source))
+        steps.append((later.call, tuple(operands)))
+    return tuple(steps)
+
+
+cdef Py_ssize_t place_among(list arrays, Array a) except -1:
+    """Return which of some arrays is laid out as one is; add it where none is."""
+    cdef Py_ssize_t k
+    cdef int i
+    cdef Array b
+    for k in range(len(arrays)):
+        b = <Array>arrays[k]
+        if a is b:
+            return k
+        if a.data == b.data and a.ndim == b.ndim:
+            for i in range(a.ndim):
+                if a.shape_[i] != b.shape_[i] or a.strides_[i] != b.strides_[i]:
+                    break
+            else:
+                return k
+    arrays.append(a)
+    return len(arrays) - 1
+
+
+cdef bint read_elsewhere(Later later, int output, list calls) except -1:
+    """Tell whether calls beside these are to read a result."""
+    cdef int inside = 0, k
+    cdef Later other
+    for other in calls:
+        for k in range(len(other.sources)):
+            inside += other.sources[k] is later and other.output[k] == output
+    return later.readers[output] > inside
+
+
+cdef Chain chain_of(tuple steps, tuple numbers, int dtype):
+    """Return the program of a chain."""
+    cdef Chain chain
+    key = steps, numbers, dtype
+    found = _programs.get(key)
+    if found is not None:
+        return <Chain>found
+    chain = Chain.__new__(Chain)
+    formulas, names = [], []
+    for k, (call, operands) in enumerate(steps):  # parameters of the same name are others in each call
+        own = {leaf: param(f"{k}.{leaf.label}", leaf.real) for leaf in leaves(call.formula.roots) if leaf.kind == "param"}
+        formulas.append((tuple(substitute(call.formula.roots, own)), operands))
+        names += [f"{k}.{n}" for n in call.formula.params]
+    roots, chain.used, chain.places = composed(tuple(formulas), numbers)
+    listing = compile_program(roots, len(chain.used), lambda name: interp.has_instruction(name, dtype))
+    chain.program = Program(listing, names, dtype)
+    return <Chain>keep(_programs, key, chain)
+
+
+cdef int execute(Chain chain, list calls, list arrays, list stored, Later last) except -1:
+    """Let a program compute what is to be stored."""
+    cdef Py_ssize_t n_in = len(chain.used), n_out = len(stored), n_values = 0, k
+    cdef Operand* operands = <Operand*>malloc((n_in + n_out) * sizeof(Operand) + len(calls) * MAX_VALUES * sizeof(Value))
+    cdef Value* values = <Value*>(operands + n_in + n_out)
+    cdef Later later
+    cdef Array a
+    cdef int n
+    if operands == NULL:
+        raise MemoryError()
+    try:
+        for later in calls:
+            n = len(later.call.formula.params)
+            memcpy(values + n_values, later.values, n * sizeof(Value))
+            n_values += n
+        for k in range(n_in):
+            a = <Array>arrays[chain.used[k]]
+            if a.contiguous and a.size == last.size:
+                fill_operand(&operands[k], a)
+            else:
+                broadcast_operand(&operands[k], a, last.ndim, last.shape)
+        for k in range(n_out):  # each root once, though two results may be the same
+            a = <Array>stored[k]
+            n = n_in + <int>chain.places[k]
+            operands[n].data, operands[n].dtype, operands[n].req = a.data, a.dtype, REQ_WRITE
+            operands[n].contiguous, operands[n].staged = True, False
+        chain.program.run(last.size, operands, operands + n_in, values)
+        for k in range(n_out):
+            a = <Array>stored[k]
+            n = n_in + <int>chain.places[k]
+            if operands[n].data != a.data:
+                memcpy(a.data, operands[n].data, a.size * itemsize_of(a.dtype))
+    finally:
+        free(operands)
+    return 0
+
+
+cdef int publish(list calls, dict stored) except -1:
+    """Let the results be known: to who has them, and to calls that have not run and read them."""
+    cdef Later later
+    cdef Array a
+    cdef int k
+    for later in calls:  # who reads what, before anybody leaves
+        results = [None] * later.n_out
+        for k in range(later.n_out):
+            if later.readers[k] and later.first + k in stored:
+                a = <Array>stored[later.first + k]
+                a.block.readers += later.readers[k]
+                results[k] = a
+        later.results = results
+    for later in calls:
+        for k in range(later.n_out):
+            if later.made[k] != NULL:
+                later.made[k].later = NULL
+                later.made[k] = NULL
+                Py_DECREF(later)
+        later.leave()
+    return 0

@@ -1,0 +1,41 @@
+"""Formulas applied to the results of others, as one.  Imports :mod:`.expr`."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from .expr import Expr, input_, leaves, substitute
+
+
+@lru_cache(1024)
+def composed(
+    calls: tuple[tuple[tuple[Expr, ...], tuple[int, ...]], ...], results: tuple[int, ...]
+) -> tuple[tuple[Expr, ...], tuple[int, ...], tuple[int, ...]]:
+    """Compose formulas; what is asked for is asked for again.
+
+    Parameters
+    ----------
+    calls : tuple of (roots, operands)
+        Formulas and the values that they are applied to: their own, numbered from 0 up, and inputs, from -1 down.
+    results : tuple of int
+        The values that are wanted.
+
+    Returns
+    -------
+    roots : tuple of Expr
+    used : tuple of int
+        The inputs, counted from 0, that the leaves of the roots stand for.
+    places : tuple of int
+        Which root each result is.
+    """
+    values: list[Expr] = []
+    for roots, operands in calls:
+        exchanged = {input_(i): values[n] if n >= 0 else input_(-1 - n) for i, n in enumerate(operands)}
+        values += substitute(roots, exchanged)
+    wanted = list(dict.fromkeys(values[n] for n in results))
+    used = sorted({leaf.label for leaf in leaves(wanted) if leaf.kind == "input"})
+    found = wanted
+    if used != list(range(len(used))):
+        found = substitute(wanted, {input_(old): input_(new) for new, old in enumerate(used)})
+    place = {root: k for k, root in enumerate(wanted)}
+    return tuple(found), tuple(used), tuple([place[values[n]] for n in results])
