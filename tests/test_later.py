@@ -393,6 +393,12 @@ def test_what_waits_is_bounded():
     finally:
         later.set_most_bytes(before)
     assert [float(a[5, 5].asscalar()) for a in kept] == list(range(32))
+    x, kept = made(), []
+    for k in range(1000):
+        kept.append(x + k)
+        assert later.waiting() <= 256
+    for k, a in enumerate(kept):
+        assert np.array_equal(a.asnumpy(), x.asnumpy() + np.float32(k))
 
 
 class Calls(RuleBasedStateMachine):

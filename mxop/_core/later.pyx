@@ -31,10 +31,11 @@ from mxop.memo import keep
 cdef enum:
     MOST_OPERANDS = 8       # inputs and outputs of one call that may wait
     MOST_CALLS = 28         # of one chain: all their operands are registers of one program
+    MOST_WAITING = 256      # of all chains: whoever runs one looks at all
 
 cdef int _most = 0          # calls that become one; fewer than two switch waiting off
 cdef Py_ssize_t _least = 0  # elements of a result from which on a call may wait; arrays below stay in the caches
-cdef Py_ssize_t _bytes = 0, _most_bytes = 0     # of all results that wait: what they are made of is kept as long
+cdef Py_ssize_t _waiting = 0, _bytes = 0, _most_bytes = 0     # of all results that wait: what they are made of is kept as long
 cdef dict _programs = {}    # what a chain looks like -> Chain
 cdef object _lock = threading.RLock()   # one thread at a time lets chains run
 cdef PyObject* _latest = NULL           # the last call that has not run; each knows the one before
@@ -42,6 +43,7 @@ cdef unsigned long long _walk = 0
 
 
 @cython.freelist(64)
+@cython.no_gc_clear  # what leave() reads must be there to the end
 cdef class Later:
     """A call that has not run."""
 
@@ -70,10 +72,11 @@ cdef class Later:
     cdef void leave(self) noexcept:
         """Leave the list, and what was to be read."""
         cdef Py_ssize_t k
-        global _latest, _bytes
+        global _latest, _waiting, _bytes
         if not self.listed:
             return
         self.listed = False
+        _waiting -= 1
         _bytes -= self.nbytes()
         if self.after != NULL:
             (<Later>self.after).before = self.before
@@ -112,12 +115,7 @@ def set_most_bytes(Py_ssize_t nbytes):
 
 def waiting():
     """Return how many calls wait."""
-    cdef PyObject* at = _latest
-    cdef Py_ssize_t n = 0
-    while at != NULL:
-        at = (<Later>at).before
-        n += 1
-    return n
+    return _waiting
 
 
 def set_most(int most):
@@ -149,7 +147,7 @@ cdef object defer(object call, int n_in, int n_out, object inputs, const Value* 
 
     The arrays are on the CPU and of one type, and their shapes fit.
     """
-    global _latest, _bytes
+    global _latest, _waiting, _bytes
     cdef Later later
     cdef Array a, result
     cdef list results
@@ -160,7 +158,7 @@ cdef object defer(object call, int n_in, int n_out, object inputs, const Value* 
         a = <Array>inputs[k]
         if a.block.exports or a.block.size_class < 0:
             return None
-    if _bytes + size * itemsize_of(dtype) * n_out > _most_bytes:
+    if _waiting >= MOST_WAITING or _bytes + size * itemsize_of(dtype) * n_out > _most_bytes:
         run_all()
     length = total_length(inputs, n_in, ndim, shape)
     if length > _most:
@@ -197,6 +195,7 @@ cdef object defer(object call, int n_in, int n_out, object inputs, const Value* 
     if _latest != NULL:
         (<Later>_latest).after = <PyObject*>later
     _latest = <PyObject*>later
+    _waiting += 1
     _bytes += later.nbytes()
     return results
 
