@@ -4,8 +4,8 @@
     python tools/charts.py                      # of docs/figures/*.json: charts beside them, tables in docs/figures.md
     python tools/charts.py --png figures.json   # charts of other files, beside them, as PNG too
 
-A chart has a bar for each ratio, with its bound; when the file has the times of all systems, another one shows
-these as multiples of mxop's.  Needs matplotlib.
+A chart has a bar for each ratio, with its bound; rows of many sizes are lines of another.  When the file has the times of all
+systems, one more shows these as multiples of mxop's.  Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -77,6 +77,29 @@ def systems(rows: Sequence[Row], title: str) -> Any:
     return figure
 
 
+def sizes(rows: Sequence[Row], title: str) -> Any:
+    """Return a chart of the ratios of rows ``n.KIND.1eK``, a line for each kind; None when there are none."""
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        if row["name"].startswith("n.") and row["measured"] > 0:
+            _, kind, size = row["name"].split(".")
+            lines.setdefault(kind, []).append((float(size), row["measured"]))
+    if not lines:
+        return None
+    figure, axes = _figure(4.5)
+    for k, (kind, points) in enumerate(lines.items()):
+        axes.plot(*zip(*points, strict=True), f"-{MARKERS[k % len(MARKERS)]}", label=kind, markersize=4)
+    axes.axhline(1, color="black", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("elements")
+    axes.set_ylabel("share of the best peer's time")
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.grid(color="0.9")
+    axes.legend(fontsize=8, frameon=False, ncols=4)
+    return figure
+
+
 def _figure(height: float) -> tuple[Any, Any]:
     import matplotlib
 
@@ -104,8 +127,10 @@ def charts(path: Path, png: bool = False) -> list[Path]:
     measured = json.loads(path.read_text(encoding="utf-8"))
     about, written = measured["machine"], []
     title = f"{about['cpu']}, {about['threads']} threads"
-    for ending, draw in (("", bounds), ("_times", systems)):
-        figure = draw(measured["rows"], title)
+    by_size = [r for r in measured["rows"] if r["name"].startswith("n.")]
+    others = [r for r in measured["rows"] if not r["name"].startswith("n.")]
+    for ending, draw, rows in (("", bounds, others), ("_times", systems, others), ("_sizes", sizes, by_size)):
+        figure = draw(rows, title)
         for kind in ("svg", "png") if figure is not None and png else ("svg",) if figure is not None else ():
             target = path.with_name(f"{path.stem}{ending}.{kind}")
             figure.savefig(target, dpi=120, metadata={"Date": None} if kind == "svg" else {})

@@ -32,15 +32,18 @@ import graphs
 import importing
 import large
 import report
+import scaling
+import sizes
 import small
 import training
 from probes import probes
 from timing import Row
 
-WORKLOADS = {w.name: w for m in (small, large, arrays, training, fused, cached, chains) for w in m.WORKLOADS}
+WORKLOADS = {w.name: w for m in (small, large, arrays, training, fused, cached, chains, sizes) for w in m.WORKLOADS}
 FIGURES = graphs.FIGURES | doors.FIGURES | importing.FIGURES
 GROUPS = {
-    "s": "small calls, 8 elements", "call": "small calls beside NumPy", "e": "elementwise, 1e7", "q": "quadratic, 1e2 to 1e8",
+    "s": "small calls, 8 elements", "call": "small calls beside NumPy", "e": "elementwise, 1e7",
+    "n": "each kind of operator, 1e1 to 1e8",
     "z": "random numbers", "r": "reductions and normalisation", "d": "movement", "m": "matrices", "t": "training steps",
     "f": "fused programs", "h": "chains of eager calls",
     "c": "in cache, one thread", "g": "graphs and memory", "u": "operators that users write",
@@ -84,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--details", action="store_true", help="show the medians of all systems")
     found.add_argument("--brief", action="store_true", help="two rounds: to see that results agree, not to measure")
     found.add_argument("--mxnet", metavar="PYTHON", help="an interpreter that has MXNet 1.x: CustomOp beside MXNet's")
+    found.add_argument("--scaling", action="store_true", help="how much faster all threads are than one")
     found.add_argument("--ways", action="store_true", help="the table of examples/squared_hinge instead")
     return found
 
@@ -101,6 +105,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
           + ", ".join(f"{k} {v}" for k, v in about["versions"].items()))  # fmt: skip
     if given.ways:
         print(doors.ways())
+        return
+    if given.scaling:
+        for name in chosen(given.names):
+            if name in WORKLOADS:
+                print(f"{name}: {scaling.told(WORKLOADS[name])}", flush=True)
         return
     if given.mxnet:
         FIGURES["u.mxnet"] = lambda: doors.beside_mxnet(given.mxnet)

@@ -259,7 +259,6 @@ WORKLOADS = [
     where(), clip(),
     add("e.bcrow", "broadcast_add, 4096x4096 + 4096", normal((SIDE, SIDE), (1, SIDE)), 8.0 * SIDE**2, nd.broadcast_add),
     add("e.bcout", "broadcast_add, 4096x1 + 1x4096", normal((SIDE, 1), (1, SIDE)), 4.0 * SIDE**2, nd.broadcast_add),
-    *(polynomial(f"q.1e{k}", 10**k) for k in range(2, 9)),
     random("z.uniform", "random.uniform, 1e7", lambda x: nd.random.uniform(shape=x.shape),
            lambda x: GENERATOR.random(x.size, "f4"),
            lambda x: torch.rand(x.shape)),
