@@ -24,7 +24,7 @@ from ...formula.expr import INPUT
 from ...formula.text import number
 from .bounds import ANY
 from .compiled import Compiled, Known, call
-from .ir import Allocate, Assign, For, Scopes, Statement, Variable, assignments
+from .ir import Allocate, Assign, For, Statement, Variable, assignments
 from .races import conflict
 from .scalars import FLOATS, ROWS, loads, names_in, variable_of
 from .translate import Translator
@@ -75,7 +75,6 @@ class CudaTranslator(Translator):
     end = ";"
 
     def function(self) -> str:
-        self.scopes = Scopes(self.routine.body)
         self.stages: list[Stage] = []
         body = [s for s in self.routine.body if not isinstance(s, Allocate)]
         prologue = self.prologue(body)
