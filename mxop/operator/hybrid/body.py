@@ -111,8 +111,10 @@ class Hybrid(Body):
 
     @remembered
     def shapes(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Shapes:
-        """Return what follows from the shapes of a call; the types are those of which a gradient is derived."""
-        return Shapes(self.read(codes, list(map(len, shapes)), _general(attributes)), shapes, attributes)
+        """Return what follows from the shapes of a call, and from its types as far as they are known."""
+        ranks = list(map(len, shapes))
+        types = self.compiled(codes, ranks, attributes).types if len(codes) == len(shapes) else None
+        return Shapes(self.read(codes, ranks, _general(attributes)), shapes, attributes, types)
 
     @remembered
     def known(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Known:
