@@ -44,8 +44,8 @@ _FORMS = {label: f"({{0}} {sign} {{1}})" for label, sign in _SIGNS.items()} | {
     "float16": "_mx_half({0})",
 }  # fmt: skip
 BLOCK = 256  # iterations
-#: What may leave int64: numba says of signed numbers that they do not, so that checks of what follows could be left out.
-_WRAPPING = {label: f"_mx_uint64({{0}}) {_SIGNS[label]} _mx_uint64({{1}})" for label in ("add", "sub", "mul")}
+#: What may leave a type: compilers take it that signed numbers never do, and could leave out checks of what follows.
+WRAPPING = ("add", "sub", "mul")
 _EXACT = ("int64", "float32", "float64", "bool_")
 _ROUNDING = ("floor", "ceil", "trunc", "nearest")
 #: What arithmetic of truth values is.
@@ -344,8 +344,8 @@ class Translator:
         if label == "load":
             indices = [self.index(n, k) for k in range(len(n.args) - 1)]
             return f"{{0}}[{', '.join(indices) or '()'}]"
-        if label in _WRAPPING and kind == "int64" and self.checked is not None and not _short(n):
-            return "_mx_int64(" + _WRAPPING[label] + ")"
+        if label in WRAPPING and kind == "int64" and self.checked is not None and not short(n):
+            return f"_mx_int64(_mx_uint64({{0}}) {_SIGNS[label]} _mx_uint64({{1}}))"
         prefix = "i" if label in ("floordiv", "mod", "pow") and is_integer(kind) else ""
         found = _FORMS.get(label) or f"_mx_{prefix}{label}({', '.join(f'{{{k}}}' for k in range(len(n.args)))})"
         return found if kind in _EXACT or found == "{0}" else f"_mx_{kind}({found})"
@@ -367,8 +367,8 @@ class Translator:
         return f"{{{k + 1}}}" if self.checked is None or n.args[k + 1].kind == CONST else f"_mx_uint64({{{k + 1}}})"
 
 
-def _short(e: Expr) -> bool:
+def short(e: Expr) -> bool:
     """Tell whether an expression is a sum of lengths, loop variables and numbers, none of which is large."""
     if e.kind == CALL:
-        return e.label == "size" or (e.label in ("add", "sub") and all(map(_short, e.args)))
+        return e.label == "size" or (e.label in ("add", "sub") and all(map(short, e.args)))
     return e.label.kind == "loop" if e.kind == INPUT else abs(e.label) < 2**31  # type: ignore[union-attr,arg-type]
