@@ -213,3 +213,10 @@ def test_short_axes_are_compiled_in(tmp_path, monkeypatch):
     assert set(one.forms) == {(False, False, (2,)), (False, False, (3,)), (False, False, ())}
     assert "points.shape[1] == 2" in Translator(one.types, False, {(one.small[0][1], 1): 2}).text
     assert "vector.body" in "".join(one.form(False, False, (2,)).inspect_llvm().values())
+
+
+def test_offsets_have_32_bits():
+    """Loops over larger tensors make no use of them."""
+    body = Hybrid(lengths)
+    assert body.known([(2**31 - 1, 2)], [0], ()).shapes.safe
+    assert not body.known([(2**31, 2)], [0], ()).shapes.safe

@@ -23,6 +23,7 @@ from .types import Types
 
 Interval = tuple[float, float]
 ANY = (-math.inf, math.inf)
+_MOST = 2**32  # elements of a tensor
 _RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in INTEGERS}
 
 
@@ -30,7 +31,7 @@ class Shapes:
     """Shapes of one call: the sizes of tensors (`of`), and what follows.
 
     `safe` says that no index can be outside of its tensor, or negative, if integers are of these `types`, or never wrap around
-    where they are None; `empty` that a tensor may have no elements.
+    where they are None; and that 32 bits hold how far an element is from the first; `empty` that a tensor may have no elements.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Shapes:
         for s in assignments(routine.body):
             self.assigned.setdefault(s.variable, set()).add(s.value)
         self.block(routine.body)
+        self.safe &= all(math.prod(n[1] for n in sizes) < _MOST for sizes in self.of.values())
         self.empty = any(-math.inf < n[0] <= 0 for sizes in self.of.values() for n in sizes)
 
     def results(self) -> list[tuple[int, ...]]:

@@ -156,5 +156,5 @@ def compiled() -> dict[str, Any]:
 
     casts = {name: getattr(np, name) for name in CASTS if name != "float16"}
     own = {f.__name__: numba.njit(error_model="numpy", nogil=True)(f) for f in _OWN}
-    others = {"erf": math.erf, "prange": numba.prange, "uint64": np.uint64}
+    others = {"erf": math.erf, "prange": numba.prange, "uint32": np.uint32, "uint64": np.uint64}
     return _named(_NUMPY | casts | own | others) | {"__name__": __name__}

@@ -271,7 +271,7 @@ class Translator:
             first, *rest = (self.value(i, "int64") for i in s.target.args[1:])
             for axis, index in enumerate(rest, 1):
                 first = f"({first}) * {self.name(s.variable)}.shape[{axis}] + {index}"
-            place = f"{flat}[_mx_uint64({self.kept(k, first, 'int64')})]"
+            place = f"{flat}[_mx_uint64({self.kept(k, first, 'uint32')})]"
         return [place, self.kept(k, self.value(value), self.types.machine(value)) if value.kind != CONST else ""]
 
     def kept(self, k: str, value: str, kind: str) -> str:
