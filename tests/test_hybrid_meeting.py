@@ -120,6 +120,7 @@ def test_several_parts_are_taken():
         16,
     ]
     assert parts(2, 12, 4000) == 1 and parts(5, 0, 0) == 1
+    assert parts(10**6, 10**12, 10**7) == 7 and parts(10**6, 10**12, 10**9) == 1  # copies are not larger than 2**26
 
 
 @pytest.mark.parametrize("n", [0, 1, BLOCK - 1, BLOCK, 3 * BLOCK + 5])

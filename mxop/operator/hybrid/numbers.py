@@ -100,8 +100,9 @@ def half(x):
 
 # ---- loops whose iterations add to the same elements ----------------------------------------------------------------
 def parts(n, additions, size):
-    """Return into how many parts a loop is split: a copy must be worth its making and adding up."""
-    return max(1, min(n, additions // max(2 * size, 1), 16))
+    """Return into how many parts a loop is split: a copy must be worth making, and all together have about 2**26 elements."""
+    size = max(size, 1)
+    return max(1, min(n, additions // (2 * size), 16, 1 + 67108864 // size))
 
 
 def copies(tensor, parts):
