@@ -111,18 +111,16 @@ class Hybrid(Body):
 
     @remembered
     def shapes(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Shapes:
-        """Return what follows from the shapes of a call, and from its types as far as they are known."""
-        ranks = list(map(len, shapes))
-        types = self.compiled(codes, ranks, attributes).types if len(codes) == len(shapes) else None
-        return Shapes(self.read(codes, ranks, _general(attributes)), shapes, attributes, types)
+        """Return what follows from the shapes of a call; the types are those of which a gradient is derived."""
+        return Shapes(self.read(codes, list(map(len, shapes)), _general(attributes)), shapes, attributes)
 
     @remembered
     def known(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Known:
         """Return all that follows from a call."""
-        found = self.shapes(shapes, codes, attributes)
         compiled = self.compiled(codes, list(map(len, shapes)), attributes)
-        out_codes = [compiled.types.codes[v] for v in compiled.types.routine.results]
-        return Known(found, compiled, found.results(), out_codes, attributes)
+        types = compiled.types
+        found = Shapes(types.routine, shapes, attributes, types)
+        return Known(found, compiled, found.results(), [types.codes[v] for v in types.routine.results], attributes)
 
     def known_of(self, inputs: Sequence[Any], attributes: Any) -> Known:
         """Return all that follows from a call with arrays."""
