@@ -350,6 +350,41 @@ def test_what_is_proven_of_indices(function, shapes, attributes, safe):
     assert program.shapes(shapes, (), attributes).safe is safe
 
 
+@pytest.mark.parametrize(
+    "index, safe",
+    [
+        ("min(int32(i) * 1073741824, 9)", False),  # i = 2: the least int32
+        ("min(int32(i) * 1048576, 9)", True),
+        ("min(max(int8(i), 0), 100) + 124", False),
+        ("min(max(int16(i), 0), 100) + 124", True),
+        ("max(uint8(i) - 4, 0)", False),  # 252
+        ("max(int32(i) - 4, 0)", True),
+        ("min(-int16(i * 4096 - 32768), 9)", False),
+        ("max(-(int16(i) * 8192), 0) // 64", False),
+        ("max(min(int32(x[i]), 200), 0)", True),
+        ("max(min(int32(x[i]) + 1, 200), 0)", True),
+        ("min(int64(i) * 4611686018427387904, 9)", False),
+    ],
+)
+def test_indices_that_wrap_around_are_checked(index, safe, tmp_path):
+    """An index is proven to lie inside in the type in which it is computed."""
+    f = from_text(
+        "def f(x):\n    y = output_tensor((8,), x.dtype)\n    for i in range(8):\n"
+        f"        y[i] = x[{index}]\n    return y\n",
+        tmp_path,
+    )
+    assert Hybrid(f).known([(230,)], [dtypes.FLOAT32], ()).shapes.safe is safe
+    x = np.arange(230, dtype="float32") * 1e7
+    try:
+        with np.errstate(all="ignore"):
+            f(x)
+    except IndexError:
+        with pytest.raises(IndexError):
+            compiled(f, x)
+    else:
+        agree(f, x)
+
+
 # ---- inputs that are assigned ---------------------------------------------------------------------------------------------
 @kernel
 def accumulate(a, b):

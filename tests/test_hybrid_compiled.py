@@ -68,7 +68,7 @@ def test_threads_run_at_once(tmp_path, monkeypatch):
     finally:
         mx.context.set_num_threads(before)
     one = program.compiled([0, 0], [2, 2], ())
-    assert set(one.forms) == {(False, False), (True, False)}
+    assert set(one.forms) == {(False, False, ()), (True, False, ())}
     function = one.form(True, False)
     assert function.get_metadata(function.signatures[0])["parfor_diagnostics"].count_parfors() == 1
 

@@ -210,6 +210,24 @@ def test_index_outside_of_its_tensor(on_host):
         on_host(Hybrid(gather), [np.ones((4, 3), "float32"), np.array([7], "int32")])
 
 
+def test_integers_wrap_around(on_host):
+    """What overflows is unsigned: of signed numbers, compilers take it that they never do."""
+
+    @kernel
+    def wrapped(x):
+        y = output_tensor(x.shape, x.dtype)
+        for i in range(x.shape[0]):
+            y[i] = (x[i] + 1) * x[i + 1 - 1]
+        return y
+
+    for name, ctype in (("int32", "int"), ("int64", "long long")):
+        text = cuda.CudaTranslator(Hybrid(wrapped).compiled([dtypes.code_of(name)], [1], ()).types).text
+        assert text.count(f"(unsigned {ctype})") == 4 and "v_i + " in text
+        x = np.array([np.iinfo(name).max, -5, np.iinfo(name).min], name)
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(on_host(Hybrid(wrapped), [x])[0], (x + 1) * x)
+
+
 def test_index_into_a_tensor_without_elements(on_host):
     """What stands in for an element that is not there has a place."""
     with pytest.raises(IndexError, match="an index is outside of its tensor"):

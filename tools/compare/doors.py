@@ -191,6 +191,79 @@ def hybrid() -> list[Row]:
     return [row("u.hybrid", "hybrid kernel of three loops, (200, 200) float32", 1.1, systems, "hybrid", "numba")]
 
 
+def sampling() -> list[Row]:
+    """Grid sampling and bucketize written as loops, 1e6 points, beside torch's own."""
+    if torch is None or optional("numba") is None:
+        return []
+    from mxop.op import loops
+    from mxop.operator import output_tensor, parallel
+    from mxop.operator.hybrid.words import WORDS
+
+    floor, float32, int32 = (WORDS[n] for n in ("floor", "float32", "int32"))
+
+    @loops(override=True)
+    def compare_grid(data, points):
+        """Values of a picture at points from -1 to 1."""
+        result = output_tensor((points.shape[0], points.shape[1]), data.dtype)
+        h = data.shape[0]
+        w = data.shape[1]
+        for i in parallel(points.shape[0]):
+            for j in range(points.shape[1]):
+                x = (points[i, j, 0] + 1) * (w - 1) / 2
+                y = (points[i, j, 1] + 1) * (h - 1) / 2
+                x0 = max(min(int32(floor(x)), w - 2), 0)
+                y0 = max(min(int32(floor(y)), h - 2), 0)
+                u = min(max(x - float32(x0), 0), 1)
+                v = min(max(y - float32(y0), 0), 1)
+                top = data[y0, x0] * (1 - u) + data[y0, x0 + 1] * u
+                low = data[y0 + 1, x0] * (1 - u) + data[y0 + 1, x0 + 1] * u
+                result[i, j] = top * (1 - v) + low * v
+        return result
+
+    @loops(override=True)
+    def compare_bucketize(data, edges):
+        """The number of edges below each element."""
+        found = output_tensor(data.shape, "int64")
+        for i in parallel(data.shape[0]):
+            n = 0
+            for k in range(len(edges)):
+                n += 1 if edges[k] < data[i] else 0
+            found[i] = n
+        return found
+
+    rng = np.random.default_rng(0)
+    angle = np.linspace(-0.9, 0.9, 1000, dtype="float32")
+    turned = np.stack(np.meshgrid(angle, angle), -1) @ np.array([[0.96, 0.29], [-0.29, 0.96]], "float32")
+    places = {"random": rng.uniform(-1, 1, (1000, 1000, 2)).astype("float32"), "turned": turned.clip(-1, 1)}
+    rows = [_sampled(kind, rng.normal(size=(1000, 1000)).astype("float32"), at) for kind, at in places.items()]
+    x, edges = rng.normal(size=10**6).astype("float32"), np.linspace(-2, 2, 9, dtype="float32")
+    mine, theirs = (nd.array(x), nd.array(edges)), (torch.tensor(x), torch.tensor(edges))
+    systems = {"loops": lambda: nd.compare_bucketize(*mine), "torch": lambda: torch.bucketize(*theirs)}
+    return [*rows, row("u.loops", "bucketize by loops, 1e6, 9 edges", 0.6, systems, "loops", "torch")]
+
+
+def _sampled(kind: str, picture: np.ndarray, points: np.ndarray) -> Row:
+    a, b, head = nd.array(picture), nd.array(points), nd.ones(points.shape[:2])
+    x, y = torch.tensor(picture[None, None], requires_grad=True), torch.tensor(points[None], requires_grad=True)
+    a.attach_grad(), b.attach_grad()
+    torch_head = torch.ones((1, 1, *points.shape[:2]))
+
+    def loops() -> None:
+        with mx.autograd.record():
+            found = nd.compare_grid(a, b)
+        found.backward(head)
+
+    def peer() -> None:
+        x.grad = y.grad = None
+        found = torch.nn.functional.grid_sample(x, y, padding_mode="border", align_corners=True)
+        found.backward(torch_head)
+
+    loops(), peer()
+    np.testing.assert_allclose(a.grad.asnumpy(), x.grad[0, 0].numpy(), atol=1e-3)
+    what = f"grid sampling by loops, forward and backward, 1e6 {kind} points"
+    return row("u.loops", what, 0.6, {"loops": loops, "torch": peer}, "loops", "torch")
+
+
 def beside_mxnet(python: str) -> list[Row]:
     """CustomOp and Custom beside MXNet's CustomOp, which another interpreter runs, in turn."""
     remote = subprocess.Popen([python, "-c", _REMOTE, str(EXAMPLES / "custom_op.py")], stdin=subprocess.PIPE,
@@ -254,4 +327,4 @@ def ways() -> str:
 
 
 #: Measures by name; `beside_mxnet` needs an interpreter, and `ways` is a table of its own.
-FIGURES = {"u.formula": elementwise, "u.library": library, "u.hybrid": hybrid}
+FIGURES = {"u.formula": elementwise, "u.library": library, "u.hybrid": hybrid, "u.loops": sampling}

@@ -117,10 +117,10 @@ class Hybrid(Body):
     @remembered
     def known(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Known:
         """Return all that follows from a call."""
-        found = self.shapes(shapes, codes, attributes)
         compiled = self.compiled(codes, list(map(len, shapes)), attributes)
-        out_codes = [compiled.types.codes[v] for v in compiled.types.routine.results]
-        return Known(found, compiled, found.results(), out_codes, attributes)
+        types = compiled.types
+        found = Shapes(types.routine, shapes, attributes, types)
+        return Known(found, compiled, found.results(), [types.codes[v] for v in types.routine.results], attributes)
 
     def known_of(self, inputs: Sequence[Any], attributes: Any) -> Known:
         """Return all that follows from a call with arrays."""

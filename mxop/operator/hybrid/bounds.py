@@ -1,8 +1,8 @@
 """What follows from the shapes of one call: the shapes of a kernel's tensors, and whether every index stays inside them.
 
-Integers are followed as intervals, whose ends are infinite where nothing is known.  Where all indices are proven to lie
-inside, the kernel runs without checks; otherwise it runs with them, and raises IndexError as plain Python would.
-Imports :mod:`.ir`, :mod:`.scalars`.
+Integers are followed as intervals, whose ends are infinite where nothing is known: after an operation that may wrap around
+in its type, too.  Where all indices are proven to lie inside, the kernel runs without checks; otherwise it runs with them, and
+raises IndexError as plain Python would.  Imports :mod:`.ir`, :mod:`.scalars`, :mod:`.types`.
 """
 
 from __future__ import annotations
@@ -13,23 +13,31 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...formula import Expr
 from ...formula.expr import CALL, INPUT
 from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments, expressions
 from .scalars import INTEGERS, fixed, loads, variable_of
+from .types import Types
 
 Interval = tuple[float, float]
 ANY = (-math.inf, math.inf)
+_MOST = 2**32  # elements of a tensor
+_RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in INTEGERS}
 
 
 class Shapes:
     """Shapes of one call: the sizes of tensors (`of`), and what follows.
 
-    `safe` says that no index can be outside of its tensor, or negative; `empty` that a tensor may have no elements.
+    `safe` says that no index can be outside of its tensor, or negative, if integers are of these `types`, or never wrap around
+    where they are None; and that 32 bits hold how far an element is from the first; `empty` that a tensor may have no elements.
     """
 
-    def __init__(self, routine: Routine, shapes: Sequence[tuple[int, ...]], attributes: Sequence[Any]):
-        self.routine, self.safe = routine, True
+    def __init__(
+        self, routine: Routine, shapes: Sequence[tuple[int, ...]], attributes: Sequence[Any], types: Types | None = None
+    ):
+        self.routine, self.types, self.safe = routine, types, True
         self.of: dict[Variable, list[Interval]] = {v: [(n, n) for n in s] for v, s in zip(routine.inputs, shapes)}
         self.numbers: dict[Variable, Interval | None] = {
             v: (int(a), int(a)) for v, a in zip(routine.attributes, attributes) if type(a) in (int, bool)
@@ -38,6 +46,7 @@ class Shapes:
         for s in assignments(routine.body):
             self.assigned.setdefault(s.variable, set()).add(s.value)
         self.block(routine.body)
+        self.safe &= all(math.prod(n[1] for n in sizes) < _MOST for sizes in self.of.values())
         self.empty = any(-math.inf < n[0] <= 0 for sizes in self.of.values() for n in sizes)
 
     def results(self) -> list[tuple[int, ...]]:
@@ -107,28 +116,40 @@ class Shapes:
         operands = [self.value(a) for a in e.args]
         if e.label in INTEGERS:
             operands = [operands[0] or ANY]
-        return None if None in operands else _interval(str(e.label), *operands)  # type: ignore[arg-type]
+        if None in operands:
+            return None
+        if self.types is None:
+            return _interval(str(e.label), *operands)  # type: ignore[arg-type]
+        kind = self.types.machine(e)
+        found = _interval(str(e.label), *(_held(o, kind) for o in operands))  # type: ignore[arg-type]
+        return found and _held(found, kind)
 
 
 #: Functions whose least and greatest values are at the ends of their operands.
 _BY_ENDS: dict[str, Callable[..., float]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg, "floordiv": operator.floordiv,
-    "maximum": max, "minimum": min, "int64": int,
+    "maximum": max, "minimum": min,
 }  # fmt: skip
 _OF_ANY = ("maximum", "minimum")  # which have ends where one operand has
 
 
+def _held(found: Interval, kind: str) -> Interval:
+    """Return an interval in a type, in which what does not fit would wrap around."""
+    least, most = _RANGES.get(kind, (0, -1))
+    return found if all(least <= end <= most for end in found if math.isfinite(end)) else ANY
+
+
 def _interval(label: str, *operands: Interval) -> Interval | None:
     (low, high), last = operands[0], operands[-1]
+    if label in INTEGERS:
+        return _held(operands[0], label)
     if label == "mod" and last[0] > 0:
         return (low % last[0],) * 2 if low == high and last[0] == last[1] else (0, last[1] - 1)
     if label not in _OF_ANY and not all(map(math.isfinite, itertools.chain(*operands))):
-        return ANY if label in _BY_ENDS or label in INTEGERS else None
-    if label == "int32":
-        return operands[0] if low >= -(2**31) and high < 2**31 else ANY
+        return ANY if label in _BY_ENDS else None
     if label == "pow":
         return (low ** last[0],) * 2 if low == high and last[0] == last[1] and 0 <= last[0] < 64 else None
     if label not in _BY_ENDS or (label == "floordiv" and last[0] <= 0 <= last[1]):
-        return ANY if label in INTEGERS else None
+        return None
     found = [_BY_ENDS[label](*ends) for ends in itertools.product(*operands)]
     return min(found), max(found)

@@ -15,7 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, NamedTuple
@@ -26,9 +26,10 @@ from ..._kernels import interp
 from ...distribution import install
 from ...errors import DeviceError, OpIndexError
 from ...files import cache_folder, write_whole
+from ...formula.expr import CONST
 from . import numbers
 from .bounds import Shapes
-from .ir import For, Variable, statements
+from .ir import For, Variable, accesses, statements
 from .translate import Translator
 from .types import Types
 
@@ -36,6 +37,7 @@ _lock = threading.RLock()
 _parallel_lock = threading.Lock()
 _serial = itertools.count(1)
 _DIGITS = 20
+_SMALL = 8  # elements of an axis whose length is compiled in
 
 
 def require_numba(name: str) -> Any:
@@ -63,31 +65,40 @@ class Compiled:
         self.types, self.source = types, types.source
         self.parallel = any(isinstance(s, For) and s.word == "parallel" for s in statements(types.routine.body))
         self.forms: dict[tuple, Any] = {}
+        found = accesses(types.routine.body)
+        #: axes that are indexed by numbers of the text alone, as points[i, 0] and points[i, 1] do: position, tensor, axis
+        self.small = [(k, v, axis) for k, v in enumerate(types.taken) for axis in range(1, v.rank or 0)
+                      if v in found and all(a.args[1 + axis].kind == CONST for a in found[v])]  # fmt: skip
 
     @cached_property
     def as_python(self) -> Callable:
         """A function of NumPy arrays."""
         return define(self.source.name, Translator(self.types).text, numbers.plain())
 
-    def form(self, threads: bool, checked: bool) -> Callable:
-        """Return it with or without threads and checks of indices, compiled when it is first called."""
-        found = self.forms.get((threads, checked))
+    def form(self, threads: bool, checked: bool, sizes: tuple[int, ...] = ()) -> Callable:
+        """Return it with or without threads and checks of indices, compiled when it is first called.
+
+        `sizes` are the lengths of its small axes, for loops that are vectorised: they make distances of elements constants.
+        """
+        found = self.forms.get((threads, checked, sizes))
         if found is None:
             numba = require_numba(self.source.name)
             with _lock:
                 options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
                 options |= {"parallel": _PARALLEL} if threads else {}
-                text = Translator(self.types, checked).text
+                lengths = {(v, axis): n for (_, v, axis), n in zip(self.small, sizes)}
+                text = Translator(self.types, checked, lengths).text
                 file = kept(self.source.name, text, options)
                 function = define(self.source.name, text, numbers.compiled(), file)
-                found = numba.njit(function, cache=file is not None, **options)
-                found = self.forms.setdefault((threads, checked), found)
+                found = numba.njit(function, cache=file is not None, pipeline_class=unaliased(), **options)
+                found = self.forms.setdefault((threads, checked, sizes), found)
         return found
 
     def __call__(self, safe: bool, *arguments: Any) -> None:
         """Run on arrays; `safe` says that no index can be outside."""
         threads = interp.get_num_threads() if self.parallel else 1
-        function = self.form(threads > 1, not safe)
+        sizes = tuple([arguments[k].shape[axis] for k, _, axis in self.small]) if safe else ()
+        function = self.form(threads > 1, not safe, sizes if max(sizes, default=0) <= _SMALL else ())
         outside = np.zeros(1, np.int64)  # takes the line of an index that is outside
         given = arguments if safe else (*arguments, outside)
         run = function if threads == 1 else partial(_with_threads, require_numba(self.source.name), threads, function)
@@ -98,6 +109,19 @@ class Compiled:
             run(*given)
         if outside[0]:
             raise OpIndexError(self.source.message(int(outside[0]), "an index is outside of its tensor"))
+
+
+@lru_cache(maxsize=1)
+def unaliased() -> Any:
+    """Return numba's compiler of functions whose arguments share no memory that is written: those who call see to it."""
+    from numba.core.compiler import CompilerBase, DefaultPassBuilder
+
+    class Unaliased(CompilerBase):
+        def define_pipelines(self) -> list:
+            self.state.flags.noalias = True
+            return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+    return Unaliased
 
 
 class Known(NamedTuple):

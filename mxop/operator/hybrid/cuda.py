@@ -9,6 +9,7 @@ Imports :mod:`.translate`, :mod:`.compiled`, :mod:`.races`, :mod:`mxop._gpu.text
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -24,10 +25,10 @@ from ...formula.expr import INPUT
 from ...formula.text import number
 from .bounds import ANY
 from .compiled import Compiled, Known, call
-from .ir import Allocate, Assign, For, Scopes, Statement, Variable, assignments
+from .ir import Allocate, Assign, For, Statement, Variable, assignments
 from .races import conflict
 from .scalars import FLOATS, ROWS, loads, names_in, variable_of
-from .translate import Translator
+from .translate import WRAPPING, Translator, short
 from .types import machine
 
 THREADS = 128
@@ -75,7 +76,6 @@ class CudaTranslator(Translator):
     end = ";"
 
     def function(self) -> str:
-        self.scopes = Scopes(self.routine.body)
         self.stages: list[Stage] = []
         body = [s for s in self.routine.body if not isinstance(s, Allocate)]
         prologue = self.prologue(body)
@@ -201,8 +201,11 @@ class CudaTranslator(Translator):
             for k in range(1, len(n.args) - 1):
                 flat = f"({flat}) * {_length(n, k)} + {self.index(n, k)}"
             return f"{{0}}[{flat}]"
-        row = ROWS[label]
-        return (row.cuda if kind in (*FLOATS, "bool_") else row.integer or "").replace("{T}", CTYPES[kind])
+        row, ctype = ROWS[label], CTYPES[kind]
+        text = (row.cuda if kind in (*FLOATS, "bool_") else row.integer or "").replace("{T}", ctype)
+        if label in WRAPPING and kind in ("int32", "int64") and not short(n):
+            text = re.sub(r"{\d}", rf"(unsigned {ctype})\g<0>", text)
+        return text
 
     def index(self, n: Expr, k: int) -> str:
         return f"mx_at({{{k + 1}}}, {_length(n, k)}, {self.at}, mx_outside)" if self.checked else f"{{{k + 1}}}"

@@ -27,14 +27,16 @@ from .ir import (
     Scopes,
     Statement,
     Variable,
+    adds,
     assignments,
     blocks,
     changing,
     expressions,
     nested,
+    other_than_sum,
     statements,
 )  # fmt: skip
-from .races import CONCURRENT, conflict, loops_to, told_apart
+from .races import CONCURRENT, loops_to, meeting, told_apart
 from .scalars import FLOATS, ROWS, fixed, load, loads, names_in, node, size, upto, variable_of
 from .types import Types
 
@@ -150,10 +152,10 @@ class _Gradient:
         """Tell whether the gradient of an output stays what is given: elements get one value, to which others are added."""
         stores = [s for s in assignments(self.body) if s.variable is v]
         first, *rest = stores or [None]
-        read = [a for s in statements(self.body) for a in loads(*_other_than_sum(s)) if variable_of(a) is v]
-        if read or v.kind == "input" or first is None or not all(map(_adds, rest)):
+        read = [a for s in statements(self.body) for a in loads(*other_than_sum(s)) if variable_of(a) is v]
+        if read or v.kind == "input" or first is None or not all(map(adds, rest)):
             return False
-        if _adds(first):
+        if adds(first):
             return True
         loops = loops_to(first, self.body)
         return {s.target for s in rest} <= {first.target} and all(
@@ -179,9 +181,10 @@ class _Gradient:
         self.enter(None, self.scopes.top)
         self.backward(self.body)
         scopes = Scopes(self.out)
-        for loop, as_forward in self.independent.items():
-            if conflict(loop, scopes) is None:
-                loop.word, loop.bounds = as_forward
+        for loop, (word, bounds) in self.independent.items():
+            met = meeting(loop, scopes)
+            if met is not None:
+                loop.word, loop.bounds = word if not met or word == "parallel" else "range", bounds
         used = names_in(*(e for s in statements(self.out) for e in expressions(s))) | set(results)
         self.out = [s for s in self.out if not isinstance(s, Allocate) or s.variable in used]
         arguments += [chosen, *self.heads.values()]
@@ -274,7 +277,7 @@ class _Gradient:
         if s.variable not in self.active:
             return
         head, place, value = self.variable("g", "scalar").leaf, self.place(s.target), s.value
-        if _adds(s):
+        if adds(s):
             if self.flows(value.args[1]):
                 self.assign(head, place)
                 self.pull(value.args[1], head if value.label == "add" else -head)
@@ -370,18 +373,6 @@ class _Gradient:
             if variable in self.needed - read and len(targets) == 1 and not varies and not self.hoisted & set(found):
                 self.keep((loop, "before"), target)
                 self.hoisted |= set(found)
-
-
-def _adds(s: Assign) -> bool:
-    """Tell whether a statement adds to what it assigns."""
-    return s.value.kind == CALL and s.value.label in ("add", "sub") and s.value.args[0] is s.target
-
-
-def _other_than_sum(s: Statement) -> Sequence[Expr]:
-    """Return what a statement reads, but for what it adds to."""
-    if not isinstance(s, Assign):
-        return expressions(s)
-    return [s.value.args[1] if _adds(s) else s.value, *s.target.args[1:]]
 
 
 def _shape(like: Variable) -> tuple[Expr, ...]:

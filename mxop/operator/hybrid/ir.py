@@ -126,6 +126,18 @@ def assignments(block: Iterable[Statement]) -> list[Assign]:
     return [s for s in statements(block) if isinstance(s, Assign)]
 
 
+def adds(s: Statement) -> bool:
+    """Tell whether a statement adds to what it assigns, as ``x[i] += value`` and ``x[i] -= value`` do."""
+    return isinstance(s, Assign) and s.value.label in ("add", "sub") and s.value.args[0] is s.target
+
+
+def other_than_sum(s: Statement) -> Sequence[Expr]:
+    """Return what a statement reads, but for what it adds to."""
+    if not isinstance(s, Assign):
+        return expressions(s)
+    return [s.value.args[1] if adds(s) else s.value, *s.target.args[1:]]
+
+
 def changing(block: Iterable[Statement]) -> set[Variable]:
     """Return what a block declares or gives values, but for elements: loop variables, numbers, tensors that it makes."""
     elements = {s for s in assignments(block) if s.target.kind == CALL}

@@ -98,8 +98,46 @@ def half(x):
     return np.uint32(sign | size).view(np.float32)
 
 
-_OWN = (ifloordiv, imod, floordiv, mod, at, ipow, maximum, minimum, half)
-_NUMPY = NUMPY | {name: getattr(np, name) for name in ("zeros", "bool_", "inf", "nan")}
+# ---- loops whose iterations add to the same elements ----------------------------------------------------------------
+def parts(n, additions, size):
+    """Return into how many parts a loop is split: a copy must be worth making, and all together have about 2**26 elements."""
+    size = max(size, 1)
+    return max(1, min(n, additions // (2 * size), 16, 1 + 67108864 // size))
+
+
+def copies(tensor, parts):
+    return np.empty((parts - 1, tensor.size + 64), tensor.dtype)  # no two of them share a cache line
+
+
+def copy(tensor, copies, part):
+    """Return what a part adds to: the tensor itself, or a copy of zeros."""
+    if part == 0:
+        return tensor
+    found = copies[part - 1, : tensor.size].reshape(tensor.shape)
+    found[...] = 0
+    return found
+
+
+def blocks(tensor, parts):
+    """Return the number of blocks in which copies are added up."""
+    return (tensor.size + 8191) // 8192 if parts > 1 else 0
+
+
+def merge(tensor, copies, block):
+    """Add a block of all copies to the tensor, in their order."""
+    whole, first = tensor.reshape(tensor.size), block * 8192
+    for k in range(copies.shape[0]):
+        one = copies[k]
+        for i in range(first, min(first + 8192, whole.size)):
+            whole[i] += one[i]
+
+
+def flat(tensor):
+    return tensor.reshape(tensor.size)
+
+
+_OWN = (ifloordiv, imod, floordiv, mod, at, ipow, maximum, minimum, half, parts, copies, copy, blocks, merge, flat)
+_NUMPY = NUMPY | {name: getattr(np, name) for name in ("zeros", "empty", "bool_", "inf", "nan")}
 
 
 def _named(found: dict[str, Any]) -> dict[str, Any]:
@@ -119,5 +157,5 @@ def compiled() -> dict[str, Any]:
 
     casts = {name: getattr(np, name) for name in CASTS if name != "float16"}
     own = {f.__name__: numba.njit(error_model="numpy", nogil=True)(f) for f in _OWN}
-    others = {"erf": math.erf, "prange": numba.prange, "uint64": np.uint64}
+    others = {"erf": math.erf, "prange": numba.prange, "uint32": np.uint32, "uint64": np.uint64}
     return _named(_NUMPY | casts | own | others) | {"__name__": __name__}

@@ -7,12 +7,26 @@ from one iteration to the next.  Imports :mod:`.ir`, :mod:`.scalars`, and :mod:`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ...formula import Expr, const, vjp, walk
 from ...formula.expr import CALL, INPUT
-from .ir import For, Routine, Scopes, Statement, Variable, accesses, assignments, blocks, changing, statements
-from .scalars import ROWS, fixed, names_in
+from .ir import (
+    Assign,
+    For,
+    Routine,
+    Scopes,
+    Statement,
+    Variable,
+    accesses,
+    adds,
+    assignments,
+    blocks,
+    changing,
+    other_than_sum,
+    statements,
+)
+from .scalars import ROWS, fixed, loads, names_in, variable_of
 
 #: Words whose iterations must be independent.
 CONCURRENT = ("parallel", "vectorize")
@@ -31,18 +45,32 @@ def check_races(routine: Routine) -> None:
 
 def conflict(loop: For, scopes: Scopes) -> tuple[int, str] | None:
     """Return where and why iterations of a loop depend on each other, None when they do not."""
+    return next(((s.line, why) for s, why in _conflicts(loop, scopes)), None)
+
+
+def meeting(loop: For, scopes: Scopes) -> set[Variable] | None:
+    """Return the tensors in which iterations of a loop meet, but only to add; None when they depend on each other otherwise."""
+    met = {s.variable for s, _ in _conflicts(loop, scopes)}
+    inside = list(statements(loop.body))
+    read = {variable_of(a) for s in inside for a in loads(*other_than_sum(s))}
+    written = {s.variable for s in inside if isinstance(s, Assign) and not adds(s)}
+    return met if all(v.rank for v in met) and not met & (read | written) else None
+
+
+def _conflicts(loop: For, scopes: Scopes) -> Iterator[tuple[Assign, str]]:
+    """Yield assignments by which iterations depend on each other, with the reasons."""
     over = f"the {loop.word} loop over {loop.variable.name!r}"
     own, read = changing(loop.body), accesses(loop.body)
     for s in assignments(loop.body):
         name = s.variable.name
         if s.variable in scopes.known[loop]:
-            return s.line, f"{name!r} is carried from one iteration of {over} to the next; use reduce or serial"
-        if s.target.kind == CALL and s.variable not in own and not told_apart(read[s.variable], loop, own):
-            return s.line, (
+            yield s, f"{name!r} is carried from one iteration of {over} to the next; use reduce or serial"
+        elif s.target.kind == CALL and s.variable not in own and not told_apart(read[s.variable], loop, own):
+            yield (
+                s,
                 f"iterations of {over} may write the same elements of {name!r}, or read what others write: no index of "
-                f"{name!r} is a function of {loop.variable.name!r} alone in every place; use reduce or serial"
+                f"{name!r} is a function of {loop.variable.name!r} alone in every place; use reduce or serial",
             )
-    return None
 
 
 def loops_to(inner: Statement, body: Sequence[Statement]) -> list[For]:
