@@ -58,8 +58,9 @@ _PROLOGUE = """\
 
 #: Functions that have loops of their own for some instruction sets (``mxop_wide.h``), by type.  No larger formula holds them.
 WIDE = {
-    "float": {"tanh", "arctan", "cbrt", "log1p", "log2", "log10", "arcsinh", "arccosh", "arctanh"},
-    "double": set[str](),
+    "float": {"tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "expm1",
+              "log1p", "log2", "log10", "pow"},
+    "double": {"arcsinh", "cbrt", "log1p", "pow"},
 }
 
 
