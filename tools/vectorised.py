@@ -26,14 +26,13 @@ ROOT = Path(__file__).resolve().parents[1]
 INCLUDE = ROOT / "mxop" / "_kernels" / "include"
 REALS, NARROW, INTEGERS = ("f32", "f64"), ("u8", "i32", "i8"), ("u8", "i32", "i8", "i64")
 
-#: Primitives that are scalar, by type: tables and recurrences; quotients of 64 bits, which no processor has in vectors;
-#: powers of integers by integers.
+#: Primitives that are scalar, by type: tables and recurrences; powers of integers by integers.
 SCALAR: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("gamma", "gammaln", "digamma", "polygamma"), REALS),
-    **dict.fromkeys(("erf", "erfinv"), ("f64",)),
-    **dict.fromkeys(("div", "mod", "floordiv"), ("i64",)),
     "pow": INTEGERS,
 }
+#: Where integers of 64 bits do not become floating-point numbers in vectors.
+WITHOUT_LONG: dict[str, tuple[str, ...]] = dict.fromkeys(("div", "mod", "floordiv"), ("i64",))
 #: ...and what else of them is, for operands that are not ordinary: what the C library computes.
 SLOW: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("sin", "cos", "tan"), REALS),
@@ -70,7 +69,7 @@ def vector_lines(text: str, options: Sequence[str]) -> tuple[set[int], set[str]]
         subprocess.run(command, check=True)
         found = re.findall(r"loops\.h:(\d+):\d+: optimized: loop vectorized", report.read_text())
         macros = subprocess.run([*command, "-dM", "-E", "-o", "-"], check=True, capture_output=True, text=True).stdout
-    return set(map(int, found)), set(re.findall(r"#define (MX_WIDE_\w+)", macros))
+    return set(map(int, found)), set(re.findall(r"#define (\w+)", macros))
 
 
 def loops(text: str) -> Iterator[tuple[int, str, str, bool, str]]:
@@ -92,18 +91,19 @@ def loops(text: str) -> Iterator[tuple[int, str, str, bool, str]]:
             yield number, names[function], function.split("_")[1], fast or ("mx_" in line and "_fast_" in line), wide
 
 
-def excused(formula: str, dtype: str, fast: bool, fma: bool) -> bool:
+def excused(formula: str, dtype: str, fast: bool, fma: bool, long: bool) -> bool:
     """Tell whether a formula holds a primitive that is known to be scalar."""
-    known = [SCALAR, *([] if fast else [SLOW]), *([] if fma else [WITHOUT_FMA])]
+    known = [SCALAR, *([] if fast else [SLOW]), *([] if fma else [WITHOUT_FMA]), *([] if long else [WITHOUT_LONG])]
     return any(dtype in table.get(label, ()) for label in re.findall(r"(\w+)\(", formula) for table in known)
 
 
 def scalar_loops(options: Sequence[str], fma: bool = True) -> list[tuple[str, str]]:
     """Return formula and type of the loops that should be vectors, and are not."""
     text = "\n".join([generate._PROLOGUE, generate.conversion_text(), generate.instruction_text()])
-    vectors, others = vector_lines(text, options)
+    vectors, macros = vector_lines(text, options)
+    long = bool({"__AVX512DQ__", "__aarch64__"} & macros)
     bad = [(formula, dtype) for line, formula, dtype, fast, wide in loops(text)
-           if line not in vectors and wide not in others and not excused(formula, dtype, fast, fma)]  # fmt: skip
+           if line not in vectors and wide not in macros and not excused(formula, dtype, fast, fma, long)]  # fmt: skip
     return sorted(set(bad))
 
 

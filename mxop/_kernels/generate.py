@@ -58,9 +58,25 @@ _PROLOGUE = """\
 
 #: Functions that have loops of their own for some instruction sets (``mxop_wide.h``), by type.  No larger formula holds them.
 WIDE = {
-    "float": {"tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "expm1",
-              "log1p", "log2", "log10", "pow"},
-    "double": {"arcsinh", "cbrt", "log1p", "pow"},
+    "float": {
+        "tan",
+        "arcsin",
+        "arccos",
+        "arctan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "arcsinh",
+        "arccosh",
+        "arctanh",
+        "cbrt",
+        "expm1",
+        "log1p",
+        "log2",
+        "log10",
+        "pow",
+    },
+    "double": {"arccos", "tanh", "arcsinh", "cbrt", "log1p", "pow"},
 }
 
 
@@ -173,7 +189,9 @@ def _wide(ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr], nam
     places = {o: f"x{i}" for i, o in enumerate(operands)} | {s: f"&s{i}" for i, s in enumerate(scalars)}
     known = []
     if root.label == "pow":
-        known = _power_by(ctype, next(s for c, s, _ in COMPUTE if c == ctype), root, {k: v.lstrip("&") for k, v in places.items()})
+        known = _power_by(
+            ctype, next(s for c, s, _ in COMPUTE if c == ctype), root, {k: v.lstrip("&") for k, v in places.items()}
+        )
     if len(root.args) == 1:
         return [*known, f"    {name}(n, o, {places[root.args[0]]});"]
     return [*known, f"    {name}(n, o, " + ", ".join(f"{places[a]}, {int(a.kind == INPUT)}" for a in root.args) + ");"]

@@ -68,6 +68,47 @@ MX_INLINE mxd_real mxd_arcsinh(mxd_real x)
     return mxd_with_sign(mxd_where(mxd_less(a, mxd_all(0x1p-7)), small, y), x);
 }
 
+/* ---- as in mxop_math_f64.h and mxop_math_f64_trig.h ----------------------------------------------------------------- */
+
+MX_INLINE mxd_real mxd_tanh(mxd_real x)
+{
+    mxd_real a = mxd_abs(x), big = mxd_all(MX_ROUND_F64 + 1023.0), one = mxd_all(1.0);
+    mxd_real c = mxd_min(mxd_all(40.0), mxd_add(a, a)), t = mxd_fma(c, mxd_all(1.4426950408889634), big), n = mxd_sub(t, big);
+    mxd_real whole = mxd_fnma(n, mxd_all(MXD_LN2_HI), c), low = mxd_all(MXD_LN2_LO), r = mxd_fnma(n, low, whole);
+    mxd_real lost = mxd_fnma(n, low, mxd_sub(whole, r)), s = mxd_number(mxd_i_left(mxd_bits(t), 52)), z = mxd_mul(r, r);
+    mxd_real p = mxd_fma(r, mxd_all(1.66666666666666685e-01), mxd_all(5.00000000000000111e-01));
+    mxd_real q = mxd_fma(r, mxd_all(8.33333333333003898e-03), mxd_all(4.16666666666238236e-02));
+    mxd_real o = mxd_fma(r, mxd_all(1.98412698631715573e-04), mxd_all(1.38888889173670814e-03));
+    mxd_real h = mxd_fma(r, mxd_all(2.75572682769056960e-06), mxd_all(2.48015210578682038e-05));
+    mxd_real g = mxd_fma(r, mxd_all(2.51004725056949961e-08), mxd_all(2.76202015910315469e-07));
+    p = mxd_fma(z, mxd_fma(z, mxd_fma(z, mxd_fma(z, g, h), o), q), p);
+    mxd_real base = mxd_sub(s, one), sum = mxd_fma(s, r, base);
+    mxd_real m = mxd_add(sum, mxd_fma(s, mxd_fma(z, p, lost), mxd_fms(s, r, mxd_sub(sum, base))));
+    mxd_real two = mxd_all(2.0), d = mxd_add(m, two), y = mxd_div(m, d);
+    lost = mxd_or_zero(mxd_less(a, mxd_all(0.55)), mxd_sub(m, mxd_sub(d, two)));
+    return mxd_with_sign(mxd_fma(mxd_mul(lost, mxd_all(-0.4)), y, y), x);
+}
+MX_INLINE mxd_real mxd_arccos(mxd_real x)
+{
+    mxd_real a = mxd_abs(x), half = mxd_all(0.5), hi = mxd_all(0.5 * MXI_PI_HI), lo = mxd_all(0.5 * MXI_PI_LO);
+    mxd_mask far = mxd_less(half, a);
+    mxd_real z = mxd_where(far, mxd_fnma(half, a, half), mxd_mul(a, a)), s = mxd_where(far, mxd_sqrt(z), a), z2 = mxd_mul(z, z);
+    mxd_real p = mxd_fma(z, mxd_all(7.49999999997012362e-02), mxd_all(1.66666666666667629e-01));
+    mxd_real q = mxd_fma(z, mxd_all(3.03819426763877604e-02), mxd_all(4.46428571752629719e-02));
+    mxd_real o = mxd_fma(z, mxd_all(1.73515960797721788e-02), mxd_all(2.23722158742394595e-02));
+    mxd_real h = mxd_fma(z, mxd_all(1.13973524633412693e-02), mxd_all(1.39810114386551866e-02));
+    mxd_real g = mxd_fma(z, mxd_all(3.67351389355589225e-03), mxd_all(1.07889794917642307e-02));
+    mxd_real e = mxd_fma(z, mxd_all(-2.11118059775483591e-02), mxd_all(2.17873040258043348e-02));
+    e = mxd_fma(z2, mxd_all(3.26989581916487596e-02), e);
+    p = mxd_fma(z2, mxd_fma(z2, mxd_fma(z2, mxd_fma(z2, mxd_fma(z2, e, g), h), o), q), p);
+    q = mxd_mul(mxd_mul(s, z), p);
+    s = mxd_turned(s, mxd_bits(x));
+    q = mxd_turned(q, mxd_bits(x));
+    mxd_real close = mxd_sub(mxd_sub(hi, s), mxd_sub(q, lo)), twice = mxd_add(mxd_add(s, q), mxd_add(s, q));
+    mxd_real turn = mxd_add(mxd_add(mxd_all(MXI_PI_HI), twice), mxd_all(MXI_PI_LO));
+    return mxd_where(far, mxd_where(mxd_less(x, mxd_all(0.0)), turn, twice), close);
+}
+
 /* ---- powers ------------------------------------------------------------------------------------------------------ */
 
 /* y log2|x| as a sum, with 63 bits. */
@@ -135,10 +176,14 @@ MX_INLINE mxd_real mxd_pow(mxd_real x, mxd_real y)
 MXW_LOOP_1(mxd, double, cbrt)
 MXW_LOOP_1(mxd, double, log1p)
 MXW_LOOP_1(mxd, double, arcsinh)
+MXW_LOOP_1(mxd, double, tanh)
+MXW_LOOP_1(mxd, double, arccos)
 MXW_LOOP_2(mxd, double, pow)
 #define MX_WIDE_cbrt_f64 mxd_cbrt_loop
 #define MX_WIDE_log1p_f64 mxd_log1p_loop
 #define MX_WIDE_arcsinh_f64 mxd_arcsinh_loop
+#define MX_WIDE_tanh_f64 mxd_tanh_loop
+#define MX_WIDE_arccos_f64 mxd_arccos_loop
 #define MX_WIDE_pow_f64 mxd_pow_loop
 
 #endif
