@@ -22,7 +22,7 @@ _spec.loader.exec_module(vectorised)
 
 def test_loops_are_read_from_the_text():
     text = vectorised.generate.instruction_text()
-    found = [(formula, dtype, fast) for _, formula, dtype, fast in vectorised.loops(text)]
+    found = [(formula, dtype, fast) for _, formula, dtype, fast, _ in vectorised.loops(text)]
     assert {("add(x0,x1)", dtype, False) for dtype in ("f32", "f64", "i8", "u8", "i32", "i64")} <= set(found)
     for formula in ("sin(x0)", "pow(x0,s0)", "log1p(x0)", "mod(s0,x0)"):
         assert {(formula, "f64", True), (formula, "f64", False)} <= set(found)

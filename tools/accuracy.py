@@ -163,6 +163,8 @@ ROWS = [
     Row("expm1", mx.nd.expm1, np.expm1, _FAR, (0, 709.8, 88.7)), Row("log", mx.nd.log, np.log, ((0, 4),), (1, 0)),
     Row("log2", mx.nd.log2, np.log2, ((0, 4),), (1, 0)), Row("log10", mx.nd.log10, np.log10, ((0, 4),), (1, 0)),
     Row("log1p", mx.nd.log1p, np.log1p, ((-1, 4),), (0, -1)),
+    Row("power 1.6875", lambda x: x**1.6875, lambda x: np.power(x, WIDE(1.6875)), ((0, 4),), (1,), (0, math.inf)),
+    Row("power -37.25", lambda x: x**-37.25, lambda x: np.power(x, WIDE(-37.25)), ((0, 4),), (1,), (0, math.inf)),
     Row("sin", mx.nd.sin, np.sin, near=(0, math.pi, 2 * math.pi)),
     Row("cos", mx.nd.cos, np.cos, near=(0, math.pi / 2, 1.5 * math.pi)),
     Row("tan", mx.nd.tan, np.tan, near=(0, math.pi / 2, math.pi)),

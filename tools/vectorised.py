@@ -26,14 +26,13 @@ ROOT = Path(__file__).resolve().parents[1]
 INCLUDE = ROOT / "mxop" / "_kernels" / "include"
 REALS, NARROW, INTEGERS = ("f32", "f64"), ("u8", "i32", "i8"), ("u8", "i32", "i8", "i64")
 
-#: Primitives that are scalar, by type: tables and recurrences; quotients of 64 bits, which no processor has in vectors;
-#: powers of integers by integers.
+#: Primitives that are scalar, by type: tables and recurrences; powers of integers by integers.
 SCALAR: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("gamma", "gammaln", "digamma", "polygamma"), REALS),
-    **dict.fromkeys(("erf", "erfinv"), ("f64",)),
-    **dict.fromkeys(("div", "mod", "floordiv"), ("i64",)),
     "pow": INTEGERS,
 }
+#: Where integers of 64 bits do not become floating-point numbers in vectors.
+WITHOUT_LONG: dict[str, tuple[str, ...]] = dict.fromkeys(("div", "mod", "floordiv"), ("i64",))
 #: ...and what else of them is, for operands that are not ordinary: what the C library computes.
 SLOW: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("sin", "cos", "tan"), REALS),
@@ -55,8 +54,8 @@ def flags() -> tuple[dict[str, list[str]], list[str]]:
     return setup.LEVELS.get(platform.machine().lower(), {"base": []}), [*setup.PLAIN, *setup.MODEST]
 
 
-def vector_lines(text: str, options: Sequence[str]) -> set[int]:
-    """Compile a header and return its lines with loops that became vectors."""
+def vector_lines(text: str, options: Sequence[str]) -> tuple[set[int], set[str]]:
+    """Compile a header and return its lines with loops that became vectors, and the macros that were defined."""
     with tempfile.TemporaryDirectory() as folder:
         header, source, report = (Path(folder) / name for name in ("loops.h", "loops.c", "report"))
         header.write_text(text)
@@ -69,35 +68,42 @@ def vector_lines(text: str, options: Sequence[str]) -> set[int]:
         command = ["gcc", *options, *alone, f"-I{folder}", f"-I{INCLUDE}", "-c", str(source), "-o", f"{folder}/loops.o"]
         subprocess.run(command, check=True)
         found = re.findall(r"loops\.h:(\d+):\d+: optimized: loop vectorized", report.read_text())
-    return set(map(int, found))
+        macros = subprocess.run([*command, "-dM", "-E", "-o", "-"], check=True, capture_output=True, text=True).stdout
+    return set(map(int, found)), set(re.findall(r"#define (\w+)", macros))
 
 
-def loops(text: str) -> Iterator[tuple[int, str, str, bool]]:
-    """Yield the line of each loop over elements, its formula, its type, and whether it serves ordinary operands alone."""
+def loops(text: str) -> Iterator[tuple[int, str, str, bool, str]]:
+    """Yield the line of each loop over elements, its formula, its type, and whether it serves ordinary operands alone.
+
+    Last comes the macro of the loop that takes its place in some instruction sets.
+    """
     lines = text.split("\n")
     names = {
         cell: m[1] for line in lines if (m := re.match(r'    \{"(.*?)", \{(.*?)\}', line)) for cell in m[2].split(", ")
     }
-    function, fast = "", False
+    function, fast, wide = "", False, ""
     for number, line in enumerate(lines, 1):
-        if m := re.match(r"static (?:MX_NOINLINE )?void (k\d+_[a-z0-9]+?)(_fast)?(_run)?\(", line):
+        if m := re.match(r"#(ifdef|endif /\*) (MX_WIDE_\w+)", line):
+            wide = m[2] if m[1] == "ifdef" else ""
+        elif m := re.match(r"static (?:MX_NOINLINE )?void (k\d+_[a-z0-9]+?)(_fast)?(_run)?\(", line):
             function, fast = m[1], m[2] is not None
         elif function and re.match(r"\s+for \(ptrdiff_t i = 0; i < (n|MX_RUN); i\+\+\).* o\[i\] = ", line):
-            yield number, names[function], function.split("_")[1], fast or ("mx_" in line and "_fast_" in line)
+            yield number, names[function], function.split("_")[1], fast or ("mx_" in line and "_fast_" in line), wide
 
 
-def excused(formula: str, dtype: str, fast: bool, fma: bool) -> bool:
+def excused(formula: str, dtype: str, fast: bool, fma: bool, long: bool) -> bool:
     """Tell whether a formula holds a primitive that is known to be scalar."""
-    known = [SCALAR, *([] if fast else [SLOW]), *([] if fma else [WITHOUT_FMA])]
+    known = [SCALAR, *([] if fast else [SLOW]), *([] if fma else [WITHOUT_FMA]), *([] if long else [WITHOUT_LONG])]
     return any(dtype in table.get(label, ()) for label in re.findall(r"(\w+)\(", formula) for table in known)
 
 
 def scalar_loops(options: Sequence[str], fma: bool = True) -> list[tuple[str, str]]:
     """Return formula and type of the loops that should be vectors, and are not."""
     text = "\n".join([generate._PROLOGUE, generate.conversion_text(), generate.instruction_text()])
-    vectors = vector_lines(text, options)
-    bad = [(formula, dtype) for line, formula, dtype, fast in loops(text)
-           if line not in vectors and not excused(formula, dtype, fast, fma)]  # fmt: skip
+    vectors, macros = vector_lines(text, options)
+    long = bool({"__AVX512DQ__", "__aarch64__"} & macros)
+    bad = [(formula, dtype) for line, formula, dtype, fast, wide in loops(text)
+           if line not in vectors and wide not in macros and not excused(formula, dtype, fast, fma, long)]  # fmt: skip
     return sorted(set(bad))
 
 

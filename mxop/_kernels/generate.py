@@ -53,7 +53,31 @@ _PROLOGUE = """\
 #include "mxop_random.h"
 #include "mxop_sampling.h"
 #include "mxop_sums.h"
+#include "mxop_wide.h"
 """
+
+#: Functions that have loops of their own for some instruction sets (``mxop_wide.h``), by type.  No larger formula holds them.
+WIDE = {
+    "float": {
+        "tan",
+        "arcsin",
+        "arccos",
+        "arctan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "arcsinh",
+        "arccosh",
+        "arctanh",
+        "cbrt",
+        "expm1",
+        "log1p",
+        "log2",
+        "log10",
+        "pow",
+    },
+    "double": {"arccos", "tanh", "arcsinh", "cbrt", "log1p", "pow"},
+}
 
 
 def _leaf(kind: str, index: int) -> Expr:
@@ -115,7 +139,8 @@ def _apart(root: Expr) -> Expr:
 def _whole(root: Expr) -> bool:
     """Tell whether a formula is worth a loop of its own."""
     calls = [n for n in walk([root]) if n.kind == CALL]
-    special = any(TABLE[n.label].guard == "range" or n.label in DRAWS for n in calls)
+    apart = {*WIDE["float"], *WIDE["double"], *DRAWS}
+    special = any(TABLE[n.label].guard == "range" or n.label in apart for n in calls)
     return 2 <= len(calls) <= MAX_CALLS and not special
 
 
@@ -147,12 +172,29 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
     for i in range(len(scalars)):
         head.append(f"    const {ctype} s{i} = ((const {ctype} *)s_)[{i}];")
     unused = [f"(void){p}_;" for p in "abc"[len(operands) :]] + ([] if scalars else ["(void)s_;"])
+    head.append("    " + " ".join(unused))
+    signature = [f"static void {function}(ptrdiff_t n, void *MX_RESTRICT o_, const void *MX_RESTRICT a_,",
+                 "    const void *MX_RESTRICT b_, const void *MX_RESTRICT c_, const void *MX_RESTRICT s_)", "{"]  # fmt: skip
     before, body = _body(function, ctype, root, operands, scalars)
-    return "\n".join(
-        [*before, f"static void {function}(ptrdiff_t n, void *MX_RESTRICT o_, const void *MX_RESTRICT a_,",
-         "    const void *MX_RESTRICT b_, const void *MX_RESTRICT c_, const void *MX_RESTRICT s_)", "{",
-         *head, "    " + " ".join(unused), *body, "}", ""]
-    )  # fmt: skip
+    text = [*before, *signature, *head, *body, "}", ""]
+    if root.label in WIDE.get(ctype, ()) and all(a.kind != CALL for a in root.args):
+        wide = f"MX_WIDE_{root.label}_{next(s for c, s, _ in COMPUTE if c == ctype)}"
+        call = _wide(ctype, root, operands, scalars, wide)
+        text = [f"#ifdef {wide}", *signature, *head, *call, "}", "#else", *text, f"#endif /* {wide} */", ""]
+    return "\n".join(text)
+
+
+def _wide(ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr], name: str) -> list[str]:
+    """Write the call of a loop that is not generated; of two operands, each has a stride, 0 where it is a scalar."""
+    places = {o: f"x{i}" for i, o in enumerate(operands)} | {s: f"&s{i}" for i, s in enumerate(scalars)}
+    known = []
+    if root.label == "pow":
+        known = _power_by(
+            ctype, next(s for c, s, _ in COMPUTE if c == ctype), root, {k: v.lstrip("&") for k, v in places.items()}
+        )
+    if len(root.args) == 1:
+        return [*known, f"    {name}(n, o, {places[root.args[0]]});"]
+    return [*known, f"    {name}(n, o, " + ", ".join(f"{places[a]}, {int(a.kind == INPUT)}" for a in root.args) + ");"]
 
 
 def _body(

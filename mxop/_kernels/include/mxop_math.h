@@ -7,7 +7,8 @@
  * and is written so that the compiler turns such a loop into SIMD code by itself:
  * no branches (selects only), no tables, no calls but sqrt, floor, ceil, trunc,
  * copysign, fabs and fma, which are instructions.  There are no intrinsics but for
- * the float16 arrays, so one text serves SSE4.2, AVX2, AVX-512 and NEON.
+ * the float16 arrays, so one text serves SSE4.2, AVX2, AVX-512 and NEON; what AVX-512
+ * does in far fewer steps is in mxop_wide.h besides.
  *
  * Compile with
  *
@@ -26,13 +27,13 @@
  *     mxop_math_f32_wide.h  float32, through double
     mxop_math_f32_sums.h  float32, in float, with sums of two parts
  *     mxop_math_gamma.h     gamma, log-gamma, digamma
- *     mxop_math_special.h   polygamma; erfinv and the normal distribution in double
+ *     mxop_math_special.h   polygamma; erf, erfinv and the normal distribution in double
  *
  * Names: mx_<function>_<f32|f64> for use, mxi_<...> for what serves only here.
  *
  * Not vectorised (one call per element):
  *     f32: gamma, gammaln, digamma, polygamma; mod and floordiv without FMA
- *     f64: the gamma family, erf, erfinv; pow, mod and floordiv without FMA
+ *     f64: the gamma family; pow, mod and floordiv without FMA
  *     both: what is not ordinary (mxop_math_ordinary.h) of sin, cos, tan; f64: of mod and floordiv
  *
  * Methods

@@ -14,7 +14,6 @@ MX_PLAIN_F64(floor, floor)
 MX_PLAIN_F64(ceil, ceil)
 MX_PLAIN_F64(trunc, trunc)
 MX_PLAIN_F64(exp2, exp2)
-MX_PLAIN_F64(erf, erf)
 #undef MX_PLAIN_F64
 
 MX_INLINE double mx_rsqrt_f64(double x) { return 1.0 / sqrt(x); }

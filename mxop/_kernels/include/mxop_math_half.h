@@ -62,6 +62,10 @@ MX_INLINE double mx_odd_f64(int64_t x)
 static inline void mx_f16_to_f32_array(const uint16_t *src, float *dst, ptrdiff_t n)
 {
     ptrdiff_t i = 0;
+#if defined(__AVX512F__)
+    for (; i + 16 <= n; i += 16)
+        _mm512_storeu_ps(dst + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(src + i))));
+#endif
 #if defined(__F16C__)
     for (; i + 8 <= n; i += 8)
         _mm256_storeu_ps(dst + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + i))));
@@ -73,6 +77,10 @@ static inline void mx_f16_to_f32_array(const uint16_t *src, float *dst, ptrdiff_
 static inline void mx_f32_to_f16_array(const float *src, uint16_t *dst, ptrdiff_t n)
 {
     ptrdiff_t i = 0;
+#if defined(__AVX512F__)
+    for (; i + 16 <= n; i += 16)
+        _mm256_storeu_si256((__m256i *)(dst + i), _mm512_cvtps_ph(_mm512_loadu_ps(src + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
 #if defined(__F16C__)
     for (; i + 8 <= n; i += 8)
         _mm_storeu_si128((__m128i *)(dst + i),

@@ -1,7 +1,8 @@
 /* mxop_math_int.h - division and powers of integers.  Included by the generated instruction modules.
  *
  * Processors have vectors of quotients for floating-point numbers only, so integers of up to 32 bits are divided there: a
- * quotient of two of them, rounded to 53 bits (of 8 bits: to 24), cuts to the right integer.  64 bits stay scalar.
+ * quotient of two of them, rounded to 53 bits (of 8 bits: to 24), cuts to the right integer.  Of 64 bits, two such quotients
+ * follow each other where integers of that size become floating-point numbers in vectors; elsewhere they stay scalar.
  *
  * As MXNet's arrays have it, x / 0 and x % 0 are 0; the smallest number over -1 wraps.  Remainders have the divisor's sign,
  * as Python's; floor division goes with them. */
@@ -39,10 +40,30 @@
 #define MXI_BY_REAL(T, REAL, a, d) (int32_t)((REAL)(a) / (REAL)(d))
 #define MXI_BY_INTEGER(T, REAL, a, d) ((a) / (d))
 
+/* The first quotient is short by 2^-50 of itself at most, so what is left over is at most 2^13 divisors; the second leaves less
+ * than one, or one divisor too much or too little, which is put right. */
+#if defined(__AVX512DQ__) || defined(__aarch64__)
+MX_INLINE int64_t mxi_quotient_i64(int64_t a, int64_t d)
+{
+    const double by = (double)d, short_of_1 = 1.0 - 0x1p-51;
+    int64_t q = (int64_t)((double)a / by * short_of_1), r = (int64_t)((uint64_t)a - (uint64_t)q * (uint64_t)d);
+    const int64_t more = (int64_t)((double)r / by);
+    q += more;
+    r = (int64_t)((uint64_t)r - (uint64_t)more * (uint64_t)d);
+    const uint64_t left = r < 0 ? 0 - (uint64_t)r : (uint64_t)r, size = d < 0 ? 0 - (uint64_t)d : (uint64_t)d;
+    const int64_t step = (a ^ d) < 0 ? -1 : 1;
+    q = (r != 0) & ((r ^ a) < 0) ? q - step : q;
+    return ((r ^ a) >= 0) & (left >= size) ? q + step : q;
+}
+#define MXI_BY_TWO_REALS(T, REAL, a, d) mxi_quotient_i64(a, d)
+#else
+#define MXI_BY_TWO_REALS MXI_BY_INTEGER
+#endif
+
 MXI_DIVISION(int8_t, float, MXI_BY_REAL)
 MXI_DIVISION(uint8_t, float, MXI_BY_REAL)
 MXI_DIVISION(int32_t, double, MXI_BY_REAL)
-MXI_DIVISION(int64_t, double, MXI_BY_INTEGER)
+MXI_DIVISION(int64_t, double, MXI_BY_TWO_REALS)
 
 /* Power in 64 bits, of which narrower types take the lowest: products wrap, as NumPy's.  A negative exponent gives what the
    reciprocal rounds to, towards zero; 0 gives 0, as a division by it does. */

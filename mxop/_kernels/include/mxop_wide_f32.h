@@ -1,0 +1,389 @@
+/* mxop_wide_f32.h - float32 functions of a few AVX-512 vectors.  Included by mxop_wide.h.
+ *
+ * ULP 1.0 at most, as their fellows in mxop_math.h; special values are theirs, too. */
+#ifndef MXOP_WIDE_F32_H
+#define MXOP_WIDE_F32_H
+
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
+
+/* A polynomial for each half of a binade, from 1/16 on: base + d P(d), d the distance from the middle; the first one's base is
+ * x itself. */
+MX_INLINE mxw_real mxw_tanh(mxw_real x)
+{
+    mxw_real a = mxw_abs(x), c = mxw_min(mxw_all(9.25f), a);
+    mxw_bits_ bits = mxw_i_max(mxw_bits(c), mxw_i_all(0x3d900000u));
+    mxw_bits_ i = mxw_i_right(mxw_i_sub(bits, mxw_i_all(0x100000u)), 22);
+    mxw_real d = mxw_sub(c, mxw_of_16(mxw_tanh_table[0], i));
+    mxw_real base = mxw_of_16_or(a, mxw_i_more(bits, mxw_i_all(0x3dcfffffu)), mxw_tanh_table[1], i);
+    mxw_real p = mxw_of_16(mxw_tanh_table[7], i);
+    for (int k = 6; k >= 2; k--) p = mxw_fma(p, d, mxw_of_16(mxw_tanh_table[k], i));
+    return mxw_with_sign(mxw_fma(p, d, base), x);
+}
+
+/* atan(c) + atan((a - c) / (1 + a c)), c for each half of a binade from 1/8 on; 0 below, infinite above 24. */
+MX_INLINE mxw_real mxw_arctan(mxw_real x)
+{
+    mxw_real a = mxw_abs(x);
+    mxw_bits_ i = mxw_i_min(mxw_i_max(mxw_bits(a), mxw_i_all(0x3e000000u)), mxw_i_all(0x41c00000u));
+    i = mxw_i_right(i, 22);
+    mxw_real c = mxw_of_16(mxw_arctan_table[0], i), one = mxw_of_16(mxw_arctan_table[1], i);
+    mxw_real t = mxw_div(mxw_fms(mxw_min(mxw_all(0x1p100f), a), one, c), mxw_fma(a, c, one)), z = mxw_mul(t, t);
+    mxw_real p = mxw_fma(z, mxw_fma(z, mxw_all(-1.3565539e-01f), mxw_all(1.9985569e-01f)), mxw_all(-3.333325e-01f));
+    mxw_real hi = mxw_of_16(mxw_arctan_table[2], i), s = mxw_add(hi, t);
+    mxw_real low = mxw_fma(mxw_mul(t, z), p, mxw_of_16(mxw_arctan_table[3], i));
+    return mxw_with_sign(mxw_add(s, mxw_add(mxw_sub(t, mxw_sub(s, hi)), low)), x);
+}
+
+/* 2^3k 2^j m: the root of 2^j from a table, with what it lost; that of m from its first four bits and a polynomial. */
+MX_INLINE mxw_real mxw_cbrt(mxw_real x)
+{
+    mxw_real m = mxw_mantissa(x), e = mxw_exponent(x), three = mxw_all(1.0f / 3), big = mxw_all(MX_ROUND_F32);
+    mxw_real k = mxw_sub(mxw_fma(mxw_sub(e, mxw_all(1.0f)), three, big), big);
+    mxw_bits_ j = mxw_bits(mxw_add(mxw_fnma(k, mxw_all(3.0f), e), big)), i = mxw_i_right(mxw_bits(m), 19);
+    mxw_real t = mxw_fms(m, mxw_of_16(mxw_cbrt_table[0], i), mxw_all(1.0f));
+    mxw_real q = mxw_mul(t, mxw_fma(t, mxw_fma(t, mxw_all(6.178085e-02f), mxw_all(-1.1114246e-01f)), mxw_all(3.333333e-01f)));
+    mxw_real a = mxw_of_16(mxw_cbrt_table[1], i), b = mxw_of_16(mxw_cbrt_table[2], j), r = mxw_mul(a, b);
+    mxw_real low = mxw_fma(a, mxw_of_16(mxw_cbrt_table[3], j), mxw_fms(a, b, r));
+    return mxw_with_sign(mxw_scaled(mxw_add(r, mxw_fma(r, q, low)), k), x);
+}
+
+/* ---- logarithms -------------------------------------------------------------------------------------------------- */
+
+/* x = 2^k m, 1 <= m < 2, and m = (1 + f) / inverse, with an inverse for each sixteenth of [1, 2): a logarithm is
+ * k unit + table + log(1 + f), f from -1/32 to 1/16.  The last sixteenth counts as the first of the next binade, halved: so
+ * nothing cancels next to 1, where inverse and table are exact.  What is no positive number comes out right by itself: m is NaN
+ * below zero, k infinite at 0 and inf. */
+MX_INLINE mxw_real mxw_log_inverse(mxw_bits_ i) { return mxw_of_16(mxw_log_table[0], i); }
+MX_INLINE mxw_bits_ mxw_log_interval(mxw_real m) { return mxw_i_right(mxw_bits(m), 19); }
+
+/* k unit + table[row], in two parts, of which the first is exact */
+MX_INLINE mxw_real mxw_log_base(mxw_real k, mxw_bits_ i, int row, float unit)
+{
+    mxw_real t = mxw_of_16(mxw_log_table[row], i);
+    return unit == 1.0f ? mxw_add(k, t) : mxw_fma(k, mxw_all(unit), t);
+}
+MX_INLINE mxw_real mxw_log_base_low(mxw_real k, mxw_bits_ i, int row, float unit)
+{
+    mxw_real t = mxw_of_16(mxw_log_table[row + 1], i);
+    return unit == 0.0f ? t : mxw_fma(k, mxw_all(unit), t);
+}
+/* a + b f + c f^2 + d f^3 */
+MX_INLINE mxw_real mxw_cubic(mxw_real f, float a, float b, float c, float d)
+{
+    return mxw_fma(f, mxw_fma(f, mxw_fma(f, mxw_all(d), mxw_all(c)), mxw_all(b)), mxw_all(a));
+}
+MX_INLINE mxw_real mxw_log2(mxw_real x)
+{
+    mxw_real m = mxw_mantissa_or_nan(x), k = mxw_exponent(x);
+    mxw_bits_ i = mxw_log_interval(m);
+    mxw_real f = mxw_fms(m, mxw_log_inverse(i), mxw_all(1.0f));
+    mxw_real q = mxw_cubic(f, -7.213475e-01f, 4.8091406e-01f, -3.60787e-01f, 2.7229828e-01f);
+    mxw_real low = mxw_fma(f, mxw_fma(f, q, mxw_all(1.925963e-08f)), mxw_log_base_low(k, i, 3, 0.0f));
+    return mxw_add(mxw_log_base(k, i, 3, 1.0f), mxw_fma(f, mxw_all(0x1.715476p0f), low));
+}
+MX_INLINE mxw_real mxw_log10(mxw_real x)
+{
+    mxw_real m = mxw_mantissa_or_nan(x), k = mxw_exponent(x);
+    mxw_bits_ i = mxw_log_interval(m);
+    mxw_real f = mxw_fms(m, mxw_log_inverse(i), mxw_all(1.0f));
+    mxw_real q = mxw_cubic(f, -2.1714725e-01f, 1.4476968e-01f, -1.0860114e-01f, 8.186108e-02f);
+    mxw_real low = mxw_fma(f, mxw_fma(f, q, mxw_all(-1.010305e-08f)), mxw_log_base_low(k, i, 5, 4.605039e-06f));
+    return mxw_add(mxw_log_base(k, i, 5, 0x1.344p-2f), mxw_fma(f, mxw_all(0x1.bcb7b2p-2f), low));
+}
+/* log(2^more (u + c)) for a c that is small beside u */
+MX_INLINE mxw_real mxw_log_sum(mxw_real u, mxw_real c, float more)
+{
+    mxw_real m = mxw_mantissa_or_nan(u), k = mxw_exponent(u);
+    mxw_bits_ i = mxw_log_interval(m);
+    mxw_real inverse = mxw_log_inverse(i), first = mxw_fms(m, inverse, mxw_all(1.0f));
+    c = mxw_mul(mxw_scaled_known(c, mxw_sub(mxw_all(0.0f), k)), inverse);
+    mxw_real f = mxw_add(first, c), lost = mxw_sub(c, mxw_sub(f, first));
+    if (more != 0.0f) k = mxw_add(k, mxw_all(more));
+    mxw_real q = mxw_cubic(f, -5.e-01f, 3.333443e-01f, -2.5007278e-01f, 1.8865344e-01f);
+    mxw_real low = mxw_add(mxw_log_base_low(k, i, 1, 1.4286068e-06f), mxw_fnma(lost, f, lost));
+    mxw_real base = mxw_log_base(k, i, 1, 0.693145751953125f), s = mxw_add(base, f);
+    s = mxw_add(s, mxw_fma(f, mxw_mul(f, q), mxw_add(low, mxw_sub(f, mxw_sub(s, base)))));
+    return mxw_but_for(s, u, 0x00500400u);
+}
+/* of 1 + x and what that loses */
+MX_INLINE mxw_real mxw_log1p(mxw_real x)
+{
+    mxw_real one = mxw_all(1.0f), hi = mxw_max(one, x), lo = mxw_min(one, x), u = mxw_add(hi, lo);
+    return mxw_with_sign(mxw_log_sum(u, mxw_sub(lo, mxw_sub(u, hi)), 0.0f), x);
+}
+
+/* log(a + r), r the root of w + lost, which is less than a or not; above 2^40 that of 2 a. */
+MX_INLINE mxw_real mxw_log_with_root(mxw_real a, mxw_real w, mxw_real lost, int less)
+{
+    mxw_real r = mxw_sqrt(w), over = mxw_rsqrt14(mxw_max(mxw_all(0x1p-100f), w));
+    mxw_real low = mxw_mul(mxw_add(mxw_fnma(r, r, w), lost), mxw_mul(mxw_all(0.5f), over));
+    mxw_real u = mxw_add(a, r), top = less ? a : r, other = less ? r : a;
+    mxw_real y = mxw_log_sum(u, mxw_add(mxw_sub(other, mxw_sub(u, top)), low), 0.0f);
+    mxw_mask far = mxw_less(mxw_all(0x1p40f), a);
+    return mxw_any(far) ? mxw_where(far, mxw_log_sum(a, mxw_all(0.0f), 1.0f), y) : y;
+}
+MX_INLINE mxw_real mxw_arcsinh(mxw_real x)
+{
+    mxw_real one = mxw_all(1.0f), a = mxw_abs(x), z = mxw_mul(a, a), hi = mxw_max(one, z), w = mxw_add(one, z);
+    mxw_real lost = mxw_add(mxw_sub(mxw_min(one, z), mxw_sub(w, hi)), mxw_fms(a, a, z));
+    return mxw_with_sign(mxw_log_with_root(a, w, lost, 0), x);
+}
+MX_INLINE mxw_real mxw_arccosh(mxw_real x)
+{
+    mxw_real one = mxw_all(1.0f), z = mxw_mul(x, x), w = mxw_sub(z, one);
+    mxw_real lost = mxw_add(mxw_sub(mxw_sub(z, w), one), mxw_fms(x, x, z));
+    return mxw_where(mxw_less(x, one), mxw_all(MX_NAN_F32), mxw_log_with_root(x, w, lost, 1));
+}
+/* 1/2 log(2^k (1 + s) / (1 - s)) = k log(2) / 2 + atanh(s); k from a rough quotient, 0 below 1/4, where s is a.  The quotient
+ * s of (1 + a) - 2^k (1 - a) is made of a or, above 1/2, of 1 - a, which are exact. */
+MX_INLINE mxw_real mxw_arctanh(mxw_real x)
+{
+    mxw_real one = mxw_all(1.0f), a = mxw_abs(x), less = mxw_sub(one, a);
+    mxw_real k = mxw_exponent(mxw_mul(mxw_fma(a, mxw_all(1.2f), mxw_all(1.2f)), mxw_rcp14(less)));
+    mxw_real p = mxw_scaled(one, k), up = mxw_add(one, p), down = mxw_sub(one, p);
+    mxw_mask far = mxw_less(mxw_all(0.5f), a);
+    mxw_real from = mxw_where(far, mxw_sub(a, one), a), two = mxw_all(2.0f);
+    mxw_real s = mxw_div(mxw_fma(from, up, mxw_where(far, two, down)), mxw_fma(from, down, mxw_where(far, two, up)));
+    mxw_real z = mxw_mul(s, s);
+    mxw_real q = mxw_fma(z, mxw_all(1.4003274e-01f), mxw_all(1.4001541e-01f));
+    q = mxw_fma(z, mxw_fma(z, q, mxw_all(2.0010717e-01f)), mxw_all(3.333321e-01f));
+    mxw_real hi = mxw_mul(k, mxw_all(0.3465728759765625f)), t = mxw_add(hi, s);
+    mxw_real low = mxw_fma(k, mxw_all(0.71430341e-6f), mxw_mul(mxw_mul(s, z), q));
+    mxw_real y = mxw_add(t, mxw_add(mxw_sub(s, mxw_sub(t, hi)), low));
+    return mxw_with_sign(mxw_but_for(y, less, 0x03030522u), x);       /* inf at 1, NaN beyond */
+}
+
+/* ---- sines and tangents ------------------------------------------------------------------------------------------ */
+
+/* Elements whose angle is too large, one by one. */
+static MX_NOINLINE mxw_real mxw_tan_of(mxw_real x, mxw_real y, mxw_mask far)
+{
+    float from[MXW_LANES], to[MXW_LANES];
+    mxw_write(from, x, MXW_LANES);
+    mxw_write(to, y, MXW_LANES);
+    for (int i = 0; i < MXW_LANES; i++)
+        if (far.v[i / 16] >> (i % 16) & 1) to[i] = (float)tan((double)from[i]);
+    return mxw_read(to, MXW_LANES);
+}
+
+/* a = n pi/2 + r + e as in mxi_trig_reduce; sine over cosine, or the other way round, each with what it lost. */
+MX_INLINE mxw_real mxw_tan(mxw_real x)
+{
+    mxw_real a = mxw_abs(x), big = mxw_all(MX_ROUND_F32), one = mxw_all(1.0f), B = mxw_all(-0x1.777a5cp-25f);
+    mxw_real t = mxw_fma(a, mxw_all(0.636619772f), big), n = mxw_sub(t, big);
+    mxw_real up = mxw_fnma(n, mxw_all(0x1.921fb6p+0f), a), w = mxw_mul(n, B), r = mxw_sub(up, w), v = mxw_sub(r, up);
+    mxw_real e = mxw_sub(mxw_sub(up, mxw_sub(r, v)), mxw_add(w, v));
+    e = mxw_fma(n, mxw_all(0x1.ee59dap-50f), mxw_sub(e, mxw_fms(n, B, w)));
+    mxw_real z = mxw_mul(r, r), h = mxw_mul(mxw_all(0.5f), z), c = mxw_sub(one, h);
+    mxw_real ps = mxw_fma(z, mxw_fma(z, mxw_all(-1.951790764e-04f), mxw_all(8.332187310e-03f)), mxw_all(-1.666665524e-01f));
+    mxw_real pc = mxw_fma(z, mxw_fma(z, mxw_all(2.443066842e-05f), mxw_all(-1.388730132e-03f)), mxw_all(4.166664556e-02f));
+    mxw_real sl = mxw_fma(mxw_mul(r, z), ps, mxw_mul(e, c));
+    mxw_real cl = mxw_fma(mxw_mul(z, z), pc, mxw_fnma(r, e, mxw_sub(mxw_sub(one, c), h)));
+    mxw_real s = mxw_add(r, sl), d = mxw_add(c, cl);
+    sl = mxw_sub(sl, mxw_sub(s, r));
+    cl = mxw_sub(cl, mxw_sub(d, c));
+    mxw_bits_ odd = mxw_i_left(mxw_bits(t), 31);
+    mxw_mask turn = mxw_i_any(odd, odd);
+    mxw_real num = mxw_where(turn, d, s), den = mxw_where(turn, s, d);
+    mxw_real rest = mxw_where(turn, cl, sl), less = mxw_where(turn, sl, cl), q = mxw_div(num, den);
+    rest = mxw_fnma(q, less, mxw_add(rest, mxw_fnma(q, den, num)));
+    mxw_real y = mxw_turned(mxw_turned(mxw_fma(rest, mxw_rcp14(den), q), odd), mxw_bits(x));
+    mxw_mask far = mxw_not_within(a, mxw_all(MX_TRIG_LIMIT_F32));
+    return mxw_any(far) ? mxw_tan_of(x, y, far) : y;
+}
+
+/* As in mxop_math_f32_sums.h; the error of a root is divided roughly. */
+MX_INLINE mxw_real mxw_root_with_error(mxw_real z, mxw_real *e)
+{
+    mxw_real r = mxw_sqrt(z);
+    *e = mxw_mul(mxw_fnma(r, r, z), mxw_mul(mxw_all(0.5f), mxw_rsqrt14(mxw_max(mxw_all(0x1p-100f), z))));
+    return r;
+}
+MX_INLINE mxw_real mxw_arcsin_rest(mxw_real s, mxw_real z)
+{
+    mxw_real z2 = mxw_mul(z, z);
+    mxw_real a = mxw_fma(z, mxw_all(7.500521094e-02f), mxw_all(1.666665971e-01f));
+    mxw_real b = mxw_fma(z, mxw_all(3.183611855e-02f), mxw_all(4.451363161e-02f));
+    mxw_real c = mxw_fma(z, mxw_all(3.767378256e-02f), mxw_all(1.432883646e-02f));
+    return mxw_mul(mxw_mul(s, z), mxw_fma(z2, mxw_fma(z2, c, b), a));
+}
+MX_INLINE mxw_real mxw_arcsin(mxw_real x)
+{
+    mxw_real a = mxw_abs(x), half = mxw_all(0.5f), hi = mxw_all(MXI_HALF_PI_HI), e;
+    mxw_mask far = mxw_less(half, a);
+    mxw_real z = mxw_where(far, mxw_fnma(half, a, half), mxw_mul(a, a)), root = mxw_root_with_error(z, &e);
+    mxw_real s = mxw_where(far, root, a), q = mxw_arcsin_rest(s, z), two = mxw_add(s, s);
+    mxw_real v = mxw_sub(hi, two), lost = mxw_sub(mxw_sub(hi, v), two), rest = mxw_add(q, e);
+    lost = mxw_sub(mxw_add(lost, mxw_all(MXI_HALF_PI_LO)), mxw_add(rest, rest));
+    return mxw_with_sign(mxw_where(far, mxw_add(v, lost), mxw_add(s, q)), x);
+}
+MX_INLINE mxw_real mxw_arccos(mxw_real x)
+{
+    mxw_real a = mxw_abs(x), half = mxw_all(0.5f), none = mxw_all(0.0f), e;
+    mxw_mask far = mxw_less(half, a), minus = mxw_less(x, none);
+    mxw_real z = mxw_where(far, mxw_fnma(half, a, half), mxw_mul(a, a)), root = mxw_root_with_error(z, &e);
+    mxw_real s = mxw_where(far, root, a), q = mxw_add(mxw_arcsin_rest(s, z), mxw_or_zero(far, e));
+    mxw_real turns = mxw_where(far, mxw_or_zero(minus, mxw_all(2.0f)), mxw_all(1.0f));
+    s = mxw_where(far, mxw_add(s, s), mxw_sub(none, s));
+    q = mxw_where(far, mxw_add(q, q), mxw_sub(none, q));
+    s = mxw_turned(s, mxw_bits(x));
+    q = mxw_turned(q, mxw_bits(x));
+    mxw_real base = mxw_mul(turns, mxw_all(MXI_HALF_PI_HI)), v = mxw_add(base, s), lost = mxw_add(mxw_sub(base, v), s);
+    return mxw_add(v, mxw_add(q, mxw_fma(turns, mxw_all(MXI_HALF_PI_LO), lost)));
+}
+
+/* ---- exponentials ------------------------------------------------------------------------------------------------ */
+
+/* As in mxop_math_f32_sums.h: x = n log(2) + r, r with what it lost; *power the bits of 2^(n + bias - 127). */
+MX_INLINE mxw_real mxw_exp_reduced(mxw_real x, float bias, mxw_real *lost, mxw_bits_ *power)
+{
+    mxw_real big = mxw_all(MX_ROUND_F32 + bias), t = mxw_fma(x, mxw_all(1.44269504f), big), n = mxw_sub(t, big);
+    mxw_real whole = mxw_fnma(n, mxw_all(0.693145751953125f), x), low = mxw_all(1.42860682e-6f), r = mxw_fnma(n, low, whole);
+    *lost = mxw_fnma(n, low, mxw_sub(whole, r));
+    *power = mxw_i_left(mxw_bits(t), 23);
+    return r;
+}
+MX_INLINE mxw_real mxw_expm1(mxw_real x)
+{
+    mxw_real lost, c = mxw_max(mxw_all(-20.0f), mxw_min(mxw_all(89.0f), x)), half = mxw_all(0.5f);
+    mxw_bits_ power;
+    mxw_real r = mxw_exp_reduced(c, 126.0f, &lost, &power), s = mxw_number(power), z = mxw_mul(r, r);
+    mxw_real q = mxw_fma(z, mxw_fma(r, mxw_all(1.991801983e-04f), mxw_all(1.394538209e-03f)),
+                        mxw_fma(r, mxw_all(8.333264850e-03f), mxw_all(4.166628420e-02f)));
+    q = mxw_fma(z, q, mxw_fma(r, mxw_all(1.666666716e-01f), half));
+    mxw_real base = mxw_sub(s, half), sum = mxw_fma(s, r, base);
+    mxw_real rest = mxw_add(mxw_fms(s, r, mxw_sub(sum, base)), mxw_sub(mxw_sub(s, base), half));
+    sum = mxw_add(sum, mxw_fma(s, mxw_fma(z, q, lost), rest));
+    return mxw_where(mxw_less(mxw_abs(x), mxw_all(0x1p-26f)), x, mxw_add(sum, sum));
+}
+/* Half of cosh or sinh, of |x| = n log(2) + r: factor cosh r + other sinh r, the factors being sum and difference of 2^n and 2^-n. */
+MX_INLINE mxw_real mxw_hyperbolic(mxw_real a, int odd)
+{
+    mxw_real lost;
+    mxw_bits_ power;
+    mxw_real r = mxw_exp_reduced(mxw_min(mxw_all(89.7f), a), 125.0f, &lost, &power), up = mxw_number(power);
+    mxw_bits_ less = mxw_i_and(mxw_i_sub(mxw_i_all(250u << 23), power), mxw_i_all(0x7fu << 23));
+    mxw_real down = mxw_number(less), z = mxw_mul(r, r), plus = mxw_add(up, down), minus = mxw_sub(up, down);
+    mxw_real cosh1 = mxw_fma(z, mxw_fma(z, mxw_all(1.393543789e-03f), mxw_all(4.166645929e-02f)), mxw_all(5.0e-01f));
+    mxw_real sinh1 = mxw_fma(z, mxw_fma(z, mxw_all(1.997406798e-04f), mxw_all(8.333175443e-03f)), mxw_all(1.666666716e-01f));
+    cosh1 = mxw_mul(z, cosh1);
+    sinh1 = mxw_fma(mxw_mul(r, z), sinh1, lost);
+    mxw_real factor = odd ? minus : plus, other = odd ? plus : minus;
+    lost = odd ? mxw_sub(mxw_sub(up, minus), down) : mxw_sub(down, mxw_sub(plus, up));
+    mxw_real sum = mxw_fma(other, r, factor);
+    lost = mxw_add(lost, mxw_fms(other, r, mxw_sub(sum, factor)));
+    return mxw_add(sum, mxw_add(lost, mxw_fma(other, sinh1, mxw_mul(factor, cosh1))));
+}
+MX_INLINE mxw_real mxw_cosh(mxw_real x)
+{
+    mxw_real half = mxw_hyperbolic(mxw_abs(x), 0);
+    return mxw_add(half, half);
+}
+MX_INLINE mxw_real mxw_sinh(mxw_real x)
+{
+    mxw_real a = mxw_abs(x);
+    return mxw_with_sign(mxw_doubled_or(a, mxw_less(mxw_all(0x1p-13f), a), mxw_hyperbolic(a, 1)), x);
+}
+
+/* ---- powers ------------------------------------------------------------------------------------------------------ */
+
+/* y log2|x| as a sum, with 34 bits: 1 / m from a table is short, and f = m / m' - 1, f^2 / 2 and the products with y and
+ * 1 / log(2) are held in two parts. */
+typedef struct { mxw_real hi, lo; } mxw_sum;
+MX_INLINE mxw_sum mxw_log2_times(mxw_real x, mxw_real y)
+{
+    mxw_real m = mxw_mantissa(x), k = mxw_exponent(x), one = mxw_all(1.0f), half = mxw_all(0.5f), unit = mxw_all(0x1.715476p0f);
+    mxw_bits_ i = mxw_i_right(mxw_bits(m), 18);
+    mxw_real inverse = mxw_of_32(mxw_log2_table[0], i), p = mxw_mul(m, inverse), pl = mxw_fms(m, inverse, p);
+    mxw_real first = mxw_sub(p, one), f = mxw_add(first, pl), fl = mxw_sub(pl, mxw_sub(f, first));
+    mxw_real h = mxw_mul(half, f), g = mxw_fnma(h, f, f), gl = mxw_fnma(h, f, mxw_sub(f, g));
+    gl = mxw_add(gl, mxw_fnma(f, fl, fl));
+    mxw_real q = mxw_cubic(f, 4.8089835e-01f, -3.6067587e-01f, 2.885506e-01f, -2.32576e-01f);
+    mxw_real base = mxw_add(k, mxw_of_32(mxw_log2_table[1], i)), l = mxw_fma(g, unit, base);
+    mxw_real ll = mxw_fma(gl, unit, mxw_fma(g, mxw_all(1.925963e-08f), mxw_fms(g, unit, mxw_sub(l, base))));
+    ll = mxw_add(ll, mxw_fma(mxw_mul(mxw_mul(f, f), f), q, mxw_of_32(mxw_log2_table[2], i)));
+    mxw_sum v;
+    v.hi = mxw_mul(y, l);
+    v.lo = mxw_fma(y, ll, mxw_fms(y, l, v.hi));
+    return v;
+}
+/* 2^v, by sixteenths of a binade; the second part may be a thousandth of the first. */
+MX_INLINE mxw_real mxw_exp2_sum(mxw_sum v)
+{
+    mxw_real c = mxw_limited(v.hi, mxw_all(200.0f)), big = mxw_all(0x1.8p19f);
+    mxw_real rest = mxw_or_zero(mxw_equal(c, v.hi), v.lo), t = mxw_add(mxw_add(c, rest), big), n = mxw_sub(t, big);
+    mxw_real r = mxw_add(mxw_sub(c, n), rest);
+    mxw_real root = mxw_of_16(mxw_exp2_table[0], mxw_bits(t)), low = mxw_of_16(mxw_exp2_table[1], mxw_bits(t));
+    mxw_real q = mxw_fma(r, mxw_fma(r, mxw_all(5.5502374e-02f), mxw_all(2.4023429e-01f)), mxw_all(6.931472e-01f));
+    return mxw_scaled(mxw_add(root, mxw_fma(mxw_mul(root, r), q, low)), n);
+}
+/* x^3, rounded once */
+MX_INLINE mxw_real mxw_cube(mxw_real x)
+{
+    mxw_real r;
+    MXW_EACH {
+        __m512d a = _mm512_cvtps_pd(_mm512_castps512_ps256(x.v[u])), b = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x.v[u], 1));
+        __m256 p = _mm512_cvtpd_ps(_mm512_mul_pd(_mm512_mul_pd(a, a), a)), q = _mm512_cvtpd_ps(_mm512_mul_pd(_mm512_mul_pd(b, b), b));
+        r.v[u] = _mm512_insertf32x8(_mm512_castps256_ps512(p), q, 1);
+    }
+    return r;
+}
+/* The cases of C's pow, as in mx_pow_f32; r = |x|^y of positive numbers. */
+static MX_NOINLINE mxw_real mxw_pow_cases(mxw_real x, mxw_real y, mxw_real r)
+{
+    mxw_real a = mxw_abs(x), none = mxw_all(0.0f), one = mxw_all(1.0f), top = mxw_all(MX_INF_F32);
+    mxw_mask minus = mxw_less(y, none), whole = mxw_whole(y), odd = mxw_and(whole, mxw_not(mxw_whole(mxw_mul(y, mxw_all(0.5f)))));
+    r = mxw_where(mxw_equal(a, none), mxw_where(minus, top, none), r);
+    r = mxw_where(mxw_equal(a, top), mxw_where(minus, none, top), r);
+    r = mxw_where(odd, mxw_with_sign(r, x), r);
+    minus = mxw_and(mxw_less(x, none), mxw_less(a, top));
+    r = mxw_where(mxw_and(minus, mxw_not(whole)), mxw_all(MX_NAN_F32), r);
+    r = mxw_where(mxw_unordered(x, y), mxw_add(x, y), r);
+    r = mxw_where(mxw_or(mxw_equal(y, none), mxw_equal(x, one)), one, r);
+    r = mxw_where(mxw_and(mxw_equal(x, mxw_all(-1.0f)), mxw_equal(mxw_abs(y), top)), one, r);
+    r = mxw_where(mxw_equal(y, one), x, r);
+    r = mxw_where(mxw_equal(y, mxw_all(2.0f)), mxw_mul(x, x), r);
+    return mxw_where(mxw_equal(y, mxw_all(3.0f)), mxw_cube(x), r);
+}
+MX_INLINE mxw_real mxw_pow(mxw_real x, mxw_real y)
+{
+    mxw_real r = mxw_exp2_sum(mxw_log2_times(x, y));
+    mxw_mask other = mxw_or(mxw_not_positive(x), mxw_not_finite(y));
+    other = mxw_or(other, mxw_i_none(mxw_i_sub(mxw_bits(y), mxw_i_all(0x3f800000u)), mxw_i_all(0xff3fffffu)));  /* 1, 1.5, 2, 3 */
+    return mxw_any(other) ? mxw_pow_cases(x, y, r) : r;
+}
+
+MXW_LOOP_1(mxw, float, tanh)
+#define MX_WIDE_tanh_f32 mxw_tanh_loop
+MXW_LOOP_1(mxw, float, arctan)
+#define MX_WIDE_arctan_f32 mxw_arctan_loop
+MXW_LOOP_1(mxw, float, cbrt)
+#define MX_WIDE_cbrt_f32 mxw_cbrt_loop
+MXW_LOOP_1(mxw, float, log1p)
+#define MX_WIDE_log1p_f32 mxw_log1p_loop
+MXW_LOOP_1(mxw, float, log2)
+#define MX_WIDE_log2_f32 mxw_log2_loop
+MXW_LOOP_1(mxw, float, log10)
+#define MX_WIDE_log10_f32 mxw_log10_loop
+MXW_LOOP_1(mxw, float, arcsinh)
+#define MX_WIDE_arcsinh_f32 mxw_arcsinh_loop
+MXW_LOOP_1(mxw, float, arccosh)
+#define MX_WIDE_arccosh_f32 mxw_arccosh_loop
+MXW_LOOP_1(mxw, float, arctanh)
+#define MX_WIDE_arctanh_f32 mxw_arctanh_loop
+MXW_LOOP_1(mxw, float, tan)
+#define MX_WIDE_tan_f32 mxw_tan_loop
+MXW_LOOP_1(mxw, float, arcsin)
+#define MX_WIDE_arcsin_f32 mxw_arcsin_loop
+MXW_LOOP_1(mxw, float, arccos)
+#define MX_WIDE_arccos_f32 mxw_arccos_loop
+MXW_LOOP_2(mxw, float, pow)
+#define MX_WIDE_pow_f32 mxw_pow_loop
+MXW_LOOP_1(mxw, float, expm1)
+#define MX_WIDE_expm1_f32 mxw_expm1_loop
+MXW_LOOP_1(mxw, float, sinh)
+#define MX_WIDE_sinh_f32 mxw_sinh_loop
+MXW_LOOP_1(mxw, float, cosh)
+#define MX_WIDE_cosh_f32 mxw_cosh_loop
+
+#endif

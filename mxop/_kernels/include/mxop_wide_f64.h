@@ -1,0 +1,189 @@
+/* mxop_wide_f64.h - float64 functions of a few AVX-512 vectors, built as their float32 fellows are (mxop_wide_f32.h).  Included
+ * by mxop_wide.h.  ULP 1.6 at most. */
+#ifndef MXOP_WIDE_F64_H
+#define MXOP_WIDE_F64_H
+
+#define MXD_LN2_HI 0x1.62e42fefap-1
+#define MXD_LN2_LO 0x1.cf79abc9e3b3ap-40
+
+MX_INLINE mxd_real mxd_cbrt(mxd_real x)
+{
+    mxd_real m = mxd_mantissa(x), e = mxd_exponent(x), three = mxd_all(1.0 / 3), big = mxd_all(MX_ROUND_F64);
+    mxd_real k = mxd_sub(mxd_fma(mxd_sub(e, mxd_all(1.0)), three, big), big);
+    mxd_bits_ j = mxd_bits(mxd_add(mxd_fnma(k, mxd_all(3.0), e), big)), i = mxd_i_right(mxd_bits(m), 48);
+    mxd_real t = mxd_fms(m, mxd_of_16(mxd_cbrt_table[0], i), mxd_all(1.0));
+    mxd_real q = mxd_fma(t, mxd_all(-1.58635478020947296e-02), mxd_all(1.90292293998469662e-02));
+    q = mxd_fma(t, mxd_fma(t, q, mxd_all(-2.34720061634212003e-02)), mxd_all(3.01783070057676586e-02));
+    q = mxd_fma(t, mxd_fma(t, q, mxd_all(-4.11522633834235374e-02)), mxd_all(6.17283950667437201e-02));
+    q = mxd_mul(t, mxd_fma(t, mxd_fma(t, q, mxd_all(-1.11111111111110120e-01)), mxd_all(3.33333333333332982e-01)));
+    mxd_real a = mxd_of_16(mxd_cbrt_table[1], i), b = mxd_of_16(mxd_cbrt_table[2], j), r = mxd_mul(a, b);
+    mxd_real low = mxd_fma(a, mxd_of_16(mxd_cbrt_table[3], j), mxd_fms(a, b, r));
+    return mxd_with_sign(mxd_scaled(mxd_add(r, mxd_fma(r, q, low)), k), x);
+}
+
+/* log(2^more (u + c)) for a c that is small beside u */
+MX_INLINE mxd_real mxd_log_sum(mxd_real u, mxd_real c, double more)
+{
+    mxd_real m = mxd_mantissa_or_nan(u), k = mxd_exponent(u);
+    mxd_bits_ i = mxd_i_right(mxd_bits(m), 48);
+    mxd_real inverse = mxd_of_16(mxd_log_table[0], i), first = mxd_fms(m, inverse, mxd_all(1.0));
+    c = mxd_mul(mxd_scaled_known(c, mxd_sub(mxd_all(0.0), k)), inverse);
+    mxd_real f = mxd_add(first, c), lost = mxd_sub(c, mxd_sub(f, first)), f2 = mxd_mul(f, f);
+    if (more != 0.0) k = mxd_add(k, mxd_all(more));
+    mxd_real a = mxd_fma(f, mxd_all(3.33333333333476090e-01), mxd_all(-5.00000000000000333e-01));
+    mxd_real b = mxd_fma(f, mxd_all(1.99999999270961099e-01), mxd_all(-2.49999999998112343e-01));
+    mxd_real d = mxd_fma(f, mxd_all(1.42858215293095031e-01), mxd_all(-1.66666662381869640e-01));
+    mxd_real q = mxd_fma(f, mxd_all(-8.73757323011420395e-02), mxd_all(1.10703646720834228e-01));
+    q = mxd_fma(f2, mxd_fma(f, q, mxd_all(-1.25018394500582997e-01)), d);
+    q = mxd_fma(f2, mxd_fma(f2, q, b), a);
+    mxd_real low = mxd_fma(k, mxd_all(MXD_LN2_LO), mxd_of_16(mxd_log_table[2], i));
+    low = mxd_add(low, mxd_fnma(lost, f, lost));
+    mxd_real base = mxd_fma(k, mxd_all(MXD_LN2_HI), mxd_of_16(mxd_log_table[1], i)), s = mxd_add(base, f);
+    s = mxd_add(s, mxd_fma(f2, q, mxd_add(low, mxd_sub(f, mxd_sub(s, base)))));
+    return mxd_but_for(s, u, 0x00500400u);
+}
+MX_INLINE mxd_real mxd_log1p(mxd_real x)
+{
+    mxd_real one = mxd_all(1.0), hi = mxd_max(one, x), lo = mxd_min(one, x), u = mxd_add(hi, lo);
+    return mxd_with_sign(mxd_log_sum(u, mxd_sub(lo, mxd_sub(u, hi)), 0.0), x);
+}
+/* log(a + r), r the root of w + lost, which is less than a or not; above 2^300 that of 2 a. */
+MX_INLINE mxd_real mxd_log_with_root(mxd_real a, mxd_real w, mxd_real lost, int less)
+{
+    mxd_real r = mxd_sqrt(w), over = mxd_rsqrt14(mxd_max(mxd_all(0x1p-500), w));
+    mxd_real low = mxd_mul(mxd_add(mxd_fnma(r, r, w), lost), mxd_mul(mxd_all(0.5), over));
+    mxd_real u = mxd_add(a, r), top = less ? a : r, other = less ? r : a;
+    mxd_real y = mxd_log_sum(u, mxd_add(mxd_sub(other, mxd_sub(u, top)), low), 0.0);
+    mxd_mask far = mxd_less(mxd_all(0x1p300), a);
+    return mxd_any(far) ? mxd_where(far, mxd_log_sum(a, mxd_all(0.0), 1.0), y) : y;
+}
+/* Below 2^-9, where the correction by a rough root would count, it is a series. */
+MX_INLINE mxd_real mxd_arcsinh(mxd_real x)
+{
+    mxd_real one = mxd_all(1.0), a = mxd_abs(x), z = mxd_mul(a, a), hi = mxd_max(one, z), w = mxd_add(one, z);
+    mxd_real lost = mxd_add(mxd_sub(mxd_min(one, z), mxd_sub(w, hi)), mxd_fms(a, a, z));
+    mxd_real y = mxd_log_with_root(a, w, lost, 0);
+    mxd_real p = mxd_fma(z, mxd_fma(z, mxd_all(-15.0 / 336), mxd_all(3.0 / 40)), mxd_all(-1.0 / 6));
+    mxd_real small = mxd_fma(mxd_mul(a, z), p, a);
+    return mxd_with_sign(mxd_where(mxd_less(a, mxd_all(0x1p-7)), small, y), x);
+}
+
+/* ---- as in mxop_math_f64.h and mxop_math_f64_trig.h ----------------------------------------------------------------- */
+
+MX_INLINE mxd_real mxd_tanh(mxd_real x)
+{
+    mxd_real a = mxd_abs(x), big = mxd_all(MX_ROUND_F64 + 1023.0), one = mxd_all(1.0);
+    mxd_real c = mxd_min(mxd_all(40.0), mxd_add(a, a)), t = mxd_fma(c, mxd_all(1.4426950408889634), big), n = mxd_sub(t, big);
+    mxd_real whole = mxd_fnma(n, mxd_all(MXD_LN2_HI), c), low = mxd_all(MXD_LN2_LO), r = mxd_fnma(n, low, whole);
+    mxd_real lost = mxd_fnma(n, low, mxd_sub(whole, r)), s = mxd_number(mxd_i_left(mxd_bits(t), 52)), z = mxd_mul(r, r);
+    mxd_real p = mxd_fma(r, mxd_all(1.66666666666666685e-01), mxd_all(5.00000000000000111e-01));
+    mxd_real q = mxd_fma(r, mxd_all(8.33333333333003898e-03), mxd_all(4.16666666666238236e-02));
+    mxd_real o = mxd_fma(r, mxd_all(1.98412698631715573e-04), mxd_all(1.38888889173670814e-03));
+    mxd_real h = mxd_fma(r, mxd_all(2.75572682769056960e-06), mxd_all(2.48015210578682038e-05));
+    mxd_real g = mxd_fma(r, mxd_all(2.51004725056949961e-08), mxd_all(2.76202015910315469e-07));
+    p = mxd_fma(z, mxd_fma(z, mxd_fma(z, mxd_fma(z, g, h), o), q), p);
+    mxd_real base = mxd_sub(s, one), sum = mxd_fma(s, r, base);
+    mxd_real m = mxd_add(sum, mxd_fma(s, mxd_fma(z, p, lost), mxd_fms(s, r, mxd_sub(sum, base))));
+    mxd_real two = mxd_all(2.0), d = mxd_add(m, two), y = mxd_div(m, d);
+    lost = mxd_or_zero(mxd_less(a, mxd_all(0.55)), mxd_sub(m, mxd_sub(d, two)));
+    return mxd_with_sign(mxd_fma(mxd_mul(lost, mxd_all(-0.4)), y, y), x);
+}
+MX_INLINE mxd_real mxd_arccos(mxd_real x)
+{
+    mxd_real a = mxd_abs(x), half = mxd_all(0.5), hi = mxd_all(0.5 * MXI_PI_HI), lo = mxd_all(0.5 * MXI_PI_LO);
+    mxd_mask far = mxd_less(half, a);
+    mxd_real z = mxd_where(far, mxd_fnma(half, a, half), mxd_mul(a, a)), s = mxd_where(far, mxd_sqrt(z), a), z2 = mxd_mul(z, z);
+    mxd_real p = mxd_fma(z, mxd_all(7.49999999997012362e-02), mxd_all(1.66666666666667629e-01));
+    mxd_real q = mxd_fma(z, mxd_all(3.03819426763877604e-02), mxd_all(4.46428571752629719e-02));
+    mxd_real o = mxd_fma(z, mxd_all(1.73515960797721788e-02), mxd_all(2.23722158742394595e-02));
+    mxd_real h = mxd_fma(z, mxd_all(1.13973524633412693e-02), mxd_all(1.39810114386551866e-02));
+    mxd_real g = mxd_fma(z, mxd_all(3.67351389355589225e-03), mxd_all(1.07889794917642307e-02));
+    mxd_real e = mxd_fma(z, mxd_all(-2.11118059775483591e-02), mxd_all(2.17873040258043348e-02));
+    e = mxd_fma(z2, mxd_all(3.26989581916487596e-02), e);
+    p = mxd_fma(z2, mxd_fma(z2, mxd_fma(z2, mxd_fma(z2, mxd_fma(z2, e, g), h), o), q), p);
+    q = mxd_mul(mxd_mul(s, z), p);
+    s = mxd_turned(s, mxd_bits(x));
+    q = mxd_turned(q, mxd_bits(x));
+    mxd_real close = mxd_sub(mxd_sub(hi, s), mxd_sub(q, lo)), twice = mxd_add(mxd_add(s, q), mxd_add(s, q));
+    mxd_real turn = mxd_add(mxd_add(mxd_all(MXI_PI_HI), twice), mxd_all(MXI_PI_LO));
+    return mxd_where(far, mxd_where(mxd_less(x, mxd_all(0.0)), turn, twice), close);
+}
+
+/* ---- powers ------------------------------------------------------------------------------------------------------ */
+
+/* y log2|x| as a sum, with 63 bits. */
+typedef struct { mxd_real hi, lo; } mxd_sum;
+MX_INLINE mxd_sum mxd_log2_times(mxd_real x, mxd_real y)
+{
+    mxd_real m = mxd_mantissa(x), k = mxd_exponent(x), one = mxd_all(1.0), unit = mxd_all(0x1.71547652b82fep+0);
+    mxd_bits_ i = mxd_i_right(mxd_bits(m), 47);
+    mxd_real inverse = mxd_of_32(mxd_log2_table[0], i), p = mxd_mul(m, inverse), pl = mxd_fms(m, inverse, p);
+    mxd_real first = mxd_sub(p, one), f = mxd_add(first, pl), fl = mxd_sub(pl, mxd_sub(f, first)), f2 = mxd_mul(f, f);
+    mxd_real h = mxd_mul(mxd_all(0.5), f), g = mxd_fnma(h, f, f), gl = mxd_fnma(h, f, mxd_sub(f, g));
+    gl = mxd_add(gl, mxd_fnma(f, fl, fl));
+    mxd_real a = mxd_fma(f, mxd_all(-3.60673760222254447e-01), mxd_all(4.80898346962988776e-01));
+    mxd_real b = mxd_fma(f, mxd_all(-2.40449172957894919e-01), mxd_all(2.88539008159510391e-01));
+    mxd_real c = mxd_fma(f, mxd_all(-1.80341087536210254e-01), mxd_all(2.06099387980993365e-01));
+    mxd_real q = mxd_fma(f, mxd_all(-1.35145803308563295e-01), mxd_all(1.60176151658074223e-01));
+    q = mxd_fma(f2, mxd_fma(f2, mxd_fma(f2, q, c), b), a);
+    mxd_real base = mxd_add(k, mxd_of_32(mxd_log2_table[1], i)), l = mxd_fma(g, unit, base);
+    mxd_real ll = mxd_fma(g, mxd_all(0x1.777d0ffda0d24p-56), mxd_fms(g, unit, mxd_sub(l, base)));
+    ll = mxd_fma(gl, unit, ll);
+    ll = mxd_add(ll, mxd_fma(mxd_mul(f2, f), q, mxd_of_32(mxd_log2_table[2], i)));
+    mxd_sum v;
+    v.hi = mxd_mul(y, l);
+    v.lo = mxd_fma(y, ll, mxd_fms(y, l, v.hi));
+    return v;
+}
+/* 2^v, by sixteenths of a binade; the second part may be a thousandth of the first. */
+MX_INLINE mxd_real mxd_exp2_sum(mxd_sum v)
+{
+    mxd_real c = mxd_limited(v.hi, mxd_all(1200.0)), big = mxd_all(0x1.8p48);
+    mxd_real rest = mxd_or_zero(mxd_equal(c, v.hi), v.lo), t = mxd_add(mxd_add(c, rest), big), n = mxd_sub(t, big);
+    mxd_real r = mxd_add(mxd_sub(c, n), rest);
+    mxd_real root = mxd_of_16(mxd_exp2_table[0], mxd_bits(t)), low = mxd_of_16(mxd_exp2_table[1], mxd_bits(t));
+    mxd_real q = mxd_fma(r, mxd_all(1.54038053736760868e-04), mxd_all(1.33338182811872162e-03));
+    q = mxd_fma(r, mxd_fma(r, q, mxd_all(9.61812910585053624e-03)), mxd_all(5.55041086521669697e-02));
+    q = mxd_fma(r, mxd_fma(r, q, mxd_all(2.40226506959101055e-01)), mxd_all(6.93147180559946841e-01));
+    return mxd_scaled(mxd_add(root, mxd_fma(mxd_mul(root, r), q, low)), n);
+}
+/* The cases of C's pow, as in mx_pow_f64; r = |x|^y of positive numbers. */
+static MX_NOINLINE mxd_real mxd_pow_cases(mxd_real x, mxd_real y, mxd_real r)
+{
+    mxd_real a = mxd_abs(x), none = mxd_all(0.0), one = mxd_all(1.0), top = mxd_all((double)INFINITY);
+    mxd_mask minus = mxd_less(y, none), whole = mxd_whole(y), odd = mxd_and(whole, mxd_not(mxd_whole(mxd_mul(y, mxd_all(0.5)))));
+    r = mxd_where(mxd_equal(a, none), mxd_where(minus, top, none), r);
+    r = mxd_where(mxd_equal(a, top), mxd_where(minus, none, top), r);
+    r = mxd_where(odd, mxd_with_sign(r, x), r);
+    minus = mxd_and(mxd_less(x, none), mxd_less(a, top));
+    r = mxd_where(mxd_and(minus, mxd_not(whole)), mxd_all((double)NAN), r);
+    r = mxd_where(mxd_unordered(x, y), mxd_add(x, y), r);
+    r = mxd_where(mxd_or(mxd_equal(y, none), mxd_equal(x, one)), one, r);
+    r = mxd_where(mxd_and(mxd_equal(x, mxd_all(-1.0)), mxd_equal(mxd_abs(y), top)), one, r);
+    r = mxd_where(mxd_equal(y, one), x, r);
+    r = mxd_where(mxd_equal(y, mxd_all(2.0)), mxd_mul(x, x), r);
+    return mxd_where(mxd_equal(y, mxd_all(3.0)), mxd_mul(mxd_mul(x, x), x), r);
+}
+MX_INLINE mxd_real mxd_pow(mxd_real x, mxd_real y)
+{
+    mxd_real r = mxd_exp2_sum(mxd_log2_times(x, y));
+    mxd_mask other = mxd_or(mxd_not_positive(x), mxd_not_finite(y));
+    mxd_bits_ exact = mxd_i_sub(mxd_bits(y), mxd_i_all(0x3ff0000000000000u));           /* 1, 1.5, 2, 3 */
+    other = mxd_or(other, mxd_i_none(exact, mxd_i_all(0xffe7ffffffffffffu)));
+    return mxd_any(other) ? mxd_pow_cases(x, y, r) : r;
+}
+
+MXW_LOOP_1(mxd, double, cbrt)
+MXW_LOOP_1(mxd, double, log1p)
+MXW_LOOP_1(mxd, double, arcsinh)
+MXW_LOOP_1(mxd, double, tanh)
+MXW_LOOP_1(mxd, double, arccos)
+MXW_LOOP_2(mxd, double, pow)
+#define MX_WIDE_cbrt_f64 mxd_cbrt_loop
+#define MX_WIDE_log1p_f64 mxd_log1p_loop
+#define MX_WIDE_arcsinh_f64 mxd_arcsinh_loop
+#define MX_WIDE_tanh_f64 mxd_tanh_loop
+#define MX_WIDE_arccos_f64 mxd_arccos_loop
+#define MX_WIDE_pow_f64 mxd_pow_loop
+
+#endif
