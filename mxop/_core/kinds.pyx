@@ -1,13 +1,14 @@
 """How an operator of each kind runs on arrays: infer, allocate, run, record.
 
 Formulas have their own module, :mod:`.elementwise`; which kind it is, and what is done around it, is for :mod:`.dispatch`.
-May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.record`, :mod:`.reductions`, :mod:`.results`, :mod:`.transfer`,
-:mod:`mxop.opdef`.
+May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.recent`, :mod:`.record`, :mod:`.reductions`,
+:mod:`.results`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
-from mxop._core.array cimport Array, host_reads, signature, template, view_at
+from mxop._core.array cimport Array, host_reads, template, view_at
 from mxop._core.external cimport execute_external
 from mxop._core.plans cimport Plan, plan_of
-from mxop._core.prepared cimport prepare_kernel, run_planned
+from mxop._core.prepared cimport KernelPlan, plan_for, prepare_kernel
+from mxop._core.recent cimport MISSING, Plans
 from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.results cimport hand_over, new_at, one_result, output_list, requests_of, results_for
@@ -42,12 +43,12 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
     """Run a reduction: combine the mapped elements in a buffer of the compute type, then finish into the output."""
     cdef ReductionPlan plan
     cdef Array result
-    key = (op, attrs, signature((source,), _shape_mode.numpy))
-    found = _reductions.get(key)
-    if found is None:
-        found = keep(_reductions, key, reduction_plan(op, attrs, source), SHAPES)
+    cdef tuple inputs = (source,)
+    found = _reductions.find(op, attrs, inputs, _shape_mode.numpy, False)
+    if found is MISSING:
+        found = _reductions.put(op, attrs, inputs, _shape_mode.numpy, False, reduction_plan(op, attrs, source))
     plan = <ReductionPlan>found
-    result = one_result(op, (source,), out, plan.result, &req)
+    result = one_result(op, inputs, out, plan.result, &req)
     if source.gpu is not None:
         from mxop._gpu import run as gpu_run
         made = gpu_run.reduction(op, attrs, source, plan.axes, result.shape_tuple(), result.dtype)
@@ -55,7 +56,7 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
     else:
         reduction_run(plan.call, source, plan.axes, result, req).execute()
     if is_recording():
-        record_general(op, attrs, (source,), [result])
+        record_general(op, attrs, inputs, [result])
     return result
 
 
@@ -67,7 +68,7 @@ cdef class ReductionPlan:
     cdef Array result               # one of the shape and type of the result
 
 
-cdef dict _reductions = {}
+cdef Plans _reductions = Plans()
 
 
 cdef ReductionPlan reduction_plan(object op, object attrs, Array source):
@@ -104,7 +105,7 @@ cdef class ViewPlan:
     cdef Py_ssize_t offset
 
 
-cdef dict _views = {}
+cdef Plans _views = Plans()
 
 
 cdef object run_view(object op, object attrs, object inputs, object out, int req):
@@ -128,10 +129,9 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
 
 cdef ViewPlan view_plan_of(object op, object attrs, object inputs):
     """Return what is kept of an operator's view rule for arrays like these."""
-    key = (op, attrs, signature(inputs, _shape_mode.numpy, True))
-    found = _views.get(key, _views)
-    if found is _views:
-        found = keep(_views, key, view_plan(op, attrs, inputs), SHAPES)
+    found = _views.find(op, attrs, inputs, _shape_mode.numpy, True)
+    if found is MISSING:
+        found = _views.put(op, attrs, inputs, _shape_mode.numpy, True, view_plan(op, attrs, inputs))
     return <ViewPlan>found
 
 
@@ -154,16 +154,18 @@ cdef ViewPlan view_plan(object op, object attrs, object inputs):
 
 cdef object run_kernel(object op, object attrs, object inputs, object out, int req):
     """Run a kernel, on the CPU or on a GPU."""
+    cdef KernelPlan plan
     cdef Array a
     cdef list results, targets = None
-    if (out is None or req == REQ_WRITE) and op.sized_by is None:
+    plan = plan_for(op, attrs, inputs) if out is None or req == REQ_WRITE else None
+    if plan is not None:
         if out is not None:
             targets = output_list(op, out, op.num_outputs(attrs, len(inputs)))
-        results = run_planned(op, attrs, inputs, targets)
+        results = plan.run(op, inputs, targets)
         if results is not None:
             if is_recording():
                 record_general(op, attrs, inputs, results)
-            return visible(op, attrs, len(inputs), results)
+            return results[0] if plan.n_visible == 1 else results[:plan.n_visible]
     shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
     types = tuple([(<Array>a).dtype for a in inputs])
     out_shapes, out_types = cached_inference(op, attrs, shapes, types)
