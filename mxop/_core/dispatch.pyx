@@ -324,7 +324,7 @@ cdef class OpFunction:
     cdef bint may_be_plain(self, tuple args):
         """Tell whether all arguments by position are arrays, and may be all inputs."""
         cdef Py_ssize_t k, n = len(args)
-        if n == 0 or self.op.open_inputs or (self.fixed_inputs and n != self.n_in):
+        if n == 0 or (n != self.n_in if self.fixed_inputs else self.op.open_inputs):
             return False
         for k in range(n):
             if not isinstance(args[k], Array):
@@ -343,6 +343,8 @@ cdef class OpFunction:
 
     cdef bint shadowed(self, dict kwargs):
         """Tell whether a keyword names an input that is given already."""
+        if not kwargs:
+            return False
         for name in self.op.arguments:
             if name in kwargs:
                 return True

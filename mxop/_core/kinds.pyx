@@ -4,23 +4,28 @@ Formulas have their own module, :mod:`.elementwise`; which kind it is, and what 
 May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.recent`, :mod:`.record`, :mod:`.reductions`,
 :mod:`.results`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
-from mxop._core.array cimport Array, host_reads, template, view_at
+from libc.string cimport memcpy
+
+from mxop._core.array cimport Array, alloc_like, fill_operand, host_reads, read_pointer, template, view_at, write_pointer
 from mxop._core.external cimport execute_external
 from mxop._core.plans cimport Plan, plan_of
 from mxop._core.prepared cimport KernelPlan, plan_for, prepare_kernel
-from mxop._core.recent cimport MISSING, Plans
+from mxop._core.recent cimport MISSING, Plans, numpy_shapes
 from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.results cimport hand_over, new_at, one_result, output_list, requests_of, results_for
-from mxop._core.transfer cimport contiguous_copy, copy_into
+from mxop._core.transfer cimport contiguous_copy, copy_into, copy_program
 from mxop._kernels.codes cimport BFLOAT16, FLOAT16
-from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
+from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, collapse, itemsize_of
+from mxop._kernels.moves cimport move
 
 from mxop._core.array import as_numpy
 from mxop.errors import MXNetError, OpTypeError, translated
 from mxop.memo import SHAPES, keep
 from mxop.opdef.above import ask
-from mxop.shape_mode import mode as _shape_mode
+
+cdef enum:
+    AT_ONCE = 65536         # bytes that are copied without a plan
 
 cdef tuple _KINDS = translated.KINDS
 cdef object _NAMESPACE = None       # mx.nd, as composites and gradient rules see it
@@ -44,9 +49,9 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
     cdef ReductionPlan plan
     cdef Array result
     cdef tuple inputs = (source,)
-    found = _reductions.find(op, attrs, inputs, _shape_mode.numpy, False)
+    found = _reductions.find(op, attrs, inputs, False)
     if found is MISSING:
-        found = _reductions.put(op, attrs, inputs, _shape_mode.numpy, False, reduction_plan(op, attrs, source))
+        found = _reductions.put(op, attrs, inputs, False, reduction_plan(op, attrs, source))
     plan = <ReductionPlan>found
     result = one_result(op, inputs, out, plan.result, &req)
     if source.gpu is not None:
@@ -87,7 +92,7 @@ cdef dict _inferred = {}
 
 cdef tuple cached_inference(object op, object attrs, tuple shapes, tuple types):
     """Infer outputs, remembering recent answers."""
-    cdef tuple key = (op, attrs, shapes, types, _shape_mode.numpy)
+    cdef tuple key = (op, attrs, shapes, types, numpy_shapes())
     found = _inferred.get(key)
     if found is None:
         found = op.infer_outputs(attrs, list(shapes), list(types))
@@ -104,6 +109,22 @@ cdef class ViewPlan:
     cdef Py_ssize_t strides[MAX_DIMS]   # in bytes
     cdef Py_ssize_t offset
 
+    cdef Array copied(self, Array source):
+        """Return a new array of the elements, which is the short way of most calls."""
+        cdef Array result = alloc_like(self.result)
+        cdef Operand operands[2]
+        cdef Py_ssize_t nbytes = result.size * itemsize_of(result.dtype)
+        result.device_id = source.device_id
+        operands[0].data, operands[0].dtype, operands[0].staged = read_pointer(source) + self.offset, source.dtype, False
+        collapse(&operands[0], self.ndim, self.shape, self.strides)
+        if operands[0].contiguous and nbytes < AT_ONCE:
+            memcpy(write_pointer(result), operands[0].data, nbytes)
+        else:
+            fill_operand(&operands[1], result)
+            operands[1].req = REQ_WRITE
+            move(result.size, &operands[0], &operands[1], copy_program(source.dtype))
+        return result
+
 
 cdef Plans _views = Plans()
 
@@ -112,6 +133,8 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
     """Run an operator that only rearranges elements: ask where they lie, then copy them."""
     cdef Array source = <Array>inputs[0], result, part
     cdef ViewPlan plan = view_plan_of(op, attrs, inputs)
+    if plan is not None and out is None and source.gpu is None and not is_recording():
+        return plan.copied(source)
     if plan is None:  # a reshape that no view of these strides can be
         source = contiguous_copy(source)
         plan = view_plan_of(op, attrs, [source, *inputs[1:]])
@@ -129,9 +152,9 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
 
 cdef ViewPlan view_plan_of(object op, object attrs, object inputs):
     """Return what is kept of an operator's view rule for arrays like these."""
-    found = _views.find(op, attrs, inputs, _shape_mode.numpy, True)
+    found = _views.find(op, attrs, inputs, True)
     if found is MISSING:
-        found = _views.put(op, attrs, inputs, _shape_mode.numpy, True, view_plan(op, attrs, inputs))
+        found = _views.put(op, attrs, inputs, True, view_plan(op, attrs, inputs))
     return <ViewPlan>found
 
 
@@ -222,7 +245,7 @@ cdef int check_rules(object op, object attrs, object inputs) except -1:
     """Let the rules for shapes and types that a composite was given raise, remembering what they let pass."""
     cdef Array a
     cdef tuple shapes = tuple([(<Array>a).shape_tuple() for a in inputs]), types = tuple([(<Array>a).dtype for a in inputs])
-    cdef tuple key = (op, attrs, shapes, types, None, _shape_mode.numpy)
+    cdef tuple key = (op, attrs, shapes, types, None, numpy_shapes())
     if key not in _inferred:
         n = op.num_outputs(attrs, len(shapes))
         try:

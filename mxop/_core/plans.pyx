@@ -2,18 +2,18 @@
 
 Composites that are called on arrays run this way, and functions marked with ``mx.graph.compiled``.  :mod:`mxop.graph.traced`
 makes the plans; from the call to the work of the operators inside there is no Python.
-May import :mod:`.array`, :mod:`.call`, :mod:`.record`, :mod:`.transfer`.
+May import :mod:`.array`, :mod:`.call`, :mod:`.recent`, :mod:`.record`, :mod:`.transfer`.
 """
 from collections import OrderedDict
 
-from mxop._core.array cimport Array, Node, alloc, alloc_like, changed_by, shape_of, signature, stamp_now
+from mxop._core.array cimport Array, Node, alloc, alloc_like, changed_by, shape_of, stamp_now
 from mxop._core.call cimport Places
+from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node
 from mxop._core.transfer cimport contiguous_copy
 
 from mxop.errors import MXNetError
 from mxop.opdef.above import ask
-from mxop.shape_mode import mode as _shape_mode
 
 MOST = 512              # plans that are kept
 cdef enum:
@@ -188,6 +188,7 @@ cdef int record(Plan plan, list inputs, list table, list results) except -1:
 # ---- which plan -------------------------------------------------------------------------------------------------------
 
 cdef object _plans = OrderedDict()      # None where there can be no plan
+cdef Latest _latest = Latest()
 cdef object _unknown = object()
 cdef unsigned long long _epoch = 0
 
@@ -197,6 +198,7 @@ def forget():
     global _epoch
     _epoch += 1
     _plans.clear()
+    _latest.clear()
 
 
 def kept():
@@ -207,6 +209,7 @@ def kept():
 cdef Plan plan_of(object owner, object attrs, object inputs):
     """Return the plan of a composite (with its parameters) or a function for these arrays; None where there is none."""
     cdef Array a
+    cdef Entry entry
     cdef tuple key
     cdef unsigned long long begun = _epoch
     if mx_unplanned:
@@ -214,7 +217,10 @@ cdef Plan plan_of(object owner, object attrs, object inputs):
     for a in inputs:
         if a.gpu is not None:
             return None
-    key = (owner, attrs, signature(inputs, is_training() | (2 if _shape_mode.numpy else 0), False, is_recording()))
+    entry = _latest.entry(owner, attrs, inputs, is_training() | (2 if numpy_shapes() else 0), False, is_recording())
+    if entry.plan is not MISSING:
+        return <Plan>entry.plan
+    key = (owner, attrs, entry.signature)
     found = _plans.get(key, _unknown)
     if found is _unknown:
         found = made(owner, attrs, inputs)
@@ -230,6 +236,8 @@ cdef Plan plan_of(object owner, object attrs, object inputs):
             _plans.move_to_end(key)
         except KeyError:  # another thread took it
             pass
+    if begun == _epoch:
+        _latest.keep(entry, inputs, found)
     return <Plan>found
 
 

@@ -16,7 +16,6 @@ from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop.errors import DeviceError, translated
 from mxop.opdef import Kernel, Reduction
-from mxop.shape_mode import mode as _shape_mode
 
 cdef tuple _KINDS = translated.KINDS
 
@@ -200,9 +199,9 @@ cdef KernelPlan plan_for(object op, object attrs, object inputs):
     for a in inputs:
         if a.gpu is not None:
             return None
-    found = _plans.find(op, attrs, inputs, _shape_mode.numpy, True)
+    found = _plans.find(op, attrs, inputs, True)
     if found is MISSING:
-        found = _plans.put(op, attrs, inputs, _shape_mode.numpy, True, make_plan(op, attrs, inputs))
+        found = _plans.put(op, attrs, inputs, True, make_plan(op, attrs, inputs))
     return <KernelPlan>found
 
 

@@ -4,12 +4,16 @@ cdef class Entry:
     cdef object op, attrs, plan
     cdef bytes signature
 
-# Plans by operator (or whose they are), parameters, and the shapes and types of the arrays.
-cdef class Plans:
-    cdef dict kept
+# The latest plans by operator (or whose they are), parameters, and the shapes and types of the arrays.
+cdef class Latest:
     cdef list latest
-    cdef object find(self, object op, object attrs, object inputs, int mode, bint strides)
-    cdef object put(self, object op, object attrs, object inputs, int mode, bint strides, object plan)
+    cdef Entry entry(self, object op, object attrs, object inputs, int mode, bint strides, bint wants)
+    cdef int keep(self, Entry entry, object inputs, object plan) except -1
+
+cdef class Plans(Latest):
+    cdef dict kept
+    cdef object find(self, object op, object attrs, object inputs, bint strides)
+    cdef object put(self, object op, object attrs, object inputs, bint strides, object plan)
 
 # Parameters by the keyword arguments that they were parsed from.
 cdef class Parsed:
@@ -19,3 +23,4 @@ cdef class Parsed:
     cdef object note(self, tuple names, tuple values, object attrs)
 
 cdef object MISSING
+cdef bint numpy_shapes() except -1

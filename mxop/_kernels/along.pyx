@@ -15,6 +15,7 @@ cdef extern from "mxop_bulk.h" nogil:
 
 cdef enum:
     WORTH = 65536  # elements that a thread should have
+    SMALL = 4096   # elements for which other threads of Python need not run meanwhile
     WIDTH = 256    # columns of a task
     TOGETHER = 16  # rows of a task
 
@@ -32,7 +33,7 @@ cdef inline int threads_of(Py_ssize_t elements, Py_ssize_t tasks, int threads) n
 
 
 cdef class Find(Work):
-    """Where the largest (or smallest) element is along axis 1, the first of equals or of NaN: of data, into int64.
+    """Where the largest (or smallest) element is along axis 1, the first of equals or of NaN: of data, into int64 or float32.
 
     Parameters
     ----------
@@ -40,41 +41,52 @@ cdef class Find(Work):
         ``(outer, n, inner)``, with ``n > 0``.
     dtype : int
         Code of the data's type, a compute type.
-    largest : bool
+    largest, real : bool
+        What is searched; whether the result is of float32.
     """
 
     cdef Py_ssize_t outer, n, inner, size
     cdef int dtype
-    cdef bint largest
+    cdef bint largest, real
 
-    def __init__(self, tuple shape, int dtype, bint largest):
+    def __init__(self, tuple shape, int dtype, bint largest, bint real):
         self.outer, self.n, self.inner = shape
-        self.dtype, self.largest, self.size = dtype, largest, itemsize_of(dtype)
+        self.dtype, self.largest, self.real, self.size = dtype, largest, real, itemsize_of(dtype)
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef Py_ssize_t pieces = 1 if self.inner == 1 else (self.inner + MX_FIND_WIDTH - 1) // MX_FIND_WIDTH, t, tasks
         tasks = (self.outer + TOGETHER - 1) // TOGETHER if self.inner == 1 else self.outer * pieces
         threads = threads_of(self.outer * self.n * self.inner, tasks, threads)
+        if self.outer * self.n * self.inner < SMALL:
+            for t in range(tasks):
+                self.task(data[0], data[1], t, pieces)
+            return -1
         with nogil:
             if threads == 1:
                 for t in range(tasks):
-                    self.task(data[0], <int64_t*>data[1], t, pieces)
+                    self.task(data[0], data[1], t, pieces)
             else:
                 for t in prange(tasks, num_threads=threads, schedule="dynamic"):
-                    self.task(data[0], <int64_t*>data[1], t, pieces)
+                    self.task(data[0], data[1], t, pieces)
         return -1
 
-    cdef void task(self, const char* x, int64_t* places, Py_ssize_t t, Py_ssize_t pieces) noexcept nogil:
-        cdef Py_ssize_t first, row = t // pieces
+    cdef void task(self, const char* x, char* found, Py_ssize_t t, Py_ssize_t pieces) noexcept nogil:
+        cdef int64_t places[MX_FIND_WIDTH]
+        cdef Py_ssize_t first, at, count, row = t // pieces
         if self.inner == 1:
-            first = t * TOGETHER
-            bulk().find[self.dtype](self.largest, places + first, x + first * self.n * self.size,
-                                    min(<Py_ssize_t>TOGETHER, self.outer - first), self.n)
-            return
-        first = t % pieces * MX_FIND_WIDTH
-        bulk().find_columns[self.dtype](self.largest, places + row * self.inner + first,
-                                        x + (row * self.n * self.inner + first) * self.size, self.n, self.inner * self.size,
-                                        min(<Py_ssize_t>MX_FIND_WIDTH, self.inner - first))
+            at = t * TOGETHER
+            count = min(<Py_ssize_t>TOGETHER, self.outer - at)
+            bulk().find[self.dtype](self.largest, places, x + at * self.n * self.size, count, self.n)
+        else:
+            first = t % pieces * MX_FIND_WIDTH
+            at, count = row * self.inner + first, min(<Py_ssize_t>MX_FIND_WIDTH, self.inner - first)
+            bulk().find_columns[self.dtype](self.largest, places, x + (row * self.n * self.inner + first) * self.size, self.n,
+                                            self.inner * self.size, count)
+        for row in range(count):
+            if self.real:
+                (<float*>found)[at + row] = <float>places[row]
+            else:
+                (<int64_t*>found)[at + row] = places[row]
 
 
 cdef void sum_rows(const number* x, number* y, Py_ssize_t n) noexcept nogil:
