@@ -72,6 +72,12 @@ def test_threads_do_not_matter(threads):
             assert np.array_equal(nd.argsort(given, dtype="int32").asnumpy(), np.argsort(x, kind="stable"))
             assert np.array_equal(nd.sort(given).asnumpy(), np.sort(x).astype(dtype))
             assert np.array_equal(nd.topk(given, k=9, dtype="int32").asnumpy(), _expected(x, 0, False)[:9])
+        near = _numbers("near", 700_000, "float64")  # runs of equal leading bits lie across the threads' parts
+        for _ in range(5):
+            assert np.array_equal(
+                nd.argsort(nd.array(near, dtype="float64"), dtype="int64").asnumpy(), _expected(near, 0, True)
+            )
+            assert np.array_equal(nd.sort(nd.array(near, dtype="float64")).asnumpy(), np.sort(near))
     finally:
         mx.context.set_num_threads(before)
 

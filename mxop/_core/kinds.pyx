@@ -270,7 +270,7 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     try:
         plan = plan_of(op, attrs, inputs) if op.planned else None
         if plan is not None:
-            results = plan.run(inputs)
+            results = plan.run(inputs, None if out is None or req != REQ_WRITE else plan.targets(op, out, inputs))
             if out is None and not own_rule:
                 return results[0] if plan.n_visible == 1 else results[:plan.n_visible]
         else:

@@ -127,21 +127,28 @@ cdef char* by_digits(char* words, char* spare, Py_ssize_t n, bint wide, int base
 cdef void sort_runs(uint64_t* words, uint64_t* spare, Py_ssize_t n, const uint64_t* keys, uint64_t low, int shift,
                     uint32_t* counts, int parts) noexcept nogil:
     """Sort words, whose leading bits are in order, where those are equal."""
-    cdef Py_ssize_t t
+    cdef Py_ssize_t starts[MOST_PARTS + 1]
+    cdef Py_ssize_t t, i
     if parts == 1:
-        runs_between(words, spare, 0, n, n, 1, keys, 1, low, shift, counts)
+        runs_between(words, spare, 0, n, 1, keys, 1, low, shift, counts)
         return
+    starts[0], starts[parts] = 0, n
+    for t in range(1, parts):  # whole runs: their words are others while they are sorted
+        i = max(cut(n, t, parts), starts[t - 1] + 1)
+        while i < n and lead(words[i], keys, low, shift) == lead(words[i - 1], keys, low, shift):
+            i += 1
+        starts[t] = min(i, n)
     for t in prange(parts, num_threads=parts, schedule="static"):
-        runs_between(words, spare, cut(n, t, parts), cut(n, t + 1, parts), n, 1, keys, 1, low, shift, counts + (t << MX_DIGIT))
+        runs_between(words, spare, starts[t], starts[t + 1], 1, keys, 1, low, shift, counts + (t << MX_DIGIT))
 
 
 cdef inline uint64_t lead(uint64_t word, const uint64_t* keys, uint64_t low, int shift) noexcept nogil:
     return (word - low) >> shift if keys == NULL else word >> 32
 
 
-cdef void runs_between(uint64_t* words, uint64_t* spare, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t n, Py_ssize_t step,
+cdef void runs_between(uint64_t* words, uint64_t* spare, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t step,
                        const uint64_t* keys, Py_ssize_t key_step, uint64_t low, int shift, uint32_t* counts) noexcept nogil:
-    """Sort the runs that begin in a range.
+    """Sort the runs of a range.
 
     Words are keys, or packed, where `keys` are those that their indices name: then a run is packed again, with what the keys
     have below the leading bits.
@@ -149,13 +156,9 @@ cdef void runs_between(uint64_t* words, uint64_t* spare, Py_ssize_t begin, Py_ss
     cdef Py_ssize_t i = begin, j, k
     cdef uint64_t top
     cdef char* found
-    if i > 0:
-        top = lead(words[(i - 1) * step], keys, low, shift)
-        while i < end and lead(words[i * step], keys, low, shift) == top:
-            i += 1
     while i < end:
         top, j = lead(words[i * step], keys, low, shift), i + 1
-        while j < n and lead(words[j * step], keys, low, shift) == top:
+        while j < end and lead(words[j * step], keys, low, shift) == top:
             j += 1
         if j > i + 1:
             for k in range(i, j):
@@ -168,7 +171,7 @@ cdef void runs_between(uint64_t* words, uint64_t* spare, Py_ssize_t begin, Py_ss
                 if found != <char*>&words[i]:
                     memcpy(&words[i], found, (j - i) * sizeof(uint64_t))
             else:
-                found = by_digits(<char*>&spare[i], <char*>&spare[n + i], j - i, True, 32, counts, 1)
+                found = by_digits(<char*>&spare[i], <char*>&spare[end + i], j - i, True, 32, counts, 1)
                 for k in range(i, j):
                     words[k * step] = (<uint64_t*>found)[k - i]
         i = j
@@ -329,7 +332,7 @@ cdef class Order(Work):
         order.words[1].network(packed, n)
         if shift:
             for c in range(count):
-                runs_between(packed + c, packed + n * MX_LANES, 0, n, n, MX_LANES, <uint64_t*>lanes + c, MX_LANES, low, shift,
+                runs_between(packed + c, packed + n * MX_LANES, 0, n, MX_LANES, <uint64_t*>lanes + c, MX_LANES, low, shift,
                              <uint32_t*>rows)
         if self.inner == 1:
             rows = <char*>(packed + n * MX_LANES)

@@ -17,6 +17,7 @@ from .. import dtypes
 from .._core import array as _memory
 from .._core import core, views
 from ..context import Context, current_context, of_array
+from ..context import _defaults as _in_force
 from ..errors import OpTypeError, OpValueError, items, translated
 from ..opdef.params import Bad, as_shape
 from ..ops.create import range_length, spaced
@@ -24,6 +25,7 @@ from . import indexing, sparse
 from .register import F
 
 NDArray = core.NDArray
+_FLOAT32 = dtypes.FLOAT32
 _FIRST = of_array(False, 0)  # where arrays lie unless somebody says otherwise
 
 __all__ = [
@@ -110,8 +112,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
      [3. 4.]]
     <NDArray 2x2 @cpu(0)>
     """
-    if ctx is None and current_context() is _FIRST:
-        code, quick = dtypes.FLOAT32 if dtype is None else dtypes.code_of(dtype), None
+    if ctx is None and _in_force.value is _FIRST:
+        code, quick = _FLOAT32 if dtype is None else dtypes.code_of(dtype), None
         if type(source_array) is np.ndarray:
             quick = views.plain_array(source_array, code)
         elif type(source_array) is list:
@@ -172,8 +174,8 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
     >>> mx.nd.zeros((2, 2)).asnumpy().tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    if ctx is None and dtype is None and stype is None and not kwargs and current_context() is _FIRST:
-        found = views.plain_filled(shape, dtypes.FLOAT32, 0)
+    if ctx is None and dtype is None and stype is None and not kwargs and _in_force.value is _FIRST:
+        found = views.plain_filled(shape, _FLOAT32, 0)
         if found is not None:
             return found
     if stype not in (None, "default"):
@@ -183,8 +185,8 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """Make an array of ones; see :func:`zeros`."""
-    if ctx is None and dtype is None and not kwargs and current_context() is _FIRST:
-        found = views.plain_filled(shape, dtypes.FLOAT32, 1)
+    if ctx is None and dtype is None and not kwargs and _in_force.value is _FIRST:
+        found = views.plain_filled(shape, _FLOAT32, 1)
         if found is not None:
             return found
     return _given_out(filled(shape_of(shape, "nd.ones"), _code(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones")
@@ -201,8 +203,8 @@ def full(
     >>> mx.nd.full((3,), 7, dtype="int32").asnumpy().tolist()
     [7, 7, 7]
     """
-    if ctx is None and out is None and dtype is np.float32 and type(val) is float and current_context() is _FIRST:
-        quick = views.plain_filled(shape, dtypes.FLOAT32, val)
+    if ctx is None and out is None and dtype is np.float32 and type(val) is float and _in_force.value is _FIRST:
+        quick = views.plain_filled(shape, _FLOAT32, val)
         if quick is not None:
             return quick
     made = blank(shape_of(shape, "nd.full"), _code(dtype), device(ctx, "nd.full"))
@@ -267,7 +269,7 @@ def arange(
     """
     if ctx is None and infer_range is None and dtype is np.float32 and type(repeat) is int and repeat == 1:
         quick = views.plain_range(start, stop, int(step) if step == 1 else step, dtypes.FLOAT32)
-        if quick is not None and current_context() is _FIRST:
+        if quick is not None and _in_force.value is _FIRST:
             return quick
     if infer_range is not None:
         warnings.warn("nd.arange: infer_range has no effect", DeprecationWarning, stacklevel=2)
