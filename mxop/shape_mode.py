@@ -13,8 +13,9 @@ class _ShapeMode(threading.local):
     numpy = False  # what a thread begins with
 
 
-#: What compiled code reads: ``mode.numpy``.
+#: What compiled code reads: ``mode.numpy``, once a thread has switched it on.
 mode = _ShapeMode()
+used: list[bool] = []  # empty until then
 
 
 def numpy_shape() -> bool:
@@ -25,6 +26,8 @@ def numpy_shape() -> bool:
 def set_numpy_shape(active: bool) -> bool:
     """Switch NumPy's meaning of shapes on or off in this thread; return what it was."""
     before, mode.numpy = mode.numpy, active
+    if active and not used:
+        used.append(True)
     return before
 
 

@@ -56,3 +56,23 @@ def test_bad_input(call, said):
     with pytest.raises(mx.MXNetError) as caught:
         call()
     assert said in str(caught.value) and isinstance(caught.value, (ValueError, IndexError))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize(
+    "shape", [(400_000,), (3, 200_000), (150_000, 4), (2, 100_000, 3), (300, 700), (70_000, 5), (5000, 33)]
+)
+def test_long_lanes_are_searched_in_parts_and_short_ones_at_once(shape, threads):
+    rng, before = np.random.default_rng(0), mx.context.get_num_threads()
+    whole = rng.integers(0, 50, shape).astype("float32")  # many equals: the first counts
+    odd = whole.copy()
+    odd.ravel()[rng.integers(0, odd.size, 5)] = np.nan
+    try:
+        mx.context.set_num_threads(threads)
+        for x in (whole, odd, whole.astype("int32"), whole.astype("float64")):
+            for name in ("argmax", "argmin"):
+                for axis in (None, *range(x.ndim)):
+                    found = getattr(mx.nd, name)(mx.nd.array(x, dtype=x.dtype), axis=axis).asnumpy()
+                    assert np.array_equal(found.ravel(), np.ravel(getattr(np, name)(x, axis)).astype("float32"))
+    finally:
+        mx.context.set_num_threads(before)

@@ -6,6 +6,8 @@ import pytest
 import mxop as mx
 from mxop import nd
 from mxop._core import core
+from mxop.op import kernel
+from mxop.opdef import registry
 
 FORMATS = "fdeBibq?l"
 CODES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
@@ -132,3 +134,93 @@ def test_conversions_say_what_they_cannot():
     assert "Give the same elements another shape" in core.NDArray.reshape.__doc__
     with pytest.raises(mx.MXNetError, match="dtype"):
         nd.zeros((2,)).astype("float128x")
+
+
+# ---- calls like the last ones -------------------------------------------------------------------------------------------
+def test_calls_that_differ_in_one_thing_are_told_apart():
+    x, rows = nd.array([[1.0, 2.0], [3.0, 4.0]]), []
+    for _ in range(3):  # the second and third time, all of them are among the latest
+        rows.append([
+            nd.slice_axis(x, axis=0, begin=0, end=1).shape, nd.slice_axis(x, axis=1, begin=0, end=1).shape,
+            nd.slice_axis(x, begin=0, end=1, axis=1).shape, nd.slice_axis(x.T, axis=0, begin=1, end=2).asnumpy().tolist(),
+            nd.concat(x, x, dim=0).shape, nd.concat(x, x, x, dim=0).shape, nd.concat(x, x, dim=1).shape,
+            nd.argmax(x, axis=0).dtype, nd.argmax(x.astype("int32"), axis=1).shape, nd.sum(x, axis=1, keepdims=True).shape,
+            nd.sum(x, axis=1, keepdims=False).shape, nd.topk(x, k=1).shape, nd.topk(x, k=2).shape,
+        ])  # fmt: skip
+    assert rows[0] == rows[1] == rows[2]
+    assert rows[0][:3] == [(1, 2), (2, 1), (2, 1)] and rows[0][3] == [[2.0, 4.0]]
+    assert rows[0][4:7] == [(4, 2), (6, 2), (2, 4)] and rows[0][9:] == [(2, 1), (2,), (2, 1), (2, 2)]
+
+
+def test_parameters_that_change_are_read_each_time():
+    x, shape, begin = nd.zeros((1, 3)), [2, 3], [0, 0]
+    assert nd.broadcast_to(x, shape=shape).shape == (2, 3)
+    shape[0] = 5
+    assert nd.broadcast_to(x, shape=shape).shape == (5, 3)
+    assert nd.slice(x, begin=begin, end=(1, 2)).shape == (1, 2)
+    begin[1] = 1
+    assert nd.slice(x, begin=begin, end=(1, 2)).shape == (1, 1)
+
+
+def test_the_meaning_of_shapes_is_that_of_the_thread():
+    x = nd.array([1.0, 2.0])
+    for _ in range(2):
+        assert nd.sum(x).shape == nd.argmax(x, axis=0).shape == (1,)
+        with mx.np_shape(True):
+            assert nd.sum(x).shape == nd.argmax(x, axis=0).shape == ()
+
+
+def test_an_operator_that_is_replaced_is_another_one():
+    x, found = nd.array([1.0, 2.0]), []
+    for count in (1, 2):
+
+        @kernel(name="quick_way_replaced", override=True)
+        def replaced(data):
+            """Repeat the data."""
+
+        replaced.shape(lambda data, count=count: (count, *data))
+        replaced.view(lambda shape, strides, count=count: ((count, *shape), (0, *strides), 0))
+        found += [nd.quick_way_replaced(x).shape for _ in range(2)]
+    registry.unregister("quick_way_replaced")
+    assert found == [(1, 2), (1, 2), (2, 2), (2, 2)]
+
+
+@pytest.mark.parametrize("dtype", [None, "float64", "int32"])
+def test_lists_of_numbers_become_what_numpy_makes_of_them(dtype):
+    for given in (
+        [1, 2.5, -0.0],
+        [True, False],
+        [[1, 2], [3, 4]],
+        [2**53 + 1, 3],
+        [float("nan"), float("inf"), 1e300],
+        [7],
+    ):
+        if dtype == "int32" and any(isinstance(v, float) for v in given):
+            continue
+        with np.errstate(all="ignore"):
+            want = np.array(given).astype(dtype or "float32")
+        found = nd.array(given, dtype=dtype).asnumpy()
+        assert found.dtype == want.dtype and np.array_equal(found, want, equal_nan=True), given
+        assert np.array_equal(np.signbit(found), np.signbit(want))
+    with mx.cpu(1):
+        made = [
+            nd.array([1.0]),
+            nd.array(np.ones(2, "f4")),
+            nd.zeros((2,)),
+            nd.ones((2,)),
+            nd.full((2,), 2.0),
+            nd.arange(3),
+        ]
+        assert {str(a.context) for a in made} == {"cpu(1)"}
+    with mx.cpu(0):
+        assert str(nd.zeros((2,)).context) == "cpu(0)"
+
+
+def test_numpy_arrays_are_copied_whatever_their_order():
+    x = np.arange(10, dtype="f4")
+    for given in (x, x[::2], x[::-1], x[:0], x.reshape(2, 5).T, x.astype("f8")):
+        found = nd.array(given)
+        assert np.array_equal(found.asnumpy(), given.astype("f4"))
+    made = nd.array(x)
+    x[0] = 9
+    assert made.asnumpy()[0] == 0

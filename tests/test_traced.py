@@ -406,3 +406,47 @@ def test_what_nobody_can_read_is_not_computed():
         np.testing.assert_allclose(state.asnumpy(), before + 1, rtol=1e-6)
     finally:
         registry.unregister("traced_hidden")
+
+
+# ---- given outputs ----------------------------------------------------------------------------------------------------------
+def test_given_outputs_are_written_where_they_lie_if_nothing_is_in_the_way():
+    x = mx.nd.array(np.random.default_rng(0).normal(size=(40, 50)))
+    want = mx.nd.softmax(x).asnumpy()
+    out, wide = mx.nd.zeros((40, 50)), mx.nd.zeros((40, 100))
+    mx.nd.softmax(x, out=out)  # the plan is there now
+    before = mx.context.memory_stats()
+    assert mx.nd.softmax(x, out=out) is out
+    after = mx.context.memory_stats()
+    assert after["hits"] + after["misses"] - before["hits"] - before["misses"] <= 1, (
+        "no array for a result that is copied"
+    )
+    assert np.array_equal(out.asnumpy(), want)
+    mx.nd.softmax(x, out=wide[:, ::2])
+    assert np.array_equal(wide.asnumpy()[:, ::2], want) and not wide.asnumpy()[:, 1::2].any()
+    for shared in (x, x.reshape((50, 40)).reshape((40, 50))):
+        kept = x.copy()
+        mx.nd.softmax(x, out=shared)
+        assert np.array_equal(x.asnumpy(), want)
+        x[:] = kept
+    with pytest.raises(mx.MXNetError, match="out has shape"):
+        mx.nd.softmax(x, out=mx.nd.zeros((50, 40)))
+    with pytest.raises(mx.MXNetError, match="out has dtype"):
+        mx.nd.softmax(x, out=mx.nd.zeros((40, 50), dtype="float64"))
+
+
+def test_of_several_given_outputs_each_goes_its_way():
+    x = mx.nd.array([[3.0, 1.0, 2.0]])
+    values, places = mx.nd.topk(x, k=2, ret_typ="both")
+    out = [mx.nd.zeros((1, 2)), mx.nd.zeros((1, 2))]
+    assert mx.nd.topk(x, k=2, ret_typ="both", out=out)[1] is out[1]
+    assert [a.asnumpy().tolist() for a in out] == [values.asnumpy().tolist(), places.asnumpy().tolist()]
+    one = mx.nd.zeros((1, 2))
+    mx.nd.topk(x, k=2, ret_typ="both", out=[one, one])
+    assert one.asnumpy().tolist() == places.asnumpy().tolist(), "the last is what stays"
+    x.attach_grad()
+    with autograd.record():
+        y = mx.nd.zeros((1, 3))
+        mx.nd.softmax(x, out=y)
+        z = (y * y).sum()
+    z.backward()
+    assert x.grad.asnumpy().any()

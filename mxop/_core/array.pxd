@@ -77,6 +77,8 @@ cdef long long host_reads(long long back_to=*) noexcept
 cdef unsigned long long stamp_now() noexcept
 cdef Array shape_of(Array a)
 cdef bytes signature(object inputs, int mode, bint strides=*, bint wants=*)
+cdef Py_ssize_t signature_size(object inputs, bint strides) except -1
+cdef int write_signature(char* at, object inputs, int mode, bint strides, bint wants) except -1
 cpdef int touch(Array a, str writer) except -1
 cdef str changed_by(Array a, unsigned long long since)
 

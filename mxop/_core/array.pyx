@@ -456,14 +456,23 @@ cdef bytes signature(object inputs, int mode, bint strides=False, bint wants=Fal
     wants : bool
         Whether it matters which arrays autograd knows.
     """
+    cdef bytes found = PyBytes_FromStringAndSize(NULL, signature_size(inputs, strides))
+    write_signature(PyBytes_AS_STRING(found), inputs, mode, strides, wants)
+    return found
+
+
+cdef Py_ssize_t signature_size(object inputs, bint strides) except -1:
+    """Return how long a signature is."""
     cdef Py_ssize_t size = 1
-    cdef bytes found
-    cdef char* at
     cdef Array a
     for a in inputs:
         size += 2 + a.ndim * <Py_ssize_t>sizeof(Py_ssize_t) * (2 if strides and not a.contiguous else 1)
-    found = PyBytes_FromStringAndSize(NULL, size)
-    at = PyBytes_AS_STRING(found)
+    return size
+
+
+cdef int write_signature(char* at, object inputs, int mode, bint strides, bint wants) except -1:
+    """Write a signature there."""
+    cdef Array a
     at[0] = <char>mode
     at += 1
     for a in inputs:
@@ -476,7 +485,7 @@ cdef bytes signature(object inputs, int mode, bint strides=False, bint wants=Fal
             memcpy(at + 2 + a.ndim * sizeof(Py_ssize_t), a.strides_, a.ndim * sizeof(Py_ssize_t))
             at += a.ndim * sizeof(Py_ssize_t)
         at += 2 + a.ndim * sizeof(Py_ssize_t)
-    return found
+    return 0
 
 
 # ---- who wrote an array again ----------------------------------------------------------------------------------------

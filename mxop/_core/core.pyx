@@ -30,7 +30,8 @@ cdef extern from "Python.h":
     void PyType_Modified(PyTypeObject* cls)
 
 cdef list _two = [None] * 16, _scalar = [None] * 16, _reflected = [None] * 16
-cdef object _context_of = None
+cdef object _context_of = None, _transpose = None
+cdef list _types = [dtypes.type_of(k) for k in range(8)]   # of those that `element` knows
 cdef object _foreign = None      # mxop.ndarray's conversion of other operands
 
 cdef enum:
@@ -67,8 +68,9 @@ _TABLE = (
 
 def start(context_of, foreign):
     """Connect the class to the registry and to what lies above; called once at import."""
-    global _context_of, _foreign
+    global _context_of, _foreign, _transpose
     _context_of, _foreign = context_of, foreign
+    _transpose = function_of(registry.get("transpose"))
     for at, two, scalar, reflected in _TABLE:
         _two[at] = function_of(registry.get(two))
         _scalar[at] = function_of(registry.get(scalar))
@@ -195,7 +197,7 @@ cdef class NDArray(Array):
     @property
     def T(self):
         """The array with its axes reversed."""
-        return function_of(_op("transpose"))(self)
+        return _transpose(self)
 
     def __len__(self):
         if (<Array>self).ndim == 0:
@@ -292,7 +294,7 @@ cdef class NDArray(Array):
             raise OpValueError(f"only an array of one element is a scalar; this one has shape {self.shape_tuple()}")
         found = element(self)
         if found is not None:
-            return dtypes.type_of((<Array>self).dtype)(found)
+            return _types[(<Array>self).dtype](found)
         cdef long long reads = host_reads()
         found = self.asnumpy().reshape(-1)[0]
         host_reads(reads)

@@ -1,6 +1,7 @@
 from mxop._core.array cimport MAX_VALUES, Array, Value
 from mxop._core.elementwise cimport ElementwiseCall
 from mxop._core.native cimport NativeOp
+from mxop._core.recent cimport Parsed
 
 cdef class ShortWay:
     cdef ElementwiseCall call           # the formula where every parameter that is no number has its default
@@ -12,7 +13,7 @@ cdef class ShortWay:
 cdef class OpFunction:
     cdef readonly object op
     cdef NativeOp native            # a library's functions, for a shorter way
-    cdef dict parsed                # keyword arguments -> Attrs
+    cdef Parsed parsed              # keyword arguments -> Attrs
     cdef dict active                # Attrs -> how many inputs a call takes, where that depends on them
     cdef ShortWay short             # None where there is none, or `searched` is not set
     cdef int n_in, kind

@@ -2,7 +2,7 @@
 
 The callable behind ``mx.nd.f`` is :class:`OpFunction`.  Elementwise calls with plain arguments take a short way through
 it; everything else goes through :func:`invoke`.
-May import :mod:`.array`, :mod:`.profile`, :mod:`.record`, :mod:`.transfer`, :mod:`.elementwise`, :mod:`.kinds`,
+May import :mod:`.array`, :mod:`.profile`, :mod:`.recent`, :mod:`.record`, :mod:`.transfer`, :mod:`.elementwise`, :mod:`.kinds`,
 :mod:`mxop._kernels`, :mod:`mxop.opdef`.
 """
 from cpython.object cimport PyObject
@@ -13,6 +13,7 @@ from mxop._core.elementwise cimport ElementwiseCall, call_for, run_elementwise, 
 from mxop._core.kinds cimport run_composite, run_external, run_kernel, run_reduction, run_view
 from mxop._core.native cimport NativeOp
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, look, look_into, note_call, watched
+from mxop._core.recent cimport Parsed
 from mxop._core.record cimport is_recording, is_training
 from mxop._core.results cimport hand_over, output_list
 from mxop._core.transfer cimport contiguous_copy
@@ -224,7 +225,7 @@ cdef class OpFunction:
 
     def __init__(self, op):
         self.op = op
-        self.parsed, self.active, self.searched, self.short = {}, {}, False, None
+        self.parsed, self.active, self.searched, self.short = Parsed(), {}, False, None
         self.writes, self.has_mode = bool(op.writes), -1
         self.kind = (ELEMENTWISE if isinstance(op, Elementwise) else REDUCTION if isinstance(op, Reduction)
                      else KERNEL if isinstance(op, Kernel) else EXTERNAL if isinstance(op, External) else COMPOSITE)
@@ -287,10 +288,11 @@ cdef class OpFunction:
         if self.fixed_inputs and len(args) > self.n_in > 0:
             args = self.named(args, kwargs)
         if self.may_be_plain(args) and not self.shadowed(kwargs):  # only parameters are left
-            if self.n_in < 0 and self.op.num_args_param is not None:
-                kwargs.setdefault(self.op.num_args_param, len(args))
+            counted = self.n_in < 0 and self.op.num_args_param not in kwargs
+            if counted and self.op.num_args_param is not None:
+                kwargs[self.op.num_args_param] = len(args)
             attrs = parsed_params(self.op, kwargs, self.parsed)
-            if self.fixed_inputs:
+            if self.fixed_inputs or counted:
                 return invoke_checked(self, args, attrs, out, REQ_WRITE)
             if self.n_in < 0:
                 return invoke_with(self.op, args, attrs, out, REQ_WRITE)
@@ -322,7 +324,7 @@ cdef class OpFunction:
     cdef bint may_be_plain(self, tuple args):
         """Tell whether all arguments by position are arrays, and may be all inputs."""
         cdef Py_ssize_t k, n = len(args)
-        if n == 0 or self.op.open_inputs or (self.fixed_inputs and n != self.n_in):
+        if n == 0 or (n != self.n_in if self.fixed_inputs else self.op.open_inputs):
             return False
         for k in range(n):
             if not isinstance(args[k], Array):
@@ -341,6 +343,8 @@ cdef class OpFunction:
 
     cdef bint shadowed(self, dict kwargs):
         """Tell whether a keyword names an input that is given already."""
+        if not kwargs:
+            return False
         for name in self.op.arguments:
             if name in kwargs:
                 return True
@@ -404,7 +408,7 @@ cdef tuple without_output(object op, tuple args, object out):
     return args[:n], args[n]
 
 
-def bind_arguments(op, tuple args, dict kwargs, dict cache):
+cdef tuple bind_arguments(op, tuple args, dict kwargs, Parsed cache):
     """Sort the arguments of a call into inputs and parsed parameters."""
     cdef list inputs
     if op.variadic:
@@ -456,8 +460,13 @@ def bind_arguments(op, tuple args, dict kwargs, dict cache):
     return [given[n] for n in wanted], attrs
 
 
-cdef object parsed_params(object op, dict kwargs, dict cache):
+cdef object parsed_params(object op, dict kwargs, Parsed cache):
     """Parse parameters, remembering what equal arguments gave."""
+    cdef tuple names, values
+    attrs = cache.find(kwargs)
+    if attrs is not None:
+        return attrs
+    names, values = tuple(kwargs), tuple(kwargs.values())
     if kwargs and not op.spec.names and not isinstance(op, External):  # MXNet's functions without parameters take these and ignore them
         kwargs.pop("ctx", None)
         kwargs.pop("dtype", None)
@@ -465,14 +474,14 @@ cdef object parsed_params(object op, dict kwargs, dict cache):
         kwargs.pop("dtype")  # NumPy's functions hand it to the array's method
     try:
         key = tuple([(k, type(v), key_of(v)) for k, v in kwargs.items()])
-        found = cache.get(key)
+        found = cache.kept.get(key)
     except (TypeError, ValueError):  # an array as a parameter has no hash, or no truth
         return op.parse(kwargs)
     if found is None:
         found = op.parse(kwargs)
         if not holds_arrays(kwargs):  # a number now, another one later
-            keep(cache, key, found)
-    return found
+            keep(cache.kept, key, found)
+    return cache.note(names, values, found)
 
 
 cdef object key_of(object value):

@@ -1,25 +1,31 @@
 """How an operator of each kind runs on arrays: infer, allocate, run, record.
 
 Formulas have their own module, :mod:`.elementwise`; which kind it is, and what is done around it, is for :mod:`.dispatch`.
-May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.record`, :mod:`.reductions`, :mod:`.results`, :mod:`.transfer`,
-:mod:`mxop.opdef`.
+May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.recent`, :mod:`.record`, :mod:`.reductions`,
+:mod:`.results`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
-from mxop._core.array cimport Array, host_reads, signature, template, view_at
+from libc.string cimport memcpy
+
+from mxop._core.array cimport Array, alloc_like, fill_operand, host_reads, read_pointer, template, view_at, write_pointer
 from mxop._core.external cimport execute_external
 from mxop._core.plans cimport Plan, plan_of
-from mxop._core.prepared cimport prepare_kernel, run_planned
+from mxop._core.prepared cimport KernelPlan, plan_for, prepare_kernel
+from mxop._core.recent cimport MISSING, Plans, numpy_shapes
 from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.results cimport hand_over, new_at, one_result, output_list, requests_of, results_for
-from mxop._core.transfer cimport contiguous_copy, copy_into
+from mxop._core.transfer cimport contiguous_copy, copy_into, copy_program
 from mxop._kernels.codes cimport BFLOAT16, FLOAT16
-from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
+from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, collapse, itemsize_of
+from mxop._kernels.moves cimport move
 
 from mxop._core.array import as_numpy
 from mxop.errors import MXNetError, OpTypeError, translated
 from mxop.memo import SHAPES, keep
 from mxop.opdef.above import ask
-from mxop.shape_mode import mode as _shape_mode
+
+cdef enum:
+    AT_ONCE = 65536         # bytes that are copied without a plan
 
 cdef tuple _KINDS = translated.KINDS
 cdef object _NAMESPACE = None       # mx.nd, as composites and gradient rules see it
@@ -42,12 +48,12 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
     """Run a reduction: combine the mapped elements in a buffer of the compute type, then finish into the output."""
     cdef ReductionPlan plan
     cdef Array result
-    key = (op, attrs, signature((source,), _shape_mode.numpy))
-    found = _reductions.get(key)
-    if found is None:
-        found = keep(_reductions, key, reduction_plan(op, attrs, source), SHAPES)
+    cdef tuple inputs = (source,)
+    found = _reductions.find(op, attrs, inputs, False)
+    if found is MISSING:
+        found = _reductions.put(op, attrs, inputs, False, reduction_plan(op, attrs, source))
     plan = <ReductionPlan>found
-    result = one_result(op, (source,), out, plan.result, &req)
+    result = one_result(op, inputs, out, plan.result, &req)
     if source.gpu is not None:
         from mxop._gpu import run as gpu_run
         made = gpu_run.reduction(op, attrs, source, plan.axes, result.shape_tuple(), result.dtype)
@@ -55,7 +61,7 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
     else:
         reduction_run(plan.call, source, plan.axes, result, req).execute()
     if is_recording():
-        record_general(op, attrs, (source,), [result])
+        record_general(op, attrs, inputs, [result])
     return result
 
 
@@ -67,7 +73,7 @@ cdef class ReductionPlan:
     cdef Array result               # one of the shape and type of the result
 
 
-cdef dict _reductions = {}
+cdef Plans _reductions = Plans()
 
 
 cdef ReductionPlan reduction_plan(object op, object attrs, Array source):
@@ -86,7 +92,7 @@ cdef dict _inferred = {}
 
 cdef tuple cached_inference(object op, object attrs, tuple shapes, tuple types):
     """Infer outputs, remembering recent answers."""
-    cdef tuple key = (op, attrs, shapes, types, _shape_mode.numpy)
+    cdef tuple key = (op, attrs, shapes, types, numpy_shapes())
     found = _inferred.get(key)
     if found is None:
         found = op.infer_outputs(attrs, list(shapes), list(types))
@@ -103,14 +109,32 @@ cdef class ViewPlan:
     cdef Py_ssize_t strides[MAX_DIMS]   # in bytes
     cdef Py_ssize_t offset
 
+    cdef Array copied(self, Array source):
+        """Return a new array of the elements, which is the short way of most calls."""
+        cdef Array result = alloc_like(self.result)
+        cdef Operand operands[2]
+        cdef Py_ssize_t nbytes = result.size * itemsize_of(result.dtype)
+        result.device_id = source.device_id
+        operands[0].data, operands[0].dtype, operands[0].staged = read_pointer(source) + self.offset, source.dtype, False
+        collapse(&operands[0], self.ndim, self.shape, self.strides)
+        if operands[0].contiguous and nbytes < AT_ONCE:
+            memcpy(write_pointer(result), operands[0].data, nbytes)
+        else:
+            fill_operand(&operands[1], result)
+            operands[1].req = REQ_WRITE
+            move(result.size, &operands[0], &operands[1], copy_program(source.dtype))
+        return result
 
-cdef dict _views = {}
+
+cdef Plans _views = Plans()
 
 
 cdef object run_view(object op, object attrs, object inputs, object out, int req):
     """Run an operator that only rearranges elements: ask where they lie, then copy them."""
     cdef Array source = <Array>inputs[0], result, part
     cdef ViewPlan plan = view_plan_of(op, attrs, inputs)
+    if plan is not None and out is None and source.gpu is None and not is_recording():
+        return plan.copied(source)
     if plan is None:  # a reshape that no view of these strides can be
         source = contiguous_copy(source)
         plan = view_plan_of(op, attrs, [source, *inputs[1:]])
@@ -128,10 +152,9 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
 
 cdef ViewPlan view_plan_of(object op, object attrs, object inputs):
     """Return what is kept of an operator's view rule for arrays like these."""
-    key = (op, attrs, signature(inputs, _shape_mode.numpy, True))
-    found = _views.get(key, _views)
-    if found is _views:
-        found = keep(_views, key, view_plan(op, attrs, inputs), SHAPES)
+    found = _views.find(op, attrs, inputs, True)
+    if found is MISSING:
+        found = _views.put(op, attrs, inputs, True, view_plan(op, attrs, inputs))
     return <ViewPlan>found
 
 
@@ -154,16 +177,18 @@ cdef ViewPlan view_plan(object op, object attrs, object inputs):
 
 cdef object run_kernel(object op, object attrs, object inputs, object out, int req):
     """Run a kernel, on the CPU or on a GPU."""
+    cdef KernelPlan plan
     cdef Array a
     cdef list results, targets = None
-    if (out is None or req == REQ_WRITE) and op.sized_by is None:
+    plan = plan_for(op, attrs, inputs) if out is None or req == REQ_WRITE else None
+    if plan is not None:
         if out is not None:
             targets = output_list(op, out, op.num_outputs(attrs, len(inputs)))
-        results = run_planned(op, attrs, inputs, targets)
+        results = plan.run(op, inputs, targets)
         if results is not None:
             if is_recording():
                 record_general(op, attrs, inputs, results)
-            return visible(op, attrs, len(inputs), results)
+            return results[0] if plan.n_visible == 1 else results[:plan.n_visible]
     shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
     types = tuple([(<Array>a).dtype for a in inputs])
     out_shapes, out_types = cached_inference(op, attrs, shapes, types)
@@ -220,7 +245,7 @@ cdef int check_rules(object op, object attrs, object inputs) except -1:
     """Let the rules for shapes and types that a composite was given raise, remembering what they let pass."""
     cdef Array a
     cdef tuple shapes = tuple([(<Array>a).shape_tuple() for a in inputs]), types = tuple([(<Array>a).dtype for a in inputs])
-    cdef tuple key = (op, attrs, shapes, types, None, _shape_mode.numpy)
+    cdef tuple key = (op, attrs, shapes, types, None, numpy_shapes())
     if key not in _inferred:
         n = op.num_outputs(attrs, len(shapes))
         try:
@@ -245,7 +270,7 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     try:
         plan = plan_of(op, attrs, inputs) if op.planned else None
         if plan is not None:
-            results = plan.run(inputs)
+            results = plan.run(inputs, None if out is None or req != REQ_WRITE else plan.targets(op, out, inputs))
             if out is None and not own_rule:
                 return results[0] if plan.n_visible == 1 else results[:plan.n_visible]
         else:

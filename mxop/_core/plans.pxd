@@ -17,7 +17,8 @@ cdef class Plan:
 
     cdef list fresh(self, list templates, list inputs)
     cdef int execute(self, int part, list table) except -1
-    cdef list forward(self, list inputs, list table)
-    cdef list run(self, object inputs)
+    cdef list forward(self, list inputs, list table, list targets)
+    cdef list targets(self, object op, object out, object inputs)
+    cdef list run(self, object inputs, list targets=*)
 
 cdef Plan plan_of(object owner, object attrs, object inputs)

@@ -2,18 +2,20 @@
 
 Composites that are called on arrays run this way, and functions marked with ``mx.graph.compiled``.  :mod:`mxop.graph.traced`
 makes the plans; from the call to the work of the operators inside there is no Python.
-May import :mod:`.array`, :mod:`.call`, :mod:`.record`, :mod:`.transfer`.
+May import :mod:`.array`, :mod:`.call`, :mod:`.recent`, :mod:`.record`, :mod:`.results`, :mod:`.transfer`.
 """
 from collections import OrderedDict
 
-from mxop._core.array cimport Array, Node, alloc, alloc_like, changed_by, shape_of, signature, stamp_now
+from mxop._core.array cimport Array, Node, alloc, alloc_like, changed_by, shape_of, stamp_now, write_pointer
 from mxop._core.call cimport Places
+from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node
+from mxop._core.results cimport DENSE, goes_beside, output_list, prepared_output
 from mxop._core.transfer cimport contiguous_copy
+from mxop._kernels.interp cimport REQ_WRITE
 
 from mxop.errors import MXNetError
 from mxop.opdef.above import ask
-from mxop.shape_mode import mode as _shape_mode
 
 MOST = 512              # plans that are kept
 cdef enum:
@@ -88,11 +90,34 @@ cdef class Plan:
             self.idle.append(ready)
         return 0
 
-    cdef list forward(self, list inputs, list table):
-        """Return the results; `table` gets the arrays of the run."""
-        cdef list results = self.fresh(self.results, inputs)
+    cdef list targets(self, object op, object out, object inputs):
+        """Return of the arrays given for the outputs those that a run can write where they lie, None for the others."""
+        cdef list found, read = list(inputs)
+        cdef Array a, like
+        cdef Py_ssize_t k
+        if self.shown is not None or is_recording():
+            return None
+        found = output_list(op, out, len(self.results))
+        for k in range(len(found)):
+            if found[k] is None:
+                continue
+            like = <Array>self.results[k]
+            a = prepared_output(op, found[k], like.shape_tuple(), like.dtype)
+            if a.gpu is not None or goes_beside(a, read, REQ_WRITE, DENSE):
+                found[k] = None
+            else:
+                write_pointer(a)  # whoever watches is told
+                read.append(a)
+        return found
+
+    cdef list forward(self, list inputs, list table, list targets):
+        """Return the results, in the targets where there are any; `table` gets the arrays of the run."""
+        cdef list results = self.fresh(self.results, inputs) if targets is None else list(targets)
         cdef Array a
         cdef Py_ssize_t k, size
+        for k in range(len(results)):
+            if results[k] is None:
+                results[k] = self.fresh([self.results[k]], inputs)[0]
         for a in inputs:
             table.append(a if a.contiguous else contiguous_copy(a))
         table += results
@@ -103,9 +128,9 @@ cdef class Plan:
         self.execute(0, table)
         return results
 
-    cdef list run(self, object inputs):
+    cdef list run(self, object inputs, list targets=None):
         """Run on arrays and record the run; return the outputs of the operator, None for those that nobody can see."""
-        cdef list given = list(inputs), table = [], results = self.forward(given, table)
+        cdef list given = list(inputs), table = [], results = self.forward(given, table, targets)
         if self.wanted:
             record(self, given, table, results)
         if self.shown is None:
@@ -188,6 +213,7 @@ cdef int record(Plan plan, list inputs, list table, list results) except -1:
 # ---- which plan -------------------------------------------------------------------------------------------------------
 
 cdef object _plans = OrderedDict()      # None where there can be no plan
+cdef Latest _latest = Latest()
 cdef object _unknown = object()
 cdef unsigned long long _epoch = 0
 
@@ -197,6 +223,7 @@ def forget():
     global _epoch
     _epoch += 1
     _plans.clear()
+    _latest.clear()
 
 
 def kept():
@@ -207,6 +234,7 @@ def kept():
 cdef Plan plan_of(object owner, object attrs, object inputs):
     """Return the plan of a composite (with its parameters) or a function for these arrays; None where there is none."""
     cdef Array a
+    cdef Entry entry
     cdef tuple key
     cdef unsigned long long begun = _epoch
     if mx_unplanned:
@@ -214,7 +242,10 @@ cdef Plan plan_of(object owner, object attrs, object inputs):
     for a in inputs:
         if a.gpu is not None:
             return None
-    key = (owner, attrs, signature(inputs, is_training() | (2 if _shape_mode.numpy else 0), False, is_recording()))
+    entry = _latest.entry(owner, attrs, inputs, is_training() | (2 if numpy_shapes() else 0), False, is_recording())
+    if entry.plan is not MISSING:
+        return <Plan>entry.plan
+    key = (owner, attrs, entry.signature)
     found = _plans.get(key, _unknown)
     if found is _unknown:
         found = made(owner, attrs, inputs)
@@ -230,6 +261,8 @@ cdef Plan plan_of(object owner, object attrs, object inputs):
             _plans.move_to_end(key)
         except KeyError:  # another thread took it
             pass
+    if begun == _epoch:
+        _latest.keep(entry, inputs, found)
     return <Plan>found
 
 

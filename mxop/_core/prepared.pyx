@@ -1,11 +1,12 @@
 """Reductions, views and kernels made ready: what can be found out when an executor is bound is not asked again.
 
 Kernels that say what they do in steps are made ready for calls on arrays, too: once for arrays of the same shapes and types.
-May import :mod:`.array`, :mod:`.external`, :mod:`.reductions`, :mod:`.steps`, :mod:`.transfer`, :mod:`mxop.opdef`.
+May import :mod:`.array`, :mod:`.external`, :mod:`.recent`, :mod:`.reductions`, :mod:`.steps`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
-from mxop._core.array cimport Array, alloc_like, detached, host_reads, signature, view_of, write_pointer
+from mxop._core.array cimport Array, alloc_like, detached, host_reads, view_of, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.external cimport deliver_states, run_users_kernel
+from mxop._core.recent cimport MISSING, Plans
 from mxop._core.record cimport set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.results cimport ADDS, DENSE, deliver, goes_beside, prepared_output, work_for
@@ -14,9 +15,7 @@ from mxop._core.transfer cimport contiguous_copy, overlaps
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop.errors import DeviceError, translated
-from mxop.memo import SHAPES, keep
 from mxop.opdef import Kernel, Reduction
-from mxop.shape_mode import mode as _shape_mode
 
 cdef tuple _KINDS = translated.KINDS
 
@@ -164,11 +163,6 @@ cdef list read_by(object op, list inputs):
 cdef class KernelPlan:
     """A kernel made ready for arrays of certain shapes, types and strides, whatever their memory."""
 
-    cdef Call call
-    cdef Places places
-    cdef list outputs           # stand-ins for the results
-    cdef bint busy              # in a thread that has let others run
-
     cdef list run(self, object op, object inputs, list targets):
         """Return the results for these arrays; None when another thread is in the middle of a run, or an output goes beside."""
         cdef list results = []
@@ -196,26 +190,27 @@ cdef class KernelPlan:
         return results
 
 
-cdef dict _plans = {}
+cdef Plans _plans = Plans()
 
 
-cdef list run_planned(object op, object attrs, object inputs, list targets):
-    """Run a kernel of steps on CPU arrays, into new ones or the targets that are given; None where it takes another way."""
+cdef KernelPlan plan_for(object op, object attrs, object inputs):
+    """Return the plan of a kernel of steps for CPU arrays; None where it takes another way."""
     cdef Array a
     for a in inputs:
         if a.gpu is not None:
             return None
-    key = (op, attrs, signature(inputs, _shape_mode.numpy, True))
-    found = _plans.get(key, _plans)
-    if found is _plans:
-        found = keep(_plans, key, make_plan(op, attrs, inputs), SHAPES)
-    return None if found is None else (<KernelPlan>found).run(op, inputs, targets)
+    found = _plans.find(op, attrs, inputs, True)
+    if found is MISSING:
+        found = _plans.put(op, attrs, inputs, True, make_plan(op, attrs, inputs))
+    return <KernelPlan>found
 
 
 cdef KernelPlan make_plan(object op, object attrs, object given):
     cdef KernelPlan plan = KernelPlan()
     cdef list inputs = []
     cdef Array a
+    if op.sized_by is not None:
+        return None
     out_shapes, out_types = op.infer_outputs(attrs, [(<Array>a).shape_tuple() for a in given], [(<Array>a).dtype for a in given])
     plan.places = Places()
     try:
@@ -229,6 +224,7 @@ cdef KernelPlan make_plan(object op, object attrs, object given):
         return None
     plan.call = prepare_steps(op, way, attrs, inputs, plan.outputs, [REQ_WRITE] * len(plan.outputs))
     plan.places.note([plan.call])
+    plan.n_visible = <int>len(plan.outputs) if op.writes else op.num_visible_outputs(attrs, len(inputs))
     return plan
 
 

@@ -115,7 +115,7 @@ cdef int hand_over(object op, list results, list targets, int req) except -1:
     cdef Array made
     cdef int k
     for k in range(len(targets)):
-        if targets[k] is not None:
+        if targets[k] is not None and results[k] is not targets[k]:
             made = <Array>results[k]
             copy_into(made, prepared_output(op, targets[k], made.shape_tuple(), made.dtype), req)
             results[k] = targets[k]

@@ -236,7 +236,10 @@ def plain_array(source, int dtype):
         return None
     try:
         code = code_of_format(buffer.format)
-        if code >= 0 and buffer.ndim <= MAX_DIMS and buffer.suboffsets == NULL:
+        if code == dtype and buffer.ndim == 1 and buffer.strides[0] == buffer.itemsize:
+            made = alloc(1, buffer.shape, dtype)
+            memcpy(made.data, buffer.buf, buffer.len)
+        elif code >= 0 and buffer.ndim <= MAX_DIMS and buffer.suboffsets == NULL:
             seen = new_array()
             seen.set_dims(buffer.ndim)
             seen.dtype, seen.size, seen.contiguous = code, 1, True
@@ -254,6 +257,26 @@ def plain_array(source, int dtype):
                 copy_into(seen, made, REQ_WRITE)
     finally:
         PyBuffer_Release(&buffer)
+    return made
+
+
+def plain_list(list source, int dtype):
+    """Return a new array of float32 or float64 of a list of numbers; None for other lists and types."""
+    cdef Py_ssize_t count = len(source), k
+    cdef Array made
+    cdef double value
+    if dtype > FLOAT64 or not 0 < count <= SHORT:
+        return None
+    made = alloc(1, &count, dtype)
+    for k in range(count):
+        item = source[k]
+        if type(item) is not float and (type(item) is not int or not -_EXACT < item < _EXACT):
+            return None
+        value = item
+        if dtype == FLOAT32:
+            (<float*>made.data)[k] = <float>value
+        else:
+            (<double*>made.data)[k] = value
     return made
 
 
@@ -295,11 +318,12 @@ cdef object plain_numpy(Array x):
     cdef Py_buffer buffer
     if not x.contiguous or x.gpu is not None or x.dtype > BOOL or x.size > SHORT:
         return None
-    found = np.empty(x.shape_tuple(), _types[x.dtype])
+    found = _empty(x.shape_tuple(), _types[x.dtype])
     PyObject_GetBuffer(found, &buffer, PyBUF_WRITABLE)
     memcpy(buffer.buf, read_pointer(x), x.size * itemsize_of(x.dtype))
     PyBuffer_Release(&buffer)
     return found
 
 
+cdef object _empty = np.empty, _EXACT = 2**53   # whole numbers below it are exact in float64
 cdef list _types = [dtypes.numpy_dtype(k) for k in range(BOOL + 1)]

@@ -5,6 +5,7 @@ May import its neighbours.
 """
 from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+from libc.string cimport memcpy
 
 from mxop._kernels.interp cimport bulk, itemsize_of
 from mxop._kernels.work cimport Work
@@ -15,8 +16,11 @@ cdef extern from "mxop_bulk.h" nogil:
 
 cdef enum:
     WORTH = 65536  # elements that a thread should have
+    SMALL = 4096   # elements for which other threads of Python need not run meanwhile
     WIDTH = 256    # columns of a task
-    TOGETHER = 16  # rows of a task
+    TOGETHER = 16  # rows of a task, at most
+    FEWEST = 64    # tasks, where there are so many rows
+    MOST_PARTS = 16
 
 ctypedef fused number:
     float
@@ -32,7 +36,7 @@ cdef inline int threads_of(Py_ssize_t elements, Py_ssize_t tasks, int threads) n
 
 
 cdef class Find(Work):
-    """Where the largest (or smallest) element is along axis 1, the first of equals or of NaN: of data, into int64.
+    """Where the largest (or smallest) element is along axis 1, the first of equals or of NaN: of data, into int64 or float32.
 
     Parameters
     ----------
@@ -40,41 +44,85 @@ cdef class Find(Work):
         ``(outer, n, inner)``, with ``n > 0``.
     dtype : int
         Code of the data's type, a compute type.
-    largest : bool
+    largest, real : bool
+        What is searched; whether the result is of float32.
     """
 
-    cdef Py_ssize_t outer, n, inner, size
+    cdef Py_ssize_t outer, n, inner, size, pieces, together     # pieces of the columns; rows of a task
     cdef int dtype
-    cdef bint largest
+    cdef bint largest, real
 
-    def __init__(self, tuple shape, int dtype, bint largest):
+    def __init__(self, tuple shape, int dtype, bint largest, bint real):
         self.outer, self.n, self.inner = shape
-        self.dtype, self.largest, self.size = dtype, largest, itemsize_of(dtype)
+        self.dtype, self.largest, self.real, self.size = dtype, largest, real, itemsize_of(dtype)
+        self.pieces = 1 if self.inner == 1 else (self.inner + MX_FIND_WIDTH - 1) // MX_FIND_WIDTH
+        self.together = max(1, min(<Py_ssize_t>TOGETHER, self.outer // FEWEST)) if self.inner == 1 else 1
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        cdef Py_ssize_t pieces = 1 if self.inner == 1 else (self.inner + MX_FIND_WIDTH - 1) // MX_FIND_WIDTH, t, tasks
-        tasks = (self.outer + TOGETHER - 1) // TOGETHER if self.inner == 1 else self.outer * pieces
-        threads = threads_of(self.outer * self.n * self.inner, tasks, threads)
+        cdef Py_ssize_t elements = self.outer * self.n * self.inner, tasks, t
+        threads = <int>max(1, min(<Py_ssize_t>threads, elements // WORTH))
+        tasks = (self.outer + self.together - 1) // self.together * self.pieces
+        if elements < SMALL:
+            for t in range(tasks):
+                self.task(data[0], data[1], t)
+            return -1
         with nogil:
             if threads == 1:
                 for t in range(tasks):
-                    self.task(data[0], <int64_t*>data[1], t, pieces)
+                    self.task(data[0], data[1], t)
+            elif tasks < threads and self.together == 1 and self.n >= WORTH:
+                for t in range(tasks):
+                    self.task_in_parts(data[0], data[1], t, min(threads, <int>MOST_PARTS))
             else:
                 for t in prange(tasks, num_threads=threads, schedule="dynamic"):
-                    self.task(data[0], <int64_t*>data[1], t, pieces)
+                    self.task(data[0], data[1], t)
         return -1
 
-    cdef void task(self, const char* x, int64_t* places, Py_ssize_t t, Py_ssize_t pieces) noexcept nogil:
-        cdef Py_ssize_t first, row = t // pieces
+    cdef Py_ssize_t task_at(self, Py_ssize_t t, Py_ssize_t* count, Py_ssize_t* first) noexcept nogil:
+        """Return where the elements of a task begin; say how many results it has, and where they begin."""
+        cdef Py_ssize_t outer = t // self.pieces * self.together, column = t % self.pieces * MX_FIND_WIDTH
+        count[0] = min(self.together, self.outer - outer) if self.inner == 1 else min(<Py_ssize_t>MX_FIND_WIDTH, self.inner - column)
+        first[0] = outer * self.inner + column
+        return outer * self.n * self.inner + column
+
+    cdef void write(self, char* found, Py_ssize_t first, Py_ssize_t count, const int64_t* places) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(count):
+            if self.real:
+                (<float*>found)[first + k] = <float>places[k]
+            else:
+                (<int64_t*>found)[first + k] = places[k]
+
+    cdef void task(self, const char* x, char* found, Py_ssize_t t) noexcept nogil:
+        cdef int64_t places[MX_FIND_WIDTH]
+        cdef Py_ssize_t count, first
+        x += self.task_at(t, &count, &first) * self.size
         if self.inner == 1:
-            first = t * TOGETHER
-            bulk().find[self.dtype](self.largest, places + first, x + first * self.n * self.size,
-                                    min(<Py_ssize_t>TOGETHER, self.outer - first), self.n)
-            return
-        first = t % pieces * MX_FIND_WIDTH
-        bulk().find_columns[self.dtype](self.largest, places + row * self.inner + first,
-                                        x + (row * self.n * self.inner + first) * self.size, self.n, self.inner * self.size,
-                                        min(<Py_ssize_t>MX_FIND_WIDTH, self.inner - first))
+            bulk().find[self.dtype](self.largest, places, x, count, self.n)
+        else:
+            bulk().find_columns[self.dtype](self.largest, places, x, self.n, self.inner * self.size, count)
+        self.write(found, first, count, places)
+
+    cdef void task_in_parts(self, const char* x, char* found, Py_ssize_t t, int parts) noexcept nogil:
+        """Search one row, or one piece of columns, by several threads, and then among what these found."""
+        cdef int64_t places[MOST_PARTS * MX_FIND_WIDTH]
+        cdef char among[MOST_PARTS * MX_FIND_WIDTH * 8]
+        cdef int64_t best[MX_FIND_WIDTH]
+        cdef Py_ssize_t count, first, step = self.inner * self.size, p, c, begin, end
+        x += self.task_at(t, &count, &first) * self.size
+        for p in prange(parts, num_threads=parts, schedule="static"):
+            begin, end = self.n * p // parts, self.n * (p + 1) // parts
+            if self.inner == 1:
+                bulk().find[self.dtype](self.largest, places + p, x + begin * step, 1, end - begin)
+            else:
+                bulk().find_columns[self.dtype](self.largest, places + p * count, x + begin * step, end - begin, step, count)
+            for c in range(count):
+                places[p * count + c] += begin
+                memcpy(among + (p * count + c) * self.size, x + places[p * count + c] * step + c * self.size, self.size)
+        bulk().find_columns[self.dtype](self.largest, best, among, parts, count * self.size, count)
+        for c in range(count):
+            best[c] = places[best[c] * count + c]
+        self.write(found, first, count, best)
 
 
 cdef void sum_rows(const number* x, number* y, Py_ssize_t n) noexcept nogil:

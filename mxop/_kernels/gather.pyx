@@ -210,6 +210,74 @@ cdef int put_any(const void* head, void* out, char kind, const Py_ssize_t* place
     return 0
 
 
+# ---- one hot ----------------------------------------------------------------------------------------------------------
+cdef inline int64_t index_at(const void* index, char kind, Py_ssize_t k) noexcept nogil:
+    if kind == c"f":
+        return whole[float]((<const float*>index)[k])
+    if kind == c"d":
+        return whole[double]((<const double*>index)[k])
+    if kind == c"b":
+        return (<const int8_t*>index)[k]
+    if kind == c"B":
+        return (<const uint8_t*>index)[k]
+    return (<const int32_t*>index)[k] if kind == c"i" else (<const int64_t*>index)[k]
+
+
+cdef void mark(const void* index, char kind, unit* out, Py_ssize_t depth, unit on, unit off, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Write rows `begin` to `end`."""
+    cdef Py_ssize_t r, j
+    cdef int64_t at
+    cdef unit* row = out + begin * depth
+    for r in range(begin, end):
+        for j in range(depth):
+            row[j] = off
+        at = index_at(index, kind, r)
+        if 0 <= at < depth:
+            row[at] = on
+        row += depth
+
+
+cdef class OneHot(Work):
+    """Rows of one number, with another at the place that an index names: of indices, into ``(count, depth)``.
+
+    Parameters
+    ----------
+    index_dtype, itemsize : int
+        Code of the indices' type, for which :func:`reads` says yes; bytes of an element of the result.
+    count, depth : int
+    on, off : int
+        The bits of both numbers.
+    """
+
+    cdef Py_ssize_t count, depth
+    cdef int itemsize
+    cdef char kind
+    cdef int64_t on, off
+
+    def __init__(self, int index_dtype, int itemsize, Py_ssize_t count, Py_ssize_t depth, int64_t on, int64_t off):
+        self.kind, self.itemsize, self.count, self.depth, self.on, self.off = kind_of(index_dtype), itemsize, count, depth, on, off
+
+    cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        cdef Py_ssize_t t
+        threads = <int>max(1, min(<Py_ssize_t>threads, self.count * self.depth * self.itemsize // WORTH))
+        if threads == 1:
+            self.rows(data, 0, self.count)
+        else:
+            for t in prange(threads, nogil=True, num_threads=threads, schedule="static"):
+                self.rows(data, t * self.count // threads, (t + 1) * self.count // threads)
+        return -1
+
+    cdef void rows(self, char** data, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+        if self.itemsize == 1:
+            mark[uint8_t](data[0], self.kind, <uint8_t*>data[1], self.depth, <uint8_t>self.on, <uint8_t>self.off, begin, end)
+        elif self.itemsize == 2:
+            mark[int16_t](data[0], self.kind, <int16_t*>data[1], self.depth, <int16_t>self.on, <int16_t>self.off, begin, end)
+        elif self.itemsize == 4:
+            mark[int32_t](data[0], self.kind, <int32_t*>data[1], self.depth, <int32_t>self.on, <int32_t>self.off, begin, end)
+        else:
+            mark[int64_t](data[0], self.kind, <int64_t*>data[1], self.depth, self.on, self.off, begin, end)
+
+
 # ---- work -------------------------------------------------------------------------------------------------------------
 cdef char kind_of(int dtype):
     """Return a character for a type of numbers, ``h`` for any of two bytes."""

@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cdef extern from "mxop_block.h" nogil:
     void mx_prefetch(const char* p, Py_ssize_t nbytes)
@@ -9,6 +9,26 @@ cdef extern from "mxop_block.h" nogil:
     ctypedef void (*mx_store)(Py_ssize_t n, const void* s, char* p, Py_ssize_t stride, int add) noexcept
 
 cdef extern from "mxop_bulk.h" nogil:
+    enum:
+        MX_LANES
+        MX_DIGIT
+    ctypedef struct mx_words:
+        void (*network)(void* words, Py_ssize_t n) noexcept nogil
+        void (*insert)(void* words, Py_ssize_t n) noexcept nogil
+        void (*range)(const void* words, Py_ssize_t n, uint64_t* least, uint64_t* most) noexcept nogil
+        void (*count)(const void* words, Py_ssize_t n, uint64_t low, int shift, int bits, uint32_t* counts) noexcept nogil
+        void (*scatter)(const void* words, void* to, Py_ssize_t n, uint64_t low, int shift, int bits, uint32_t* places) noexcept nogil
+        void (*pack)(const void* words, uint64_t* packed, Py_ssize_t rows, Py_ssize_t cols, uint64_t low, int shift,
+                     int64_t first) noexcept nogil
+        Py_ssize_t (*below)(const void* words, Py_ssize_t n, uint64_t limit) noexcept nogil
+    ctypedef struct mx_order:
+        const mx_words* words[2]
+        void (*keys)(int type, uint64_t flip, int zeros, const char* x, Py_ssize_t xstep, char* words, Py_ssize_t wstep,
+                     Py_ssize_t rows, Py_ssize_t cols) noexcept nogil
+        void (*unkeys)(int type, uint64_t flip, const char* words, Py_ssize_t wstep, char* x, Py_ssize_t xstep, Py_ssize_t rows,
+                       Py_ssize_t cols) noexcept nogil
+        void (*places)(int type, const char* words, Py_ssize_t wstep, char* x, Py_ssize_t xstep, Py_ssize_t rows,
+                       Py_ssize_t cols) noexcept nogil
     ctypedef struct mx_bulk:
         void (*move)(int way, int size, Py_ssize_t n0, Py_ssize_t n1, const char* s, Py_ssize_t s0, Py_ssize_t s1, char* d,
                      Py_ssize_t d0, Py_ssize_t d1, int stream) noexcept nogil
@@ -19,6 +39,7 @@ cdef extern from "mxop_bulk.h" nogil:
         void (*find[7])(int largest, int64_t* places, const void* x, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
         void (*find_columns[7])(int largest, int64_t* places, const void* x, Py_ssize_t rows, Py_ssize_t step,
                                 Py_ssize_t width) noexcept nogil
+        const mx_order* order
 
 cdef enum:
     MAX_DIMS = 32

@@ -16,7 +16,8 @@ import numpy as np
 from .. import dtypes
 from .._core import array as _memory
 from .._core import core, views
-from ..context import Context, current_context
+from ..context import Context, current_context, of_array
+from ..context import _defaults as _in_force
 from ..errors import OpTypeError, OpValueError, items, translated
 from ..opdef.params import Bad, as_shape
 from ..ops.create import range_length, spaced
@@ -24,7 +25,8 @@ from . import indexing, sparse
 from .register import F
 
 NDArray = core.NDArray
-_FIRST = Context("cpu", 0)
+_FLOAT32 = dtypes.FLOAT32
+_FIRST = of_array(False, 0)  # where arrays lie unless somebody says otherwise
 
 __all__ = [
     "arange", "array", "concatenate", "empty", "eye", "from_numpy", "full", "full_like", "histogram", "linspace", "moveaxis",
@@ -73,11 +75,6 @@ def filled(shape: tuple[int, ...], code: int, ctx: Context, value: Any) -> NDArr
     return made
 
 
-def _quickly(shape: Any, value: float) -> NDArray | None:
-    """Return an array of float32 with one number everywhere, if it is small and lies on the first CPU."""
-    return views.plain_filled(shape, dtypes.FLOAT32, value) if current_context() == _FIRST else None
-
-
 def shape_of(shape: Any, function: str) -> tuple[int, ...]:
     """Return a shape given as a number or a sequence."""
     try:
@@ -115,8 +112,12 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
      [3. 4.]]
     <NDArray 2x2 @cpu(0)>
     """
-    if type(source_array) is np.ndarray and ctx is None and current_context() == _FIRST:
-        quick = views.plain_array(source_array, _code(dtype))
+    if ctx is None and _in_force.value is _FIRST:
+        code, quick = _FLOAT32 if dtype is None else dtypes.code_of(dtype), None
+        if type(source_array) is np.ndarray:
+            quick = views.plain_array(source_array, code)
+        elif type(source_array) is list:
+            quick = views.plain_list(source_array, code)
         if quick is not None:
             return quick
     place = device(ctx, "nd.array")
@@ -173,8 +174,8 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
     >>> mx.nd.zeros((2, 2)).asnumpy().tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    if ctx is None and dtype is None and stype is None and not kwargs:
-        found = _quickly(shape, 0)
+    if ctx is None and dtype is None and stype is None and not kwargs and _in_force.value is _FIRST:
+        found = views.plain_filled(shape, _FLOAT32, 0)
         if found is not None:
             return found
     if stype not in (None, "default"):
@@ -184,8 +185,8 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """Make an array of ones; see :func:`zeros`."""
-    if ctx is None and dtype is None and not kwargs:
-        found = _quickly(shape, 1)
+    if ctx is None and dtype is None and not kwargs and _in_force.value is _FIRST:
+        found = views.plain_filled(shape, _FLOAT32, 1)
         if found is not None:
             return found
     return _given_out(filled(shape_of(shape, "nd.ones"), _code(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones")
@@ -202,6 +203,10 @@ def full(
     >>> mx.nd.full((3,), 7, dtype="int32").asnumpy().tolist()
     [7, 7, 7]
     """
+    if ctx is None and out is None and dtype is np.float32 and type(val) is float and _in_force.value is _FIRST:
+        quick = views.plain_filled(shape, _FLOAT32, val)
+        if quick is not None:
+            return quick
     made = blank(shape_of(shape, "nd.full"), _code(dtype), device(ctx, "nd.full"))
     made[:] = val
     return _given_out(made, {"out": out}, "nd.full")
@@ -264,7 +269,7 @@ def arange(
     """
     if ctx is None and infer_range is None and dtype is np.float32 and type(repeat) is int and repeat == 1:
         quick = views.plain_range(start, stop, int(step) if step == 1 else step, dtypes.FLOAT32)
-        if quick is not None and current_context() == _FIRST:
+        if quick is not None and _in_force.value is _FIRST:
             return quick
     if infer_range is not None:
         warnings.warn("nd.arange: infer_range has no effect", DeprecationWarning, stacklevel=2)

@@ -5,6 +5,7 @@ taking adds up at the places that were taken from; its gradient takes again.
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
 
+import sys
 from typing import Literal, NamedTuple
 
 from .. import dtypes
@@ -542,7 +543,10 @@ both_ways(one_hot, lambda indices, *, depth, **params: None if indices is None e
           lambda out, indices, **params: out[:-1])  # fmt: skip
 
 
-def _one_hot(xp, index, out, depth, on_value, off_value):
+@one_hot.gpu
+def _(xp, inputs, outputs, *, depth, on_value, off_value, dtype):
+    (index,), (out,) = inputs, outputs
+    on_value, off_value = _cut(on_value, off_value, dtype)
     rows, at = out.reshape(index.size, depth), index.ravel()
     if at.dtype.kind not in "iub":
         at = xp.trunc(at.astype(xp.float64))
@@ -551,16 +555,19 @@ def _one_hot(xp, index, out, depth, on_value, off_value):
     rows[valid, at[valid].astype(xp.int64)] = on_value
 
 
-@one_hot.cpu
-def _(inputs, outputs, *, depth, on_value, off_value, dtype):
+@one_hot.cpu(prepared=True)
+def _(steps, inputs, outputs, *, depth, on_value, off_value, dtype):
+    gather, (index,), (out,) = compiled("gather"), inputs, outputs
+    index = steps.converted(index, index.dtype_code if gather.reads(index.dtype_code) else dtypes.FLOAT32)
+    bits = [_bits(value, dtype) for value in _cut(on_value, off_value, dtype)]
+    steps.work(gather.OneHot(index.dtype_code, dtypes.SIZES[dtype], index.size, depth, *bits), index, out)
+
+
+def _bits(value, dtype):
+    """Return the bits of an element, as a signed integer."""
     import numpy as np
 
-    _one_hot(np, np.asarray(inputs[0]), np.asarray(outputs[0]), depth, *_cut(on_value, off_value, dtype))
-
-
-@one_hot.gpu
-def _(xp, inputs, outputs, *, depth, on_value, off_value, dtype):
-    _one_hot(xp, inputs[0], outputs[0], depth, *_cut(on_value, off_value, dtype))
+    return int.from_bytes(np.full(1, value, dtypes.numpy_dtype(dtype)).tobytes(), sys.byteorder, signed=True)
 
 
 def _cut(on_value, off_value, dtype):

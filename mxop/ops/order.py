@@ -1,4 +1,4 @@
-"""Sorting: one kernel finds the order, the rest takes or marks the elements that it names.
+"""Sorting: one kernel puts elements in order, another finds the order; the rest takes or marks what that names.
 
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
@@ -8,7 +8,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, composite, infer, kernel
-from ._shared import both_ways, on_both, zero_gradient
+from ._shared import along, both_ways, compiled, equal_shapes, zero_gradient
 
 #: Indices of the result: those that MXNet has.
 _INDEX_TYPES = (dtypes.UINT8, dtypes.INT32, dtypes.INT64, dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64)
@@ -16,8 +16,8 @@ _INDEX_TYPES = (dtypes.UINT8, dtypes.INT32, dtypes.INT64, dtypes.FLOAT16, dtypes
 
 # ---- the order ------------------------------------------------------------------------------------------------------
 @kernel(name="_sort_order")
-def order(data, *, axis: int = -1, k: int = 0, is_ascend: bool = True):
-    """Positions of the first `k` elements along an axis (all, when it is below 1) in order of value, as int64.
+def order(data, *, axis: int = -1, k: int = 0, is_ascend: bool = True, dtype: DType = dtypes.INT64):
+    """Positions of the first `k` elements along an axis (all, when it is below 1) in order of value.
 
     Equal elements keep their order, both ways; NaN counts as the largest number.
 
@@ -26,7 +26,16 @@ def order(data, *, axis: int = -1, k: int = 0, is_ascend: bool = True):
     """
 
 
-def _order_forward(data, *, axis, k, is_ascend):
+@kernel(name="_sorted")
+def in_order(data, *, axis: int = -1, is_ascend: bool = True):
+    """The elements along an axis in order of value; NaN counts as the largest number.
+
+    >>> mx.nd._internal._sorted(mx.nd.array([3, 1, 2]), is_ascend=False).asnumpy().tolist()
+    [3.0, 2.0, 1.0]
+    """
+
+
+def _order_forward(data, *, axis, k=0, is_ascend, dtype=None):
     if data is None:
         return None
     at = infer.normal_axis("topk" if k > 0 else "sort", axis, len(data))  # what users call
@@ -38,8 +47,16 @@ def _order_forward(data, *, axis, k, is_ascend):
 
 order.shape(_order_forward)
 both_ways(order, _order_forward)
-order.infer_type = lambda attrs, ins, outs: (ins, [dtypes.INT64])
+order.infer_type = lambda attrs, ins, outs: (ins, [attrs["dtype"]])
 zero_gradient(order)
+equal_shapes(in_order)
+in_order.shape(_order_forward)
+
+
+@in_order.gradient
+def _(F, heads, inputs, outputs, *, axis, is_ascend):
+    places = F._sort_order(inputs[0], axis=axis, is_ascend=is_ascend)
+    return [F._take_lanes_grad(heads[0], places, inputs[0], axis=axis)]
 
 
 def _keys(xp, x):
@@ -51,28 +68,62 @@ def _keys(xp, x):
     return xp.where(bits < 0, bits ^ xp.iinfo(bits.dtype).max, bits)
 
 
-@on_both(order)
-def _(xp, inputs, outputs, *, axis, k, is_ascend):
-    x, out = xp.moveaxis(inputs[0], axis, -1), xp.moveaxis(outputs[0], axis, -1)
-    n, k = x.shape[-1], out.shape[-1]
+def _places(xp, x, axis, is_ascend):
     keys = _keys(xp, x)
-    if not is_ascend:
-        keys = ~keys
-    if keys.dtype.itemsize > 4 or n > 1 << 31:
-        out[...] = xp.argsort(keys, axis=-1, kind="stable")[..., :k]
-        return
-    keys = (keys.astype(xp.int64) << 31) | xp.arange(n)  # all different, so that any way of sorting gives this order
-    if k < n // 4:  # measured at rows of 1000 to 1e6: beyond that, sorting all is as quick
-        keys = xp.partition(keys, k - 1, axis=-1)[..., :k] if k else keys[..., :0]
-    out[...] = xp.sort(keys, axis=-1)[..., :k] & (1 << 31) - 1
+    return xp.argsort(keys if is_ascend else ~keys, axis=axis, kind="stable")
+
+
+@order.gpu
+def _order_by_library(xp, inputs, outputs, *, axis, k, is_ascend, dtype):
+    found = _places(xp, inputs[0], axis, is_ascend)
+    outputs[0][...] = xp.moveaxis(xp.moveaxis(found, axis, -1)[..., : outputs[0].shape[axis]], -1, axis)
+
+
+@in_order.gpu
+def _sort_by_library(xp, inputs, outputs, *, axis, is_ascend):
+    outputs[0][...] = xp.take_along_axis(inputs[0], _places(xp, inputs[0], axis, is_ascend), axis)
+
+
+def _short(inputs, outputs, *, axis, **params):
+    """Tell whether places fit beside keys in a word."""
+    return inputs[0].shape[axis] < 1 << 31
+
+
+def _on_host(run):
+    """Return a function for NDArrays, of one for NumPy's arrays."""
+
+    def on_host(inputs, outputs, **params):
+        import numpy as np
+
+        run(np, [np.asarray(a) for a in inputs], [np.asarray(a) for a in outputs], **params)
+
+    return on_host
+
+
+order.cpu(_on_host(_order_by_library))
+in_order.cpu(_on_host(_sort_by_library))
+
+
+@order.cpu(prepared=True, when=_short)
+def _(steps, inputs, outputs, *, axis, k, is_ascend, dtype):
+    kernels, (x,), (out,) = compiled("order"), inputs, outputs
+    found = out if dtype in kernels.PLACE_TYPES else steps.temporary(out.shape, dtypes.INT64)
+    steps.work(
+        kernels.Order(along(x.shape, axis), x.dtype_code, out.shape[axis], is_ascend, found.dtype_code), x, found
+    )
+    steps.move(found, out)
+
+
+@in_order.cpu(prepared=True, when=_short)
+def _(steps, inputs, outputs, *, axis, is_ascend):
+    (x,), (out,) = inputs, outputs
+    steps.work(compiled("order").Order(along(x.shape, axis), x.dtype_code, x.shape[axis], is_ascend), x, out)
 
 
 # ---- what MXNet has -------------------------------------------------------------------------------------------------
-def _ordered(F, data, axis, k, is_ascend):
-    """Return the data (flat, without an axis), the axis, and the order."""
-    if axis is None:
-        data, axis = F.Reshape(data, shape=(-1,)), 0
-    return data, axis, F._sort_order(data, axis=axis, k=k, is_ascend=is_ascend)
+def _flat(F, data, axis):
+    """Return the data (flat, without an axis) and the axis."""
+    return (F.Reshape(data, shape=(-1,)), 0) if axis is None else (data, axis)
 
 
 def _index_type(name, dtype):
@@ -121,14 +172,16 @@ def topk(
     >>> mx.nd.topk(x, k=2, ret_typ='mask').asnumpy().tolist()
     [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
     """
-    flat, axis, places = _ordered(F, data, axis, k, is_ascend)
+    flat, axis = _flat(F, data, axis)
+    if ret_typ == "indices":
+        return F._sort_order(flat, axis=axis, k=k, is_ascend=is_ascend, dtype=_index_type("topk", dtype))
+    places = F._sort_order(flat, axis=axis, k=k, is_ascend=is_ascend)
     values = F._take_lanes(flat, places, axis=axis)
     if ret_typ == "value":
         return values
     if ret_typ == "mask":
         return F.reshape_like(F._take_lanes_grad(F.ones_like(values), places, flat, axis=axis), data)
-    indices = F.Cast(places, dtype=_index_type("topk", dtype))
-    return indices if ret_typ == "indices" else [values, indices]
+    return [values, F.Cast(places, dtype=_index_type("topk", dtype))]
 
 
 @composite(aliases=("_npi_sort",))
@@ -145,8 +198,8 @@ def sort(F, data, *, axis: int | None = -1, is_ascend: bool = True):
     >>> mx.nd.sort(mx.nd.array([[3, 1, 2]]), is_ascend=False).asnumpy().tolist()
     [[3.0, 2.0, 1.0]]
     """
-    data, axis, places = _ordered(F, data, axis, 0, is_ascend)
-    return F._take_lanes(data, places, axis=axis)
+    data, axis = _flat(F, data, axis)
+    return F._sorted(data, axis=axis, is_ascend=is_ascend)
 
 
 @composite(aliases=("_npi_argsort",))
@@ -165,5 +218,5 @@ def argsort(F, data, *, axis: int | None = -1, is_ascend: bool = True, dtype: DT
     >>> mx.nd.argsort(mx.nd.array([3, 1, 2])).asnumpy().tolist()
     [1.0, 2.0, 0.0]
     """
-    places = _ordered(F, data, axis, 0, is_ascend)[2]
-    return F.Cast(places, dtype=_index_type("argsort", dtype))
+    data, axis = _flat(F, data, axis)
+    return F._sort_order(data, axis=axis, is_ascend=is_ascend, dtype=_index_type("argsort", dtype))

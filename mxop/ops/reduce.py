@@ -295,8 +295,9 @@ def _position(op, find):
             return
         code = dtypes.COMPUTED_AS.get(data.dtype_code, data.dtype_code)
         lanes = along(data.shape, axis)
-        found = steps.room(out, dtypes.INT64)
-        steps.work(compiled("along").Find(lanes, code, find == "argmax"), steps.converted(data, code), found)
+        real = out.dtype_code == dtypes.FLOAT32
+        found = steps.room(out, dtypes.FLOAT32 if real else dtypes.INT64)
+        steps.work(compiled("along").Find(lanes, code, find == "argmax", real), steps.converted(data, code), found)
         steps.move(found, out)
 
     @op.gpu

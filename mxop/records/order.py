@@ -55,6 +55,8 @@ _SORTED = [{}, {"axis": 0, "is_ascend": False}, {"axis": None}, {"axis": 1, "is_
 RECORDS: dict[str, Record] = {
     "_sort_order": Record(_order, params=[*_SORTED[:2], {"k": 2, "is_ascend": False}], shapes=[((3, 4),)] * 3,
                      order=0, grad_inputs=(), reference_dtype=True, returns="int64", unchecked=_BACK),
+    "_sorted": Record(lambda data, axis=-1, is_ascend=True: _values(data, axis, _order(data, axis, 0, is_ascend)),
+                   params=_SORTED[:2], shapes=[((3, 4),)] * 2, distinct=True),
     "sort": Record(lambda data, axis=-1, is_ascend=True: _values(data, axis, _order(data, axis, 0, is_ascend)),
                    params=_SORTED, shapes=[((3, 4),)] * 4, unchecked=_BACK, distinct=True),
     "argsort": Record(lambda data, axis=-1, is_ascend=True, dtype="float32": _order(data, axis, 0, is_ascend).astype(dtype),

@@ -1,6 +1,6 @@
 /* mxop_bulk.h - what one build for an instruction set offers beside the loops of formulas: whatever works on several rows.
 
-   The functions are in mxop_move.h and mxop_fold.h.  Tables of seven are by compute type. */
+   The functions are in mxop_move.h, mxop_fold.h and mxop_order.h.  Tables of seven are by compute type. */
 #ifndef MXOP_BULK_H
 #define MXOP_BULK_H
 
@@ -25,6 +25,26 @@ typedef void (*mx_find)(int largest, int64_t *places, const void *x, ptrdiff_t r
 /* The same in each of `width` columns, at most MX_FIND_WIDTH, of rows that are `step` bytes apart. */
 typedef void (*mx_find_columns)(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width);
 
+/* Words of 32 or 64 bits, sorted: see mxop_order_word.h. */
+enum { MX_LANES = 16, MX_DIGIT = 11 };   /* columns of a network; bits of a digit, at most */
+typedef struct {
+    void (*network)(void *words, ptrdiff_t n);
+    void (*insert)(void *words, ptrdiff_t n);
+    void (*range)(const void *words, ptrdiff_t n, uint64_t *least, uint64_t *most);
+    void (*count)(const void *words, ptrdiff_t n, uint64_t low, int shift, int bits, uint32_t *counts);
+    void (*scatter)(const void *words, void *to, ptrdiff_t n, uint64_t low, int shift, int bits, uint32_t *places);
+    void (*pack)(const void *words, uint64_t *packed, ptrdiff_t rows, ptrdiff_t cols, uint64_t low, int shift, int64_t first);
+    ptrdiff_t (*below)(const void *words, ptrdiff_t n, uint64_t limit);
+} mx_words;
+typedef struct {
+    const mx_words *words[2];
+    void (*keys)(int type, uint64_t flip, int zeros, const char *x, ptrdiff_t xstep, char *words, ptrdiff_t wstep, ptrdiff_t rows,
+                 ptrdiff_t cols);
+    void (*unkeys)(int type, uint64_t flip, const char *words, ptrdiff_t wstep, char *x, ptrdiff_t xstep, ptrdiff_t rows,
+                   ptrdiff_t cols);
+    void (*places)(int type, const char *words, ptrdiff_t wstep, char *x, ptrdiff_t xstep, ptrdiff_t rows, ptrdiff_t cols);
+} mx_order;
+
 typedef struct {
     void (*move)(int way, int size, ptrdiff_t n0, ptrdiff_t n1, const char *s, ptrdiff_t s0, ptrdiff_t s1, char *d, ptrdiff_t d0,
                  ptrdiff_t d1, int stream);
@@ -33,6 +53,7 @@ typedef struct {
     mx_gather gather[7];
     mx_find find[7];
     mx_find_columns find_columns[7];
+    const mx_order *order;
 } mx_bulk;
 
 #endif

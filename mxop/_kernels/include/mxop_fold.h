@@ -158,8 +158,8 @@ enum { MX_PART = 256 };
 #define MX_LESS(a, v) ((v) < (a) ? (v) : (a))
 
 /* ---- places of extremes ------------------------------------------------------------------------------------------------ */
-/* A row is gone through in blocks: an extreme is quick to find, and a block in which the one so far is passed is searched for
-   where it is.  Columns keep an extreme each and its place.  What is no number passes any but its like. */
+/* A row is gone through in blocks: an extreme is quick to find, and only the block in which it was first met is searched for
+   where it is.  Columns, and short rows, keep an extreme each and its place.  What is no number passes any but its like. */
 #define MX_SEARCH(CONDITION)                                                                                            \
     do {                                                                                                                \
         ptrdiff_t k = 0;                                                                                                \
@@ -175,22 +175,30 @@ enum { MX_PART = 256 };
         for (; k < n; k++) { const ptrdiff_t at = k; if (CONDITION) break; }                                            \
         return k;                                                                                                       \
     } while (0)
-#define MX_FIND_ROWS(name, T, EXTREME)                                                                                  \
+#define MX_BETTER(v, b, BEYOND) ((!((v)BEYOND(b))) & ((b) == (b)))
+#define MX_FIND_ROWS(name, T, EXTREME, BEYOND)                                                                          \
     static void name(int64_t *places, const T *x, ptrdiff_t rows, ptrdiff_t n)                                          \
     {                                                                                                                   \
-        enum { block = 8192 / sizeof(T) };                                                                              \
+        enum { block = 2048 / sizeof(T), ahead = 4 * block, few = 32 };                                                 \
         for (ptrdiff_t r = 0; r < rows; r++, x += n) {                                                                  \
             T best = x[0];                                                                                              \
-            ptrdiff_t place = 0;                                                                                        \
-            for (ptrdiff_t i = 0; i < n && best == best; i += block) {                                                  \
-                const ptrdiff_t m = n - i < block ? n - i : block;                                                      \
-                const T found = (T)EXTREME(best, x + i, m);                                                             \
-                if (found != best) place = i + mx_search_##T(x + i, m, found), best = found;                            \
+            ptrdiff_t from = 0;                                                                                         \
+            if (n <= few) {                                                                                             \
+                for (ptrdiff_t i = 1; i < n; i++) {                                                                     \
+                    const int better = MX_BETTER(x[i], best, BEYOND);                                                   \
+                    best = better ? x[i] : best, from = better ? i : from;                                              \
+                }                                                                                                       \
+                places[r] = from;                                                                                       \
+                continue;                                                                                               \
             }                                                                                                           \
-            places[r] = place;                                                                                          \
+            for (ptrdiff_t i = 0; i < n && best == best; i += block) {                                                  \
+                mx_prefetch((const char *)(x + i + ahead), block * sizeof(T));                                          \
+                const T found = (T)EXTREME(best, x + i, n - i < block ? n - i : block);                                 \
+                if (found != best) from = i, best = found;                                                              \
+            }                                                                                                           \
+            places[r] = from + mx_search_##T(x + from, n - from < block ? n - from : block, best);                      \
         }                                                                                                               \
     }
-#define MX_BETTER(v, b, BEYOND) ((!((v)BEYOND(b))) & ((b) == (b)))
 #define MX_FIND_COLUMNS(name, T, A, BEYOND)                                                                             \
     static void name(int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width)                   \
     {                                                                                                                   \
@@ -215,8 +223,8 @@ enum { MX_PART = 256 };
         if (v == v) MX_SEARCH((x[at] == v));                                                                            \
         MX_SEARCH((x[at] != x[at]));                                                                                    \
     }                                                                                                                   \
-    MX_FIND_ROWS(mx_find_most_##T, T, MOST)                                                                             \
-    MX_FIND_ROWS(mx_find_least_##T, T, LEAST)                                                                           \
+    MX_FIND_ROWS(mx_find_most_##T, T, MOST, <=)                                                                         \
+    MX_FIND_ROWS(mx_find_least_##T, T, LEAST, >=)                                                                       \
     MX_FIND_COLUMNS(mx_columns_most_##T, T, A, <=)                                                                      \
     MX_FIND_COLUMNS(mx_columns_least_##T, T, A, >=)                                                                     \
     static void mx_find_##T(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t n)                   \
