@@ -50,10 +50,17 @@ def test_filled_arrays(dtype):
 
 
 def test_shapes_of_creation():
-    assert nd.zeros(3).shape == (3,) and nd.zeros(()).shape == () and nd.zeros((2, 0)).shape == (2, 0)
+    assert nd.zeros(3).shape == (3,)
     assert nd.zeros(np.int64(3)).shape == (3,) and nd.zeros((np.int32(2), 3)).shape == (2, 3)
     assert nd.zeros((1,) * 8).ndim == 8
     assert nd.full((2,), 1.5, dtype="int32").asnumpy().tolist() == [1, 1]
+    for shape in ((), 0, (2, 0), [3, 0]):
+        for make in (nd.zeros, nd.ones):
+            with pytest.raises(ValueError, match=r"nd\.(zeros|ones): shape=.* mx\.util\.np_shape"):
+                make(shape)
+            with mx.np_shape():
+                assert make(shape, dtype="int32").shape == make(shape).shape == np.zeros(shape).shape
+        assert nd.empty(shape).shape == nd.full(shape, 3).shape == np.zeros(shape).shape
     out = nd.zeros((2,))
     assert nd.full((2,), 7, out=out) is out and out.asnumpy().tolist() == [7, 7]
 
@@ -127,7 +134,7 @@ def test_functions_of_arrays():
         (lambda: nd.array([1, 2, 3], dtype="int32"), "\n[1 2 3]\n<NDArray 3 @cpu(0)>"),
         (lambda: nd.array([1, 0], dtype="bool"), "\n[ True False]\n<NDArray 2 @cpu(0)>"),
         (lambda: nd.array(3.0), "\n3.0\n<NDArray  @cpu(0)>"),
-        (lambda: nd.zeros((2, 0)), "\n[]\n<NDArray 2x0 @cpu(0)>"),
+        (lambda: nd.empty((2, 0)), "\n[]\n<NDArray 2x0 @cpu(0)>"),
         (lambda: nd.ones((1,), ctx=mx.cpu(1)), "\n[1.]\n<NDArray 1 @cpu(1)>"),
     ],
 )

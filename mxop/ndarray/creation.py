@@ -20,6 +20,7 @@ from ..context import Context, current_context
 from ..errors import OpTypeError, OpValueError, items, translated
 from ..opdef.params import Bad, as_shape
 from ..ops.create import range_length, spaced
+from ..shape_mode import numpy_shape
 from . import indexing, sparse
 from .register import F
 
@@ -88,6 +89,14 @@ def shape_of(shape: Any, function: str) -> tuple[int, ...]:
         raise OpTypeError(f"{function}: shape={shape!r} holds None, and the size of an array is known")
     if any(d < 0 for d in found):
         raise OpValueError(f"{function}: shape={shape!r} holds a negative size")
+    return found
+
+
+def _size_given(shape: Any, function: str) -> tuple[int, ...]:
+    """Return a shape in which nothing is left open, as 0 and ``()`` are without ``mx.np_shape``."""
+    found = shape_of(shape, function)
+    if (not found or 0 in found) and not numpy_shape():
+        raise OpValueError(f"{function}: shape={found} has sizes that are unknown; with mx.util.np_shape, 0 and () are sizes")
     return found
 
 
@@ -163,6 +172,7 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
     Parameters
     ----------
     shape : int or tuple of int
+        Sizes from 1 on; under :class:`mx.util.np_shape`, 0 and ``()`` are taken, too.
     ctx : Context, optional
     dtype : optional
     stype : {'default', 'csr', 'row_sparse'}, optional
@@ -179,7 +189,7 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
             return found
     if stype not in (None, "default"):
         return sparse.zeros(stype, shape, ctx, dtype)
-    return _given_out(filled(shape_of(shape, "nd.zeros"), _code(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros")
+    return _given_out(filled(_size_given(shape, "nd.zeros"), _code(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros")
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
@@ -188,7 +198,7 @@ def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: An
         found = _quickly(shape, 1)
         if found is not None:
             return found
-    return _given_out(filled(shape_of(shape, "nd.ones"), _code(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones")
+    return _given_out(filled(_size_given(shape, "nd.ones"), _code(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones")
 
 
 def full(
