@@ -96,7 +96,9 @@ def _size_given(shape: Any, function: str) -> tuple[int, ...]:
     """Return a shape in which nothing is left open, as 0 and ``()`` are without ``mx.np_shape``."""
     found = shape_of(shape, function)
     if (not found or 0 in found) and not numpy_shape():
-        raise OpValueError(f"{function}: shape={found} has sizes that are unknown; with mx.util.np_shape, 0 and () are sizes")
+        raise OpValueError(
+            f"{function}: shape={found} has sizes that are unknown; with mx.util.np_shape, 0 and () are sizes"
+        )
     return found
 
 
@@ -189,7 +191,9 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
             return found
     if stype not in (None, "default"):
         return sparse.zeros(stype, shape, ctx, dtype)
-    return _given_out(filled(_size_given(shape, "nd.zeros"), _code(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros")
+    return _given_out(
+        filled(_size_given(shape, "nd.zeros"), _code(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros"
+    )
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:

@@ -169,7 +169,9 @@ RECORDS: dict[str, Record] = {
     "_linalg_potrf": _cases(
         _potrf, *_STACKS, ({"lower": False}, (2, 3, 3)), prepare=_definite, refuses=_SQUARE, unchecked=_LAPACK
     ),
-    "_linalg_potri": _cases(_potri, *_STACKS, ({"lower": False}, (2, 3, 3)), prepare=_regular, refuses=_SQUARE, unchecked=_LAPACK),
+    "_linalg_potri": _cases(
+        _potri, *_STACKS, ({"lower": False}, (2, 3, 3)), prepare=_regular, refuses=_SQUARE, unchecked=_LAPACK
+    ),
     "_linalg_sumlogdiag": _cases(_sumlogdiag, *_STACKS, prepare=_positive_diagonal, refuses=_SQUARE, unchecked=_FORWARD),
     "_linalg_inverse": _cases(np.linalg.inv, *_STACKS, prepare=_regular, refuses=_SQUARE, unchecked=_LAPACK),
     "_linalg_det": _cases(
