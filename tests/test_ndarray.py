@@ -411,3 +411,34 @@ def test_a_type_that_arrays_do_not_have_is_named():
     content = params_format.dumps([np.zeros(2, "int16")], ["steps"])
     with pytest.raises(mx.MXNetError, match=r"steps.*int16"):
         nd.load_frombuffer(content)
+
+
+# ---- devices --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "ctx", [mx.Context("cpu_shared"), mx.Context("cpu_shared", 2), mx.cpu_pinned(), mx.cpu_pinned(3)]
+)
+def test_arrays_know_the_kind_of_memory_that_was_asked_for(ctx):
+    for x in (
+        nd.zeros((1, 2), ctx=ctx),
+        nd.array([[1]], ctx=ctx),
+        nd.ones(2).as_in_context(ctx),
+        nd.ones(2).copyto(ctx),
+    ):
+        assert x.context == ctx and x[0].context == ctx and (x * 2).context == ctx
+    assert nd.random.uniform(shape=2, ctx=ctx).context == ctx == nd.random_uniform(shape=2, ctx=ctx).context
+
+
+def test_operators_take_a_context_or_its_name():
+    for ctx in (mx.cpu(1), "cpu(1)"):
+        assert nd.random_normal(shape=(2,), ctx=ctx).context == mx.cpu(1)
+
+
+def test_the_numbers_of_the_cpu_are_one_device_to_operators():
+    x, y = nd.ones((2, 2), ctx=mx.cpu(1)), nd.ones((2, 2), ctx=mx.cpu_pinned())
+    assert (x + y).context == mx.cpu(1) == nd.dot(x, y).context and (y + x).context == mx.cpu_pinned()
+
+
+def test_slice_is_there_under_the_name_that_programs_import():
+    from mxop.ndarray.ndarray import py_slice
+
+    assert nd.arange(5)[py_slice(1, 3)].asnumpy().tolist() == [1, 2]

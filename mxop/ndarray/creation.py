@@ -49,8 +49,8 @@ def placed(host: np.ndarray, ctx: Context) -> NDArray:
 
         return gpu.from_numpy(host, ctx.device_id)
     made = core.from_numpy(host, False)
-    if ctx.device_id:
-        _memory.set_device(made, ctx.device_id)
+    if ctx.place:
+        _memory.set_device(made, ctx.place)
     return made
 
 
@@ -61,8 +61,8 @@ def blank(shape: tuple[int, ...], code: int, ctx: Context) -> NDArray:
 
         return gpu.empty(shape, code, ctx.device_id)
     made = core.empty(shape, code)
-    if ctx.device_id:
-        _memory.set_device(made, ctx.device_id)
+    if ctx.place:
+        _memory.set_device(made, ctx.place)
     return made
 
 
@@ -336,25 +336,35 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any =
     return _given_out(made, kwargs, "nd.eye")
 
 
+def over(host: np.ndarray) -> NDArray:
+    """Return an array over the memory of a NumPy array, of any strides."""
+    code = dtypes.code_of(host.dtype)
+    size = dtypes.SIZES[code]
+    if not host.dtype.isnative or not host.flags.aligned or any(s % size for s in host.strides):
+        raise OpValueError("nd.from_numpy: the array's byte order or alignment needs a copy; pass zero_copy=False")
+    return core.from_numpy(host, False)
+
+
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
-    """Return an array over the memory of a NumPy array, of any strides; a read-only one stays read-only.
+    """Return an array over the memory of a NumPy array, which is read-only from then on; a read-only one stays so in both.
 
     Parameters
     ----------
     ndarray : numpy.ndarray
-        Of a supported type, in native byte order.
+        Of a supported type, in native byte order and C order; ``mx.nd.from_dlpack`` takes any strides.
     zero_copy : bool, default True
         False makes a copy.
     """
     if not isinstance(ndarray, np.ndarray):
         raise OpTypeError(f"nd.from_numpy: expected a numpy.ndarray, got {type(ndarray).__name__}")
-    code = dtypes.code_of(ndarray.dtype)
-    if zero_copy:
-        size = dtypes.SIZES[code]
-        if not ndarray.dtype.isnative or not ndarray.flags.aligned or any(s % size for s in ndarray.strides):
-            raise OpValueError("nd.from_numpy: the array's byte order or alignment needs a copy; pass zero_copy=False")
-        return core.from_numpy(ndarray, False)
-    return core.from_numpy(ndarray, True)
+    if not zero_copy:
+        dtypes.code_of(ndarray.dtype)
+        return core.from_numpy(ndarray, True)
+    made = over(ndarray)
+    if not ndarray.flags.c_contiguous:
+        raise OpValueError("nd.from_numpy: the array is not in C order; pass zero_copy=False, or use nd.from_dlpack")
+    ndarray.flags.writeable = False  # only the new array changes the memory, as in MXNet
+    return made
 
 
 # ---- functions of arrays --------------------------------------------------------------------------------------------
