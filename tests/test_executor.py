@@ -450,3 +450,18 @@ def test_operators_see_whether_the_run_is_for_training():
             ex.backward(nd.ones((1,)))
     finally:
         unregister("test_executor_mode")
+
+
+# ---- devices --------------------------------------------------------------------------------------------------------
+def test_arrays_lie_on_the_device_of_their_group():
+    with mx.AttrScope(ctx_group="front"):
+        h = sym.BatchNorm(sym.FullyConnected(sym.Variable("x"), num_hidden=3, name="f"), name="b")
+    y = sym.FullyConnected(h, num_hidden=2, name="g")
+    ex = y.simple_bind(mx.cpu(1), x=(4, 5), group2ctx={"front": mx.cpu(2), "elsewhere": mx.gpu(0)})
+    for name, array in [*ex.arg_dict.items(), *ex.grad_dict.items(), *ex.aux_dict.items()]:
+        assert array.context == mx.cpu(1 if name.startswith("g_") else 2), name
+    assert ex.forward(is_train=True)[0].context == mx.cpu(1)
+    ex.backward(nd.ones((4, 2), ctx=mx.cpu(1)))
+    assert y.eval(mx.cpu_pinned(), **ex.arg_dict, **ex.aux_dict)[0].context == mx.cpu_pinned()
+    with pytest.raises(TypeError, match="'cpu'"):
+        y.simple_bind(mx.cpu(), x=(4, 5), group2ctx={"front": "cpu"})

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from .._core import array as memory
 from .._core import core, profile, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, closest, translated
 from ..opdef import External
@@ -135,9 +136,15 @@ class Executor:
         for i, e in enumerate(self._graph.outputs):
             shape, code, sized = known.shape(e), known.dtype(e), not known.has_size(e)
             found = _fitted(self._old_outputs[i], shape, code) if self._old_outputs and not sized else None
-            self._outputs.append(allocate(shape, code, self._device) if found is None else found)
+            self._outputs.append(self._output(shape, code) if found is None else found)
             if sized:
                 self._sized[i] = shape, self._outputs[i]
+
+    def _output(self, shape: tuple[int | None, ...], code: int) -> core.NDArray:
+        found, place = allocate(shape, code, self._device), getattr(self._ctx, "place", 0)
+        if place and self._device is None:
+            memory.set_device(found, place)
+        return found
 
     def _check_inferred(self, gradient_entries: Sequence[Entry], known: Known) -> None:
         """Raise unless the gradient rules gave what the arguments have: a rule may be a user's."""
