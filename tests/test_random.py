@@ -126,7 +126,7 @@ def test_seeds_name_devices():
 
 @pytest.mark.parametrize("given", [("a",), (1.5,), (1, "cpu"), (1, 0)])
 def test_wrong_seeds_are_refused(given):
-    with pytest.raises(TypeError, match=r"random\.seed: (seed_state|ctx)="):
+    with pytest.raises((TypeError, ValueError), match=r"random\.seed: (seed_state|ctx)="):
         mx.random.seed(*given)
 
 
