@@ -465,3 +465,23 @@ def test_arrays_lie_on_the_device_of_their_group():
     assert sym.exp(a).eval(mx.cpu_pinned(), a=nd.ones(2))[0].context == mx.cpu_pinned()
     with pytest.raises(TypeError, match="'cpu'"):
         y.simple_bind(mx.cpu(), x=(4, 5), group2ctx={"front": "cpu"})
+
+
+def test_the_monitor_shows_what_the_symbol_calls():
+    """In its order, inputs before outputs, and nothing of what a composite is made of."""
+    x = sym.Variable("x", shape=(2, 1, 4, 4))
+    h = sym.Convolution(x, kernel=(2, 2), num_filter=3, name="c")
+    y = sym.Group([sym.concat(h, h, dim=1, name="j"), sym.softmax(h, name="s")])
+    expected = ["x", "c_data", "c_weight", "c_weight", "c_bias", "c_bias", "c_output", "j_arg0", "j_arg1", "j_output",
+                "s_data", "s_output"]  # fmt: skip
+    for grad_req in ("null", "write"):
+        seen = []
+        ex = y.simple_bind(mx.cpu(), grad_req=grad_req)
+        ex.set_monitor_callback(lambda name, array, seen=seen: seen.append(name), monitor_all=True)
+        for is_train in (False, True):
+            ex.forward(is_train=is_train)
+            assert seen == expected
+            seen.clear()
+    ex.set_monitor_callback(lambda name, array: seen.append(name))
+    ex.forward()
+    assert seen == [n for n in expected if n.endswith("_output")]
