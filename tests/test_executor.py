@@ -357,7 +357,7 @@ def test_monitor():
     seen.clear()
     ex.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
     ex.forward(is_train=True)
-    assert seen == ["a", "fc_data", "fc_weight", "fc_weight", "fc_bias", "fc_bias", "fc_output", "e_data", "e_output"]
+    assert seen == ["a", "fc_data", "fc_weight", "fc_weight", "fc_bias", "fc_bias", "fc_output", "e_input0", "e_output"]
     ex.backward(nd.ones((1, 2)))
     assert "fc_backward_output" in seen or any(name.startswith("fc_backward") for name in seen)
     watched = values(ex.grad_arrays)

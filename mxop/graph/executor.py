@@ -441,15 +441,15 @@ class Executor:
 
     # ---- looking inside ---------------------------------------------------------------------------------------------
     def set_monitor_callback(self, callback: Callable[[str, Any], None] | None, monitor_all: bool = False) -> None:
-        """Call ``callback(name, array)`` for every output of every operator while it runs (None: no more).
+        """Call ``callback(name, array)`` for every output of every operator of the symbol while it runs (None: no more).
 
-        Nothing is fused then, so that every value exists.
+        Nothing is fused then, so that every value exists; backward shows what it is made of.
 
         Parameters
         ----------
         callback : callable or None
         monitor_all : bool
-            Report the inputs too.
+            Report the inputs too, those of a node before its outputs.
         """
         if callback is not None and not callable(callback):
             raise OpTypeError(f"set_monitor_callback: {callback!r} is not callable")

@@ -1,6 +1,6 @@
 """Monitored execution: one call after the other, nothing fused or shared, what the symbol calls shown to a callback.
 
-Imports :mod:`.lowering` and :mod:`.schedule`.
+Imports :mod:`.lowering`, :mod:`.schedule`, :mod:`mxop.opdef` and :mod:`mxop.mxnet_names`.
 """
 
 from __future__ import annotations
@@ -8,14 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import mxnet_names
 from .._core import tape
 from ..nans import check
+from ..opdef import Elementwise, Reduction
 from .assignment import settled
 from .infer import Known
 from .ir import Entry, Node, describe
 from .lowering import Call
 from .plan import Result, phases_of
 from .schedule import allocate, copy_call, explained, prepared
+
+#: Operators whose only input has no name in MXNet; nor has that of formulas and reductions, but for those of `_NAMED`.
+_NUMBERED = frozenset((
+    "Flatten", "Reshape", "SoftmaxActivation", "_contrib_AdaptiveAvgPooling2D", "_contrib_arange_like",
+    "_contrib_div_sqrt_dim", "_shuffle", "_slice_assign_scalar", "argmax", "argmax_channel", "argmin",
+    "argsort", "broadcast_axis", "broadcast_to", "expand_dims", "make_loss", "shape_array", "size_array",
+    "slice", "slice_axis", "softmin", "sort", "topk", "transpose",
+))  # fmt: skip
+_NAMED = frozenset(("_contrib_quadratic", "add_n"))
 
 
 class Monitor:
@@ -115,7 +126,7 @@ class Monitor:
 
     def _show_values(self, node: Node, inputs: Sequence[Entry], outputs: Sequence[Entry]) -> None:
         if self.monitor_all:
-            for name, entry, own in zip(node.input_names(), inputs, node.inputs, strict=True):
+            for name, entry, own in zip(_input_names(node), inputs, node.inputs, strict=True):
                 if entry in self._arrays:
                     if own[0].op is None:
                         self.callback(own[0].name, self._arrays[entry])
@@ -127,6 +138,16 @@ class Monitor:
         for k, (name, entry) in enumerate(zip(node.output_names(), outputs, strict=True)):
             if entry in self._arrays and k not in states:
                 self.callback(name, self._arrays[entry])
+
+
+def _input_names(node: Node) -> Sequence[str]:
+    """Return the names of a node's inputs as MXNet shows them: it numbers what has no name."""
+    op: Any = node.op
+    names = node.input_names()
+    if len(names) == 1 and mxnet_names.is_operator(op.name):
+        numbered = op.name not in _NAMED if isinstance(op, (Elementwise, Reduction)) else op.name in _NUMBERED
+        return ("input0",) if numbered else names
+    return names
 
 
 class NaNFinder(Monitor):
