@@ -442,3 +442,19 @@ def test_slice_is_there_under_the_name_that_programs_import():
     from mxop.ndarray.ndarray import py_slice
 
     assert nd.arange(5)[py_slice(1, 3)].asnumpy().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("given", "found"), [(float, "float64"), (int, "int64"), (bool, "bool")])
+def test_types_of_python_are_those_that_numpy_takes_them_for(given, found):
+    x = nd.array([1, 0], dtype=given)
+    made = [
+        x,
+        nd.ones(2).astype(given),
+        nd.cast(x, dtype=given),
+        nd.zeros(2, dtype=given),
+        nd.one_hot(nd.array([1]), 3, dtype=given),
+    ]
+    assert {a.dtype for a in made} == {np.dtype(found).type}
+    symbol = mx.sym.identity(mx.sym.Variable("a", dtype=given))
+    assert symbol.infer_type()[1] == mx.sym.cast(symbol, dtype=given).infer_type()[1] == [np.dtype(found).type]
+    assert symbol.simple_bind(mx.cpu(), a=(2,), type_dict={"a": given}).arg_dict["a"].dtype == np.dtype(found)
