@@ -88,6 +88,12 @@ def _drawing(symbol):
     return svg(symbol)
 
 
+def _cached_op(symbol, flags=()):
+    from .symbol.cached_op import CachedOp
+
+    return CachedOp(symbol, flags)
+
+
 def _call_operator(operator, args, kwargs):
     symbol = _sys.modules.get("mxop.symbol.symbol")  # where it is not loaded, nobody has symbols
     if symbol is not None and symbol.among((*args, *kwargs.values())):
@@ -97,7 +103,7 @@ def _call_operator(operator, args, kwargs):
 
 provide(infer_inside=_infer_inside, infer_whole=_infer_whole, prepare=_prepare, rule_reads=_rule_reads,
         make_plan=_make_plan, run_in_float32=_run_in_float32, symbols=_symbols, drawing=_drawing,
-        planned=_planned, loops_body=_loops_body,
+        planned=_planned, cached_op=_cached_op, loops_body=_loops_body,
         differentiate_run=autograd.differentiate_run, call_operator=_call_operator)  # fmt: skip
 
 #: Modules that few programs need at once: imported when they are first used.

@@ -87,6 +87,12 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
         """Whether arrays of this device live on a GPU."""
         return self.device_typeid == 2
 
+    @property
+    def place(self) -> int:
+        """The number that an array keeps of a CPU device: below 0, even ones are of shared memory and odd ones of pinned."""
+        at = (3, 5).index(self.device_typeid) if self.device_typeid > 2 else None
+        return self.device_id if at is None else -1 - 2 * self.device_id - at
+
     def empty_cache(self) -> None:
         """Give the memory that waits for reuse on this device back to the system."""
         if self.is_gpu:
@@ -102,11 +108,12 @@ _defaults = Current(lambda: _CPU0)
 _contexts: dict[tuple[bool, int], Context] = {(False, 0): _CPU0}
 
 
-def of_array(on_gpu: bool, device_id: int) -> Context:
-    """Return the context of an array, the same object each time."""
-    key = (on_gpu, device_id)
+def of_array(on_gpu: bool, place: int) -> Context:
+    """Return the context of an array, the same object each time; `place` is the number of a GPU, or ``Context.place``."""
+    key = (on_gpu, place)
     if key not in _contexts:
-        _contexts[key] = Context("gpu" if on_gpu else "cpu", device_id)
+        number, at = divmod(-1 - place, 2) if place < 0 else (place, None)
+        _contexts[key] = Context("gpu" if on_gpu else "cpu" if at is None else ("cpu_pinned", "cpu_shared")[at], number)
     return _contexts[key]
 
 

@@ -52,8 +52,8 @@ def _remember() -> None:
     for code, dtype in _numpy.items():
         for spelling in (dtype, dtype.type, NAMES[code]):
             _known[spelling] = code
-    _known[float] = FLOAT32  # MXNet's reading of Python's types
-    _known[int] = INT32
+    _known[float] = FLOAT64  # NumPy's reading of Python's types, and MXNet's
+    _known[int] = INT64
     _known[bool] = BOOL
     _known["bfloat16"] = BFLOAT16
     for code in NAMES:

@@ -53,6 +53,10 @@ class OpLookupError(MXNetError, AttributeError, KeyError):
         self.obj = None  # else Python adds a "Did you mean" of its own to ours
 
 
+class UnregisteredError(OpLookupError, ValueError):
+    """A name for which no optimizer, metric or initializer is registered, or a value by which none can be chosen."""
+
+
 class NotYetError(OpLookupError):
     """A name that MXNet 1.x has and mxop does not have yet."""
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import random, registry
-from .errors import OpLookupError, OpTypeError, OpValueError, shown
+from .errors import OpLookupError, OpTypeError, OpValueError, UnregisteredError, shown
 from .missing import hooks
 from .ndarray import NDArray, load
 
@@ -447,7 +447,7 @@ class Mixed:
             if pattern.match(name):
                 init(name, arr)
                 return
-        raise OpLookupError(f"Mixed: no pattern fits {name!r}; '.*' as the last one fits all")
+        raise UnregisteredError(f"Mixed: no pattern fits {name!r}; '.*' as the last one fits all")
 
 
 __all__ = [

@@ -9,7 +9,7 @@ import operator
 
 from . import generators
 from .context import Context
-from .errors import OpTypeError
+from .errors import OpTypeError, OpValueError
 from .missing import hooks
 from .ndarray import random as _functions
 
@@ -43,7 +43,7 @@ def seed(seed_state: int, ctx: Context | str = "all") -> None:
     try:
         number = operator.index(seed_state)
     except TypeError:
-        raise OpTypeError(f"random.seed: seed_state={seed_state!r} is not an integer") from None
+        raise OpValueError(f"random.seed: seed_state={seed_state!r} is not an integer") from None
     if isinstance(ctx, Context):
         generators.seed_device(number, "gpu" if ctx.is_gpu else "cpu", ctx.device_id)
         return

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .errors import OpLookupError, OpTypeError, closest, shown
+from .errors import OpTypeError, UnregisteredError, closest, shown
 from .missing import hooks
 
 _REGISTRY: dict[type, dict[str, type]] = {}
@@ -96,7 +96,7 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
             raise OpTypeError(f"create: {nickname}={shown(what)} is neither a name nor a {base_class.__name__}")
         if what.lower() not in table:
             known = ", ".join(sorted(table))
-            raise OpLookupError(
+            raise UnregisteredError(
                 f"{nickname} {what!r} is not registered{closest(what.lower(), table)}; there are: {known}"
             )
         return table[what.lower()](*args, **kwargs)

@@ -80,7 +80,7 @@ class Draw(random.Random):
         if self.random() < 0.2:
             values = np.resize([self.choice(FLOATS), self.choice([-1.0, 7.0, 2.0**31])], values.shape)
         if self.random() < 0.1:  # a row that is broadcast, read-only
-            return nd.from_numpy(np.broadcast_to(np.ones(shape[-1:], "f4"), shape))
+            return nd.from_dlpack(np.broadcast_to(np.ones(shape[-1:], "f4"), shape))
         made = nd.array(values, dtype=kind or self.choice(KINDS))
         return self.choice([made[::-1], made.T.copy().T, made[..., ::1]]) if self.random() < 0.3 and made.ndim else made
 

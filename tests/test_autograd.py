@@ -31,7 +31,7 @@ def close(array, expected, rtol=1e-12, atol=1e-12):
     lambda v: nd.Reshape(v, shape=(-1,)), lambda v: nd.Flatten(v.expand_dims(0)).reshape((-1,)), lambda v: v.reshape((-1,)),
 ])  # fmt: skip
 def test_a_reshape_that_copies_keeps_the_history(reshaped):
-    v = nd.from_numpy(np.arange(24, dtype="float32").reshape(4, 6).T)  # no view of it is flat
+    v = nd.from_dlpack(np.arange(24, dtype="float32").reshape(4, 6).T)  # no view of it is flat
     v.attach_grad()
     with autograd.record():
         y = (reshaped(v) * nd.arange(24)).sum()

@@ -18,7 +18,7 @@ def values(arrays):
 
 def bound(symbol, grad_req="write", **arrays):
     args = {k: nd.array(v) for k, v in arrays.items()}
-    return symbol.bind(mx.cpu(), args, {k: nd.zeros(v.shape) for k, v in args.items()}, grad_req)
+    return symbol.bind(mx.cpu(), args, {k: nd.full(v.shape, 0) for k, v in args.items()}, grad_req)
 
 
 # ---- attributes -----------------------------------------------------------------------------------------------------
@@ -357,7 +357,7 @@ def test_monitor():
     seen.clear()
     ex.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
     ex.forward(is_train=True)
-    assert seen == ["a", "fc_data", "fc_weight", "fc_weight", "fc_bias", "fc_bias", "fc_output", "e_data", "e_output"]
+    assert seen == ["a", "fc_data", "fc_weight", "fc_weight", "fc_bias", "fc_bias", "fc_output", "e_input0", "e_output"]
     ex.backward(nd.ones((1, 2)))
     assert "fc_backward_output" in seen or any(name.startswith("fc_backward") for name in seen)
     watched = values(ex.grad_arrays)
@@ -450,3 +450,38 @@ def test_operators_see_whether_the_run_is_for_training():
             ex.backward(nd.ones((1,)))
     finally:
         unregister("test_executor_mode")
+
+
+# ---- devices --------------------------------------------------------------------------------------------------------
+def test_arrays_lie_on_the_device_of_their_group():
+    with mx.AttrScope(ctx_group="front"):
+        h = sym.BatchNorm(sym.FullyConnected(sym.Variable("x"), num_hidden=3, name="f"), name="b")
+    y = sym.FullyConnected(h, num_hidden=2, name="g")
+    ex = y.simple_bind(mx.cpu(1), x=(4, 5), group2ctx={"front": mx.cpu(2), "elsewhere": mx.gpu(0)})
+    for name, array in [*ex.arg_dict.items(), *ex.grad_dict.items(), *ex.aux_dict.items()]:
+        assert array.context == mx.cpu(1 if name.startswith("g_") else 2), name
+    assert ex.forward(is_train=True)[0].context == mx.cpu(1)
+    ex.backward(nd.ones((4, 2), ctx=mx.cpu(1)))
+    assert sym.exp(a).eval(mx.cpu_pinned(), a=nd.ones(2))[0].context == mx.cpu_pinned()
+    with pytest.raises(TypeError, match="'cpu'"):
+        y.simple_bind(mx.cpu(), x=(4, 5), group2ctx={"front": "cpu"})
+
+
+def test_the_monitor_shows_what_the_symbol_calls():
+    """In its order, inputs before outputs, and nothing of what a composite is made of."""
+    x = sym.Variable("x", shape=(2, 1, 4, 4))
+    h = sym.Convolution(x, kernel=(2, 2), num_filter=3, name="c")
+    y = sym.Group([sym.concat(h, h, dim=1, name="j"), sym.softmax(h, name="s")])
+    expected = ["x", "c_data", "c_weight", "c_weight", "c_bias", "c_bias", "c_output", "j_arg0", "j_arg1", "j_output",
+                "s_data", "s_output"]  # fmt: skip
+    for grad_req in ("null", "write"):
+        seen = []
+        ex = y.simple_bind(mx.cpu(), grad_req=grad_req)
+        ex.set_monitor_callback(lambda name, array, seen=seen: seen.append(name), monitor_all=True)
+        for is_train in (False, True):
+            ex.forward(is_train=is_train)
+            assert seen == expected
+            seen.clear()
+    ex.set_monitor_callback(lambda name, array: seen.append(name))
+    ex.forward()
+    assert seen == [n for n in expected if n.endswith("_output")]

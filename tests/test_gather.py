@@ -46,8 +46,8 @@ def test_coordinates_count_from_the_end_and_are_refused_beyond():
 
 def test_an_empty_axis_has_no_place():
     with pytest.raises(IndexError, match="of size 0"):
-        nd.take(nd.zeros((0, 3)), array([0]))
-    assert nd.take(nd.zeros((0, 3)), nd.zeros((0,))).shape == (0, 3)
+        nd.take(nd.empty((0, 3)), array([0]))
+    assert nd.take(nd.empty((0, 3)), nd.empty((0,))).shape == (0, 3)
 
 
 @pytest.mark.parametrize("call, said", [

@@ -273,7 +273,7 @@ def test_iteration_and_membership():
     x = nd.array([[1, 2], [3, 4]])
     assert [row.asnumpy().tolist() for row in x] == [[1, 2], [3, 4]]
     assert [e.shape for e in nd.arange(2)] == [(1,), (1,)]
-    assert list(nd.zeros((0, 2))) == []
+    assert list(nd.empty((0, 2))) == []
     assert 3 in x and 5 not in x and nd.array([4]) in x
     with pytest.raises(TypeError, match="0-d"):
         iter(nd.array(1.0))

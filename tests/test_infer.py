@@ -244,3 +244,12 @@ def test_solvers_work_on_any_graph():
         assert types.get((graph.variables[0], 0)) == 1
     finally:
         unregister("test_infer_two")
+
+
+def test_lengths_of_softmax_are_integers_unless_something_else_is_said():
+    y = mx.sym.softmax(mx.sym.Variable("x"), mx.sym.Variable("n"), use_length=True, axis=1)
+    executor = y.simple_bind(mx.cpu(), x=(2, 3), n=(2,))
+    assert executor.arg_dict["n"].dtype == np.int32
+    executor.copy_params_from({"x": np.zeros((2, 3)), "n": [1, 2]})
+    assert executor.forward()[0].asnumpy().tolist() == [[1, 0, 0], [0.5, 0.5, 0]]
+    assert y.infer_type(x="float16", n="int64")[0] == [np.float16, np.int64]

@@ -50,10 +50,17 @@ def test_filled_arrays(dtype):
 
 
 def test_shapes_of_creation():
-    assert nd.zeros(3).shape == (3,) and nd.zeros(()).shape == () and nd.zeros((2, 0)).shape == (2, 0)
+    assert nd.zeros(3).shape == (3,)
     assert nd.zeros(np.int64(3)).shape == (3,) and nd.zeros((np.int32(2), 3)).shape == (2, 3)
     assert nd.zeros((1,) * 8).ndim == 8
     assert nd.full((2,), 1.5, dtype="int32").asnumpy().tolist() == [1, 1]
+    for shape in ((), 0, (2, 0), [3, 0]):
+        for make in (nd.zeros, nd.ones):
+            with pytest.raises(ValueError, match=r"nd\.(zeros|ones): shape=.* mx\.util\.np_shape"):
+                make(shape)
+            with mx.np_shape():
+                assert make(shape, dtype="int32").shape == make(shape).shape == np.zeros(shape).shape
+        assert nd.empty(shape).shape == nd.full(shape, 3).shape == np.zeros(shape).shape
     out = nd.zeros((2,))
     assert nd.full((2,), 7, out=out) is out and out.asnumpy().tolist() == [7, 7]
 
@@ -127,7 +134,7 @@ def test_functions_of_arrays():
         (lambda: nd.array([1, 2, 3], dtype="int32"), "\n[1 2 3]\n<NDArray 3 @cpu(0)>"),
         (lambda: nd.array([1, 0], dtype="bool"), "\n[ True False]\n<NDArray 2 @cpu(0)>"),
         (lambda: nd.array(3.0), "\n3.0\n<NDArray  @cpu(0)>"),
-        (lambda: nd.zeros((2, 0)), "\n[]\n<NDArray 2x0 @cpu(0)>"),
+        (lambda: nd.empty((2, 0)), "\n[]\n<NDArray 2x0 @cpu(0)>"),
         (lambda: nd.ones((1,), ctx=mx.cpu(1)), "\n[1.]\n<NDArray 1 @cpu(1)>"),
     ],
 )
@@ -404,3 +411,50 @@ def test_a_type_that_arrays_do_not_have_is_named():
     content = params_format.dumps([np.zeros(2, "int16")], ["steps"])
     with pytest.raises(mx.MXNetError, match=r"steps.*int16"):
         nd.load_frombuffer(content)
+
+
+# ---- devices --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "ctx", [mx.Context("cpu_shared"), mx.Context("cpu_shared", 2), mx.cpu_pinned(), mx.cpu_pinned(3)]
+)
+def test_arrays_know_the_kind_of_memory_that_was_asked_for(ctx):
+    for x in (
+        nd.zeros((1, 2), ctx=ctx),
+        nd.array([[1]], ctx=ctx),
+        nd.ones(2).as_in_context(ctx),
+        nd.ones(2).copyto(ctx),
+    ):
+        assert x.context == ctx and x[0].context == ctx and (x * 2).context == ctx
+    assert nd.random.uniform(shape=2, ctx=ctx).context == ctx == nd.random_uniform(shape=2, ctx=ctx).context
+
+
+def test_operators_take_a_context_or_its_name():
+    for ctx in (mx.cpu(1), "cpu(1)"):
+        assert nd.random_normal(shape=(2,), ctx=ctx).context == mx.cpu(1)
+
+
+def test_the_numbers_of_the_cpu_are_one_device_to_operators():
+    x, y = nd.ones((2, 2), ctx=mx.cpu(1)), nd.ones((2, 2), ctx=mx.cpu_pinned())
+    assert (x + y).context == mx.cpu(1) == nd.dot(x, y).context and (y + x).context == mx.cpu_pinned()
+
+
+def test_slice_is_there_under_the_name_that_programs_import():
+    from mxop.ndarray.ndarray import py_slice
+
+    assert nd.arange(5)[py_slice(1, 3)].asnumpy().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("given", "found"), [(float, "float64"), (int, "int64"), (bool, "bool")])
+def test_types_of_python_are_those_that_numpy_takes_them_for(given, found):
+    x = nd.array([1, 0], dtype=given)
+    made = [
+        x,
+        nd.ones(2).astype(given),
+        nd.cast(x, dtype=given),
+        nd.zeros(2, dtype=given),
+        nd.one_hot(nd.array([1]), 3, dtype=given),
+    ]
+    assert {a.dtype for a in made} == {np.dtype(found).type}
+    symbol = mx.sym.identity(mx.sym.Variable("a", dtype=given))
+    assert symbol.infer_type()[1] == mx.sym.cast(symbol, dtype=given).infer_type()[1] == [np.dtype(found).type]
+    assert symbol.simple_bind(mx.cpu(), a=(2,), type_dict={"a": given}).arg_dict["a"].dtype == np.dtype(found)

@@ -126,7 +126,7 @@ def test_seeds_name_devices():
 
 @pytest.mark.parametrize("given", [("a",), (1.5,), (1, "cpu"), (1, 0)])
 def test_wrong_seeds_are_refused(given):
-    with pytest.raises(TypeError, match=r"random\.seed: (seed_state|ctx)="):
+    with pytest.raises((TypeError, ValueError), match=r"random\.seed: (seed_state|ctx)="):
         mx.random.seed(*given)
 
 
@@ -327,7 +327,39 @@ def test_dropout_keeps_the_expected_share(dtype):
         y = nd.Dropout(x, p=p, mode="always").asnumpy()
         assert set(np.unique(y)) == {0, np.dtype(dtype).type(1 / (1 - p))}
         assert abs((y == 0).mean() - p) < 4 * np.sqrt(p * (1 - p) / y.size)
-    assert not nd.Dropout(x, p=1, mode="always").asnumpy().any()
+    assert np.isnan(nd.Dropout(x, p=1, mode="always").asnumpy()).all()  # 0 / 0, as MXNet says
+
+
+@pytest.mark.parametrize("mode", ["training", "always"])
+def test_backward_of_inference_gives_its_gradients(mode):
+    """What an executor drew in inference is what its backward multiplies by; what does nothing there lets all through."""
+    executor = mx.sym.Dropout(mx.sym.var("x") * 3, p=0.4, mode=mode).simple_bind(mx.cpu(), x=(20, 30))
+    executor.arg_dict["x"][:] = 1
+    for _ in range(2):
+        y = executor.forward(is_train=False)[0].asnumpy()
+        for head in (1, 2):
+            executor.backward(head * nd.ones((20, 30)), is_train=False)
+            np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), head * y)
+        assert (y == 0).any() == (mode == "always")
+
+
+def test_backward_of_inference_of_what_draws_in_no_mode():
+    executor = (mx.sym.var("x") * mx.sym.random.uniform(shape=(4, 5))).simple_bind(mx.cpu(), x=(4, 5))
+    executor.arg_dict["x"][:] = 1
+    y = executor.forward()[0].asnumpy()
+    executor.backward(nd.ones((4, 5)), is_train=False)
+    np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), y)
+
+
+def test_backward_of_inference_reads_the_moving_statistics():
+    x = np.float32([[1, 2], [3, 6]])
+    executor = mx.sym.BatchNorm(mx.sym.var("x"), fix_gamma=False, eps=0, name="bn").simple_bind(mx.cpu(), x=x.shape)
+    states = {"bn_moving_mean": [1, 2], "bn_moving_var": [4, 16]}
+    executor.copy_params_from({"x": x, "bn_gamma": [1, 1], "bn_beta": [0, 0]}, states)
+    executor.backward(nd.ones((2, 2)), is_train=False)
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), [[0.5, 0.25]] * 2)
+    np.testing.assert_allclose(executor.grad_dict["bn_gamma"].asnumpy(), ((x - [1, 2]) / [2, 4]).sum(0))
+    assert executor.aux_dict["bn_moving_mean"].asnumpy().tolist() == [1, 2]
 
 
 def test_dropout_drops_in_training_only():

@@ -87,7 +87,7 @@ def registered():
 def test_a_state_is_updated(shape, into):
     w, g, m = arrays(shape, shape, shape)
     want, want_m = momentum_of(w.asnumpy(), g.asnumpy(), m.asnumpy(), 0.5, 0.9, 0.1, 0.7)
-    out = {"new": None, "weight": w, "other": nd.zeros(shape)}[into]
+    out = {"new": None, "weight": w, "other": nd.full(shape, 0)}[into]
     found = nd.states_momentum(w, g, m, lr=0.5, momentum=0.9, wd=0.1, clip=0.7, out=out)
     assert out is None or found is out
     np.testing.assert_allclose(found.asnumpy(), want, rtol=1e-5, atol=1e-6)

@@ -509,3 +509,27 @@ def test_composites_are_one_node_until_they_run():
         assert y.eval(a=mx.nd.array([[1, 2]]), b=mx.nd.array([[3]]))[0].asscalar() == 5
     finally:
         unregister("test_symbol_distance")
+
+
+# ---- CachedOp -------------------------------------------------------------------------------------------------------
+def test_a_symbol_as_a_function_of_arrays():
+    net = sym.BatchNorm(sym.Dropout(sym.Variable("x") * 2 + 1, p=0.5), fix_gamma=False, name="b")
+    op = mx.nd.CachedOp(net)
+    assert net.list_inputs() == ["x", "b_gamma", "b_beta", "b_moving_mean", "b_moving_var"]
+    arrays = [mx.nd.array(np.arange(6.0).reshape(3, 2)), *(mx.nd.full((2,), v) for v in (1, 3, 0, 1))]
+    arrays[0].attach_grad()
+    plain = op(*arrays)
+    np.testing.assert_allclose(plain.asnumpy(), (2 * arrays[0].asnumpy() + 1) / np.sqrt(1.001) + 3, rtol=1e-5)
+    out = mx.nd.zeros((3, 2))
+    assert op(*arrays, out=out) is out and (out == plain).asnumpy().all()
+    with mx.autograd.record():
+        op(*arrays).sum().backward()
+    assert arrays[3].asnumpy().any() and arrays[0].grad.shape == (3, 2)  # the moving mean followed
+    x = sym.Variable("x")
+    pair = mx.nd.CachedOp(sym.Group([x + 1, x]), flags=[("static_alloc", True)])
+    assert [a.asscalar() for a in pair(mx.nd.ones(1))] == [2, 1]
+    for wrong in ((), (1,), tuple(arrays)):
+        with pytest.raises(TypeError, match="CachedOp takes an NDArray for each of x; got"):
+            pair(*wrong)
+    with pytest.raises(TypeError, match="CachedOp takes a symbol"):
+        mx.nd.CachedOp(3)

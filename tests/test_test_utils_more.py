@@ -185,4 +185,19 @@ def test_surroundings(tmp_path, monkeypatch):
 
 
 def test_all_names_are_listed_and_there():
-    assert all(callable(getattr(tu, name)) for name in tu.__all__) and set(tu.__all__) <= set(dir(tu))
+    own = set(tu.__all__) - {*tu._MODULES, *tu._OBJECTS}
+    assert all(callable(getattr(tu, name)) for name in own) and own <= set(dir(tu))
+
+
+def test_what_tests_take_from_here_without_importing_it():
+    found = {}
+    exec("from mxop.test_utils import *", found)
+    assert (
+        found["mx"] is mx
+        and found["np"] is np
+        and found["rnd"] is np.random
+        and found["os"].path
+        and found["time"].time
+    )
+    assert found["current_context"]() == found["Context"]("cpu") and found["array"] is mx.nd.array
+    assert "np" not in dir(tu)

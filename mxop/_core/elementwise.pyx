@@ -222,7 +222,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
             same = False
             if not call.broadcast and not is_key(call, k):
                 raise_shapes(call, listed(items, n_in))
-        if a.device_id != first.device_id or (a.gpu is None) != (first.gpu is None):
+        if a.gpu is not first.gpu and (a.gpu is None or first.gpu is None or a.device_id != first.device_id):
             raise_devices(call.op, listed(items, n_in))
         plain = plain and a.contiguous
     if plain and same and first.dtype <= FLOAT64:  # float32 and float64 in one block: nothing to set up

@@ -216,7 +216,7 @@ cdef list placed(str ctx, object shapes, object types):
     """Return new arrays on the device that a parameter names."""
     from mxop.context import of_text
     place = of_text(ctx)
-    return [new_at(tuple(shape), code, place.is_gpu, place.device_id) for shape, code in zip(shapes, types)]
+    return [new_at(tuple(shape), code, place.is_gpu, place.device_id if place.is_gpu else place.place) for shape, code in zip(shapes, types)]
 
 
 cdef object run_external(object op, object attrs, object inputs, object out, int req):

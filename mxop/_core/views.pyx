@@ -191,17 +191,18 @@ cdef int fill(Array a, double value) except -1:
 
 
 def plain_filled(shape, int dtype, double value):
-    """Return a new array of float32 or float64 that holds one number everywhere; None where it is large, or of other types."""
+    """Return a new array of float32 or float64 that holds one number everywhere; None where it is large, empty or 0-d, or of
+    other types."""
     cdef Array made
     cdef Py_ssize_t size = 1
     if dtype > FLOAT64:
         return None
     if type(shape) is int:
         shape = (shape,)
-    elif type(shape) is not tuple:
+    elif type(shape) is not tuple or not shape:
         return None
     for d in <tuple>shape:
-        if type(d) is not int or not 0 <= d <= SHORT:
+        if type(d) is not int or not 0 < d <= SHORT:
             return None
         size *= <Py_ssize_t>d
         if size > SHORT:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from .._core import array as memory
 from .._core import core, profile, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, closest, translated
 from ..opdef import External
@@ -97,6 +98,8 @@ class Executor:
         self._inferences: dict[bool, tuple[Any, Any]] = {}
         self._train: Any = None
         self._backward: Any = None
+        self._evaluated: Any = None
+        self._draws: bool | None = None
         self._heads: list[Any] = [None] * len(self._outputs)  # copies of the head gradients that are needed
         self._head_bound: dict[Node, Any] = {}
         self._last_run: str | None = None
@@ -133,9 +136,15 @@ class Executor:
         for i, e in enumerate(self._graph.outputs):
             shape, code, sized = known.shape(e), known.dtype(e), not known.has_size(e)
             found = _fitted(self._old_outputs[i], shape, code) if self._old_outputs and not sized else None
-            self._outputs.append(allocate(shape, code, self._device) if found is None else found)
+            self._outputs.append(self._output(shape, code) if found is None else found)
             if sized:
                 self._sized[i] = shape, self._outputs[i]
+
+    def _output(self, shape: tuple[int | None, ...], code: int) -> core.NDArray:
+        found, place = allocate(shape, code, self._device), getattr(self._ctx, "place", 0)
+        if place and self._device is None:
+            memory.set_device(found, place)
+        return found
 
     def _check_inferred(self, gradient_entries: Sequence[Entry], known: Known) -> None:
         """Raise unless the gradient rules gave what the arguments have: a rule may be a user's."""
@@ -170,8 +179,8 @@ class Executor:
         lowered = lower_inference(self._source, self._given, is_train)
         return lowered, *self._optimized(lowered)
 
-    def _lower_training(self) -> tuple[Lowered, Graph, Known]:
-        lowered = lower_training(self._source, self._given, [self._arguments[i] for i in self._wanted])
+    def _lower_training(self, is_train: bool) -> tuple[Lowered, Graph, Known]:
+        lowered = lower_training(self._source, self._given, [self._arguments[i] for i in self._wanted], is_train)
         for i, node in enumerate(lowered.heads):
             if node is not None:
                 shape = self._sized[i][0] if i in self._sized else self._outputs[i].shape
@@ -179,19 +188,36 @@ class Executor:
         return lowered, *self._optimized(lowered)
 
     def _prepare_training(self) -> None:
-        lowered, graph, known = self._once(("train", tuple(self._wanted)), self._lower_training)
-        for i, node in enumerate(lowered.heads):
-            if node is not None:
-                self._heads[i] = self._head_bound[node] = allocate(*lowered.given[node], self._device)
-        self._lowered[True] = lowered
+        (self._train, self._backward), self._train_plan, self._heads, self._lowered[True] = self._with_gradients(True)
+        self._head_bound = _bound_heads(self._lowered[True], self._heads)
+
+    def _with_gradients(self, is_train: bool) -> tuple[Any, Any, list[Any], Lowered]:
+        """Return the schedules of forward and backward in a mode, their plan, and arrays for the head gradients needed."""
+        key = "train" if is_train else "evaluate", tuple(self._wanted)
+        lowered, graph, known = self._once(key, lambda: self._lower_training(is_train))
+        heads = [None if n is None else allocate(*lowered.given[n], self._device) for n in lowered.heads]
         forward, backward = phases_of(graph, lowered.n_forward)
         phases = [
             Phase(forward, self._output_results(graph)),
             Phase(backward, self._gradient_results(graph.outputs[lowered.n_forward :])),
         ]
-        (self._train, self._backward), self._train_plan = build(
-            phases, known, self._bound | self._head_bound, self._arena, self._shares
-        )
+        bound = self._bound | _bound_heads(lowered, heads)
+        schedules, plan = build(phases, known, bound, self._arena, self._shares)
+        return schedules, plan, heads, lowered
+
+    def _evaluation(self) -> tuple[Any, Any, list[Any]]:
+        """Return the schedules of forward and backward in inference mode, and the arrays for head gradients."""
+        if self._evaluated is None:
+            made = self._with_gradients(False) if self._has_mode else None
+            self._evaluated = (*made[0], made[2]) if made else (self._train, self._backward, self._heads)
+        return self._evaluated
+
+    def _inference_draws(self) -> bool:
+        """Tell whether inference is another one each time, so that its gradient needs what that very run computed."""
+        if self._draws is None:
+            found = any(n.op and not n.op.repeatable for n in self._source.nodes)
+            self._draws = found and any(n.op and not n.op.repeatable for n in self._lowered_for(False).graph.nodes)
+        return self._draws
 
     def _inference(self, is_train: bool) -> tuple[Any, Any]:
         """Return the schedule of inference and its plan; operators that ask for the mode have one for each."""
@@ -239,13 +265,17 @@ class Executor:
             if name not in self.arg_dict:
                 raise OpTypeError(f"Unknown argument {name}{closest(name, self.arg_dict)}")
         assign([(self.arg_dict[name], value, f"Argument {name}") for name, value in kwargs.items()])
+        run = "train" if is_train else "infer"
         if self._monitor is not None:
             self._monitor.forward(is_train)
         elif is_train and self._train is not None:
             self._run(self._train, True)
+        elif self._wanted and self._inference_draws():
+            self._run(self._evaluation()[0], False)
+            run = "evaluation"
         else:
             self._run(self._inference(is_train)[0], is_train)
-        self._last_run = "train" if is_train else "infer"
+        self._last_run = run
         for i, (_, array) in self._sized.items():
             self._outputs[i] = array._view(array.shape, array._strides)  # what users hold stays as it is
         for array in (*self._outputs, *self.aux_arrays):
@@ -256,26 +286,40 @@ class Executor:
         """Compute the gradients and write (or add) them to the gradient arrays.
 
         Where the last run was not ``forward(is_train=True)``, that is run first: gradients are those at the values which
-        the bound arrays hold now.
+        the bound arrays hold now. With ``is_train=False`` they are those of inference, unless the last run was one of training.
 
         Parameters
         ----------
         out_grads : NDArray, list of NDArray or dict of str to NDArray, optional
             Gradient with respect to each output; only outputs of loss functions need none.  What is given beyond the
             outputs is ignored.
+        is_train : bool
         """
         if not self._wanted:
             return
-        self._set_head_gradients(out_grads)
+        if not is_train and self._last_run != "train" and self._monitor is None:
+            self._backward_of_inference(out_grads)
+        else:
+            self._backward_of_training(out_grads, is_train)
+        for array in self.grad_arrays:
+            if array is not None:
+                core.touch(array, WRITER)
+
+    def _backward_of_inference(self, out_grads: Any) -> None:
+        forward, backward, heads = self._evaluation()
+        self._set_head_gradients(out_grads, heads)
+        if self._last_run != "evaluation":
+            self._run(forward, False)
+        self._run(backward, False)
+
+    def _backward_of_training(self, out_grads: Any, is_train: bool) -> None:
+        self._set_head_gradients(out_grads, self._heads)
         if self._last_run != "train":  # the values that backward reads were not kept
             self._forward_again()
         if self._monitor is not None:
             self._monitor.backward()
         else:
             self._run(self._backward, is_train)
-        for array in self.grad_arrays:
-            if array is not None:
-                core.touch(array, WRITER)
 
     def _forward_again(self) -> None:
         """Run forward in training mode, where that is the same computation as the run before, or the first."""
@@ -294,7 +338,7 @@ class Executor:
             tape.switch_recording(recording)
             tape.switch_training(training)
 
-    def _set_head_gradients(self, out_grads: Any) -> None:
+    def _set_head_gradients(self, out_grads: Any, heads: Sequence[Any]) -> None:
         given = out_grads
         if out_grads is None:
             given = ()
@@ -307,7 +351,7 @@ class Executor:
                 f"out_grads must be an NDArray, or a list or dict of them, got {type(out_grads).__name__}"
             )
         found = []
-        for i, target in enumerate(self._heads):
+        for i, target in enumerate(heads):
             if target is None:
                 continue
             g = given[i] if i < len(given) else None
@@ -397,15 +441,15 @@ class Executor:
 
     # ---- looking inside ---------------------------------------------------------------------------------------------
     def set_monitor_callback(self, callback: Callable[[str, Any], None] | None, monitor_all: bool = False) -> None:
-        """Call ``callback(name, array)`` for every output of every operator while it runs (None: no more).
+        """Call ``callback(name, array)`` for every output of every operator of the symbol while it runs (None: no more).
 
-        Nothing is fused then, so that every value exists.
+        Nothing is fused then, so that every value exists; backward shows what it is made of.
 
         Parameters
         ----------
         callback : callable or None
         monitor_all : bool
-            Report the inputs too.
+            Report the inputs too, those of a node before its outputs.
         """
         if callback is not None and not callable(callback):
             raise OpTypeError(f"set_monitor_callback: {callback!r} is not callable")
@@ -476,6 +520,11 @@ class Executor:
                 lines.append(f"Schedule {name}: {len(schedule)} calls")
         lines.append(f"Total {self._memory >> 20} MB allocated")
         return "\n".join(lines)
+
+
+def _bound_heads(lowered: Lowered, arrays: Sequence[Any]) -> dict[Node, Any]:
+    """Return which variable of a graph with gradients stands for which array of head gradients."""
+    return {node: array for node, array in zip(lowered.heads, arrays, strict=True) if node is not None}
 
 
 def assign(values: Iterable[tuple[Any, Any, str]]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..opdef import Composite, infer, registry
+from ..opdef import infer, registry
 from ..shape_mode import numpy_shape
 from .assignment import settled
 from .expand import expand
@@ -20,7 +20,16 @@ from .passes import of_stage, run_passes
 from .rewrite import rewrite
 from .specs import Specs
 from .states import Effects, in_mode
-from .trim import trimmed
+from .trim import trimmed_with_moves
+
+
+@dataclass(frozen=True)
+class Call:
+    """A node of the symbol, and where the lowered graph has its inputs and outputs."""
+
+    node: Node
+    inputs: tuple[Entry, ...]
+    outputs: tuple[Entry, ...]
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,8 @@ class Lowered:
         Shape and type of each variable.
     n_outputs, n_forward : int
         How many outputs the symbol has, and how many outputs come before the gradients.
-    labels : dict
-        How entries are called that were outputs of composites.
+    calls : list of Call
+        What the symbol calls, in its order.
     heads : list of Node
         The variables that stand for head gradients, None where no gradient depends on one.
     """
@@ -45,7 +54,7 @@ class Lowered:
     given: dict[Node, tuple]
     n_outputs: int
     n_forward: int
-    labels: dict[Entry, str]
+    calls: Sequence[Call]
     heads: Sequence[Node | None] = ()
 
     @property
@@ -56,9 +65,10 @@ class Lowered:
 
 def lower_inference(source: Graph, given: Mapping[Node, tuple], is_train: bool) -> Lowered:
     """Return what computes the outputs alone; `is_train` is what operators are told."""
-    graph, moved = expand(_sized(in_mode(source, is_train), given), effects=Effects(), specs=Specs(given, is_train))
-    graph, n = trimmed(graph), len(graph.outputs)
-    return Lowered(graph, dict(given), len(source.outputs), n, _composite_names(source, moved))
+    source = _sized(in_mode(source, is_train), given)
+    graph, moved = expand(source, effects=Effects(), specs=Specs(given, is_train))
+    graph, trim = trimmed_with_moves(graph)
+    return Lowered(graph, dict(given), len(source.outputs), len(graph.outputs), _calls(source, moved, trim))
 
 
 def lower_training(
@@ -77,14 +87,14 @@ def lower_training(
     whole, second = expand(Graph([*graph.outputs[:n], *assigned, *grads]), effects=effects, specs=specs)
     at = n + len(assigned)  # what a gradient rule with states assigned comes last
     late = whole.outputs[at + len(grads) :]
-    graph = trimmed(Graph([*whole.outputs[:at], *late, *whole.outputs[at : at + len(grads)]]))
+    graph, third = trimmed_with_moves(Graph([*whole.outputs[:at], *late, *whole.outputs[at : at + len(grads)]]))
     present, known = set(graph.variables), dict(given)
     for i, node in enumerate(heads):
         if node in present:  # the gradient does depend on it: no loss function
             known[node] = None  # type: ignore[assignment]
         else:
             heads[i] = None
-    return Lowered(graph, known, n, at + len(late), _composite_names(source, first, second), heads)
+    return Lowered(graph, known, n, at + len(late), _calls(source, first, second, third), heads)
 
 
 def _sized(graph: Graph, given: Mapping[Node, tuple]) -> Graph:
@@ -116,17 +126,19 @@ def optimized(lowered: Lowered, passes: Sequence[Any], on_cpu: bool) -> tuple[Gr
     return settled(graph, known), known
 
 
-def _composite_names(graph: Graph, *moves: dict[Entry, Entry]) -> dict[Entry, str]:
-    """Return which entries of the expanded graph are outputs of composites, and how those are called."""
-    names = {}
-    for node in graph.nodes:
-        if isinstance(node.op, Composite):
-            for k in range(node.n_outputs):
-                entry = (node, k)
-                for moved in moves:
-                    entry = moved.get(entry, entry)
-                names[entry] = node.output_name(k)
-    return names
+def _calls(source: Graph, *moves: dict[Entry, Entry]) -> list[Call]:
+    """Return what a graph calls, and where it was moved when the graph was expanded."""
+
+    def moved(entry: Entry) -> Entry:
+        for values in moves:
+            entry = values.get(entry, entry)
+        return entry
+
+    return [
+        Call(node, tuple(map(moved, node.inputs)), tuple(moved((node, k)) for k in range(node.n_outputs)))
+        for node in source.nodes
+        if node.op is not None
+    ]
 
 
 def _zeros_like(entry: Entry) -> Entry:

@@ -1,24 +1,39 @@
-"""Monitored execution: one call after the other, nothing fused or shared, every value shown to a callback.
+"""Monitored execution: one call after the other, nothing fused or shared, what the symbol calls shown to a callback.
 
-Imports :mod:`.schedule` and the passes.
+Imports :mod:`.lowering`, :mod:`.schedule`, :mod:`mxop.opdef` and :mod:`mxop.mxnet_names`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import mxnet_names
 from .._core import tape
 from ..nans import check
+from ..opdef import Elementwise, Reduction
 from .assignment import settled
 from .infer import Known
 from .ir import Entry, Node, describe
+from .lowering import Call
 from .plan import Result, phases_of
 from .schedule import allocate, copy_call, explained, prepared
+
+#: Operators whose only input has no name in MXNet; nor has that of formulas and reductions, but for those of `_NAMED`.
+_NUMBERED = frozenset((
+    "Flatten", "Reshape", "SoftmaxActivation", "_contrib_AdaptiveAvgPooling2D", "_contrib_arange_like",
+    "_contrib_div_sqrt_dim", "_shuffle", "_slice_assign_scalar", "argmax", "argmax_channel", "argmin",
+    "argsort", "broadcast_axis", "broadcast_to", "expand_dims", "make_loss", "shape_array", "size_array",
+    "slice", "slice_axis", "softmin", "sort", "topk", "transpose",
+))  # fmt: skip
+_NAMED = frozenset(("_contrib_quadratic", "add_n"))
 
 
 class Monitor:
     """Runs an executor's graph node by node.
+
+    Of forward, the symbol's own nodes are shown, in its order, as soon as what they became was computed; of backward, each
+    node that runs.
 
     Parameters
     ----------
@@ -32,13 +47,14 @@ class Monitor:
     def __init__(self, executor: Any, callback: Callable[[str, Any], None], monitor_all: bool):
         self.callback, self.monitor_all = callback, monitor_all
         self._executor = executor
-        self._labels: dict[Entry, str] = {}
         self._arrays: dict[Entry, Any] = {}
-        self._ready: dict[bool, tuple[list, list]] = {}
+        self._ready: dict[bool, tuple[list, list, Sequence[Call]]] = {}
+        self._calls: list[Call] = []  # that are still to be shown, the next one last
+        self._missing: set[Node] = set()  # what was not run yet
         self._prepared(bool(executor._wanted))
 
-    def _prepared(self, is_train: bool) -> tuple[list, list]:
-        """Return the steps of forward and backward in a mode."""
+    def _prepared(self, is_train: bool) -> tuple[list, list, Sequence[Call]]:
+        """Return the steps of forward and backward in a mode, and the calls of the symbol."""
         executor = self._executor
         lowered = executor._lowered_for(is_train)
         key = lowered is executor._lowered.get(True)
@@ -47,13 +63,13 @@ class Monitor:
             n = known.n_forward = lowered.n_forward
             graph = settled(lowered.graph, known)
             bound = executor._bound | executor._head_bound
-            self._labels |= lowered.labels
             self._arrays |= {(node, 0): array for node, array in bound.items()}
             forward, backward = phases_of(graph, n)
             gradients = executor._gradient_results(graph.outputs[n:]) if graph.outputs[n:] else []
             self._ready[key] = (
                 self._steps(forward, executor._output_results(graph), known, executor._device),
                 self._steps(backward, gradients, known, executor._device),
+                lowered.calls,
             )
         return self._ready[key]
 
@@ -72,39 +88,66 @@ class Monitor:
         return steps
 
     def forward(self, is_train: bool) -> None:
-        self._run(self._prepared(is_train)[0], is_train)
+        steps, _, calls = self._prepared(is_train)
+        self._calls, self._missing = list(reversed(calls)), {node for node, _ in steps if node is not None}
+        self._run(steps, is_train, self._ran)
+        self._show_calls()
 
     def backward(self) -> None:
-        self._run(self._prepared(True)[1], True)
+        self._run(self._prepared(True)[1], True, self._show)
 
-    def _run(self, steps: list[tuple[Node | None, Any]], is_train: bool) -> None:
+    def _run(self, steps: list[tuple[Node | None, Any]], is_train: bool, ran: Callable[[Node], None]) -> None:
         recording, training = tape.switch_recording(False), tape.switch_training(is_train)
-        shown: set[Node] = set()
         try:
             for node, call in steps:
-                if node is not None and self.monitor_all:
-                    self._show_inputs(node, shown)
                 try:
                     call.run()
                 except Exception as problem:
                     raise explained(node, problem) from None
                 if node is not None:
-                    self._show(node)
+                    ran(node)
         finally:
             tape.switch_recording(recording)
             tape.switch_training(training)
 
-    def _show(self, node: Node) -> None:
-        for k in range(node.n_outputs):
-            name = self._labels.get((node, k)) or node.output_name(k)
-            self.callback(name, self._arrays[node, k])
+    def _ran(self, node: Node) -> None:
+        """Note that a node of forward was run."""
+        self._missing.discard(node)
+        self._show_calls()
 
-    def _show_inputs(self, node: Node, shown: set[Node]) -> None:
-        for name, entry in zip(node.input_names(), node.inputs, strict=True):
-            if entry[0].op is None and entry[0] not in shown:
-                shown.add(entry[0])
-                self.callback(entry[0].name, self._arrays[entry])
-            self.callback(f"{node.name}_{name}", self._arrays[entry])
+    def _show_calls(self) -> None:
+        """Show those calls of the symbol that are done; what nobody reads was not computed."""
+        while self._calls and not any(source in self._missing for source, _ in self._calls[-1].outputs):
+            call = self._calls.pop()
+            self._show_values(call.node, call.inputs, call.outputs)
+
+    def _show(self, node: Node) -> None:
+        self._show_values(node, node.inputs, [(node, k) for k in range(node.n_outputs)])
+
+    def _show_values(self, node: Node, inputs: Sequence[Entry], outputs: Sequence[Entry]) -> None:
+        if self.monitor_all:
+            for name, entry, own in zip(_input_names(node), inputs, node.inputs, strict=True):
+                if entry in self._arrays:
+                    if own[0].op is None:
+                        self.callback(own[0].name, self._arrays[entry])
+                    self.callback(f"{node.name}_{name}", self._arrays[entry])
+        op: Any = node.op
+        states = {
+            k for _, k in op.written_inputs(node.attrs, len(node.inputs))
+        }  # whose new values MXNet has no names for
+        for k, (name, entry) in enumerate(zip(node.output_names(), outputs, strict=True)):
+            if entry in self._arrays and k not in states:
+                self.callback(name, self._arrays[entry])
+
+
+def _input_names(node: Node) -> Sequence[str]:
+    """Return the names of a node's inputs as MXNet shows them: it numbers what has no name."""
+    op: Any = node.op
+    names = node.input_names()
+    if len(names) == 1 and mxnet_names.is_operator(op.name):
+        numbered = op.name not in _NAMED if isinstance(op, (Elementwise, Reduction)) else op.name in _NUMBERED
+        return ("input0",) if numbered else names
+    return names
 
 
 class NaNFinder(Monitor):
@@ -112,6 +155,9 @@ class NaNFinder(Monitor):
 
     def __init__(self, executor: Any):
         super().__init__(executor, lambda name, array: None, False)
+
+    def _ran(self, node: Node) -> None:
+        self._show(node)
 
     def _show(self, node: Node) -> None:
         outputs = [self._arrays[node, k] for k in range(node.n_outputs)]

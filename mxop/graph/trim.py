@@ -10,8 +10,13 @@ from .ir import Entry, Graph, Node
 
 def trimmed(graph: Graph) -> Graph:
     """Return a graph whose loops and branches compute only what is read."""
+    return trimmed_with_moves(graph)[0]
+
+
+def trimmed_with_moves(graph: Graph) -> tuple[Graph, dict[Entry, Entry]]:
+    """Return what :func:`trimmed` does, and where entries of the graph are in it that have moved."""
     if not any(node.op is not None and node.op.bodies for node in graph.nodes):
-        return graph
+        return graph, {}
     used: set[Entry] = set(graph.outputs)
     changes: dict[Node, tuple[Any, list[int], list[int]]] = {}
     for node in reversed(graph.nodes):
@@ -36,4 +41,4 @@ def trimmed(graph: Graph) -> Graph:
         if inputs != node.inputs or control != node.control:
             made[node] = new = node.replaced(inputs, control=control)
             values.update({(node, k): (new, k) for k in range(node.n_outputs)})
-    return Graph([values.get(e, e) for e in graph.outputs])
+    return Graph([values.get(e, e) for e in graph.outputs]), values

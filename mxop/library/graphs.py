@@ -102,8 +102,8 @@ class Pass:
 
 
 def _empty(shape: tuple, dtype: int, device: str, device_id: int) -> Any:
-    from ..ndarray import zeros
+    from ..ndarray import full
 
     if dtype not in dtypes.NAMES or any(d < 0 for d in shape):
         raise OpValueError(f"a new parameter of shape {shape} and type {dtype}")
-    return zeros(shape, ctx=Context(device, device_id), dtype=dtypes.NAMES[dtype])
+    return full(shape, 0, Context(device, device_id), dtypes.NAMES[dtype])

@@ -1117,8 +1117,20 @@ def linalg_maketrian(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...
-def linalg_potrf(A: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
-def linalg_potri(A: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., name: str | None = ...) -> NDArray: ...
+def linalg_potrf(
+    A: NDArray,
+    lower: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
+def linalg_potri(
+    A: NDArray,
+    lower: bool = ...,
+    *,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> NDArray: ...
 def linalg_slogdet(
     A: NDArray,
     *,

@@ -21,6 +21,7 @@ from ..context import _defaults as _in_force
 from ..errors import OpTypeError, OpValueError, items, translated
 from ..opdef.params import Bad, as_shape
 from ..ops.create import range_length, spaced
+from ..shape_mode import numpy_shape
 from . import indexing, sparse
 from .register import F
 
@@ -50,8 +51,8 @@ def placed(host: np.ndarray, ctx: Context) -> NDArray:
 
         return gpu.from_numpy(host, ctx.device_id)
     made = core.from_numpy(host, False)
-    if ctx.device_id:
-        _memory.set_device(made, ctx.device_id)
+    if ctx.place:
+        _memory.set_device(made, ctx.place)
     return made
 
 
@@ -62,8 +63,8 @@ def blank(shape: tuple[int, ...], code: int, ctx: Context) -> NDArray:
 
         return gpu.empty(shape, code, ctx.device_id)
     made = core.empty(shape, code)
-    if ctx.device_id:
-        _memory.set_device(made, ctx.device_id)
+    if ctx.place:
+        _memory.set_device(made, ctx.place)
     return made
 
 
@@ -85,6 +86,16 @@ def shape_of(shape: Any, function: str) -> tuple[int, ...]:
         raise OpTypeError(f"{function}: shape={shape!r} holds None, and the size of an array is known")
     if any(d < 0 for d in found):
         raise OpValueError(f"{function}: shape={shape!r} holds a negative size")
+    return found
+
+
+def _size_given(shape: Any, function: str) -> tuple[int, ...]:
+    """Return a shape in which nothing is left open, as 0 and ``()`` are without ``mx.np_shape``."""
+    found = shape_of(shape, function)
+    if (not found or 0 in found) and not numpy_shape():
+        raise OpValueError(
+            f"{function}: shape={found} has sizes that are unknown; with mx.util.np_shape, 0 and () are sizes"
+        )
     return found
 
 
@@ -164,6 +175,7 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
     Parameters
     ----------
     shape : int or tuple of int
+        Sizes from 1 on; under :class:`mx.util.np_shape`, 0 and ``()`` are taken, too.
     ctx : Context, optional
     dtype : optional
     stype : {'default', 'csr', 'row_sparse'}, optional
@@ -180,7 +192,9 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
             return found
     if stype not in (None, "default"):
         return sparse.zeros(stype, shape, ctx, dtype)
-    return _given_out(filled(shape_of(shape, "nd.zeros"), _code(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros")
+    return _given_out(
+        filled(_size_given(shape, "nd.zeros"), _code(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros"
+    )
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
@@ -189,7 +203,7 @@ def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: An
         found = views.plain_filled(shape, _FLOAT32, 1)
         if found is not None:
             return found
-    return _given_out(filled(shape_of(shape, "nd.ones"), _code(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones")
+    return _given_out(filled(_size_given(shape, "nd.ones"), _code(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones")
 
 
 def full(
@@ -327,25 +341,35 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any =
     return _given_out(made, kwargs, "nd.eye")
 
 
+def over(host: np.ndarray) -> NDArray:
+    """Return an array over the memory of a NumPy array, of any strides."""
+    code = dtypes.code_of(host.dtype)
+    size = dtypes.SIZES[code]
+    if not host.dtype.isnative or not host.flags.aligned or any(s % size for s in host.strides):
+        raise OpValueError("nd.from_numpy: the array's byte order or alignment needs a copy; pass zero_copy=False")
+    return core.from_numpy(host, False)
+
+
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
-    """Return an array over the memory of a NumPy array, of any strides; a read-only one stays read-only.
+    """Return an array over the memory of a NumPy array, which is read-only from then on; a read-only one stays so in both.
 
     Parameters
     ----------
     ndarray : numpy.ndarray
-        Of a supported type, in native byte order.
+        Of a supported type, in native byte order and C order; ``mx.nd.from_dlpack`` takes any strides.
     zero_copy : bool, default True
         False makes a copy.
     """
     if not isinstance(ndarray, np.ndarray):
         raise OpTypeError(f"nd.from_numpy: expected a numpy.ndarray, got {type(ndarray).__name__}")
-    code = dtypes.code_of(ndarray.dtype)
-    if zero_copy:
-        size = dtypes.SIZES[code]
-        if not ndarray.dtype.isnative or not ndarray.flags.aligned or any(s % size for s in ndarray.strides):
-            raise OpValueError("nd.from_numpy: the array's byte order or alignment needs a copy; pass zero_copy=False")
-        return core.from_numpy(ndarray, False)
-    return core.from_numpy(ndarray, True)
+    if not zero_copy:
+        dtypes.code_of(ndarray.dtype)
+        return core.from_numpy(ndarray, True)
+    made = over(ndarray)
+    if not ndarray.flags.c_contiguous:
+        raise OpValueError("nd.from_numpy: the array is not in C order; pass zero_copy=False, or use nd.from_dlpack")
+    ndarray.flags.writeable = False  # only the new array changes the memory, as in MXNet
+    return made
 
 
 # ---- functions of arrays --------------------------------------------------------------------------------------------

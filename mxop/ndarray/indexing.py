@@ -145,8 +145,8 @@ def _wrapped(found: Any, x: NDArray) -> NDArray:
     if x._gpu is not None:
         return core.from_gpu(found, x.context.device_id)
     result = core.from_numpy(np.asarray(found, order="C"), False)
-    if x.context.device_id:
-        array.set_device(result, x.context.device_id)
+    if x.context.place:
+        array.set_device(result, x.context.place)
     return result
 
 

@@ -283,7 +283,7 @@ def from_dlpack(dlpack: Any) -> NDArray:
         found = np.asarray(_Memory(found))  # old capsules cannot say whether they may be written; MXNet's may
     if bits:
         found = found.view(dtypes.numpy_dtype(dtypes.BFLOAT16))
-    return creation.from_numpy(found)
+    return creation.over(found)
 
 
 def _exported(owner: Any) -> Any:

@@ -73,9 +73,7 @@ def as_in_context(self: NDArray, context: Context) -> NDArray:
     """Return the array itself when it is on the device, else a copy there."""
     if not isinstance(context, Context):
         raise OpTypeError(f"as_in_context takes a context such as mx.cpu(), got {type(context).__name__}")
-    if self.context == context or (
-        self._gpu is None and not context.is_gpu and self.context.device_id == context.device_id
-    ):
+    if self.context == context:
         return self
     return copyto(self, context)
 

@@ -16,8 +16,9 @@ _DTYPE_MX_TO_NP = {-1: None} | {
 }
 _DTYPE_NP_TO_MX = {dtype: code for code, dtype in _DTYPE_MX_TO_NP.items()}
 _GRAD_REQ_MAP = {"null": 0, "write": 1, "add": 3}
+py_slice = slice  # programs write it where ``slice`` is the operator
 
-__all__ = ["NDArray", *_made]
+__all__ = ["NDArray", "py_slice", *_made]
 
 
 def __getattr__(name: str) -> _Any:

@@ -15,6 +15,7 @@ from .. import sampling
 from .._core import core, dispatch
 from ..missing import names_shown
 from ..opdef import registry
+from ..opdef.above import ask
 from . import control_flow, sparse, updates
 
 SPACES = ("contrib", "linalg", "random", "image", "sparse", "_internal", "op")
@@ -53,6 +54,8 @@ def _lookup(module: types.ModuleType, prefix: str):
     def __getattr__(name: str) -> Any:
         if name in _LATER and module.__name__ == __package__:
             return import_module(f"{__package__}.{name}")
+        if name == "CachedOp" and module.__name__ == __package__:
+            return ask("cached_op")
         op = None if name.startswith("__") else registry.find(prefix + name)
         if op is None and not name.startswith("__"):
             registry.load_entry_points()

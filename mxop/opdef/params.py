@@ -174,6 +174,8 @@ def _parse_bool(value: Any) -> bool:
 
 
 def _parse_str(value: Any) -> str:
+    if hasattr(value, "device_typeid"):  # a context, which ``ctx`` parameters name
+        return str(value)
     if not isinstance(value, str):
         raise Bad("a string")
     return value

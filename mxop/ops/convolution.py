@@ -195,14 +195,14 @@ def _deconvolved(name, sizes, at, *, adj, target_shape, **params):
             raise OpValueError(f"operator {name}: {param}={value}; expected {n} numbers of at least 0")
     if 0 in sizes:
         raise OpValueError(f"operator {name}: data of sizes {tuple(sizes)} have no elements")
-    if any(a >= s for a, s in zip(adj, at.stride, strict=False)):
-        raise OpValueError(f"operator {name}: adj={adj}; expected less than stride={at.stride}")
     whole = spanned(sizes, at._replace(pad=(0,) * n))
     if any(target_shape):
         if any(t < 1 or (d is not None and d < t) for t, d in zip(target_shape, whole, strict=True)):
             raise OpValueError(f"operator {name}: target_shape={target_shape}; expected sizes from 1 to those of the whole "
                                f"result, {infer.show(whole)}")  # fmt: skip
         return target_shape
+    if any(a >= s for a, s in zip(adj, at.stride, strict=False)):
+        raise OpValueError(f"operator {name}: adj={adj}; expected less than stride={at.stride}")
     found = spanned(sizes, at, adj)
     if any(d is not None and d < 1 for d in found):
         raise OpValueError(f"operator {name}: of a result of sizes {infer.show(whole)}, pad={at.pad} leaves nothing")

@@ -1,12 +1,13 @@
 """Joining, splitting, repeating and choosing: concat, stack, split, tile, repeat, where.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.shape_mode` only.
 """
 
 from typing import Annotated
 
 from ..errors import OpValueError
 from ..opdef import F, Range, Shape, elementwise, infer, kernel
+from ..shape_mode import numpy_shape
 from ._shared import (
     both_ways,
     divided,
@@ -362,6 +363,10 @@ def _interleaved(a, b):
 def _(data, *, reps):
     if any(r < 0 for r in reps):
         raise OpValueError(f"operator tile: reps={reps} holds a negative number")
+    if 0 in reps and not numpy_shape():
+        raise OpValueError(
+            f"operator tile: reps={reps}; expected numbers above 0, or mx.util.np_shape for an empty result"
+        )
     return tuple(times(d, r) for d, r in zip(*_aligned(data, reps), strict=True))
 
 

@@ -284,13 +284,15 @@ def _(F, heads, inputs, outputs, *, transpose, rightside, lower, alpha):
 
 # ---- Cholesky -------------------------------------------------------------------------------------------------------
 @kernel(name="_linalg_potrf", aliases=("linalg_potrf",))
-def potrf(A):
-    """Cholesky factors: lower triangular `L` with ``L @ L.T = A``.
+def potrf(A, *, lower: bool = True):
+    """Cholesky factors: lower triangular `L` with ``L @ L.T = A``, or upper triangular `U` with ``U.T @ U = A``.
 
     Parameters
     ----------
     A : NDArray or Symbol
         Symmetric, positive definite matrices; what is not symmetric is made so, ``(A + A.T) / 2``.
+    lower : bool
+        Return `L`, not `U`.
 
     >>> mx.nd.linalg.potrf(mx.nd.array([[4, 2], [2, 5]])).asnumpy().tolist()
     [[2.0, 0.0], [1.0, 2.0]]
@@ -305,30 +307,37 @@ def symmetric(A):
 
 
 @on_both(potrf)
-def _(xp, inputs, outputs):
-    outputs[0][...] = refused("_linalg_potrf", xp.linalg.cholesky, symmetric(inputs[0]))
+def _(xp, inputs, outputs, *, lower):
+    found = refused("_linalg_potrf", xp.linalg.cholesky, symmetric(inputs[0]))
+    outputs[0][...] = found if lower else found.swapaxes(-1, -2)
 
 
 @potrf.gradient
-def _(F, heads, inputs, outputs):
-    L = outputs[0]
-    S = both_halves(F, product(F, L, lower_part(F, heads[0]), True, False))
+def _(F, heads, inputs, outputs, *, lower):
+    L, head = (outputs[0], heads[0]) if lower else (turned(F, outputs[0]), turned(F, heads[0]))
+    S = both_halves(F, product(F, L, lower_part(F, head), True, False))
     S = F._linalg_trsm(L, S, transpose=True)
     return [F._linalg_trsm(L, S, rightside=True, alpha=0.5)]
 
 
 @composite(name="_linalg_potri", aliases=("linalg_potri",))
-def potri(F, A):
+def potri(F, A, *, lower: bool = True):
     """Inverses of ``A @ A.T`` for lower triangular `A`: of the matrices of which these are the Cholesky factors.
+
+    Parameters
+    ----------
+    A : NDArray or Symbol
+    lower : bool
+        With False, `A` is upper triangular, and the inverses are those of ``A.T @ A``.
 
     >>> mx.nd.linalg.potri(mx.nd.array([[2, 0], [1, 2]])).asnumpy().tolist()
     [[0.3125, -0.125], [-0.125, 0.25]]
     """
-    W = F._linalg_trsm(A, eye_like(F, F._linalg_extractdiag(A)))
-    return product(F, W, W, True, False)
+    W = F._linalg_trsm(A, eye_like(F, F._linalg_extractdiag(A)), lower=lower)
+    return product(F, W, W, lower, not lower)
 
 
-forward_and_back(potri, lambda A: (*square("_linalg_potri", A)[0], *A[-2:]), lambda out: out)
+forward_and_back(potri, lambda A, **params: (*square("_linalg_potri", A)[0], *A[-2:]), lambda out, **params: out)
 
 
 @composite(name="_linalg_sumlogdiag", aliases=("linalg_sumlogdiag",))

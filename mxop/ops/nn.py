@@ -278,7 +278,8 @@ def _softmax_rules(op):
                 raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[t]}")
         if len(ins) > 1 and ins[1] in dtypes.FLOATS:
             raise OpTypeError(f"operator {op.name}: length has dtype {dtypes.NAMES[ins[1]]}; expected an integer type")
-        return [result[0], *ins[1:]], result[1:]
+        length = [dtypes.INT32 if t == dtypes.UNKNOWN and result[0] != t else t for t in ins[1:]]
+        return [result[0], *length], result[1:]
 
     op.infer_type = infer_type
 

@@ -448,7 +448,7 @@ def dropout(
 ):
     """While training, set each element to zero with probability `p`, and divide the others by ``1 - p``.
 
-    Backward draws the same numbers again: no mask is kept.
+    So all are NaN with ``p=1``, as in MXNet.  Backward draws the same numbers again: no mask is kept.
 
     Parameters
     ----------
@@ -476,7 +476,7 @@ dropout.output_names = lambda attrs, n_inputs=None: ("output", "mask")
 
 def _some(F, data, p, axes):
     """Return the data with some elements dropped."""
-    chosen = {"p": p, "scale": 1 / (1 - p) if p < 1 else 0.0}
+    chosen = {"p": p, "scale": 1 / (1 - p)} if p < 1 else {"p": 0.0, "scale": float("nan")}
     key = key_for(F, data)
     if not axes:
         return F._dropped(data, key, **chosen)

@@ -34,9 +34,7 @@ def _axis_range(op, shape, axis, begin, end):
     at = infer.normal_axis(op, axis, len(shape))
     size = shape[at]
     result = [(0, 1, d) for d in shape]
-    if size is None:
-        if end is not None and 0 <= begin <= end:
-            result[at] = (begin, 1, end - begin)
+    if size is None:  # MXNet leaves the part unknown, too, though its size may follow from `begin` and `end`
         return result
     b = begin + size if begin < 0 else begin
     e = size if end is None else end + size if end < 0 else end

@@ -224,7 +224,7 @@ create = Optimizer.create_optimizer
 
 def zeros_like(weight: NDArray) -> NDArray:
     """Return a new state: zeros of the weight's shape, type and device."""
-    return nd.zeros(weight.shape, weight.context, dtype=weight.dtype)
+    return nd.full(weight.shape, 0, weight.context, weight.dtype)
 
 
 def one_by_one(index: Any, *lists: Any) -> Iterator[tuple]:

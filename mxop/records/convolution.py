@@ -198,6 +198,10 @@ _DECONVOLUTIONS = (
     ({"kernel": (3, 2), "stride": (2, 2), "pad": (1, 0), "adj": (1, 1), "num_filter": 1}, [(1, 2, 2, 2), (2, 1, 3, 2)]),
     ({"kernel": (2, 2), "dilate": (2, 1), "num_filter": 4, "num_group": 2}, [(1, 2, 2, 2), (2, 2, 2, 2)]),
     ({"kernel": (3, 3), "stride": (2, 2), "target_shape": (4, 3), "num_filter": 1}, [(1, 1, 2, 2), (1, 1, 3, 3)]),
+    (
+        {"kernel": (3,), "stride": (2,), "pad": (9,), "adj": (7,), "target_shape": (4,), "num_filter": 1},
+        [(1, 1, 2), (1, 1, 3)],
+    ),
     ({"kernel": (2, 1, 2), "num_filter": 1}, [(1, 2, 1, 2, 2), (2, 1, 2, 1, 2)]),
     ({"kernel": (2, 2), "num_filter": 2, "layout": "NHWC", "no_bias": False}, [(1, 2, 2, 1), (1, 2, 2, 2), (2,)]),
 )

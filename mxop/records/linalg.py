@@ -63,8 +63,13 @@ def _trsm(a, b, transpose=False, rightside=False, lower=True, alpha=1.0):
     return alpha * (b @ np.linalg.inv(tri) if rightside else np.linalg.inv(tri) @ b)
 
 
-def _potri(a):
-    low = np.tril(a)
+def _potrf(a, lower=True):
+    low = np.linalg.cholesky((a + _t(a)) / 2)
+    return low if lower else _t(low)
+
+
+def _potri(a, lower=True):
+    low = np.tril(a) if lower else _t(np.triu(a))
     return np.linalg.inv(low @ _t(low))
 
 
@@ -162,9 +167,11 @@ RECORDS: dict[str, Record] = {
         dtypes="fi", order=2, refuses=[Refusal("1, 3, 6, 10", shapes=((2, 4),))],
     ),
     "_linalg_potrf": _cases(
-        lambda a: np.linalg.cholesky((a + _t(a)) / 2), *_STACKS, prepare=_definite, refuses=_SQUARE, unchecked=_LAPACK
+        _potrf, *_STACKS, ({"lower": False}, (2, 3, 3)), prepare=_definite, refuses=_SQUARE, unchecked=_LAPACK
     ),
-    "_linalg_potri": _cases(_potri, *_STACKS, prepare=_regular, refuses=_SQUARE, unchecked=_LAPACK),
+    "_linalg_potri": _cases(
+        _potri, *_STACKS, ({"lower": False}, (2, 3, 3)), prepare=_regular, refuses=_SQUARE, unchecked=_LAPACK
+    ),
     "_linalg_sumlogdiag": _cases(_sumlogdiag, *_STACKS, prepare=_positive_diagonal, refuses=_SQUARE, unchecked=_FORWARD),
     "_linalg_inverse": _cases(np.linalg.inv, *_STACKS, prepare=_regular, refuses=_SQUARE, unchecked=_LAPACK),
     "_linalg_det": _cases(

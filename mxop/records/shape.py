@@ -285,7 +285,7 @@ RECORDS: dict[str, Record] = {
         ({"reps": (2, 3)}, (2, 3)),
         ({"reps": (2,)}, (2, 3)),
         ({"reps": (2, 1, 2)}, (3, 2)),
-        ({"reps": (0, 2)}, (2, 3)),
+        refuses=[Refusal("above 0", params={"reps": (0, 2)}, shapes=((2, 3),))],
         unchecked=_FORWARD,
     ),
     "repeat": _cases(

@@ -1364,6 +1364,7 @@ def linalg_maketrian(
 ) -> Symbol: ...
 def linalg_potrf(
     A: Symbol | None = ...,
+    lower: bool = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
@@ -1371,6 +1372,7 @@ def linalg_potrf(
 ) -> Symbol: ...
 def linalg_potri(
     A: Symbol | None = ...,
+    lower: bool = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,

@@ -5,7 +5,7 @@ Imports :mod:`.inference` and :mod:`mxop.graph`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import dtypes
@@ -38,8 +38,9 @@ def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_st
 
 @collected_later()
 def simple_bind(
-    symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Mapping[str, Any], passes: Any = None
-) -> Any:
+    symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Mapping[str, Any], passes: Any = None,
+    group2ctx: Mapping[str, Any] | None = None,
+) -> Any:  # fmt: skip
     """See ``Symbol.simple_bind``."""
     from ..graph.executor import Executor
 
@@ -49,13 +50,15 @@ def simple_bind(
     names = _names(arguments, "argument")
     _names(states, "auxiliary state")
     reqs = requests(grad_req, names)
-    arrays = _zeros_of(graph, arguments, states, [r != "null" for r in reqs], ctx, type_dict, shapes)
+    arrays = _zeros_of(
+        graph, arguments, states, [r != "null" for r in reqs], type_dict, shapes, _placing(ctx, group2ctx)
+    )
     return Executor(symbol, ctx, *arrays[:2], reqs, arrays[2], passes)
 
 
 def _zeros_of(
-    graph: Graph, arguments: list[Node], states: list[Node], wanted: Sequence[bool], ctx: Any, type_dict: Any,
-    shapes: Mapping[str, Any],
+    graph: Graph, arguments: list[Node], states: list[Node], wanted: Sequence[bool], type_dict: Any,
+    shapes: Mapping[str, Any], place_of: Callable[[Node], Any],
 ) -> tuple[list[Any], list[Any], list[Any]]:  # fmt: skip
     """Return arrays for arguments, for the gradients that are wanted, and for states, of the shapes and types found."""
     solved = solve_shapes(graph, _match(graph, (), shapes, _checked_shape))
@@ -69,11 +72,24 @@ def _zeros_of(
 
     def zeros(nodes: list[Node], wanted: Sequence[bool]) -> list[Any]:
         return [
-            _zeros(solved.get((n, 0)), types.get((n, 0)), ctx) if want else None
+            _zeros(solved.get((n, 0)), types.get((n, 0)), place_of(n)) if want else None
             for n, want in zip(nodes, wanted, strict=True)
         ]
 
     return zeros(arguments, [True] * len(arguments)), zeros(arguments, wanted), zeros(states, [True] * len(states))
+
+
+def _placing(ctx: Any, group2ctx: Mapping[str, Any] | None) -> Callable[[Node], Any]:
+    """Return the function that says on which device a variable lies: that of its group, among those of one kind."""
+    groups = {} if group2ctx is None else dict(group2ctx)
+    for found in groups.values():
+        _check_context(found)
+
+    def place(node: Node) -> Any:
+        found = groups.get((node.strings or {}).get("__ctx_group__"), ctx)
+        return ctx if ctx is None or found.is_gpu != ctx.is_gpu else found
+
+    return place
 
 
 def requests(grad_req: Any, names: list[str]) -> list[str]:
@@ -220,11 +236,14 @@ def _check_devices(ctx: Any, arrays: Mapping[str, Any]) -> None:
 
 
 def _zeros(shape: tuple[int, ...], code: int, ctx: Any) -> Any:
-    if ctx is None or ctx.device_type == "cpu":
+    if ctx is None or not ctx.is_gpu:
+        from .._core import array as memory
         from .._core import core
 
         array = core.empty(shape, code)
         core.as_numpy(array)[...] = 0
+        if ctx is not None and ctx.place:
+            memory.set_device(array, ctx.place)
         return array
     from ..ndarray import zeros
 

@@ -91,6 +91,7 @@ def maketrian(
 ) -> Symbol: ...
 def potrf(
     A: Symbol | None = ...,
+    lower: bool = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
@@ -98,6 +99,7 @@ def potrf(
 ) -> Symbol: ...
 def potri(
     A: Symbol | None = ...,
+    lower: bool = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,

@@ -348,12 +348,14 @@ class Symbol(Arithmetic):
         grad_req : {'write', 'add', 'null'}, or list or dict of them
         type_dict : dict of str to dtype, optional
             Element types of arguments; float32 where nothing else follows.
+        group2ctx : dict of str to Context, optional
+            Where the arrays of variables of a ``ctx_group`` lie, among the devices of one kind.
         passes : sequence of (str or Pass), or dict of str to bool, optional
             As for :meth:`bind`.
         **kwargs : tuple of int
             Shapes of arguments.
         """
-        return binding.simple_bind(self, ctx, grad_req, type_dict, kwargs, passes)
+        return binding.simple_bind(self, ctx, grad_req, type_dict, kwargs, passes, group2ctx)
 
     def optimize(self, passes: Any = None, type_dict: Any = None, **shapes: Any) -> Symbol:
         """Return the symbol after passes; it computes the same.

@@ -85,6 +85,13 @@ _PLACES = {
                      "is_aarch64_run", "is_cd_run", "is_op_runnable"),
 }  # fmt: skip
 _LATER = {name: place for place, names in _PLACES.items() for name in names}
+#: What MXNet's module holds besides: tests take ``mx``, ``np`` and others from it with ``import *``, and import no more.
+_MODULES = {"mx": "mxop", "np": "numpy", "npt": "numpy.testing", "rnd": "numpy.random"} | {
+    n: n for n in ("bz2", "errno", "gzip", "json", "logging", "numbers", "os", "platform", "struct", "sys", "time",
+                   "traceback", "zipfile")
+}  # fmt: skip
+_OBJECTS = {"Context": "mxop.context", "OrderedDict": "collections", "Symbol": "mxop.symbol", "array": "mxop.ndarray",
+            "contextmanager": "contextlib", "current_context": "mxop.context"}  # fmt: skip
 __all__ = [
     "almost_equal", "assert_allclose", "assert_almost_equal", "assert_almost_equal_ignore_nan",
     "assert_almost_equal_with_err", "assert_exception", "assign_each", "assign_each2", "checkShapes",
@@ -94,18 +101,23 @@ __all__ = [
     "effective_dtype", "environment", "find_max_violation", "get_atol", "get_etol", "get_rtol", "get_tolerance",
     "get_tols", "list_gpus", "locationError", "np_reduce", "numeric_grad", "rand_coord_2d", "rand_ndarray",
     "rand_shape_2d", "rand_shape_3d", "rand_shape_nd", "random_arrays", "random_sample", "random_uniform_arrays",
-    "retry", "same", "same_array", "set_default_context", "simple_forward", "with_seed", *_LATER,
+    "retry", "same", "same_array", "set_default_context", "simple_forward", "with_seed", *_LATER, *_MODULES, *_OBJECTS,
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use what plain comparisons do not need; ``check_op`` needs the whole registry."""
-    if name not in _LATER and name != "check_op":
+    if name in _MODULES:
+        found = import_module(_MODULES[name])
+    elif name in _OBJECTS:
+        found = getattr(import_module(_OBJECTS[name]), name)
+    elif name in _LATER or name == "check_op":
+        found = getattr(import_module(f"{__name__}.{_LATER[name]}" if name in _LATER else "mxop.check"), name)
+    else:
         raise attribute(__name__, name, lambda: __all__)
-    place = f"{__name__}.{_LATER[name]}" if name in _LATER else "mxop.check"
-    found = globals()[name] = getattr(import_module(place), name)
+    globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return names_shown(globals(), __all__)
+    return names_shown(globals(), set(__all__).difference(_MODULES, _OBJECTS))
