@@ -33,10 +33,11 @@ import large
 import report
 import small
 import training
+import written
 from probes import probes
 from timing import Row
 
-WORKLOADS = {w.name: w for m in (small, large, arrays, training, fused, cached) for w in m.WORKLOADS}
+WORKLOADS = {w.name: w for m in (small, large, arrays, training, fused, cached, written) for w in m.WORKLOADS}
 FIGURES = graphs.FIGURES | doors.FIGURES | importing.FIGURES
 GROUPS = {
     "s": "small calls, 8 elements", "call": "small calls beside NumPy", "e": "elementwise, 1e7", "q": "quadratic, 1e2 to 1e8",
