@@ -515,7 +515,8 @@ cdef int record_elementwise(ElementwiseCall call, object inputs, list outputs, c
     cdef int k
     if not any_node(inputs):
         return 0
-    if call.op._gradient is not None or not call.has_rule:
+    # where types differ, the gradient is computed in float64 between casts
+    if call.op._gradient is not None or not call.has_rule or (not call.plain_types and call.op.out_dtype is not None):
         return record_general(call.op, filled_attrs(call, values), inputs, outputs)
     if call.rule is None:
         call.rule = call.op.backward_formula(call.attrs, call.n_in)

@@ -16,6 +16,7 @@ from mxop._kernels.work cimport Work
 
 import numpy as np
 
+from mxop import dtypes
 from mxop._core.array import empty
 from mxop.errors import MXNetError
 from mxop.opdef import registry
@@ -124,7 +125,8 @@ cdef class CKernel(Call):
         with nogil:
             code = self.function(self.table, &self.table[self.n_in], self.params, threads)
         if code != 0:
-            raise MXNetError(f"operator {self.name}: its C function returned {code}")
+            given = ", ".join([f"{dtypes.NAMES[(<Array>a).dtype]} {(<Array>a).shape_tuple()}" for a in self.arrays[: self.n_in]])
+            raise MXNetError(f"operator {self.name}: its C function returned {code}, for {given or 'no inputs'}")
         return 0
 
     cdef int point(self, Places places) except -1:

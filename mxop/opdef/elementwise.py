@@ -1,7 +1,8 @@
 """The kind *elementwise*: a scalar formula, applied to each element.
 
 Everything follows from the formula: inference, the CPU program, the CUDA text, and the backward operator, which is
-elementwise again.  Imports :mod:`mxop.formula`, :mod:`.above`, :mod:`.operator`, :mod:`.rules` and :mod:`.tracing`.
+elementwise again.  Imports :mod:`mxop.formula`, :mod:`.above`, :mod:`.operator`, :mod:`.rules`,
+:mod:`.tracing` and :mod:`.two_way`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, c
 from ..formula.expr import as_expr
 from ..memo import keep
 from ..shape_mode import numpy_shape
-from . import infer, registry
+from . import infer, registry, two_way
 from .above import ask
 from .operator import Operator, defined
 from .params import IS_TRAIN, Attrs, Spec
@@ -263,8 +264,13 @@ class Elementwise(Operator):
         if keys:
             return self._infer_type_beside(keys, attrs, ins, outs)
         if self.out_dtype is not None:
+
+            def rule(*codes: int) -> list[int]:
+                return type_codes(self, "out_dtype", self.out_dtype(*codes, **attrs), len(outs))
+
             try:
-                return ins, type_codes(self, "out_dtype", self.out_dtype(*ins, **attrs), len(outs))
+                ins = two_way.types(rule, ins, outs)
+                return ins, rule(*ins)
             except translated.KINDS as problem:
                 raise translated.error(problem, f"operator {self.name}")  # noqa: B904
         labels = self._labels(attrs, len(ins))
@@ -379,10 +385,20 @@ class Elementwise(Operator):
         operands = (
             [heads[k] for k in rule.heads] + [inputs[i] for i in rule.inputs] + [outputs[k] for k in rule.outputs]
         )
+        typed = self.out_dtype is not None and not _of_one_type(operands)
+        if typed:
+            operands = [F.cast(o, dtype="float64") for o in operands]
         found = F._invoke(self._backward, operands, self._backward.attrs_for(attrs, wanted, len(inputs)))
         for i, g in zip(wanted, found if isinstance(found, (list, tuple)) else [found], strict=True):
-            grads[i] = F._unbroadcast(g, inputs[i]) if self.broadcast else g
+            g = F._unbroadcast(g, inputs[i]) if self.broadcast else g
+            grads[i] = F._cast_like(g, inputs[i]) if typed else g
         return grads
+
+
+def _of_one_type(operands: Sequence[Any]) -> bool:
+    """Tell whether arrays have one type; of symbols it is not known."""
+    types = {getattr(o, "dtype_code", None) for o in operands}
+    return len(types) == 1 and None not in types
 
 
 class BackwardOperator(Elementwise):

@@ -33,8 +33,8 @@ call, before memory is taken::
 
 An operator that only moves elements (concat, tile) says so once for both devices, in ``@op.rearrange``.  A *view* operator
 (transpose, slice, broadcast_to) only says where its elements lie; the framework copies them, for every type, ``req`` and
-device.  Imports :mod:`.compiled`, :mod:`.operator`,
-:mod:`.parts` and :mod:`.rules`.
+device.  Imports :mod:`.compiled`, :mod:`.operator`, :mod:`.parts`, :mod:`.rules` and
+:mod:`.two_way`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from typing import Any, NamedTuple, overload
 
 from .. import dtypes
 from ..errors import translated
-from . import compiled, infer
+from . import compiled, infer, two_way
 from .operator import Operator, defined
 from .params import Attrs
 from .parts import Part, contiguous_strides
@@ -249,7 +249,10 @@ class Kernel(Operator):
 
     def _infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         if self._infer is not None:
-            ins, outs = self._infer(list(ins), list(outs), **attrs)
+            ins, outs = two_way.by_rule(self, self._infer, ins, outs, attrs)
+        if self._shape is not None and not all(infer.known(s) for s in ins):
+            names = (self.name, *self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins)))
+            ins, outs = two_way.shapes(self._shape, names, ins, outs, attrs)
         if all(infer.known(s) for s in ins):
             if self.make_view is not None and self._shape is None:
                 first = ins[0]
@@ -275,8 +278,13 @@ class Kernel(Operator):
             if not ins:
                 return ins, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in outs]
             return super().infer_type(attrs, ins, outs)
+
+        def rule(*codes: int) -> list[int]:
+            return type_codes(self, "dtype rule", self._dtype(*codes, **attrs), len(outs))
+
         try:
-            return ins, type_codes(self, "dtype rule", self._dtype(*ins, **attrs), len(outs))
+            ins = two_way.types(rule, ins, outs)
+            return ins, rule(*ins)
         except translated.KINDS as problem:
             raise translated.error(problem, f"operator {self.name}")  # noqa: B904
 

@@ -62,10 +62,15 @@ class AnyValue:
 
 @dataclass(frozen=True)
 class Range:
-    """Bounds of a numeric parameter, both included."""
+    """Bounds of a numeric parameter, both included; ``Range(1)`` is from 1 on, ``Range(high=8)`` up to 8."""
 
     low: float = -math.inf
     high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(bound, (int, float)) for bound in (self.low, self.high)) or not self.low <= self.high:
+            raise OpTypeError(f"Range({self.low!r}, {self.high!r}): expected two numbers, the smaller one first, or one: "
+                              "Range(1), Range(high=8)")  # fmt: skip
 
 
 class _Required:
@@ -534,18 +539,14 @@ class Spec:
             at = self._at.get(name)
             if at is None:
                 known = ", ".join(self.names) or "none"
-                raise OpLookupError(
-                    f"operator {self.op_name} has no parameter {name!r} (given {shown(value)}); "
-                    f"its parameters are: {known}{closest(name, self.names)}"
-                )
+                raise OpLookupError(f"operator {self.op_name} has no parameter {name!r} (given {shown(value)}); its parameters "
+                                    f"are: {known}{closest(name, self.names)}")  # fmt: skip
             try:
                 values[at] = self.params[at].parse(value)
             except Bad as problem:
                 error = OpTypeError if not isinstance(value, (str, int, float, tuple, list)) else OpValueError
-                raise error(
-                    f"operator {self.op_name}: parameter {name}={shown(value)} is not allowed; expected {problem}"
-                    f"{' or None' if self.params[at].optional else ''}"
-                ) from None
+                raise error(f"operator {self.op_name}: parameter {name}={shown(value)} is not allowed; expected {problem}"
+                            f"{' or None' if self.params[at].optional else ''}") from None  # fmt: skip
         for p in self._required:
             if values[self._at[p.name]] is REQUIRED:
                 raise OpTypeError(f"operator {self.op_name}: required parameter {p.name!r} ({p.type_name}) is missing")
