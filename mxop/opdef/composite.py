@@ -62,10 +62,11 @@ class Composite(Operator):
 
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         if self._infer is not None:
-            given = any(s is not None for s in outs)
             ins, outs = two_way.by_rule(self, self._infer, ins, outs, attrs)
-            if all(infer.known(s) for s in (*ins, *outs)) and not given:  # what was given may be no more than handed on
-                return ins, outs
+            if all(infer.known(s) for s in ins):
+                sure = two_way.by_rule(self, self._infer, ins, [None] * len(outs), attrs)[1]  # not what was handed on
+                if all(infer.known(s) for s in sure):
+                    return ins, infer.agreed(self.name, self.output_names(attrs, len(ins)), sure, outs)
         return self._inside(attrs, ins, outs, "shape")
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
