@@ -62,7 +62,7 @@ def test_an_infer_rule_that_returns_no_shapes(own, found, kind):
     else:
         op = own(composite(name="test_two_way")(lambda F, data, other: data + other))
     op.infer(lambda ins, outs: found)
-    with pytest.raises(mx.MXNetError, match="operator test_two_way: its infer rule returned"):
+    with pytest.raises(mx.MXNetError, match=r"operator test_two_way, .*: its infer rule returned"):
         op(sym.var("a"), sym.var("b")).infer_shape(a=(2,))
 
 

@@ -15,7 +15,8 @@ from . import infer, two_way
 from .above import ask
 from .operator import Operator, defined
 from .params import Attrs
-from .rules import check_rule, place, with_common_options
+from .places import place
+from .rules import check_rule, with_common_options
 
 
 class Composite(Operator):

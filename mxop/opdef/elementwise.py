@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, overload
 
 from .. import dtypes
-from ..errors import OpTypeError, OpValueError, translated
+from ..errors import OpTypeError, OpValueError, shown, translated
 from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, keys_of, param, walk
 from ..formula.expr import as_expr
 from ..memo import keep
@@ -22,7 +22,8 @@ from . import infer, registry, two_way
 from .above import ask
 from .operator import Operator, defined
 from .params import IS_TRAIN, Attrs, Spec
-from .rules import check_rule, place, type_codes, with_common_options
+from .places import place
+from .rules import check_rule, type_codes, with_common_options
 from .tracing import called, traced
 
 _MOST_INPUTS = 256  # each takes a register of the interpreter, and there are no more
@@ -266,7 +267,7 @@ class Elementwise(Operator):
         if self.out_dtype is not None:
 
             def rule(*codes: int) -> list[int]:
-                return type_codes(self, "out_dtype", self.out_dtype(*codes, **attrs), len(outs))
+                return type_codes(self, "out_dtype", self.out_dtype, self.out_dtype(*codes, **attrs), len(outs))
 
             try:
                 ins = two_way.types(rule, ins, outs)
@@ -344,8 +345,7 @@ class Elementwise(Operator):
                 values.update({n: param(n, self.spec.by_name[n].real) for n in formula.params})
 
                 def rule(heads, inputs, outputs):
-                    grads = called(self.name, self.rule, *heads, *inputs, *outputs, **values)
-                    return list(grads) if isinstance(grads, (tuple, list)) else [grads]
+                    return self._ruled(called(self.name, self.rule, *heads, *inputs, *outputs, **values), n_inputs)
 
             try:
                 found = backward(formula.roots, n_inputs, rule)
@@ -355,6 +355,17 @@ class Elementwise(Operator):
                 ) from None
             self._backwards[key] = found
         return found
+
+    def _ruled(self, found: Any, n_inputs: int) -> list[Expr | None]:
+        """Return the formulas that a gradient rule gave, one for each input."""
+        grads = list(found) if isinstance(found, (tuple, list)) else [found]
+        who = f"operator {self.name}{place(self.rule)}: its gradient rule returned {shown(found)}"
+        if len(grads) != n_inputs:
+            raise OpTypeError(f"{who}; expected {n_inputs} formulas: one for each input, None where it is zero")
+        try:
+            return [None if g is None else as_expr(g) for g in grads]
+        except (TraceError, ValueError) as problem:
+            raise OpTypeError(f"{who}; expected formulas: {problem}") from None
 
     def dependencies(self, attrs: Attrs | None = None, n_inputs: int | None = None) -> str:
         """Return what the backward formula mentions beside the head gradient: ``in``, ``out``, ``inout`` or ``none``."""

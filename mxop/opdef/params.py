@@ -1,6 +1,6 @@
 """Parameters of an operator: declared by the signature, parsed once, from Python values or from MXNet's strings.
 
-Imports :mod:`mxop.errors` and :mod:`mxop.dtypes`.
+Imports :mod:`.places`, :mod:`mxop.errors` and :mod:`mxop.dtypes`.
 
 =====================================  =========================================================================
 annotation                             meaning
@@ -34,6 +34,7 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import OpLookupError, OpTypeError, OpValueError, closest, shown
+from .places import place
 
 
 class Scalar(float):
@@ -89,12 +90,6 @@ class _NullType:
 
 
 NULL = _NullType()
-
-
-def place(function: Any) -> str:
-    """Return where an author's function is defined, for a message."""
-    code = getattr(function, "__code__", None)
-    return "" if code is None else f", {code.co_filename}:{code.co_firstlineno}"
 
 
 class Bad(ValueError):
@@ -517,7 +512,10 @@ class Spec:
         annotations = function.__annotations__
         missing = [n for n in names if n not in annotations]
         if missing:
-            raise OpTypeError(f"operator {op_name}: parameter {missing[0]!r} needs a type annotation")
+            raise OpTypeError(f"operator {op_name}{place(function)}: parameter {missing[0]!r} needs a type annotation, as in "
+                              f"{missing[0]}: float; what stands before the star is an input")  # fmt: skip
+        if "name" in names:
+            raise OpTypeError(f"operator {op_name}{place(function)}: no parameter can be called name, as symbols are")
         own = tuple(param_from(n, annotations[n], defaults.get(n, REQUIRED), function) for n in names)
         params = own + tuple(p for p in extra if p.name not in names)
         return cls(op_name, params, (*(p.name for p in params), IS_TRAIN) if has_mode else None)
@@ -539,6 +537,7 @@ class Spec:
             at = self._at.get(name)
             if at is None:
                 known = ", ".join(self.names) or "none"
+                known += "; the mode is that of autograd.record or forward(is_train=)" if name == IS_TRAIN else ""
                 raise OpLookupError(f"operator {self.op_name} has no parameter {name!r} (given {shown(value)}); its parameters "
                                     f"are: {known}{closest(name, self.names)}")  # fmt: skip
             try:

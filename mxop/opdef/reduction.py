@@ -18,7 +18,8 @@ from .combine import COUNT, OWN, Part, Reduction, checked_parts, own_params
 from .composite import Composite
 from .operator import Operator, defined
 from .params import Attrs, Spec
-from .rules import place, with_common_options
+from .places import place
+from .rules import with_common_options
 from .tracing import called, traced
 
 

@@ -6,11 +6,12 @@ Imports :mod:`.params`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any
 
 from .. import dtypes
 from ..errors import OpLookupError, OpTypeError, closest, shown
-from .params import place
+from .places import callers_line, place
 
 _COMMON_OPTIONS = """\
 name : str, optional
@@ -67,7 +68,7 @@ _COUNT = ("a number from 1 on, or a function of the parameters", lambda v: calla
 _FUNCTION = ("a function", lambda v: v is None or callable(v))
 #: What the value of an option is, and how that is seen.
 _VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "name": ("a name that Python can write", lambda v: isinstance(v, str) and v.isidentifier()),
+    "name": ("a name that Python can write", lambda v: isinstance(v, str) and v.isidentifier() and not iskeyword(v)),
     "num_outputs": _COUNT, "visible_outputs": _COUNT, "active_inputs": _FUNCTION, "out_dtype": _FUNCTION, "rule": _FUNCTION,
     "final": _FUNCTION,
     **dict.fromkeys(("aliases", "integers", "aux"), ("a tuple of names", _are_names)),
@@ -95,9 +96,8 @@ def check_rule(op: Any, what: str, rule: Any, expected: Sequence[str], params: S
         return
     params = op.spec.in_attrs if params is None else params
     if not callable(rule):
-        raise OpTypeError(
-            f"operator {op.name}: its {what} is {shown(rule)}; expected a function {_written(op, expected, params)}"
-        )
+        raise OpTypeError(f"operator {op.name}{callers_line()}: its {what} is {shown(rule)}; expected a function "
+                          f"{_written(op, expected, params)}")  # fmt: skip
     code = getattr(rule, "__code__", None)
     if code is None:  # a class or builtin, whose signature may not be known
         return
@@ -105,7 +105,11 @@ def check_rule(op: Any, what: str, rule: Any, expected: Sequence[str], params: S
 
     names = [n for e in expected for n in (_each(op, e[1:]) if e.startswith("*") else [e])]
     try:
-        inspect.signature(rule).bind(*names, **dict.fromkeys(params))
+        signature = inspect.signature(rule)
+        given = [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        if given != names and sorted(given) == sorted(names):
+            raise TypeError(f"it takes them in another order: {', '.join(given)}")
+        signature.bind(*names, **dict.fromkeys(params))
     except TypeError as problem:
         raise OpTypeError(f"operator {op.name}{place(rule)}: its {what} is called as rule{_written(op, expected, params)}, and "
                           f"cannot be: {problem}") from None  # fmt: skip
@@ -124,17 +128,18 @@ def _written(op: Any, expected: Sequence[str], params: Sequence[str]) -> str:
     return f"({', '.join([*names, *star, *params])})"
 
 
-def type_codes(op: Any, what: str, found: Any, n: int) -> list[int]:
+def type_codes(op: Any, what: str, rule: Any, found: Any, n: int) -> list[int]:
     """Return the type codes that an author's rule gave for `n` outputs: names, NumPy's types, codes; one for all, or a list."""
     if type(found) is int:
         found = [found] * n
+    who = f"operator {op.name}{place(rule)}: its {what}"
     several = isinstance(found, (list, tuple))
     try:
         codes = [_code(f) for f in (found if several else [found] * n)]
     except OpTypeError as problem:
-        raise OpTypeError(f"operator {op.name}: its {what} returned {shown(found)}: {problem}") from None
+        raise OpTypeError(f"{who} returned {shown(found)}: {problem}") from None
     if len(codes) != n:
-        raise OpTypeError(f"operator {op.name}: its {what} returned {len(codes)} types for {n} outputs: {shown(found)}")
+        raise OpTypeError(f"{who} returned {len(codes)} types for {n} outputs: {shown(found)}")
     return codes
 
 

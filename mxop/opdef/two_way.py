@@ -1,6 +1,6 @@
 """Inference in both directions by an author's rules; those that lead from inputs to outputs say something of inputs, too.
 
-Imports :mod:`.infer`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
+Imports :mod:`.infer`, :mod:`.places`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from typing import Any
 from .. import dtypes
 from ..errors import OpTypeError, shown
 from . import infer
+from .places import place
 
 
 def by_rule(op: Any, rule: Callable, ins: Sequence, outs: Sequence, params: Any) -> tuple[list, list]:
     """Return the shapes that a rule of both directions completes, in agreement with those that it was given."""
     found = rule(list(ins), list(outs), **params)
+    who = f"operator {op.name}{place(rule)}: its infer rule"
     counts = [len(ins), len(outs)]
     if not isinstance(found, (list, tuple)) or [_count(part) for part in found] != counts:
-        raise OpTypeError(f"operator {op.name}: its infer rule returned {shown(found)}; expected a pair of lists, the shapes "
-                          f"of {counts[0]} inputs and of {counts[1]} outputs")  # fmt: skip
+        raise OpTypeError(f"{who} returned {shown(found)}; expected a pair of lists, the shapes of {counts[0]} inputs and of "
+                          f"{counts[1]} outputs")  # fmt: skip
     made = [[None if s is None else tuple(s) for s in part] for part in found]
     for shape in (*made[0], *made[1]):
-        infer.check_sizes(f"operator {op.name}: its infer rule", shape)
+        infer.check_sizes(who, shape)
     return made[0], infer.agreed(op.name, op.output_names(params, len(ins)), made[1], outs)
 
 
