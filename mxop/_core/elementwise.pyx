@@ -119,7 +119,7 @@ cdef BackwardPlan make_backward_plan(ElementwiseCall call, tuple wanted):
     plan.wanted = tuple([i for i in wanted if rule.roots[i] is not None])
     plan.heads, plan.inputs, plan.outputs = rule.heads, rule.inputs, rule.outputs
     if plan.wanted:
-        backward_op = call.op.backward_operator()
+        backward_op = call.op._backward  # also where a rule was given since the call was recorded
         attrs = backward_op.attrs_for(call.attrs, plan.wanted, call.n_in)
         n = len(plan.heads) + len(plan.inputs) + len(plan.outputs)
         plan.call = call_for(backward_op, attrs, n)
