@@ -19,7 +19,7 @@ from ..shape_mode import numpy_shape
 from . import infer, registry
 from .elementwise import Elementwise, Formula
 from .operator import Operator
-from .params import REQUIRED, Attrs, Param, Spec, _parse_bool, _parse_float, parse_shape
+from .params import IS_TRAIN, REQUIRED, Attrs, Param, Spec, _parse_bool, _parse_float, parse_shape
 from .places import callers_line, place
 from .rules import check_rule
 from .tracing import traced
@@ -262,7 +262,8 @@ class Part(Elementwise):
 
     @cached_property
     def spec(self) -> Spec:  # type: ignore[override]
-        return Spec(self.name, (*self._params, *(p for p in self.whole.spec.params if p.name not in OWN)))
+        params = (*self._params, *(p for p in self.whole.spec.params if p.name not in OWN))
+        return Spec(self.name, params, (*(p.name for p in params), *([IS_TRAIN] if self.whole.spec.has_mode else [])))
 
 
 def checked_parts(op: Any, function: Callable, combines: tuple, final: Callable | None, values: Sequence[str]) -> None:

@@ -113,6 +113,10 @@ class Elementwise(Operator):
 
     def check_definition(self) -> None:
         super().check_definition()
+        example = None if callable(self._num_outputs) or self._num_outputs == 1 else self.spec.example()
+        if example is not None and self.num_outputs(example) != self._num_outputs:
+            raise OpTypeError(f"operator {self.name}{place(self.function)}: num_outputs={self._num_outputs}, but its function "
+                              f"returns {self.num_outputs(example)}")  # fmt: skip
         if not self.arguments and not self.creates:
             raise OpTypeError(f"operator {self.name}{place(self.function)}: it has no input; inputs stand before the star, "
                               "as in def f(data, *, a: float = 1.0)")  # fmt: skip

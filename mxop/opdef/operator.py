@@ -17,7 +17,7 @@ from . import infer, registry
 from .above import ask
 from .params import IS_TRAIN, Attrs, Param, Spec
 from .places import callers_line, place
-from .rules import check_options, check_rule
+from .rules import check_numbers, check_options, check_rule
 
 _VARARGS = 0x04
 MOST_RULES = 256  # whose reads are kept for one operator
@@ -213,7 +213,7 @@ class Operator:
 
     def check_definition(self) -> None:
         """Raise for what can be seen to be wrong before the operator is called: users are told where they define it."""
-        self.spec  # noqa: B018
+        check_numbers(self)
         for what in ("num_outputs", "visible_outputs", "active_inputs", "writes"):
             rule = getattr(self, what if what == "writes" else f"_{what}")
             if callable(rule):

@@ -211,6 +211,14 @@ def _size(value: Any) -> int:
     return operator.index(value)
 
 
+def _parse_any(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        raise Bad("a value with a hash, as tuples have and lists have not: calls are told apart by it") from None
+    return value
+
+
 def parse_shape(value: Any) -> tuple[int | None, ...]:
     """Return a shape that is given as for :func:`as_shape`, or written as in JSON."""
     if isinstance(value, str):
@@ -293,7 +301,7 @@ _PARSERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
     tuple: ("Shape(tuple)", parse_shape),
     Floats: ("tuple of <float>", _parse_floats),
     DType: ("dtype", _parse_dtype),
-    AnyValue: ("object", lambda value: value),
+    AnyValue: ("object", _parse_any),
 }
 
 
@@ -576,21 +584,6 @@ class Spec:
             if given is None or p.name in given:
                 result[p.name] = to_string(p, attrs[p.name])
         return result
-
-
-class OpenSpec(Spec):
-    """Parameters of an operator that takes any others too, and gets their values as strings."""
-
-    takes_others = True
-
-    def parse(self, given: Mapping[str, Any]) -> Attrs:
-        own = super().parse({name: value for name, value in given.items() if name in self.by_name})
-        extra = {name: str(value) for name, value in sorted(given.items()) if name not in self.by_name}
-        return Attrs((*own.names, *extra), (*own.values_, *extra.values()))
-
-    def to_strings(self, attrs: Attrs, given: Mapping[str, Any] | None = None) -> dict[str, str]:
-        own = super().to_strings(Attrs(self.names, tuple(attrs[n] for n in self.names)), given)
-        return own | {name: value for name, value in attrs.items() if name not in self.by_name}
 
 
 def to_string(p: Param, value: Any) -> str:

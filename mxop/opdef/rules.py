@@ -5,6 +5,7 @@ Imports :mod:`.params`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from keyword import iskeyword
 from typing import Any
@@ -37,10 +38,22 @@ name : str, optional
         Inputs of which only shape and type are read."""
 
 
+#: Options of all kinds that mean nothing of some.
+NOT_OF = {
+    "elementwise": ("aux",), "composite": ("aux", "inplace"),
+    "reduction": ("num_outputs", "visible_outputs", "writes", "aux", "num_args_param", "inplace"),
+}  # fmt: skip
+
+
 def with_common_options(decorator: Any) -> None:
     """Put the options of all kinds into the documentation of a decorator, where it says ``{common}``."""
     if decorator.__doc__:  # Python can leave it out
-        decorator.__doc__ = decorator.__doc__.replace("{common}", _COMMON_OPTIONS)
+        entries = [
+            e
+            for e in re.split(r"\n {4}(?=\S)", _COMMON_OPTIONS)
+            if not e.startswith(NOT_OF.get(decorator.__name__, "-"))
+        ]
+        decorator.__doc__ = decorator.__doc__.replace("{common}", "\n    ".join(entries))
 
 
 def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
@@ -50,7 +63,7 @@ def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
     for base in cls.__mro__[:-1]:
         code = base.__init__.__code__
         known.update(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
-    known -= {"function", "combine", "arguments", "extra_params", "is_backward", "module"}
+    known -= {"function", "combine", "arguments", "extra_params", "is_backward", "module", *NOT_OF.get(cls.kind, ())}  # type: ignore[attr-defined]
     for name in options:
         if name not in known:
             raise OpLookupError(f"operator {who}{place(function)}: @{cls.kind} has no option {name!r}; its options are "  # type: ignore[attr-defined]
@@ -58,6 +71,26 @@ def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
         expected, fits = _VALUES.get(name, ("", callable))
         if expected and not fits(options[name]):
             raise OpTypeError(f"operator {who}{place(function)}: {name}={shown(options[name])} is not {expected}")
+
+
+def check_numbers(op: Any) -> None:
+    """Raise for options that name inputs or parameters that an operator does not have."""
+    who = f"operator {op.name}{place(op.function)}"
+    names = op.spec.names
+    if op.num_args_param is not None and not (op.variadic and op.num_args_param in names):
+        missing = "" if op.num_args_param in names else ", and there is no parameter of this name"
+        raise OpTypeError(f"{who}: num_args_param={op.num_args_param!r} is for a function of *args{missing}")
+    n = len(op.arguments)
+    if op.variadic or not n:
+        return
+    shape_only = () if isinstance(op._shape_only, slice) else op._shape_only
+    for option, given, places in (
+        ("inplace", op.inplace, [p[0] for p in op.inplace]),
+        ("shape_only", shape_only, shape_only),
+    ):
+        if any(not isinstance(k, int) or not 0 <= k < n for k in places):
+            raise OpTypeError(f"{who}: {option}={given} has the number of an input, and there {'are' if n != 1 else 'is'} {n} "
+                              f"input{'s' if n != 1 else ''}")  # fmt: skip
 
 
 def _are_names(value: Any) -> bool:

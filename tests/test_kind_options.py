@@ -1,0 +1,123 @@
+"""Each option with each kind: it does what the page of the kinds says, or is refused where it is given."""
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import autograd, nd, sym
+from mxop.op import AnyValue, composite, elementwise, kernel, reduction
+
+X = nd.array([1.0, 2, 3])
+
+
+def bound(symbol, is_train=False, **arrays):
+    return [o.asnumpy().tolist() for o in symbol.bind(mx.cpu(), arrays).forward(is_train=is_train)]
+
+
+def definer(kind):
+    """Return what makes an operator of a kind, by its function."""
+    return {"elementwise": elementwise, "composite": composite, "kernel": kernel}.get(kind) or (
+        lambda **options: reduction(("max", "add") if kind == "pair" else "add", **options)
+    )
+
+
+def f(x):
+    return x
+
+
+REFUSED = [
+    *(("reduction", option, value) for option, value in (
+        ("num_outputs", 2), ("visible_outputs", 1), ("writes", {"x": 1}), ("aux", ("x",)), ("num_args_param", "n"))),
+    ("pair", "num_outputs", 2), ("elementwise", "aux", ("x",)), ("composite", "aux", ("x",)),
+    ("composite", "inplace", ((0, 0),)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "option", "value"), REFUSED)
+def test_what_a_kind_does_not_have(kind, option, value):
+    with pytest.raises(mx.MXNetError, match=rf"operator test_option, {__file__}:\d+: @\w+ has no option '{option}'"):
+        definer(kind)(name="test_option", **{option: value})(f)
+
+
+@pytest.mark.parametrize("kind", ["elementwise", "composite", "kernel"])
+def test_options_that_name_what_is_not_there(kind):
+    for options, says in (
+        ({"num_args_param": "n"}, "num_args_param='n'.*no parameter"),
+        ({"inplace": ((1, 0),)}, "inplace=.*1 input"),
+        ({"shape_only": (3,)}, "shape_only=.*1 input"),
+    ):
+        if kind == "composite" and "inplace" in options:
+            continue
+        function = (lambda F, x: x) if kind == "composite" else f
+        with pytest.raises(mx.MXNetError, match=f"test_option, .*: {says}"):
+            definer(kind)(name="test_option", **options)(function)
+
+
+def test_outputs_of_a_formula_are_those_that_it_has():
+    with pytest.raises(mx.MXNetError, match=r"test_option, .*: num_outputs=3, but its function returns 2"):
+        elementwise(name="test_option", num_outputs=3)(lambda x: (x, x * 2))
+
+
+def test_a_formula_shows_its_first_outputs(own):
+    op = own(elementwise(name="test_option", visible_outputs=1)(lambda x: (x * 2, x * 3)))
+    out = nd.zeros(3)
+    x = X.copy()
+    x.attach_grad()
+    with autograd.record():
+        y = op(x)
+    y.backward()
+    assert op(X, out=out) is out
+    for found in (y, op(X), out, sym.test_option(sym.var("x")).eval(x=X)[0]):
+        assert found.asnumpy().tolist() == [2, 4, 6]
+    assert x.grad.asnumpy().tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("combine", ["add", ("max", "add")])
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_a_reduction_is_told_the_mode(own, combine, inputs):
+    def element(x, is_train):
+        x = x * 2 if is_train else x
+        return (x, lambda largest: x - 0 * largest) if combine != "add" else x
+
+    if inputs == 1:
+        op = own(reduction(combine, name="test_option")(lambda x, *, is_train: element(x, is_train)))
+    else:
+        op = own(reduction(combine, name="test_option")(lambda x, y, *, is_train: element(x + 0 * y, is_train)))
+    arrays = [X] * inputs
+    names = "xy"[:inputs]
+    net = sym.load_json(op(*map(sym.var, names)).tojson())
+    for training, want in ((False, 6), (True, 12), (False, 6)):
+        with autograd.record(train_mode=training):
+            assert op(*arrays).item() == want
+        assert bound(net, training, **dict(zip(names, arrays, strict=True))) == [[want]]
+    x = X.copy()
+    x.attach_grad()
+    with autograd.record():
+        y = op(*[x, *arrays[1:]])
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, [1, 2], np.ones(2)])
+def test_a_parameter_of_any_kind_is_one_that_can_be_told_from_others(own, value):
+
+    @kernel(name="test_option")
+    def op(x, *, v: AnyValue = None):
+        """Takes anything."""
+
+    own(op)
+    op.shape(lambda x, *, v: x)
+    op.both(lambda xp, inputs, outputs, *, v: outputs[0].__setitem__(..., inputs[0]))
+    assert op(X, v=(1, "b")).asnumpy().tolist() == [1, 2, 3]
+    with pytest.raises(mx.MXNetError, match=r"operator test_option: parameter v=.*a value with a hash"):
+        op(X, v=value)
+
+
+def test_what_is_said_to_have_no_gradient_says_so(own):
+    op = own(elementwise(name="test_option", differentiable=False)(lambda x: x * 2))
+    x = X.copy()
+    x.attach_grad()
+    with autograd.record():
+        y = op(x)
+    with pytest.raises(mx.MXNetError, match="operator test_option is not differentiable: its definition says so"):
+        y.backward()
