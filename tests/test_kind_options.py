@@ -121,3 +121,65 @@ def test_what_is_said_to_have_no_gradient_says_so(own):
         y = op(x)
     with pytest.raises(mx.MXNetError, match="operator test_option is not differentiable: its definition says so"):
         y.backward()
+
+
+# ---- memory -------------------------------------------------------------------------------------------------------------
+VIEWS = {
+    "beyond": (lambda shape, strides: ((shape[0] + 1,), strides, 0), r"reads elements 0 to 3.*are 0 to 2"),
+    "before": (lambda shape, strides: (shape, (-strides[0],), 0), r"reads elements -2 to 0.*are 0 to 2"),
+    "with an offset": (lambda shape, strides: (shape, strides, 1), r"reads elements 1 to 3"),
+    "of other strides": (lambda shape, strides: (shape, (2,), 0), r"reads elements 0 to 4"),
+    "of too few strides": (lambda shape, strides: (shape, (), 0), "expected a shape, as many strides"),
+    "of no pair": (lambda shape, strides: shape, "its view rule: not enough values"),
+    "of half a stride": (lambda shape, strides: (shape, (0.5,), 0), "its view rule: 'float' object"),
+    "of a negative size": (lambda shape, strides: ((-1,), strides, 0), r"its view rule returned \(-1,\)"),
+}
+
+
+@pytest.mark.parametrize("what", VIEWS)
+def test_a_view_lies_within_its_input(own, what):
+    make, says = VIEWS[what]
+    op = own(kernel(name="test_option")(lambda x: None))
+    op.view(make)
+    for run in (lambda: op(X), lambda: op(sym.var("x")).eval(x=X), lambda: op((X * 1)[::-1])):
+        with pytest.raises(mx.MXNetError, match=rf"operator test_option, {__file__}:\d+: {says}|test_option.*{says}"):
+            run()
+
+
+def test_views_that_lie_within(own):
+    op = own(kernel(name="test_option")(lambda x: None))
+    op.view(lambda shape, strides: ((2, *shape), (0, -strides[0]), (shape[0] - 1) * strides[0]))
+    for x in (X, (X * 1)[::-1], nd.zeros((0,))):
+        want = np.stack([x.asnumpy()[::-1]] * 2)
+        assert op(x).asnumpy().tolist() == want.tolist() == op(sym.var("x")).eval(x=x)[0].asnumpy().tolist()
+
+
+STEPS = {
+    "a move": lambda steps, inputs, outputs: steps.move(inputs[0], outputs[0]),
+    "a call": lambda steps, inputs, outputs: steps.call("exp", {}, inputs, outputs),
+    "a call of two": lambda steps, inputs, outputs: steps.call("broadcast_add", {}, inputs, outputs),
+}
+
+
+@pytest.mark.parametrize("what", STEPS)
+@pytest.mark.parametrize("shape", [(2,), (4,), (3, 1), ()])
+def test_steps_of_other_shapes(own, shape, what):
+    op = own(kernel(name="test_option")(lambda x: None))
+    op.shape(lambda x: shape)
+    op.cpu(prepared=True)(STEPS[what])
+    with pytest.raises(
+        mx.MXNetError, match=rf"(steps\.|broadcast_add takes 2).*in operator test_option, {__file__}:\d+"
+    ):
+        op(X)
+
+
+def test_steps_that_fit(own):
+    def run(steps, inputs, outputs):
+        between = steps.temporary(inputs[0].shape, inputs[0].dtype_code)
+        steps.call("exp", {}, inputs, [between])
+        steps.move(between, outputs[0])
+
+    op = own(kernel(name="test_option")(lambda x: None))
+    op.shape(lambda x: x)
+    op.cpu(prepared=True)(run)
+    np.testing.assert_allclose(op(X).asnumpy(), np.exp(X.asnumpy()), rtol=1e-6)

@@ -47,7 +47,7 @@ from ..errors import OpTypeError, shown, translated
 from . import compiled, infer, two_way
 from .operator import Operator, defined
 from .params import Attrs
-from .parts import Part, contiguous_strides
+from .parts import Part, contiguous_strides, within
 from .places import place
 from .rules import check_rule, type_codes, with_common_options
 
@@ -260,7 +260,7 @@ class Kernel(Operator):
     def view(self, make: Callable) -> Callable:
         """Decorate the view rule of an operator that only rearranges elements."""
         check_rule(self, "view rule", make, ("shape", "strides", *(f"shape_{a}" for a in self.arguments[1:])))
-        self.make_view = make
+        self.make_view = make if self.module.startswith("mxop.") else within(self, make)
         self.changed()
         return make
 
