@@ -1,11 +1,13 @@
 """Each option with each kind: it does what the page of the kinds says, or is refused where it is given."""
 
+from typing import Annotated
+
 import numpy as np
 import pytest
 
 import mxop as mx
 from mxop import autograd, nd, sym
-from mxop.op import AnyValue, composite, elementwise, kernel, reduction
+from mxop.op import AnyValue, F, Range, composite, elementwise, kernel, reduction
 
 X = nd.array([1.0, 2, 3])
 
@@ -183,3 +185,79 @@ def test_steps_that_fit(own):
     op.shape(lambda x: x)
     op.cpu(prepared=True)(run)
     np.testing.assert_allclose(op(X).asnumpy(), np.exp(X.asnumpy()), rtol=1e-6)
+
+
+# ---- rules that are wrong -----------------------------------------------------------------------------------------------
+def of_kernel(shape=lambda x: x, **options):
+    op = kernel(name="test_option", **options)(f)
+    op.shape(shape)
+    op.both(lambda xp, inputs, outputs: [o.__setitem__(..., 1) for o in outputs].clear())
+    return op
+
+
+@pytest.mark.parametrize("ask", [lambda op: op(X), lambda op: op(sym.var("x")).eval(x=X)])
+def test_an_infer_rule_that_says_something_else_of_inputs(own, ask):
+    op = own(of_kernel())
+    op.infer(lambda ins, outs: ([(7,)], outs))
+    with pytest.raises(mx.MXNetError, match=r"test_option.*(have shapes|expected) .*\(7,\)"):
+        ask(op)
+
+
+@pytest.mark.parametrize("shape", [(9,), (2,), (3, 1)])
+def test_an_infer_rule_of_a_composite_that_says_something_else_of_outputs(own, shape):
+    op = own(composite(name="test_option")(lambda F, x: F.exp(x)))
+    op.infer(lambda ins, outs: (ins, [shape]))
+    for ask in (lambda: op(sym.var("x")).infer_shape(x=(3,)), lambda: op(sym.var("x")).eval(x=X)):
+        with pytest.raises(mx.MXNetError, match="test_option"):
+            ask()
+
+
+def test_a_condition_that_raises(own):
+    op = own(of_kernel())
+    op.cpu(when=lambda inputs, outputs: inputs[5])(lambda inputs, outputs: None)
+    with pytest.raises(mx.MXNetError, match=rf"test_option: the condition of a CPU function: .*{__file__}:\d+"):
+        op(X)
+
+
+@pytest.mark.parametrize("count", ["2", 2.0, 0, None])
+def test_numbers_of_outputs_that_are_none(own, count):
+    def test_option(x, *, n: int = 2):
+        """Of as many outputs as a function says."""
+
+    with pytest.raises(mx.MXNetError, match=rf"test_option, {__file__}:\d+ has .* outputs.*from 1 on"):
+        op = own(kernel(num_outputs=lambda *, n: count)(test_option))
+        op(X)
+
+
+@pytest.mark.parametrize(
+    "option", [{"active_inputs": lambda: ("z",)}, {"active_inputs": lambda: "x"}, {"visible_outputs": 3}]
+)
+def test_inputs_and_outputs_that_are_not_there(option):
+    with pytest.raises(mx.MXNetError, match=rf"test_option, {__file__}:\d+: {next(iter(option))}"):
+        kernel(name="test_option", **option)(f)
+
+
+def test_bounds_of_what_is_no_number():
+    def test_option(x, *, how: Annotated[str, Range(0, 1)] = "a"):
+        return x
+
+    with pytest.raises(mx.MXNetError, match=r"test_option.*'how' has bounds.*no number"):
+        elementwise(test_option)
+
+
+def test_formulas_that_are_too_large(own):
+    with pytest.raises(mx.MXNetError, match="test_option: 1 inputs and 300 outputs"):
+        own(elementwise(name="test_option")(lambda x: tuple(x * k for k in range(300))))(X)
+
+    def long(x):
+        for _ in range(3000):
+            x = F.sin(x)
+        return x
+
+    op = own(elementwise(name="test_option_long")(long))
+    x = X.copy()
+    x.attach_grad()
+    with autograd.record():
+        y = op(x)
+    with pytest.raises(mx.MXNetError, match="_backward_test_option_long: its formula is too long"):
+        y.backward()

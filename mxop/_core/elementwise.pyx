@@ -80,7 +80,8 @@ cdef class ElementwiseCall:
             raise OpValueError(f"operator {op.name} has {len(self.formula.params)} numeric parameters; "
                                f"at most {MAX_VALUES} are supported")
         if self.n_in + self.n_out > MAX_REGISTERS:
-            raise OpValueError(f"operator {op.name}: {self.n_in} inputs; at most {MAX_REGISTERS - self.n_out} are supported")
+            raise OpValueError(f"operator {op.name}: {self.n_in} inputs and {self.n_out} outputs; at most {MAX_REGISTERS} "
+                               "together are supported")
 
     cdef Program program(self, int ctype):
         found = self.programs[ctype]
@@ -90,7 +91,11 @@ cdef class ElementwiseCall:
             except KeyError as missing:
                 raise OpTypeError(f"operator {self.op.name}: {missing.args[0]} is not defined for "
                                   f"{dtypes.NAMES[ctype]} data") from None
-            found = self.programs[ctype] = Program(listing, self.formula.params, ctype)
+            found = Program(listing, self.formula.params, ctype)
+            if (<Program>found).n_registers > 256:
+                raise OpValueError(f"operator {self.op.name}: its formula is too long, it has {(<Program>found).n_registers} "
+                                   "intermediate values at a time; at most 256 are supported, and a @composite may call several")
+            self.programs[ctype] = found
         return <Program>found
 
     def source(self, dtype="float32"):

@@ -248,7 +248,10 @@ class Kernel(Operator):
 
     def way(self, inputs: list, outputs: list, attrs: Attrs) -> Way | None:
         """Return the way to run a call on the CPU; None where there is none."""
-        return next((w for w in self.ways if w.when is None or w.when(inputs, outputs, **attrs)), None)
+        try:
+            return next((w for w in self.ways if w.when is None or w.when(inputs, outputs, **attrs)), None)
+        except translated.KINDS as problem:
+            raise translated.error(problem, f"operator {self.name}: the condition of a CPU function")  # noqa: B904
 
     def gpu(self, run: Callable) -> Callable:
         """Decorate the GPU function ``run(xp, inputs, outputs, **params)`` on CuPy arrays."""

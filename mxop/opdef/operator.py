@@ -310,10 +310,9 @@ class Operator:
         if not callable(self._num_outputs):
             return self._num_outputs
         count = self._num_outputs(**attrs)
-        if count < 1:
-            raise OpValueError(
-                f"operator {self.name} has {count} outputs with these parameters: {dict(attrs)}; expected at least 1"
-            )
+        if type(count) is not int or count < 1:
+            raise OpValueError(f"operator {self.name}{place(self._num_outputs)} has {shown(count)} outputs with these "
+                               f"parameters: {dict(attrs)}; expected a whole number from 1 on")  # fmt: skip
         return check_outputs(self.name, count)
 
     def num_visible_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
@@ -361,7 +360,10 @@ class Operator:
     def infer_outputs(self, attrs: Attrs, shapes: list, types: list[int]) -> tuple[list, list[int]]:
         """Return shapes and types of the outputs of a call whose inputs are all known."""
         n = self.num_outputs(attrs, len(shapes))
-        _, out_shapes = self.infer_shape(attrs, list(shapes), [None] * n)
+        ins, out_shapes = self.infer_shape(attrs, list(shapes), [None] * n)
+        if list(map(tuple, ins)) != list(map(tuple, shapes)):
+            raise OpValueError(f"operator {self.name}: its infer rule says that the inputs have shapes {ins}; they have "
+                               f"{list(shapes)}")  # fmt: skip
         _, out_types = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)
         for shape in out_shapes:
             if not infer.known(shape) and self.sized_by is None:

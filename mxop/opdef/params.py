@@ -421,6 +421,8 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
             )
         annotation = kind
         type_name, parse = _PARSERS[kind]
+    if bounds is not None and type_name in ("string", "enum", "boolean", "object"):
+        raise OpTypeError(f"{who} has bounds, {bounds}, and is no number")
     result = Param(name, annotation, default, optional or default is None, choices, bounds, type_name, parse)
     if default is not REQUIRED:
         try:

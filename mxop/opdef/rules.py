@@ -80,6 +80,9 @@ def check_numbers(op: Any) -> None:
     if op.num_args_param is not None and not (op.variadic and op.num_args_param in names):
         missing = "" if op.num_args_param in names else ", and there is no parameter of this name"
         raise OpTypeError(f"{who}: num_args_param={op.num_args_param!r} is for a function of *args{missing}")
+    example = op.spec.example()
+    if example is not None:
+        _check_counts(op, who, example)
     n = len(op.arguments)
     if op.variadic or not n:
         return
@@ -91,6 +94,19 @@ def check_numbers(op: Any) -> None:
         if any(not isinstance(k, int) or not 0 <= k < n for k in places):
             raise OpTypeError(f"{who}: {option}={given} has the number of an input, and there {'are' if n != 1 else 'is'} {n} "
                               f"input{'s' if n != 1 else ''}")  # fmt: skip
+
+
+def _check_counts(op: Any, who: str, example: Any) -> None:
+    """Raise for active inputs that are none, and for more visible outputs than there are."""
+    if op._active_inputs is not None and not op.variadic:
+        found = op._active_inputs(**example)
+        if isinstance(found, str) or not set(found) <= set(op.arguments):
+            raise OpTypeError(f"{who}: active_inputs gave {shown(found)}; expected a tuple of some of its inputs, which are "
+                              f"{', '.join(op.arguments)}")  # fmt: skip
+    visible = op._visible_outputs(**example) if callable(op._visible_outputs) else op._visible_outputs
+    if visible is not None and visible > (n := op.num_outputs(example)):
+        raise OpTypeError(f"{who}: visible_outputs={visible}, but there {'are' if n != 1 else 'is'} {n} "
+                          f"output{'s' if n != 1 else ''}")  # fmt: skip
 
 
 def _are_names(value: Any) -> bool:
