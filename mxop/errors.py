@@ -27,6 +27,14 @@ class OpZeroDivisionError(OpArithmeticError, ZeroDivisionError):
     """A division of numbers by zero."""
 
 
+class OpNameError(MXNetError, NameError):
+    """A name that code of a user uses and nobody defined."""
+
+
+class OpRecursionError(MXNetError, RecursionError):
+    """Code of a user that calls itself without an end."""
+
+
 class DeprecatedError(MXNetError, DeprecationWarning):
     """What MXNet refuses with a DeprecationWarning."""
 
@@ -185,14 +193,38 @@ def fitting(problem: Exception, text: str) -> MXNetError:
         MemoryError: OutOfMemoryError, TypeError: OpTypeError, IndexError: OpIndexError,
         ZeroDivisionError: OpZeroDivisionError, ArithmeticError: OpArithmeticError,
         (AttributeError, LookupError): OpLookupError, ValueError: OpValueError, BufferError: BufferRefusedError,
+        NameError: OpNameError, RecursionError: OpRecursionError,
     }  # fmt: skip
     return next((ours for kind, ours in kinds.items() if isinstance(problem, kind)), MXNetError)(text)
+
+
+def users_line(trace: object, others: tuple[str, ...] = ("mxop", "numpy", "cupy", "scipy")) -> str:
+    """Return ``path:line, in `text` `` of the code of a user that an error comes out of; "" where none is on its way.
+
+    Parameters
+    ----------
+    trace : traceback or None
+    others : tuple of str
+        Packages whose code is no user's.
+    """
+    import linecache
+
+    found = ""
+    while trace is not None:
+        frame, line = trace.tb_frame, trace.tb_lineno  # type: ignore[attr-defined]
+        if not f"{frame.f_globals.get('__name__')}.".startswith(tuple([f"{other}." for other in others])):
+            path = frame.f_code.co_filename
+            text = linecache.getline(path, line, frame.f_globals).strip()
+            found = f"{path}:{line}" + (f", in `{text}`" if text else "")
+        trace = trace.tb_next  # type: ignore[attr-defined]
+    return found
 
 
 class translated:
     """A scope in which errors of Python and NumPy about arguments become mxop's, with the original as their cause.
 
-    For what hands arguments on as they came; exceptions of other kinds pass.
+    For what hands arguments on as they came, and for functions of operators' authors: the line of theirs is told, also in
+    mxop's own errors.  Exceptions of other kinds pass.
 
     Examples
     --------
@@ -204,7 +236,8 @@ class translated:
     mxop.errors.OpValueError: nd.eye: invalid literal for int() with base 10: 'many'
     """
 
-    KINDS = (MemoryError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError, BufferError, SyntaxError)
+    KINDS = (MemoryError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError, BufferError, SyntaxError,
+             NameError, RecursionError)  # fmt: skip
 
     def __init__(self, who: str):
         self.who = who
@@ -213,15 +246,21 @@ class translated:
         return self
 
     def __exit__(self, kind: type | None, problem: BaseException | None, where: object) -> None:
-        if isinstance(problem, self.KINDS) and not isinstance(problem, MXNetError):
+        if isinstance(problem, MXNetError):
+            self.error(problem, self.who)
+        elif isinstance(problem, self.KINDS):
             raise self.error(problem, self.who)
 
     @staticmethod
     def error(problem: Exception, who: str) -> Exception:
-        """Return one error, translated; an error of mxop stays what it is."""
+        """Return one error, translated; an error of mxop stays what it is, and says where the user's code was."""
+        line = users_line(problem.__traceback__)
         if isinstance(problem, MXNetError):
+            text = str(problem)
+            if line and problem.args == (text,) and line not in text:
+                problem.args = (f"{text} (in {who}, {line})",)
             return problem
-        found = fitting(problem, f"{who}: {problem}")
+        found = fitting(problem, f"{who}: {problem}" + (f" ({line})" if line else ""))
         found.__cause__ = problem
         return found
 
@@ -242,7 +281,8 @@ def raised(where: str, problem: Exception) -> MXNetError:
     >>> raised("operator Custom: Scale.forward", ZeroDivisionError("division by zero"))
     OpZeroDivisionError('operator Custom: Scale.forward raised ZeroDivisionError: division by zero')
     """
-    text = f"{where} raised {type(problem).__name__}: {problem}"
+    line = users_line(problem.__traceback__)
+    text = f"{where} raised {type(problem).__name__}: {problem}" + (f" ({line})" if line else "")
     return type(problem)(text) if type(problem).__module__ == __name__ else fitting(problem, text)
 
 

@@ -132,9 +132,9 @@ def test_a_cpu_function_that_is_wrong(own, mistake, bound):
 @pytest.mark.parametrize("shape", [(-1,), (2.5,), (True, 2), ("2",)])
 def test_a_shape_rule_that_returns_no_shape(own, shape):
     kernel_with(own, shape=lambda x: shape)
-    with pytest.raises(mx.MXNetError, match="test_mistake: its shape rule returned"):
+    with pytest.raises(mx.MXNetError, match=r"test_mistake, .*: its shape rule returned"):
         nd.test_mistake(nd.array(X))
-    with pytest.raises(mx.MXNetError, match="test_mistake: its shape rule returned"):
+    with pytest.raises(mx.MXNetError, match=r"test_mistake, .*: its shape rule returned"):
         sym.test_mistake(sym.var("x")).infer_shape(x=(2,))
 
 
@@ -172,9 +172,9 @@ DEFINITIONS = {
         lambda: reduction("add")(axis_of_its_own), "axis_of_its_own.*'axis' belongs to every reduction"),
     "num_outputs of too few": (lambda: kernel(num_outputs=lambda: 2)(f2), r"f2, .*num_outputs is called as rule\(\*, gamma\)"),
     "states beyond the outputs": (
-        lambda: composite(lambda F, data: data, name="f0", writes={"data": 1}), "f0: writes=.* 1 outputs: declare num_out"),
+        lambda: composite(lambda F, data: data, name="f0", writes={"data": 1}), "f0, .*: writes=.* 1 outputs: declare num_out"),
     "states beyond the formulas": (
-        lambda: elementwise(lambda data: (data, data), name="f0", writes={"data": 2}), "f0: writes=.* 2 outputs"),
+        lambda: elementwise(lambda data: (data, data), name="f0", writes={"data": 2}), "f0, .*: writes=.* 2 outputs"),
     "a parameter of unknown kind": (lambda: elementwise(unknown_kind), "unknown_kind.*parameter 'a'.*complex.*expected float"),
     "a parameter of unknown name": (lambda: elementwise(unknown_name), "unknown_name.*parameter 'a'.*NotThere"),
     "a default that does not fit": (
@@ -288,7 +288,7 @@ def test_a_dtype_rule_may_give_names_types_and_codes(own, given):
 def test_a_dtype_rule_that_gives_no_type(own, given):
     op = kernel_with(own)
     op.dtype(lambda x: given)
-    with pytest.raises(mx.MXNetError, match="operator test_mistake: its dtype rule returned"):
+    with pytest.raises(mx.MXNetError, match=r"operator test_mistake, .*: its dtype rule returned"):
         nd.test_mistake(nd.array(X))
     op.dtype(lambda x: "int32")  # and mended it works
     assert nd.test_mistake(nd.array(X)).dtype == np.int32
@@ -301,7 +301,7 @@ def test_a_gradient_rule_that_returns_no_list(own):
     with autograd.record():
         y = nd.test_mistake(x)
     with pytest.raises(
-        mx.MXNetError, match="gradient rule of operator test_mistake returned a NDArray; expected a list"
+        mx.MXNetError, match=r"gradient rule of operator test_mistake, .* returned a NDArray; expected a list"
     ):
         y.backward()
 

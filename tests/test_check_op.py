@@ -41,7 +41,7 @@ def square_kernel(run, two_ways=True, **options):
     if two_ways:
         square.infer(equal)
     else:
-        square.shape(lambda shape: shape)
+        square.shape(lambda data: (*data,))
     square.gradient(lambda F, heads, inputs, outputs: [2.0 * F.elemwise_mul(heads[0], inputs[0])])
     square.cpu(of_numpy(run))
     return square
@@ -187,7 +187,7 @@ def test_inference_of_shapes_that_runs_one_way(own):
 
 def test_inference_of_types_that_runs_one_way(own):
     square = own(square_kernel(lambda i, o: np.square(i[0], out=o[0])), np.square, dtypes="f")
-    square.dtype(lambda data: data)
+    square.infer_type = lambda attrs, ins, outs: (ins, [ins[0]])
     refused("test_check_square", "types back: .*its rule for types runs one way")
 
 
@@ -341,7 +341,7 @@ def picky(error):
     [
         (OpValueError("operator test_check_square: data has 4 dimensions, expected at most 3"), None),
         (OpValueError("operator test_check_square: no"), "bad input: .*expected 'at most 3'"),
-        (OpValueError("data has 4 dimensions, expected at most 3"), "bad input: .*does not name the operator"),
+        (OpValueError("data has 4 dimensions, expected at most 3"), None),  # who calls the rule says whose it is
     ],
 )
 def test_bad_input_has_its_message(own, error, says):

@@ -11,6 +11,7 @@ import pytest
 
 import mxop as mx
 from mxop.opdef import fluent, registry
+from mxop.opdef.rules import NOT_OF
 
 
 def shown(thing):
@@ -82,7 +83,7 @@ def test_help_of_a_kind_says_all_of_it(kind):
     """And so does the page of the kinds."""
     page = (Path(__file__).parent.parent / "docs" / "kinds.md").read_text(encoding="utf-8")
     text = shown(getattr(mx.op, kind))
-    options = options_of(KINDS[kind]) - ({"aux"} if kind != "kernel" else set())
+    options = options_of(KINDS[kind]) - set(NOT_OF.get(kind, ()))
     for option in options | {"override"}:
         assert re.search(rf"^[ |]+(\w+, )*{option}(, \w+)* : ", text, re.M), option
         assert f"`{option}" in page, option

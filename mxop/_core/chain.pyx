@@ -5,6 +5,7 @@ The tape and the graph layer walk over calls, each in its own order, and ask her
 from mxop._core.array cimport Array
 
 from mxop.errors import MXNetError, OpTypeError, OpValueError
+from mxop.opdef.places import place
 
 
 cpdef list gradients_at(object op, object F, object attrs, list heads, list inputs, list outputs, list needed, object told):
@@ -32,11 +33,19 @@ cpdef list gradients_at(object op, object F, object attrs, list heads, list inpu
     found = op.grad(F, attrs, heads, inputs, outputs, needed)
     if found is None:
         order, path, at = told()
+        if op.kind == "elementwise":  # which has one unless it is told otherwise
+            raise MXNetError(f"operator {op.name} is not differentiable: its definition says so; the gradient of order {order} is "
+                             f"asked for, path from the head: {path}{at}")
         raise MXNetError(
             f"operator {op.name} has no gradient rule, so the gradient of order {order} is not defined; path from the head: "
             f"{path}{at}.  Give it one with @{op.name.lstrip('_')}.gradient, a function rule(F, heads, inputs, outputs, "
             "**params) that returns one gradient per input (None for zero)")
-    return checked(f"operator {op.name}", found, inputs, needed, "" if len(found) == len(inputs) else told()[2])
+    try:
+        return checked(f"operator {op.name}", found, inputs, needed, "" if len(found) == len(inputs) else told()[2])
+    except MXNetError as problem:
+        if op._gradient is not None and not op.module.startswith("mxop."):
+            problem.args = (f"{problem}; the rule is the function{place(op._gradient)}",)
+        raise
 
 
 cpdef list checked(str who, object found, list inputs, list needed, str at):

@@ -182,7 +182,8 @@ cdef ShortWay find_short_way(OpFunction f):
     """Return the short way of an operator whose parameters may all be left out or given as numbers; None for others."""
     cdef ShortWay found = ShortWay()
     cdef int slot
-    if f.kind != ELEMENTWISE or f.n_in < 1 or f.op._active_inputs is not None or f.op.spec.has_mode:
+    if f.kind != ELEMENTWISE or f.n_in < 1 or f.op._active_inputs is not None or f.op.spec.has_mode or (
+            f.writes and not f.op.writes):
         return None
     params = f.op.spec.params
     if any([p.required and not p.numeric for p in params]):
@@ -226,9 +227,10 @@ cdef class OpFunction:
     def __init__(self, op):
         self.op = op
         self.parsed, self.active, self.searched, self.short = Parsed(), {}, False, None
-        self.writes, self.has_mode = bool(op.writes), -1
         self.kind = (ELEMENTWISE if isinstance(op, Elementwise) else REDUCTION if isinstance(op, Reduction)
                      else KERNEL if isinstance(op, Kernel) else EXTERNAL if isinstance(op, External) else COMPOSITE)
+        # of a formula, the outputs that no call returns are left out there, too
+        self.writes, self.has_mode = bool(op.writes) or (self.kind == ELEMENTWISE and op._visible_outputs is not None), -1
         self.n_in = -1 if op.variadic else len(op.arguments)
         self.fixed_inputs = not op.variadic and op._active_inputs is None and not op.open_inputs
         self.native = getattr(op, "native", None)

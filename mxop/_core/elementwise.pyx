@@ -81,7 +81,8 @@ cdef class ElementwiseCall:
             raise OpValueError(f"operator {op.name} has {len(self.formula.params)} numeric parameters; "
                                f"at most {MAX_VALUES} are supported")
         if self.n_in + self.n_out > MAX_REGISTERS:
-            raise OpValueError(f"operator {op.name}: {self.n_in} inputs; at most {MAX_REGISTERS - self.n_out} are supported")
+            raise OpValueError(f"operator {op.name}: {self.n_in} inputs and {self.n_out} outputs; at most {MAX_REGISTERS} "
+                               "together are supported")
 
     cdef Program program(self, int ctype):
         found = self.programs[ctype]
@@ -91,7 +92,11 @@ cdef class ElementwiseCall:
             except KeyError as missing:
                 raise OpTypeError(f"operator {self.op.name}: {missing.args[0]} is not defined for "
                                   f"{dtypes.NAMES[ctype]} data") from None
-            found = self.programs[ctype] = Program(listing, self.formula.params, ctype)
+            found = Program(listing, self.formula.params, ctype)
+            if (<Program>found).n_registers > 256:
+                raise OpValueError(f"operator {self.op.name}: its formula is too long, it has {(<Program>found).n_registers} "
+                                   "intermediate values at a time; at most 256 are supported, and a @composite may call several")
+            self.programs[ctype] = found
         return <Program>found
 
     def source(self, dtype="float32"):
@@ -120,7 +125,7 @@ cdef BackwardPlan make_backward_plan(ElementwiseCall call, tuple wanted):
     plan.wanted = tuple([i for i in wanted if rule.roots[i] is not None])
     plan.heads, plan.inputs, plan.outputs = rule.heads, rule.inputs, rule.outputs
     if plan.wanted:
-        backward_op = call.op.backward_operator()
+        backward_op = call.op._backward  # also where a rule was given since the call was recorded
         attrs = backward_op.attrs_for(call.attrs, plan.wanted, call.n_in)
         n = len(plan.heads) + len(plan.inputs) + len(plan.outputs)
         plan.call = call_for(backward_op, attrs, n)
@@ -522,7 +527,8 @@ cdef int record_elementwise(ElementwiseCall call, object inputs, list outputs, c
     cdef int k
     if not any_node(inputs):
         return 0
-    if call.op._gradient is not None or not call.has_rule:
+    # where types differ, the gradient is computed in float64 between casts
+    if call.op._gradient is not None or not call.has_rule or (not call.plain_types and call.op.out_dtype is not None):
         return record_general(call.op, filled_attrs(call, values), inputs, outputs)
     if call.rule is None:
         call.rule = call.op.backward_formula(call.attrs, call.n_in)

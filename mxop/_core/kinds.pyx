@@ -23,6 +23,7 @@ from mxop._core.array import as_numpy
 from mxop.errors import MXNetError, OpTypeError, translated
 from mxop.memo import SHAPES, keep
 from mxop.opdef.above import ask
+from mxop.opdef.places import place
 
 cdef enum:
     AT_ONCE = 65536         # bytes that are copied without a plan
@@ -300,7 +301,8 @@ cdef list returned(object op, object attrs, int n_inputs, object found):
     cdef int n = op.num_outputs(attrs, n_inputs)
     for a in results:
         if not isinstance(a, Array):
-            raise OpTypeError(f"composite operator {op.name} returned a {type(a).__name__}; expected what operators return")
+            raise OpTypeError(f"composite operator {op.name} returned a {type(a).__name__}; expected what operators return"
+                              f"{place(op.function)}")
     if len(results) != n:
         raise OpTypeError(f"composite operator {op.name} returned {len(results)} arrays, but has {n} output"
                           f"{'s' if n != 1 else ''}: declare num_outputs={len(results)}, or return {n}")
@@ -319,7 +321,7 @@ cdef object run_function(object op, object inputs, object attrs):
         return op.function(_NAMESPACE, *inputs, **attrs)
     except MXNetError as problem:
         problem.add_note(f"in operator {op.name}, a composite")
-        raise
+        raise translated.error(problem, f"operator {op.name}")
     except _KINDS as problem:
         raise translated.error(problem, f"operator {op.name}")
 

@@ -116,6 +116,7 @@ cdef Call prepare_steps(object op, object way, object attrs, list inputs, list o
     for k in must_copy(op, way, inputs):
         ready[k] = steps.temporary((<Array>inputs[k]).shape_tuple(), (<Array>inputs[k]).dtype)
         steps.move(inputs[k], ready[k])
+    steps.checks = op.clears  # the operator is a user's
     steps.adds = op.adds and reqs[0] == REQ_ADD and not goes_beside(<Array>outputs[0], read, REQ_ADD, DENSE | ADDS)
     for k in range(len(outputs)):
         target = <Array>outputs[k]

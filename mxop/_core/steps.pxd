@@ -11,6 +11,7 @@ cdef class Move(Call):
 cdef class Steps(Call):
     cdef readonly list calls
     cdef readonly bint adds     # whether the output, which then is one, is to be added to
+    cdef bint checks            # whether shapes are looked at: an author of operators may be wrong
     cdef list temporaries
     cdef Places places
     cdef Steps finished(self)

@@ -16,8 +16,9 @@ from mxop._kernels.work cimport Work
 
 import numpy as np
 
+from mxop import dtypes
 from mxop._core.array import empty
-from mxop.errors import MXNetError
+from mxop.errors import MXNetError, OpValueError
 from mxop.opdef import registry
 from mxop.opdef.above import ask
 
@@ -124,7 +125,8 @@ cdef class CKernel(Call):
         with nogil:
             code = self.function(self.table, &self.table[self.n_in], self.params, threads)
         if code != 0:
-            raise MXNetError(f"operator {self.name}: its C function returned {code}")
+            given = ", ".join([f"{dtypes.NAMES[(<Array>a).dtype]} {(<Array>a).shape_tuple()}" for a in self.arrays[: self.n_in]])
+            raise MXNetError(f"operator {self.name}: its C function returned {code}, for {given or 'no inputs'}")
         return 0
 
     cdef int point(self, Places places) except -1:
@@ -132,6 +134,16 @@ cdef class CKernel(Call):
         for k in range(len(self.arrays)):
             places.add(<char**>&self.tensors[k].data)
         return 0
+
+
+def check_call(op, attrs, inputs, outputs):
+    """Raise unless arrays can be those of a call."""
+    op.check_arity(attrs, len(inputs))
+    shapes, types = op.infer_outputs(attrs, [a.shape for a in inputs], [a.dtype_code for a in inputs])
+    given = [a.shape for a in outputs], [a.dtype_code for a in outputs]
+    if given != ([tuple(s) for s in shapes], list(types)):
+        raise OpValueError(f"steps.call: operator {op.name} gives arrays of shapes {shapes} and types "
+                           f"{[dtypes.NAMES[t] for t in types]}, not {given[0]} and {[dtypes.NAMES[t] for t in given[1]]}")
 
 
 cdef class Steps(Call):
@@ -149,6 +161,8 @@ cdef class Steps(Call):
 
     def move(self, Array source, Array target, int req=REQ_WRITE):
         """Copy an array into another, where they are two; a source of other strides, or with stride 0, may be a view."""
+        if self.checks and source.shape_tuple() != target.shape_tuple():
+            raise OpValueError(f"steps.move: the source has shape {source.shape_tuple()}, the target {target.shape_tuple()}")
         if source is not target:
             self.calls.append(move_of(source, target, req))
 
@@ -197,6 +211,8 @@ cdef class Steps(Call):
     def call(self, str name, dict params, inputs, outputs):
         """Run another operator, which is no kernel of steps."""
         op = registry.get(name)
+        if self.checks:
+            check_call(op, op.parse(params), inputs, outputs)
         call = ask("prepare")(op, op.parse(params), list(inputs), list(outputs), [REQ_WRITE] * len(outputs))
         if isinstance(call, Steps):
             raise AssertionError(f"operator {name} has temporary arrays of its own")

@@ -256,6 +256,8 @@ def _no_gradient(case: cases.Case, types: list[str], orders: int) -> str | None:
         return "none of the types is a float"
     if case.op.differentiable:
         return None
+    if case.op.kind == "elementwise":  # which has one unless it is told otherwise
+        return "it says that it has no gradient"
     said = case.record.unchecked.get("gradient")
     if said is None and case.record.grad_inputs == ():
         return "the record says that no input has a gradient"

@@ -69,7 +69,7 @@ def reduced(case: Case) -> Iterator[Shapes]:
 def special_values(case: Case, types: Sequence[str], first: bool) -> int | str:
     """NaN and infinities are treated as the reference does.
 
-    Formulas of one or two inputs meet signed zeros, denormals and the largest numbers as well, in every pair and every
+    Formulas of one or two real inputs meet signed zeros, denormals and the largest numbers as well, in every pair and every
     lane of the vector loops.  Other operators meet one special number at a time: then no order of summing matters.
     """
     if not case.shapes:
@@ -79,7 +79,8 @@ def special_values(case: Case, types: Sequence[str], first: bool) -> int | str:
         return "none of the types is a float"
     if all(k in case.record.whole for k in range(len(case.shapes))):
         return "its inputs hold whole numbers"
-    if case.op.kind == "elementwise" and len(case.shapes) <= 2:
+    real = all(case.type_of(k, floats[0]) in c.FLOATS and k not in case.record.whole for k in range(len(case.shapes)))
+    if case.op.kind == "elementwise" and len(case.shapes) <= 2 and real:
         return sum(_pairs(case, dtype) for dtype in floats)
     return sum(_one_at_a_time(case, dtype) for dtype in (floats if first else floats[:1]))
 

@@ -179,7 +179,7 @@ def inside(case: Case, types: Sequence[str]) -> int | str:
         raise Mismatch(
             f"it calls {missing[0]}, which has neither a gradient rule nor a statement that its gradient is zero"
         )
-    return len(called)
+    return len(called) or "it calls nothing"
 
 
 def without_gradient(called: Sequence[Operator]) -> list[str]:

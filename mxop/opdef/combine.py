@@ -12,15 +12,16 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from ..errors import OpTypeError, OpValueError
+from ..errors import OpTypeError, OpValueError, shown
 from ..formula import Expr, input_
 from ..memo import keep
 from ..shape_mode import numpy_shape
 from . import infer, registry
 from .elementwise import Elementwise, Formula
 from .operator import Operator
-from .params import REQUIRED, Attrs, Param, Spec, _parse_bool, _parse_float, parse_shape
-from .rules import check_rule, place
+from .params import IS_TRAIN, REQUIRED, Attrs, Param, Spec, _parse_bool, _parse_float, parse_shape
+from .places import callers_line, place
+from .rules import check_rule
 from .tracing import traced
 
 
@@ -97,7 +98,11 @@ class Reduction(Operator):
         """Return how a call combines values."""
         if isinstance(self.combine, str):
             return COMBINES[self.combine]
-        return COMBINES[self.combine(**{n: attrs[n] for n in attrs if n not in OWN})]
+        found = self.combine(**{n: attrs[n] for n in attrs if n not in OWN})
+        if found not in COMBINES:
+            raise OpValueError(f"operator {self.name}{place(self.combine)}: its combination is {shown(found)}; expected one "
+                               f"of {', '.join(COMBINES)}")  # fmt: skip
+        return COMBINES[found]
 
     def axes(self, attrs: Attrs, rank: int) -> tuple[int, ...]:
         """Return the axes that a call reduces, sorted."""
@@ -117,7 +122,9 @@ class Reduction(Operator):
     def _traced(self, function: Callable, *args: Expr, **params: Any) -> Formula:
         roots = traced(self.name, function, *args, **params)
         if len(roots) != 1:
-            raise OpTypeError(f"operator {self.name}: its function returned {len(roots)} formulas; expected one")
+            raise OpTypeError(
+                f"operator {self.name}{place(function)}: its function returned {len(roots)} formulas; expected one"
+            )
         return Formula(roots, ())
 
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
@@ -238,10 +245,11 @@ class Reduction(Operator):
     def check_combine(combines: tuple) -> None:
         """Raise unless a user's combinations are known, one or two."""
         for combine in combines:
-            if not callable(combine) and combine not in COMBINES:
-                raise OpTypeError(f"reduction: combine={combine!r} is not one of {', '.join(COMBINES)}")
+            if not callable(combine) and not (isinstance(combine, str) and combine in COMBINES):
+                raise OpTypeError(f"reduction{callers_line()}: combine={combine!r} is not one of {', '.join(COMBINES)}, nor a "
+                                "pair of them")  # fmt: skip
         if len(combines) not in (1, 2):
-            raise OpTypeError(f"reduction: combine={combines!r}; expected one combination or a pair")
+            raise OpTypeError(f"reduction{callers_line()}: combine={combines!r}; expected one combination or a pair")
 
 
 class Part(Elementwise):
@@ -254,7 +262,8 @@ class Part(Elementwise):
 
     @cached_property
     def spec(self) -> Spec:  # type: ignore[override]
-        return Spec(self.name, (*self._params, *(p for p in self.whole.spec.params if p.name not in OWN)))
+        params = (*self._params, *(p for p in self.whole.spec.params if p.name not in OWN))
+        return Spec(self.name, params, (*(p.name for p in params), *([IS_TRAIN] if self.whole.spec.has_mode else [])))
 
 
 def checked_parts(op: Any, function: Callable, combines: tuple, final: Callable | None, values: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """The kind *composite*: a function of ``F`` that calls other operators.
 
-Gradient, devices and inference follow from the operators that it calls.  Imports :mod:`.above`, :mod:`.operator` and
-:mod:`.rules`.
+Gradient, devices and inference follow from the operators that it calls.  Imports :mod:`.above`, :mod:`.operator`,
+:mod:`.rules` and :mod:`.two_way`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
+from .. import dtypes
 from ..errors import OpTypeError
-from . import infer
+from . import infer, two_way
 from .above import ask
 from .operator import Operator, defined
 from .params import Attrs
-from .rules import check_rule, place, with_common_options
+from .places import place
+from .rules import check_rule, with_common_options
 
 
 class Composite(Operator):
@@ -61,20 +63,28 @@ class Composite(Operator):
 
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         if self._infer is not None:
-            ins, outs = self._infer(list(ins), list(outs), **attrs)
-            if all(infer.known(s) for s in (*ins, *outs)):
-                return ins, outs
+            ins, outs = two_way.by_rule(self, self._infer, ins, outs, attrs)
+            if all(infer.known(s) for s in ins):
+                sure = two_way.by_rule(self, self._infer, ins, [None] * len(outs), attrs)[1]  # not what was handed on
+                outs = infer.agreed(self.name, self.output_names(attrs, len(ins)), sure, outs)
+                if self.module.startswith("mxop.") and all(infer.known(s) for s in outs):
+                    return ins, outs  # a user's rule is held against what is inside
         return self._inside(attrs, ins, outs, "shape")
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
-        return self._inside(attrs, ins, outs, "type")
+        found, done = self._inside(attrs, ins, outs, "type")
+        if dtypes.UNKNOWN in found:  # its function may have asked for the type
+            known = two_way.types(lambda *codes: self._inside(attrs, list(codes), [dtypes.UNKNOWN] * len(outs), "type")[1],
+                                  found, outs)  # fmt: skip
+            return self._inside(attrs, known, outs, "type") if known != found else (found, done)
+        return found, done
 
     def infer_outputs(self, attrs: Attrs, shapes: list, types: list[int]) -> tuple[list, list[int]]:
         whole = ask("infer_whole")(self, attrs, shapes, types)
         if whole is None:
             return super().infer_outputs(attrs, shapes, types)
         if self._infer is not None:  # it may ask for more than what is inside
-            self._infer(list(shapes), list(whole[0]), **attrs)
+            two_way.by_rule(self, self._infer, shapes, whole[0], attrs)
         return whole
 
     def _inside(self, attrs: Attrs, ins: list, outs: list, what: str) -> tuple[list, list]:

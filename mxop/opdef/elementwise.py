@@ -1,7 +1,8 @@
 """The kind *elementwise*: a scalar formula, applied to each element.
 
 Everything follows from the formula: inference, the CPU program, the CUDA text, and the backward operator, which is
-elementwise again.  Imports :mod:`mxop.formula`, :mod:`.above`, :mod:`.operator`, :mod:`.rules` and :mod:`.tracing`.
+elementwise again.  Imports :mod:`mxop.formula`, :mod:`.above`, :mod:`.operator`, :mod:`.rules`,
+:mod:`.tracing` and :mod:`.two_way`.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from functools import cached_property
 from typing import Any, overload
 
 from .. import dtypes
-from ..errors import OpTypeError, OpValueError, translated
+from ..errors import OpTypeError, OpValueError, shown, translated
 from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, keys_of, param, walk
 from ..formula.expr import as_expr
 from ..memo import keep
 from ..shape_mode import numpy_shape
-from . import infer, registry
+from . import infer, registry, two_way
 from .above import ask
 from .operator import Operator, defined
 from .params import IS_TRAIN, Attrs, Spec
-from .rules import check_rule, place, type_codes, with_common_options
+from .places import place
+from .rules import check_rule, type_codes, with_common_options
 from .tracing import called, traced
 
 _MOST_INPUTS = 256  # each takes a register of the interpreter, and there are no more
@@ -111,6 +113,10 @@ class Elementwise(Operator):
 
     def check_definition(self) -> None:
         super().check_definition()
+        example = None if callable(self._num_outputs) or self._num_outputs == 1 else self.spec.example()
+        if example is not None and self.num_outputs(example) != self._num_outputs:
+            raise OpTypeError(f"operator {self.name}{place(self.function)}: num_outputs={self._num_outputs}, but its function "
+                              f"returns {self.num_outputs(example)}")  # fmt: skip
         if not self.arguments and not self.creates:
             raise OpTypeError(f"operator {self.name}{place(self.function)}: it has no input; inputs stand before the star, "
                               "as in def f(data, *, a: float = 1.0)")  # fmt: skip
@@ -263,8 +269,13 @@ class Elementwise(Operator):
         if keys:
             return self._infer_type_beside(keys, attrs, ins, outs)
         if self.out_dtype is not None:
+
+            def rule(*codes: int) -> list[int]:
+                return type_codes(self, "out_dtype", self.out_dtype, self.out_dtype(*codes, **attrs), len(outs))
+
             try:
-                return ins, type_codes(self, "out_dtype", self.out_dtype(*ins, **attrs), len(outs))
+                ins = two_way.types(rule, ins, outs)
+                return ins, rule(*ins)
             except translated.KINDS as problem:
                 raise translated.error(problem, f"operator {self.name}")  # noqa: B904
         labels = self._labels(attrs, len(ins))
@@ -338,8 +349,7 @@ class Elementwise(Operator):
                 values.update({n: param(n, self.spec.by_name[n].real) for n in formula.params})
 
                 def rule(heads, inputs, outputs):
-                    grads = called(self.name, self.rule, *heads, *inputs, *outputs, **values)
-                    return list(grads) if isinstance(grads, (tuple, list)) else [grads]
+                    return self._ruled(called(self.name, self.rule, *heads, *inputs, *outputs, **values), n_inputs)
 
             try:
                 found = backward(formula.roots, n_inputs, rule)
@@ -349,6 +359,17 @@ class Elementwise(Operator):
                 ) from None
             self._backwards[key] = found
         return found
+
+    def _ruled(self, found: Any, n_inputs: int) -> list[Expr | None]:
+        """Return the formulas that a gradient rule gave, one for each input."""
+        grads = list(found) if isinstance(found, (tuple, list)) else [found]
+        who = f"operator {self.name}{place(self.rule)}: its gradient rule returned {shown(found)}"
+        if len(grads) != n_inputs:
+            raise OpTypeError(f"{who}; expected {n_inputs} formulas: one for each input, None where it is zero")
+        try:
+            return [None if g is None else as_expr(g) for g in grads]
+        except (TraceError, ValueError) as problem:
+            raise OpTypeError(f"{who}; expected formulas: {problem}") from None
 
     def dependencies(self, attrs: Attrs | None = None, n_inputs: int | None = None) -> str:
         """Return what the backward formula mentions beside the head gradient: ``in``, ``out``, ``inout`` or ``none``."""
@@ -379,10 +400,20 @@ class Elementwise(Operator):
         operands = (
             [heads[k] for k in rule.heads] + [inputs[i] for i in rule.inputs] + [outputs[k] for k in rule.outputs]
         )
+        typed = self.out_dtype is not None and not _of_one_type(operands)
+        if typed:
+            operands = [F.cast(o, dtype="float64") for o in operands]
         found = F._invoke(self._backward, operands, self._backward.attrs_for(attrs, wanted, len(inputs)))
         for i, g in zip(wanted, found if isinstance(found, (list, tuple)) else [found], strict=True):
-            grads[i] = F._unbroadcast(g, inputs[i]) if self.broadcast else g
+            g = F._unbroadcast(g, inputs[i]) if self.broadcast else g
+            grads[i] = F._cast_like(g, inputs[i]) if typed else g
         return grads
+
+
+def _of_one_type(operands: Sequence[Any]) -> bool:
+    """Tell whether arrays have one type; of symbols it is not known."""
+    types = {getattr(o, "dtype_code", None) for o in operands}
+    return len(types) == 1 and None not in types
 
 
 class BackwardOperator(Elementwise):

@@ -9,7 +9,7 @@ Imports :mod:`.above`, :mod:`.operator` and :mod:`.params`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import dtypes
@@ -17,9 +17,24 @@ from ..memo import keep
 from . import infer
 from .above import ask
 from .operator import Operator
-from .params import Attrs, OpenSpec, Param, Spec
+from .params import Attrs, Param, Spec
 
 Reads = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+class OpenSpec(Spec):
+    """Parameters of an operator that takes any others too, and gets their values as strings."""
+
+    takes_others = True
+
+    def parse(self, given: Mapping[str, Any]) -> Attrs:
+        own = super().parse({name: value for name, value in given.items() if name in self.by_name})
+        extra = {name: str(value) for name, value in sorted(given.items()) if name not in self.by_name}
+        return Attrs((*own.names, *extra), (*own.values_, *extra.values()))
+
+    def to_strings(self, attrs: Attrs, given: Mapping[str, Any] | None = None) -> dict[str, str]:
+        own = super().to_strings(Attrs(self.names, tuple(attrs[n] for n in self.names)), given)
+        return own | {name: value for name, value in attrs.items() if name not in self.by_name}
 
 
 class Cell:

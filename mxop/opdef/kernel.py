@@ -33,8 +33,8 @@ call, before memory is taken::
 
 An operator that only moves elements (concat, tile) says so once for both devices, in ``@op.rearrange``.  A *view* operator
 (transpose, slice, broadcast_to) only says where its elements lie; the framework copies them, for every type, ``req`` and
-device.  Imports :mod:`.compiled`, :mod:`.operator`,
-:mod:`.parts` and :mod:`.rules`.
+device.  Imports :mod:`.compiled`, :mod:`.operator`, :mod:`.parts`, :mod:`.rules` and
+:mod:`.two_way`.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, overload
 
 from .. import dtypes
-from ..errors import translated
-from . import compiled, infer
+from ..errors import OpTypeError, shown, translated
+from . import compiled, infer, two_way
 from .operator import Operator, defined
 from .params import Attrs
-from .parts import Part, contiguous_strides
+from .parts import Part, contiguous_strides, within
+from .places import place
 from .rules import check_rule, type_codes, with_common_options
 
 
@@ -72,6 +73,22 @@ class Way(NamedTuple):
     backend: str | None = None
     when: Callable | None = None
     strided: bool = True
+
+
+def _as_shape(found: Any) -> tuple | None:
+    """Return a shape that a rule gave as a tuple; None for what is none."""
+    try:
+        return None if isinstance(found, str) else tuple(found)
+    except TypeError:
+        return None
+
+
+class _Written(tuple):
+    """The outputs of a function: it writes into them, and may put nothing in their place."""
+
+    def __setitem__(self, k: int, value: Any) -> None:
+        raise OpTypeError(f"outputs[{k}] = value puts another array in the place of the output; write into it, with "
+                          f"outputs[{k}][...] = value")  # fmt: skip
 
 
 class Kernel(Operator):
@@ -107,6 +124,13 @@ class Kernel(Operator):
         self._shape: Callable | None = None
         self._infer: Callable | None = None
         self._dtype: Callable | None = None
+
+    @property
+    def _how_to_say_shapes(self) -> str:  # type: ignore[override]
+        if self.module.startswith("mxop."):
+            return ""
+        part = "shape" if self._shape is None and self.make_view is None else "size"
+        return f"; give it a rule with @{self.name}.{part}{place(self.function)}"
 
     def shape_only(self, n: int) -> tuple[int, ...]:
         return tuple(range(1, n)) if self.make_view is not None else super().shape_only(n)
@@ -199,7 +223,7 @@ class Kernel(Operator):
         def run_cpu(inputs: list, outputs: list, **params: Any) -> Any:
             import numpy as np
 
-            return run(np, [np.asarray(a) for a in inputs], [np.asarray(a) for a in outputs], **params)
+            return run(np, [np.asarray(a) for a in inputs], _Written([np.asarray(a) for a in outputs]), **params)
 
         self.strided = True
         self.cpu(run_cpu)
@@ -224,7 +248,10 @@ class Kernel(Operator):
 
     def way(self, inputs: list, outputs: list, attrs: Attrs) -> Way | None:
         """Return the way to run a call on the CPU; None where there is none."""
-        return next((w for w in self.ways if w.when is None or w.when(inputs, outputs, **attrs)), None)
+        try:
+            return next((w for w in self.ways if w.when is None or w.when(inputs, outputs, **attrs)), None)
+        except translated.KINDS as problem:
+            raise translated.error(problem, f"operator {self.name}: the condition of a CPU function")  # noqa: B904
 
     def gpu(self, run: Callable) -> Callable:
         """Decorate the GPU function ``run(xp, inputs, outputs, **params)`` on CuPy arrays."""
@@ -236,7 +263,7 @@ class Kernel(Operator):
     def view(self, make: Callable) -> Callable:
         """Decorate the view rule of an operator that only rearranges elements."""
         check_rule(self, "view rule", make, ("shape", "strides", *(f"shape_{a}" for a in self.arguments[1:])))
-        self.make_view = make
+        self.make_view = make if self.module.startswith("mxop.") else within(self, make)
         self.changed()
         return make
 
@@ -249,7 +276,10 @@ class Kernel(Operator):
 
     def _infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         if self._infer is not None:
-            ins, outs = self._infer(list(ins), list(outs), **attrs)
+            ins, outs = two_way.by_rule(self, self._infer, ins, outs, attrs)
+        if self._shape is not None and not all(infer.known(s) for s in ins):
+            names = (self.name, *self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins)))
+            ins, outs = two_way.shapes(self._shape, names, ins, outs, attrs)
         if all(infer.known(s) for s in ins):
             if self.make_view is not None and self._shape is None:
                 first = ins[0]
@@ -258,25 +288,45 @@ class Kernel(Operator):
                 found = self._shape(*ins, **attrs)
             else:
                 return ins, outs
-            found = list(found) if isinstance(found, list) else [tuple(found)]
-            for shape in found:
-                infer.check_sizes(f"operator {self.name}: its shape rule", shape)
-            outs = infer.agreed(self.name, self.output_names(attrs, len(ins)), found, outs)
+            outs = infer.agreed(
+                self.name,
+                self.output_names(attrs, len(ins)),
+                self._shapes("shape rule", self._shape or self.make_view, found, len(outs)),
+                outs,
+            )
         return ins, outs
 
     def sized_shapes(self, attrs: Attrs, arrays: list, shapes: list) -> list:
         """Return the shapes of the outputs of one call, of which `shapes` is known beforehand."""
-        found = self.sized_by(*arrays, **attrs)  # type: ignore[misc]
-        found = list(found) if isinstance(found, list) else [tuple(found)]
+        with translated(f"operator {self.name}"):
+            found = self._shapes("size rule", self.sized_by, self.sized_by(*arrays, **attrs), len(shapes))  # type: ignore[misc]
         return infer.agreed(self.name, self.output_names(attrs, len(arrays)), found, shapes)
+
+    def _shapes(self, what: str, rule: Any, found: Any, n: int) -> list:
+        """Return what a rule says of `n` outputs as a list of shapes: it gives one, or several."""
+        several = isinstance(found, list) or (
+            isinstance(found, tuple) and any(isinstance(d, (list, tuple)) for d in found)
+        )
+        shapes = [_as_shape(f) for f in (found if several else [found])]
+        if len(shapes) != n or None in shapes:
+            raise OpTypeError(f"operator {self.name}{place(rule)}: its {what} returned {shown(found)}; expected the shape of "
+                              f"{'its output' if n == 1 else f'each of its {n} outputs, in a list'}")  # fmt: skip
+        for shape in shapes:
+            infer.check_sizes(f"operator {self.name}{place(rule)}: its {what}", shape)
+        return shapes
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         if self._dtype is None:
             if not ins:
                 return ins, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in outs]
             return super().infer_type(attrs, ins, outs)
+
+        def rule(*codes: int) -> list[int]:
+            return type_codes(self, "dtype rule", self._dtype, self._dtype(*codes, **attrs), len(outs))
+
         try:
-            return ins, type_codes(self, "dtype rule", self._dtype(*ins, **attrs), len(outs))
+            ins = two_way.types(rule, ins, outs)
+            return ins, rule(*ins)
         except translated.KINDS as problem:
             raise translated.error(problem, f"operator {self.name}")  # noqa: B904
 

@@ -11,18 +11,20 @@ from functools import cached_property
 from typing import Any, TypeVar, overload
 
 from .. import dtypes
-from ..errors import MXNetError, OpTypeError, OpValueError, translated
+from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown, translated
 from ..limits import check_outputs
 from . import infer, registry
 from .above import ask
-from .params import Attrs, Param, Spec
-from .rules import check_options, check_rule
+from .params import IS_TRAIN, Attrs, Param, Spec
+from .places import callers_line, place
+from .rules import check_numbers, check_options, check_rule
 
 _VARARGS = 0x04
 MOST_RULES = 256  # whose reads are kept for one operator
 
 T = TypeVar("T")
 RuleReads = tuple[frozenset[int], frozenset[int]]
+_PARTS = ("shape", "dtype", "infer", "size", "both", "cpu", "gpu", "rearrange", "view")
 ASKS = "asks for shapes"  # in the place of what a gradient rule reads
 
 
@@ -34,17 +36,35 @@ def carrier(values: Iterable[Any]) -> Any:
     return next((v for v in values if hasattr(type(v), "__mxop_operator__")), None)
 
 
-def _checked(function: Any, named: bool, optional_inputs: bool) -> Any:
+_NO_RESULT = 0x20 | 0x80 | 0x200  # code of generators and coroutines
+_KEYWORDS = 0x08  # and of functions that take any keyword
+
+
+def _checked(function: Any, name: str | None, optional_inputs: bool) -> Any:
     """Return an author's function, or say what it must be."""
     code = getattr(function, "__code__", None)
-    if code is None:
-        raise OpTypeError(f"an operator is made of a function that is written in Python, got {function!r}: write one with "
-                          "def, whose positional arguments are the inputs")  # fmt: skip
-    if not named and not function.__name__.isidentifier():
-        raise OpValueError(f"an operator needs a name: write def in place of lambda, or give name= ({function!r})")
+    who = f"operator {name or getattr(function, '__name__', '')}{place(function) or callers_line()}"
+    if code is None or hasattr(function, "__self__"):
+        raise OpTypeError(f"{who}: an operator is made of a function that is written in Python, got {shown(function)}: write "
+                          "one with def, whose positional arguments are the inputs; the decorator of the kind stands next to "
+                          "it")  # fmt: skip
+    if name is None and not function.__name__.isidentifier():
+        raise OpValueError(f"{who}: an operator needs a name: write def in place of lambda, or give name=")
     if function.__defaults__ and not optional_inputs:
         raise OpTypeError(_with_star(function))
     return function
+
+
+def _check_signature(function: Any, who: str) -> None:
+    """Raise for functions of Python that none of an operator can be."""
+    code = function.__code__
+    if code.co_flags & _NO_RESULT:
+        raise OpTypeError(f"{who}: its function is one with async or yield; expected one that returns its result")
+    if code.co_flags & _KEYWORDS:
+        raise OpTypeError(f"{who}: its function takes any keyword; write its parameters after a star, with types, as in def "
+                          "f(data, *, slope: float = 1.0). A decorator of your own stands above that of the kind")  # fmt: skip
+    if IS_TRAIN in code.co_varnames[: code.co_argcount]:
+        raise OpTypeError(f"{who}: {IS_TRAIN} is the mode, and stands after a star: def f(data, *, {IS_TRAIN})")
 
 
 def _with_star(function: Any) -> str:
@@ -53,8 +73,8 @@ def _with_star(function: Any) -> str:
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     defaults = dict(zip(names[first:], function.__defaults__, strict=False)) | (function.__kwdefaults__ or {})
     params = [_declared(function, name, defaults.get(name, ...)) for name in names[first:]]
-    return (f"operator function {function.__name__}: {names[first]}={defaults[names[first]]!r} has a default, so it is a "
-            f"parameter and not an input; parameters stand after a star: "
+    return (f"operator function {function.__name__}{place(function)}: {names[first]}={defaults[names[first]]!r} has a "
+            f"default, so it is a parameter and not an input; parameters stand after a star: "
             f"def {function.__name__}({', '.join([*names[:first], '*', *params])})")  # fmt: skip
 
 
@@ -76,6 +96,8 @@ def defined(cls: type[Kind], function: Any, *args: Any, override: bool, options:
     ours = (getattr(function, "__module__", None) or "").startswith("mxop.")
     if not ours:
         check_options(cls, function, options)
+        if hasattr(function, "__code__"):
+            _check_signature(function, f"operator {options.get('name') or function.__name__}{place(function)}")
     op = cls(function, *args, **options)
     if not ours:
         with suppress(NameError):  # of what the author's module defines further down
@@ -121,6 +143,7 @@ class Operator:
     """
 
     kind = "operator"
+    _how_to_say_shapes = ""  # what its author may have forgotten
     has_backward_operator = False
     open_inputs = False  # whether the names of the inputs follow from the parameters, and `arguments` says nothing
     stateful = False  # whether equal calls are two calls that must both run
@@ -152,7 +175,7 @@ class Operator:
     ):
         self.function: Any = function  # None for an operator that is no function of ours
         if arguments is None:
-            _checked(function, name is not None, active_inputs is not None)
+            _checked(function, name, active_inputs is not None)
         self.name: str = name or self.function.__name__
         self.aliases = tuple(aliases)
         # code that is run in a namespace without a name belongs to no module
@@ -168,11 +191,11 @@ class Operator:
         self.writes = writes if callable(writes) else dict(writes or {})
         for name, k in () if callable(self.writes) else self.writes.items():
             if not self.variadic and name not in self.arguments:
-                raise OpTypeError(f"operator {self.name}: writes={self.writes} names {name!r}; its inputs are: "
-                                  f"{', '.join(self.arguments)}")  # fmt: skip
+                raise OpTypeError(f"operator {self.name}{place(function)}: writes={self.writes} names {name!r}; its inputs "
+                                  f"are: {', '.join(self.arguments)}")  # fmt: skip
             if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-                raise OpTypeError(f"operator {self.name}: writes={self.writes}; expected the number of an output, from 1 on, "
-                                  f"for each state: what a call returns comes before")  # fmt: skip
+                raise OpTypeError(f"operator {self.name}{place(function)}: writes={self.writes}; expected the number of an "
+                                  "output, from 1 on, for each state: what a call returns comes before")  # fmt: skip
         if random:
             self.stateful, self.repeatable = True, False
         self.num_args_param = num_args_param
@@ -190,15 +213,23 @@ class Operator:
 
     def check_definition(self) -> None:
         """Raise for what can be seen to be wrong before the operator is called: users are told where they define it."""
-        self.spec  # noqa: B018
+        check_numbers(self)
         for what in ("num_outputs", "visible_outputs", "active_inputs", "writes"):
             rule = getattr(self, what if what == "writes" else f"_{what}")
             if callable(rule):
                 check_rule(self, what, rule, ())
         attrs = None if callable(self.writes) or not self.writes else self.spec.example()
         if attrs is not None and self.num_outputs(attrs) <= (last := max(self.writes.values())):  # type: ignore[union-attr]
-            raise OpTypeError(f"operator {self.name}: writes={self.writes}, but there are {self.num_outputs(attrs)} outputs: "
-                              f"declare num_outputs={last + 1}, and return the new values of states last")  # fmt: skip
+            raise OpTypeError(f"operator {self.name}{place(self.function)}: writes={self.writes}, but there are "
+                              f"{self.num_outputs(attrs)} outputs: declare num_outputs={last + 1}, and return the "
+                              "new values of states last")  # fmt: skip
+
+    def __getattr__(self, name: str) -> Any:
+        """Say of a part that another kind has whose it is; there is no other attribute."""
+        if name in _PARTS:
+            raise OpLookupError(f"operator {self.name}{callers_line()}: it is made by @{self.kind}, which has no part "
+                                f"@{self.name}.{name}; a @kernel has")  # fmt: skip
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         return f"<{self.kind} operator {self.name}({', '.join(self.arguments)})>"
@@ -279,10 +310,9 @@ class Operator:
         if not callable(self._num_outputs):
             return self._num_outputs
         count = self._num_outputs(**attrs)
-        if count < 1:
-            raise OpValueError(
-                f"operator {self.name} has {count} outputs with these parameters: {dict(attrs)}; expected at least 1"
-            )
+        if type(count) is not int or count < 1:
+            raise OpValueError(f"operator {self.name}{place(self._num_outputs)} has {shown(count)} outputs with these "
+                               f"parameters: {dict(attrs)}; expected a whole number from 1 on")  # fmt: skip
         return check_outputs(self.name, count)
 
     def num_visible_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
@@ -330,12 +360,16 @@ class Operator:
     def infer_outputs(self, attrs: Attrs, shapes: list, types: list[int]) -> tuple[list, list[int]]:
         """Return shapes and types of the outputs of a call whose inputs are all known."""
         n = self.num_outputs(attrs, len(shapes))
-        _, out_shapes = self.infer_shape(attrs, list(shapes), [None] * n)
+        ins, out_shapes = self.infer_shape(attrs, list(shapes), [None] * n)
+        if list(map(tuple, ins)) != list(map(tuple, shapes)):
+            raise OpValueError(f"operator {self.name}: its infer rule says that the inputs have shapes {ins}; they have "
+                               f"{list(shapes)}")  # fmt: skip
         _, out_types = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)
         for shape in out_shapes:
             if not infer.known(shape) and self.sized_by is None:
                 listed = ", ".join(map(infer.show, shapes))
-                raise MXNetError(f"operator {self.name}: the output's shape does not follow from inputs {listed}")
+                raise MXNetError(f"operator {self.name}: the output's shape does not follow from inputs {listed}"
+                                 + self._how_to_say_shapes)  # fmt: skip
         return out_shapes, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in out_types]
 
     # ---- gradient -----------------------------------------------------------------------------------------------------
@@ -367,8 +401,8 @@ class Operator:
         except translated.KINDS as problem:
             raise translated.error(problem, f"the gradient of operator {self.name}")  # noqa: B904
         if not isinstance(found, (list, tuple)):
-            raise OpTypeError(f"the gradient rule of operator {self.name} returned a {type(found).__name__}; expected a list: "
-                              "one gradient, or None, for each input")  # fmt: skip
+            raise OpTypeError(f"the gradient rule of operator {self.name}{place(self._gradient)} returned a "
+                              f"{type(found).__name__}; expected a list: one gradient, or None, for each input")  # fmt: skip
         return list(found)
 
     def rule_reads(self, attrs: Attrs, inputs: Sequence[Any], outputs: Sequence[Any]) -> RuleReads | None:

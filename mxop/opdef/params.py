@@ -1,6 +1,6 @@
 """Parameters of an operator: declared by the signature, parsed once, from Python values or from MXNet's strings.
 
-Imports :mod:`mxop.errors` and :mod:`mxop.dtypes`.
+Imports :mod:`.places`, :mod:`mxop.errors` and :mod:`mxop.dtypes`.
 
 =====================================  =========================================================================
 annotation                             meaning
@@ -34,6 +34,7 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import OpLookupError, OpTypeError, OpValueError, closest, shown
+from .places import place
 
 
 class Scalar(float):
@@ -62,10 +63,15 @@ class AnyValue:
 
 @dataclass(frozen=True)
 class Range:
-    """Bounds of a numeric parameter, both included."""
+    """Bounds of a numeric parameter, both included; ``Range(1)`` is from 1 on, ``Range(high=8)`` up to 8."""
 
     low: float = -math.inf
     high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(bound, (int, float)) for bound in (self.low, self.high)) or not self.low <= self.high:
+            raise OpTypeError(f"Range({self.low!r}, {self.high!r}): expected two numbers, the smaller one first, or one: "
+                              "Range(1), Range(high=8)")  # fmt: skip
 
 
 class _Required:
@@ -84,12 +90,6 @@ class _NullType:
 
 
 NULL = _NullType()
-
-
-def place(function: Any) -> str:
-    """Return where an author's function is defined, for a message."""
-    code = getattr(function, "__code__", None)
-    return "" if code is None else f", {code.co_filename}:{code.co_firstlineno}"
 
 
 class Bad(ValueError):
@@ -213,6 +213,14 @@ def _size(value: Any) -> int:
     return operator.index(value)
 
 
+def _parse_any(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        raise Bad("a value with a hash, as tuples have and lists have not: calls are told apart by it") from None
+    return value
+
+
 def parse_shape(value: Any) -> tuple[int | None, ...]:
     """Return a shape that is given as for :func:`as_shape`, or written as in JSON."""
     if isinstance(value, str):
@@ -295,7 +303,7 @@ _PARSERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
     tuple: ("Shape(tuple)", parse_shape),
     Floats: ("tuple of <float>", _parse_floats),
     DType: ("dtype", _parse_dtype),
-    AnyValue: ("object", lambda value: value),
+    AnyValue: ("object", _parse_any),
 }
 
 
@@ -415,6 +423,8 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
             )
         annotation = kind
         type_name, parse = _PARSERS[kind]
+    if bounds is not None and type_name in ("string", "enum", "boolean", "object"):
+        raise OpTypeError(f"{who} has bounds, {bounds}, and is no number")
     result = Param(name, annotation, default, optional or default is None, choices, bounds, type_name, parse)
     if default is not REQUIRED:
         try:
@@ -514,7 +524,10 @@ class Spec:
         annotations = function.__annotations__
         missing = [n for n in names if n not in annotations]
         if missing:
-            raise OpTypeError(f"operator {op_name}: parameter {missing[0]!r} needs a type annotation")
+            raise OpTypeError(f"operator {op_name}{place(function)}: parameter {missing[0]!r} needs a type annotation, as in "
+                              f"{missing[0]}: float; what stands before the star is an input")  # fmt: skip
+        if "name" in names:
+            raise OpTypeError(f"operator {op_name}{place(function)}: no parameter can be called name, as symbols are")
         own = tuple(param_from(n, annotations[n], defaults.get(n, REQUIRED), function) for n in names)
         params = own + tuple(p for p in extra if p.name not in names)
         return cls(op_name, params, (*(p.name for p in params), IS_TRAIN) if has_mode else None)
@@ -536,18 +549,15 @@ class Spec:
             at = self._at.get(name)
             if at is None:
                 known = ", ".join(self.names) or "none"
-                raise OpLookupError(
-                    f"operator {self.op_name} has no parameter {name!r} (given {shown(value)}); "
-                    f"its parameters are: {known}{closest(name, self.names)}"
-                )
+                known += "; the mode is that of autograd.record or forward(is_train=)" if name == IS_TRAIN else ""
+                raise OpLookupError(f"operator {self.op_name} has no parameter {name!r} (given {shown(value)}); its parameters "
+                                    f"are: {known}{closest(name, self.names)}")  # fmt: skip
             try:
                 values[at] = self.params[at].parse(value)
             except Bad as problem:
                 error = OpTypeError if not isinstance(value, (str, int, float, tuple, list)) else OpValueError
-                raise error(
-                    f"operator {self.op_name}: parameter {name}={shown(value)} is not allowed; expected {problem}"
-                    f"{' or None' if self.params[at].optional else ''}"
-                ) from None
+                raise error(f"operator {self.op_name}: parameter {name}={shown(value)} is not allowed; expected {problem}"
+                            f"{' or None' if self.params[at].optional else ''}") from None  # fmt: skip
         for p in self._required:
             if values[self._at[p.name]] is REQUIRED:
                 raise OpTypeError(f"operator {self.op_name}: required parameter {p.name!r} ({p.type_name}) is missing")
@@ -578,21 +588,6 @@ class Spec:
             if given is None or p.name in given:
                 result[p.name] = to_string(p, attrs[p.name])
         return result
-
-
-class OpenSpec(Spec):
-    """Parameters of an operator that takes any others too, and gets their values as strings."""
-
-    takes_others = True
-
-    def parse(self, given: Mapping[str, Any]) -> Attrs:
-        own = super().parse({name: value for name, value in given.items() if name in self.by_name})
-        extra = {name: str(value) for name, value in sorted(given.items()) if name not in self.by_name}
-        return Attrs((*own.names, *extra), (*own.values_, *extra.values()))
-
-    def to_strings(self, attrs: Attrs, given: Mapping[str, Any] | None = None) -> dict[str, str]:
-        own = super().to_strings(Attrs(self.names, tuple(attrs[n] for n in self.names)), given)
-        return own | {name: value for name, value in attrs.items() if name not in self.by_name}
 
 
 def to_string(p: Param, value: Any) -> str:

@@ -1,14 +1,18 @@
 """Arrays as a kernel sees them that does nothing but move elements: parts of them, and what is assigned to parts.
 
 So one function, written as for NumPy's or CuPy's arrays, says for every device which elements go where.
-Imports :mod:`mxop.errors`.
+Imports :mod:`.infer`, :mod:`.places` and :mod:`mxop.errors`.
 """
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import OpValueError
+from ..errors import OpValueError, shown, translated
+from . import infer
+from .places import place
 
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -79,3 +83,35 @@ def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
         raise OpValueError(f"a part of shape {array.shape} does not broadcast to one of shape {shape}")
     strides = [0 if d == 1 else step for d, step in zip(array.shape, array._strides, strict=True)]
     return array._view(shape, (*[0] * lead, *strides), 0)
+
+
+def within(op: Any, make: Callable) -> Callable:
+    """Return an author's view rule that raises where it says that elements lie outside of the input's."""
+    who = f"operator {op.name}{place(make)}: its view rule"
+
+    def view(shape: tuple, strides: tuple, *others: Any, **params: Any) -> tuple:
+        with translated(who):
+            found = make(shape, strides, *others, **params)
+            sizes, steps, offset = found
+            if steps is None:  # of these strides there is no view
+                return found
+            sizes, steps, offset = tuple(sizes), tuple(map(operator.index, steps)), operator.index(offset)
+        infer.check_sizes(who, sizes)
+        if len(sizes) != len(steps):
+            raise OpValueError(f"{who} returned {shown(found)}; expected a shape, as many strides, and an offset")
+        first, last = _reach(shape, strides, 0)
+        low, high = _reach(sizes, steps, offset)
+        if low <= high and (low < first or high > last):
+            raise OpValueError(f"{who} reads elements {low} to {high} for an input of shape {tuple(shape)}, whose elements are "
+                               f"{first} to {last}")  # fmt: skip
+        return sizes, steps, offset
+
+    return view
+
+
+def _reach(shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[int, int]:
+    """Return the first and the last place of the elements of a view; the last before the first where there is none."""
+    if 0 in shape:
+        return 0, -1
+    spans = [(d - 1) * s for d, s in zip(shape, strides, strict=True)]
+    return offset + sum(s for s in spans if s < 0), offset + sum(s for s in spans if s > 0)

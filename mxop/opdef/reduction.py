@@ -17,8 +17,9 @@ from . import infer
 from .combine import COUNT, OWN, Part, Reduction, checked_parts, own_params
 from .composite import Composite
 from .operator import Operator, defined
-from .params import Attrs, Spec
-from .rules import place, with_common_options
+from .params import IS_TRAIN, Attrs, Spec
+from .places import place
+from .rules import with_common_options
 from .tracing import called, traced
 
 
@@ -105,7 +106,9 @@ class ComposedReduction(Composite):
 
     # ---- a call ---------------------------------------------------------------------------------------------------------
     def _compose(self, F: Any, *inputs: Any, **attrs: Any) -> Any:
-        own = {name: value for name, value in attrs.items() if name not in OWN}
+        own = {
+            name: value for name, value in attrs.items() if name not in (*OWN, IS_TRAIN)
+        }  # each part is told the mode
         given = Attrs(tuple(attrs), tuple(attrs.values()))
 
         def call(prefix: str, values: list, **more: Any) -> Any:
@@ -122,13 +125,14 @@ class ComposedReduction(Composite):
         if self.final is None:
             return second
         count = 1.0
-        if self._asks_count(own):
+        if self._asks_count(attrs):
             reduced = infer.reduced_axes(self.name, axes["axis"], axes["exclude"], elements.ndim)
             count = float(prod(elements.shape[i] for i in reduced))
         return call("_final_", [result, second], count=count)
 
-    def _asks_count(self, own: dict[str, Any]) -> bool:
+    def _asks_count(self, attrs: dict[str, Any]) -> bool:
         """Tell whether the final formula reads the number of elements."""
+        own = {name: value for name, value in attrs.items() if name not in OWN}
         roots = traced(self.name, self.final, input_(0), input_(1), param("count"), **own)  # type: ignore[arg-type]
         return any(leaf is param("count") for leaf in leaves(roots))
 
@@ -142,7 +146,7 @@ class _OfElements(Reduction):
 
     @cached_property
     def spec(self) -> Spec:  # type: ignore[override]
-        return Spec(self.name, self.whole.spec.params)
+        return Spec(self.name, self.whole.spec.params, self.whole.spec.in_attrs)
 
 
 def _element(data: Any, **params: Any) -> Any:

@@ -1,8 +1,8 @@
 """The registry: every operator under its name and aliases, found from either, with a hint when there is none.
 
 Names follow MXNet: a prefix puts an operator in a sub-namespace (``_contrib_quadratic`` is ``nd.contrib.quadratic``), any
-other leading underscore hides it in ``nd._internal``.  Imports :mod:`.plugins`, :mod:`mxop.errors` and
-:mod:`mxop.missing` only.
+other leading underscore hides it in ``nd._internal``.  Imports :mod:`.places`, :mod:`.plugins`,
+:mod:`mxop.errors` and :mod:`mxop.missing` only.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from .. import mxnet_names
 from ..errors import NotYetError, OpLookupError, OpTypeError, OpValueError, shown
 from ..missing import NOT_YET, error, suggestion
 from . import plugins
+from .places import place
 from .plugins import load_entry_points
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ def register(op: Operator, *, override: bool = False) -> None:
 def _is_lost(op: Operator, name: str, override: bool) -> bool:
     """Tell whether an operator of a package cannot have a name; raise for that of anybody else."""
     old = _names.get(name)
-    if name in _reserved and not op.module.startswith("mxop."):
-        taken = f"of {_reserved[name]}, which is no operator"
+    if _means_more(name) and not op.module.startswith("mxop."):
+        taken = f"of {_reserved.get(name, 'something of Python')}, which is no operator"
     elif override or old is None or old is op or old.module == op.module or old.same_as(op):
         return False
     else:
@@ -92,10 +93,16 @@ def _is_lost(op: Operator, name: str, override: bool) -> bool:
     if package is not None:
         package.complain(f"operator {name!r} is left out: the name is taken {taken}")
         return True
-    if name in _reserved:
-        raise OpValueError(f"operator name {name!r} is that {taken}; choose another name")
-    raise OpValueError(f"operator name {name!r} is taken by {old.name!r} of {plugins.named(old.module)}; choose another name, "
-                       f"or pass override=True to replace it")  # fmt: skip
+    who = f"operator {op.name}{place(op.function)}"
+    if _means_more(name):
+        raise OpValueError(f"{who}: the name {name!r} is that {taken}; choose another name")
+    raise OpValueError(f"{who}: the name {name!r} is taken by {old.name!r} of {plugins.named(old.module)}; choose another "
+                       f"name, or pass override=True to replace it")  # fmt: skip
+
+
+def _means_more(name: str) -> bool:
+    """Tell whether a name leads to something that is no operator."""
+    return name in _reserved or (name.startswith("__") and name.endswith("__"))
 
 
 def reserve(names: Iterable[str], of: str) -> None:

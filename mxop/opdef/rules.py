@@ -5,12 +5,14 @@ Imports :mod:`.params`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any
 
 from .. import dtypes
 from ..errors import OpLookupError, OpTypeError, closest, shown
-from .params import place
+from .places import callers_line, place
 
 _COMMON_OPTIONS = """\
 name : str, optional
@@ -36,10 +38,22 @@ name : str, optional
         Inputs of which only shape and type are read."""
 
 
+#: Options of all kinds that mean nothing of some.
+NOT_OF = {
+    "elementwise": ("aux",), "composite": ("aux", "inplace"),
+    "reduction": ("num_outputs", "visible_outputs", "writes", "aux", "num_args_param", "inplace"),
+}  # fmt: skip
+
+
 def with_common_options(decorator: Any) -> None:
     """Put the options of all kinds into the documentation of a decorator, where it says ``{common}``."""
     if decorator.__doc__:  # Python can leave it out
-        decorator.__doc__ = decorator.__doc__.replace("{common}", _COMMON_OPTIONS)
+        entries = [
+            e
+            for e in re.split(r"\n {4}(?=\S)", _COMMON_OPTIONS)
+            if not e.startswith(NOT_OF.get(decorator.__name__, "-"))
+        ]
+        decorator.__doc__ = decorator.__doc__.replace("{common}", "\n    ".join(entries))
 
 
 def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
@@ -49,7 +63,7 @@ def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
     for base in cls.__mro__[:-1]:
         code = base.__init__.__code__
         known.update(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
-    known -= {"function", "combine", "arguments", "extra_params", "is_backward", "module"}
+    known -= {"function", "combine", "arguments", "extra_params", "is_backward", "module", *NOT_OF.get(cls.kind, ())}  # type: ignore[attr-defined]
     for name in options:
         if name not in known:
             raise OpLookupError(f"operator {who}{place(function)}: @{cls.kind} has no option {name!r}; its options are "  # type: ignore[attr-defined]
@@ -57,6 +71,42 @@ def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
         expected, fits = _VALUES.get(name, ("", callable))
         if expected and not fits(options[name]):
             raise OpTypeError(f"operator {who}{place(function)}: {name}={shown(options[name])} is not {expected}")
+
+
+def check_numbers(op: Any) -> None:
+    """Raise for options that name inputs or parameters that an operator does not have."""
+    who = f"operator {op.name}{place(op.function)}"
+    names = op.spec.names
+    if op.num_args_param is not None and not (op.variadic and op.num_args_param in names):
+        missing = "" if op.num_args_param in names else ", and there is no parameter of this name"
+        raise OpTypeError(f"{who}: num_args_param={op.num_args_param!r} is for a function of *args{missing}")
+    example = op.spec.example()
+    if example is not None:
+        _check_counts(op, who, example)
+    n = len(op.arguments)
+    if op.variadic or not n:
+        return
+    shape_only = () if isinstance(op._shape_only, slice) else op._shape_only
+    for option, given, places in (
+        ("inplace", op.inplace, [p[0] for p in op.inplace]),
+        ("shape_only", shape_only, shape_only),
+    ):
+        if any(not isinstance(k, int) or not 0 <= k < n for k in places):
+            raise OpTypeError(f"{who}: {option}={given} has the number of an input, and there {'are' if n != 1 else 'is'} {n} "
+                              f"input{'s' if n != 1 else ''}")  # fmt: skip
+
+
+def _check_counts(op: Any, who: str, example: Any) -> None:
+    """Raise for active inputs that are none, and for more visible outputs than there are."""
+    if op._active_inputs is not None and not op.variadic:
+        found = op._active_inputs(**example)
+        if isinstance(found, str) or not set(found) <= set(op.arguments):
+            raise OpTypeError(f"{who}: active_inputs gave {shown(found)}; expected a tuple of some of its inputs, which are "
+                              f"{', '.join(op.arguments)}")  # fmt: skip
+    visible = op._visible_outputs(**example) if callable(op._visible_outputs) else op._visible_outputs
+    if visible is not None and visible > (n := op.num_outputs(example)):
+        raise OpTypeError(f"{who}: visible_outputs={visible}, but there {'are' if n != 1 else 'is'} {n} "
+                          f"output{'s' if n != 1 else ''}")  # fmt: skip
 
 
 def _are_names(value: Any) -> bool:
@@ -67,7 +117,7 @@ _COUNT = ("a number from 1 on, or a function of the parameters", lambda v: calla
 _FUNCTION = ("a function", lambda v: v is None or callable(v))
 #: What the value of an option is, and how that is seen.
 _VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "name": ("a name that Python can write", lambda v: isinstance(v, str) and v.isidentifier()),
+    "name": ("a name that Python can write", lambda v: isinstance(v, str) and v.isidentifier() and not iskeyword(v)),
     "num_outputs": _COUNT, "visible_outputs": _COUNT, "active_inputs": _FUNCTION, "out_dtype": _FUNCTION, "rule": _FUNCTION,
     "final": _FUNCTION,
     **dict.fromkeys(("aliases", "integers", "aux"), ("a tuple of names", _are_names)),
@@ -95,9 +145,8 @@ def check_rule(op: Any, what: str, rule: Any, expected: Sequence[str], params: S
         return
     params = op.spec.in_attrs if params is None else params
     if not callable(rule):
-        raise OpTypeError(
-            f"operator {op.name}: its {what} is {shown(rule)}; expected a function {_written(op, expected, params)}"
-        )
+        raise OpTypeError(f"operator {op.name}{callers_line()}: its {what} is {shown(rule)}; expected a function "
+                          f"{_written(op, expected, params)}")  # fmt: skip
     code = getattr(rule, "__code__", None)
     if code is None:  # a class or builtin, whose signature may not be known
         return
@@ -105,7 +154,11 @@ def check_rule(op: Any, what: str, rule: Any, expected: Sequence[str], params: S
 
     names = [n for e in expected for n in (_each(op, e[1:]) if e.startswith("*") else [e])]
     try:
-        inspect.signature(rule).bind(*names, **dict.fromkeys(params))
+        signature = inspect.signature(rule)
+        given = [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        if given != names and sorted(given) == sorted(names):
+            raise TypeError(f"it takes them in another order: {', '.join(given)}")
+        signature.bind(*names, **dict.fromkeys(params))
     except TypeError as problem:
         raise OpTypeError(f"operator {op.name}{place(rule)}: its {what} is called as rule{_written(op, expected, params)}, and "
                           f"cannot be: {problem}") from None  # fmt: skip
@@ -124,17 +177,18 @@ def _written(op: Any, expected: Sequence[str], params: Sequence[str]) -> str:
     return f"({', '.join([*names, *star, *params])})"
 
 
-def type_codes(op: Any, what: str, found: Any, n: int) -> list[int]:
+def type_codes(op: Any, what: str, rule: Any, found: Any, n: int) -> list[int]:
     """Return the type codes that an author's rule gave for `n` outputs: names, NumPy's types, codes; one for all, or a list."""
     if type(found) is int:
         found = [found] * n
+    who = f"operator {op.name}{place(rule)}: its {what}"
     several = isinstance(found, (list, tuple))
     try:
         codes = [_code(f) for f in (found if several else [found] * n)]
     except OpTypeError as problem:
-        raise OpTypeError(f"operator {op.name}: its {what} returned {shown(found)}: {problem}") from None
+        raise OpTypeError(f"{who} returned {shown(found)}: {problem}") from None
     if len(codes) != n:
-        raise OpTypeError(f"operator {op.name}: its {what} returned {len(codes)} types for {n} outputs: {shown(found)}")
+        raise OpTypeError(f"{who} returned {len(codes)} types for {n} outputs: {shown(found)}")
     return codes
 
 

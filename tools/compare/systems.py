@@ -157,10 +157,11 @@ def calls(programs: dict[str, Any], arrays: Sequence[np.ndarray]) -> dict[str, C
     """Return the programs of a workload in all systems that are there; one that cannot be made is said, and left out."""
     found: dict[str, Call] = {}
     for system in SYSTEMS:
-        program = programs.get(system.written)
+        own = programs.get(system.name)
+        program = own or programs.get(system.written)
         if program is None or not system.there:
             continue
-        if isinstance(program, Prepared) and system.name in ("torch.compile",):
+        if isinstance(program, Prepared) and own is None and system.name == "torch.compile":
             continue
         try:
             given = [system.array(a) for a in arrays]

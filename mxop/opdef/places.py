@@ -1,0 +1,20 @@
+"""Where an author's code is, for messages.  Imports nothing."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def place(function: Any) -> str:
+    """Return where an author's function is defined, for a message."""
+    code = getattr(function, "__code__", None)
+    return "" if code is None else f", {code.co_filename}:{code.co_firstlineno}"
+
+
+def callers_line() -> str:
+    """Return the line of an author that runs now, for a message about what has no place of its own."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith("mxop."):
+        frame = frame.f_back
+    return "" if frame is None else f", {frame.f_code.co_filename}:{frame.f_lineno}"
