@@ -21,6 +21,7 @@ from ..errors import OpTypeError, OpValueError, items, translated
 from ..opdef.params import Bad, as_shape
 from ..ops.create import range_length, spaced
 from . import indexing, sparse
+from .blank import blank, device, filled, placed, shape_of
 from .register import F
 
 NDArray = core.NDArray
@@ -32,63 +33,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def device(ctx: Context | None, function: str) -> Context:
-    """Return the device that an argument ``ctx`` names."""
-    if ctx is None:
-        return current_context()
-    if not isinstance(ctx, Context):
-        raise OpTypeError(f"{function}: ctx={ctx!r} is not a context; expected something like mx.cpu() or mx.gpu(0)")
-    return ctx
-
-
-def placed(host: np.ndarray, ctx: Context) -> NDArray:
-    """Return an array over a fresh NumPy array, or a copy of it on a GPU."""
-    if ctx.is_gpu:
-        from .._gpu import device as gpu
-
-        return gpu.from_numpy(host, ctx.device_id)
-    made = core.from_numpy(host, False)
-    if ctx.device_id:
-        _memory.set_device(made, ctx.device_id)
-    return made
-
-
-def blank(shape: tuple[int, ...], code: int, ctx: Context) -> NDArray:
-    """Return an array whose elements are not set."""
-    if ctx.is_gpu:
-        from .._gpu import device as gpu
-
-        return gpu.empty(shape, code, ctx.device_id)
-    made = core.empty(shape, code)
-    if ctx.device_id:
-        _memory.set_device(made, ctx.device_id)
-    return made
-
-
-def filled(shape: tuple[int, ...], code: int, ctx: Context, value: Any) -> NDArray:
-    """Return an array filled with one number."""
-    made = blank(shape, code, ctx)
-    if made.size:
-        (made._gpu if ctx.is_gpu else core.as_numpy(made)).fill(value)
-    return made
-
-
 def _quickly(shape: Any, value: float) -> NDArray | None:
     """Return an array of float32 with one number everywhere, if it is small and lies on the first CPU."""
     return views.plain_filled(shape, dtypes.FLOAT32, value) if current_context() == _FIRST else None
-
-
-def shape_of(shape: Any, function: str) -> tuple[int, ...]:
-    """Return a shape given as a number or a sequence."""
-    try:
-        found = as_shape(shape)
-    except Bad:
-        raise OpTypeError(f"{function}: shape={shape!r} is not an integer or a sequence of integers") from None
-    if None in found:
-        raise OpTypeError(f"{function}: shape={shape!r} holds None, and the size of an array is known")
-    if any(d < 0 for d in found):
-        raise OpValueError(f"{function}: shape={shape!r} holds a negative size")
-    return found
 
 
 def _code(dtype: Any) -> int:

@@ -1,22 +1,23 @@
 """The classes: SciPy's csr matrix, or rows and their numbers, with the methods of an array.
 
-They enter operators through ``__mxop_operator__`` alone; :mod:`.operators` says what those do.  Imports NumPy,
-:mod:`mxop._core` and, on use, SciPy.
+They enter operators through ``__mxop_operator__`` alone, which :mod:`.operators` gives them with the methods that are
+operators.  Imports NumPy, :mod:`mxop._core`, :mod:`.history` and, on use, SciPy.
 """
 
 from __future__ import annotations
 
-import sys
+import operator
+from operator import getitem
 from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ..._core import core
+from ... import autograd, dtypes
+from ..._core import core, tape
 from ...context import Context
-from ...errors import OpTypeError, OpValueError, translated
-from ...missing import error
+from ...errors import OpIndexError, OpTypeError, OpValueError, translated
 from ...opdef import registry
+from . import history
 
 NDArray = core.NDArray
 STYPES = ("default", "row_sparse", "csr")
@@ -36,6 +37,13 @@ def host(values: Any, dtype: Any = None) -> np.ndarray:
     return np.asarray(values, dtype=dtype)
 
 
+def dense(value: Any) -> Any:
+    """Return a value with dense arrays in the place of sparse ones."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(dense, value))
+    return value.todense() if isinstance(value, BaseSparseNDArray) else value
+
+
 def _numpy_type(dtype: Any) -> np.dtype:
     return dtypes.numpy_dtype(dtypes.code_of(dtype))
 
@@ -46,12 +54,20 @@ class BaseSparseNDArray:
     stype: str
     shape: tuple[int, ...]
     _values: np.ndarray
+    _history: NDArray | None = None  # see .history
+
+    __hash__ = object.__hash__  # == compares elements
 
     # ---- what it is -------------------------------------------------------------------------------------------------
     @property
     def dtype(self) -> type:
         """The element type."""
         return self._values.dtype.type
+
+    @property
+    def dtype_code(self) -> int:
+        """The number of the element type."""
+        return dtypes.code_of(self._values.dtype)
 
     @property
     def context(self) -> Context:
@@ -79,6 +95,20 @@ class BaseSparseNDArray:
     def indices(self) -> NDArray:
         """Where they belong: columns (csr) or rows (row_sparse), as int64."""
         return core.from_numpy(self._places().astype(np.int64), True)
+
+    @property
+    def _aux_types(self) -> list[type]:
+        """The types of what says where the values are."""
+        return [np.int64] * len(self._parts())
+
+    @property
+    def _num_aux(self) -> int:
+        return len(self._parts())
+
+    def _aux_data(self, i: int) -> NDArray:
+        """Return a copy of pointers and columns (csr), or of the numbers of rows."""
+        with translated(f"{type(self).__name__}._aux_data"):
+            return core.from_numpy(self._parts()[i], True)
 
     def _places(self) -> np.ndarray:
         raise NotImplementedError
@@ -110,7 +140,7 @@ class BaseSparseNDArray:
 
     def todense(self) -> NDArray:
         """Return the dense array."""
-        return core.from_numpy(self._dense(), False)
+        return history.same(self, core.from_numpy(self._dense(), False))
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Return the array with another element type."""
@@ -134,12 +164,57 @@ class BaseSparseNDArray:
 
     as_in_ctx = as_in_context
 
+    def asscalar(self) -> Any:
+        """Return the only element as a NumPy scalar."""
+        return self.todense().asscalar()
+
     def wait_to_read(self) -> None:
         """Return: the array is computed."""
 
+    # ---- history ----------------------------------------------------------------------------------------------------
+    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
+        """Make the array a variable: ``backward`` fills its gradient.
+
+        Parameters
+        ----------
+        grad_req : {'write', 'add', 'null'}
+            What backward does with a new gradient.
+        stype : {'default', 'row_sparse', 'csr'}, optional
+            How the gradient is stored; by default as the array is.
+        """
+        self._mark(nothing(stype or self.stype, self.shape, self.dtype), grad_req)
+
+    def _mark(self, gradient: Any, grad_req: str) -> None:
+        """Make the array a variable, whose gradient goes to an array that there is."""
+        self._history = history.stand_in(self.shape, self.dtype_code)
+        tape.mark_variable(self._history, gradient, grad_req)
+
+    @property
+    def grad(self) -> Any:
+        """The gradient of a variable, or None."""
+        return None if self._history is None else tape.gradient_of(self._history)
+
+    def backward(self, out_grad: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+        """Compute the gradient of this array and store it in the variables that it was computed from."""
+        heads = None if out_grad is None else [out_grad]
+        autograd.backward([self], heads, retain_graph, train_mode)
+
     def detach(self) -> Any:
-        """Return the array itself, which has no history."""
-        return self
+        """Return an array of the same values, without history."""
+        return self._alias(False)
+
+    def _alias(self, history: bool = True) -> Any:
+        """Return another array of the same parts, which stays as it is when this one is assigned to."""
+        raise NotImplementedError
+
+    def _receive(self, gradient: Any, add: bool) -> None:
+        """Store what backward computed (None for zero), or add it to what is here."""
+        if gradient is None:
+            gradient = nothing(self.stype, self.shape, self.dtype)
+            if add:
+                return
+        found = _cast(gradient, self.stype)
+        self._become(self + found if add else found)  # type: ignore[operator]
 
     def check_format(self, full_check: bool = True) -> None:
         """Raise unless the places are within the array and in order."""
@@ -150,19 +225,7 @@ class BaseSparseNDArray:
     def _problem(self) -> str | None:
         raise NotImplementedError
 
-    # ---- operators --------------------------------------------------------------------------------------------------
-    def __mxop_operator__(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Apply a function of ``mx.nd`` that was called with a sparse array."""
-        from .operators import apply
-
-        return apply(name, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        op = None if name.startswith("_") else registry.find(name)
-        if op is None:
-            raise error(f"{type(self).__name__!r} object has no attribute {name!r}", name, "NDArray")
-        return lambda *args, **kwargs: self.__mxop_operator__(op.name, (self, *args), kwargs)
-
+    # ---- values -----------------------------------------------------------------------------------------------------------
     def __setitem__(self, key: Any, value: Any) -> None:
         if not (key is Ellipsis or (isinstance(key, slice) and key == slice(None))):
             raise OpTypeError(
@@ -187,26 +250,6 @@ class BaseSparseNDArray:
     def _parts(self) -> tuple[np.ndarray, ...]:
         """Return what says where the values are, in the order of MXNet's files."""
         raise NotImplementedError
-
-
-def _method(name: str, swapped: bool = False) -> Any:
-    def method(self: Any, other: Any) -> Any:
-        args = (other, self) if swapped else (self, other)
-        return sys.modules["mxop.ndarray.sparse.operators"].binary(name, *args)
-
-    return method
-
-
-for _symbol, _name in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power",
-                       "mod": "modulo"}.items():  # fmt: skip
-    setattr(BaseSparseNDArray, f"__{_symbol}__", _method(_name))
-    setattr(BaseSparseNDArray, f"__r{_symbol}__", _method(_name, swapped=True))
-for _symbol, _name in {"gt": "greater", "ge": "greater_equal", "lt": "lesser", "le": "lesser_equal", "eq": "equal",
-                       "ne": "not_equal"}.items():  # fmt: skip
-    setattr(BaseSparseNDArray, f"__{_symbol}__", _method(_name))
-BaseSparseNDArray.__neg__ = lambda self: self._with(-self._values)  # type: ignore[attr-defined]
-BaseSparseNDArray.__abs__ = lambda self: self._with(np.abs(self._values))  # type: ignore[attr-defined]
-BaseSparseNDArray.__hash__ = object.__hash__  # type: ignore[method-assign]  # == compares elements
 
 
 class CSRNDArray(BaseSparseNDArray):
@@ -247,6 +290,11 @@ class CSRNDArray(BaseSparseNDArray):
     def _become(self, other: Any) -> None:
         self._matrix = other._matrix
 
+    def _alias(self, history: bool = True) -> CSRNDArray:
+        made = CSRNDArray(self._matrix)
+        made._history = self._history if history else None
+        return made
+
     def asscipy(self) -> Any:
         """Return a copy as a matrix of SciPy."""
         return self._matrix.copy()
@@ -273,14 +321,27 @@ class CSRNDArray(BaseSparseNDArray):
 
     def __getitem__(self, key: Any) -> Any:
         """Return rows, a part of them, or with two indices a part of the matrix, as csr."""
-        if isinstance(key, int):
-            with translated("CSRNDArray: the row"):
-                rows = range(self.shape[0])[key]
-            return CSRNDArray(self._matrix[rows : rows + 1])
-        if isinstance(key, tuple):
-            key = tuple(slice(k, k + 1 or None) if isinstance(k, int) else k for k in key)
-        with translated("CSRNDArray: the key"):
-            return CSRNDArray(self._matrix[key].tocsr())
+        keys = tuple(map(self._slice, key if isinstance(key, tuple) else (key,), self.shape))
+        if isinstance(key, tuple) and len(key) > 2:
+            raise OpIndexError(f"CSRNDArray: the key {key!r} has {len(key)} indices; expected at most 2")
+        found, inputs = CSRNDArray(self._matrix[keys]), history.involved([self])
+        return history.recorded(history.Again(getitem, dense, (self, keys), {}), inputs, found) if inputs else found
+
+    @staticmethod
+    def _slice(key: Any, size: int) -> slice:
+        """Return the rows or columns of a key: numbers count as slices of one."""
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            if not -size <= key < size:
+                raise OpIndexError(f"CSRNDArray: the index {key} is out of range for a dimension of size {size}")
+            return slice(int(key) % size, int(key) % size + 1)
+        if key is Ellipsis:
+            return slice(None)
+        if not isinstance(key, slice):
+            raise OpTypeError(f"CSRNDArray: the key {key!r} is no integer and no slice")
+        with translated(f"CSRNDArray: the key {key}"):
+            if key.step is not None and operator.index(key.step) < 1:
+                raise ValueError("its step is not positive")
+            return slice(*key.indices(size))
 
 
 class RowSparseNDArray(BaseSparseNDArray):
@@ -308,6 +369,11 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _become(self, other: Any) -> None:
         self._values, self._numbers = other._values, other._numbers
 
+    def _alias(self, history: bool = True) -> RowSparseNDArray:
+        made = RowSparseNDArray(self._values, self._numbers, self.shape)
+        made._history = self._history if history else None
+        return made
+
     def retain(self, indices: Any) -> RowSparseNDArray:
         """Return the rows of these numbers alone."""
         keep = np.isin(self._numbers, host(indices, np.int64))
@@ -326,7 +392,31 @@ class RowSparseNDArray(BaseSparseNDArray):
                           "dense, retain keeps rows")  # fmt: skip
 
 
+def rows_of(data: RowSparseNDArray, rows: np.ndarray) -> np.ndarray:
+    """Return rows of these numbers; some may not be stored."""
+    found = np.zeros((len(rows), *data.shape[1:]), data.dtype)
+    at = np.searchsorted(data._numbers, rows)
+    stored = at < len(data._numbers)
+    stored[stored] = data._numbers[at[stored]] == rows[stored]
+    found[stored] = data._values[at[stored]]
+    return found
+
+
 # ---- making them -----------------------------------------------------------------------------------------------------
+def nothing(stype: str, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return zeros: none of them is stored, unless `stype` is ``'default'``."""
+    kind = _numpy_type(dtype)
+    if stype == "default":
+        return core.from_numpy(np.zeros(shape, kind), False)
+    if stype == "row_sparse" and shape:
+        return RowSparseNDArray(np.zeros((0, *shape[1:]), kind), np.zeros(0, np.int64), shape)
+    if stype != "csr" or len(shape) != 2:
+        raise OpValueError(
+            f"sparse.zeros: stype={stype!r}, shape={shape}; expected 'csr' and a matrix, or 'row_sparse'"
+        )
+    return of_csr(np.zeros(0, kind), np.zeros(0, np.int64), np.zeros(shape[0] + 1, np.int64), shape)
+
+
 def of_csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Any) -> CSRNDArray:
     """Return a csr array of its parts, whose columns are brought into order."""
     if values.dtype == np.float16 or values.dtype.name == "bfloat16":
@@ -361,8 +451,12 @@ def cast_storage(arr: Any, stype: str) -> Any:
     """
     if stype not in STYPES:
         raise OpValueError(f"cast_storage: stype={stype!r}; expected one of {', '.join(STYPES)}")
-    if not isinstance(arr, (NDArray, BaseSparseNDArray, np.ndarray)):  # a symbol: storage is no matter of graphs
-        return sys.modules["mxop.ndarray.register"].F.cast_storage(arr, stype=stype)
+    if not isinstance(arr, (NDArray, BaseSparseNDArray, np.ndarray)):  # a symbol, perhaps
+        return core.op_function(registry.get("cast_storage"))(arr, stype=stype)
+    return history.same(arr, _cast(arr, stype))
+
+
+def _cast(arr: Any, stype: str) -> Any:
     if stype == "default":
         return arr if isinstance(arr, NDArray) else core.from_numpy(np.array(host(arr)), False)
     if stype == "csr":

@@ -1,0 +1,142 @@
+"""Operators whose gradients have few rows: products with csr matrices, rows looked up in tables, sums of squares.
+
+They record themselves.  Imports NumPy, :mod:`.arrays`, :mod:`.history`; SciPy on use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._core import core, tape
+from ...opdef import registry
+from .arrays import CSRNDArray, RowSparseNDArray, dense, host, rows_of, scipy_sparse
+from .history import handle, involved, recorded, stand_in
+
+NDArray = core.NDArray
+
+
+def _call(name: str, *args: Any, **params: Any) -> Any:
+    return core.op_function(registry.get(name))(*args, **params)
+
+
+def _distinct(numbers: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which numbers below `size` there are, in order, and the place of each among them."""
+    if numbers.size < size // 8:  # sorting few is faster than going through all that there could be
+        rows, places = np.unique(numbers, return_inverse=True)
+        return rows, places.reshape(numbers.shape)
+    there = np.zeros(size, bool)
+    there[numbers] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
+
+
+# ---- products --------------------------------------------------------------------------------------------------------
+def _dot(name: str, lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: bool = False, forward_stype: Any = None,
+         **kwargs: Any) -> Any:  # fmt: skip
+    if kwargs or transpose_b or (handle(lhs) is not None and tape.recording()):
+        return NotImplemented
+    if isinstance(lhs, CSRNDArray) and isinstance(rhs, (NDArray, RowSparseNDArray)) and rhs.ndim <= 2:
+        found = _product(lhs, rhs, transpose_a, transpose_a and forward_stype in (None, "row_sparse"))
+        inputs = involved([rhs])
+        return recorded(_OfProduct(lhs, rhs, transpose_a), inputs, found) if inputs else found
+    plain = isinstance(lhs, NDArray) and lhs.ndim == 2 and not transpose_a and not involved([rhs])
+    if plain and isinstance(rhs, CSRNDArray) and forward_stype in (None, "csr"):
+        return CSRNDArray((scipy_sparse().csr_matrix(host(lhs)) @ rhs._matrix).tocsr())
+    return NotImplemented
+
+
+def _product(lhs: CSRNDArray, rhs: Any, transpose: bool, by_rows: bool) -> Any:
+    """Return the product of a csr matrix, or its transpose, with what is dense or row_sparse; `by_rows` as row_sparse."""
+    matrix = lhs._matrix
+    if not by_rows:
+        return core.from_numpy(np.ascontiguousarray((matrix.T if transpose else matrix) @ host(rhs)), False)
+    rows, places = _distinct(matrix.indices, matrix.shape[1])
+    narrow = scipy_sparse().csr_matrix((matrix.data, places, matrix.indptr), shape=(matrix.shape[0], len(rows)))
+    if len(rhs) != len(lhs):
+        raise ValueError(f"lhs has shape {lhs.shape[::-1]}, transposed, and rhs {rhs.shape}")
+    return RowSparseNDArray(np.ascontiguousarray(narrow.T @ host(rhs)), rows, (matrix.shape[1], *rhs.shape[1:]))
+
+
+class _OfProduct:
+    """The gradient of a product with respect to its second factor: a product with the transposed matrix."""
+
+    def __init__(self, matrix: CSRNDArray, factor: Any, transposed: bool):
+        self.matrix, self.transposed = matrix._alias(False), transposed
+        self.by_rows = not transposed and isinstance(factor.grad, RowSparseNDArray)
+
+    def _backward(self, heads: list[NDArray]) -> list[Any]:
+        if not tape.recording():
+            return [_product(self.matrix, heads[0], not self.transposed, self.by_rows)]
+        parts = [self.matrix.data, *(core.from_numpy(part, False) for part in self.matrix._parts()[::-1])]
+        return [_call("_csr_dot", *parts, heads[0], size=self.matrix.shape[1], transpose=not self.transposed)]
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+def _embedding(name: str, data: Any, weight: Any, **params: Any) -> Any:
+    if not isinstance(weight, RowSparseNDArray) or weight.ndim != 2 or not isinstance(data, NDArray):
+        return NotImplemented
+    at = _numbers_of(data, len(weight))
+    found = core.from_numpy(rows_of(weight, at.ravel()).reshape(*data.shape, weight.shape[1]), False)
+    inputs = involved([weight])
+    return recorded(_OfTable(data, weight.shape), inputs, found) if inputs else found
+
+
+def _numbers_of(data: NDArray, n: int) -> np.ndarray:
+    """Return numbers of rows as ``take`` reads them: without fractions, the nearest row for what is out of range."""
+    numbers = data.asnumpy()
+    if numbers.dtype.kind not in "iub":
+        numbers = np.nan_to_num(numbers.astype(np.float64), nan=0)
+    return np.clip(numbers, 0, n - 1).astype(np.int64)
+
+
+def rows_gradient(head: NDArray, data: NDArray, like: NDArray) -> Any:
+    """Return the gradient of rows that were taken, ``like[data]``: row_sparse, unless it is to be differentiated."""
+    if tape.recording() or head._gpu is not None:
+        return _call("_take_grad", head, data, like)
+    rows, places = _distinct(_numbers_of(data, len(like)), len(like))
+    total = _call(
+        "_take_grad", head, core.from_numpy(places, False), stand_in((len(rows), *like.shape[1:]), head.dtype_code)
+    )
+    return RowSparseNDArray(core.as_numpy(total), rows, like.shape)
+
+
+class _OfTable:
+    """The gradient of rows that were looked up in a row_sparse table."""
+
+    def __init__(self, data: NDArray, shape: tuple[int, ...]):
+        self.data, self.shape = data.copy(), shape
+
+    def _backward(self, heads: list[NDArray]) -> list[Any]:
+        return [rows_gradient(heads[0], self.data, stand_in(self.shape, heads[0].dtype_code))]
+
+
+# ---- sums of squares -------------------------------------------------------------------------------------------------
+def _square_sum(name: str, data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False) -> Any:
+    axis = axis[0] if isinstance(axis, (tuple, list)) and len(axis) == 1 else axis
+    if not isinstance(data, RowSparseNDArray) or data.ndim != 2 or exclude or axis not in (1, -1):
+        return NotImplemented
+    sums = np.square(data._values).sum(1, dtype=data.dtype, keepdims=True)
+    found = RowSparseNDArray(sums, data._numbers, (len(data), 1))
+    found = found if keepdims else core.from_numpy(found.asnumpy().ravel(), False)
+    inputs = involved([data])
+    return recorded(_OfSquares(data), inputs, found) if inputs else found
+
+
+class _OfSquares:
+    """The gradient of sums of squares of rows: it has the rows of the data."""
+
+    def __init__(self, data: RowSparseNDArray):
+        self.data = data._alias()
+
+    def _backward(self, heads: list[NDArray]) -> list[Any]:
+        if tape.recording():
+            return [2 * dense(self.data) * heads[0].reshape(-1, 1)]
+        head = host(heads[0]).reshape(-1, 1)[self.data._numbers]
+        return [self.data._with(2 * self.data._values * head)]
+
+
+RULES: dict[str, Callable] = {"dot": _dot, "Embedding": _embedding, "_square_sum": _square_sum}
+RECORDED = frozenset(RULES)
+__all__ = ["RECORDED", "RULES", "rows_gradient"]
