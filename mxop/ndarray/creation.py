@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from .._core import array as _memory
 from .._core import core, views
 from ..context import Context, current_context
 from ..errors import OpTypeError, OpValueError, items, translated
-from ..opdef.params import Bad, as_shape
 from ..ops.create import range_length, spaced
 from . import indexing, sparse
 from .blank import blank, device, filled, placed, shape_of

@@ -348,12 +348,14 @@ class Symbol(Arithmetic):
         grad_req : {'write', 'add', 'null'}, or list or dict of them
         type_dict : dict of str to dtype, optional
             Element types of arguments; float32 where nothing else follows.
+        stype_dict : dict of str to str, optional
+            How arguments are stored: ``'default'``, ``'csr'`` or ``'row_sparse'``; else as ``mx.sym.var(stype=)`` says.
         passes : sequence of (str or Pass), or dict of str to bool, optional
             As for :meth:`bind`.
         **kwargs : tuple of int
             Shapes of arguments.
         """
-        return binding.simple_bind(self, ctx, grad_req, type_dict, kwargs, passes)
+        return binding.simple_bind(self, ctx, grad_req, type_dict, kwargs, passes, stype_dict)
 
     def optimize(self, passes: Any = None, type_dict: Any = None, **shapes: Any) -> Symbol:
         """Return the symbol after passes; it computes the same.

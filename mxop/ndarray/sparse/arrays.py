@@ -55,6 +55,7 @@ class BaseSparseNDArray:
     shape: tuple[int, ...]
     _values: np.ndarray
     _history: NDArray | None = None  # see .history
+    _gpu = None
 
     __hash__ = object.__hash__  # == compares elements
 

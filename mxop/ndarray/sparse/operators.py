@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core import core, tape
+from ..._core import core
 from ...errors import MXNetError, translated
 from ...missing import error
 from ...opdef import registry

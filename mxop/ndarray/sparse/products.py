@@ -13,7 +13,7 @@ import numpy as np
 from ..._core import core, tape
 from ...opdef import registry
 from .arrays import CSRNDArray, RowSparseNDArray, dense, host, rows_of, scipy_sparse
-from .history import handle, involved, recorded, stand_in
+from .history import handle, involved, recorded, snapshot, stand_in
 
 NDArray = core.NDArray
 
@@ -35,13 +35,13 @@ def _distinct(numbers: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
 # ---- products --------------------------------------------------------------------------------------------------------
 def _dot(name: str, lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: bool = False, forward_stype: Any = None,
          **kwargs: Any) -> Any:  # fmt: skip
-    if kwargs or transpose_b or (handle(lhs) is not None and tape.recording()):
+    if kwargs or transpose_b:
         return NotImplemented
     if isinstance(lhs, CSRNDArray) and isinstance(rhs, (NDArray, RowSparseNDArray)) and rhs.ndim <= 2:
         found = _product(lhs, rhs, transpose_a, transpose_a and forward_stype in (None, "row_sparse"))
-        inputs = involved([rhs])
+        inputs = involved([lhs, rhs])
         return recorded(_OfProduct(lhs, rhs, transpose_a), inputs, found) if inputs else found
-    plain = isinstance(lhs, NDArray) and lhs.ndim == 2 and not transpose_a and not involved([rhs])
+    plain = isinstance(lhs, NDArray) and lhs.ndim == 2 and not transpose_a and not involved([lhs, rhs])
     if plain and isinstance(rhs, CSRNDArray) and forward_stype in (None, "csr"):
         return CSRNDArray((scipy_sparse().csr_matrix(host(lhs)) @ rhs._matrix).tocsr())
     return NotImplemented
@@ -60,17 +60,29 @@ def _product(lhs: CSRNDArray, rhs: Any, transpose: bool, by_rows: bool) -> Any:
 
 
 class _OfProduct:
-    """The gradient of a product with respect to its second factor: a product with the transposed matrix."""
+    """The gradient of the product of a csr matrix, or its transpose, with another array."""
 
     def __init__(self, matrix: CSRNDArray, factor: Any, transposed: bool):
-        self.matrix, self.transposed = matrix._alias(False), transposed
+        self.matrix, self.factor, self.transposed = matrix._alias(), snapshot(factor), transposed
         self.by_rows = not transposed and isinstance(factor.grad, RowSparseNDArray)
+        self.wanted = [handle(x) is not None for x in (matrix, factor)]
 
     def _backward(self, heads: list[NDArray]) -> list[Any]:
+        made = self._of_matrix, self._of_factor
+        return [make(heads[0]) for make, wanted in zip(made, self.wanted, strict=True) if wanted]
+
+    def _of_matrix(self, head: NDArray) -> NDArray:
+        factor = dense(self.factor)
+        left, right = (x if x.ndim == 2 else x.reshape(-1, 1) for x in (head, factor))
+        return _call("dot", *((right, left) if self.transposed else (left, right)), transpose_b=True)
+
+    def _of_factor(self, head: NDArray) -> Any:
         if not tape.recording():
-            return [_product(self.matrix, heads[0], not self.transposed, self.by_rows)]
+            return _product(self.matrix, head, not self.transposed, self.by_rows)
+        if self.wanted[0]:
+            return _call("dot", dense(self.matrix), head, transpose_a=not self.transposed)
         parts = [self.matrix.data, *(core.from_numpy(part, False) for part in self.matrix._parts()[::-1])]
-        return [_call("_csr_dot", *parts, heads[0], size=self.matrix.shape[1], transpose=not self.transposed)]
+        return _call("_csr_dot", *parts, head, size=self.matrix.shape[1], transpose=not self.transposed)
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
