@@ -137,7 +137,7 @@ def _square_sum(name: str, data: Any, axis: Any = None, keepdims: bool = False, 
 
 
 class _OfSquares:
-    """The gradient of sums of squares of rows: it has the rows of the data."""
+    """The gradient of sums of squares of rows: it has those rows of the data whose sums somebody used."""
 
     def __init__(self, data: RowSparseNDArray):
         self.data = data._alias()
@@ -145,8 +145,10 @@ class _OfSquares:
     def _backward(self, heads: list[NDArray]) -> list[Any]:
         if tape.recording():
             return [2 * dense(self.data) * heads[0].reshape(-1, 1)]
-        head = host(heads[0]).reshape(-1, 1)[self.data._numbers]
-        return [self.data._with(2 * self.data._values * head)]
+        head = host(heads[0]).ravel()[self.data._numbers]
+        used = np.flatnonzero(head)
+        values = 2 * self.data._values[used] * head[used, None]
+        return [RowSparseNDArray(values, self.data._numbers[used], self.data.shape)]
 
 
 RULES: dict[str, Callable] = {"dot": _dot, "Embedding": _embedding, "_square_sum": _square_sum}
