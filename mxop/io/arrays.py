@@ -140,8 +140,7 @@ class NDArrayIter(DataIter):
         if self.shuffle:
             np.random.shuffle(self.idx)
             self.data, self.label = (
-                [(name, self._in_order(a)) for name, a in arrays]
-                for arrays in (self.data, self.label)
+                [(name, self._in_order(a)) for name, a in arrays] for arrays in (self.data, self.label)
             )
 
     def _in_order(self, array: NDArray) -> NDArray:
@@ -195,7 +194,8 @@ class NDArrayIter(DataIter):
 
     def _part(self, arrays: list[tuple[str, NDArray]], begin: int, end: int) -> list[NDArray]:
         return [
-            a[begin:end] if a.stype == "csr" else nd.slice_axis(a, axis=self._axis, begin=begin, end=end) for _, a in arrays
+            a[begin:end] if a.stype == "csr" else nd.slice_axis(a, axis=self._axis, begin=begin, end=end)
+            for _, a in arrays
         ]
 
     def _joined(self, *parts: list[NDArray]) -> list[NDArray]:

@@ -86,9 +86,15 @@ def _zeros_of(
             for n, want, stype in zip(nodes, wanted, stored, strict=True)
         ]
 
-    by_gradient = [sparse_executor.gradient_storage(graph, n, stype) for n, stype in zip(arguments, stored, strict=True)]
+    by_gradient = [
+        sparse_executor.gradient_storage(graph, n, stype) for n, stype in zip(arguments, stored, strict=True)
+    ]
     every, dense = [True] * len(arguments), ["default"] * len(states)
-    return zeros(arguments, every, stored), zeros(arguments, wanted, by_gradient), zeros(states, [True] * len(states), dense)
+    return (
+        zeros(arguments, every, stored),
+        zeros(arguments, wanted, by_gradient),
+        zeros(states, [True] * len(states), dense),
+    )
 
 
 def requests(grad_req: Any, names: list[str]) -> list[str]:

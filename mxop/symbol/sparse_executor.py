@@ -118,7 +118,9 @@ class SparseExecutor:
         self._in_rest = [node not in front for node, _ in self._graph.outputs]
         kept = [e for e, inside in zip(self._graph.outputs, self._in_rest, strict=True) if inside]
         self._rest: Executor | None = None
-        self._passed: list[tuple[Entry, Any, Any]] = []  # entries of the front, arrays of the rest for them and gradients
+        self._passed: list[
+            tuple[Entry, Any, Any]
+        ] = []  # entries of the front, arrays of the rest for them and gradients
         if kept:
             back = {new: old for old, new in moved.items() if old[0] in front}
             self._rest = self._executor_of(type(self._symbol)([moved.get(e, e) for e in kept]), back)
@@ -242,7 +244,11 @@ def gradient_storage(graph: Graph, node: Node, stype: str) -> str:
     if stype == "row_sparse":
         return stype
     uses = graph.uses.get((node, 0), ())
-    return "row_sparse" if uses and all(looks_up(user, {node}) and user.inputs[0][0] is not node for user in uses) else "default"
+    return (
+        "row_sparse"
+        if uses and all(looks_up(user, {node}) and user.inputs[0][0] is not node for user in uses)
+        else "default"
+    )
 
 
 def storage_of(nodes: Sequence[Node], given: Mapping[str, str] | None, refuse: Callable[[str], Exception]) -> list[str]:

@@ -380,6 +380,15 @@ class RowSparseNDArray(BaseSparseNDArray):
         keep = np.isin(self._numbers, host(indices, np.int64))
         return RowSparseNDArray(self._values[keep], self._numbers[keep], self.shape)
 
+    def _put_rows(self, rows: np.ndarray, values: np.ndarray) -> None:
+        """Store values of rows, whose numbers are in order; those that are here already, in place."""
+        at = np.searchsorted(self._numbers, rows)
+        if not np.array_equal(self._numbers[at[at < len(self._numbers)]], rows):
+            every = np.union1d(self._numbers, rows)
+            self._values, self._numbers = rows_of(self, every), every
+            at = np.searchsorted(every, rows)
+        self._values[at] = values
+
     def _problem(self) -> str | None:
         rows = self._numbers
         if np.any(rows < 0) or np.any(rows >= self.shape[0]):

@@ -62,7 +62,7 @@ class Unchanged:
 
 def same(source: Any, found: Any) -> Any:
     """Return `found`, which has the elements of `source`, as a result of it where autograd records."""
-    inputs = involved([source])
+    inputs = [] if found is source else involved([source])
     return recorded(Unchanged(), inputs, found) if inputs else found
 
 

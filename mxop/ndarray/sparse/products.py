@@ -1,6 +1,6 @@
 """Operators whose gradients have few rows: products with csr matrices, rows looked up in tables, sums of squares.
 
-They record themselves.  Imports NumPy, :mod:`.arrays`, :mod:`.history`; SciPy on use.
+They record themselves.  Imports NumPy, :mod:`mxop._kernels`, :mod:`.arrays`, :mod:`.history`; SciPy on use.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..._core import core, tape
+from ..._kernels import csr
+from ...dtypes import code_of
 from ...opdef import registry
 from .arrays import CSRNDArray, RowSparseNDArray, dense, host, rows_of, scipy_sparse
 from .history import handle, involved, recorded, snapshot, stand_in
@@ -29,7 +31,8 @@ def _distinct(numbers: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         return rows, places.reshape(numbers.shape)
     there = np.zeros(size, bool)
     there[numbers] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
+    rows = np.flatnonzero(there)
+    return rows, numbers if len(rows) == size else (np.cumsum(there) - 1)[numbers]
 
 
 # ---- products --------------------------------------------------------------------------------------------------------
@@ -50,13 +53,33 @@ def _dot(name: str, lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: 
 def _product(lhs: CSRNDArray, rhs: Any, transpose: bool, by_rows: bool) -> Any:
     """Return the product of a csr matrix, or its transpose, with what is dense or row_sparse; `by_rows` as row_sparse."""
     matrix = lhs._matrix
+    inner, outer = matrix.shape if transpose else matrix.shape[::-1]
+    if len(rhs) != inner:
+        raise ValueError(f"lhs has {inner} columns{', transposed' if transpose else ''}, and rhs has shape {rhs.shape}")
+    if not transpose and isinstance(rhs, RowSparseNDArray):  # of which it reads few rows, perhaps
+        rows, places = _distinct(matrix.indices, inner)
+        matrix, values = _renumbered(matrix, places, len(rows)), rows_of(rhs, rows)
+    else:
+        values = host(rhs)
     if not by_rows:
-        return core.from_numpy(np.ascontiguousarray((matrix.T if transpose else matrix) @ host(rhs)), False)
-    rows, places = _distinct(matrix.indices, matrix.shape[1])
-    narrow = scipy_sparse().csr_matrix((matrix.data, places, matrix.indptr), shape=(matrix.shape[0], len(rows)))
-    if len(rhs) != len(lhs):
-        raise ValueError(f"lhs has shape {lhs.shape[::-1]}, transposed, and rhs {rhs.shape}")
-    return RowSparseNDArray(np.ascontiguousarray(narrow.T @ host(rhs)), rows, (matrix.shape[1], *rhs.shape[1:]))
+        return core.from_numpy(np.ascontiguousarray(matrix.T @ values), False) if transpose else _times(matrix, values)
+    rows, places = _distinct(matrix.indices, outer)
+    narrow = matrix if len(rows) == outer else _renumbered(matrix, places, len(rows))
+    return RowSparseNDArray(np.ascontiguousarray(narrow.T @ values), rows, (outer, *rhs.shape[1:]))
+
+
+def _renumbered(matrix: Any, columns: np.ndarray, n: int) -> Any:
+    """Return a matrix of SciPy with other numbers of its columns."""
+    return scipy_sparse().csr_matrix((matrix.data, columns, matrix.indptr), shape=(matrix.shape[0], n))
+
+
+def _times(matrix: Any, values: np.ndarray) -> NDArray:
+    """Multiply a matrix of SciPy by a dense one, or a vector."""
+    if values.ndim != 2 or values.dtype != matrix.dtype or values.dtype.char not in "fd":
+        return core.from_numpy(np.ascontiguousarray(matrix @ values), False)
+    found = core.empty((matrix.shape[0], values.shape[1]), code_of(values.dtype))
+    csr.dot(matrix.indptr, matrix.indices, matrix.data, np.ascontiguousarray(values), core.as_numpy(found))
+    return found
 
 
 class _OfProduct:

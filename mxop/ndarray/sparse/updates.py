@@ -57,10 +57,7 @@ def _put(array: Any, part: NDArray, rows: np.ndarray | None) -> None:
         if array is not part:
             array[:] = part
     elif isinstance(array, RowSparseNDArray):
-        every = np.union1d(array._numbers, rows)
-        values = rows_of(array, every)
-        values[np.searchsorted(every, rows)] = part.asnumpy()
-        array._become(RowSparseNDArray(values, every, array.shape))
+        array._put_rows(rows, part.asnumpy())
     else:
         array[core.from_numpy(rows, True)] = part
 
