@@ -178,6 +178,9 @@ def test_marked_by_hand_and_detached():
     np.testing.assert_array_equal(grad.asnumpy(), 2 * MATRIX)
 
 
+SQUARE = sym.square(sym.var("x", stype="csr"))
+
+
 @pytest.mark.parametrize(
     ("call", "match"),
     [
@@ -186,12 +189,12 @@ def test_marked_by_hand_and_detached():
         (lambda: stored(MATRIX, "csr").backward(), "NDArray|variable"),
         (lambda: autograd.mark_variables([nd.ones((2, 2))], [nd.zeros((3, 2), stype="row_sparse")]), "shape"),
         (lambda: autograd.mark_variables([nd.ones((2, 2))], [[1]]), "NDArrays"),
-        (lambda: sym.dot(sym.var("x", stype="csr"), sym.var("w")).simple_bind(mx.cpu(), x=(2, 3), w=(3, 1), stype_dict={"w": "coo"}), "coo"),
+        (lambda: SQUARE.simple_bind(mx.cpu(), x=(2, 3), stype_dict={"x": "coo"}), "coo"),
         (lambda: sym.var("x").simple_bind(mx.cpu(), x=(2, 3), stype_dict={"y": "csr"}), "no argument"),
-        (lambda: sym.square(sym.var("x", stype="csr")).simple_bind(mx.cpu(), x=(2, 3, 4)), "csr"),
-        (lambda: sym.square(sym.var("x", stype="csr")).simple_bind(mx.cpu(), x=(2, 3)).backward(), "head gradients"),
-        (lambda: sym.square(sym.var("x", stype="csr")).simple_bind(mx.cpu(), x=(2, 3)).forward(y=1), "Unknown argument y"),
-        (lambda: sym.square(sym.var("x", stype="csr")).simple_bind(mx.cpu(), x=(2, 3)).forward(x=nd.ones((3, 3))), "need"),
+        (lambda: SQUARE.simple_bind(mx.cpu(), x=(2, 3, 4)), "csr"),
+        (lambda: SQUARE.simple_bind(mx.cpu(), x=(2, 3)).backward(), "head gradients"),
+        (lambda: SQUARE.simple_bind(mx.cpu(), x=(2, 3)).forward(y=1), "Unknown argument y"),
+        (lambda: SQUARE.simple_bind(mx.cpu(), x=(2, 3)).forward(x=nd.ones((3, 3))), "need"),
     ],
 )  # fmt: skip
 def test_refused(call, match):
@@ -342,6 +345,51 @@ def test_sparse_outputs_and_other_shapes():
     larger = executor.reshape(x=(4, 2))
     assert larger.forward()[0].shape == (4, 2) and larger.arg_dict["x"].stype == "row_sparse"
     assert sym.square(sym.var("x")).eval(x=stored(MATRIX, "csr"))[0].stype == "csr"
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_storage_is_cast_in_symbols(stype):
+    x = sym.var("x")
+    executor = sym.cast_storage(x * 2, stype=stype).simple_bind(mx.cpu(), x=MATRIX.shape)
+    (found,) = executor.forward(is_train=True, x=nd.array(MATRIX))
+    assert found.stype == stype
+    np.testing.assert_array_equal(found.asnumpy(), 2 * MATRIX)
+    executor.backward(nd.array(MATRIX))
+    np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), 2 * MATRIX)
+    back = sym.cast_storage(sym.var("x", stype=stype), stype="default")
+    assert back.eval(x=stored(MATRIX, stype))[0].stype == "default"
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_what_has_no_form_for_sparse_arrays_is_bound_to_dense_ones(stype):
+    x, y = sym.var("data", stype=stype), sym.var("label", stype=stype)
+    net = sym.LogisticRegressionOutput(sym.BatchNorm(x, name="bn", fix_gamma=False), y)
+    results = []
+    for kind in (stype, "default"):
+        executor = net.simple_bind(
+            mx.cpu(), data=MATRIX.shape, label=MATRIX.shape, stype_dict={"data": kind, "label": kind}
+        )
+        executor.copy_params_from({"bn_gamma": nd.ones((ROWS,))}, {"bn_moving_var": nd.ones((ROWS,))})
+        out = executor.forward(is_train=True, data=stored(MATRIX, kind), label=stored(abs(MATRIX), kind))[0]
+        executor.backward()
+        arrays = [out, executor.grad_dict["data"], executor.grad_dict["bn_gamma"], *executor.aux_arrays]
+        results.append([a.asnumpy() for a in arrays])
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_checks_take_sparse_arrays(stype):
+    x, data = sym.var("x", stype=stype), stored(MATRIX, stype)
+    y = sym.dot(sym.tanh(x), sym.var("w"))
+    values = {"x": data, "w": nd.array(TABLE)}
+    mx.test_utils.check_symbolic_forward(y, values, [np.tanh(MATRIX) @ TABLE], rtol=1e-4, atol=1e-5)
+    mx.test_utils.check_numeric_gradient(y, values, grad_stype_dict={"w": "row_sparse"}, numeric_eps=1e-3, rtol=1e-2)
+    head = RNG.normal(size=(len(MATRIX), WIDTH)).astype("float32")
+    want = {"w": np.tanh(MATRIX).T @ head}
+    mx.test_utils.check_symbolic_backward(
+        y, values, [head], want, rtol=1e-4, atol=1e-5, grad_stypes={"w": "row_sparse"}
+    )
 
 
 # ---- batches -----------------------------------------------------------------------------------------------------------

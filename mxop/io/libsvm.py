@@ -97,8 +97,8 @@ class LibSVMIter(DataIter):
         with translated("LibSVMIter: batch_size, num_parts, part_index"):
             batch_size, parts, part = map(operator.index, (batch_size, num_parts, part_index))
         if batch_size < 1 or not 0 <= part < parts:
-            raise OpValueError(f"LibSVMIter: batch_size={batch_size}, num_parts={parts}, part_index={part}; expected a positive "
-                               "size, and a part from 0 to num_parts - 1")  # fmt: skip
+            given = f"batch_size={batch_size}, num_parts={parts}, part_index={part}"
+            raise OpValueError(f"LibSVMIter: {given}; expected a positive size, and a part from 0 to num_parts - 1")
         if not round_batch:
             raise OpTypeError(
                 "LibSVMIter: round_batch=False is not supported, nor by MXNet; batch.pad says what fills up"

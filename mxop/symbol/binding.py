@@ -38,9 +38,9 @@ def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_st
 def _executor(symbol: Any, ctx: Any, arrays: list[Any], grads: list[Any], *rest: Any) -> Any:
     """Return the executor for arrays that may be sparse."""
     from ..graph.executor import Executor
-    from .sparse_executor import SparseExecutor, is_sparse
+    from .sparse_executor import SparseExecutor, is_sparse, makes_sparse
 
-    sparse = any(map(is_sparse, arrays)) or any(map(is_sparse, grads))
+    sparse = any(map(is_sparse, (*arrays, *grads))) or any(map(makes_sparse, Graph(symbol._entries).nodes))
     return (SparseExecutor if sparse else Executor)(symbol, ctx, arrays, grads, *rest)
 
 

@@ -1,8 +1,8 @@
 """The executor of graphs with sparse arguments or gradients: what touches them runs on arrays, all else as it always does.
 
-The *front* of the graph is what sparse arrays go through, and what that needs; it runs operator by operator, by the functions
-of ``mx.nd``, and autograd records it.  The rest is a graph of dense arrays, some of which the front computes; it is bound
-to an executor.  Imports :mod:`mxop.graph`, :mod:`mxop._core`, and on use :mod:`mxop.ndarray`.
+The *front* of the graph is what has rules for sparse arrays, and what that needs; it runs operator by operator, by the
+functions of ``mx.nd``, and autograd records it.  The rest is a graph of dense arrays, some of which the front computes; it is
+bound to an executor.  Imports :mod:`mxop.graph`, :mod:`mxop._core`, and on use :mod:`mxop.ndarray`.
 """
 
 from __future__ import annotations
@@ -74,31 +74,37 @@ class SparseExecutor:
         return found
 
     def _find_front(self) -> None:
-        """Find the nodes that sparse arrays go through, by running them once."""
-        sparse_grads = {n for n, g in zip(self._arguments, self.grad_arrays, strict=True) if is_sparse(g)}
+        """Find the nodes that do something else with sparse arrays than with dense ones, by running them once."""
+        from ..ndarray.sparse.operators import RULES
+
+        tables = {n for n, g in zip(self._arguments, self.grad_arrays, strict=True) if is_sparse(g)}
         self._front: list[Node] = []
         values = self._values = self._variables(True)
         with autograd.record():
             for node in self._graph.nodes:
-                if node.op is None or not (
-                    any(is_sparse(values.get(e)) for e in node.inputs) or looks_up(node, sparse_grads)
-                ):
-                    continue
-                for needed in Graph([(node, 0)]).nodes:
-                    if (needed, 0) not in values:
-                        self._front.append(needed)
-                        self._run_node(needed, values)
+                keeps = (
+                    node.op is not None and node.op.name in RULES and any(is_sparse(values.get(e)) for e in node.inputs)
+                )
+                if keeps or makes_sparse(node) or looks_up(node, tables):
+                    for needed in Graph([(node, 0)]).nodes:
+                        if (needed, 0) not in values:
+                            self._front.append(needed)
+                            self._run_node(needed, values)
 
     @staticmethod
     def _run_node(node: Node, values: dict[Entry, Any]) -> None:
         """Run a node by the function of ``mx.nd``."""
         from ..ndarray.register import F
+        from ..ndarray.sparse import cast_storage
 
         inputs = [values[e] for e in node.inputs]
-        if any(map(is_sparse, inputs)):
+        if makes_sparse(node):
+            found = cast_storage(inputs[0], node.attrs["stype"])
+        elif any(map(is_sparse, inputs)):
             defaults = {p.name: p.default for p in node.op.spec.params}
             params = {n: v for n, v in node.attrs.items() if n not in defaults or defaults[n] != v}
-            params.pop(node.op.num_args_param, None)
+            for name in (node.op.num_args_param, "is_train"):
+                params.pop(name, None)
             found = next(filter(is_sparse, inputs)).__mxop_operator__(node.op.name, tuple(inputs), params)
         else:
             found = F._invoke(node.op, inputs, node.attrs)
@@ -133,14 +139,12 @@ class SparseExecutor:
         for node in arguments:
             entry = back.get((node, 0), (node, 0))
             value, grad, req = self._values[entry], self.grad_dict.get(node.name), "write"
-            if node.op is None and entry[0] is node and entry not in used:
+            if entry[0] is node and entry not in used and not is_sparse(grad) and not is_sparse(value):
                 req = self._reqs[self._arguments.index(node)]
-            elif tape.tracked(value):
-                grad = value.detach().zeros_like()
-            else:
-                grad = None
-            if entry[0] is not node or entry in used:
-                self._passed.append((entry, value := value.detach(), grad))
+            else:  # autograd brings the gradient on, and stores it where all are added up
+                value = value.todense().detach() if is_sparse(value) else value.detach()
+                grad = value.zeros_like() if stands(self._values[entry]) else None
+                self._passed.append((entry, value, grad))
             args.append(value)
             grads.append(grad)
             reqs.append(req)
@@ -167,8 +171,9 @@ class SparseExecutor:
             for node in self._front:
                 self._run_node(node, self._values)
         for entry, array, _ in self._passed:
-            if entry[0].op is not None:
-                core.copy(self._values[entry].detach(), array)
+            value = self._values[entry]
+            if entry[0].op is not None or is_sparse(value):
+                core.copy(value.detach().todense() if is_sparse(value) else value.detach(), array)
         if self._rest is not None:
             self._rest.forward(is_train)
         self._last_run = "train" if is_train else "infer"
@@ -234,9 +239,19 @@ def stands(array: Any) -> bool:
     return at is not None and tape.tracked(at)
 
 
+def makes_sparse(node: Node) -> bool:
+    """Tell whether a node makes sparse arrays of dense ones."""
+    return node.op is not None and node.op.name == "cast_storage" and node.attrs["stype"] != "default"
+
+
 def looks_up(node: Node, tables: set[Node]) -> bool:
     """Tell whether a node looks rows up in one of these variables, and gives it a gradient of few rows."""
-    return node.op.name == "Embedding" and bool(node.attrs["sparse_grad"]) and node.inputs[1][0] in tables
+    return (
+        node.op is not None
+        and node.op.name == "Embedding"
+        and bool(node.attrs["sparse_grad"])
+        and node.inputs[1][0] in tables
+    )
 
 
 def gradient_storage(graph: Graph, node: Node, stype: str) -> str:

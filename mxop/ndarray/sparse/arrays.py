@@ -155,7 +155,7 @@ class BaseSparseNDArray:
     def copyto(self, other: Any) -> Any:
         """Copy to an array, dense or of the same storage type, or to a device."""
         if isinstance(other, Context):
-            return self.as_in_context(other)
+            return self.todense().copyto(other) if other.is_gpu else self.copy()
         other[:] = self
         return other
 
@@ -449,7 +449,7 @@ def of_rows(values: np.ndarray, rows: np.ndarray, shape: tuple[int, ...]) -> Row
     return made
 
 
-def cast_storage(arr: Any, stype: str) -> Any:
+def cast_storage(arr: Any, stype: str, out: Any = None) -> Any:
     """Return an array in another storage type: ``'default'``, ``'csr'`` or ``'row_sparse'``.
 
     Examples
@@ -463,7 +463,11 @@ def cast_storage(arr: Any, stype: str) -> Any:
         raise OpValueError(f"cast_storage: stype={stype!r}; expected one of {', '.join(STYPES)}")
     if not isinstance(arr, (NDArray, BaseSparseNDArray, np.ndarray)):  # a symbol, perhaps
         return core.op_function(registry.get("cast_storage"))(arr, stype=stype)
-    return history.same(arr, _cast(arr, stype))
+    found = history.same(arr, _cast(arr, stype))
+    if out is None:
+        return found
+    out[:] = found
+    return out
 
 
 def _cast(arr: Any, stype: str) -> Any:

@@ -33,13 +33,14 @@ def handle(x: Any) -> Any:
 
 def involved(values: Iterable[Any]) -> list[NDArray]:
     """Return what a call of these arguments has to record: nothing where autograd does not."""
-    return [at for x in _leaves(values) if (at := handle(x)) is not None] if tape.recording() else []
+    return [at for x in leaves(values) if (at := handle(x)) is not None] if tape.recording() else []
 
 
-def _leaves(values: Iterable[Any]) -> Iterator[Any]:
+def leaves(values: Iterable[Any]) -> Iterator[Any]:
+    """Return arguments, and what lists among them hold."""
     for x in values:
         if isinstance(x, (list, tuple)):
-            yield from _leaves(x)
+            yield from leaves(x)
         else:
             yield x
 

@@ -30,7 +30,7 @@ from .arrays import (
     rows_of,
     scipy_sparse,
 )
-from .history import Again, involved, recorded
+from .history import Again, involved, leaves, recorded
 
 NDArray = core.NDArray
 NAMES = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide}
@@ -59,7 +59,7 @@ def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, An
     inputs = involved((*args, *kwargs.values()))
     out = None if rule is updates.update else kwargs.pop("out", None)
     found = NotImplemented
-    if rule is not None and not (inputs and rule is updates.update):
+    if rule is not None and not (inputs and rule is updates.update) and _any_sparse(args, kwargs):
         with translated(f"operator {shown or name}"):
             found = rule(name, *args, **kwargs)
     if found is NotImplemented:
@@ -72,9 +72,13 @@ def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, An
     return out
 
 
+def _any_sparse(args: tuple, kwargs: dict[str, Any]) -> bool:
+    return any(isinstance(a, BaseSparseNDArray) for a in leaves((*args, *kwargs.values())))
+
+
 def _dense_call(name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Apply an operator to dense arrays instead."""
-    if name not in _told and os.environ.get("MXNET_STORAGE_FALLBACK_LOG_VERBOSE") != "0":
+    if name not in _told and _any_sparse(args, kwargs) and os.environ.get("MXNET_STORAGE_FALLBACK_LOG_VERBOSE") != "0":
         _told.add(name)
         warnings.warn(f"operator {name} has no form for sparse arrays: it runs on dense ones, from now on silently",
                       UserWarning, stacklevel=5)  # fmt: skip
