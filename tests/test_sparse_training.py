@@ -270,6 +270,11 @@ def test_lazy_optimizers_leave_rows_alone(optimizer, options, storage):
     assert np.flatnonzero(changed).tolist() == [1, 3, 11] and weight.stype == storage
     states = update.states[0] if isinstance(update.states[0], tuple) else [update.states[0]]
     assert all(s is None or s.stype == storage for s in states)
+    again = mx.optimizer.get_updater(mx.optimizer.create(optimizer, **options))
+    again.set_states(update.get_states())
+    kept = again.states[0] if isinstance(again.states[0], tuple) else [again.states[0]]
+    for a, b in zip(states, kept, strict=True):
+        assert a is b is None or (a.stype == b.stype and a.asnumpy().tolist() == b.asnumpy().tolist())
 
 
 def test_ftrl_keeps_zero_weights_sparse():

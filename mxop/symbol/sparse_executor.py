@@ -59,9 +59,10 @@ class SparseExecutor:
 
     def __getattr__(self, name: str) -> Any:
         """Return what tells of the part that is bound, such as ``explain``."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._rest, name)
+        rest = None if name.startswith("_") else self._rest
+        if rest is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: no part of the graph is dense")
+        return getattr(rest, name)
 
     # ---- the front ----------------------------------------------------------------------------------------------------
     def _variables(self, is_train: bool) -> dict[Entry, Any]:
@@ -80,6 +81,7 @@ class SparseExecutor:
         tables = {n for n, g in zip(self._arguments, self.grad_arrays, strict=True) if is_sparse(g)}
         self._front: list[Node] = []
         values = self._values = self._variables(True)
+        values |= {(n, 0): a.copy() for n, a in zip(self._states, self.aux_arrays, strict=True)}  # no step is made here
         with autograd.record():
             for node in self._graph.nodes:
                 keeps = (
