@@ -339,7 +339,7 @@ cdef class NDArray(Array):
         cdef Array grad
         if stype not in (None, "default"):
             from mxop.ndarray.sparse import zeros
-            tape.mark_variable(self, zeros(stype, self.shape_tuple(), dtype=self.dtype), grad_req)
+            tape.mark_variable(self, zeros(stype, self.shape_tuple(), self.context, self.dtype), grad_req)
             return
         if self.gpu is not None:
             from mxop._gpu import device

@@ -244,7 +244,7 @@ def _zeros(shape: tuple[int, ...], code: int, ctx: Any, stype: str = "default") 
     if stype != "default":
         from ..ndarray import sparse
 
-        return sparse.zeros(stype, shape, dtype=dtypes.NAMES[code])
+        return sparse.zeros(stype, shape, ctx, dtypes.NAMES[code])
     if ctx is None or ctx.device_type == "cpu":
         from .._core import core
 

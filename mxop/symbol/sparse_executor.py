@@ -61,7 +61,9 @@ class SparseExecutor:
         """Return what tells of the part that is bound, such as ``explain``."""
         rest = None if name.startswith("_") else self._rest
         if rest is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: no part of the graph is dense")
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}: no part of the graph is dense"
+            )
         return getattr(rest, name)
 
     # ---- the front ----------------------------------------------------------------------------------------------------

@@ -17,17 +17,12 @@ from ..._core import core, tape
 from ...context import Context
 from ...errors import OpIndexError, OpTypeError, OpValueError, translated
 from ...opdef import registry
+from ..blank import filled
 from . import history
+from .memory import context_of, lib, matrices, moved, on_gpu, raw, scipy_sparse, wrapped
 
 NDArray = core.NDArray
 STYPES = ("default", "row_sparse", "csr")
-
-
-def scipy_sparse() -> Any:
-    """Return the module ``scipy.sparse``, which takes a while to import."""
-    import scipy.sparse
-
-    return scipy.sparse
 
 
 def host(values: Any, dtype: Any = None) -> np.ndarray:
@@ -55,7 +50,6 @@ class BaseSparseNDArray:
     shape: tuple[int, ...]
     _values: np.ndarray
     _history: NDArray | None = None  # see .history
-    _gpu = None
 
     __hash__ = object.__hash__  # == compares elements
 
@@ -72,10 +66,15 @@ class BaseSparseNDArray:
 
     @property
     def context(self) -> Context:
-        """The device: sparse arrays lie in the memory of the CPU."""
-        return Context("cpu", 0)
+        """The device that the array lies on."""
+        return context_of(self._values)
 
     ctx = context
+
+    @property
+    def _gpu(self) -> Any:
+        """The values, where they are on a GPU."""
+        return self._values if on_gpu(self._values) else None
 
     @property
     def ndim(self) -> int:
@@ -90,12 +89,12 @@ class BaseSparseNDArray:
     @property
     def data(self) -> NDArray:
         """A copy of the values that are stored."""
-        return core.from_numpy(self._values, True)
+        return wrapped(self._values, True)
 
     @property
     def indices(self) -> NDArray:
         """Where they belong: columns (csr) or rows (row_sparse), as int64."""
-        return core.from_numpy(self._places().astype(np.int64), True)
+        return wrapped(self._places().astype(np.int64), True)
 
     @property
     def _aux_types(self) -> list[type]:
@@ -109,7 +108,7 @@ class BaseSparseNDArray:
     def _aux_data(self, i: int) -> NDArray:
         """Return a copy of pointers and columns (csr), or of the numbers of rows."""
         with translated(f"{type(self).__name__}._aux_data"):
-            return core.from_numpy(self._parts()[i], True)
+            return wrapped(self._parts()[i], True)
 
     def _places(self) -> np.ndarray:
         raise NotImplementedError
@@ -130,10 +129,10 @@ class BaseSparseNDArray:
     # ---- as something else ------------------------------------------------------------------------------------------
     def asnumpy(self) -> np.ndarray:
         """Return all elements as a NumPy array."""
-        return self._dense()
+        return moved(self._dense(), Context("cpu", 0))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        return self._dense() if dtype is None else self._dense().astype(dtype)
+        return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype)
 
     def tostype(self, stype: str) -> Any:
         """Return the array in another storage type: ``'default'``, ``'csr'`` or ``'row_sparse'``."""
@@ -141,7 +140,7 @@ class BaseSparseNDArray:
 
     def todense(self) -> NDArray:
         """Return the dense array."""
-        return history.same(self, core.from_numpy(self._dense(), False))
+        return history.same(self, wrapped(self._dense()))
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Return the array with another element type."""
@@ -155,13 +154,17 @@ class BaseSparseNDArray:
     def copyto(self, other: Any) -> Any:
         """Copy to an array, dense or of the same storage type, or to a device."""
         if isinstance(other, Context):
-            return self.todense().copyto(other) if other.is_gpu else self.copy()
+            return self._moved(other) if other != self.context else self.copy()
         other[:] = self
         return other
 
     def as_in_context(self, context: Context) -> Any:
-        """Return the array itself; on a GPU there are dense arrays alone."""
-        return self.todense().as_in_context(context) if context.is_gpu else self
+        """Return the array itself when it is on the device, else a copy there."""
+        return self if context == self.context else self._moved(context)
+
+    def _moved(self, context: Context) -> Any:
+        """Return an array of the same parts on a device."""
+        raise NotImplementedError
 
     as_in_ctx = as_in_context
 
@@ -183,11 +186,11 @@ class BaseSparseNDArray:
         stype : {'default', 'row_sparse', 'csr'}, optional
             How the gradient is stored; by default as the array is.
         """
-        self._mark(nothing(stype or self.stype, self.shape, self.dtype), grad_req)
+        self._mark(nothing(stype or self.stype, self.shape, self.dtype, self.context), grad_req)
 
     def _mark(self, gradient: Any, grad_req: str) -> None:
         """Make the array a variable, whose gradient goes to an array that there is."""
-        self._history = history.stand_in(self.shape, self.dtype_code)
+        self._history = history.stand_in(self.shape, self._values)
         tape.mark_variable(self._history, gradient, grad_req)
 
     @property
@@ -211,15 +214,15 @@ class BaseSparseNDArray:
     def _receive(self, gradient: Any, add: bool) -> None:
         """Store what backward computed (None for zero), or add it to what is here."""
         if gradient is None:
-            gradient = nothing(self.stype, self.shape, self.dtype)
+            gradient = nothing(self.stype, self.shape, self.dtype, self.context)
             if add:
                 return
-        found = _cast(gradient, self.stype)
+        found = _cast(gradient, self.stype).as_in_context(self.context)
         self._become(self + found if add else found)  # type: ignore[operator]
 
     def check_format(self, full_check: bool = True) -> None:
         """Raise unless the places are within the array and in order."""
-        found = self._problem()
+        found = self.as_in_context(Context("cpu", 0))._problem()
         if found:
             raise OpValueError(f"{type(self).__name__} of shape {self.shape}: {found}")
 
@@ -233,11 +236,11 @@ class BaseSparseNDArray:
                 f"{type(self).__name__} can be assigned as a whole alone, with x[:] = value; got the key {key!r}"
             )
         if np.ndim(value) == 0 and not isinstance(value, (NDArray, BaseSparseNDArray)):
-            value = np.full(self.shape, value)
+            value = np.full(self.shape, value, self.dtype)
         made = cast_storage(value, self.stype)
         if made.shape != self.shape:
             raise OpValueError(f"{type(self).__name__} of shape {self.shape} is assigned values of shape {made.shape}")
-        self._become(made.astype(self.dtype, copy=False))
+        self._become(made.astype(self.dtype, copy=False).as_in_context(self.context))
 
     def _become(self, other: Any) -> None:
         raise NotImplementedError
@@ -246,7 +249,8 @@ class BaseSparseNDArray:
         return bool(self.todense())
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return restored, (self.stype, self.shape, self._values, self._parts())
+        there = self.as_in_context(Context("cpu", 0))
+        return restored, (self.stype, self.shape, there._values, there._parts())
 
     def _parts(self) -> tuple[np.ndarray, ...]:
         """Return what says where the values are, in the order of MXNet's files."""
@@ -273,7 +277,7 @@ class CSRNDArray(BaseSparseNDArray):
     @property
     def indptr(self) -> NDArray:
         """Where the values of each row begin, as int64; one more than there are rows."""
-        return core.from_numpy(self._matrix.indptr.astype(np.int64), True)
+        return wrapped(self._matrix.indptr.astype(np.int64), True)
 
     def _places(self) -> np.ndarray:
         return self._matrix.indices
@@ -283,7 +287,14 @@ class CSRNDArray(BaseSparseNDArray):
 
     def _with(self, values: np.ndarray) -> CSRNDArray:
         matrix = self._matrix
-        return of_csr(values, matrix.indices.copy(), matrix.indptr.copy(), self.shape)
+        places = matrix.indices.copy(), matrix.indptr.copy()
+        if on_gpu(values):
+            return CSRNDArray(matrices(values).csr_matrix((values, *places), shape=self.shape))
+        return of_csr(values, *places, self.shape)
+
+    def _moved(self, context: Context) -> CSRNDArray:
+        parts = [moved(part, context) for part in (self._matrix.data, self._matrix.indices, self._matrix.indptr)]
+        return CSRNDArray(matrices(parts[0]).csr_matrix(tuple(parts), shape=self.shape))
 
     def _dense(self) -> np.ndarray:
         return self._matrix.toarray()
@@ -298,7 +309,7 @@ class CSRNDArray(BaseSparseNDArray):
 
     def asscipy(self) -> Any:
         """Return a copy as a matrix of SciPy."""
-        return self._matrix.copy()
+        return self.copyto(Context("cpu", 0))._matrix
 
     def _rows(self) -> np.ndarray:
         """Return the row of each value."""
@@ -362,8 +373,11 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _with(self, values: np.ndarray) -> RowSparseNDArray:
         return RowSparseNDArray(values, self._numbers.copy(), self.shape)
 
+    def _moved(self, context: Context) -> RowSparseNDArray:
+        return RowSparseNDArray(moved(self._values, context), moved(self._numbers, context), self.shape)
+
     def _dense(self) -> np.ndarray:
-        found = np.zeros(self.shape, self._values.dtype)
+        found = lib(self._values).zeros(self.shape, self._values.dtype)
         found[self._numbers] = self._values
         return found
 
@@ -377,16 +391,17 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     def retain(self, indices: Any) -> RowSparseNDArray:
         """Return the rows of these numbers alone."""
-        keep = np.isin(self._numbers, host(indices, np.int64))
+        keep = lib(self._numbers).isin(self._numbers, moved(host(indices, np.int64), self.context))
         return RowSparseNDArray(self._values[keep], self._numbers[keep], self.shape)
 
     def _put_rows(self, rows: np.ndarray, values: np.ndarray) -> None:
         """Store values of rows, whose numbers are in order; those that are here already, in place."""
-        at = np.searchsorted(self._numbers, rows)
-        if not np.array_equal(self._numbers[at[at < len(self._numbers)]], rows):
-            every = np.union1d(self._numbers, rows)
+        xp = lib(rows)
+        at = xp.searchsorted(self._numbers, rows)
+        if not bool(xp.array_equal(self._numbers[at[at < len(self._numbers)]], rows)):
+            every = xp.unique(xp.concatenate([self._numbers, rows]))
             self._values, self._numbers = rows_of(self, every), every
-            at = np.searchsorted(every, rows)
+            at = xp.searchsorted(every, rows)
         self._values[at] = values
 
     def _problem(self) -> str | None:
@@ -402,29 +417,30 @@ class RowSparseNDArray(BaseSparseNDArray):
                           "dense, retain keeps rows")  # fmt: skip
 
 
-def rows_of(data: RowSparseNDArray, rows: np.ndarray) -> np.ndarray:
+def rows_of(data: RowSparseNDArray, rows: Any) -> Any:
     """Return rows of these numbers; some may not be stored."""
-    found = np.zeros((len(rows), *data.shape[1:]), data.dtype)
-    at = np.searchsorted(data._numbers, rows)
-    stored = at < len(data._numbers)
-    stored[stored] = data._numbers[at[stored]] == rows[stored]
-    found[stored] = data._values[at[stored]]
-    return found
+    xp, numbers = lib(rows), data._numbers
+    if not len(numbers):
+        return xp.zeros((len(rows), *data.shape[1:]), data.dtype)
+    at = xp.minimum(xp.searchsorted(numbers, rows), len(numbers) - 1)
+    stored = (numbers[at] == rows).reshape(-1, *[1] * (len(data.shape) - 1))
+    return xp.where(stored, data._values[at], xp.zeros((), data.dtype))
 
 
 # ---- making them -----------------------------------------------------------------------------------------------------
-def nothing(stype: str, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Return zeros: none of them is stored, unless `stype` is ``'default'``."""
-    kind = _numpy_type(dtype)
+def nothing(stype: str, shape: tuple[int, ...], dtype: Any, context: Context | None = None) -> Any:
+    """Return zeros on a device: none of them is stored, unless `stype` is ``'default'``."""
+    context, kind = context or Context("cpu", 0), _numpy_type(dtype)
     if stype == "default":
-        return core.from_numpy(np.zeros(shape, kind), False)
+        return filled(shape, dtypes.code_of(kind), context, 0)
     if stype == "row_sparse" and shape:
-        return RowSparseNDArray(np.zeros((0, *shape[1:]), kind), np.zeros(0, np.int64), shape)
+        return RowSparseNDArray(np.zeros((0, *shape[1:]), kind), np.zeros(0, np.int64), shape).as_in_context(context)
     if stype != "csr" or len(shape) != 2:
         raise OpValueError(
             f"sparse.zeros: stype={stype!r}, shape={shape}; expected 'csr' and a matrix, or 'row_sparse'"
         )
-    return of_csr(np.zeros(0, kind), np.zeros(0, np.int64), np.zeros(shape[0] + 1, np.int64), shape)
+    starts = np.zeros(shape[0] + 1, np.int64)
+    return of_csr(np.zeros(0, kind), np.zeros(0, np.int64), starts, shape).as_in_context(context)
 
 
 def of_csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Any) -> CSRNDArray:
@@ -472,24 +488,34 @@ def cast_storage(arr: Any, stype: str, out: Any = None) -> Any:
 
 def _cast(arr: Any, stype: str) -> Any:
     if stype == "default":
-        return arr if isinstance(arr, NDArray) else core.from_numpy(np.array(host(arr)), False)
+        return (
+            arr
+            if isinstance(arr, NDArray)
+            else dense(arr)
+            if isinstance(arr, BaseSparseNDArray)
+            else core.from_numpy(arr)
+        )
     if stype == "csr":
-        values = arr._dense() if isinstance(arr, RowSparseNDArray) else arr
-        if isinstance(values, CSRNDArray):
-            return values.copy()
-        dense = host(values)
-        if dense.ndim != 2:
-            raise OpValueError(f"cast_storage: an array of shape {dense.shape} cannot be csr; expected a matrix")
-        rows, columns = dense.nonzero()
-        counts = np.concatenate([[0], np.bincount(rows, minlength=len(dense)).cumsum()])
-        return of_csr(dense[rows, columns], columns, counts, dense.shape)
+        if isinstance(arr, CSRNDArray):
+            return arr.copy()
+        made = _as_csr(host(arr))
+        return made.as_in_context(arr.context) if getattr(arr, "_gpu", None) is not None else made
     if isinstance(arr, RowSparseNDArray):
         return arr.copy()
-    dense = host(arr)
-    if not dense.ndim:
+    values = raw(dense(arr)) if isinstance(arr, (NDArray, CSRNDArray)) else arr
+    if not values.ndim:
         raise OpValueError("cast_storage: an array without dimensions cannot be row_sparse")
-    rows = np.flatnonzero((dense != 0).reshape(len(dense), -1).any(1))
-    return RowSparseNDArray(dense[rows], rows, dense.shape)
+    xp = lib(values)
+    rows = xp.flatnonzero((values != 0).reshape(len(values), -1).any(1))
+    return RowSparseNDArray(values[rows], rows, tuple(values.shape))
+
+
+def _as_csr(values: np.ndarray) -> CSRNDArray:
+    if values.ndim != 2:
+        raise OpValueError(f"cast_storage: an array of shape {values.shape} cannot be csr; expected a matrix")
+    rows, columns = values.nonzero()
+    counts = np.concatenate([[0], np.bincount(rows, minlength=len(values)).cumsum()])
+    return of_csr(values[rows, columns], columns, counts, values.shape)
 
 
 def restored(stype: str, shape: tuple, values: np.ndarray, parts: tuple) -> Any:

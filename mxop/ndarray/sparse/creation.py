@@ -20,8 +20,8 @@ from .arrays import (
     nothing,
     of_csr,
     of_rows,
-    scipy_sparse,
 )
+from .memory import scipy_sparse
 
 
 def _typed(values: Any, dtype: Any) -> np.ndarray:
@@ -36,12 +36,12 @@ def _is_shape(arg: Any) -> bool:
 
 
 def _telling(function: Callable) -> Callable:
-    """Decorate a function: what NumPy and SciPy say of its arguments becomes an error of mxop that names it."""
+    """Decorate a function that makes an array on the CPU: it goes to a device, and what NumPy and SciPy say names it."""
 
     @wraps(function)
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def told(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Any:
         with translated(function.__name__):
-            return function(*args, **kwargs)
+            return function(arg1, shape, ctx, dtype).as_in_context(device(ctx, f"sparse.{function.__name__}"))
 
     return told
 
@@ -57,7 +57,7 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any = None)
         ``(rows, columns)``; or what holds all elements.
     shape : tuple of int, optional
     ctx : Context, optional
-        Is ignored: sparse arrays lie in the memory of the CPU.
+        The device; by default the current one.
     dtype : optional
         Element type; by default that of an array, and float32 of all else.
 
@@ -147,7 +147,7 @@ def zeros(stype: str, shape: Any, ctx: Any = None, dtype: Any = None) -> Any:
     sizes = shape_of(shape, "sparse.zeros")
     if stype == "default":
         return filled(sizes, dtypes.code_of("float32" if dtype is None else dtype), device(ctx, "sparse.zeros"), 0)
-    return nothing(stype, sizes, "float32" if dtype is None else dtype)
+    return nothing(stype, sizes, "float32" if dtype is None else dtype, device(ctx, "sparse.zeros"))
 
 
 def empty(stype: str, shape: Any, ctx: Any = None, dtype: Any = None) -> Any:

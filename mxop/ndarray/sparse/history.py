@@ -1,7 +1,7 @@
 """What autograd knows of sparse arrays: each that it records has a stand-in on the tape, a dense array without memory.
 
 The stand-in holds zeros, of which there is one in memory; gradients that reach it are dense, but for those that reach a
-variable, which may be row_sparse.  Imports :mod:`mxop._core` and :mod:`mxop.autograd`.
+variable, which may be row_sparse.  Imports :mod:`.memory`, :mod:`mxop._core` and :mod:`mxop.autograd`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ from typing import Any
 from ... import autograd
 from ..._core import core, tape
 from ...opdef import registry
+from .memory import lib, wrapped
 
 NDArray = core.NDArray
 
 
-def stand_in(shape: tuple[int, ...], code: int) -> NDArray:
-    """Return zeros of a shape, of which at most one is in memory."""
-    if 0 in shape:
-        return core.empty(shape, code)
-    one = core.empty((1,), code)
-    core.as_numpy(one)[...] = 0
-    return one._view(shape, (0,) * len(shape))
+def stand_in(shape: tuple[int, ...], like: Any) -> NDArray:
+    """Return zeros of a shape, of the type of a part and where it is; at most one of them is in memory."""
+    return wrapped(lib(like).broadcast_to(lib(like).zeros((), like.dtype), shape))
 
 
 def handle(x: Any) -> Any:
@@ -49,7 +46,7 @@ def recorded(function: Any, inputs: list[NDArray], found: Any) -> Any:
     """Make `found`, dense or sparse, the result of a function of `inputs`, whose ``_backward(heads)`` gives gradients."""
     at = found
     if not isinstance(found, NDArray):
-        at = found._history = stand_in(found.shape, found.dtype_code)
+        at = found._history = stand_in(found.shape, found._values)
     tape.record_user(function, inputs, [at])
     return found
 

@@ -28,9 +28,9 @@ from .arrays import (
     host,
     nothing,
     rows_of,
-    scipy_sparse,
 )
 from .history import Again, involved, leaves, recorded
+from .memory import lib, on_gpu, raw, scipy_sparse, wrapped
 
 NDArray = core.NDArray
 NAMES = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide}
@@ -45,6 +45,8 @@ _OF_NUMBERS = ("_mul_scalar", "_div_scalar", "_equal_scalar", "_not_equal_scalar
                "_lesser_scalar", "_lesser_equal_scalar")  # fmt: skip
 _BINARY = {f"{form}_{short}": name for form in ("broadcast", "elemwise")
            for short, name in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("div", "divide"))}  # fmt: skip
+#: Whose rules for csr matrices are SciPy's alone.
+_ON_CPU = ("sum", "mean", "Concat", "take", "slice", "_contrib_getnnz", "_contrib_edge_id")
 _told: set[str] = set()
 
 
@@ -59,7 +61,12 @@ def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, An
     inputs = involved((*args, *kwargs.values()))
     out = None if rule is updates.update else kwargs.pop("out", None)
     found = NotImplemented
-    if rule is not None and not (inputs and rule is updates.update) and _any_sparse(args, kwargs):
+    if (
+        rule is not None
+        and not (inputs and rule is updates.update)
+        and _any_sparse(args, kwargs)
+        and not _left_out(name, args)
+    ):
         with translated(f"operator {shown or name}"):
             found = rule(name, *args, **kwargs)
     if found is NotImplemented:
@@ -70,6 +77,11 @@ def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, An
         return found
     out[:] = found
     return out
+
+
+def _left_out(name: str, args: tuple) -> bool:
+    """Tell whether a rule is one for csr matrices in the memory of the CPU, and one is on a GPU."""
+    return name in _ON_CPU and any(isinstance(a, CSRNDArray) and on_gpu(a._values) for a in leaves(args))
 
 
 def _any_sparse(args: tuple, kwargs: dict[str, Any]) -> bool:
@@ -100,7 +112,7 @@ def function_of(name: str) -> Callable:
 
 def _applied(name: str, values: np.ndarray, **kwargs: Any) -> np.ndarray:
     """Return what a dense operator makes of values."""
-    return function_of(name)(core.from_numpy(values, False), **kwargs).asnumpy()
+    return raw(function_of(name)(wrapped(values), **kwargs))
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
@@ -137,19 +149,22 @@ def _of_two(name: str, lhs: Any, rhs: Any) -> Any:
     if not isinstance(lhs, RowSparseNDArray) or lhs.shape != rhs.shape:
         return NotImplemented
     if isinstance(rhs, RowSparseNDArray) and name != "divide":
-        rows = np.union1d(lhs._numbers, rhs._numbers)
+        xp = lib(lhs._numbers)
+        rows = xp.unique(xp.concatenate([lhs._numbers, rhs._numbers]))
         a, b = (rows_of(x, rows) for x in (lhs, rhs))
         return RowSparseNDArray(NAMES[name](a, b), rows, lhs.shape)
     if isinstance(rhs, NDArray) and name == "multiply":
-        return lhs._with(lhs._values * host(rhs)[lhs._numbers])
+        return lhs._with(lhs._values * raw(rhs)[lhs._numbers])
     if isinstance(rhs, NDArray) and name == "add":
-        total = rhs.asnumpy()
+        total = raw(rhs).copy()
         total[lhs._numbers] += lhs._values
-        return core.from_numpy(total, False)
+        return wrapped(total)
     return NotImplemented
 
 
 def _csr_and(name: str, lhs: CSRNDArray, rhs: Any) -> Any:
+    if on_gpu(lhs._values):
+        return NotImplemented
     if isinstance(rhs, CSRNDArray) and lhs.shape == rhs.shape and name != "divide":
         a, b = lhs._matrix, rhs._matrix
         return CSRNDArray(a + b if name == "add" else a - b if name == "subtract" else a.multiply(b).tocsr())
@@ -211,7 +226,7 @@ def _slice(name: str, data: Any, begin: Any = (), end: Any = (), step: Any = ())
 
 
 def _zeros_like(name: str, data: Any, **kwargs: Any) -> Any:
-    return nothing(data.stype, data.shape, data.dtype)
+    return nothing(data.stype, data.shape, data.dtype, data.context)
 
 
 def _retain(name: str, data: Any, indices: Any, **kwargs: Any) -> Any:

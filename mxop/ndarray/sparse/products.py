@@ -14,8 +14,9 @@ from ..._core import core, tape
 from ..._kernels import csr
 from ...dtypes import code_of
 from ...opdef import registry
-from .arrays import CSRNDArray, RowSparseNDArray, dense, host, rows_of, scipy_sparse
+from .arrays import CSRNDArray, RowSparseNDArray, dense, host, rows_of
 from .history import handle, involved, recorded, snapshot, stand_in
+from .memory import lib, matrices, on_gpu, raw, scipy_sparse, wrapped
 
 NDArray = core.NDArray
 
@@ -26,13 +27,14 @@ def _call(name: str, *args: Any, **params: Any) -> Any:
 
 def _distinct(numbers: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Return which numbers below `size` there are, in order, and the place of each among them."""
+    xp = lib(numbers)
     if numbers.size < size // 8:  # sorting few is faster than going through all that there could be
-        rows, places = np.unique(numbers, return_inverse=True)
+        rows, places = xp.unique(numbers, return_inverse=True)
         return rows, places.reshape(numbers.shape)
-    there = np.zeros(size, bool)
+    there = xp.zeros(size, bool)
     there[numbers] = True
-    rows = np.flatnonzero(there)
-    return rows, numbers if len(rows) == size else (np.cumsum(there) - 1)[numbers]
+    rows = xp.flatnonzero(there)
+    return rows, numbers if len(rows) == size else (xp.cumsum(there) - 1)[numbers]
 
 
 # ---- products --------------------------------------------------------------------------------------------------------
@@ -45,7 +47,7 @@ def _dot(name: str, lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: 
         inputs = involved([lhs, rhs])
         return recorded(_OfProduct(lhs, rhs, transpose_a), inputs, found) if inputs else found
     plain = isinstance(lhs, NDArray) and lhs.ndim == 2 and not transpose_a and not involved([lhs, rhs])
-    if plain and isinstance(rhs, CSRNDArray) and forward_stype in (None, "csr"):
+    if plain and isinstance(rhs, CSRNDArray) and forward_stype in (None, "csr") and not on_gpu(rhs._values):
         return CSRNDArray((scipy_sparse().csr_matrix(host(lhs)) @ rhs._matrix).tocsr())
     return NotImplemented
 
@@ -60,23 +62,28 @@ def _product(lhs: CSRNDArray, rhs: Any, transpose: bool, by_rows: bool) -> Any:
         rows, places = _distinct(matrix.indices, inner)
         matrix, values = _renumbered(matrix, places, len(rows)), rows_of(rhs, rows)
     else:
-        values = host(rhs)
+        values = raw(dense(rhs))
     if not by_rows:
-        return core.from_numpy(np.ascontiguousarray(matrix.T @ values), False) if transpose else _times(matrix, values)
+        return wrapped(_ordered(matrix.T @ values)) if transpose else _times(matrix, values)
     rows, places = _distinct(matrix.indices, outer)
     narrow = matrix if len(rows) == outer else _renumbered(matrix, places, len(rows))
-    return RowSparseNDArray(np.ascontiguousarray(narrow.T @ values), rows, (outer, *rhs.shape[1:]))
+    return RowSparseNDArray(_ordered(narrow.T @ values), rows, (outer, *rhs.shape[1:]))
+
+
+def _ordered(values: Any) -> Any:
+    """Return an array whose elements lie row by row."""
+    return lib(values).ascontiguousarray(values)
 
 
 def _renumbered(matrix: Any, columns: np.ndarray, n: int) -> Any:
     """Return a matrix of SciPy with other numbers of its columns."""
-    return scipy_sparse().csr_matrix((matrix.data, columns, matrix.indptr), shape=(matrix.shape[0], n))
+    return matrices(columns).csr_matrix((matrix.data, columns, matrix.indptr), shape=(matrix.shape[0], n))
 
 
 def _times(matrix: Any, values: np.ndarray) -> NDArray:
     """Multiply a matrix of SciPy by a dense one, or a vector."""
-    if values.ndim != 2 or values.dtype != matrix.dtype or values.dtype.char not in "fd":
-        return core.from_numpy(np.ascontiguousarray(matrix @ values), False)
+    if on_gpu(values) or values.ndim != 2 or values.dtype != matrix.dtype or values.dtype.char not in "fd":
+        return wrapped(_ordered(matrix @ values))
     found = core.empty((matrix.shape[0], values.shape[1]), code_of(values.dtype))
     csr.dot(matrix.indptr, matrix.indices, matrix.data, np.ascontiguousarray(values), core.as_numpy(found))
     return found
@@ -104,7 +111,7 @@ class _OfProduct:
             return _product(self.matrix, head, not self.transposed, self.by_rows)
         if self.wanted[0]:
             return _call("dot", dense(self.matrix), head, transpose_a=not self.transposed)
-        parts = [self.matrix.data, *(core.from_numpy(part, False) for part in self.matrix._parts()[::-1])]
+        parts = [self.matrix.data, *map(wrapped, self.matrix._parts()[::-1])]
         return _call("_csr_dot", *parts, head, size=self.matrix.shape[1], transpose=not self.transposed)
 
 
@@ -113,28 +120,27 @@ def _embedding(name: str, data: Any, weight: Any, **params: Any) -> Any:
     if not isinstance(weight, RowSparseNDArray) or weight.ndim != 2 or not isinstance(data, NDArray):
         return NotImplemented
     at = _numbers_of(data, len(weight))
-    found = core.from_numpy(rows_of(weight, at.ravel()).reshape(*data.shape, weight.shape[1]), False)
+    found = wrapped(rows_of(weight, at.ravel()).reshape(*data.shape, weight.shape[1]))
     inputs = involved([weight])
     return recorded(_OfTable(data, weight.shape), inputs, found) if inputs else found
 
 
-def _numbers_of(data: NDArray, n: int) -> np.ndarray:
+def _numbers_of(data: NDArray, n: int) -> Any:
     """Return numbers of rows as ``take`` reads them: without fractions, the nearest row for what is out of range."""
-    numbers = data.asnumpy()
+    numbers = raw(data)
+    xp = lib(numbers)
     if numbers.dtype.kind not in "iub":
-        numbers = np.nan_to_num(numbers.astype(np.float64), nan=0)
-    return np.clip(numbers, 0, n - 1).astype(np.int64)
+        numbers = xp.nan_to_num(numbers.astype(np.float64), nan=0)
+    return xp.clip(numbers, 0, n - 1).astype(np.int64)
 
 
 def rows_gradient(head: NDArray, data: NDArray, like: NDArray) -> Any:
     """Return the gradient of rows that were taken, ``like[data]``: row_sparse, unless it is to be differentiated."""
-    if tape.recording() or head._gpu is not None:
+    if tape.recording():
         return _call("_take_grad", head, data, like)
     rows, places = _distinct(_numbers_of(data, len(like)), len(like))
-    total = _call(
-        "_take_grad", head, core.from_numpy(places, False), stand_in((len(rows), *like.shape[1:]), head.dtype_code)
-    )
-    return RowSparseNDArray(core.as_numpy(total), rows, like.shape)
+    total = _call("_take_grad", head, wrapped(places), stand_in((len(rows), *like.shape[1:]), raw(head)))
+    return RowSparseNDArray(raw(total), rows, like.shape)
 
 
 class _OfTable:
@@ -144,7 +150,7 @@ class _OfTable:
         self.data, self.shape = data.copy(), shape
 
     def _backward(self, heads: list[NDArray]) -> list[Any]:
-        return [rows_gradient(heads[0], self.data, stand_in(self.shape, heads[0].dtype_code))]
+        return [rows_gradient(heads[0], self.data, stand_in(self.shape, raw(heads[0])))]
 
 
 # ---- sums of squares -------------------------------------------------------------------------------------------------
@@ -152,9 +158,9 @@ def _square_sum(name: str, data: Any, axis: Any = None, keepdims: bool = False, 
     axis = axis[0] if isinstance(axis, (tuple, list)) and len(axis) == 1 else axis
     if not isinstance(data, RowSparseNDArray) or data.ndim != 2 or exclude or axis not in (1, -1):
         return NotImplemented
-    sums = np.square(data._values).sum(1, dtype=data.dtype, keepdims=True)
+    sums = (data._values * data._values).sum(1, dtype=data.dtype, keepdims=True)
     found = RowSparseNDArray(sums, data._numbers, (len(data), 1))
-    found = found if keepdims else core.from_numpy(found.asnumpy().ravel(), False)
+    found = found if keepdims else found.todense().reshape(-1)
     inputs = involved([data])
     return recorded(_OfSquares(data), inputs, found) if inputs else found
 
@@ -168,8 +174,8 @@ class _OfSquares:
     def _backward(self, heads: list[NDArray]) -> list[Any]:
         if tape.recording():
             return [2 * dense(self.data) * heads[0].reshape(-1, 1)]
-        head = host(heads[0]).ravel()[self.data._numbers]
-        used = np.flatnonzero(head)
+        head = raw(heads[0]).ravel()[self.data._numbers]
+        used = lib(head).flatnonzero(head)
         values = 2 * self.data._values[used] * head[used, None]
         return [RowSparseNDArray(values, self.data._numbers[used], self.data.shape)]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..._core import core
 from ...opdef import registry
 from .arrays import BaseSparseNDArray, RowSparseNDArray, dense, rows_of
+from .memory import raw, wrapped
 
 NDArray = core.NDArray
 #: Operators that change those rows alone which the gradient has.
@@ -42,24 +41,24 @@ def update(
     return target
 
 
-def _part(array: Any, rows: np.ndarray | None) -> NDArray:
+def _part(array: Any, rows: Any) -> NDArray:
     """Return rows of a weight or state, or all of it, as a dense array."""
     if rows is None:
         return dense(array)
     if isinstance(array, RowSparseNDArray):
-        return core.from_numpy(rows_of(array, rows), False)
-    return core.op_function(registry.get("take"))(array, core.from_numpy(rows, True), axis=0)
+        return wrapped(rows_of(array, rows))
+    return core.op_function(registry.get("take"))(array, wrapped(rows), axis=0)
 
 
-def _put(array: Any, part: NDArray, rows: np.ndarray | None) -> None:
+def _put(array: Any, part: NDArray, rows: Any) -> None:
     """Store the new values of rows, or of all."""
     if rows is None:
         if array is not part:
             array[:] = part
     elif isinstance(array, RowSparseNDArray):
-        array._put_rows(rows, part.asnumpy())
+        array._put_rows(rows, raw(part))
     else:
-        array[core.from_numpy(rows, True)] = part
+        array[wrapped(rows)] = part
 
 
 __all__ = ["NAMES", "update"]
