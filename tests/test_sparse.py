@@ -62,6 +62,22 @@ def test_making(made):
     x.check_format()
 
 
+def test_sources_and_arrays_share_nothing():
+    source = scipy.sparse.csr_matrix((np.array([1, 2, 3], "float32"), np.array([2, 0, 1]), np.array([0, 2, 3])), (2, 3))
+    want = source.toarray()
+    x = sparse.csr_matrix(source)  # whose columns are brought into order
+    np.testing.assert_array_equal(source.toarray(), want)
+    y = x * 1
+    source.data[:], source.indices[:] = 9, 0
+    x.asscipy().data[:] = 7
+    for made in (x, y):
+        np.testing.assert_array_equal(made.asnumpy(), want)
+    values, rows = np.ones((2, 2), "float32"), np.array([0, 1])
+    r = sparse.row_sparse_array((values, rows), shape=(3, 2))
+    values[:], rows[:] = 5, 2
+    assert r.asnumpy().tolist() == [[1, 1], [1, 1], [0, 0]]
+
+
 def test_zeros():
     assert sparse.zeros("csr", (2, 3)).asnumpy().tolist() == [[0] * 3] * 2
     x = nd.zeros((4, 2, 2), stype="row_sparse", dtype="float64")

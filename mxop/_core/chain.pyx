@@ -51,8 +51,9 @@ cpdef list checked(str who, object found, list inputs, list needed, str at):
             if isinstance(x, Array):
                 if not isinstance(g, Array) and getattr(g, "stype", None) != "row_sparse":
                     raise_kind(who, g, k)
-                if g.shape != (<Array>x).shape_tuple():
-                    raise OpValueError(f"the gradient rule of {who} returned shape {g.shape} for input {k} of "
+                shape = (<Array>g).shape_tuple() if isinstance(g, Array) else g.shape
+                if shape != (<Array>x).shape_tuple():
+                    raise OpValueError(f"the gradient rule of {who} returned shape {shape} for input {k} of "
                                        f"shape {(<Array>x).shape_tuple()}")
             elif type(g) is not type(x):
                 raise_kind(who, g, k)

@@ -147,4 +147,4 @@ class Namespace:
 
 
 F = Namespace()
-F.rows_gradient = sparse.rows_gradient  # type: ignore[attr-defined]  # of arrays alone: no operator gives what is sparse
+F.rows_gradient = sparse._rows_gradient  # type: ignore[attr-defined]  # of arrays alone: no operator gives what is sparse

@@ -39,6 +39,13 @@ def dense(value: Any) -> Any:
     return value.todense() if isinstance(value, BaseSparseNDArray) else value
 
 
+def checked_stype(stype: Any, function: str) -> str:
+    """Return the name of a storage type, if it is one."""
+    if not isinstance(stype, str) or stype not in STYPES:
+        raise OpValueError(f"{function}: stype={stype!r}; expected one of {', '.join(STYPES)}")
+    return stype
+
+
 def _numpy_type(dtype: Any) -> np.dtype:
     return dtypes.numpy_dtype(dtypes.code_of(dtype))
 
@@ -136,7 +143,7 @@ class BaseSparseNDArray:
 
     def tostype(self, stype: str) -> Any:
         """Return the array in another storage type: ``'default'``, ``'csr'`` or ``'row_sparse'``."""
-        return self if stype == self.stype else cast_storage(self, stype)
+        return self if checked_stype(stype, "tostype") == self.stype else cast_storage(self, stype)
 
     def todense(self) -> NDArray:
         """Return the dense array."""
@@ -155,11 +162,15 @@ class BaseSparseNDArray:
         """Copy to an array, dense or of the same storage type, or to a device."""
         if isinstance(other, Context):
             return self._moved(other) if other != self.context else self.copy()
+        if not isinstance(other, (NDArray, BaseSparseNDArray)):
+            raise OpTypeError(f"copyto takes an array or a context, got {type(other).__name__}")
         other[:] = self
         return other
 
     def as_in_context(self, context: Context) -> Any:
         """Return the array itself when it is on the device, else a copy there."""
+        if not isinstance(context, Context):
+            raise OpTypeError(f"as_in_context: {context!r} is not a context; expected something like mx.cpu() or mx.gpu(0)")
         return self if context == self.context else self._moved(context)
 
     def _moved(self, context: Context) -> Any:
@@ -186,7 +197,8 @@ class BaseSparseNDArray:
         stype : {'default', 'row_sparse', 'csr'}, optional
             How the gradient is stored; by default as the array is.
         """
-        self._mark(nothing(stype or self.stype, self.shape, self.dtype, self.context), grad_req)
+        stype = self.stype if stype is None else stype
+        self._mark(nothing(stype, self.shape, self.dtype, self.context), grad_req)
 
     def _mark(self, gradient: Any, grad_req: str) -> None:
         """Make the array a variable, whose gradient goes to an array that there is."""
@@ -286,11 +298,9 @@ class CSRNDArray(BaseSparseNDArray):
         return self._matrix.indptr.astype(np.int64), self._matrix.indices.astype(np.int64)
 
     def _with(self, values: np.ndarray) -> CSRNDArray:
-        matrix = self._matrix
-        places = matrix.indices.copy(), matrix.indptr.copy()
-        if on_gpu(values):
-            return CSRNDArray(matrices(values).csr_matrix((values, *places), shape=self.shape))
-        return of_csr(values, *places, self.shape)
+        check_csr_type(values)
+        parts = values, self._matrix.indices.copy(), self._matrix.indptr.copy()
+        return CSRNDArray(matrices(values).csr_matrix(parts, shape=self.shape))
 
     def _moved(self, context: Context) -> CSRNDArray:
         parts = [moved(part, context) for part in (self._matrix.data, self._matrix.indices, self._matrix.indptr)]
@@ -431,7 +441,7 @@ def rows_of(data: RowSparseNDArray, rows: Any) -> Any:
 def nothing(stype: str, shape: tuple[int, ...], dtype: Any, context: Context | None = None) -> Any:
     """Return zeros on a device: none of them is stored, unless `stype` is ``'default'``."""
     context, kind = context or Context("cpu", 0), _numpy_type(dtype)
-    if stype == "default":
+    if checked_stype(stype, "sparse.zeros") == "default":
         return filled(shape, dtypes.code_of(kind), context, 0)
     if stype == "row_sparse" and shape:
         return RowSparseNDArray(np.zeros((0, *shape[1:]), kind), np.zeros(0, np.int64), shape).as_in_context(context)
@@ -443,12 +453,17 @@ def nothing(stype: str, shape: tuple[int, ...], dtype: Any, context: Context | N
     return of_csr(np.zeros(0, kind), np.zeros(0, np.int64), starts, shape).as_in_context(context)
 
 
-def of_csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Any) -> CSRNDArray:
-    """Return a csr array of its parts, whose columns are brought into order."""
+def check_csr_type(values: Any) -> None:
+    """Raise for types that SciPy's matrices do not have."""
     if values.dtype == np.float16 or values.dtype.name == "bfloat16":
         raise OpTypeError(f"a csr array has no values of {values.dtype.name}; expected float32 or float64")
+
+
+def of_csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Any) -> CSRNDArray:
+    """Return a csr array of parts, which become its own, but for copies of the places; columns are brought into order."""
+    check_csr_type(values)
     try:
-        matrix = scipy_sparse().csr_matrix((values, indices, indptr), shape=shape)
+        matrix = scipy_sparse().csr_matrix((values, np.array(indices), np.array(indptr)), shape=shape)
     except (ValueError, TypeError) as problem:
         raise OpValueError(f"csr_matrix: data, indices and indptr make no matrix of shape {shape}: {problem}") from None
     matrix.sort_indices()
@@ -475,8 +490,7 @@ def cast_storage(arr: Any, stype: str, out: Any = None) -> Any:
     >>> x.stype, x.data.asnumpy().tolist(), x.indices.asnumpy().tolist()
     ('csr', [2.0, 3.0], [1, 0])
     """
-    if stype not in STYPES:
-        raise OpValueError(f"cast_storage: stype={stype!r}; expected one of {', '.join(STYPES)}")
+    checked_stype(stype, "cast_storage")
     if not isinstance(arr, (NDArray, BaseSparseNDArray, np.ndarray)):  # a symbol, perhaps
         return core.op_function(registry.get("cast_storage"))(arr, stype=stype)
     found = history.same(arr, _cast(arr, stype))
@@ -506,7 +520,8 @@ def _cast(arr: Any, stype: str) -> Any:
     if not values.ndim:
         raise OpValueError("cast_storage: an array without dimensions cannot be row_sparse")
     xp = lib(values)
-    rows = xp.flatnonzero((values != 0).reshape(len(values), -1).any(1))
+    there = values != 0
+    rows = xp.flatnonzero(there if there.ndim == 1 else there.any(axis=tuple(range(1, there.ndim))))
     return RowSparseNDArray(values[rows], rows, tuple(values.shape))
 
 

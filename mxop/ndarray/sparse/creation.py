@@ -16,6 +16,7 @@ from .arrays import (
     CSRNDArray,
     RowSparseNDArray,
     cast_storage,
+    checked_stype,
     host,
     nothing,
     of_csr,
@@ -145,7 +146,7 @@ def zeros(stype: str, shape: Any, ctx: Any = None, dtype: Any = None) -> Any:
     ('csr', (2, 3), (0,))
     """
     sizes = shape_of(shape, "sparse.zeros")
-    if stype == "default":
+    if checked_stype(stype, "sparse.zeros") == "default":
         return filled(sizes, dtypes.code_of("float32" if dtype is None else dtype), device(ctx, "sparse.zeros"), 0)
     return nothing(stype, sizes, "float32" if dtype is None else dtype, device(ctx, "sparse.zeros"))
 

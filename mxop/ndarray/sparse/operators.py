@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import core
-from ...errors import MXNetError, translated
+from ...errors import MXNetError, OpTypeError, translated
 from ...missing import error
 from ...opdef import registry
 from ...ops.binary import PYTHON_NAMES
@@ -75,6 +75,8 @@ def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, An
         recorded(Again(function_of(name), dense, args, kwargs), inputs, found)
     if out is None:
         return found
+    if not isinstance(out, (NDArray, BaseSparseNDArray)):
+        raise OpTypeError(f"operator {shown or name}: out must be an array, got {type(out).__name__}")
     out[:] = found
     return out
 

@@ -85,7 +85,7 @@ def _times(matrix: Any, values: np.ndarray) -> NDArray:
     if on_gpu(values) or values.ndim != 2 or values.dtype != matrix.dtype or values.dtype.char not in "fd":
         return wrapped(_ordered(matrix @ values))
     found = core.empty((matrix.shape[0], values.shape[1]), code_of(values.dtype))
-    csr.dot(matrix.indptr, matrix.indices, matrix.data, np.ascontiguousarray(values), core.as_numpy(found))
+    csr.dot(*map(np.ascontiguousarray, (matrix.indptr, matrix.indices, matrix.data, values)), core.as_numpy(found))
     return found
 
 

@@ -24,7 +24,8 @@ def update(
     """
     states = [a for a in rest if isinstance(a, (NDArray, BaseSparseNDArray))]
     params |= zip(registry.get(name).spec.names, rest[len(states) :], strict=False)
-    lazy = lazy_update and isinstance(grad, RowSparseNDArray)
+    has_rows = all(isinstance(a, (NDArray, RowSparseNDArray)) for a in (weight, *states))
+    lazy = bool(lazy_update) and has_rows and isinstance(grad, RowSparseNDArray)
     if name == "ftrl_update" and isinstance(
         weight, NDArray
     ):  # as MXNet, which is lazy here where the weight is row_sparse
@@ -32,7 +33,7 @@ def update(
     rows = grad._numbers if lazy else None
     step = grad.data if lazy else dense(grad)
     parts = [_part(a, rows) for a in (weight, *states)]
-    new = core.op_function(registry.get(name))(parts[0], step, *parts[1:], **params)
+    new = core.op_function(registry.get(name))(parts[0], step, *parts[1:], **{k: dense(v) for k, v in params.items()})
     target = weight.copy() if out is None else out
     if target is not weight and out is not None:
         target[:] = weight
