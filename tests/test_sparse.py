@@ -265,6 +265,22 @@ def test_products(shape, transpose):
     np.testing.assert_array_equal(found.asnumpy(), OTHER @ DENSE)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [1, 3, 16, 63, 64, 65, 150])
+def test_products_of_every_width(dtype, width):
+    rng = np.random.default_rng(2)
+    left = scipy.sparse.random(300, 70, 0.05, "csr", dtype, rng)
+    left = scipy.sparse.vstack([left, scipy.sparse.csr_matrix((3, 70), dtype=dtype)]).tocsr()  # rows without elements
+    right = rng.normal(size=(70, width)).astype(dtype)
+    found = nd.dot(sparse.csr_matrix(left), nd.array(right, dtype=dtype))
+    assert found.shape == (303, width) and found.dtype.__name__ == dtype
+    np.testing.assert_allclose(found.asnumpy(), left.toarray() @ right, rtol=1e-5, atol=1e-6)
+    assert (
+        nd.dot(sparse.zeros("csr", (2, 70), dtype=dtype), nd.array(right, dtype=dtype)).asnumpy().tolist()
+        == [[0] * width] * 2
+    )
+
+
 def test_gradients_of_products():
     x, w = stored(DENSE, "csr"), nd.array([[1, 2], [3, 4], [5, 6]])
     w.attach_grad()

@@ -2,9 +2,8 @@
 
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memset
 
-from mxop._kernels.interp cimport threads_for
+from mxop._kernels.interp cimport bulk, threads_for
 
 cdef enum:
     PARTS = 8  # of each thread: rows differ in how much they hold
@@ -21,17 +20,11 @@ ctypedef fused real:
 cdef void some_rows(const place* starts, const place* columns, const real* values, const real* rhs, real* out,
                     Py_ssize_t begin, Py_ssize_t end, Py_ssize_t width) noexcept nogil:
     """Compute rows of the product."""
-    cdef Py_ssize_t i, j, k
-    cdef real value
-    cdef real* target
-    cdef const real* source
-    memset(out + begin * width, 0, (end - begin) * width * sizeof(real))
+    cdef Py_ssize_t i, first
     for i in range(begin, end):
-        target = out + i * width
-        for j in range(starts[i], starts[i + 1]):
-            value, source = values[j], rhs + columns[j] * width
-            for k in range(width):
-                target[k] += value * source[k]
+        first = starts[i]
+        bulk().csr_row[real is double][place is int64_t](out + i * width, rhs, values + first, columns + first,
+                                                         starts[i + 1] - first, width)
 
 
 def dot(const place[::1] starts, const place[::1] columns, const real[::1] values, const real[:, ::1] rhs, real[:, ::1] out):

@@ -1,6 +1,6 @@
 /* mxop_bulk.h - what one build for an instruction set offers beside the loops of formulas: whatever works on several rows.
 
-   The functions are in mxop_move.h and mxop_fold.h.  Tables of seven are by compute type. */
+   The functions are in mxop_move.h, mxop_fold.h and mxop_csr.h.  Tables of seven are by compute type. */
 #ifndef MXOP_BULK_H
 #define MXOP_BULK_H
 
@@ -25,6 +25,9 @@ typedef void (*mx_find)(int largest, int64_t *places, const void *x, ptrdiff_t r
 /* The same in each of `width` columns, at most MX_FIND_WIDTH, of rows that are `step` bytes apart. */
 typedef void (*mx_find_columns)(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width);
 
+/* Write one row of the product of a csr matrix, by n values and their columns, and a dense one of `width` columns. */
+typedef void (*mx_csr_row)(void *target, const void *rows, const void *values, const void *columns, ptrdiff_t n, ptrdiff_t width);
+
 typedef struct {
     void (*move)(int way, int size, ptrdiff_t n0, ptrdiff_t n1, const char *s, ptrdiff_t s0, ptrdiff_t s1, char *d, ptrdiff_t d0,
                  ptrdiff_t d1, int stream);
@@ -33,6 +36,7 @@ typedef struct {
     mx_gather gather[7];
     mx_find find[7];
     mx_find_columns find_columns[7];
+    mx_csr_row csr_row[2][2];   /* of float or double, and columns of int32_t or int64_t */
 } mx_bulk;
 
 #endif
