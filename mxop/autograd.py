@@ -88,7 +88,8 @@ def mark_variables(
     grad_reqs : str or list of str
         ``'write'``, ``'add'`` or ``'null'``.
     """
-    variables, gradients = _listed(variables, "variables"), _listed(gradients, "gradients")
+    variables, gradients = _items(variables, "variables"), _items(gradients, "gradients")
+    _listed([a for a in (*variables, *gradients) if not hasattr(a, "_history")], "variables and gradients")
     if isinstance(grad_reqs, str):
         grad_reqs = [grad_reqs] * len(variables)
     grad_reqs = _items(grad_reqs, "requests")
@@ -97,7 +98,10 @@ def mark_variables(
             f"mark_variables: {len(variables)} variables, {len(gradients)} gradients, {len(grad_reqs)} requests"
         )
     for x, g, req in zip(variables, gradients, grad_reqs, strict=True):
-        tape.mark_variable(x, g, req)
+        if hasattr(x, "_history"):
+            x._mark(g, req)
+        else:
+            tape.mark_variable(x, g, req)
 
 
 def backward(
@@ -246,24 +250,30 @@ def _variable(x: NDArray, again: bool) -> NDArray:
 
 
 def _items(arrays: Any, what: str) -> list:
-    if isinstance(arrays, NDArray):
+    if isinstance(arrays, NDArray) or hasattr(arrays, "_history"):
         return [arrays]
     return items(arrays, f"autograd: {what}")
 
 
 def _listed(arrays: Any, what: str) -> list:
-    arrays = _items(arrays, what)
+    arrays = [_known(a) for a in _items(arrays, what)]
     for a in arrays:
         if not isinstance(a, NDArray):
             raise OpTypeError(f"autograd: {what} must be NDArrays, got {type(a).__name__}")
     return arrays
 
 
+def _known(array: Any) -> Any:
+    """Return what stands for an array on the tape: for a sparse one that was recorded, another."""
+    stands = getattr(array, "_history", None)
+    return array if stands is None else stands
+
+
 def _heads(heads: Any, head_grads: Any) -> tuple[list, list | None]:
     heads = _listed(heads, "heads")
     if head_grads is None:
         return heads, None
-    head_grads = _items(head_grads, "head gradients")
+    head_grads = [g.todense() if hasattr(g, "_history") else g for g in _items(head_grads, "head gradients")]
     for g in head_grads:
         if g is not None and not isinstance(g, NDArray):
             raise OpTypeError(f"autograd: head gradients must be NDArrays or None, got {type(g).__name__}")

@@ -53,6 +53,8 @@ def simulated_gpu(monkeypatch):
     import fake_cupy
 
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    for name, module in fake_cupy.sparse_modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(device, "_cupy", None)
     monkeypatch.setattr(device, "_checked", set())
     monkeypatch.setattr(launch, "_kernels", {})

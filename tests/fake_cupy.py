@@ -260,6 +260,50 @@ class ReductionKernel:
         host_library(self.source).run(pointer(rows), pointer(out._host), n(rows.shape[0]), n(rows.shape[1]), *values)
 
 
+# ---- cupyx.scipy.sparse ------------------------------------------------------------------------------------------------
+class csr_matrix:
+    """``cupyx.scipy.sparse.csr_matrix`` over SciPy's: made of its parts, which lie on the device."""
+
+    def __init__(self, parts, shape=None):
+        import scipy.sparse
+
+        assert all(isinstance(part, ndarray) for part in parts), "CuPy's matrices are made of CuPy's arrays"
+        self._matrix = scipy.sparse.csr_matrix(tuple(part._host for part in parts), shape=shape)
+
+    data = property(lambda self: _wrap(self._matrix.data))
+    indices = property(lambda self: _wrap(self._matrix.indices))
+    indptr = property(lambda self: _wrap(self._matrix.indptr))
+    shape = property(lambda self: self._matrix.shape)
+    T = property(lambda self: _sparse(self._matrix.T))
+
+    def __matmul__(self, other):
+        return _wrap(self._matrix @ _plain(other))
+
+    def __getitem__(self, key):
+        return _sparse(self._matrix[key])
+
+    def toarray(self):
+        return _wrap(self._matrix.toarray())
+
+    def copy(self):
+        return _sparse(self._matrix.copy())
+
+
+def _sparse(matrix):
+    found = csr_matrix.__new__(csr_matrix)
+    found._matrix = matrix
+    return found
+
+
+def sparse_modules():
+    """Return ``cupyx`` and what it holds, by name."""
+    sparse = types.ModuleType("cupyx.scipy.sparse")
+    sparse.csr_matrix = csr_matrix
+    scipy, cupyx = types.ModuleType("cupyx.scipy"), types.ModuleType("cupyx")
+    scipy.sparse, cupyx.scipy = sparse, scipy
+    return {module.__name__: module for module in (cupyx, scipy, sparse)}
+
+
 class _Pool:
     def used_bytes(self):
         return 1024

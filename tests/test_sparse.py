@@ -62,6 +62,22 @@ def test_making(made):
     x.check_format()
 
 
+def test_sources_and_arrays_share_nothing():
+    source = scipy.sparse.csr_matrix((np.array([1, 2, 3], "float32"), np.array([2, 0, 1]), np.array([0, 2, 3])), (2, 3))
+    want = source.toarray()
+    x = sparse.csr_matrix(source)  # whose columns are brought into order
+    np.testing.assert_array_equal(source.toarray(), want)
+    y = x * 1
+    source.data[:], source.indices[:] = 9, 0
+    x.asscipy().data[:] = 7
+    for made in (x, y):
+        np.testing.assert_array_equal(made.asnumpy(), want)
+    values, rows = np.ones((2, 2), "float32"), np.array([0, 1])
+    r = sparse.row_sparse_array((values, rows), shape=(3, 2))
+    values[:], rows[:] = 5, 2
+    assert r.asnumpy().tolist() == [[1, 1], [1, 1], [0, 0]]
+
+
 def test_zeros():
     assert sparse.zeros("csr", (2, 3)).asnumpy().tolist() == [[0] * 3] * 2
     x = nd.zeros((4, 2, 2), stype="row_sparse", dtype="float64")
@@ -85,6 +101,11 @@ def test_zeros():
         (lambda: stored(DENSE, "csr") * nd.ones((2, 2)), "operator broadcast_mul"),
         (lambda: stored(DENSE, "csr")[7], "out of range"),
         (lambda: stored(DENSE, "csr")["a"], "CSRNDArray"),
+        (lambda: stored(DENSE, "csr")[0, 1, 2], "at most 2"),
+        (lambda: stored(DENSE, "csr")[::-1], "not positive"),
+        (lambda: stored(DENSE, "csr")[0, 5], "out of range"),
+        (lambda: stored(DENSE, "csr")._aux_data(2), "_aux_data"),
+        (lambda: nd.square(nd.ones((2, 2)), out=stored(DENSE, "csr")), "shape"),
         (lambda: stored(DENSE, "csr") + "a", "add"),
         (lambda: nd.take(stored(DENSE, "csr"), "a"), "operator take"),
         (lambda: sparse.csr_matrix(([1], [0], [0, 1]), shape="a"), "shape"),
@@ -117,10 +138,58 @@ def test_assignment_and_parts():
     np.testing.assert_array_equal(target.asnumpy(), DENSE)
 
 
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_copies_between_storages(stype):
+    x, d = stored(DENSE, stype), nd.array(DENSE)
+    for kind in ("default", "csr", "row_sparse"):
+        target = stored(OTHER, kind)
+        assert x.copyto(target) is target and target.stype == kind
+        np.testing.assert_array_equal(target.asnumpy(), DENSE)
+    assert d.copyto(x) is x and x.copyto(mx.cpu()) is not x and x.as_in_context(mx.cpu()) is x
+    assert x.copyto(mx.cpu()).stype == stype
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_results_into_sparse_arrays(stype):
+    x, out, flat = stored(DENSE, stype), stored(OTHER, stype), nd.zeros((3, 3))
+    assert nd.square(x, out=out) is out and nd.square(x, out=flat) is flat
+    for found in (out, flat):
+        np.testing.assert_array_equal(found.asnumpy(), DENSE**2)
+    assert nd.square(nd.array(OTHER), out=out) is out and nd.exp(x, out=flat) is flat
+    np.testing.assert_array_equal(out.asnumpy(), OTHER**2)
+    assert nd.cast_storage(nd.array(DENSE), stype=stype, out=out) is out
+    np.testing.assert_array_equal(out.asnumpy(), DENSE)
+    before = x
+    x += x
+    x *= 2
+    assert x is before and x.stype == stype
+    np.testing.assert_array_equal(x.asnumpy(), 4 * DENSE)
+
+
+def test_parts_and_what_methods_give():
+    x, r = stored(DENSE, "csr"), stored(DENSE, "row_sparse")
+    assert x._aux_types == [np.int64] * 2 and r._num_aux == 1 and r._aux_data(0).asnumpy().tolist() == [0, 2]
+    np.testing.assert_array_equal(x.T.asnumpy(), DENSE.T)
+    assert nd.slice(x, begin=(1,), end=(3,)).stype == "csr" and x.slice(begin=(0, 1), end=(2, 3)).shape == (2, 2)
+    assert x[-1].shape == (1, 3) and x[0:0].shape == (0, 3) and x[::2].asnumpy().tolist() == DENSE[::2].tolist()
+    squares = nd._internal._square_sum(r, axis=1, keepdims=True)
+    assert squares.stype == "row_sparse" and squares.asnumpy().ravel().tolist() == [1, 0, 13]
+    assert nd._internal._square_sum(r, axis=1).asnumpy().tolist() == [1, 0, 13]
+    large = sparse.csr_matrix(([1, 2, 3], [40, 0, 900], [0, 1, 1, 3]), shape=(3, 1000))
+    product = nd.dot(large, nd.ones((3, 2)), transpose_a=True)
+    assert product.indices.asnumpy().tolist() == [0, 40, 900] and product.data.asnumpy().tolist() == [
+        [2, 2],
+        [1, 1],
+        [3, 3],
+    ]
+    table = sparse.row_sparse_array(([[1, 1], [5, 5]], [40, 900]), shape=(1000, 2))
+    assert nd.dot(large, table).asnumpy().tolist() == [[1, 1], [0, 0], [15, 15]]
+
+
 # ---- operators ---------------------------------------------------------------------------------------------------------
 #: What MXNet 1.9.1 says of the storage of results: a letter for each operand (csr, row_sparse, dense, vector), then the result.
 KEPT = {
-    "add": "cc:c cr:d cd:d rr:r rd:d", "subtract": "cc:c cr:d rr:r dc:d", "multiply": "cc:c cd:c cv:c rr:r rd:r rv:d dc:d",
+    "add": "cc:c cr:d cd:d rr:r rd:d", "subtract": "cc:c cr:d rr:r dc:d", "multiply": "cc:c cd:c cv:c rr:r rd:r rv:d dc:c dr:r",
     "divide": "cc:d cd:c cv:c rr:d rd:d",
 }  # fmt: skip
 
@@ -194,6 +263,22 @@ def test_products(shape, transpose):
     found = nd.dot(nd.array(OTHER), stored(DENSE, "csr"))
     assert found.stype == "csr"
     np.testing.assert_array_equal(found.asnumpy(), OTHER @ DENSE)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [1, 3, 16, 63, 64, 65, 150])
+def test_products_of_every_width(dtype, width):
+    rng = np.random.default_rng(2)
+    left = scipy.sparse.random(300, 70, 0.05, "csr", dtype, rng)
+    left = scipy.sparse.vstack([left, scipy.sparse.csr_matrix((3, 70), dtype=dtype)]).tocsr()  # rows without elements
+    right = rng.normal(size=(70, width)).astype(dtype)
+    found = nd.dot(sparse.csr_matrix(left), nd.array(right, dtype=dtype))
+    assert found.shape == (303, width) and found.dtype.__name__ == dtype
+    np.testing.assert_allclose(found.asnumpy(), left.toarray() @ right, rtol=1e-5, atol=1e-6)
+    assert (
+        nd.dot(sparse.zeros("csr", (2, 70), dtype=dtype), nd.array(right, dtype=dtype)).asnumpy().tolist()
+        == [[0] * width] * 2
+    )
 
 
 def test_gradients_of_products():

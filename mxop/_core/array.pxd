@@ -30,7 +30,7 @@ cdef class Node:
     cdef unsigned long long stamp   # what is kept was last written before this, or somebody changed it
     cdef bint freed
     cdef Value values[MAX_VALUES]
-    cdef Array grad                 # leaves only
+    cdef object grad                # leaves only: an array, or a sparse one
     cdef int grad_req
     cdef bint fresh                 # backward wrote `grad` since this was last reset
     cdef object user                # autograd.Function instances

@@ -58,10 +58,11 @@ cpdef list checked(str who, object found, list inputs, list needed, str at):
         g, x = found[k] if needed[k] else None, inputs[k]
         if g is not None:
             if isinstance(x, Array):
-                if not isinstance(g, Array):
+                if not isinstance(g, Array) and getattr(g, "stype", None) != "row_sparse":
                     raise_kind(who, g, k)
-                if (<Array>g).shape_tuple() != (<Array>x).shape_tuple():
-                    raise OpValueError(f"the gradient rule of {who} returned shape {(<Array>g).shape_tuple()} for input {k} of "
+                shape = (<Array>g).shape_tuple() if isinstance(g, Array) else g.shape
+                if shape != (<Array>x).shape_tuple():
+                    raise OpValueError(f"the gradient rule of {who} returned shape {shape} for input {k} of "
                                        f"shape {(<Array>x).shape_tuple()}")
             elif type(g) is not type(x):
                 raise_kind(who, g, k)

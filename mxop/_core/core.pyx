@@ -335,10 +335,14 @@ cdef class NDArray(Array):
         ----------
         grad_req : {'write', 'add', 'null'}
             What backward does with a new gradient.
+        stype : {'default', 'row_sparse', 'csr'}, optional
+            How the gradient is stored; by default dense.
         """
-        if stype not in (None, "default"):
-            raise OpTypeError(f"attach_grad: stype={stype!r} is not supported; gradients are dense")
         cdef Array grad
+        if stype not in (None, "default"):
+            from mxop.ndarray.sparse import zeros
+            tape.mark_variable(self, zeros(stype, self.shape_tuple(), self.context, self.dtype), grad_req)
+            return
         if self.gpu is not None:
             from mxop._gpu import device
             grad = device.zeros_like(self)

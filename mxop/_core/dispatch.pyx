@@ -287,6 +287,8 @@ cdef class OpFunction:
         if kwargs:
             out = kwargs.pop("out", None)
             kwargs.pop("name", None)
+            if out is not None and not isinstance(out, Array) and carrier((out,)) is not None:
+                return out.__mxop_operator__(self.op.name, args, {**kwargs, "out": out})
         if self.fixed_inputs and len(args) > self.n_in > 0:
             args = self.named(args, kwargs)
         if self.may_be_plain(args) and not self.shadowed(kwargs):  # only parameters are left

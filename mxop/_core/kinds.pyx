@@ -288,7 +288,7 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
         made = list(results)
         hand_over(op, results, targets, req)
         for k in range(len(results)):
-            if results[k] is not made[k]:
+            if results[k] is not made[k] and (<Array>made[k]).node is not None:  # a variable stays one
                 (<Array>results[k]).node, (<Array>results[k]).output = (<Array>made[k]).node, (<Array>made[k]).output
     if own_rule and before:
         record_general(op, attrs, inputs, results)

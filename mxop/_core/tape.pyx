@@ -41,16 +41,16 @@ def start(F):
 _REQ = {"null": REQ_NULL, "write": REQ_WRITE, "add": REQ_ADD}
 
 
-def mark_variable(Array x, Array grad, grad_req="write"):
-    """Make an array a variable: a leaf whose gradient backward stores in `grad`."""
+def mark_variable(Array x, grad, grad_req="write"):
+    """Make an array a variable: a leaf whose gradient backward stores in `grad`, which may be sparse."""
     cdef Node node
     req = _REQ.get(grad_req) if isinstance(grad_req, str) else None
     if req is None:
         raise OpValueError(f"grad_req={grad_req!r} is not allowed; expected 'write', 'add' or 'null'")
-    if grad is not None and grad.shape_tuple() != x.shape_tuple():
-        raise OpValueError(f"the gradient array has shape {grad.shape_tuple()}, the variable {x.shape_tuple()}")
-    if grad is not None and grad.dtype != x.dtype:
-        raise OpTypeError(f"the gradient array has dtype {dtypes.NAMES[grad.dtype]}, the variable {dtypes.NAMES[x.dtype]}")
+    if grad is not None and grad.shape != x.shape_tuple():
+        raise OpValueError(f"the gradient array has shape {grad.shape}, the variable {x.shape_tuple()}")
+    if grad is not None and grad.dtype_code != x.dtype:
+        raise OpTypeError(f"the gradient array has dtype {dtypes.NAMES[grad.dtype_code]}, the variable {dtypes.NAMES[x.dtype]}")
     node = Node.__new__(Node)
     node.op = None
     node.n_outputs = 1
@@ -194,22 +194,31 @@ def _serial_of(Node node):
     return node.serial
 
 
-cdef Array plus(Array a, Array b):
+cdef object plus(object x, object y):
+    cdef Array a, b
+    if not isinstance(x, Array) or not isinstance(y, Array):
+        return x + y  # one is row_sparse
+    a, b = <Array>x, <Array>y
     if a.shape_tuple() != b.shape_tuple():
         raise OpValueError(f"gradients of shapes {a.shape_tuple()} and {b.shape_tuple()} meet; a gradient rule returned "
                            "an array of the wrong shape")
-    return <Array>call_two(_add, a, b, None)
+    return call_two(_add, a, b, None)
 
 
-cdef int push(Node node, int output, Array grad, bint ours=False) except -1:
-    """Add a gradient to those that a node's output has received; `ours` is one that nobody else has."""
+cdef int push(Node node, int output, object grad, bint ours=False) except -1:
+    """Add a gradient to those that a node's output has received; `ours` is one that nobody else has.
+
+    Only what variables receive stays sparse.
+    """
     cdef list pending = node.pending
+    if not isinstance(grad, Array) and (node.op is not None or node.user is not None):
+        grad = grad.todense()
     if pending is None:
         pending = node.pending = [None] * node.n_outputs
     if pending[output] is None:
         pending[output], node.ours = grad, ours
     else:
-        pending[output], node.ours = plus(<Array>pending[output], grad), True
+        pending[output], node.ours = plus(pending[output], grad), True
     return 0
 
 
@@ -376,7 +385,7 @@ cdef int back_general(Node node, bint create, list heads) except -1:
         grads = closed(node, grads)
     for k in range(len(grads)):
         if grads[k] is not None:
-            push(<Node>node.parents[k], node.parent_outputs[k], <Array>grads[k])
+            push(<Node>node.parents[k], node.parent_outputs[k], grads[k])
     return 0
 
 
@@ -388,18 +397,24 @@ cdef int back_timed(Node node, bint create, list heads) except -1:
     return 0
 
 
-cdef int store(Node leaf, Array g) except -1:
+cdef int store(Node leaf, object g) except -1:
     """Store a gradient (None for zero) in a variable, as its request says."""
     if leaf.grad is None or leaf.grad_req == REQ_NULL:
         return 0
+    if not isinstance(leaf.grad, Array):
+        leaf.grad._receive(g, leaf.grad_req == REQ_ADD)
+        leaf.fresh = True
+        return 0
+    if g is not None and not isinstance(g, Array):
+        g = g.todense()
     if g is None:
         if leaf.grad_req == REQ_ADD:
             leaf.fresh = True
             return 0
-        g = call_one(_zeros_like, leaf.grad)
-    if not (leaf.grad_req == REQ_WRITE and leaf.ours and hand_on(g, leaf.grad)):
-        copy_into(g, leaf.grad, leaf.grad_req)
-    touch(leaf.grad, "backward()")
+        g = call_one(_zeros_like, <Array>leaf.grad)
+    if not (leaf.grad_req == REQ_WRITE and leaf.ours and hand_on(<Array>g, <Array>leaf.grad)):
+        copy_into(<Array>g, <Array>leaf.grad, leaf.grad_req)
+    touch(<Array>leaf.grad, "backward()")
     leaf.fresh = True
     return 0
 
@@ -488,7 +503,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
                 for node in order:
                     release(node)
             for leaf in leaves:
-                store(leaf, None if leaf.pending is None else <Array>leaf.pending[0])
+                store(leaf, None if leaf.pending is None else leaf.pending[0])
                 leaf.pending = None
     finally:
         set_recording(was_recording)

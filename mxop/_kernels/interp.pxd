@@ -40,6 +40,8 @@ cdef extern from "mxop_bulk.h" nogil:
         void (*find_columns[7])(int largest, int64_t* places, const void* x, Py_ssize_t rows, Py_ssize_t step,
                                 Py_ssize_t width) noexcept nogil
         const mx_order* order
+        void (*csr_row[2][2])(void* target, const void* rows, const void* values, const void* columns, Py_ssize_t n,
+                              Py_ssize_t width) noexcept nogil
 
 cdef enum:
     MAX_DIMS = 32

@@ -537,7 +537,9 @@ def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
     """
     checked = []
     for target, value, what in values:
-        if not isinstance(value, core.NDArray):
+        if not isinstance(value, core.NDArray) and (
+            isinstance(target, core.NDArray) or not hasattr(value, "_history")
+        ):  # from one sparse array to another nothing becomes dense
             with translated(what):
                 value = np.asarray(value)
             if value.dtype.kind in "OSUMm":
@@ -546,6 +548,9 @@ def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
             raise OpValueError(f"Shape not match! {what}, need: {target.shape}, received: {value.shape}")
         checked.append((target, value))
     for target, value in checked:
+        if not isinstance(target, core.NDArray):  # a sparse one
+            target[:] = value
+            continue
         core.touch(target, WRITER)
         if isinstance(value, core.NDArray):
             if value is not target:

@@ -6,9 +6,10 @@ from typing import Any
 from ..missing import attribute, names_shown
 from .arrays import NDArrayIter
 from .base import DataBatch, DataDesc, DataIter, ResizeIter
+from .libsvm import LibSVMIter
 from .prefetching import PrefetchingIter
 
-__all__ = ["DataBatch", "DataDesc", "DataIter", "NDArrayIter", "PrefetchingIter", "ResizeIter"]
+__all__ = ["DataBatch", "DataDesc", "DataIter", "LibSVMIter", "NDArrayIter", "PrefetchingIter", "ResizeIter"]
 
 
 def __getattr__(name: str) -> Any:

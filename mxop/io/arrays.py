@@ -15,11 +15,16 @@ from .base import DataBatch, DataDesc, DataIter
 _LAST = ("pad", "discard", "roll_over")
 
 
+def _is_sparse(data: Any) -> bool:
+    """Tell whether data are sparse, of mxop or of SciPy."""
+    return isinstance(data, nd.sparse.BaseSparseNDArray) or hasattr(type(data), "tocsr")
+
+
 def _named(data: Any, name: str, empty: bool) -> list[tuple[str, NDArray]]:
     """Return arrays with their names, sorted by these."""
     if data is None and empty:
         return []
-    if isinstance(data, (np.ndarray, NDArray)):
+    if isinstance(data, (np.ndarray, NDArray)) or _is_sparse(data):
         data = [data]
     if isinstance(data, (list, tuple)) and (data or empty):
         many = len(data) > 1
@@ -31,7 +36,8 @@ def _named(data: Any, name: str, empty: bool) -> list[tuple[str, NDArray]]:
     found = []
     for key, array in sorted(data.items()):
         try:
-            found.append((key, array if isinstance(array, NDArray) else nd.array(array)))
+            kept = isinstance(array, (NDArray, nd.sparse.CSRNDArray))
+            found.append((key, array if kept else nd.array(array)))
         except MXNetError as problem:
             raise OpTypeError(f"NDArrayIter: {key!r} is no array: {problem}") from problem
     return found
@@ -43,7 +49,8 @@ class NDArrayIter(DataIter):
     Parameters
     ----------
     data : array, list or dict of arrays
-        NDArrays or NumPy arrays; their elements lie along the batch axis of `layout`.
+        NDArrays, NumPy arrays, or csr matrices, whose batches are csr, too; their elements lie along the batch axis of
+        `layout`.
     label : array, list or dict of arrays, optional
     batch_size : int
     shuffle : bool
@@ -133,12 +140,14 @@ class NDArrayIter(DataIter):
         if self.shuffle:
             np.random.shuffle(self.idx)
             self.data, self.label = (
-                [
-                    (name, nd.array(a.asnumpy().take(self.idx, self._axis), ctx=a.context, dtype=a.dtype))
-                    for name, a in arrays
-                ]
-                for arrays in (self.data, self.label)
+                [(name, self._in_order(a)) for name, a in arrays] for arrays in (self.data, self.label)
             )
+
+    def _in_order(self, array: NDArray) -> NDArray:
+        """Return an array's elements as they are mixed."""
+        if array.stype == "csr":
+            return nd.take(array, nd.array(self.idx, dtype="int64"), axis=self._axis)
+        return nd.array(array.asnumpy().take(self.idx, self._axis), ctx=array.context, dtype=array.dtype)
 
     def iter_next(self) -> bool:
         self.cursor += self.batch_size
@@ -184,7 +193,10 @@ class NDArrayIter(DataIter):
         return self._joined(*parts)
 
     def _part(self, arrays: list[tuple[str, NDArray]], begin: int, end: int) -> list[NDArray]:
-        return [nd.slice_axis(a, axis=self._axis, begin=begin, end=end) for _, a in arrays]
+        return [
+            a[begin:end] if a.stype == "csr" else nd.slice_axis(a, axis=self._axis, begin=begin, end=end)
+            for _, a in arrays
+        ]
 
     def _joined(self, *parts: list[NDArray]) -> list[NDArray]:
         return [nd.concat(*arrays, dim=self._axis) if len(arrays) > 1 else arrays[0] for arrays in zip(*parts)]

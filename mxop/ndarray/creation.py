@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from .._core import array as _memory
 from .._core import core, views
-from ..context import Context, current_context, of_array
+from ..context import Context, of_array
 from ..context import _defaults as _in_force
 from ..errors import OpTypeError, OpValueError, items, translated
-from ..opdef.params import Bad, as_shape
 from ..ops.create import range_length, spaced
 from ..shape_mode import numpy_shape
 from . import indexing, sparse
+from .blank import blank, device, filled, placed, shape_of
 from .register import F
 
 NDArray = core.NDArray
@@ -33,60 +32,6 @@ __all__ = [
     "arange", "array", "concatenate", "empty", "eye", "from_numpy", "full", "full_like", "histogram", "linspace", "moveaxis",
     "onehot_encode", "ones", "split_v2", "zeros",
 ]  # fmt: skip
-
-
-def device(ctx: Context | None, function: str) -> Context:
-    """Return the device that an argument ``ctx`` names."""
-    if ctx is None:
-        return current_context()
-    if not isinstance(ctx, Context):
-        raise OpTypeError(f"{function}: ctx={ctx!r} is not a context; expected something like mx.cpu() or mx.gpu(0)")
-    return ctx
-
-
-def placed(host: np.ndarray, ctx: Context) -> NDArray:
-    """Return an array over a fresh NumPy array, or a copy of it on a GPU."""
-    if ctx.is_gpu:
-        from .._gpu import device as gpu
-
-        return gpu.from_numpy(host, ctx.device_id)
-    made = core.from_numpy(host, False)
-    if ctx.place:
-        _memory.set_device(made, ctx.place)
-    return made
-
-
-def blank(shape: tuple[int, ...], code: int, ctx: Context) -> NDArray:
-    """Return an array whose elements are not set."""
-    if ctx.is_gpu:
-        from .._gpu import device as gpu
-
-        return gpu.empty(shape, code, ctx.device_id)
-    made = core.empty(shape, code)
-    if ctx.place:
-        _memory.set_device(made, ctx.place)
-    return made
-
-
-def filled(shape: tuple[int, ...], code: int, ctx: Context, value: Any) -> NDArray:
-    """Return an array filled with one number."""
-    made = blank(shape, code, ctx)
-    if made.size:
-        (made._gpu if ctx.is_gpu else core.as_numpy(made)).fill(value)
-    return made
-
-
-def shape_of(shape: Any, function: str) -> tuple[int, ...]:
-    """Return a shape given as a number or a sequence."""
-    try:
-        found = as_shape(shape)
-    except Bad:
-        raise OpTypeError(f"{function}: shape={shape!r} is not an integer or a sequence of integers") from None
-    if None in found:
-        raise OpTypeError(f"{function}: shape={shape!r} holds None, and the size of an array is known")
-    if any(d < 0 for d in found):
-        raise OpValueError(f"{function}: shape={shape!r} holds a negative size")
-    return found
 
 
 def _size_given(shape: Any, function: str) -> tuple[int, ...]:

@@ -61,6 +61,9 @@ def copyto(self: NDArray, other: Any) -> NDArray:
         if tape.recording() and tape.tracked(other):
             other[...] = self  # raises: what is recorded cannot be changed
         made = other
+    elif isinstance(other, sparse.BaseSparseNDArray):
+        other[:] = self
+        return other
     else:
         raise OpTypeError(f"copyto takes an NDArray or a context, got {type(other).__name__}")
     core.copy(self, made)

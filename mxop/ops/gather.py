@@ -388,13 +388,20 @@ def Embedding(
     dtype : str or type
         The type of the weight where it does not follow otherwise.
     sparse_grad : bool
-        The gradient is dense in any case; taken for MXNet's sake.
+        The gradient of the weight holds the rows that were looked up, where a row_sparse array takes it:
+        ``weight.attach_grad(stype='row_sparse')``.  It is dense in graphs and at higher orders.
 
     >>> table = mx.nd.array([[1, 2], [3, 4], [5, 6]])
     >>> mx.nd.Embedding(mx.nd.array([2, 0]), table, input_dim=3, output_dim=2).asnumpy().tolist()
     [[5.0, 6.0], [1.0, 2.0]]
     """
     return F.take(weight, data)
+
+
+@Embedding.gradient
+def _(F, heads, inputs, outputs, *, sparse_grad, **params):
+    add = getattr(F, "rows_gradient", F._take_grad) if sparse_grad else F._take_grad
+    return [None, add(heads[0], inputs[0], inputs[1])]
 
 
 @Embedding.infer

@@ -22,7 +22,7 @@ class Adam(Moments, Optimizer):
     ----------
     learning_rate, beta1, beta2, epsilon : float
     lazy_update : bool
-        Is ignored: gradients have all rows.
+        Of a row_sparse gradient, update the rows that it has alone: of the weight, and of the averages.
     **kwargs
         Of :class:`Optimizer`.
     """
@@ -35,7 +35,8 @@ class Adam(Moments, Optimizer):
     def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, t = self._begin(index)
         lr *= math.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
-        nd.adam_update(weight, grad, *state, out=weight, lr=lr, wd=wd, **self._params("beta1", "beta2", "epsilon"))
+        params = self._params("beta1", "beta2", "epsilon") | self._lazy(grad)
+        nd.adam_update(weight, grad, *state, out=weight, lr=lr, wd=wd, **params)
 
 
 @register

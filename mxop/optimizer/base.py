@@ -204,6 +204,11 @@ class Optimizer:
         found = {name: getattr(self, name) for name in ("rescale_grad", *names)}
         return found | {"clip_gradient": self.clip_gradient} if self.clip_gradient else found
 
+    def _lazy(self, grad: NDArray) -> dict[str, bool]:
+        """Return what operators that can leave rows as they are take beside, where the gradient has few rows."""
+        lazy = getattr(self, "lazy_update", None)
+        return {} if lazy is None or grad.stype == "default" else {"lazy_update": lazy}
+
     def _clipped(self, grad: NDArray) -> NDArray:
         return grad if self.clip_gradient is None else nd.clip(grad, -self.clip_gradient, self.clip_gradient)
 
@@ -222,8 +227,10 @@ register = Optimizer.register
 create = Optimizer.create_optimizer
 
 
-def zeros_like(weight: NDArray) -> NDArray:
-    """Return a new state: zeros of the weight's shape, type and device."""
+def zeros_like(weight: NDArray, stored_alike: bool = True) -> NDArray:
+    """Return a new state: zeros of the weight's shape, type and device, and stored as the weight is."""
+    if stored_alike and weight.stype != "default":
+        return nd.zeros(weight.shape, weight.context, dtype=weight.dtype, stype=weight.stype)
     return nd.full(weight.shape, 0, weight.context, weight.dtype)
 
 
@@ -242,7 +249,7 @@ class Moments:
 
     def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, ...]:
         """Return arrays of zeros."""
-        return tuple(zeros_like(weight) for _ in range(self.number))
+        return tuple(zeros_like(weight, getattr(self, "lazy_update", True)) for _ in range(self.number))
 
 
 @register

@@ -24,7 +24,7 @@ class Momentum(Optimizer):
         self.momentum = momentum
 
     def create_state(self, index: Any, weight: NDArray) -> NDArray | None:
-        return zeros_like(weight) if self.momentum else None
+        return zeros_like(weight, getattr(self, "lazy_update", True)) if self.momentum else None
 
     @staticmethod
     def _with_copy(copy: NDArray, state: Any) -> tuple:
@@ -48,7 +48,7 @@ class Momentum(Optimizer):
         arrays = [a for a in (mom, copy) if a is not None]
         name = f"{'mp_' if mixed else ''}{'sgd' if mom is None else f'{self.operator}_mom'}_update"
         more = momentum if mom is not None else {}
-        getattr(nd, name)(weight, grad, *arrays, out=weight, **rates, **more, **self._params())
+        getattr(nd, name)(weight, grad, *arrays, out=weight, **rates, **more, **self._params(), **self._lazy(grad))
 
 
 @register
@@ -59,7 +59,7 @@ class SGD(Momentum):
     ----------
     momentum : float
     lazy_update : bool
-        Is ignored: gradients have all rows.
+        Of a row_sparse gradient, update the rows that it has alone: of the weight, and of the momentum.
     **kwargs
         Of :class:`Optimizer`.
 

@@ -45,7 +45,7 @@ def _plain(value: Any, arrays: dict[str, NDArray], where: str) -> Any:
         return value
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, NDArray):
+    if isinstance(value, (NDArray, nd.sparse.BaseSparseNDArray)):
         name = str(len(arrays))
         arrays[name] = value
         return {"array": name}

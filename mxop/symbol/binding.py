@@ -16,6 +16,7 @@ from ..graph.gradient import gradients
 from ..graph.infer import Known
 from ..graph.ir import Entry, Graph, Node, describe
 from ..opdef import infer, registry
+from . import sparse_executor
 from .inference import _checked_shape, _match, solve_shapes, solve_types
 
 _REQS = ("null", "write", "add")
@@ -23,8 +24,6 @@ _REQS = ("null", "write", "add")
 
 def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_states: Any, passes: Any = None) -> Any:
     """See ``Symbol.bind``."""
-    from ..graph.executor import Executor
-
     _check_context(ctx)
     graph = Graph(symbol._entries)
     arguments, states = graph.arguments()
@@ -33,32 +32,39 @@ def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_st
     grads = _arrays("args_grad", args_grad, names, required=False)
     aux = _arrays("aux_states", aux_states, state_names, required=True)
     _check_devices(ctx, {**dict(zip(names, arrays, strict=True)), **dict(zip(state_names, aux, strict=True))})
-    return Executor(symbol, ctx, arrays, grads, requests(grad_req, names), aux, passes)
+    return _executor(symbol, ctx, arrays, grads, requests(grad_req, names), aux, passes)
+
+
+def _executor(symbol: Any, ctx: Any, arrays: list[Any], grads: list[Any], *rest: Any) -> Any:
+    """Return the executor for arrays that may be sparse."""
+    from ..graph.executor import Executor
+    from .sparse_executor import SparseExecutor, is_sparse, makes_sparse
+
+    sparse = any(map(is_sparse, (*arrays, *grads))) or any(map(makes_sparse, Graph(symbol._entries).nodes))
+    return (SparseExecutor if sparse else Executor)(symbol, ctx, arrays, grads, *rest)
 
 
 @collected_later()
 def simple_bind(
     symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Mapping[str, Any], passes: Any = None,
-    group2ctx: Mapping[str, Any] | None = None,
+    stype_dict: Mapping[str, str] | None = None, group2ctx: Mapping[str, Any] | None = None,
 ) -> Any:  # fmt: skip
     """See ``Symbol.simple_bind``."""
-    from ..graph.executor import Executor
-
     _check_context(ctx)
     graph = Graph(symbol._entries)
     arguments, states = graph.arguments()
     names = _names(arguments, "argument")
     _names(states, "auxiliary state")
     reqs = requests(grad_req, names)
-    arrays = _zeros_of(
-        graph, arguments, states, [r != "null" for r in reqs], type_dict, shapes, _placing(ctx, group2ctx)
-    )
-    return Executor(symbol, ctx, *arrays[:2], reqs, arrays[2], passes)
+    stored = sparse_executor.storage_of(arguments, stype_dict, OpValueError)
+    wanted = [r != "null" for r in reqs]
+    arrays = _zeros_of(graph, arguments, states, wanted, type_dict, shapes, stored, _placing(ctx, group2ctx))
+    return _executor(symbol, ctx, *arrays[:2], reqs, arrays[2], passes)
 
 
 def _zeros_of(
     graph: Graph, arguments: list[Node], states: list[Node], wanted: Sequence[bool], type_dict: Any,
-    shapes: Mapping[str, Any], place_of: Callable[[Node], Any],
+    shapes: Mapping[str, Any], stored: Sequence[str], place_of: Callable[[Node], Any],
 ) -> tuple[list[Any], list[Any], list[Any]]:  # fmt: skip
     """Return arrays for arguments, for the gradients that are wanted, and for states, of the shapes and types found."""
     solved = solve_shapes(graph, _match(graph, (), shapes, _checked_shape))
@@ -70,13 +76,21 @@ def _zeros_of(
         raise OpValueError(f"simple_bind: the shapes of these arguments do not follow from {dict(shapes)} (? is an unknown "
                            f"size): {listed}; give them as keyword arguments")  # fmt: skip
 
-    def zeros(nodes: list[Node], wanted: Sequence[bool]) -> list[Any]:
+    def zeros(nodes: list[Node], wanted: Sequence[bool], stored: Sequence[str]) -> list[Any]:
         return [
-            _zeros(solved.get((n, 0)), types.get((n, 0)), place_of(n)) if want else None
-            for n, want in zip(nodes, wanted, strict=True)
+            _zeros(solved.get((n, 0)), types.get((n, 0)), place_of(n), stype) if want else None
+            for n, want, stype in zip(nodes, wanted, stored, strict=True)
         ]
 
-    return zeros(arguments, [True] * len(arguments)), zeros(arguments, wanted), zeros(states, [True] * len(states))
+    by_gradient = [
+        sparse_executor.gradient_storage(graph, n, stype) for n, stype in zip(arguments, stored, strict=True)
+    ]
+    every, dense = [True] * len(arguments), ["default"] * len(states)
+    return (
+        zeros(arguments, every, stored),
+        zeros(arguments, wanted, by_gradient),
+        zeros(states, [True] * len(states), dense),
+    )
 
 
 def _placing(ctx: Any, group2ctx: Mapping[str, Any] | None) -> Callable[[Node], Any]:
@@ -213,7 +227,7 @@ def _arrays(what: str, given: Any, names: list[str], required: bool) -> list[Any
     else:
         raise OpTypeError(f"{what} is {given!r}; expected a list of NDArray or a dict of str to NDArray")
     for name, array in zip(names, found, strict=True):
-        if not isinstance(array, core.NDArray) and (required or array is not None):
+        if not isinstance(array, core.NDArray) and not hasattr(array, "_history") and (required or array is not None):
             raise OpTypeError(f"{what}: {name!r} is {array!r}; only NDArrays are accepted")
     return found
 
@@ -235,7 +249,11 @@ def _check_devices(ctx: Any, arrays: Mapping[str, Any]) -> None:
             raise OpValueError(f"args: {name!r} is on {array.context}; expected {expected} (use as_in_context)")
 
 
-def _zeros(shape: tuple[int, ...], code: int, ctx: Any) -> Any:
+def _zeros(shape: tuple[int, ...], code: int, ctx: Any, stype: str = "default") -> Any:
+    if stype != "default":
+        from ..ndarray import sparse
+
+        return sparse.zeros(stype, shape, ctx, dtypes.NAMES[code])
     if ctx is None or not ctx.is_gpu:
         from .._core import array as memory
         from .._core import core

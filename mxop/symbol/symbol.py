@@ -350,12 +350,14 @@ class Symbol(Arithmetic):
             Element types of arguments; float32 where nothing else follows.
         group2ctx : dict of str to Context, optional
             Where the arrays of variables of a ``ctx_group`` lie, among the devices of one kind.
+        stype_dict : dict of str to str, optional
+            How arguments are stored: ``'default'``, ``'csr'`` or ``'row_sparse'``; else as ``mx.sym.var(stype=)`` says.
         passes : sequence of (str or Pass), or dict of str to bool, optional
             As for :meth:`bind`.
         **kwargs : tuple of int
             Shapes of arguments.
         """
-        return binding.simple_bind(self, ctx, grad_req, type_dict, kwargs, passes, group2ctx)
+        return binding.simple_bind(self, ctx, grad_req, type_dict, kwargs, passes, stype_dict, group2ctx)
 
     def optimize(self, passes: Any = None, type_dict: Any = None, **shapes: Any) -> Symbol:
         """Return the symbol after passes; it computes the same.

@@ -43,7 +43,7 @@ def _by_name(names: Sequence[str], values: Arrays | None, what: str, some: bool 
 
 def _to_ndarray(value: Any, ctx: Any, dtype: Any) -> Any:
     """Return a new NDArray: an NDArray keeps its dtype, anything else gets `dtype` (its own for ``"asnumpy"``)."""
-    if isinstance(value, nd.NDArray):
+    if isinstance(value, (nd.NDArray, nd.sparse.BaseSparseNDArray)):
         return value.copyto(ctx)  # a copy, because finite differences write to it
     value = np.asarray(value)
     if dtype is None:

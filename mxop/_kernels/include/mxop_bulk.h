@@ -1,6 +1,6 @@
 /* mxop_bulk.h - what one build for an instruction set offers beside the loops of formulas: whatever works on several rows.
 
-   The functions are in mxop_move.h, mxop_fold.h and mxop_order.h.  Tables of seven are by compute type. */
+   The functions are in mxop_move.h, mxop_fold.h, mxop_order.h and mxop_csr.h.  Tables of seven are by compute type. */
 #ifndef MXOP_BULK_H
 #define MXOP_BULK_H
 
@@ -45,6 +45,9 @@ typedef struct {
     void (*places)(int type, const char *words, ptrdiff_t wstep, char *x, ptrdiff_t xstep, ptrdiff_t rows, ptrdiff_t cols);
 } mx_order;
 
+/* Write one row of the product of a csr matrix, by n values and their columns, and a dense one of `width` columns. */
+typedef void (*mx_csr_row)(void *target, const void *rows, const void *values, const void *columns, ptrdiff_t n, ptrdiff_t width);
+
 typedef struct {
     void (*move)(int way, int size, ptrdiff_t n0, ptrdiff_t n1, const char *s, ptrdiff_t s0, ptrdiff_t s1, char *d, ptrdiff_t d0,
                  ptrdiff_t d1, int stream);
@@ -54,6 +57,7 @@ typedef struct {
     mx_find find[7];
     mx_find_columns find_columns[7];
     const mx_order *order;
+    mx_csr_row csr_row[2][2];   /* of float or double, and columns of int32_t or int64_t */
 } mx_bulk;
 
 #endif

@@ -6,6 +6,7 @@ The operators of the namespace are put here by :mod:`..register`.  May import :m
 from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage
 from .creation import array, csr_matrix, empty, row_sparse_array, zeros
 from .operators import add, divide, multiply, retain, subtract
+from .products import rows_gradient as _rows_gradient  # noqa: F401  for the namespace of gradient rules
 
 #: What is written by hand here, and stays whatever operators are called.
 __all__ = [

@@ -1,32 +1,28 @@
 """The classes: SciPy's csr matrix, or rows and their numbers, with the methods of an array.
 
-They enter operators through ``__mxop_operator__`` alone; :mod:`.operators` says what those do.  Imports NumPy,
-:mod:`mxop._core` and, on use, SciPy.
+They enter operators through ``__mxop_operator__`` alone, which :mod:`.operators` gives them with the methods that are
+operators.  Imports NumPy, :mod:`mxop._core`, :mod:`.history` and, on use, SciPy.
 """
 
 from __future__ import annotations
 
-import sys
+import operator
+from operator import getitem
 from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ..._core import core
+from ... import autograd, dtypes
+from ..._core import core, tape
 from ...context import Context
-from ...errors import OpTypeError, OpValueError, translated
-from ...missing import error
+from ...errors import OpIndexError, OpTypeError, OpValueError, translated
 from ...opdef import registry
+from ..blank import filled
+from . import history
+from .memory import context_of, lib, matrices, moved, on_gpu, raw, scipy_sparse, wrapped
 
 NDArray = core.NDArray
 STYPES = ("default", "row_sparse", "csr")
-
-
-def scipy_sparse() -> Any:
-    """Return the module ``scipy.sparse``, which takes a while to import."""
-    import scipy.sparse
-
-    return scipy.sparse
 
 
 def host(values: Any, dtype: Any = None) -> np.ndarray:
@@ -34,6 +30,20 @@ def host(values: Any, dtype: Any = None) -> np.ndarray:
     if isinstance(values, (NDArray, BaseSparseNDArray)):
         values = values.asnumpy()
     return np.asarray(values, dtype=dtype)
+
+
+def dense(value: Any) -> Any:
+    """Return a value with dense arrays in the place of sparse ones."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(dense, value))
+    return value.todense() if isinstance(value, BaseSparseNDArray) else value
+
+
+def checked_stype(stype: Any, function: str) -> str:
+    """Return the name of a storage type, if it is one."""
+    if not isinstance(stype, str) or stype not in STYPES:
+        raise OpValueError(f"{function}: stype={stype!r}; expected one of {', '.join(STYPES)}")
+    return stype
 
 
 def _numpy_type(dtype: Any) -> np.dtype:
@@ -46,6 +56,9 @@ class BaseSparseNDArray:
     stype: str
     shape: tuple[int, ...]
     _values: np.ndarray
+    _history: NDArray | None = None  # see .history
+
+    __hash__ = object.__hash__  # == compares elements
 
     # ---- what it is -------------------------------------------------------------------------------------------------
     @property
@@ -54,11 +67,21 @@ class BaseSparseNDArray:
         return self._values.dtype.type
 
     @property
+    def dtype_code(self) -> int:
+        """The number of the element type."""
+        return dtypes.code_of(self._values.dtype)
+
+    @property
     def context(self) -> Context:
-        """The device: sparse arrays lie in the memory of the CPU."""
-        return Context("cpu", 0)
+        """The device that the array lies on."""
+        return context_of(self._values)
 
     ctx = context
+
+    @property
+    def _gpu(self) -> Any:
+        """The values, where they are on a GPU."""
+        return self._values if on_gpu(self._values) else None
 
     @property
     def ndim(self) -> int:
@@ -73,12 +96,26 @@ class BaseSparseNDArray:
     @property
     def data(self) -> NDArray:
         """A copy of the values that are stored."""
-        return core.from_numpy(self._values, True)
+        return wrapped(self._values, True)
 
     @property
     def indices(self) -> NDArray:
         """Where they belong: columns (csr) or rows (row_sparse), as int64."""
-        return core.from_numpy(self._places().astype(np.int64), True)
+        return wrapped(self._places().astype(np.int64), True)
+
+    @property
+    def _aux_types(self) -> list[type]:
+        """The types of what says where the values are."""
+        return [np.int64] * len(self._parts())
+
+    @property
+    def _num_aux(self) -> int:
+        return len(self._parts())
+
+    def _aux_data(self, i: int) -> NDArray:
+        """Return a copy of pointers and columns (csr), or of the numbers of rows."""
+        with translated(f"{type(self).__name__}._aux_data"):
+            return wrapped(self._parts()[i], True)
 
     def _places(self) -> np.ndarray:
         raise NotImplementedError
@@ -99,18 +136,18 @@ class BaseSparseNDArray:
     # ---- as something else ------------------------------------------------------------------------------------------
     def asnumpy(self) -> np.ndarray:
         """Return all elements as a NumPy array."""
-        return self._dense()
+        return moved(self._dense(), Context("cpu", 0))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        return self._dense() if dtype is None else self._dense().astype(dtype)
+        return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype)
 
     def tostype(self, stype: str) -> Any:
         """Return the array in another storage type: ``'default'``, ``'csr'`` or ``'row_sparse'``."""
-        return self if stype == self.stype else cast_storage(self, stype)
+        return self if checked_stype(stype, "tostype") == self.stype else cast_storage(self, stype)
 
     def todense(self) -> NDArray:
         """Return the dense array."""
-        return core.from_numpy(self._dense(), False)
+        return history.same(self, wrapped(self._dense()))
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Return the array with another element type."""
@@ -124,56 +161,100 @@ class BaseSparseNDArray:
     def copyto(self, other: Any) -> Any:
         """Copy to an array, dense or of the same storage type, or to a device."""
         if isinstance(other, Context):
-            return self.as_in_context(other)
+            return self._moved(other) if other != self.context else self.copy()
+        if not isinstance(other, (NDArray, BaseSparseNDArray)):
+            raise OpTypeError(f"copyto takes an array or a context, got {type(other).__name__}")
         other[:] = self
         return other
 
     def as_in_context(self, context: Context) -> Any:
-        """Return the array itself; on a GPU there are dense arrays alone."""
-        return self.todense().as_in_context(context) if context.is_gpu else self
+        """Return the array itself when it is on the device, else a copy there."""
+        if not isinstance(context, Context):
+            raise OpTypeError(
+                f"as_in_context: {context!r} is not a context; expected something like mx.cpu() or mx.gpu(0)"
+            )
+        return self if context == self.context else self._moved(context)
+
+    def _moved(self, context: Context) -> Any:
+        """Return an array of the same parts on a device."""
+        raise NotImplementedError
 
     as_in_ctx = as_in_context
+
+    def asscalar(self) -> Any:
+        """Return the only element as a NumPy scalar."""
+        return self.todense().asscalar()
 
     def wait_to_read(self) -> None:
         """Return: the array is computed."""
 
+    # ---- history ----------------------------------------------------------------------------------------------------
+    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
+        """Make the array a variable: ``backward`` fills its gradient.
+
+        Parameters
+        ----------
+        grad_req : {'write', 'add', 'null'}
+            What backward does with a new gradient.
+        stype : {'default', 'row_sparse', 'csr'}, optional
+            How the gradient is stored; by default as the array is.
+        """
+        stype = self.stype if stype is None else stype
+        self._mark(nothing(stype, self.shape, self.dtype, self.context), grad_req)
+
+    def _mark(self, gradient: Any, grad_req: str) -> None:
+        """Make the array a variable, whose gradient goes to an array that there is."""
+        self._history = history.stand_in(self.shape, self._values)
+        tape.mark_variable(self._history, gradient, grad_req)
+
+    @property
+    def grad(self) -> Any:
+        """The gradient of a variable, or None."""
+        return None if self._history is None else tape.gradient_of(self._history)
+
+    def backward(self, out_grad: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+        """Compute the gradient of this array and store it in the variables that it was computed from."""
+        heads = None if out_grad is None else [out_grad]
+        autograd.backward([self], heads, retain_graph, train_mode)
+
     def detach(self) -> Any:
-        """Return the array itself, which has no history."""
-        return self
+        """Return an array of the same values, without history."""
+        return self._alias(False)
+
+    def _alias(self, history: bool = True) -> Any:
+        """Return another array of the same parts, which stays as it is when this one is assigned to."""
+        raise NotImplementedError
+
+    def _receive(self, gradient: Any, add: bool) -> None:
+        """Store what backward computed (None for zero), or add it to what is here."""
+        if gradient is None:
+            gradient = nothing(self.stype, self.shape, self.dtype, self.context)
+            if add:
+                return
+        found = _cast(gradient, self.stype).as_in_context(self.context)
+        self._become(self + found if add else found)  # type: ignore[operator]
 
     def check_format(self, full_check: bool = True) -> None:
         """Raise unless the places are within the array and in order."""
-        found = self._problem()
+        found = self.as_in_context(Context("cpu", 0))._problem()
         if found:
             raise OpValueError(f"{type(self).__name__} of shape {self.shape}: {found}")
 
     def _problem(self) -> str | None:
         raise NotImplementedError
 
-    # ---- operators --------------------------------------------------------------------------------------------------
-    def __mxop_operator__(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Apply a function of ``mx.nd`` that was called with a sparse array."""
-        from .operators import apply
-
-        return apply(name, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        op = None if name.startswith("_") else registry.find(name)
-        if op is None:
-            raise error(f"{type(self).__name__!r} object has no attribute {name!r}", name, "NDArray")
-        return lambda *args, **kwargs: self.__mxop_operator__(op.name, (self, *args), kwargs)
-
+    # ---- values -----------------------------------------------------------------------------------------------------------
     def __setitem__(self, key: Any, value: Any) -> None:
         if not (key is Ellipsis or (isinstance(key, slice) and key == slice(None))):
             raise OpTypeError(
                 f"{type(self).__name__} can be assigned as a whole alone, with x[:] = value; got the key {key!r}"
             )
         if np.ndim(value) == 0 and not isinstance(value, (NDArray, BaseSparseNDArray)):
-            value = np.full(self.shape, value)
+            value = np.full(self.shape, value, self.dtype)
         made = cast_storage(value, self.stype)
         if made.shape != self.shape:
             raise OpValueError(f"{type(self).__name__} of shape {self.shape} is assigned values of shape {made.shape}")
-        self._become(made.astype(self.dtype, copy=False))
+        self._become(made.astype(self.dtype, copy=False).as_in_context(self.context))
 
     def _become(self, other: Any) -> None:
         raise NotImplementedError
@@ -182,31 +263,12 @@ class BaseSparseNDArray:
         return bool(self.todense())
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return restored, (self.stype, self.shape, self._values, self._parts())
+        there = self.as_in_context(Context("cpu", 0))
+        return restored, (self.stype, self.shape, there._values, there._parts())
 
     def _parts(self) -> tuple[np.ndarray, ...]:
         """Return what says where the values are, in the order of MXNet's files."""
         raise NotImplementedError
-
-
-def _method(name: str, swapped: bool = False) -> Any:
-    def method(self: Any, other: Any) -> Any:
-        args = (other, self) if swapped else (self, other)
-        return sys.modules["mxop.ndarray.sparse.operators"].binary(name, *args)
-
-    return method
-
-
-for _symbol, _name in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power",
-                       "mod": "modulo"}.items():  # fmt: skip
-    setattr(BaseSparseNDArray, f"__{_symbol}__", _method(_name))
-    setattr(BaseSparseNDArray, f"__r{_symbol}__", _method(_name, swapped=True))
-for _symbol, _name in {"gt": "greater", "ge": "greater_equal", "lt": "lesser", "le": "lesser_equal", "eq": "equal",
-                       "ne": "not_equal"}.items():  # fmt: skip
-    setattr(BaseSparseNDArray, f"__{_symbol}__", _method(_name))
-BaseSparseNDArray.__neg__ = lambda self: self._with(-self._values)  # type: ignore[attr-defined]
-BaseSparseNDArray.__abs__ = lambda self: self._with(np.abs(self._values))  # type: ignore[attr-defined]
-BaseSparseNDArray.__hash__ = object.__hash__  # type: ignore[method-assign]  # == compares elements
 
 
 class CSRNDArray(BaseSparseNDArray):
@@ -229,7 +291,7 @@ class CSRNDArray(BaseSparseNDArray):
     @property
     def indptr(self) -> NDArray:
         """Where the values of each row begin, as int64; one more than there are rows."""
-        return core.from_numpy(self._matrix.indptr.astype(np.int64), True)
+        return wrapped(self._matrix.indptr.astype(np.int64), True)
 
     def _places(self) -> np.ndarray:
         return self._matrix.indices
@@ -238,8 +300,13 @@ class CSRNDArray(BaseSparseNDArray):
         return self._matrix.indptr.astype(np.int64), self._matrix.indices.astype(np.int64)
 
     def _with(self, values: np.ndarray) -> CSRNDArray:
-        matrix = self._matrix
-        return of_csr(values, matrix.indices.copy(), matrix.indptr.copy(), self.shape)
+        check_csr_type(values)
+        parts = values, self._matrix.indices.copy(), self._matrix.indptr.copy()
+        return CSRNDArray(matrices(values).csr_matrix(parts, shape=self.shape))
+
+    def _moved(self, context: Context) -> CSRNDArray:
+        parts = [moved(part, context) for part in (self._matrix.data, self._matrix.indices, self._matrix.indptr)]
+        return CSRNDArray(matrices(parts[0]).csr_matrix(tuple(parts), shape=self.shape))
 
     def _dense(self) -> np.ndarray:
         return self._matrix.toarray()
@@ -247,9 +314,14 @@ class CSRNDArray(BaseSparseNDArray):
     def _become(self, other: Any) -> None:
         self._matrix = other._matrix
 
+    def _alias(self, history: bool = True) -> CSRNDArray:
+        made = CSRNDArray(self._matrix)
+        made._history = self._history if history else None
+        return made
+
     def asscipy(self) -> Any:
         """Return a copy as a matrix of SciPy."""
-        return self._matrix.copy()
+        return self.copyto(Context("cpu", 0))._matrix
 
     def _rows(self) -> np.ndarray:
         """Return the row of each value."""
@@ -273,14 +345,27 @@ class CSRNDArray(BaseSparseNDArray):
 
     def __getitem__(self, key: Any) -> Any:
         """Return rows, a part of them, or with two indices a part of the matrix, as csr."""
-        if isinstance(key, int):
-            with translated("CSRNDArray: the row"):
-                rows = range(self.shape[0])[key]
-            return CSRNDArray(self._matrix[rows : rows + 1])
-        if isinstance(key, tuple):
-            key = tuple(slice(k, k + 1 or None) if isinstance(k, int) else k for k in key)
-        with translated("CSRNDArray: the key"):
-            return CSRNDArray(self._matrix[key].tocsr())
+        keys = tuple(map(self._slice, key if isinstance(key, tuple) else (key,), self.shape))
+        if isinstance(key, tuple) and len(key) > 2:
+            raise OpIndexError(f"CSRNDArray: the key {key!r} has {len(key)} indices; expected at most 2")
+        found, inputs = CSRNDArray(self._matrix[keys]), history.involved([self])
+        return history.recorded(history.Again(getitem, dense, (self, keys), {}), inputs, found) if inputs else found
+
+    @staticmethod
+    def _slice(key: Any, size: int) -> slice:
+        """Return the rows or columns of a key: numbers count as slices of one."""
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            if not -size <= key < size:
+                raise OpIndexError(f"CSRNDArray: the index {key} is out of range for a dimension of size {size}")
+            return slice(int(key) % size, int(key) % size + 1)
+        if key is Ellipsis:
+            return slice(None)
+        if not isinstance(key, slice):
+            raise OpTypeError(f"CSRNDArray: the key {key!r} is no integer and no slice")
+        with translated(f"CSRNDArray: the key {key}"):
+            if key.step is not None and operator.index(key.step) < 1:
+                raise ValueError("its step is not positive")
+            return slice(*key.indices(size))
 
 
 class RowSparseNDArray(BaseSparseNDArray):
@@ -300,18 +385,36 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _with(self, values: np.ndarray) -> RowSparseNDArray:
         return RowSparseNDArray(values, self._numbers.copy(), self.shape)
 
+    def _moved(self, context: Context) -> RowSparseNDArray:
+        return RowSparseNDArray(moved(self._values, context), moved(self._numbers, context), self.shape)
+
     def _dense(self) -> np.ndarray:
-        found = np.zeros(self.shape, self._values.dtype)
+        found = lib(self._values).zeros(self.shape, self._values.dtype)
         found[self._numbers] = self._values
         return found
 
     def _become(self, other: Any) -> None:
         self._values, self._numbers = other._values, other._numbers
 
+    def _alias(self, history: bool = True) -> RowSparseNDArray:
+        made = RowSparseNDArray(self._values, self._numbers, self.shape)
+        made._history = self._history if history else None
+        return made
+
     def retain(self, indices: Any) -> RowSparseNDArray:
         """Return the rows of these numbers alone."""
-        keep = np.isin(self._numbers, host(indices, np.int64))
+        keep = lib(self._numbers).isin(self._numbers, moved(host(indices, np.int64), self.context))
         return RowSparseNDArray(self._values[keep], self._numbers[keep], self.shape)
+
+    def _put_rows(self, rows: np.ndarray, values: np.ndarray) -> None:
+        """Store values of rows, whose numbers are in order; those that are here already, in place."""
+        xp = lib(rows)
+        at = xp.searchsorted(self._numbers, rows)
+        if not bool(xp.array_equal(self._numbers[at[at < len(self._numbers)]], rows)):
+            every = xp.unique(xp.concatenate([self._numbers, rows]))
+            self._values, self._numbers = rows_of(self, every), every
+            at = xp.searchsorted(every, rows)
+        self._values[at] = values
 
     def _problem(self) -> str | None:
         rows = self._numbers
@@ -326,13 +429,43 @@ class RowSparseNDArray(BaseSparseNDArray):
                           "dense, retain keeps rows")  # fmt: skip
 
 
+def rows_of(data: RowSparseNDArray, rows: Any) -> Any:
+    """Return rows of these numbers; some may not be stored."""
+    xp, numbers = lib(rows), data._numbers
+    if not len(numbers):
+        return xp.zeros((len(rows), *data.shape[1:]), data.dtype)
+    at = xp.minimum(xp.searchsorted(numbers, rows), len(numbers) - 1)
+    stored = (numbers[at] == rows).reshape(-1, *[1] * (len(data.shape) - 1))
+    return xp.where(stored, data._values[at], xp.zeros((), data.dtype))
+
+
 # ---- making them -----------------------------------------------------------------------------------------------------
-def of_csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Any) -> CSRNDArray:
-    """Return a csr array of its parts, whose columns are brought into order."""
+def nothing(stype: str, shape: tuple[int, ...], dtype: Any, context: Context | None = None) -> Any:
+    """Return zeros on a device: none of them is stored, unless `stype` is ``'default'``."""
+    context, kind = context or Context("cpu", 0), _numpy_type(dtype)
+    if checked_stype(stype, "sparse.zeros") == "default":
+        return filled(shape, dtypes.code_of(kind), context, 0)
+    if stype == "row_sparse" and shape:
+        return RowSparseNDArray(np.zeros((0, *shape[1:]), kind), np.zeros(0, np.int64), shape).as_in_context(context)
+    if stype != "csr" or len(shape) != 2:
+        raise OpValueError(
+            f"sparse.zeros: stype={stype!r}, shape={shape}; expected 'csr' and a matrix, or 'row_sparse'"
+        )
+    starts = np.zeros(shape[0] + 1, np.int64)
+    return of_csr(np.zeros(0, kind), np.zeros(0, np.int64), starts, shape).as_in_context(context)
+
+
+def check_csr_type(values: Any) -> None:
+    """Raise for types that SciPy's matrices do not have."""
     if values.dtype == np.float16 or values.dtype.name == "bfloat16":
         raise OpTypeError(f"a csr array has no values of {values.dtype.name}; expected float32 or float64")
+
+
+def of_csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Any) -> CSRNDArray:
+    """Return a csr array of parts, which become its own, but for copies of the places; columns are brought into order."""
+    check_csr_type(values)
     try:
-        matrix = scipy_sparse().csr_matrix((values, indices, indptr), shape=shape)
+        matrix = scipy_sparse().csr_matrix((values, np.array(indices), np.array(indptr)), shape=shape)
     except (ValueError, TypeError) as problem:
         raise OpValueError(f"csr_matrix: data, indices and indptr make no matrix of shape {shape}: {problem}") from None
     matrix.sort_indices()
@@ -349,7 +482,7 @@ def of_rows(values: np.ndarray, rows: np.ndarray, shape: tuple[int, ...]) -> Row
     return made
 
 
-def cast_storage(arr: Any, stype: str) -> Any:
+def cast_storage(arr: Any, stype: str, out: Any = None) -> Any:
     """Return an array in another storage type: ``'default'``, ``'csr'`` or ``'row_sparse'``.
 
     Examples
@@ -359,29 +492,47 @@ def cast_storage(arr: Any, stype: str) -> Any:
     >>> x.stype, x.data.asnumpy().tolist(), x.indices.asnumpy().tolist()
     ('csr', [2.0, 3.0], [1, 0])
     """
-    if stype not in STYPES:
-        raise OpValueError(f"cast_storage: stype={stype!r}; expected one of {', '.join(STYPES)}")
-    if not isinstance(arr, (NDArray, BaseSparseNDArray, np.ndarray)):  # a symbol: storage is no matter of graphs
-        return sys.modules["mxop.ndarray.register"].F.cast_storage(arr, stype=stype)
+    checked_stype(stype, "cast_storage")
+    if not isinstance(arr, (NDArray, BaseSparseNDArray, np.ndarray)):  # a symbol, perhaps
+        return core.op_function(registry.get("cast_storage"))(arr, stype=stype)
+    found = history.same(arr, _cast(arr, stype))
+    if out is None:
+        return found
+    out[:] = found
+    return out
+
+
+def _cast(arr: Any, stype: str) -> Any:
     if stype == "default":
-        return arr if isinstance(arr, NDArray) else core.from_numpy(np.array(host(arr)), False)
+        return (
+            arr
+            if isinstance(arr, NDArray)
+            else dense(arr)
+            if isinstance(arr, BaseSparseNDArray)
+            else core.from_numpy(arr)
+        )
     if stype == "csr":
-        values = arr._dense() if isinstance(arr, RowSparseNDArray) else arr
-        if isinstance(values, CSRNDArray):
-            return values.copy()
-        dense = host(values)
-        if dense.ndim != 2:
-            raise OpValueError(f"cast_storage: an array of shape {dense.shape} cannot be csr; expected a matrix")
-        rows, columns = dense.nonzero()
-        counts = np.concatenate([[0], np.bincount(rows, minlength=len(dense)).cumsum()])
-        return of_csr(dense[rows, columns], columns, counts, dense.shape)
+        if isinstance(arr, CSRNDArray):
+            return arr.copy()
+        made = _as_csr(host(arr))
+        return made.as_in_context(arr.context) if getattr(arr, "_gpu", None) is not None else made
     if isinstance(arr, RowSparseNDArray):
         return arr.copy()
-    dense = host(arr)
-    if not dense.ndim:
+    values = raw(dense(arr)) if isinstance(arr, (NDArray, CSRNDArray)) else arr
+    if not values.ndim:
         raise OpValueError("cast_storage: an array without dimensions cannot be row_sparse")
-    rows = np.flatnonzero((dense != 0).reshape(len(dense), -1).any(1))
-    return RowSparseNDArray(dense[rows], rows, dense.shape)
+    xp = lib(values)
+    there = values != 0
+    rows = xp.flatnonzero(there if there.ndim == 1 else there.any(axis=tuple(range(1, there.ndim))))
+    return RowSparseNDArray(values[rows], rows, tuple(values.shape))
+
+
+def _as_csr(values: np.ndarray) -> CSRNDArray:
+    if values.ndim != 2:
+        raise OpValueError(f"cast_storage: an array of shape {values.shape} cannot be csr; expected a matrix")
+    rows, columns = values.nonzero()
+    counts = np.concatenate([[0], np.bincount(rows, minlength=len(values)).cumsum()])
+    return of_csr(values[rows, columns], columns, counts, values.shape)
 
 
 def restored(stype: str, shape: tuple, values: np.ndarray, parts: tuple) -> Any:

@@ -1,4 +1,4 @@
-"""Functions that make sparse arrays.  Imports NumPy, :mod:`.arrays` and, on use, SciPy."""
+"""Functions that make sparse arrays.  Imports NumPy, :mod:`.arrays`, :mod:`mxop.ndarray.blank` and, on use, SciPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import OpTypeError, OpValueError, translated
-from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage, host, of_csr, of_rows, scipy_sparse
+from ..blank import device, filled, shape_of
+from .arrays import (
+    BaseSparseNDArray,
+    CSRNDArray,
+    RowSparseNDArray,
+    cast_storage,
+    checked_stype,
+    host,
+    nothing,
+    of_csr,
+    of_rows,
+)
+from .memory import scipy_sparse
 
 
 def _typed(values: Any, dtype: Any) -> np.ndarray:
@@ -25,12 +37,12 @@ def _is_shape(arg: Any) -> bool:
 
 
 def _telling(function: Callable) -> Callable:
-    """Decorate a function: what NumPy and SciPy say of its arguments becomes an error of mxop that names it."""
+    """Decorate a function that makes an array on the CPU: it goes to a device, and what NumPy and SciPy say names it."""
 
     @wraps(function)
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def told(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Any:
         with translated(function.__name__):
-            return function(*args, **kwargs)
+            return function(arg1, shape, ctx, dtype).as_in_context(device(ctx, f"sparse.{function.__name__}"))
 
     return told
 
@@ -46,7 +58,7 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any = None)
         ``(rows, columns)``; or what holds all elements.
     shape : tuple of int, optional
     ctx : Context, optional
-        Is ignored: sparse arrays lie in the memory of the CPU.
+        The device; by default the current one.
     dtype : optional
         Element type; by default that of an array, and float32 of all else.
 
@@ -123,7 +135,7 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any =
     return made if dtype is None else made.astype(dtype)
 
 
-def zeros(stype: str, shape: Any, ctx: Any = None, dtype: Any = None, **kwargs: Any) -> Any:
+def zeros(stype: str, shape: Any, ctx: Any = None, dtype: Any = None) -> Any:
     """Make zeros of a storage type, none of which is stored.
 
     Examples
@@ -133,19 +145,10 @@ def zeros(stype: str, shape: Any, ctx: Any = None, dtype: Any = None, **kwargs: 
     >>> x.stype, x.shape, x.data.shape
     ('csr', (2, 3), (0,))
     """
-    from .. import creation
-
-    if stype == "default":
-        return creation.zeros(shape, ctx=ctx, dtype=dtype, **kwargs)
-    sizes = creation.shape_of(shape, "sparse.zeros")
-    empty_values = np.zeros((0, *sizes[1:]), dtypes.numpy_dtype(dtypes.code_of(dtype or "float32")))
-    if stype == "row_sparse":
-        return RowSparseNDArray(empty_values, np.zeros(0, np.int64), sizes)
-    if stype != "csr" or len(sizes) != 2:
-        raise OpValueError(
-            f"sparse.zeros: stype={stype!r}, shape={shape}; expected 'csr' and a matrix, or 'row_sparse'"
-        )
-    return of_csr(empty_values.ravel(), np.zeros(0, np.int64), np.zeros(sizes[0] + 1, np.int64), sizes)
+    sizes = shape_of(shape, "sparse.zeros")
+    if checked_stype(stype, "sparse.zeros") == "default":
+        return filled(sizes, dtypes.code_of("float32" if dtype is None else dtype), device(ctx, "sparse.zeros"), 0)
+    return nothing(stype, sizes, "float32" if dtype is None else dtype, device(ctx, "sparse.zeros"))
 
 
 def empty(stype: str, shape: Any, ctx: Any = None, dtype: Any = None) -> Any:

@@ -1,8 +1,7 @@
 """What operators do with sparse arrays: those that keep the storage, products, updates of rows; all others take dense ones.
 
 A dense fallback says so once for each operator (not where the environment variable ``MXNET_STORAGE_FALLBACK_LOG_VERBOSE`` is
-0).  While autograd records, gradients are those of the dense operators, but for products with a csr matrix.
-Imports NumPy, :mod:`.arrays`, :mod:`mxop.autograd` on use and SciPy on use.
+0).  Imports NumPy, :mod:`.arrays`, :mod:`.history`, :mod:`.products`, :mod:`.updates`, :mod:`mxop.missing`; SciPy on use.
 """
 
 from __future__ import annotations
@@ -15,10 +14,23 @@ from typing import Any
 import numpy as np
 
 from ..._core import core
-from ...errors import translated
+from ...errors import MXNetError, OpTypeError, translated
+from ...missing import error
 from ...opdef import registry
 from ...ops.binary import PYTHON_NAMES
-from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage, host, scipy_sparse
+from . import products, updates
+from .arrays import (
+    BaseSparseNDArray,
+    CSRNDArray,
+    RowSparseNDArray,
+    cast_storage,
+    dense,
+    host,
+    nothing,
+    rows_of,
+)
+from .history import Again, involved, leaves, recorded
+from .memory import lib, on_gpu, raw, scipy_sparse, wrapped
 
 NDArray = core.NDArray
 NAMES = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide}
@@ -33,54 +45,76 @@ _OF_NUMBERS = ("_mul_scalar", "_div_scalar", "_equal_scalar", "_not_equal_scalar
                "_lesser_scalar", "_lesser_equal_scalar")  # fmt: skip
 _BINARY = {f"{form}_{short}": name for form in ("broadcast", "elemwise")
            for short, name in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("div", "divide"))}  # fmt: skip
+#: Whose rules for csr matrices are SciPy's alone.
+_ON_CPU = ("sum", "mean", "Concat", "take", "slice", "_contrib_getnnz", "_contrib_edge_id")
 _told: set[str] = set()
-
-
-def is_recording() -> bool:
-    """Tell whether autograd records."""
-    from ... import autograd
-
-    return autograd.is_recording()
 
 
 # ---- the way in ------------------------------------------------------------------------------------------------------
 def apply(name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Apply an operator, or a function of ``mx.nd`` that takes arrays and numbers, to arguments of which one is sparse."""
-    if name in PYTHON_NAMES:
-        return binary(name, *args)
-    rule = RULES.get(name)
+    return binary(name, *args) if name in PYTHON_NAMES else _by_rule(name, RULES.get(name), args, kwargs)
+
+
+def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, Any], shown: str = "") -> Any:
+    """Apply the rule of an operator, where it has one for these arguments; autograd records what came out."""
+    inputs = involved((*args, *kwargs.values()))
+    out = None if rule is updates.update else kwargs.pop("out", None)
     found = NotImplemented
-    if rule is not None and (not is_recording() or name == "dot"):
-        with translated(f"operator {name}"):
+    if (
+        rule is not None
+        and not (inputs and rule is updates.update)
+        and _any_sparse(args, kwargs)
+        and not _left_out(name, args)
+    ):
+        with translated(f"operator {shown or name}"):
             found = rule(name, *args, **kwargs)
-    return _dense_call(name, args, kwargs) if found is NotImplemented else found
+    if found is NotImplemented:
+        found = _dense_call(name, args, kwargs)
+    elif inputs and name not in products.RECORDED:
+        recorded(Again(function_of(name), dense, args, kwargs), inputs, found)
+    if out is None:
+        return found
+    if not isinstance(out, (NDArray, BaseSparseNDArray)):
+        raise OpTypeError(f"operator {shown or name}: out must be an array, got {type(out).__name__}")
+    out[:] = found
+    return out
+
+
+def _left_out(name: str, args: tuple) -> bool:
+    """Tell whether a rule is one for csr matrices in the memory of the CPU, and one is on a GPU."""
+    return name in _ON_CPU and any(isinstance(a, CSRNDArray) and on_gpu(a._values) for a in leaves(args))
+
+
+def _any_sparse(args: tuple, kwargs: dict[str, Any]) -> bool:
+    return any(isinstance(a, BaseSparseNDArray) for a in leaves((*args, *kwargs.values())))
 
 
 def _dense_call(name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Apply an operator to dense arrays instead."""
-    if name not in _told and os.environ.get("MXNET_STORAGE_FALLBACK_LOG_VERBOSE") != "0":
+    if name not in _told and _any_sparse(args, kwargs) and os.environ.get("MXNET_STORAGE_FALLBACK_LOG_VERBOSE") != "0":
         _told.add(name)
         warnings.warn(f"operator {name} has no form for sparse arrays: it runs on dense ones, from now on silently",
-                      UserWarning, stacklevel=4)  # fmt: skip
-    function = _function(name)
-    return function(*map(_dense, args), **{k: v if k == "out" else _dense(v) for k, v in kwargs.items()})
+                      UserWarning, stacklevel=5)  # fmt: skip
+    given, named = dense(args), {k: dense(v) for k, v in kwargs.items()}
+    found = function_of(name)(*given, **named)
+    if name not in PYTHON_NAMES and registry.get(name).writes:
+        for old, new in zip(args, given, strict=True):
+            if isinstance(old, BaseSparseNDArray):  # a state, perhaps
+                old[:] = new
+    return found
 
 
-def _function(name: str) -> Callable:
-    from ... import ndarray as nd
-
-    return getattr(nd, name) if name in PYTHON_NAMES else core.op_function(registry.get(name))
-
-
-def _dense(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_dense, value))
-    return value.todense() if isinstance(value, BaseSparseNDArray) else value
+def function_of(name: str) -> Callable:
+    """Return the function of dense arrays, of an operator or of ``mx.nd``."""
+    if name not in PYTHON_NAMES:
+        return core.op_function(registry.get(name))
+    return getattr(core.namespace(), name)
 
 
 def _applied(name: str, values: np.ndarray, **kwargs: Any) -> np.ndarray:
     """Return what a dense operator makes of values."""
-    return _function(name)(core.from_numpy(values, False), **kwargs).asnumpy()
+    return raw(function_of(name)(wrapped(values), **kwargs))
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
@@ -97,35 +131,42 @@ def _at_zero(name: str, data: Any, params: dict[str, Any]) -> Any:
 
 def binary(name: str, lhs: Any, rhs: Any) -> Any:
     """Apply ``add``, ``multiply``, ``greater``... to a sparse array and another, or a number."""
-    found = NotImplemented
-    if not is_recording():
-        numbers = [np.ndim(v) == 0 and not isinstance(v, (NDArray, BaseSparseNDArray)) for v in (lhs, rhs)]
-        choice = PYTHON_NAMES.get(name)
-        if numbers[1] and choice is not None and choice.scalar in _OF_NUMBERS:
-            found = _of_one(choice.scalar, lhs, scalar=rhs)
-        elif numbers[0] and name == "multiply":
-            found = _of_one("_mul_scalar", rhs, scalar=lhs)
-        elif not any(numbers) and name in NAMES:
-            with translated(f"operator {PYTHON_NAMES[name].arrays}"):
-                found = _of_two(name, lhs, rhs)
-    return _dense_call(name, (lhs, rhs), {}) if found is NotImplemented else found
+    return _by_rule(name, _python, (lhs, rhs), {}, PYTHON_NAMES[name].arrays)
+
+
+def _python(name: str, lhs: Any, rhs: Any) -> Any:
+    left, right = (np.ndim(v) == 0 and not isinstance(v, (NDArray, BaseSparseNDArray)) for v in (lhs, rhs))
+    if right and PYTHON_NAMES[name].scalar in _OF_NUMBERS:
+        return _of_one(PYTHON_NAMES[name].scalar, lhs, scalar=rhs)
+    if left and name == "multiply":
+        return _of_one("_mul_scalar", rhs, scalar=lhs)
+    return _of_two(name, lhs, rhs) if name in NAMES and not left and not right else NotImplemented
 
 
 def _of_two(name: str, lhs: Any, rhs: Any) -> Any:
+    if isinstance(lhs, NDArray) and (name == "add" and isinstance(rhs, RowSparseNDArray)):
+        lhs, rhs = rhs, lhs
     if isinstance(lhs, CSRNDArray):
         return _csr_and(name, lhs, rhs)
     if not isinstance(lhs, RowSparseNDArray) or lhs.shape != rhs.shape:
         return NotImplemented
     if isinstance(rhs, RowSparseNDArray) and name != "divide":
-        rows = np.union1d(lhs._numbers, rhs._numbers)
-        a, b = (_rows_of(x, rows) for x in (lhs, rhs))
+        xp = lib(lhs._numbers)
+        rows = xp.unique(xp.concatenate([lhs._numbers, rhs._numbers]))
+        a, b = (rows_of(x, rows) for x in (lhs, rhs))
         return RowSparseNDArray(NAMES[name](a, b), rows, lhs.shape)
     if isinstance(rhs, NDArray) and name == "multiply":
-        return lhs._with(lhs._values * host(rhs)[lhs._numbers])
+        return lhs._with(lhs._values * raw(rhs)[lhs._numbers])
+    if isinstance(rhs, NDArray) and name == "add":
+        total = raw(rhs).copy()
+        total[lhs._numbers] += lhs._values
+        return wrapped(total)
     return NotImplemented
 
 
 def _csr_and(name: str, lhs: CSRNDArray, rhs: Any) -> Any:
+    if on_gpu(lhs._values):
+        return NotImplemented
     if isinstance(rhs, CSRNDArray) and lhs.shape == rhs.shape and name != "divide":
         a, b = lhs._matrix, rhs._matrix
         return CSRNDArray(a + b if name == "add" else a - b if name == "subtract" else a.multiply(b).tocsr())
@@ -136,37 +177,12 @@ def _csr_and(name: str, lhs: CSRNDArray, rhs: Any) -> Any:
     return NotImplemented
 
 
-def _rows_of(data: RowSparseNDArray, rows: np.ndarray) -> np.ndarray:
-    """Return these rows, of which some may not be stored."""
-    found = np.zeros((len(rows), *data.shape[1:]), data.dtype)
-    found[np.searchsorted(rows, data._numbers)] = data._values
-    return found
-
-
 def _two(name: str, lhs: Any, rhs: Any, **kwargs: Any) -> Any:
-    return NotImplemented if kwargs else _of_two(_BINARY[name], lhs, rhs)
-
-
-# ---- products --------------------------------------------------------------------------------------------------------
-def _dot(name: str, lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: bool = False, forward_stype: Any = None,
-         **kwargs: Any) -> Any:  # fmt: skip
-    if kwargs or transpose_b:
+    if kwargs or name == "elemwise_div":
         return NotImplemented
-    if isinstance(lhs, CSRNDArray) and isinstance(rhs, (NDArray, RowSparseNDArray)) and rhs.ndim <= 2:
-        if is_recording():
-            parts = [lhs.data, *(core.from_numpy(part, False) for part in lhs._parts()[::-1])]
-            return _function("_csr_dot")(*parts, _dense(rhs), size=lhs.shape[1], transpose=transpose_a)
-        matrix = lhs._matrix.T if transpose_a else lhs._matrix
-        if transpose_a and forward_stype in (None, "row_sparse"):
-            rows = np.unique(lhs._matrix.indices)
-            return RowSparseNDArray(
-                np.asarray(matrix.tocsr()[rows] @ host(rhs)), rows, (matrix.shape[0], *rhs.shape[1:])
-            )
-        return core.from_numpy(np.ascontiguousarray(matrix @ host(rhs)), False)
-    plain = isinstance(lhs, NDArray) and lhs.ndim == 2 and not transpose_a and not is_recording()
-    if plain and isinstance(rhs, CSRNDArray) and forward_stype in (None, "csr"):
-        return CSRNDArray((scipy_sparse().csr_matrix(host(lhs)) @ rhs._matrix).tocsr())
-    return NotImplemented
+    if name == "elemwise_mul" and isinstance(lhs, NDArray):
+        lhs, rhs = rhs, lhs
+    return _of_two(_BINARY[name], lhs, rhs)
 
 
 # ---- sums, parts, joins ----------------------------------------------------------------------------------------------
@@ -204,10 +220,15 @@ def _take(name: str, a: Any, indices: Any, axis: int = 0, mode: str = "clip") ->
     return CSRNDArray(a._matrix[np.clip(rows, 0, a.shape[0] - 1) if mode == "clip" else rows % a.shape[0]])
 
 
-def _zeros_like(name: str, data: Any, **kwargs: Any) -> Any:
-    from .creation import zeros
+def _slice(name: str, data: Any, begin: Any = (), end: Any = (), step: Any = ()) -> Any:
+    begin, end = (v if isinstance(v, (tuple, list)) else (v,) for v in (begin, end))
+    if not isinstance(data, CSRNDArray) or any(s not in (None, 1) for s in step or ()) or not 0 < len(begin) <= 2:
+        return NotImplemented
+    return CSRNDArray(data._matrix[tuple(map(slice, begin, end))])
 
-    return zeros(data.stype, data.shape, dtype=data.dtype)
+
+def _zeros_like(name: str, data: Any, **kwargs: Any) -> Any:
+    return nothing(data.stype, data.shape, data.dtype, data.context)
 
 
 def _retain(name: str, data: Any, indices: Any, **kwargs: Any) -> Any:
@@ -241,30 +262,13 @@ def _cast_storage(name: str, data: Any, stype: str) -> Any:
     return cast_storage(data, stype)
 
 
-# ---- updates of the rows of a gradient ---------------------------------------------------------------------------------
-def _update(
-    name: str, weight: Any, grad: Any, *states: Any, lazy_update: bool = True, out: Any = None, **params: Any
-) -> Any:
-    """Update the rows that the gradient has, of the weight and of the states, and leave the others as they are."""
-    dense = all(isinstance(a, NDArray) for a in (weight, *states))
-    if not dense or not isinstance(grad, RowSparseNDArray) or not lazy_update:
-        return NotImplemented
-    rows = core.from_numpy(grad._numbers.astype(np.int64), False)
-    parts = [a.take(rows, axis=0) for a in (weight, *states)]
-    new = _function(name)(parts[0], grad.data, *parts[1:], **params)
-    target = weight.copy() if out is None else out
-    if out is not None and out is not weight:
-        out[:] = weight
-    for array, part in zip((target, *states), (new, *parts[1:]), strict=True):
-        array[rows] = part
-    return target
-
-
 RULES: dict[str, Callable] = {
     **dict.fromkeys((*_OF_ONE, *_OF_NUMBERS), _of_one),
     **dict.fromkeys(_BINARY, _two),
-    **dict.fromkeys(("sgd_update", "sgd_mom_update", "adam_update", "_sparse_adagrad_update", "ftrl_update"), _update),
-    "dot": _dot, "sum": _sum, "mean": _sum, "add_n": _add_n, "Concat": _concat, "take": _take, "zeros_like": _zeros_like,
+    **products.RULES,
+    **dict.fromkeys(updates.NAMES, updates.update),
+    "sum": _sum, "mean": _sum, "add_n": _add_n, "Concat": _concat, "take": _take, "slice": _slice,
+    "zeros_like": _zeros_like,
     "_sparse_retain": _retain, "_contrib_getnnz": _getnnz, "_contrib_edge_id": _edge_id, "cast_storage": _cast_storage,
 }  # fmt: skip
 
@@ -273,7 +277,9 @@ RULES: dict[str, Callable] = {
 def _of_python(name: str) -> Callable:
     def function(lhs: Any, rhs: Any) -> Any:
         sparse = isinstance(lhs, BaseSparseNDArray) or isinstance(rhs, BaseSparseNDArray)
-        return binary(name, lhs, rhs) if sparse else _function(name)(lhs, rhs)
+        if sparse and name == "multiply" and isinstance(lhs, NDArray):
+            return binary(name, rhs, lhs)
+        return binary(name, lhs, rhs) if sparse else function_of(name)(lhs, rhs)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Apply ``mx.nd.{name}``, which keeps the storage where it can."
@@ -293,13 +299,61 @@ def retain(data: Any, indices: Any) -> Any:
     >>> mx.nd.sparse.retain(x, mx.nd.array([2])).indices.asnumpy().tolist()
     [2]
     """
-    return (
-        _retain("_sparse_retain", data, indices) if isinstance(data, RowSparseNDArray) else _rows_alone(data, indices)
-    )
+    return function_of("_sparse_retain")(data, indices)
 
 
-def _rows_alone(data: Any, indices: Any) -> Any:
-    return core.op_function(registry.get("_sparse_retain"))(data, indices)
+# ---- what this gives to the classes ------------------------------------------------------------------------------------
+def _operator(self: Any, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """Apply a function of ``mx.nd`` that was called with a sparse array."""
+    return apply(name, args, kwargs)
+
+
+def _method(self: Any, name: str) -> Any:
+    """Return an operator as a method."""
+    op = None if name.startswith("_") else registry.find(name)
+    if op is None:
+        raise error(f"{type(self).__name__!r} object has no attribute {name!r}", name, "NDArray")
+    return lambda *args, **kwargs: apply(op.name, (self, *args), kwargs)
+
+
+def _sign(name: str, swapped: bool = False) -> Callable:
+    """Return the method of a sign, such as ``+``."""
+    return lambda self, other: binary(name, other, self) if swapped else binary(name, self, other)
+
+
+def _in_place(name: str) -> Callable:
+    """Return the method of a sign such as ``+=``, which leaves the storage as it is."""
+
+    def method(self: Any, other: Any) -> Any:
+        if involved([self, other]):
+            raise MXNetError(f"{type(self).__name__}: nothing that autograd records can be written in place")
+        self[:] = binary(name, self, other)
+        return self
+
+    return method
+
+
+def _install() -> None:
+    """Put methods that are operators on the classes."""
+    methods: dict[str, Any] = {"__mxop_operator__": _operator, "__getattr__": _method}
+    for sign, name in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power",
+                       "mod": "modulo"}.items():  # fmt: skip
+        methods |= {
+            f"__{sign}__": _sign(name),
+            f"__r{sign}__": _sign(name, swapped=True),
+            f"__i{sign}__": _in_place(name),
+        }
+    for sign, name in {"gt": "greater", "ge": "greater_equal", "lt": "lesser", "le": "lesser_equal", "eq": "equal",
+                       "ne": "not_equal"}.items():  # fmt: skip
+        methods[f"__{sign}__"] = _sign(name)
+    methods["T"] = property(lambda self: apply("transpose", (self,), {}), doc="The transposed array, dense.")
+    methods["__neg__"] = lambda self: apply("negative", (self,), {})
+    methods["__abs__"] = lambda self: apply("abs", (self,), {})
+    for name, method in methods.items():
+        setattr(BaseSparseNDArray, name, method)
+
+
+_install()
 
 
 __all__: Sequence[str] = ("add", "divide", "multiply", "retain", "subtract")

@@ -1,0 +1,51 @@
+"""Products of csr matrices with dense ones, whose rows threads share.  May import its neighbours."""
+
+from cython.parallel cimport prange
+from libc.stdint cimport int32_t, int64_t
+
+from mxop._kernels.interp cimport bulk, threads_for
+
+cdef enum:
+    PARTS = 8  # of each thread: rows differ in how much they hold
+
+ctypedef fused place:
+    int32_t
+    int64_t
+
+ctypedef fused real:
+    float
+    double
+
+
+cdef void some_rows(const place* starts, const place* columns, const real* values, const real* rhs, real* out,
+                    Py_ssize_t begin, Py_ssize_t end, Py_ssize_t width) noexcept nogil:
+    """Compute rows of the product."""
+    cdef Py_ssize_t i, first
+    for i in range(begin, end):
+        first = starts[i]
+        bulk().csr_row[real is double][place is int64_t](out + i * width, rhs, values + first, columns + first,
+                                                         starts[i + 1] - first, width)
+
+
+def dot(const place[::1] starts, const place[::1] columns, const real[::1] values, const real[:, ::1] rhs, real[:, ::1] out):
+    """Multiply a csr matrix, whose parts were checked, by a dense one.
+
+    Parameters
+    ----------
+    starts, columns : array of int32 or int64
+        Where the values of each row begin, and the column of each.
+    values : array of float32 or float64
+    rhs, out : arrays of the type of the values
+    """
+    cdef Py_ssize_t rows = out.shape[0], width = out.shape[1], parts, t
+    cdef int threads = threads_for(values.shape[0] * width * sizeof(real))
+    if rows == 0 or width == 0:
+        return
+    if values.shape[0] == 0 or rhs.shape[0] == 0:
+        out[:, :] = 0
+        return
+    parts = min(rows, threads * PARTS)
+    with nogil:
+        for t in prange(parts, num_threads=threads, schedule="dynamic"):
+            some_rows(&starts[0], &columns[0], &values[0], &rhs[0, 0], &out[0, 0], t * rows // parts,
+                      (t + 1) * rows // parts, width)

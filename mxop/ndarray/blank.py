@@ -1,0 +1,69 @@
+"""Memory for new arrays, on a device and of a shape that are checked here.  May import :mod:`mxop._core`, :mod:`mxop.opdef`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import array as _memory
+from .._core import core
+from ..context import Context, current_context
+from ..errors import OpTypeError, OpValueError
+from ..opdef.params import Bad, as_shape
+
+NDArray = core.NDArray
+
+
+def device(ctx: Context | None, function: str) -> Context:
+    """Return the device that an argument ``ctx`` names."""
+    if ctx is None:
+        return current_context()
+    if not isinstance(ctx, Context):
+        raise OpTypeError(f"{function}: ctx={ctx!r} is not a context; expected something like mx.cpu() or mx.gpu(0)")
+    return ctx
+
+
+def placed(host: np.ndarray, ctx: Context) -> NDArray:
+    """Return an array over a fresh NumPy array, or a copy of it on a GPU."""
+    if ctx.is_gpu:
+        from .._gpu import device as gpu
+
+        return gpu.from_numpy(host, ctx.device_id)
+    made = core.from_numpy(host, False)
+    if ctx.place:
+        _memory.set_device(made, ctx.place)
+    return made
+
+
+def blank(shape: tuple[int, ...], code: int, ctx: Context) -> NDArray:
+    """Return an array whose elements are not set."""
+    if ctx.is_gpu:
+        from .._gpu import device as gpu
+
+        return gpu.empty(shape, code, ctx.device_id)
+    made = core.empty(shape, code)
+    if ctx.place:
+        _memory.set_device(made, ctx.place)
+    return made
+
+
+def filled(shape: tuple[int, ...], code: int, ctx: Context, value: Any) -> NDArray:
+    """Return an array filled with one number."""
+    made = blank(shape, code, ctx)
+    if made.size:
+        (made._gpu if ctx.is_gpu else core.as_numpy(made)).fill(value)
+    return made
+
+
+def shape_of(shape: Any, function: str) -> tuple[int, ...]:
+    """Return a shape given as a number or a sequence."""
+    try:
+        found = as_shape(shape)
+    except Bad:
+        raise OpTypeError(f"{function}: shape={shape!r} is not an integer or a sequence of integers") from None
+    if None in found:
+        raise OpTypeError(f"{function}: shape={shape!r} holds None, and the size of an array is known")
+    if any(d < 0 for d in found):
+        raise OpValueError(f"{function}: shape={shape!r} holds a negative size")
+    return found

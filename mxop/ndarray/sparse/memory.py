@@ -1,0 +1,70 @@
+"""Where the parts of sparse arrays lie: NumPy's arrays and SciPy's matrices on the CPU, CuPy's on a GPU.
+
+Imports NumPy, :mod:`mxop._core` and, on use, SciPy and :mod:`mxop._gpu`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..._core import core
+from ...context import Context
+
+NDArray = core.NDArray
+
+
+def scipy_sparse() -> Any:
+    """Return the module ``scipy.sparse``, which takes a while to import."""
+    import scipy.sparse
+
+    return scipy.sparse
+
+
+def on_gpu(part: Any) -> bool:
+    """Tell whether an array is CuPy's."""
+    return not isinstance(part, np.ndarray)
+
+
+def lib(part: Any) -> Any:
+    """Return the module of an array: NumPy or CuPy."""
+    return sys.modules["cupy"] if on_gpu(part) else np
+
+
+def matrices(part: Any) -> Any:
+    """Return the module whose matrices are made of such arrays."""
+    if not on_gpu(part):
+        return scipy_sparse()
+    import cupyx.scipy.sparse
+
+    return cupyx.scipy.sparse
+
+
+def wrapped(part: Any, copy: bool = False) -> NDArray:
+    """Return an array of mxop over an array, or a copy of it."""
+    if not on_gpu(part):
+        return core.from_numpy(part, copy)
+    from ..._gpu import device
+
+    return device.wrap(part.copy() if copy else part)
+
+
+def raw(array: NDArray) -> Any:
+    """Return what an array of mxop holds, as NumPy's or CuPy's."""
+    return core.as_numpy(array) if array._gpu is None else array._gpu
+
+
+def context_of(part: Any) -> Context:
+    """Return the device that an array lies on."""
+    return Context("gpu", int(part.device.id)) if on_gpu(part) else Context("cpu", 0)
+
+
+def moved(part: Any, context: Context) -> Any:
+    """Return an array on a device."""
+    if not context.is_gpu:
+        return part.get() if on_gpu(part) else part
+    from ..._gpu import device
+
+    return device.uploaded(moved(part, Context("cpu", 0)), context.device_id)
