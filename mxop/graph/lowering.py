@@ -35,8 +35,10 @@ class Lowered:
         Shape and type of each variable.
     n_outputs, n_forward : int
         How many outputs the symbol has, and how many outputs come before the gradients.
-    labels : dict
-        How entries are called that were outputs of composites.
+    source : Graph
+        The symbol's graph.
+    moves : tuple of dict
+        Where its entries went, one after the other, when composites were expanded.
     heads : list of Node
         The variables that stand for head gradients, None where no gradient depends on one.
     """
@@ -45,7 +47,8 @@ class Lowered:
     given: dict[Node, tuple]
     n_outputs: int
     n_forward: int
-    labels: dict[Entry, str]
+    source: Graph
+    moves: tuple[dict[Entry, Entry], ...]
     heads: Sequence[Node | None] = ()
 
     @property
@@ -53,12 +56,27 @@ class Lowered:
         """The gradients."""
         return self.graph.outputs[self.n_forward :]
 
+    def composites(self) -> dict[Entry, list[tuple[Node, int, list[Entry]]]]:
+        """Return which entries are outputs of composites of the symbol, and where the inputs of these are now."""
+        found: dict[Entry, list[tuple[Node, int, list[Entry]]]] = {}
+        for node in self.source.nodes:
+            if isinstance(node.op, Composite):
+                inputs = [self._moved(entry) for entry in node.inputs]
+                for k in range(node.n_outputs):
+                    found.setdefault(self._moved((node, k)), []).append((node, k, inputs))
+        return found
+
+    def _moved(self, entry: Entry) -> Entry:
+        for moved in self.moves:
+            entry = moved.get(entry, entry)
+        return entry
+
 
 def lower_inference(source: Graph, given: Mapping[Node, tuple], is_train: bool) -> Lowered:
     """Return what computes the outputs alone; `is_train` is what operators are told."""
     graph, moved = expand(_sized(in_mode(source, is_train), given), effects=Effects(), specs=Specs(given, is_train))
     graph, n = trimmed(graph), len(graph.outputs)
-    return Lowered(graph, dict(given), len(source.outputs), n, _composite_names(source, moved))
+    return Lowered(graph, dict(given), len(source.outputs), n, source, (moved,))
 
 
 def lower_training(
@@ -84,7 +102,7 @@ def lower_training(
             known[node] = None  # type: ignore[assignment]
         else:
             heads[i] = None
-    return Lowered(graph, known, n, at + len(late), _composite_names(source, first, second), heads)
+    return Lowered(graph, known, n, at + len(late), source, (first, second), heads)
 
 
 def _sized(graph: Graph, given: Mapping[Node, tuple]) -> Graph:
@@ -114,19 +132,6 @@ def optimized(lowered: Lowered, passes: Sequence[Any], on_cpu: bool) -> tuple[Gr
     known.n_forward, known.on_cpu = lowered.n_forward, on_cpu
     graph = run_passes(lowered.graph, known, of_stage(passes, "graph") + of_stage(passes, "schedule"))
     return settled(graph, known), known
-
-
-def _composite_names(graph: Graph, *moves: dict[Entry, Entry]) -> dict[Entry, str]:
-    """Return which entries of the expanded graph are outputs of composites, and how those are called."""
-    names = {}
-    for node in graph.nodes:
-        if isinstance(node.op, Composite):
-            for k in range(node.n_outputs):
-                entry = (node, k)
-                for moved in moves:
-                    entry = moved.get(entry, entry)
-                names[entry] = node.output_name(k)
-    return names
 
 
 def _zeros_like(entry: Entry) -> Entry:

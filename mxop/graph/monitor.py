@@ -5,12 +5,13 @@ Imports :mod:`.schedule` and the passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._core import tape
 from ..nans import check
 from .assignment import settled
+from .expand import INSIDE
 from .infer import Known
 from .ir import Entry, Node, describe
 from .plan import Result, phases_of
@@ -32,7 +33,8 @@ class Monitor:
     def __init__(self, executor: Any, callback: Callable[[str, Any], None], monitor_all: bool):
         self.callback, self.monitor_all = callback, monitor_all
         self._executor = executor
-        self._labels: dict[Entry, str] = {}
+        self._composites: dict[Entry, list[tuple[Node, int, list[Entry]]]] = {}
+        self._names: set[str] = set()  # of the symbol's nodes
         self._arrays: dict[Entry, Any] = {}
         self._ready: dict[bool, tuple[list, list]] = {}
         self._prepared(bool(executor._wanted))
@@ -47,7 +49,8 @@ class Monitor:
             n = known.n_forward = lowered.n_forward
             graph = settled(lowered.graph, known)
             bound = executor._bound | executor._head_bound
-            self._labels |= lowered.labels
+            self._composites |= lowered.composites()
+            self._names |= {node.name for node in lowered.source.nodes}
             self._arrays |= {(node, 0): array for node, array in bound.items()}
             forward, backward = phases_of(graph, n)
             gradients = executor._gradient_results(graph.outputs[n:]) if graph.outputs[n:] else []
@@ -94,13 +97,34 @@ class Monitor:
             tape.switch_recording(recording)
             tape.switch_training(training)
 
+    def _own(self, node: Node) -> bool:
+        """Return whether a node is one of the symbol's, or of its gradient's, and no part of a composite."""
+        if INSIDE in node.name and node.name not in self._names:
+            return False
+        found = (c for k in range(node.n_outputs) for c in self._composites.get((node, k), ()))
+        return all(whole.name != node.name for whole, _, _ in found)
+
     def _show(self, node: Node) -> None:
+        own = self._own(node)
         for k in range(node.n_outputs):
-            name = self._labels.get((node, k)) or node.output_name(k)
-            self.callback(name, self._arrays[node, k])
+            shown = [(node, k)] if own else []
+            shown += [(whole, at) for whole, at, _ in self._composites.get((node, k), ())]
+            for whole, at in shown:
+                self.callback(whole.output_name(at), self._arrays[node, k])
 
     def _show_inputs(self, node: Node, shown: set[Node]) -> None:
-        for name, entry in zip(node.input_names(), node.inputs, strict=True):
+        if self._own(node):
+            self._show_inputs_of(node, node.inputs, shown)
+        for k in range(node.n_outputs):
+            for whole, _, inputs in self._composites.get((node, k), ()):
+                if whole not in shown:
+                    shown.add(whole)
+                    self._show_inputs_of(whole, inputs, shown)
+
+    def _show_inputs_of(self, node: Node, inputs: Iterable[Entry], shown: set[Node]) -> None:
+        for name, entry in zip(node.input_names(), inputs, strict=True):
+            if entry not in self._arrays:  # nobody reads it
+                continue
             if entry[0].op is None and entry[0] not in shown:
                 shown.add(entry[0])
                 self.callback(entry[0].name, self._arrays[entry])
