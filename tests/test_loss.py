@@ -147,6 +147,6 @@ def test_labels_are_cut_to_whole_numbers(params):
     if not params:
         layers += [nd.SVMOutput, nd.softmax_cross_entropy]
     for layer in layers:
-        found, wanted = (gradient(lambda a, n=label: layer(a, n), x) for label in (given, whole))
+        found, wanted = (gradient(lambda a, f=layer, n=label: f(a, n), x) for label in (given, whole))
         np.testing.assert_array_equal(found, wanted)
         assert found.any()

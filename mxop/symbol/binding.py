@@ -1,6 +1,6 @@
 """From a symbol and arrays (or shapes) to an executor: everything that can be wrong is found here.
 
-Imports :mod:`.inference` and :mod:`mxop.graph`.
+Imports :mod:`.inference`, :mod:`.sharing` and :mod:`mxop.graph`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..graph.infer import Known
 from ..graph.ir import Entry, Graph, Node, describe
 from ..opdef import infer, registry
 from .inference import _checked_shape, _match, solve_shapes, solve_types
+from .sharing import Sharing
 
 _REQS = ("null", "write", "add")
 
@@ -38,7 +39,7 @@ def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_st
 
 @collected_later()
 def simple_bind(
-    symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Mapping[str, Any], passes: Any = None
+    symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Mapping[str, Any], passes: Any, sharing: Sharing
 ) -> Any:
     """See ``Symbol.simple_bind``."""
     from ..graph.executor import Executor
@@ -49,12 +50,12 @@ def simple_bind(
     names = _names(arguments, "argument")
     _names(states, "auxiliary state")
     reqs = requests(grad_req, names)
-    arrays = _zeros_of(graph, arguments, states, [r != "null" for r in reqs], ctx, type_dict, shapes)
+    arrays = _arrays_for(graph, arguments, states, [r != "null" for r in reqs], sharing, type_dict, shapes)
     return Executor(symbol, ctx, *arrays[:2], reqs, arrays[2], passes)
 
 
-def _zeros_of(
-    graph: Graph, arguments: list[Node], states: list[Node], wanted: Sequence[bool], ctx: Any, type_dict: Any,
+def _arrays_for(
+    graph: Graph, arguments: list[Node], states: list[Node], wanted: Sequence[bool], sharing: Sharing, type_dict: Any,
     shapes: Mapping[str, Any],
 ) -> tuple[list[Any], list[Any], list[Any]]:  # fmt: skip
     """Return arrays for arguments, for the gradients that are wanted, and for states, of the shapes and types found."""
@@ -67,13 +68,16 @@ def _zeros_of(
         raise OpValueError(f"simple_bind: the shapes of these arguments do not follow from {dict(shapes)} (? is an unknown "
                            f"size): {listed}; give them as keyword arguments")  # fmt: skip
 
-    def zeros(nodes: list[Node], wanted: Sequence[bool]) -> list[Any]:
+    def made(make: Any, nodes: list[Node], wanted: Sequence[bool]) -> list[Any]:
         return [
-            _zeros(solved.get((n, 0)), types.get((n, 0)), ctx) if want else None
+            make(n, solved.get((n, 0)), types.get((n, 0))) if want else None
             for n, want in zip(nodes, wanted, strict=True)
         ]
 
-    return zeros(arguments, [True] * len(arguments)), zeros(arguments, wanted), zeros(states, [True] * len(states))
+    return (
+        made(sharing.argument, arguments, [True] * len(arguments)), made(sharing.gradient, arguments, wanted),
+        made(sharing.state, states, [True] * len(states)),
+    )  # fmt: skip
 
 
 def requests(grad_req: Any, names: list[str]) -> list[str]:
@@ -217,15 +221,3 @@ def _check_devices(ctx: Any, arrays: Mapping[str, Any]) -> None:
         if on_gpu != wanted:
             expected = ctx if ctx is not None else "the device of the other arrays"
             raise OpValueError(f"args: {name!r} is on {array.context}; expected {expected} (use as_in_context)")
-
-
-def _zeros(shape: tuple[int, ...], code: int, ctx: Any) -> Any:
-    if ctx is None or ctx.device_type == "cpu":
-        from .._core import core
-
-        array = core.empty(shape, code)
-        core.as_numpy(array)[...] = 0
-        return array
-    from ..ndarray import zeros
-
-    return zeros(shape, ctx=ctx, dtype=dtypes.NAMES[code])
