@@ -66,7 +66,7 @@ class Sharing:
         return there if there.shape == shape else there.reshape((-1,))[:size].reshape(shape)
 
     def _zeros(self, node: Node, shape: tuple[int, ...], code: int) -> Any:
-        ctx = self.groups.get((node.strings or {}).get("ctx_group"), self.ctx)
+        ctx = self.groups.get((node.strings or {}).get("__ctx_group__"), self.ctx)
         if ctx is None or ctx.device_type != getattr(self.ctx, "device_type", None):
             ctx = self.ctx
         if ctx is None or (ctx.device_type == "cpu" and ctx.device_id == 0):
