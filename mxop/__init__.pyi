@@ -27,6 +27,7 @@ from . import operator as operator
 from . import optimizer as optimizer
 from . import profiler as profiler
 from . import random as random
+from . import recordio as recordio
 from . import records as records
 from . import registry as registry
 from . import rnn as rnn
