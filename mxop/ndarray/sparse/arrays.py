@@ -14,7 +14,7 @@ import numpy as np
 from ... import dtypes
 from ..._core import core
 from ...context import Context
-from ...errors import OpTypeError, OpValueError, translated
+from ...errors import OpTypeError, OpValueError, OutOfMemoryError, translated
 from ...missing import error
 from ...opdef import registry
 
@@ -99,10 +99,13 @@ class BaseSparseNDArray:
     # ---- as something else ------------------------------------------------------------------------------------------
     def asnumpy(self) -> np.ndarray:
         """Return all elements as a NumPy array."""
-        return self._dense()
+        try:
+            return self._dense()
+        except (MemoryError, ValueError) as problem:  # ValueError: more than can be addressed
+            raise OutOfMemoryError(f"{type(self).__name__} of shape {self.shape}, dense: {problem}") from problem
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        return self._dense() if dtype is None else self._dense().astype(dtype)
+        return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype)
 
     def tostype(self, stype: str) -> Any:
         """Return the array in another storage type: ``'default'``, ``'csr'`` or ``'row_sparse'``."""
