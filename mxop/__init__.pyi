@@ -31,6 +31,7 @@ from . import recordio as recordio
 from . import records as records
 from . import registry as registry
 from . import rnn as rnn
+from . import rtc as rtc
 from . import runtime as runtime
 from . import symbol as symbol
 from . import test_utils as test_utils

@@ -31,7 +31,7 @@ def told(function):
 
 # ---- what MXNet has -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("get, path", [
-    (lambda: mx.gluon, "mx.gluon"), (lambda: mx.mod, "mx.mod"), (lambda: mx.rtc, "mx.rtc"), (lambda: mx.np, "mx.np"),
+    (lambda: mx.gluon, "mx.gluon"), (lambda: mx.mod, "mx.mod"), (lambda: mx.th, "mx.th"), (lambda: mx.np, "mx.np"),
     (lambda: mx.io.MXDataIter, "mx.io.MXDataIter"), (lambda: mx.nd.GridGenerator, "mx.nd.GridGenerator"),
     (lambda: mx.sym.Correlation, "mx.sym.Correlation"),
     (lambda: mx.nd.ROIPooling, "mx.nd.ROIPooling"), (lambda: mx.nd.op.Correlation, "mx.nd.op.Correlation"),

@@ -113,7 +113,7 @@ class BaseSparseNDArray:
 
     def todense(self) -> NDArray:
         """Return the dense array."""
-        return core.from_numpy(self._dense(), False)
+        return core.from_numpy(self.asnumpy(), False)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Return the array with another element type."""
