@@ -57,7 +57,7 @@ class FeedForward:
     --------
     >>> import mxop as mx, numpy as np
     >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc")
-    >>> net = mx.sym.LinearRegressionOutput(net, name="lin")
+    >>> net = mx.sym.LinearRegressionOutput(net, mx.sym.Variable("softmax_label"))
     >>> x = np.random.RandomState(0).uniform(-1, 1, (64, 2))
     >>> learner = mx.model.FeedForward(net, num_epoch=50, numpy_batch_size=16, learning_rate=0.5)
     >>> learner.fit(x, x @ [1, -2] + 3, eval_metric="mse")
@@ -118,6 +118,9 @@ class FeedForward:
             for name, array in arrays.items():
                 if known and name in known:
                     array[:] = known[name]
+                elif name.endswith("label") and name not in given_names:
+                    there = ", ".join(sorted(given_names))
+                    raise OpValueError(f"FeedForward: the data do not give {name!r}; they give {there}")
                 elif name not in given_names:
                     self.initializer(InitDesc(name, attributes.get(name)), array)
         self._take_over(executor, given_names)

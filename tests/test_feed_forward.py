@@ -88,6 +88,8 @@ def test_extra_parameters():
     (lambda: mx.model.FeedForward(_net(), num_epoch=1).fit(X), "no y"),
     (lambda: mx.model.FeedForward(_net(), num_epoch=1).fit([1], [2]), "an array or an iterator"),
     (lambda: mx.model.FeedForward(_net()).save("x"), "num_epoch"),
+    (lambda: mx.model.FeedForward(_net(), num_epoch=1).fit(mx.io.NDArrayIter(X, Y, label_name="y")),
+     "'softmax_label'.* data, y"),
 ])  # fmt: skip
 def test_misuse(call, message):
     with pytest.raises(mx.MXNetError, match=message):

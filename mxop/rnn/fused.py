@@ -40,7 +40,7 @@ class FusedRNNCell(BaseRNNCell):
     >>> cell = mx.rnn.FusedRNNCell(5, num_layers=2, prefix="net_")
     >>> outputs, states = cell.unroll(3, mx.sym.Variable("x"), layout="TNC", merge_outputs=True)
     >>> outputs.infer_shape(x=(3, 2, 4))
-    ([(3, 2, 4), (440,)], [(3, 2, 5)], [])
+    ([(3, 2, 4), (460,)], [(3, 2, 5)], [])
     """
 
     def __init__(self, num_hidden: int, num_layers: int = 1, mode: str = "lstm", bidirectional: bool = False,
