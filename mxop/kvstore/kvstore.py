@@ -6,12 +6,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import ndarray as nd
 from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown
 from ..ndarray import NDArray
 from ..ndarray.sparse import BaseSparseNDArray
 from ..optimizer import Optimizer, get_updater
 from .base import KVStoreBase
+
+
+def _flat(given: Any) -> list:
+    """Return what stands in lists of lists."""
+    return [one for some in given for one in _flat(some)] if isinstance(given, (list, tuple)) else [given]
 
 
 def _pairs(key: Any, value: Any, what: str) -> Iterator[tuple[Any, list]]:
@@ -25,7 +32,7 @@ def _pairs(key: Any, value: Any, what: str) -> Iterator[tuple[Any, list]]:
         if not isinstance(one, (int, str)):
             raise OpTypeError(f"KVStore: the key {shown(one)} is a {type(one).__name__}; expected an int or a str")
         arrays = value[at * each : (at + 1) * each]
-        arrays = [a for some in arrays for a in (some if isinstance(some, (list, tuple)) else [some])]
+        arrays = _flat(arrays)
         if not arrays or not all(isinstance(a, (NDArray, BaseSparseNDArray)) for a in arrays):
             raise OpTypeError(
                 f"KVStore: {what} of {one!r} is {shown(value[at])}; expected an NDArray or a list of them"
@@ -82,6 +89,9 @@ class KVStore(KVStoreBase):
     def init(self, key: Any, value: Any) -> None:
         """Put values there, once for a key."""
         for one, arrays in _pairs(key, value, "value"):
+            if self._values and isinstance(one, str) != isinstance(next(iter(self._values)), str):
+                there = shown(list(self._values))
+                raise OpTypeError(f"KVStore: {one!r} is a key beside {there}; expected all int or all str")
             if one in self._values:
                 raise MXNetError(f"KVStore: the key {one!r} was initialized before; push changes it")
             self._values[one] = arrays[0].copy()
@@ -99,10 +109,10 @@ class KVStore(KVStoreBase):
                 self._values[one] = merged.copy() if merged is arrays[0] else merged
 
     def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
-        """Copy values to arrays."""
+        """Copy values to arrays, with `ignore_sparse` only to dense ones."""
         for one, arrays in _pairs(key, out, "out"):
             for array in arrays:
-                if not (ignore_sparse and self._value(one).stype != "default"):
+                if not (ignore_sparse and array.stype != "default"):
                     self._value(one).copyto(array)
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
@@ -119,10 +129,17 @@ class KVStore(KVStoreBase):
         """Copy some rows of a value to row_sparse arrays."""
         if row_ids is None:
             raise OpValueError("row_sparse_pull: row_ids=None; expected the numbers of the rows")
-        ids = row_ids if isinstance(row_ids, (list, tuple)) else [row_ids]
-        for one, arrays in _pairs(key, out, "out"):
-            for at, array in enumerate(arrays):
-                nd.sparse.retain(self._value(one).tostype("row_sparse"), ids[at % len(ids)]).copyto(array)
+        ids = _flat(row_ids)
+        outs = [(one, array) for one, arrays in _pairs(key, out, "out") for array in arrays]
+        if not ids or len(outs) % len(ids) or not all(isinstance(rows, NDArray) for rows in ids):
+            raise OpValueError(
+                f"row_sparse_pull: row_ids={shown(row_ids)} and {len(outs)} arrays do not belong together"
+            )
+        for at, (one, array) in enumerate(outs):
+            if array.stype != "row_sparse":
+                raise OpTypeError(f"row_sparse_pull: out of {one!r} is a {array.stype!r} array; expected 'row_sparse'")
+            rows = nd.array(np.unique(ids[at * len(ids) // len(outs)].asnumpy()))
+            nd.sparse.retain(self._value(one).tostype("row_sparse"), rows).copyto(array)
 
     # ---- what changes them --------------------------------------------------------------------------------------------
     def set_optimizer(self, optimizer: Optimizer) -> None:
