@@ -10,6 +10,7 @@ import numpy as np
 from .. import ndarray as nd
 from ..errors import MXNetError, OpTypeError, OpValueError, shown
 from ..ndarray import NDArray
+from ..ndarray.sparse import CSRNDArray
 from .base import DataBatch, DataDesc, DataIter
 
 _LAST = ("pad", "discard", "roll_over")
@@ -19,7 +20,7 @@ def _named(data: Any, name: str, empty: bool) -> list[tuple[str, NDArray]]:
     """Return arrays with their names, sorted by these."""
     if data is None and empty:
         return []
-    if isinstance(data, (np.ndarray, NDArray)):
+    if isinstance(data, (np.ndarray, NDArray, CSRNDArray)):
         data = [data]
     if isinstance(data, (list, tuple)) and (data or empty):
         many = len(data) > 1
@@ -31,10 +32,14 @@ def _named(data: Any, name: str, empty: bool) -> list[tuple[str, NDArray]]:
     found = []
     for key, array in sorted(data.items()):
         try:
-            found.append((key, array if isinstance(array, NDArray) else nd.array(array)))
+            found.append((key, array if isinstance(array, (NDArray, CSRNDArray)) else nd.array(array)))
         except MXNetError as problem:
             raise OpTypeError(f"NDArrayIter: {key!r} is no array: {problem}") from problem
     return found
+
+
+class SparseBatchError(MXNetError, NotImplementedError):
+    """A batch of csr matrices that would have to be joined."""
 
 
 class NDArrayIter(DataIter):
@@ -43,7 +48,8 @@ class NDArrayIter(DataIter):
     Parameters
     ----------
     data : array, list or dict of arrays
-        NDArrays or NumPy arrays; their elements lie along the batch axis of `layout`.
+        NDArrays or NumPy arrays; their elements lie along the batch axis of `layout`.  Csr matrices stay what they are;
+        they need ``last_batch_handle='discard'``.
     label : array, list or dict of arrays, optional
     batch_size : int
     shuffle : bool
@@ -72,6 +78,11 @@ class NDArrayIter(DataIter):
                 f"NDArrayIter: last_batch_handle={shown(last_batch_handle)} is none of {', '.join(_LAST)}"
             )
         self.data, self.label = _named(data, data_name, False), _named(label, label_name, True)
+        sparse = [name for name, a in [*self.data, *self.label] if isinstance(a, CSRNDArray)]
+        if sparse and last_batch_handle != "discard":
+            raise SparseBatchError(
+                f"NDArrayIter: {sparse[0]!r} is a csr matrix, for which last_batch_handle must be 'discard'"
+            )
         self.layout, self._axis = layout, max(layout.find("N"), 0)
         self.num_data = self._counted()
         self.idx = np.arange(self.num_data)
@@ -132,13 +143,12 @@ class NDArrayIter(DataIter):
     def _mix(self) -> None:
         if self.shuffle:
             np.random.shuffle(self.idx)
-            self.data, self.label = (
-                [
-                    (name, nd.array(a.asnumpy().take(self.idx, self._axis), ctx=a.context, dtype=a.dtype))
-                    for name, a in arrays
-                ]
-                for arrays in (self.data, self.label)
-            )
+            self.data, self.label = ([(n, self._mixed(a)) for n, a in arrays] for arrays in (self.data, self.label))
+
+    def _mixed(self, a: Any) -> Any:
+        if isinstance(a, CSRNDArray):
+            return nd.sparse.csr_matrix(a.asscipy()[self.idx], dtype=a.dtype)
+        return nd.array(a.asnumpy().take(self.idx, self._axis), ctx=a.context, dtype=a.dtype)
 
     def iter_next(self) -> bool:
         self.cursor += self.batch_size
@@ -184,7 +194,10 @@ class NDArrayIter(DataIter):
         return self._joined(*parts)
 
     def _part(self, arrays: list[tuple[str, NDArray]], begin: int, end: int) -> list[NDArray]:
-        return [nd.slice_axis(a, axis=self._axis, begin=begin, end=end) for _, a in arrays]
+        return [
+            a[begin:end] if isinstance(a, CSRNDArray) else nd.slice_axis(a, axis=self._axis, begin=begin, end=end)
+            for _, a in arrays
+        ]
 
     def _joined(self, *parts: list[NDArray]) -> list[NDArray]:
         return [nd.concat(*arrays, dim=self._axis) if len(arrays) > 1 else arrays[0] for arrays in zip(*parts)]
