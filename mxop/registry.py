@@ -10,8 +10,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .errors import OpLookupError, OpTypeError, closest, shown
+from .errors import OpLookupError, OpTypeError, OpValueError, closest, shown
 from .missing import hooks
+
+
+class NotRegisteredError(OpLookupError, OpValueError):
+    """Nothing is registered under a name; for optimizers, MXNet raises a ``ValueError``."""
+
 
 _REGISTRY: dict[type, dict[str, type]] = {}
 
@@ -96,7 +101,7 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
             raise OpTypeError(f"create: {nickname}={shown(what)} is neither a name nor a {base_class.__name__}")
         if what.lower() not in table:
             known = ", ".join(sorted(table))
-            raise OpLookupError(
+            raise NotRegisteredError(
                 f"{nickname} {what!r} is not registered{closest(what.lower(), table)}; there are: {known}"
             )
         return table[what.lower()](*args, **kwargs)
