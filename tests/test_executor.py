@@ -1,6 +1,7 @@
 """The executor: binding, running, requests, monitoring.  Expected behaviour was observed in MXNet 1.9.1."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -403,6 +404,19 @@ def test_monitor_shows_what_composites_take_and_give(kind, inputs, outputs):
     ex.set_monitor_callback(lambda name, array: seen.append(name))
     ex.forward()
     assert seen == ["e_output", *(f"n_{name}" for name in outputs)]
+
+
+def test_optimized_symbol():
+    y = sym.log(sym.softmax(a), name="y") * 1
+    ex = sym.BatchNorm(y, name="bn").simple_bind(mx.cpu(), a=(2, 3))
+    found = ex.get_optimized_symbol()
+    assert found.list_arguments() == ["a", "bn_gamma", "bn_beta"] and found.name == "bn"
+    assert [n["op"] for n in json.loads(found.tojson())["nodes"] if n["op"] != "null"] == ["log_softmax", "BatchNorm"]
+    ex.arg_dict["a"][:] = [[1, 2, 3], [0, 0, 1]]
+    again = found.bind(mx.cpu(), ex.arg_dict, aux_states=ex.aux_dict)
+    np.testing.assert_allclose(again.forward()[0].asnumpy(), ex.forward()[0].asnumpy(), rtol=1e-6)
+    plain = y.bind(mx.cpu(), [nd.ones((2, 3))], passes=[])
+    assert plain.get_optimized_symbol().tojson() == y.tojson()
 
 
 def test_debug_str():
