@@ -116,7 +116,8 @@ _LATER = {
     "engine": "mxop.engine", "runtime": "mxop.runtime", "libinfo": "mxop.libinfo", "contrib": "mxop.contrib",
     "initializer": "mxop.initializer", "init": "mxop.initializer", "lr_scheduler": "mxop.lr_scheduler",
     "optimizer": "mxop.optimizer", "metric": "mxop.metric", "io": "mxop.io", "model": "mxop.model",
-    "callback": "mxop.callback",
+    "callback": "mxop.callback", "rnn": "mxop.rnn", "recordio": "mxop.recordio", "rtc": "mxop.rtc", "monitor": "mxop.monitor",
+    "mon": "mxop.monitor", "kv": "mxop.kvstore", "kvstore": "mxop.kvstore",
 }  # fmt: skip
 _NAMES = {"AttrScope": ("mxop.attribute", "AttrScope"), "Symbol": ("mxop.symbol", "Symbol"),
           "Executor": ("mxop.graph.executor", "Executor"), "is_np_shape": ("mxop.util", "is_np_shape"),

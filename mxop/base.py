@@ -18,9 +18,9 @@ numeric_types = (float, int, np.generic)
 mx_real_t = np.float32
 
 
-def py_str(x: bytes) -> str:
-    """Return bytes as a string."""
-    return x.decode("utf-8")
+def py_str(x: bytes | str) -> str:
+    """Return bytes as a string; what is one, as the names that callbacks get here, stays."""
+    return x if isinstance(x, str) else x.decode("utf-8")
 
 
 def data_dir_default() -> str:

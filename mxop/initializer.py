@@ -343,7 +343,8 @@ class LSTMBias(Initializer):
         arr[hidden : 2 * hidden] = self.forget_bias
 
 
-_GATES = {"rnn_relu": ("",), "rnn_tanh": ("",), "lstm": ("_i", "_f", "_c", "_o"), "gru": ("_r", "_z", "_o")}
+#: The ends of the names of the gates of each mode of the operator ``RNN``, in the order of its parameters.
+GATES = {"rnn_relu": ("",), "rnn_tanh": ("",), "lstm": ("_i", "_f", "_c", "_o"), "gru": ("_r", "_z", "_o")}
 
 
 @register
@@ -363,16 +364,16 @@ class FusedRNN(Initializer):
     def __init__(self, init: Any, num_hidden: int, num_layers: int, mode: str, bidirectional: bool = False,
                  forget_bias: float = 1.0):  # fmt: skip
         init = create(init) if isinstance(init, str) else init
-        if mode not in _GATES:
-            raise OpValueError(f"FusedRNN: mode={shown(mode)} is none of {', '.join(_GATES)}")
+        if mode not in GATES:
+            raise OpValueError(f"FusedRNN: mode={shown(mode)} is none of {', '.join(GATES)}")
         super().__init__(init=None if init is None else init.dumps(), num_hidden=num_hidden, num_layers=num_layers,
                          mode=mode, bidirectional=bidirectional, forget_bias=forget_bias)  # fmt: skip
         self._init, self._mode, self._forget_bias = init, mode, forget_bias
         self._hidden, self._layers, self._directions = num_hidden, num_layers, "lr" if bidirectional else "l"
 
-    def _parts(self, size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+    def parts(self, size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Give the names and shapes of the parts of the vector, in their order."""
-        h, gates, d = self._hidden, _GATES[self._mode], len(self._directions)
+        h, gates, d = self._hidden, GATES[self._mode], len(self._directions)
         first = size // (d * h * len(gates)) - (self._layers - 1) * (h + d * h + 2) - h - 2
         layers = [(layer, way) for layer in range(self._layers) for way in self._directions]
         for layer, way in layers:
@@ -386,7 +387,7 @@ class FusedRNN(Initializer):
         init = self._init or getattr(desc, "global_init", None)
         if init is None:
             raise OpTypeError("FusedRNN: init=None, and there is no initializer of the whole net")
-        parts = list(self._parts(arr.size))
+        parts = list(self.parts(arr.size))
         if sum(math.prod(shape) for _, shape in parts) != arr.size or min(parts[0][1]) < 1:
             raise OpValueError(f"FusedRNN: {desc!r} has {arr.size} elements, which no width of the inputs gives")
         for name, shape in parts:

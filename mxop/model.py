@@ -77,6 +77,14 @@ def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, dict[str, NDArray]
     return sym.load(f"{prefix}-symbol.json"), *load_params(prefix, epoch)
 
 
-__all__ = ["BatchEndParam", "load_checkpoint", "load_params", "save_checkpoint"]
+__all__ = ["BatchEndParam", "FeedForward", "load_checkpoint", "load_params", "save_checkpoint"]  # noqa: F822
 
-__getattr__, __dir__ = hooks(globals(), __all__)
+_absent, __dir__ = hooks(globals(), __all__)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "FeedForward":  # it needs optimizers, metrics and iterators, which checkpoints do not
+        from .feed_forward import FeedForward
+
+        return FeedForward
+    return _absent(name)

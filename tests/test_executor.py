@@ -1,6 +1,7 @@
 """The executor: binding, running, requests, monitoring.  Expected behaviour was observed in MXNet 1.9.1."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -380,9 +381,42 @@ def test_monitor_shows_composites_by_their_name():
         ex = y.bind(mx.cpu(), [nd.zeros((1,))])
         ex.set_monitor_callback(lambda name, array: seen.append(name))
         ex.forward()
-        assert [name for name in seen if "inside" not in name] == ["p_output0", "p_output1", "y_output"]
+        assert seen == ["p_output0", "p_output1", "y_output"]
     finally:
         unregister("test_executor_pair")
+
+
+@pytest.mark.parametrize("kind, inputs, outputs", [
+    ("Convolution", ["weight", "bias"], ["output"]), ("LRN", [], ["output", "tmp_norm"]), ("softmax", [], ["output"]),
+    ("LayerNorm", ["gamma", "beta"], ["output", "mean", "std"]), ("Dropout", [], ["output", "mask"]),
+])  # fmt: skip
+def test_monitor_shows_what_composites_take_and_give(kind, inputs, outputs):
+    """Not the steps they are made of; of an output that is its input, here Dropout's, the names of both."""
+    params = {"Convolution": {"kernel": (2, 2), "num_filter": 1}, "LRN": {"nsize": 1}}.get(kind, {})
+    data = sym.exp(sym.Variable("data", shape=(2, 3, 4, 4)), name="e")
+    ex = getattr(sym, kind)(data, name="n", **params).simple_bind(mx.cpu(), "null")
+    seen = []
+    ex.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
+    ex.forward()
+    expected = ["n_data", *(f"n_{name}" for name in inputs for _ in "12"), *(f"n_{name}" for name in outputs)]
+    assert sorted(seen) == sorted(["data", "e_data", "e_output", *expected])
+    seen.clear()
+    ex.set_monitor_callback(lambda name, array: seen.append(name))
+    ex.forward()
+    assert seen == ["e_output", *(f"n_{name}" for name in outputs)]
+
+
+def test_optimized_symbol():
+    y = sym.log(sym.softmax(a), name="y") * 1
+    ex = sym.BatchNorm(y, name="bn").simple_bind(mx.cpu(), a=(2, 3))
+    found = ex.get_optimized_symbol()
+    assert found.list_arguments() == ["a", "bn_gamma", "bn_beta"] and found.name == "bn"
+    assert [n["op"] for n in json.loads(found.tojson())["nodes"] if n["op"] != "null"] == ["log_softmax", "BatchNorm"]
+    ex.arg_dict["a"][:] = [[1, 2, 3], [0, 0, 1]]
+    again = found.bind(mx.cpu(), ex.arg_dict, aux_states=ex.aux_dict)
+    np.testing.assert_allclose(again.forward()[0].asnumpy(), ex.forward()[0].asnumpy(), rtol=1e-6)
+    plain = y.bind(mx.cpu(), [nd.ones((2, 3))], passes=[])
+    assert plain.get_optimized_symbol().tojson() == y.tojson()
 
 
 def test_debug_str():

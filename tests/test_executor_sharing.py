@@ -294,3 +294,60 @@ def test_states_of_custom_operators_are_their_executors_own():
     one, other = (graph.simple_bind(mx.cpu(), "null", a=(1,)) for _ in range(2))
     assert [one.forward()[0].asscalar() for _ in range(2)] == [1, 2]
     assert other.forward()[0].asscalar() == 1
+
+
+# ---- buckets: executors of different sizes with the same parameters ---------------------------------------------------
+PARAMETERS = ["fc_weight", "fc_bias", "bn_gamma", "bn_beta"]
+
+
+def bucket(length, **kwargs):
+    net = sym.FullyConnected(sym.Variable("data"), num_hidden=3, name="fc", flatten=False)
+    net = sym.Reshape(sym.BatchNorm(net, name="bn", axis=-1), shape=(-1, 3))
+    return sym.SoftmaxOutput(net, name="softmax").simple_bind(
+        mx.cpu(), data=(2, length, 4), softmax_label=(2 * length,), **kwargs
+    )
+
+
+def test_parameters_gradients_and_states_are_another_executor_s():
+    large = bucket(8)
+    small = bucket(5, shared_arg_names=PARAMETERS, shared_exec=large)
+    for name in PARAMETERS:
+        assert small.arg_dict[name] is large.arg_dict[name] and small.grad_dict[name] is large.grad_dict[name]
+    assert shared([large.aux_dict["bn_moving_mean"]], [small.aux_dict["bn_moving_mean"]]) == [True]
+    assert shared([large.arg_dict["softmax_label"]], [small.arg_dict["softmax_label"]]) == [False]
+    for alone in (bucket(5, shared_exec=large), bucket(5, shared_arg_names=PARAMETERS)):
+        assert shared([large.arg_dict["fc_bias"]], [alone.arg_dict["fc_bias"]]) == [False]
+        assert shared([large.aux_dict["bn_moving_mean"]], [alone.aux_dict["bn_moving_mean"]]) == [False]
+    quiet = bucket(5, shared_arg_names=PARAMETERS, shared_exec=large, grad_req="null")
+    assert set(quiet.grad_dict.values()) == {None}
+
+
+def test_data_are_parts_of_a_buffer():
+    buffer = {"data": nd.ones((2, 8, 4))}
+    small = bucket(5, shared_buffer=buffer)
+    assert sorted(buffer) == sorted(n for name in small.arg_dict for n in (name, f"grad of {name}"))
+    small.arg_dict["data"][:] = 2
+    assert values([buffer["data"].reshape((-1,))[[0, 39, 40]]]) == [[2, 2, 1]]
+    larger = bucket(9, shared_buffer=buffer)
+    assert buffer["data"] is larger.arg_dict["data"] and buffer["fc_bias"] is small.arg_dict["fc_bias"]
+
+
+def test_what_cannot_be_shared():
+    large = bucket(8)
+    with pytest.raises(
+        mx.MXNetError, match=r"'softmax_label' is float32 \(16,\) in shared_exec.* needs float32 \(10,\)"
+    ):
+        bucket(5, shared_arg_names=["softmax_label"], shared_exec=large)
+    other = sym.exp(sym.Variable("data")).simple_bind(mx.cpu(), data=(2,))
+    with pytest.raises(mx.MXNetError, match="'fc_bias', which is no argument of shared_exec"):
+        bucket(5, shared_arg_names=["fc_bias"], shared_exec=other)
+
+
+def test_contexts_of_groups():
+    with mx.AttrScope(ctx_group="first"):
+        net = sym.FullyConnected(sym.Variable("data"), num_hidden=4, name="one")
+    with mx.AttrScope(ctx_group="second"):
+        net = sym.FullyConnected(net, num_hidden=4, name="two")
+    ex = net.simple_bind(mx.cpu(3), group2ctx={"second": mx.cpu(1), "first": mx.gpu(0)}, data=(2, 3))
+    assert [x.context.device_id for x in ex.arg_arrays] == [3, 3, 3, 1, 1]
+    assert ex.grad_dict["two_bias"].context == mx.cpu(1) and ex.forward()[0].shape == (2, 4)

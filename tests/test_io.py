@@ -193,3 +193,16 @@ def test_what_callbacks_log(caplog):
     for epoch in range(4):
         callback(epoch)
     assert saved == [("net", 2, True), ("net", 4, True)]
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_csr_matrices_stay_so(shuffle):
+    rows = np.diag(np.arange(1, 8, dtype="float32"))
+    data = mx.nd.array(rows).tostype("csr")
+    batches = list(mx.io.NDArrayIter(data, np.arange(7), 3, shuffle=shuffle, last_batch_handle="discard"))
+    assert len(batches) == 2
+    for batch in batches:
+        assert batch.data[0].stype == "csr"
+        np.testing.assert_array_equal(batch.data[0].asnumpy(), rows[batch.label[0].asnumpy().astype(int)])
+    with pytest.raises(NotImplementedError, match="must be 'discard'"):
+        mx.io.NDArrayIter({"x": data}, batch_size=3)

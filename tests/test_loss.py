@@ -137,3 +137,16 @@ def test_an_executor_begins_backward_at_the_loss():
             w = executor.arg_dict[n]
             nd.sgd_mom_update(w, executor.grad_dict[n], mom, lr=0.5, momentum=0.9, out=w)
     assert (executor.forward()[0].asnumpy().argmax(1) == label).mean() > 0.95
+
+
+@pytest.mark.parametrize("params", [{}, {"use_ignore": True, "ignore_label": 0}])
+def test_labels_are_cut_to_whole_numbers(params):
+    given, whole = (nd.array(a, dtype="float64") for a in ([-0.2, 0.7, 1.9, 2.0], [0, 0, 1, 2]))
+    x = np.arange(12).reshape(4, 3) * 0.3
+    layers = [lambda x, label: nd.SoftmaxOutput(x, label, **params)]
+    if not params:
+        layers += [nd.SVMOutput, nd.softmax_cross_entropy]
+    for layer in layers:
+        found, wanted = (gradient(lambda a, f=layer, n=label: f(a, n), x) for label in (given, whole))
+        np.testing.assert_array_equal(found, wanted)
+        assert found.any()

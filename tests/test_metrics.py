@@ -156,3 +156,10 @@ def test_names():
         mx.metric.create("top_k_acc", top_k=1)
     with pytest.raises(OpTypeError, match="no function"):
         mx.metric.CustomMetric("acc")
+
+
+def test_sums_are_python_s_numbers():
+    metric = mx.metric.np(lambda label, pred: (np.float32(1e-3), 1))
+    for _ in range(100):
+        metric.update([mx.nd.ones((1,))], [mx.nd.ones((1,))])
+    assert type(metric.get()[1]) is float and abs(metric.sum_metric - 100 * float(np.float32(1e-3))) < 1e-12

@@ -210,8 +210,11 @@ def test_schedules_follow_the_largest_count():
     assert plain.learning_rate == 0.125
     with pytest.raises(OpValueError, match="2 indices, 1 gradients and 1 weights"):
         update([0, 1], [w], [w])
-    with pytest.raises(OpValueError, match="lr_scheduler sets"):
+    with pytest.raises(UserWarning, match="lr_scheduler sets") as caught:
         optimizer.set_learning_rate(3)
+    assert isinstance(caught.value, OpValueError)
+    with pytest.raises(ValueError, match="'nope' is not registered"):
+        mx.optimizer.create("nope")
     update(1, mx.nd.ones((1,)), w)  # a new weight begins to count, the rate does not go back
     assert optimizer.num_update == 5 and w.item() == -3.5
 

@@ -339,3 +339,11 @@ def test_files(tmp_path):
         np.testing.assert_array_equal(x.asnumpy(), DENSE)
     nd.save(path, stored(DENSE, "csr"))
     assert nd.load(path)[0].stype == "csr"
+
+
+def test_what_is_too_large_to_be_dense_is_an_error_of_memory():
+    matrix = mx.nd.sparse.csr_matrix((3, 1 << 45))
+    for dense in (matrix.asnumpy, lambda: np.asarray(matrix), lambda: matrix.tostype("default")):
+        with pytest.raises(MemoryError) as caught:
+            dense()
+        assert isinstance(caught.value, mx.MXNetError)

@@ -219,7 +219,7 @@ def body_calls(
     n = len(graph.outputs)
     passes = selected()
     known_inputs = dict(zip(given, specs, strict=True))
-    graph, known = optimized(Lowered(graph, known_inputs, n, n, {}), passes, True)
+    graph, known = optimized(Lowered(graph, known_inputs, n, n, graph, ()), passes, True)
     table = core.Places()
     bound = {v: table.stand_in(*spec) for v, spec in known_inputs.items()}
     made = [(known.shape(e), known.dtype(e)) for e in graph.outputs]

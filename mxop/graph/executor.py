@@ -512,6 +512,13 @@ class Executor:
 
         return Explanation(self, is_train, measure)
 
+    def get_optimized_symbol(self) -> Any:
+        """Return the symbol after those passes that give symbols again; what is fused of it, :meth:`explain` shows."""
+        passes = of_stage(self._passes, "symbol") + of_stage(self._passes, "graph")
+        arrays = {**self.arg_dict, **self.aux_dict}
+        types = {name: array.dtype for name, array in arrays.items()}
+        return self._symbol.optimize(passes, types, **{name: array.shape for name, array in arrays.items()})
+
     def debug_str(self) -> str:
         """Return the graph (with its gradient, when it is wanted) and what it takes, as text."""
         lines = [as_text(self._main.graph).rstrip()]

@@ -17,6 +17,8 @@ from .specs import Specs
 from .states import Effects
 
 _MAX_NESTING = 64
+#: Stands in the names of nodes that are steps of a composite.
+INSIDE = "_inside"
 
 
 def expand(
@@ -70,7 +72,7 @@ def expand(
         return None if new is None else [(new, k) for k in range(node.n_outputs)]
 
     def inside(node: Node, control: tuple[Node, ...]) -> list[Entry]:
-        F.work_for(node, "_inside", node.order, control)
+        F.work_for(node, INSIDE, node.order, control)
         inputs = [F.value(e) for e in node.inputs]
         try:
             with translated(f"operator {node.op.name}"):

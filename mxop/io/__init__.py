@@ -6,10 +6,11 @@ from typing import Any
 from ..missing import attribute, names_shown
 from .arrays import NDArrayIter
 from .base import DataBatch, DataDesc, DataIter, ResizeIter
-from .libsvm import LibSVMIter
+from .files import CSVIter, LibSVMIter, MNISTIter
 from .prefetching import PrefetchingIter
 
-__all__ = ["DataBatch", "DataDesc", "DataIter", "LibSVMIter", "NDArrayIter", "PrefetchingIter", "ResizeIter"]
+__all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "LibSVMIter", "MNISTIter", "NDArrayIter", "PrefetchingIter",
+           "ResizeIter"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -93,6 +93,8 @@ class EvalMetric:
         self.num_inst, self.sum_metric = 0, 0.0
 
     def _add(self, total: float, count: float) -> None:
+        if isinstance(total, numpy.generic):  # float32, say, to which NumPy 2 would round the sum
+            total = total.item()
         self.sum_metric += total
         self.global_sum_metric += total
         self.num_inst += count

@@ -117,7 +117,7 @@ class _Binary(EvalMetric):
             self._counts[:] = 0
             return
         self.num_inst, self.global_num_inst = (int(n) for n in self._counts.sum(axis=1))
-        self.sum_metric, self.global_sum_metric = (self.score(row) * row.sum() for row in self._counts)
+        self.sum_metric, self.global_sum_metric = (float(self.score(row) * row.sum()) for row in self._counts)
 
 
 @register

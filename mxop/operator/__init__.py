@@ -49,12 +49,16 @@ _PLACES = {
     "python_op": ("NDArrayOp", "NumpyOp", "PythonOp"),
     "reg_info": ("CustomRegOp", "DataType", "custom_info_register"),
 }  # fmt: skip
+#: What MindSpore called them in other versions.
+_ALIASES = {"ms_kernel": "kernel", "ms_hybrid": "kernel"}
 _LATER = dict.fromkeys(__all__, "hybrid") | {name: place for place, names in _PLACES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER.values():
         return import_module(f"{__name__}.{name}")
+    if name in _ALIASES:
+        return __getattr__(_ALIASES[name])
     if name not in _LATER:
         raise attribute(__name__, name, lambda: __all__)
     found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

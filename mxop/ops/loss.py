@@ -5,6 +5,7 @@ data and labels as any other, so that it can be differentiated again.  Examples 
 :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
 
+import math
 from typing import Annotated, Literal
 
 from .. import dtypes
@@ -68,7 +69,7 @@ def _(xp, inputs, outputs, *, multi_output, preserve_shape, smooth_alpha, **para
             weight[...] = 1
         return
     rows, classes, places = _lanes(data.shape, multi_output, preserve_shape)
-    label = label.reshape(rows, 1, places)
+    label = xp.trunc(label.reshape(rows, 1, places))
     chosen = label == xp.arange(classes).reshape(1, -1, 1)
     other = smooth_alpha / max(classes - 1, 1)
     outputs[0][...] = xp.where(chosen, 1 - smooth_alpha, other).reshape(data.shape)
@@ -79,7 +80,7 @@ def _(xp, inputs, outputs, *, multi_output, preserve_shape, smooth_alpha, **para
 
 def _weights(xp, label, *, ignore_label, use_ignore, normalization):
     """Return the weight of each label."""
-    counts = label != ignore_label
+    counts = label != math.trunc(ignore_label)
     weight = xp.where(counts, 1.0, 0.0) if use_ignore else xp.ones(label.shape)
     number = {"null": 1, "batch": label.size, "valid": counts.sum()}[normalization]
     return weight / xp.maximum(number, 1)

@@ -398,7 +398,7 @@ def softmax_cross_entropy(F, data, label):
     [0.6930999755859375]
     """
     classes = F._contrib_arange_like(data, axis=1)
-    chosen = F.broadcast_equal(F.expand_dims(label, axis=1), classes)
+    chosen = F.broadcast_equal(F.expand_dims(F.trunc(label), axis=1), classes)
     return F._mul_scalar(F.sum(F._keep_where(F.log_softmax(data), chosen)), scalar=-1.0)
 
 

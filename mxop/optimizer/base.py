@@ -17,6 +17,10 @@ from ..errors import DeprecatedError, OpTypeError, OpValueError, shown
 from ..ndarray import NDArray
 
 
+class ScheduledError(OpValueError, UserWarning):
+    """A learning rate was set that a schedule sets; MXNet raises a ``UserWarning``."""
+
+
 class Optimizer:
     """Base of optimizers; derive, and define ``create_state(index, weight)`` and ``update(index, weight, grad, state)``.
 
@@ -99,7 +103,7 @@ class Optimizer:
     def set_learning_rate(self, lr: float) -> None:
         """Set the rate, where no scheduler does."""
         if self.lr_scheduler is not None:
-            raise OpValueError("set_learning_rate: the optimizer's lr_scheduler sets the learning rate")
+            raise ScheduledError("set_learning_rate: the optimizer's lr_scheduler sets the learning rate")
         self.lr = lr
 
     def set_lr_scale(self, args_lrscale: Any) -> None:

@@ -1,11 +1,11 @@
 """From a symbol and arrays (or shapes) to an executor: everything that can be wrong is found here.
 
-Imports :mod:`.inference` and :mod:`mxop.graph`.
+Imports :mod:`.inference`, :mod:`.sharing` and :mod:`mxop.graph`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import dtypes
@@ -18,6 +18,7 @@ from ..graph.ir import Entry, Graph, Node, describe
 from ..opdef import infer, registry
 from . import sparse_executor
 from .inference import _checked_shape, _match, solve_shapes, solve_types
+from .sharing import Sharing
 
 _REQS = ("null", "write", "add")
 
@@ -46,8 +47,8 @@ def _executor(symbol: Any, ctx: Any, arrays: list[Any], grads: list[Any], *rest:
 
 @collected_later()
 def simple_bind(
-    symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Mapping[str, Any], passes: Any = None,
-    stype_dict: Mapping[str, str] | None = None, group2ctx: Mapping[str, Any] | None = None,
+    symbol: Any, ctx: Any, grad_req: Any, type_dict: Any, shapes: Mapping[str, Any], passes: Any, sharing: Sharing,
+    stype_dict: Mapping[str, str] | None = None,
 ) -> Any:  # fmt: skip
     """See ``Symbol.simple_bind``."""
     _check_context(ctx)
@@ -58,13 +59,15 @@ def simple_bind(
     reqs = requests(grad_req, names)
     stored = sparse_executor.storage_of(arguments, stype_dict, OpValueError)
     wanted = [r != "null" for r in reqs]
-    arrays = _zeros_of(graph, arguments, states, wanted, type_dict, shapes, stored, _placing(ctx, group2ctx))
+    for found in sharing.groups.values():
+        _check_context(found)
+    arrays = _arrays_for(graph, arguments, states, wanted, sharing, type_dict, shapes, stored)
     return _executor(symbol, ctx, *arrays[:2], reqs, arrays[2], passes)
 
 
-def _zeros_of(
-    graph: Graph, arguments: list[Node], states: list[Node], wanted: Sequence[bool], type_dict: Any,
-    shapes: Mapping[str, Any], stored: Sequence[str], place_of: Callable[[Node], Any],
+def _arrays_for(
+    graph: Graph, arguments: list[Node], states: list[Node], wanted: Sequence[bool], sharing: Sharing, type_dict: Any,
+    shapes: Mapping[str, Any], stored: Sequence[str],
 ) -> tuple[list[Any], list[Any], list[Any]]:  # fmt: skip
     """Return arrays for arguments, for the gradients that are wanted, and for states, of the shapes and types found."""
     solved = solve_shapes(graph, _match(graph, (), shapes, _checked_shape))
@@ -76,9 +79,9 @@ def _zeros_of(
         raise OpValueError(f"simple_bind: the shapes of these arguments do not follow from {dict(shapes)} (? is an unknown "
                            f"size): {listed}; give them as keyword arguments")  # fmt: skip
 
-    def zeros(nodes: list[Node], wanted: Sequence[bool], stored: Sequence[str]) -> list[Any]:
+    def made(make: Any, nodes: list[Node], wanted: Sequence[bool], stored: Sequence[str]) -> list[Any]:
         return [
-            _zeros(solved.get((n, 0)), types.get((n, 0)), place_of(n), stype) if want else None
+            make(n, solved.get((n, 0)), types.get((n, 0)), stype) if want else None
             for n, want, stype in zip(nodes, wanted, stored, strict=True)
         ]
 
@@ -87,23 +90,9 @@ def _zeros_of(
     ]
     every, dense = [True] * len(arguments), ["default"] * len(states)
     return (
-        zeros(arguments, every, stored),
-        zeros(arguments, wanted, by_gradient),
-        zeros(states, [True] * len(states), dense),
-    )
-
-
-def _placing(ctx: Any, group2ctx: Mapping[str, Any] | None) -> Callable[[Node], Any]:
-    """Return the function that says on which device a variable lies: that of its group, among those of one kind."""
-    groups = {} if group2ctx is None else dict(group2ctx)
-    for found in groups.values():
-        _check_context(found)
-
-    def place(node: Node) -> Any:
-        found = groups.get((node.strings or {}).get("__ctx_group__"), ctx)
-        return ctx if ctx is None or found.is_gpu != ctx.is_gpu else found
-
-    return place
+        made(sharing.argument, arguments, every, stored), made(sharing.gradient, arguments, wanted, by_gradient),
+        made(sharing.state, states, [True] * len(states), dense),
+    )  # fmt: skip
 
 
 def requests(grad_req: Any, names: list[str]) -> list[str]:
@@ -247,22 +236,3 @@ def _check_devices(ctx: Any, arrays: Mapping[str, Any]) -> None:
         if on_gpu != wanted:
             expected = ctx if ctx is not None else "the device of the other arrays"
             raise OpValueError(f"args: {name!r} is on {array.context}; expected {expected} (use as_in_context)")
-
-
-def _zeros(shape: tuple[int, ...], code: int, ctx: Any, stype: str = "default") -> Any:
-    if stype != "default":
-        from ..ndarray import sparse
-
-        return sparse.zeros(stype, shape, ctx, dtypes.NAMES[code])
-    if ctx is None or not ctx.is_gpu:
-        from .._core import array as memory
-        from .._core import core
-
-        array = core.empty(shape, code)
-        core.as_numpy(array)[...] = 0
-        if ctx is not None and ctx.place:
-            memory.set_device(array, ctx.place)
-        return array
-    from ..ndarray import zeros
-
-    return zeros(shape, ctx=ctx, dtype=dtypes.NAMES[code])

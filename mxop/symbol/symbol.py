@@ -38,6 +38,7 @@ from ..opdef.operator import carrier
 from ..opdef.params import Bad, parse_shape
 from . import binding, inference, serialize
 from .compose import compose, copied, is_attribute, listed, make_node, marked, outputs_of
+from .sharing import Sharing
 
 if TYPE_CHECKING:
     from .._core.core import NDArray
@@ -329,9 +330,10 @@ class Symbol(Arithmetic):
         grad_req : {'write', 'add', 'null'}, or list or dict of them
             What backward does with a gradient.
         aux_states : list or dict of NDArray, optional
+        group2ctx, shared_exec
+            Accepted; the graph runs on `ctx` with memory of its own.
         passes : sequence of (str or Pass), or dict of str to bool, optional
-            What is done to the graph: exactly these passes, or those that differ from the usual ones, as
-            ``{'fuse': False}``.
+            What is done to the graph: these passes alone, or what differs from the usual: ``{'fuse': False}``.
         """
         return binding.bind(self, ctx, args, args_grad, grad_req, aux_states, passes)
 
@@ -349,15 +351,22 @@ class Symbol(Arithmetic):
         type_dict : dict of str to dtype, optional
             Element types of arguments; float32 where nothing else follows.
         group2ctx : dict of str to Context, optional
-            Where the arrays of variables of a ``ctx_group`` lie, among the devices of one kind.
         stype_dict : dict of str to str, optional
             How arguments are stored: ``'default'``, ``'csr'`` or ``'row_sparse'``; else as ``mx.sym.var(stype=)`` says.
+        group2ctx : dict of str to Context, optional
+            Where the arrays of variables of a ``ctx_group`` lie, among the devices of one kind; the graph runs on `ctx`.
+        shared_arg_names : list of str, optional
+            Arguments whose arrays and gradients are those of `shared_exec`, as are all states then.
+        shared_exec : Executor, optional
+        shared_buffer : dict of str to NDArray, optional
+            Arrays whose beginnings the other arguments take, where large enough; larger ones are put there.
         passes : sequence of (str or Pass), or dict of str to bool, optional
             As for :meth:`bind`.
         **kwargs : tuple of int
             Shapes of arguments.
         """
-        return binding.simple_bind(self, ctx, grad_req, type_dict, kwargs, passes, stype_dict, group2ctx)
+        sharing = Sharing(ctx, group2ctx, shared_arg_names, shared_exec, shared_buffer)
+        return binding.simple_bind(self, ctx, grad_req, type_dict, kwargs, passes, sharing, stype_dict)
 
     def optimize(self, passes: Any = None, type_dict: Any = None, **shapes: Any) -> Symbol:
         """Return the symbol after passes; it computes the same.

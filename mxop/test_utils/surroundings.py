@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import platform
 from typing import Any
@@ -93,20 +92,19 @@ def get_mnist() -> dict[str, np.ndarray]:
     """
     found = {}
     for part, prefix in _MNIST.items():
-        labels = _mnist_file(f"{prefix}-labels-idx1-ubyte.gz")[8:].view(np.int8)
-        images = _mnist_file(f"{prefix}-images-idx3-ubyte.gz")[16:]
-        found[f"{part}_label"] = labels
-        found[f"{part}_data"] = images.reshape(len(labels), 1, 28, 28).astype(np.float32) / 255
+        found[f"{part}_label"] = _mnist_file(f"{prefix}-labels-idx1-ubyte.gz").view(np.int8)
+        found[f"{part}_data"] = _mnist_file(f"{prefix}-images-idx3-ubyte.gz")[:, None].astype(np.float32) / 255
     return found
 
 
 def _mnist_file(name: str) -> np.ndarray:
+    from ..io.files import read_idx
+
     there = os.path.join(data_dir(), "datasets", "mnist", name)
     path = next((p for p in (name, there) if os.path.exists(p)), None)
     if path is None:
         raise DownloadError(f"get_mnist: mxop downloads nothing; get {name} yourself, and put it here or at {there!r}")
-    with gzip.open(path) as file:
-        return np.frombuffer(file.read(), np.uint8)
+    return read_idx(path, "get_mnist")
 
 
 def get_mnist_iterator(batch_size: int, input_shape: tuple[int, ...], num_parts: int = 1, part_index: int = 0) -> tuple:

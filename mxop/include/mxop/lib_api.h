@@ -3,7 +3,8 @@
  * Include it and define `initialize`; nothing else is to be compiled or linked.  It needs C++11.  Everything is in namespace
  * mxnet::ext, as users of MXNet know it, and every name that MXNet 1.9's header documents means the same here.  What mxop
  * adds: inferShape and createOpState over int64_t shapes, setGradient, setDoc, setInputNames; parseAttrs, inferType and
- * inferShape may be left out where the default (one input, one output; all the same) is right.
+ * inferShape may be left out where the default (one input, one output; all the same) is right.  Operators may also be
+ * written as for MXNet 1.6 and 1.7.
  *
  * The parts, each including what it needs:
  *   ext/types.h     enumerations, contexts, DLTensor          ext/json.h        JSON values

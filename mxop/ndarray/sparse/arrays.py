@@ -15,7 +15,7 @@ import numpy as np
 from ... import autograd, dtypes
 from ..._core import core, tape
 from ...context import Context
-from ...errors import OpIndexError, OpTypeError, OpValueError, translated
+from ...errors import OpIndexError, OpTypeError, OpValueError, OutOfMemoryError, translated
 from ...opdef import registry
 from ..blank import filled
 from . import history
@@ -136,7 +136,10 @@ class BaseSparseNDArray:
     # ---- as something else ------------------------------------------------------------------------------------------
     def asnumpy(self) -> np.ndarray:
         """Return all elements as a NumPy array."""
-        return moved(self._dense(), Context("cpu", 0))
+        try:
+            return moved(self._dense(), Context("cpu", 0))
+        except (MemoryError, ValueError) as problem:  # ValueError: more than can be addressed
+            raise OutOfMemoryError(f"{type(self).__name__} of shape {self.shape}, dense: {problem}") from problem
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype)
@@ -147,7 +150,10 @@ class BaseSparseNDArray:
 
     def todense(self) -> NDArray:
         """Return the dense array."""
-        return history.same(self, wrapped(self._dense()))
+        try:
+            return history.same(self, wrapped(self._dense()))
+        except (MemoryError, ValueError) as problem:
+            raise OutOfMemoryError(f"{type(self).__name__} of shape {self.shape}, dense: {problem}") from problem
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Return the array with another element type."""

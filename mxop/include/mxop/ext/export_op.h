@@ -43,9 +43,9 @@ inline void unbind(const MXOPOperator*, void* bound) noexcept { delete static_ca
 
 /* ---- inference ------------------------------------------------------------------------------------------------- */
 
-typedef MXReturnValue (*inferCodes_t)(const MXAttrs&, std::vector<int>*, std::vector<int>*);
+typedef std::function<MXReturnValue(const MXAttrs&, std::vector<int>*, std::vector<int>*)> InferCodes;
 
-inline MXReturnValue infer_codes(inferCodes_t function, void* bound, int32_t n_inputs, int32_t* inputs, int32_t n_outputs,
+inline MXReturnValue infer_codes(const InferCodes& function, void* bound, int32_t n_inputs, int32_t* inputs, int32_t n_outputs,
                                  int32_t* outputs) {
   std::vector<int> ins(inputs, inputs + n_inputs), outs(outputs, outputs + n_outputs);
   if (function(attrs_of(bound), &ins, &outs) != MX_SUCCESS) return MX_FAIL;
@@ -139,10 +139,9 @@ inline void from_vectors(const std::vector<std::vector<Dim>>& vectors, bool lite
   }
 }
 
-template <typename Dim>
-inline MXReturnValue infer_shapes(MXReturnValue (*function)(const MXAttrs&, std::vector<std::vector<Dim>>*,
-                                                           std::vector<std::vector<Dim>>*),
-                                  void* bound, int32_t n_inputs, MXOPShape* inputs, int32_t n_outputs, MXOPShape* outputs) {
+template <typename Dim, typename F>
+inline MXReturnValue infer_shapes(const F& function, void* bound, int32_t n_inputs, MXOPShape* inputs, int32_t n_outputs,
+                                  MXOPShape* outputs) {
   /* With all inputs known, 0 is a size, and where one of them is a scalar, () is a shape: otherwise they are MXNet's "not
    * known". */
   const bool literal = complete(n_inputs, inputs);
@@ -161,8 +160,9 @@ inline int infer_shape(const MXOPOperator* self, void* bound, int32_t n_inputs, 
                        MXOPShape* outputs) noexcept {
   return guarded([&] {
     const CustomOp& op = op_of(self);
-    if (op.infer_shape64 != nullptr) return infer_shapes(op.infer_shape64, bound, n_inputs, inputs, n_outputs, outputs);
-    return infer_shapes(op.infer_shape, bound, n_inputs, inputs, n_outputs, outputs);
+    if (op.infer_shape64 != nullptr)
+      return infer_shapes<int64_t>(op.infer_shape64, bound, n_inputs, inputs, n_outputs, outputs);
+    return infer_shapes<unsigned int>(op.infer_shape, bound, n_inputs, inputs, n_outputs, outputs);
   });
 }
 
@@ -247,8 +247,7 @@ inline int run(const MXOPOperator* self, void* bound, MXOPRun* run) noexcept {
                       : state->Forward(&frame->inputs, &frame->outputs, resource);
     }
     const CustomOp& op = op_of(self);
-    const fcomp_t function = (backward ? op.backward : op.forward).on(run->device_type);
-    return function(attrs_of(bound), &frame->inputs, &frame->outputs, resource);
+    return (backward ? op.backward : op.forward).on(run->device_type)(attrs_of(bound), &frame->inputs, &frame->outputs, resource);
   });
 }
 

@@ -6,6 +6,9 @@
 #include "resource.h"
 #include "tensor.h"
 
+#include <functional>
+#include <map>
+
 namespace mxnet {
 namespace ext {
 
@@ -30,17 +33,30 @@ class CustomStatefulOp {
 
   bool wasCreated() { return created_; }
 
-  virtual MXReturnValue Forward(std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs,
-                                const OpResource& op_res) = 0;
+  virtual MXReturnValue Forward(std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs, const OpResource& op_res) {
+    return Forward(*inputs, *outputs, op_res);
+  }
   virtual MXReturnValue Backward(std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs, const OpResource& op_res) {
-    (void)inputs, (void)outputs, (void)op_res;
-    MX_ERROR_MSG << "Error! Operator does not support backward" << std::endl;
-    return MX_FAIL;
+    return Backward(*inputs, *outputs, op_res);
+  }
+
+  /* As MXNet 1.6 and 1.7 had them. */
+  virtual MXReturnValue Forward(std::vector<MXTensor> inputs, std::vector<MXTensor> outputs, OpResource op_res) {
+    return absent("forward", inputs, outputs, op_res);
+  }
+  virtual MXReturnValue Backward(std::vector<MXTensor> inputs, std::vector<MXTensor> outputs, OpResource op_res) {
+    return absent("backward", inputs, outputs, op_res);
   }
 
   bool ignore_warn;
 
  private:
+  static MXReturnValue absent(const char* what, const std::vector<MXTensor>&, const std::vector<MXTensor>&,
+                              const OpResource&) {
+    MX_ERROR_MSG << "Error! Operator does not support " << what << std::endl;
+    return MX_FAIL;
+  }
+
   bool created_;
 };
 
@@ -63,19 +79,58 @@ typedef MXReturnValue (*createOpState64_t)(const MXAttrs& attributes, const MXCo
                                            const std::vector<int> in_types, CustomStatefulOp** op);
 typedef MXReturnValue (*createOpStateShort_t)(const MXAttrs& attributes, CustomStatefulOp** op); /* MXNet 1.7 */
 
+/* The same functions as MXNet 1.6 and 1.7 had them: attributes ordered and by value, vectors by value or reference. */
+namespace v17 {
+typedef std::map<std::string, std::string> Attrs;
+typedef std::vector<std::vector<unsigned int>> Shapes;
+typedef MXReturnValue (*fcomp_t)(Attrs, std::vector<MXTensor>, std::vector<MXTensor>, OpResource);
+typedef MXReturnValue (*parseAttrs_t)(Attrs, int*, int*);
+typedef MXReturnValue (*inferType_t)(Attrs, std::vector<int>&, std::vector<int>&);
+typedef MXReturnValue (*inferShape_t)(Attrs, Shapes&, Shapes&);
+typedef MXReturnValue (*mutateInputs_t)(Attrs, std::vector<int>&);
+typedef MXReturnValue (*createOpState_t)(Attrs, CustomStatefulOp**);
+inline Attrs ordered(const MXAttrs& attrs) { return Attrs(attrs.begin(), attrs.end()); }
+}  // namespace v17
+
 /* One registered operator.  Mistakes in its registration are kept in `problem` and reported when the library is loaded. */
 class CustomOp {
  public:
   explicit CustomOp(const char* op_name) : name(op_name) {}
 
-  CustomOp& setForward(fcomp_t fcomp, const char* ctx) { return put(&forward, fcomp, ctx, "setForward"); }
-  CustomOp& setBackward(fcomp_t fgrad, const char* ctx) { return put(&backward, fgrad, ctx, "setBackward"); }
+  CustomOp& setForward(fcomp_t fcomp, const char* ctx = "cpu") { return put(&forward, fcomp, ctx, "setForward"); }
+  CustomOp& setForward(v17::fcomp_t fcomp, const char* ctx = "cpu") { return put(&forward, adapted(fcomp), ctx, "setForward"); }
+  CustomOp& setBackward(fcomp_t fgrad, const char* ctx = "cpu") { return put(&backward, fgrad, ctx, "setBackward"); }
+  CustomOp& setBackward(v17::fcomp_t fgrad, const char* ctx = "cpu") {
+    return put(&backward, adapted(fgrad), ctx, "setBackward");
+  }
   CustomOp& setParseAttrs(parseAttrs_t func) { return parse_attrs = func, *this; }
+  CustomOp& setParseAttrs(v17::parseAttrs_t func) {
+    parse_attrs = [func](const MXAttrs& attrs, int* inputs, int* outputs) {
+      return func(v17::ordered(attrs), inputs, outputs);
+    };
+    return *this;
+  }
   CustomOp& setInferType(inferType_t func) { return infer_type = func, *this; }
+  CustomOp& setInferType(v17::inferType_t func) {
+    infer_type = [func](const MXAttrs& attrs, std::vector<int>* inputs, std::vector<int>* outputs) {
+      return func(v17::ordered(attrs), *inputs, *outputs);
+    };
+    return *this;
+  }
   CustomOp& setInferSType(inferSType_t func) { return infer_storage_type = func, *this; }
   CustomOp& setInferShape(inferShape_t func) { return infer_shape = func, *this; }
   CustomOp& setInferShape(inferShape64_t func) { return infer_shape64 = func, *this; }
+  CustomOp& setInferShape(v17::inferShape_t func) {
+    infer_shape = [func](const MXAttrs& attrs, v17::Shapes* inputs, v17::Shapes* outputs) {
+      return func(v17::ordered(attrs), *inputs, *outputs);
+    };
+    return *this;
+  }
   CustomOp& setMutateInputs(mutateInputs_t func) { return mutate_inputs = func, *this; }
+  CustomOp& setMutateInputs(v17::mutateInputs_t func) {
+    mutate_inputs = [func](const MXAttrs& attrs, std::vector<int>* indices) { return func(v17::ordered(attrs), *indices); };
+    return *this;
+  }
   CustomOp& setCreateOpState(createOpState_t func, const char* ctx) {
     return put(&create_op, func, ctx, "setCreateOpState");
   }
@@ -84,6 +139,10 @@ class CustomOp {
   }
   CustomOp& setCreateOpState(createOpStateShort_t func, const char* ctx) {
     return put(&create_op_short, func, ctx, "setCreateOpState");
+  }
+  CustomOp& setCreateOpState(v17::createOpState_t func, const char* ctx = "cpu") {
+    return put(&create_op_short, [func](const MXAttrs& attrs, CustomStatefulOp** op) { return func(v17::ordered(attrs), op); },
+               ctx, "setCreateOpState");
   }
   CustomOp& setIsSubgraphOp() { return isSGop = true, *this; }
 
@@ -95,31 +154,39 @@ class CustomOp {
   /* "data, weight": names instead of data0, data1... */
   CustomOp& setInputNames(const char* names) { return input_names = names, *this; }
 
+  template <typename Pointer>
+  using Function = std::function<typename std::remove_pointer<Pointer>::type>;
+
   template <typename F>
   struct ByDevice {
     F cpu = nullptr, gpu = nullptr;
-    F on(int device) const { return device == MXOP_GPU ? gpu : cpu; }
+    const F& on(int device) const { return device == MXOP_GPU ? gpu : cpu; }
     explicit operator bool() const { return cpu != nullptr || gpu != nullptr; }
   };
 
   const char* name;
   const char *gradient = nullptr, *doc = nullptr, *input_names = nullptr;
-  parseAttrs_t parse_attrs = nullptr;
-  inferType_t infer_type = nullptr;
+  Function<parseAttrs_t> parse_attrs;
+  Function<inferType_t> infer_type;
   inferSType_t infer_storage_type = nullptr;
-  inferShape_t infer_shape = nullptr;
+  Function<inferShape_t> infer_shape;
   inferShape64_t infer_shape64 = nullptr;
-  mutateInputs_t mutate_inputs = nullptr;
+  Function<mutateInputs_t> mutate_inputs;
   bool isSGop = false;
-  ByDevice<fcomp_t> forward, backward;
+  ByDevice<Function<fcomp_t>> forward, backward;
   ByDevice<createOpState_t> create_op;
   ByDevice<createOpState64_t> create_op64;
-  ByDevice<createOpStateShort_t> create_op_short;
+  ByDevice<Function<createOpStateShort_t>> create_op_short;
   std::string problem;
 
  private:
-  template <typename F>
-  CustomOp& put(ByDevice<F>* functions, F function, const char* ctx, const char* what) {
+  static Function<fcomp_t> adapted(v17::fcomp_t func) {
+    return [func](const MXAttrs& attrs, std::vector<MXTensor>* inputs, std::vector<MXTensor>* outputs, const OpResource& res) {
+      return func(v17::ordered(attrs), *inputs, *outputs, res);
+    };
+  }
+  template <typename F, typename G>
+  CustomOp& put(ByDevice<F>* functions, G function, const char* ctx, const char* what) {
     const std::string device = ctx ? ctx : "";
     F* place = device == "cpu" ? &functions->cpu : device == "gpu" ? &functions->gpu : nullptr;
     if (place == nullptr)

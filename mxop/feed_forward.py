@@ -1,0 +1,301 @@
+"""``mx.model.FeedForward``: a symbol trained, tried and kept with one object, as MXNet's oldest programs do it.
+
+May import :mod:`mxop.io`, :mod:`mxop.kvstore`, :mod:`mxop.metric`, :mod:`mxop.model`, :mod:`mxop.optimizer`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import metric as metrics
+from . import model, optimizer
+from .callback import LogValidationMetricsCallback
+from .context import Context, current_context
+from .errors import OpTypeError, OpValueError, shown
+from .initializer import InitDesc, Uniform
+from .io import DataBatch, DataIter, NDArrayIter
+from .ndarray import NDArray
+from .symbol import Symbol
+
+
+def _called(callbacks: Any, *args: Any) -> None:
+    for callback in callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]:
+        if callback is not None:
+            callback(*args)
+
+
+class FeedForward:
+    """A network with its parameters, which learns from arrays or iterators.
+
+    Parameters
+    ----------
+    symbol : Symbol
+    ctx : Context or list of Context, optional
+        Where it runs: of several devices the first, as the whole batch is computed there.
+    num_epoch : int, optional
+        How often it sees the data.
+    epoch_size : int, optional
+        How many batches an epoch has, by default all that there are.
+    optimizer : str or Optimizer
+        Of a name, the parameters come as `kwargs`; gradients are divided by the size of the batch.
+    initializer : Initializer
+    numpy_batch_size : int
+        For data that come as arrays.
+    arg_params, aux_params : dict of str to NDArray, optional
+        Parameters to begin with.
+    allow_extra_params : bool
+        Whether `arg_params` may have names that the symbol does not.
+    begin_epoch : int
+        The number of the first epoch.
+
+    Examples
+    --------
+    >>> import mxop as mx, numpy as np
+    >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc")
+    >>> net = mx.sym.LinearRegressionOutput(net, mx.sym.Variable("softmax_label"))
+    >>> x = np.random.RandomState(0).uniform(-1, 1, (64, 2))
+    >>> learner = mx.model.FeedForward(net, num_epoch=50, numpy_batch_size=16, learning_rate=0.5)
+    >>> learner.fit(x, x @ [1, -2] + 3, eval_metric="mse")
+    >>> learner.arg_params["fc_weight"].asnumpy().round(2).tolist()
+    [[1.0, -2.0]]
+    """
+
+    def __init__(self, symbol: Symbol, ctx: Context | Sequence[Context] | None = None, num_epoch: int | None = None,
+                 epoch_size: int | None = None, optimizer: Any = "sgd", initializer: Any = None,
+                 numpy_batch_size: int = 128, arg_params: Mapping[str, NDArray] | None = None,
+                 aux_params: Mapping[str, NDArray] | None = None, allow_extra_params: bool = False,
+                 begin_epoch: int = 0, **kwargs: Any):  # fmt: skip
+        if not isinstance(symbol, Symbol):
+            raise OpTypeError(f"FeedForward: symbol={shown(symbol)} is a {type(symbol).__name__}; expected a Symbol")
+        devices = [ctx] if isinstance(ctx, Context) else list(ctx or [current_context()])
+        self.symbol, self.ctx = symbol, devices
+        self.num_epoch, self.epoch_size, self.begin_epoch = num_epoch, epoch_size, begin_epoch
+        self.optimizer, self.kwargs = optimizer, kwargs
+        self.initializer = Uniform(0.01) if initializer is None else initializer
+        self.numpy_batch_size = numpy_batch_size
+        self.arg_params, self.aux_params = arg_params, aux_params
+        if allow_extra_params:
+            self.arg_params = _those(arg_params, symbol.list_arguments())
+            self.aux_params = _those(aux_params, symbol.list_auxiliary_states())
+
+    # ---- data and parameters ------------------------------------------------------------------------------------------
+    def _batches(self, data: Any, label: Any, training: bool) -> DataIter:
+        """Return an iterator of what may be an array."""
+        if isinstance(data, (np.ndarray, NDArray)):
+            if label is None and training:
+                raise OpValueError("FeedForward: X is an array, and there is no y")
+            label = np.zeros(data.shape[0]) if label is None else label
+            label = np.asarray(label) if isinstance(label, (list, tuple)) else label
+            if label.ndim == 2 and label.shape[1] == 1:
+                label = label.reshape((-1,))
+            size = min(data.shape[0], self.numpy_batch_size)
+            return NDArrayIter(data, label, size, training, "roll_over" if training else "pad")
+        if not all(hasattr(data, name) for name in ("provide_data", "reset", "next")):
+            raise OpTypeError(f"FeedForward: the data are {shown(data)}; expected an array or an iterator of mx.io")
+        return data
+
+    def _evaluated(self, data: Any) -> DataIter | None:
+        if isinstance(data, (tuple, list)) and len(data) == 2:
+            return self._batches(*(np.asarray(d) if isinstance(d, list) else d for d in data), True)
+        return None if data is None else self._batches(data, None, True)
+
+    def _bound(self, batches: DataIter, grad_req: str, labels: bool) -> Any:
+        """Return an executor with the parameters, which are made where there are none."""
+        given = [*batches.provide_data, *(batches.provide_label if labels else ())]
+        names, given_names = self.symbol.list_arguments(), {name for name, *_ in given}
+        shapes = {name: tuple(shape) for name, shape, *_ in given if name in names}
+        req = {name: "null" if name in given_names else grad_req for name in names}
+        if not labels:
+            given_names |= {n for n in names if n.endswith("label") and n not in (self.arg_params or {})}
+        executor = self.symbol.simple_bind(self.ctx[0], req, **shapes)
+        attributes = self.symbol.attr_dict()
+        for arrays, known in ((executor.arg_dict, self.arg_params), (executor.aux_dict, self.aux_params)):
+            for name, array in arrays.items():
+                if known and name in known:
+                    array[:] = known[name]
+                elif name.endswith("label") and name not in given_names:
+                    there = ", ".join(sorted(given_names))
+                    raise OpValueError(f"FeedForward: the data do not give {name!r}; they give {there}")
+                elif name not in given_names:
+                    self.initializer(InitDesc(name, attributes.get(name)), array)
+        self._take_over(executor, given_names)
+        return executor
+
+    def _take_over(self, executor: Any, given: set[str]) -> None:
+        self.arg_params = {n: a.as_in_context(Context("cpu")) for n, a in executor.arg_dict.items() if n not in given}
+        self.aux_params = {n: a.as_in_context(Context("cpu")) for n, a in executor.aux_dict.items()}
+
+    @staticmethod
+    def _run(executor: Any, batches: DataIter, batch: DataBatch, is_train: bool) -> None:
+        described = zip([*batches.provide_data, *(batches.provide_label or ())], [*batch.data, *(batch.label or ())])
+        executor.forward(is_train, **{name: a for (name, *_), a in described if name in executor.arg_dict})
+
+    # ---- training -----------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any = None, eval_data: Any = None, eval_metric: Any = "acc",
+            epoch_end_callback: Any = None, batch_end_callback: Any = None, kvstore: Any = "local", logger: Any = None,
+            work_load_list: Any = None, monitor: Any = None, eval_end_callback: Any = LogValidationMetricsCallback(),  # noqa: B008
+            eval_batch_end_callback: Any = None) -> None:  # fmt: skip
+        """Learn.
+
+        Parameters
+        ----------
+        X : array or DataIter
+        y : array, optional
+            The labels of an array.
+        eval_data : DataIter or (array, array), optional
+            What the network is tried on after each epoch.
+        eval_metric : str, function or EvalMetric
+        epoch_end_callback : callable or list of callable
+            ``callback(epoch, symbol, arg_params, aux_params)``, such as ``mx.callback.do_checkpoint(prefix)``.
+        batch_end_callback, eval_end_callback, eval_batch_end_callback : callable or list of callable
+            ``callback(mx.model.BatchEndParam(...))``, such as ``mx.callback.Speedometer(batch_size)``.
+        kvstore, work_load_list
+            For programs that have them: one device does the work.
+        logger : Logger, optional
+        monitor : Monitor, optional
+        """
+        if self.num_epoch is None:
+            raise OpValueError("FeedForward: num_epoch=None; say how often it sees the data")
+        logger = logger or logging
+        train, evaluated = self._batches(X, y, True), self._evaluated(eval_data)
+        metric = metrics.create(eval_metric)
+        executor = self._bound(train, "write", True)
+        step = self._stepper(train, executor)
+        train.reset()
+        if monitor is not None:
+            monitor.install(executor)
+        for epoch in range(self.begin_epoch, self.num_epoch):
+            begun = time.perf_counter()
+            metric.reset()
+            for count, batch in enumerate(self._epoch(train)):
+                if monitor is not None:
+                    monitor.tic()
+                self._run(executor, train, batch, True)
+                executor.backward()
+                step()
+                if monitor is not None:
+                    monitor.toc_print()
+                metric.update(batch.label, executor.outputs)
+                _called(batch_end_callback, model.BatchEndParam(epoch, count + 1, metric, locals()))
+            logger.info("Epoch[%d] Time cost=%.3f", epoch, time.perf_counter() - begun)
+            self._take_over(executor, {n for n in executor.arg_dict if n not in self.arg_params})  # type: ignore[operator]
+            _called(epoch_end_callback, epoch, self.symbol, self.arg_params, self.aux_params)
+            if evaluated is not None:
+                metric.reset()
+                tried = self._tried(executor, evaluated, metric, eval_batch_end_callback, epoch)
+                _called(eval_end_callback, model.BatchEndParam(epoch, tried, metric, locals()))
+
+    def _epoch(self, batches: DataIter) -> Iterator[DataBatch]:
+        """Give the batches of an epoch: all, or `epoch_size`, for which the data begin again where they end."""
+        if self.epoch_size is None:
+            yield from batches
+            batches.reset()
+            return
+        for _ in range(self.epoch_size):
+            try:
+                batch = batches.next()
+            except StopIteration:
+                batches.reset()
+                batch = batches.next()
+            yield batch
+
+    def _stepper(self, train: DataIter, executor: Any) -> Callable[[], None]:
+        """Return what lets the optimizer change the parameters."""
+        wanted = [(n, g) for n, g in executor.grad_dict.items() if g is not None]
+        chosen = self.optimizer
+        if isinstance(chosen, str):
+            settings = {"rescale_grad": 1 / train.batch_size, **self.kwargs}
+            names = {at: name for at, (name, _) in enumerate(wanted)}
+            chosen = optimizer.create(chosen, param_idx2name=names, sym=self.symbol, **settings)
+        update = optimizer.get_updater(chosen)
+
+        def step() -> None:
+            for at, (name, gradient) in enumerate(wanted):
+                update(at, gradient, executor.arg_dict[name])
+
+        return step
+
+    def _tried(
+        self, executor: Any, batches: DataIter, metric: Any, callback: Any, epoch: int, most: int | None = None
+    ) -> int:
+        """Update a metric by what the network makes of data; return how many batches these were."""
+        batches.reset()
+        count = 0
+        for batch in batches:
+            if count == most:
+                break
+            self._run(executor, batches, batch, False)
+            metric.update(batch.label, executor.outputs)
+            _called(callback, model.BatchEndParam(epoch, count, metric, locals()))
+            count += 1
+        return count
+
+    # ---- use ----------------------------------------------------------------------------------------------------------
+    def predict(self, X: Any, num_batch: int | None = None, return_data: bool = False, reset: bool = True) -> Any:
+        """Return the outputs as NumPy arrays, one or a list, and with `return_data` the data and labels, too.
+
+        Parameters
+        ----------
+        X : array or DataIter
+        num_batch : int, optional
+            How many batches, by default all.
+        reset : bool
+            Begin at the first batch.
+        """
+        batches = self._batches(X, None, False)
+        if reset:
+            batches.reset()
+        executor = self._bound(batches, "null", False)
+        found: list[list[list[np.ndarray]]] = [[], [], []]  # outputs, data, labels: batch by batch
+        for count, batch in enumerate(batches):
+            if count == num_batch:
+                break
+            self._run(executor, batches, batch, False)
+            kept = batches.batch_size - (batch.pad or 0)
+            for into, arrays in zip(found, (executor.outputs, batch.data, batch.label or ())):
+                into.append([a[:kept].asnumpy() for a in arrays])
+        joined = [[np.concatenate(parts) for parts in zip(*some)] for some in found]
+        outputs, data, labels = (some[0] if len(some) == 1 else some for some in joined)
+        return (outputs, data, labels) if return_data else outputs
+
+    def score(self, X: Any, eval_metric: Any = "acc", num_batch: int | None = None, batch_end_callback: Any = None,
+              reset: bool = True) -> float:  # fmt: skip
+        """Return a metric of what the network makes of an iterator of data with labels."""
+        batches, metric = self._batches(X, None, False), metrics.create(eval_metric)
+        self._tried(self._bound(batches, "null", True), batches, metric, batch_end_callback, 0, num_batch)
+        return metric.get()[1]
+
+    def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
+        """Write a checkpoint; see :func:`mxop.model.save_checkpoint`."""
+        epoch = self.num_epoch if epoch is None else epoch
+        if epoch is None:
+            raise OpValueError("FeedForward.save: neither num_epoch nor epoch was given, the number in the file's name")
+        model.save_checkpoint(prefix, epoch, self.symbol, self.arg_params or {}, self.aux_params or {}, remove_amp_cast)
+
+    @staticmethod
+    def load(prefix: str, epoch: int, ctx: Any = None, **kwargs: Any) -> FeedForward:
+        """Return a network of a checkpoint, which goes on after that epoch."""
+        symbol, arguments, states = model.load_checkpoint(prefix, epoch)
+        return FeedForward(symbol, ctx=ctx, arg_params=arguments, aux_params=states, begin_epoch=epoch, **kwargs)
+
+    @staticmethod
+    def create(symbol: Symbol, X: Any, y: Any = None, ctx: Any = None, num_epoch: int | None = None,
+               epoch_size: int | None = None, optimizer: Any = "sgd", initializer: Any = None, eval_data: Any = None,
+               eval_metric: Any = "acc", epoch_end_callback: Any = None, batch_end_callback: Any = None,
+               kvstore: Any = "local", logger: Any = None, work_load_list: Any = None,
+               eval_end_callback: Any = LogValidationMetricsCallback(), eval_batch_end_callback: Any = None,  # noqa: B008
+               **kwargs: Any) -> FeedForward:  # fmt: skip
+        """Return a network that has learnt; the parameters are those of the class and of :meth:`fit`."""
+        made = FeedForward(symbol, ctx, num_epoch, epoch_size, optimizer, initializer, **kwargs)
+        made.fit(X, y, eval_data, eval_metric, epoch_end_callback, batch_end_callback, kvstore, logger, work_load_list,
+                 None, eval_end_callback, eval_batch_end_callback)  # fmt: skip
+        return made
+
+
+def _those(arrays: Mapping[str, NDArray] | None, names: Sequence[str]) -> dict[str, NDArray] | None:
+    return None if arrays is None else {name: array for name, array in arrays.items() if name in names}

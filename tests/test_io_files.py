@@ -1,0 +1,196 @@
+"""Iterators over files, and files of records, as MXNet 1.9.1 reads and writes them."""
+
+import gzip
+import pickle
+import random
+import struct
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import recordio
+
+MAGIC = struct.pack("<I", 0xCED7230A)
+
+
+def batches(iterator):
+    return [(b.data[0].asnumpy().tolist(), b.label[0].asnumpy().tolist(), b.pad) for b in iterator]
+
+
+@pytest.fixture
+def csv(tmp_path):
+    np.savetxt(tmp_path / "x.csv", np.arange(18).reshape(6, 3), "%d", delimiter=",")
+    np.savetxt(tmp_path / "y.csv", np.arange(6), delimiter=",")
+    return {
+        "data_csv": str(tmp_path / "x.csv"),
+        "label_csv": str(tmp_path / "y.csv"),
+        "data_shape": (3,),
+        "batch_size": 4,
+    }
+
+
+def test_csv(csv):
+    found = mx.io.CSVIter(**csv, prefetch_buffer=2)
+    assert found.provide_data[0].shape == (4, 3) and found.provide_label[0] == ("softmax_label", (4,))
+    labels = []
+    for _ in range(3):
+        labels.append([(label, pad) for _, label, pad in batches(found)])
+        found.reset()
+    first = [([0, 1, 2, 3], 0), ([4, 5, 0, 1], 2)]
+    assert labels == [first, [([2, 3, 4, 5], 0)], first]  # an epoch goes on behind what filled up the one before
+    found = mx.io.CSVIter(**csv, round_batch=False)
+    assert [pad for *_, pad in batches(found)] == [0, 2]
+    found.reset()
+    assert len(batches(found)) == 2
+    csv |= {"data_shape": (1, 3), "dtype": "int32", "label_csv": None, "label_shape": (2,)}
+    batch = next(mx.io.CSVIter(**csv))
+    assert batch.data[0].shape == (4, 1, 3) and batch.data[0].dtype == np.int32 and batch.label[0].shape == (4, 2)
+
+
+def test_libsvm(tmp_path):
+    (tmp_path / "x").write_text("1.0 0:0.5 2:1.2\n-2.0\n\n-3 0:0.6 1:2.4 2:1.2\n4 2:-1.2\n")
+    found = mx.io.LibSVMIter(data_libsvm=str(tmp_path / "x"), data_shape=(3,), batch_size=3)
+    first, second = found
+    assert first.data[0].stype == "csr" and first.label[0].asnumpy().tolist() == [1, -2, -3]
+    wanted = np.array([[0.5, 0, 1.2], [0, 0, 0], [0.6, 2.4, 1.2]], "float32")
+    np.testing.assert_array_equal(first.data[0].asnumpy(), wanted)
+    assert second.pad == 2 and second.label[0].asnumpy().tolist() == [4, 1, -2]
+    found = mx.io.LibSVMIter(str(tmp_path / "x"), (3,), label_libsvm=str(tmp_path / "x"), label_shape=(3,), num_parts=2,
+                             part_index=1)  # fmt: skip
+    assert [b.label[0].asnumpy().tolist() for b in found] == [wanted[2:].tolist(), [[0, 0, np.float32(-1.2)]]]
+
+
+def idx(array):
+    return b"\0\0\x08" + bytes([array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+
+
+def test_mnist(tmp_path):
+    images = np.random.RandomState(0).randint(0, 255, (10, 4, 5)).astype("uint8")
+    (tmp_path / "x").write_bytes(idx(images))
+    (tmp_path / "y.gz").write_bytes(gzip.compress(idx(np.arange(10, dtype="uint8"))))
+    files = {"image": str(tmp_path / "x"), "label": str(tmp_path / "y.gz"), "batch_size": 4, "silent": True}
+    first, second = mx.io.MNISTIter(**files, shuffle=False)
+    np.testing.assert_array_equal(first.data[0].asnumpy(), images[:4, None].astype("float32") / 256)
+    assert second.label[0].asnumpy().tolist() == [4, 5, 6, 7]
+    (part,) = mx.io.MNISTIter(**files, shuffle=False, flat=True, num_parts=2, part_index=1)
+    assert part.data[0].shape == (4, 20) and part.label[0].asnumpy().tolist() == [5, 6, 7, 8]
+    mixed = mx.io.MNISTIter(**files, seed=3)
+    labels = [int(n) for _, label, _ in batches(mixed) for n in label]
+    assert labels != list(range(8)) and len(set(labels)) == 8
+
+
+@pytest.mark.parametrize("content, message", [
+    (b"", "is empty"), (b"1,2\n", "do not make shape"), (b"1,2,x\n", "CSVIter: .*x.csv"), (b"1,2,3\n4,5\n", "x.csv"),
+    (b"\xff\xfe\0", "x.csv"),
+])  # fmt: skip
+def test_wrong_csv(csv, content, message):
+    with open(csv["data_csv"], "wb") as file:
+        file.write(content)
+    with pytest.raises(mx.MXNetError, match=message):
+        mx.io.CSVIter(**csv)
+
+
+@pytest.mark.parametrize("kwargs, message", [
+    ({"data_csv": "missing"}, "No such file"), ({"data_csv": 3}, "a string or a path"), ({"batch_size": 0}, "batch_size=0"),
+    ({"data_shape": (0,)}, "positive sizes"), ({"dtype": "float16"}, "none of float32"),
+    ({"label_shape": (2,)}, "do not make shape"),
+])  # fmt: skip
+def test_wrong_parameters(csv, kwargs, message):
+    with pytest.raises(mx.MXNetError, match=message):
+        mx.io.CSVIter(**{**csv, **kwargs})
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\0\0\x08\x03", b"\0\0\x0d\x01\0\0\0\1\0\0\0\0", idx(np.zeros(3, "uint8"))[:-1]]
+)
+def test_wrong_idx(tmp_path, content):
+    (tmp_path / "x").write_bytes(content)
+    (tmp_path / "y.gz").write_bytes(gzip.compress(content)[:-3])
+    with pytest.raises(mx.MXNetError, match=r"idx file|bytes for an array"):
+        mx.io.MNISTIter(str(tmp_path / "x"), str(tmp_path / "x"))
+    with pytest.raises(mx.MXNetError, match="gzip"):
+        mx.io.MNISTIter(str(tmp_path / "y.gz"), str(tmp_path / "x"))
+
+
+@pytest.mark.parametrize("line", ["x 0:1", "1 0", "1 0:x", "1 3:1", "1 -1:1", "1 0:1:2"])
+def test_wrong_libsvm(tmp_path, line):
+    (tmp_path / "x").write_text(f"1 0:1\n{line}\n")
+    with pytest.raises(mx.MXNetError, match="line 2"):
+        mx.io.LibSVMIter(str(tmp_path / "x"), (3,))
+
+
+# ---- records ------------------------------------------------------------------------------------------------------------
+RECORDS = [b"record", b"", MAGIC * 3, b"ab" + MAGIC + b"cd", b"abcd" + MAGIC + b"e", b"\0" * 7]
+
+
+def test_records(tmp_path):
+    name = str(tmp_path / "x.rec")
+    writer = recordio.MXRecordIO(name, "w")
+    for record in RECORDS:
+        writer.write(record)
+    writer.close()
+    written = (tmp_path / "x.rec").read_bytes()
+    assert written.startswith(
+        MAGIC + b"\6\0\0\0record\0\0" + MAGIC + b"\0\0\0\0" + MAGIC + b"\0\0\0\x20" + MAGIC + b"\0\0\0\x40"
+    )
+    reader = recordio.MXRecordIO(name, "r")
+    assert [reader.read() for _ in range(7)] == [*RECORDS, None]
+    reader.reset()
+    assert pickle.loads(pickle.dumps(reader)).read() == reader.read() == b"record"
+    with pytest.raises(mx.MXNetError, match="cannot write"):
+        reader.write(b"")
+    with pytest.raises(mx.MXNetError, match="expected bytes"):
+        recordio.MXRecordIO(name, "w").write("text")
+
+
+def test_records_by_key(tmp_path):
+    names = str(tmp_path / "x.idx"), str(tmp_path / "x.rec")
+    writer = recordio.MXIndexedRecordIO(*names, "w")
+    for k in range(5):
+        writer.write_idx(2 * k, b"record_%d" % k)
+    writer.close()
+    assert (tmp_path / "x.idx").read_text() == "0\t0\n2\t16\n4\t32\n6\t48\n8\t64\n"
+    reader = recordio.MXIndexedRecordIO(*names, "r")
+    assert reader.keys == [0, 2, 4, 6, 8] and reader.read_idx(6) == b"record_3" and reader.read() == b"record_4"
+    with pytest.raises(mx.MXNetError, match="no record 5"):
+        reader.read_idx(5)
+    (tmp_path / "x.idx").write_text("0\t0\nx\t16\n")
+    with pytest.raises(mx.MXNetError, match="line 2"):
+        recordio.MXIndexedRecordIO(*names, "r")
+
+
+def test_headers():
+    one = recordio.pack(recordio.IRHeader(0, 4, 2574, 0), b"image")
+    assert one.hex() == "00000000000080400e0a0000000000000000000000000000" + b"image".hex()
+    assert recordio.unpack(one) == (recordio.IRHeader(0, 4, 2574, 0), b"image")
+    header, rest = recordio.unpack(recordio.pack(recordio.IRHeader(0, [1, 2, 3], 1, 0), b"q"))
+    assert header.flag == 3 and header.label.tolist() == [1, 2, 3] and rest == b"q"
+    for wrong in (b"short", struct.pack("<IfQQ", 9, 0, 0, 0)):
+        with pytest.raises(mx.MXNetError, match=r"recordio\.unpack"):
+            recordio.unpack(wrong)
+    with pytest.raises(mx.MXNetError, match="is no header"):
+        recordio.pack((0, 1, -1, 0), b"")
+
+
+def test_damaged_records_are_errors(tmp_path):
+    name, rng = str(tmp_path / "x.rec"), random.Random(0)
+    writer = recordio.MXRecordIO(name, "w")
+    for record in RECORDS:
+        writer.write(record)
+    writer.close()
+    whole = (tmp_path / "x.rec").read_bytes()
+    refused = 0
+    for _ in range(300):
+        damaged = bytearray(whole[: rng.randrange(len(whole))] if rng.random() < 0.3 else whole)
+        for _ in range(rng.randrange(1, 4)):
+            if damaged:
+                damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        (tmp_path / "x.rec").write_bytes(damaged)
+        reader = recordio.MXRecordIO(name, "r")
+        try:
+            while reader.read() is not None:
+                pass
+        except mx.MXNetError as problem:
+            refused += "is it whole" in str(problem)
+    assert refused > 50
