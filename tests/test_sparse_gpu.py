@@ -42,13 +42,17 @@ def test_made_moved_and_read(stype, gpu):
     np.testing.assert_array_equal(there.asnumpy(), 2 * MATRIX)
 
 
-def test_made_of_parts(gpu):
+def test_made_of_parts(gpu, tmp_path):
     x = nd.sparse.csr_matrix(([5, 7], [1, 0], [0, 1, 1, 2]), shape=(3, 2), ctx=gpu)
     y = nd.sparse.row_sparse_array(([[1, 2], [3, 4]], [2, 0]), shape=(3, 2), ctx=gpu)
     assert x.context == y.context == gpu and x.asnumpy().tolist() == [[0, 5], [0, 0], [7, 0]]
     assert y.retain(nd.array([0], ctx=gpu)).indices.asnumpy().tolist() == [0]
     with gpu:
         assert nd.sparse.zeros("csr", (2, 2)).context == gpu
+    path = str(tmp_path / "x.params")
+    nd.save(path, [x, y])
+    for a, b in zip(nd.load(path), (x, y), strict=True):
+        assert a.stype == b.stype and a.asnumpy().tolist() == b.asnumpy().tolist()
     assert x.asscipy().shape == (3, 2) and x.indptr.context == gpu and x[1:].asnumpy().tolist() == [[0, 0], [7, 0]]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import limits
 from .._core import core
-from ..context import current_context
+from ..context import Context, current_context
 from ..errors import MXNetError, OpTypeError
 from ..files import path_of, reporting
 from . import creation
@@ -114,6 +114,7 @@ def _stored(a: Any) -> Any:
     if isinstance(a, BaseSparseNDArray):
         from .params_format import SparseRecord
 
+        a = a.as_in_context(Context("cpu", 0))
         return SparseRecord(a.stype, a.shape, a._values, a._parts())
     return a.asnumpy() if a._gpu is not None else core.as_numpy(a)
 

@@ -86,10 +86,8 @@ class SparseExecutor:
         values |= {(n, 0): a.copy() for n, a in zip(self._states, self.aux_arrays, strict=True)}  # no step is made here
         with autograd.record():
             for node in self._graph.nodes:
-                keeps = (
-                    node.op is not None and node.op.name in RULES and any(is_sparse(values.get(e)) for e in node.inputs)
-                )
-                if keeps or makes_sparse(node) or looks_up(node, tables):
+                sparse = any(is_sparse(values.get(e)) for e in node.inputs)
+                if (sparse and node.op.name in RULES) or makes_sparse(node) or looks_up(node, tables):
                     for needed in Graph([(node, 0)]).nodes:
                         if (needed, 0) not in values:
                             self._front.append(needed)
@@ -122,15 +120,14 @@ class SparseExecutor:
         for node in self._graph.nodes:
             if node in front:
                 for k in range(node.n_outputs):
-                    moved[node, k] = variable(f"{node.name}_{k}"), 0
+                    moved[node, k] = variable(f"_{node.name}_{k}_of_front"), 0
             elif node.op is not None and (new := rebuilt(node, moved)) is not node:
                 moved |= {(node, k): (new, k) for k in range(node.n_outputs)}
         self._in_rest = [node not in front for node, _ in self._graph.outputs]
         kept = [e for e, inside in zip(self._graph.outputs, self._in_rest, strict=True) if inside]
         self._rest: Executor | None = None
-        self._passed: list[
-            tuple[Entry, Any, Any]
-        ] = []  # entries of the front, arrays of the rest for them and gradients
+        # what the rest gets: entries of the whole graph, the arrays that are bound for them, and those of their gradients
+        self._passed: list[tuple[Entry, Any, Any]] = []
         if kept:
             back = {new: old for old, new in moved.items() if old[0] in front}
             self._rest = self._executor_of(type(self._symbol)([moved.get(e, e) for e in kept]), back)
