@@ -59,7 +59,7 @@ def run(function, arrays, wanted=None, python=False, threads=2):
         body, arrays = body.derived, [*arrays, *heads]
     codes = [dtypes.code_of(a.dtype) for a in arrays]
     known = body.known([a.shape for a in arrays], codes, () if wanted is None else (wanted,))
-    outputs = [np.empty(s, dtypes.numpy_dtype(c)) for s, c in zip(known.out_shapes, known.out_codes, strict=True)]
+    outputs = [np.full(s, 77, dtypes.numpy_dtype(c)) for s, c in zip(known.out_shapes, known.out_codes, strict=True)]
     before = mx.context.get_num_threads()
     mx.context.set_num_threads(threads)
     try:
@@ -221,3 +221,31 @@ def test_offsets_have_32_bits():
     body = Hybrid(lengths)
     assert body.known([(2**31 - 1, 2)], [0], ()).shapes.safe
     assert not body.known([(2**31, 2)], [0], ()).shapes.safe
+
+
+@pytest.mark.parametrize(
+    "lines, whole",
+    [
+        ("for i in range(x.shape[0]):\n        for j in range(x.shape[1]):\n            y[i, j] = x[j, i]", True),
+        ("for j, i in grid((x.shape[1], x.shape[0])):\n        y[i, j] = 1", True),
+        (
+            "for arg in grid(y.shape):\n        y[arg] = 2\n    for arg in grid(y.shape):\n        y[arg] += y[0, 0]",
+            True,
+        ),
+        ("for arg in grid(y.shape):\n        y[arg] += 1", False),
+        ("for arg in grid(y.shape):\n        if x[arg] > 0:\n            y[arg] = 1", False),
+        ("for i in range(1, x.shape[0]):\n        for j in range(x.shape[1]):\n            y[i, j] = 1", False),
+        ("for i in range(0, x.shape[0], 2):\n        for j in range(x.shape[1]):\n            y[i, j] = 1", False),
+        ("for i, j in grid(x.shape):\n        y[i, i] = 1", False),
+        ("for i, j in grid(x.shape):\n        for k in range(0):\n            y[i, j] = 1", False),
+        ("for i, j in grid(x.shape):\n        y[i, j] = 1\n        y[j, i] = y[j, i] + 1", False),
+        ("y[0, 0] += 1\n    for i, j in grid(x.shape):\n        y[i, j] = 1", False),
+        ("for i in range(x.shape[1]):\n        for j in range(x.shape[0]):\n            y[i, j] = 1", False),
+    ],
+)
+def test_what_is_written_whole_is_not_cleared(lines, whole, tmp_path):
+    f = from_text(f"def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    {lines}\n    return y\n", tmp_path)
+    one = Hybrid(f).compiled([0], [2], ())
+    assert len(one.whole) is int(whole)
+    x = np.random.default_rng(7).normal(size=(3, 3)).astype("float32")
+    np.testing.assert_array_equal(run(f, [x])[0], f(x))

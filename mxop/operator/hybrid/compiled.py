@@ -30,6 +30,7 @@ from ...formula.expr import CONST
 from . import numbers
 from .bounds import Shapes
 from .ir import For, Variable, accesses, statements
+from .races import written_whole
 from .translate import Translator
 from .types import Types
 
@@ -64,6 +65,7 @@ class Compiled:
     def __init__(self, types: Types):
         self.types, self.source = types, types.source
         self.parallel = any(isinstance(s, For) and s.word == "parallel" for s in statements(types.routine.body))
+        self.whole = written_whole(types.routine)
         self.forms: dict[tuple, Any] = {}
         found = accesses(types.routine.body)
         #: axes that are indexed by numbers of the text alone, as points[i, 0] and points[i, 1] do: position, tensor, axis
@@ -142,7 +144,8 @@ def call(run: Callable[[list], None], known: Known, inputs: Sequence[Any], outpu
     values |= {v: held(a) for v, a in zip(routine.inputs, inputs, strict=True)}
     for v, target in zip(routine.results, outputs, strict=True):
         start, values[v] = values.get(v, 0), held(target)
-        values[v][...] = start
+        if v not in known.compiled.whole:
+            values[v][...] = start
     run([values[v] for v in known.compiled.types.taken])
     for v, target in zip(routine.results, outputs, strict=True):
         if values[v] is not target:

@@ -7,6 +7,7 @@ from one iteration to the next.  Imports :mod:`.ir`, :mod:`.scalars`, and :mod:`
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 
 from ...formula import Expr, const, vjp, walk
@@ -26,7 +27,7 @@ from .ir import (
     other_than_sum,
     statements,
 )
-from .scalars import ROWS, fixed, loads, names_in, variable_of
+from .scalars import ROWS, fixed, loads, names_in, size, upto, variable_of
 
 #: Words whose iterations must be independent.
 CONCURRENT = ("parallel", "vectorize")
@@ -55,6 +56,28 @@ def meeting(loop: For, scopes: Scopes) -> set[Variable] | None:
     read = {variable_of(a) for s in inside for a in loads(*other_than_sum(s))}
     written = {s.variable for s in inside if isinstance(s, Assign) and not adds(s)}
     return met if all(v.rank for v in met) and not met & (read | written) else None
+
+
+def written_whole(routine: Routine) -> set[Variable]:
+    """Return the outputs that the first loops that name them assign everywhere, whatever they held before."""
+    return {v for v in routine.results if v.kind == "output" and v.rank and _assigns_all(routine.body, v)}
+
+
+def _assigns_all(body: Sequence[Statement], v: Variable) -> bool:
+    ranges: dict[Expr, tuple[Expr, ...]] = {}
+    places: set[Expr] = set()
+    while True:
+        s = next((s for s in body if v in accesses([s])), None)
+        places = places or set(accesses([s])[v]) if s else places
+        if not isinstance(s, For):
+            break
+        ranges[s.variable.leaf], body = s.bounds, s.body
+    if not isinstance(s, Assign) or places != {s.target} or v in names_in(s.value):
+        return False
+    indices = s.target.args[1:]
+    return set(indices) == set(ranges) and len(indices) == len(ranges) and all(
+        any(all(map(operator.is_, ranges[i], upto(n))) for n in (v.shape[k], size(v, k))) for k, i in enumerate(indices)
+    )  # fmt: skip
 
 
 def _conflicts(loop: For, scopes: Scopes) -> Iterator[tuple[Assign, str]]:
