@@ -316,13 +316,14 @@ class Kernel(Operator):
         return shapes
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
-        if self._dtype is None:
+        given = self._dtype
+        if given is None:
             if not ins:
                 return ins, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in outs]
             return super().infer_type(attrs, ins, outs)
 
         def rule(*codes: int) -> list[int]:
-            return type_codes(self, "dtype rule", self._dtype, self._dtype(*codes, **attrs), len(outs))
+            return type_codes(self, "dtype rule", given, given(*codes, **attrs), len(outs))
 
         try:
             ins = two_way.types(rule, ins, outs)
