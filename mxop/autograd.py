@@ -30,9 +30,9 @@ def is_training() -> bool:
     return tape.training()
 
 
-def set_recording(is_record: bool) -> bool:
+def set_recording(is_recording: bool) -> bool:
     """Switch recording; return what it was."""
-    return tape.switch_recording(bool(is_record))
+    return tape.switch_recording(bool(is_recording))
 
 
 def set_training(train_mode: bool) -> bool:

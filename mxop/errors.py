@@ -39,6 +39,10 @@ class DeprecatedError(MXNetError, DeprecationWarning):
     """What MXNet refuses with a DeprecationWarning."""
 
 
+class WarnedValueError(OpValueError, UserWarning):
+    """What MXNet refuses with a UserWarning."""
+
+
 class IncompatibleAxesError(OpValueError):
     """Named axes that cannot go together: one twice, or both reduced and kept."""
 

@@ -362,3 +362,10 @@ def test_what_no_file_is_made_of_is_told():
     assert update.get_states()
     with pytest.raises(OpTypeError, match=r"optimizer SGD\['lr_scheduler'\] is <function"):
         update.get_states(dump_optimizer=True)
+
+
+def test_a_scheduler_alone_sets_the_rate():
+    optimizer = mx.optimizer.Optimizer(lr_scheduler=mx.lr_scheduler.FactorScheduler(step=1))
+    with pytest.raises(UserWarning, match="lr_scheduler sets the learning rate") as caught:
+        optimizer.set_learning_rate(5)
+    assert isinstance(caught.value, OpValueError) and optimizer.learning_rate == 0.01

@@ -533,3 +533,22 @@ def test_a_symbol_as_a_function_of_arrays():
             pair(*wrong)
     with pytest.raises(TypeError, match="CachedOp takes a symbol"):
         mx.nd.CachedOp(3)
+
+
+def test_arguments_by_mxnets_names():
+    x, v = mx.nd.array([2, 3]), sym.Variable("v")
+    assert mx.nd.power(base=x, exp=2).asnumpy().tolist() == mx.nd.power(x, exp=2).asnumpy().tolist() == [4, 9]
+    for f in (sym.pow, sym.power):
+        assert f(base=v, exp=2).eval(v=x)[0].asnumpy().tolist() == [4, 9]
+    assert sym.maximum(left=v, right=2.5).eval(v=x)[0].asnumpy().tolist() == [2.5, 3]
+    assert sym.minimum(v, right=v, name="least").name == "least" and sym.hypot(left=3, right=v) is not None
+    assert mx.nd.random_uniform(0, 1, (2,), "cpu(1)", "float64").context == mx.cpu(1)
+    assert mx.autograd.set_recording(is_recording=False) is False
+    y, v = mx.nd.array([[3, -4], [0, 2]]), sym.Variable("v")
+    found = (
+        mx.nd.norm(y, 1, 0),
+        y.norm(1, 0),
+        sym.norm(v, 1, 0).eval(v=y)[0],
+        sym.load_json(v.norm(1, 0).tojson()).eval(v=y)[0],
+    )
+    assert [a.asnumpy().tolist() for a in found] == [[3, 6]] * 4

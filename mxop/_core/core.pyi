@@ -264,8 +264,8 @@ class NDArray:
     def norm(
         self,
         ord: Literal[1, 2] = ...,
-        out_dtype: DTypeLike | int | None = ...,
         axis: int | Sequence[int] | None = ...,
+        out_dtype: DTypeLike | int | None = ...,
         keepdims: bool = ...,
         *,
         out: NDArray | Sequence[NDArray] | None = ...,

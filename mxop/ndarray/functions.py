@@ -42,3 +42,4 @@ def _two(name: str, choice: binary.Choice):
 
 for _name, _row in binary.PYTHON_NAMES.items():
     globals()[_name] = _two(_name, _row)
+power = binary.Choice.named(globals()["power"], "base", "exp")  # as MXNet calls them

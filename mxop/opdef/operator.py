@@ -145,6 +145,7 @@ class Operator:
     kind = "operator"
     _how_to_say_shapes = ""  # what its author may have forgotten
     has_backward_operator = False
+    param_order: tuple[str, ...] = ()  # of all parameters, where those of the kind do not come last
     open_inputs = False  # whether the names of the inputs follow from the parameters, and `arguments` says nothing
     stateful = False  # whether equal calls are two calls that must both run
     repeatable = True  # whether running a call again gives the same
@@ -262,7 +263,7 @@ class Operator:
     @cached_property
     def spec(self) -> Spec:
         """The parameters, read from the signature on first use."""
-        return Spec.of(self.name, self.function, self._extra_params)
+        return Spec.of(self.name, self.function, self._extra_params, self.param_order)
 
     @property
     def doc(self) -> str:

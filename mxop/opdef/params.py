@@ -28,7 +28,7 @@ import math
 import operator
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -513,8 +513,8 @@ class Spec:
         self._at = {n: i for i, n in enumerate(self.names)}
 
     @classmethod
-    def of(cls, op_name: str, function: Callable, extra: tuple[Param, ...] = ()) -> Spec:
-        """Read the keyword-only arguments of an operator's function."""
+    def of(cls, op_name: str, function: Callable, extra: tuple[Param, ...] = (), order: Sequence[str] = ()) -> Spec:
+        """Read the keyword-only arguments of an operator's function; `order` names all, if own ones are not the first."""
         code = function.__code__
         first = code.co_argcount
         names = code.co_varnames[first : first + code.co_kwonlyargcount]
@@ -530,6 +530,8 @@ class Spec:
             raise OpTypeError(f"operator {op_name}{place(function)}: no parameter can be called name, as symbols are")
         own = tuple(param_from(n, annotations[n], defaults.get(n, REQUIRED), function) for n in names)
         params = own + tuple(p for p in extra if p.name not in names)
+        if order:
+            params = tuple(sorted(params, key=lambda p: order.index(p.name)))
         return cls(op_name, params, (*(p.name for p in params), IS_TRAIN) if has_mode else None)
 
     def parse(self, given: Mapping[str, Any]) -> Attrs:

@@ -7,6 +7,7 @@ record to ``mxop/records/binary.py``.  Examples assume ``import mxop as mx``.  M
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 from ..errors import shown, translated
@@ -290,6 +291,19 @@ class Choice:
     scalar: str
     rscalar: str
     numbers: Callable[[Any, Any], Any]
+
+    @staticmethod
+    def named(function: Callable, first: str, second: str) -> Callable:
+        """Return a function of `lhs` and `rhs` that takes them by other names, too."""
+
+        @wraps(function)
+        def renamed(*args: Any, **options: Any) -> Any:
+            for name, own in ((first, "lhs"), (second, "rhs")):
+                if name in options:
+                    options[own] = options.pop(name)
+            return function(*args, **options)
+
+        return renamed
 
 
 _MOST_BITS = 1 << 20  # of a power of two integers: Python would work on it for days

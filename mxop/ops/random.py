@@ -228,7 +228,7 @@ def _binomial(name, k, p):
 # ---- operators ------------------------------------------------------------------------------------------------------
 @composite(name="_random_uniform", aliases=("random_uniform", "uniform"), random=True)
 def random_uniform(
-    F, *, low: float = 0.0, high: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
+    F, *, low: float = 0.0, high: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None
 ):
     """Draw numbers of a uniform distribution over the interval from `low` (included) to `high` (excluded).
 
@@ -246,7 +246,7 @@ def random_uniform(
 
 @composite(name="_random_normal", aliases=("random_normal", "normal"), random=True)
 def random_normal(
-    F, *, loc: float = 0.0, scale: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
+    F, *, loc: float = 0.0, scale: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None
 ):
     """Draw numbers of a normal distribution of mean `loc` and standard deviation `scale`.
 
@@ -261,7 +261,7 @@ def random_normal(
 
 
 @composite(name="_random_exponential", aliases=("random_exponential",), random=True)
-def random_exponential(F, *, lam: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""):
+def random_exponential(F, *, lam: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
     """Draw numbers of an exponential distribution of rate `lam`.
 
     The first argument of ``mx.nd.random.exponential`` is MXNet's `scale`, which is ``1 / lam``.
@@ -274,7 +274,7 @@ def random_exponential(F, *, lam: float = 1.0, shape: Shape = (), dtype: DType |
 
 
 @composite(name="_random_randint", aliases=("_npi_random_randint", "random_randint"), random=True)
-def random_randint(F, *, low: Scalar, high: Scalar, shape: Shape = (), dtype: DType | None = None, ctx: str = ""):
+def random_randint(F, *, low: Scalar, high: Scalar, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
     """Draw integers from `low` (included) to `high` (excluded), all equally likely.
 
     >>> x = mx.nd.random.randint(0, 3, shape=(50,))
@@ -295,7 +295,7 @@ def random_randint(F, *, low: Scalar, high: Scalar, shape: Shape = (), dtype: DT
 
 @composite(name="_random_gamma", aliases=("random_gamma",), random=True)
 def random_gamma(
-    F, *, alpha: float = 1.0, beta: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
+    F, *, alpha: float = 1.0, beta: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None
 ):
     """Draw numbers of a gamma distribution of shape `alpha` and scale `beta`: their mean is ``alpha * beta``.
 
@@ -309,7 +309,7 @@ def random_gamma(
 
 
 @composite(name="_random_poisson", aliases=("random_poisson",), random=True)
-def random_poisson(F, *, lam: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""):
+def random_poisson(F, *, lam: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
     """Draw numbers of a Poisson distribution of mean `lam`, as floating-point numbers.
 
     >>> mx.random.seed(7)
@@ -322,7 +322,7 @@ def random_poisson(F, *, lam: float = 1.0, shape: Shape = (), dtype: DType | Non
 
 @composite(name="_random_negative_binomial", aliases=("random_negative_binomial",), random=True)
 def random_negative_binomial(
-    F, *, k: int = 1, p: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
+    F, *, k: int = 1, p: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None
 ):
     """Draw how many trials fail before `k` succeed, each with probability `p`; above 1 that counts as 1.
 
@@ -337,7 +337,7 @@ def random_negative_binomial(
 
 @composite(name="_random_generalized_negative_binomial", aliases=("random_generalized_negative_binomial",), random=True)
 def random_generalized_negative_binomial(
-    F, *, mu: float = 1.0, alpha: float = 1.0, shape: Shape = (), dtype: DType | None = None, ctx: str = ""
+    F, *, mu: float = 1.0, alpha: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None
 ):
     """Draw numbers of a negative binomial distribution of mean `mu` and dispersion `alpha`.
 

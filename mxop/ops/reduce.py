@@ -112,6 +112,9 @@ def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
     return F.abs(data) if ord == 1 else data
 
 
+norm.param_order = ("ord", "axis", "out_dtype", "keepdims")  # MXNet's, for those who give them by place
+
+
 @norm.gradient  # not the derivative of the magnitudes, which loses the second order where an element is 0
 def _(F, heads, inputs, outputs, *, ord, axis, out_dtype, keepdims):
     g, y = heads[0], outputs[0]

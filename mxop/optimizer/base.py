@@ -13,12 +13,8 @@ import numpy as np
 
 from .. import ndarray as nd
 from .. import registry
-from ..errors import DeprecatedError, OpTypeError, OpValueError, shown
+from ..errors import DeprecatedError, OpTypeError, WarnedValueError, shown
 from ..ndarray import NDArray
-
-
-class ScheduledError(OpValueError, UserWarning):
-    """A learning rate was set that a schedule sets; MXNet raises a ``UserWarning``."""
 
 
 class Optimizer:
@@ -103,7 +99,7 @@ class Optimizer:
     def set_learning_rate(self, lr: float) -> None:
         """Set the rate, where no scheduler does."""
         if self.lr_scheduler is not None:
-            raise ScheduledError("set_learning_rate: the optimizer's lr_scheduler sets the learning rate")
+            raise WarnedValueError("set_learning_rate: the optimizer's lr_scheduler sets the learning rate")
         self.lr = lr
 
     def set_lr_scale(self, args_lrscale: Any) -> None:

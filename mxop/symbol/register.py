@@ -117,6 +117,12 @@ def names_in(prefix: str) -> list[str]:
     return [n[len(prefix) :] for n in registry.names() if n.startswith(prefix)]
 
 
+#: How MXNet calls the arguments of some functions.
+_NAMED = dict.fromkeys(("pow", "power"), ("base", "exp")) | dict.fromkeys(
+    ("maximum", "minimum", "hypot"), ("left", "right")
+)
+
+
 def python_function(name: str) -> Callable | None:
     """Return a function that takes symbols or numbers, such as ``maximum``, or None."""
     found = _made.get(("", name))
@@ -134,6 +140,8 @@ def python_function(name: str) -> Callable | None:
         found = by_kind(choice, choice.symbols, call, Symbol)
         found.__name__ = found.__qualname__ = name
         found.__doc__ = f"``{name}`` of two symbols, or of a symbol and a number."
+        if name in _NAMED:
+            found = choice.named(found, *_NAMED[name])
         _made["", name] = found
     return found
 

@@ -429,8 +429,8 @@ def negative(
 def norm(
     data: Symbol | None = ...,
     ord: Literal[1, 2] = ...,
-    out_dtype: DTypeLike | int | None = ...,
     axis: int | Sequence[int] | None = ...,
+    out_dtype: DTypeLike | int | None = ...,
     keepdims: bool = ...,
     *,
     name: str | None = ...,

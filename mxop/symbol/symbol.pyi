@@ -306,8 +306,8 @@ class Symbol(Arithmetic):
     def norm(
         self,
         ord: Literal[1, 2] = ...,
-        out_dtype: DTypeLike | int | None = ...,
         axis: int | Sequence[int] | None = ...,
+        out_dtype: DTypeLike | int | None = ...,
         keepdims: bool = ...,
         *,
         name: str | None = ...,

@@ -268,8 +268,8 @@ def negative(data: NDArray, *, out: NDArray | Sequence[NDArray] | None = ..., na
 def norm(
     data: NDArray,
     ord: Literal[1, 2] = ...,
-    out_dtype: DTypeLike | int | None = ...,
     axis: int | Sequence[int] | None = ...,
+    out_dtype: DTypeLike | int | None = ...,
     keepdims: bool = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
