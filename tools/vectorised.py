@@ -28,14 +28,15 @@ REALS, NARROW, INTEGERS = ("f32", "f64"), ("u8", "i32", "i8"), ("u8", "i32", "i8
 
 #: Primitives that are scalar, by type: tables and recurrences; powers of integers by integers.
 SCALAR: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("gamma", "gammaln", "digamma", "polygamma"), REALS),
+    **dict.fromkeys(("gamma", "gammaln", "digamma"), ("f64",)),
+    "polygamma": REALS,
     "pow": INTEGERS,
 }
 #: Where integers of 64 bits do not become floating-point numbers in vectors.
 WITHOUT_LONG: dict[str, tuple[str, ...]] = dict.fromkeys(("div", "mod", "floordiv"), ("i64",))
 #: ...and what else of them is, for operands that are not ordinary: what the C library computes.
 SLOW: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("sin", "cos", "tan"), REALS),
+    **dict.fromkeys(("sin", "cos", "tan", "gammaln", "digamma"), REALS),
     **dict.fromkeys(("mod", "floordiv"), ("f64",)),
 }
 #: Without fused multiply-adds, some of float64 is the C library's, and vectors of 64-bit products do not pay.

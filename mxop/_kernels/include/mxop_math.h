@@ -32,7 +32,7 @@
  * Names: mx_<function>_<f32|f64> for use, mxi_<...> for what serves only here.
  *
  * Not vectorised (one call per element):
- *     f32: gamma, gammaln, digamma, polygamma; mod and floordiv without FMA
+ *     f32: gammaln and digamma below 0, polygamma; mod and floordiv without FMA
  *     f64: the gamma family; pow, mod and floordiv without FMA
  *     both: what is not ordinary (mxop_math_ordinary.h) of sin, cos, tan; f64: of mod and floordiv
  *

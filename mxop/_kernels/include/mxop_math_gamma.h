@@ -1,6 +1,6 @@
 /* mxop_math_gamma.h - gamma, log|gamma| and digamma in double.  Included by mxop_math.h.
  *
- * Scalar code.  Around x there is an integer n with x = n + f, |f| <= 1/2, exactly.  What is
+ * Scalar code, but for floats (below).  Around x there is an integer n with x = n + f, |f| <= 1/2, exactly.  What is
  * entire (1 / gamma(1 + f)) or smooth (digamma(2 + f)) in f is a Taylor series; the rest is a
  * product or a sum over the steps from f to x.  Values are carried as a sum of two doubles,
  * some 2^-60 of them exact, so that what cancels leaves enough; next to the roots below 0, which
@@ -237,8 +237,47 @@ static inline double mx_gammaln_f64(double x)
     return found;
 }
 
-static inline float mx_gamma_f32(float x) { return (float)mx_gamma_f64((double)x); }
+/* ---- floats: half the digits, in vectors, by Stirling's series eight steps up, where it is short ---- */
+
+/* sin(pi f) / pi for |f| <= 1/2 */
+MX_INLINE double mxi_sin_turns(double f)
+{
+    double z = f * f;
+    return f * MX_PD6(z, 9.99999999978848475e-01, -1.64493406113945717e+00, 8.11742170771721394e-01,
+                      -1.90747622649104748e-01, 2.61162052380721731e-02, -2.23522398404288943e-03);
+}
+/* Below 1/2 by reflection.  ULP 0.51 */
+MX_INLINE float mx_gamma_f32(float x)
+{
+    double d = (double)x, y = d < 0.5 ? 1.0 - d : d;
+    y = y > 60.0 ? 60.0 : y;
+    double z = y + 8.0, t = y * (y + 7.0), v = 1.0 / z, w = v * v;
+    double rest = v * MX_PD4(w, 1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680);
+    double g = 2.5066282746310002 * mxi_exp2(MX_FMA(z - 0.5, mxi_log2(z), (rest - z) * 1.4426950408889634))
+             / (t * (t + 6.0) * ((t + 10.0) * (t + 12.0)));
+    double n = floor(d + 0.5), f = d - n, back = 1.0 / (mxi_sin_turns(f) * g);
+    back = floor(0.5 * n) == 0.5 * n ? back : -back;
+    back = (d < 0.0) & (f == 0.0) ? (double)NAN : back;
+    return (float)(d < 0.5 ? back : g);
+}
+/* Of positive numbers; next to the roots 1 and 2 a polynomial.  ULP 0.51 */
+MX_INLINE float mx_gammaln_fast_f32(float x)
+{
+    double y = (double)x, u = (y < 1.5 ? y + 1.0 : y) - 2.0;
+    double near = u * MX_PD11(u, 4.22784335106279829e-01, 3.22467033661982927e-01, -6.73523027317875222e-02,
+                              2.05807891286883433e-02, -7.38549178964739619e-03, 2.89094471711317516e-03,
+                              -1.19351908687832060e-03, 5.05718609343584649e-04, -2.18747290733226838e-04,
+                              1.14894786313029392e-04, -5.61828252074757418e-05);
+    double z = y < 20.0 ? y + 8.0 : y, t = y * (y + 7.0), v = 1.0 / z, w = v * v;
+    double rest = v * MX_PD4(w, 1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680);
+    double far = MX_FMA(z - 0.5, mx_log_fast_f64(z), (rest + 0.91893853320467274) - z);
+    double steps = y < 20.0 ? t * (t + 6.0) * ((t + 10.0) * (t + 12.0)) : 1.0;
+    int close = (y >= 0.5) & (y < 2.5);
+    double by = mx_log_fast_f64(close ? (y < 1.5 ? y : 1.0) : steps);
+    return (float)((close ? near : far) - by);
+}
 static inline float mx_gammaln_f32(float x) { return (float)mx_gammaln_f64((double)x); }
+static inline double mx_gammaln_fast_f64(double x) { return mx_gammaln_f64(x); }
 
 /* ---- digamma -------------------------------------------------------------------------- */
 
@@ -372,5 +411,19 @@ static inline double mx_digamma_f64(double x)
 }
 
 static inline float mx_digamma_f32(float x) { return (float)mx_digamma_f64((double)x); }
+static inline double mx_digamma_fast_f64(double x) { return mx_digamma_f64(x); }
+
+/* Of positive numbers; the steps are the logarithmic derivative of their product, a polynomial of t.  ULP 0.51 */
+MX_INLINE float mx_digamma_fast_f32(float x)
+{
+    double y = (double)x;
+    int up = y < 20.0;
+    double z = up ? y + 8.0 : y, v = 1.0 / z, w = v * v;
+    double far = MX_FMA(-w, MX_PD8(w, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12,
+                                   -3617.0 / 8160), -0.5 * v);
+    double t = y * (y + 7.0), a = t * (t + 6.0), b = (t + 10.0) * (t + 12.0);
+    double steps = (2.0 * y + 7.0) * (MX_FMA(2.0 * t + 6.0, b, a * (2.0 * t + 22.0)) / (a * b));
+    return (float)((mx_log_fast_f64(z) - (up ? steps : 0.0)) + far);
+}
 
 #endif

@@ -115,7 +115,7 @@ MX_INLINE mxw_real mxw_log1p(mxw_real x)
 /* log(a + r), r the root of w + lost, which is less than a or not; above 2^40 that of 2 a. */
 MX_INLINE mxw_real mxw_log_with_root(mxw_real a, mxw_real w, mxw_real lost, int less)
 {
-    mxw_real r = mxw_sqrt(w), over = mxw_rsqrt14(mxw_max(mxw_all(0x1p-100f), w));
+    mxw_real r = mxw_sqrt(w), over = mxw_rsqrt14(w);
     mxw_real low = mxw_mul(mxw_add(mxw_fnma(r, r, w), lost), mxw_mul(mxw_all(0.5f), over));
     mxw_real u = mxw_add(a, r), top = less ? a : r, other = less ? r : a;
     mxw_real y = mxw_log_sum(u, mxw_add(mxw_sub(other, mxw_sub(u, top)), low), 0.0f);
@@ -132,7 +132,9 @@ MX_INLINE mxw_real mxw_arccosh(mxw_real x)
 {
     mxw_real one = mxw_all(1.0f), z = mxw_mul(x, x), w = mxw_sub(z, one);
     mxw_real lost = mxw_add(mxw_sub(mxw_sub(z, w), one), mxw_fms(x, x, z));
-    return mxw_where(mxw_less(x, one), mxw_all(MX_NAN_F32), mxw_log_with_root(x, w, lost, 1));
+    mxw_real y = mxw_log_with_root(x, w, lost, 1);
+    mxw_mask other = mxw_not(mxw_less(one, x));
+    return mxw_any(other) ? mxw_where(other, mxw_where(mxw_equal(x, one), mxw_all(0.0f), mxw_all(MX_NAN_F32)), y) : y;
 }
 /* 1/2 log(2^k (1 + s) / (1 - s)) = k log(2) / 2 + atanh(s); k from a rough quotient, 0 below 1/4, where s is a.  The quotient
  * s of (1 + a) - 2^k (1 - a) is made of a or, above 1/2, of 1 - a, which are exact. */

@@ -47,13 +47,12 @@ MX_INLINE mxd_real mxd_log1p(mxd_real x)
     mxd_real one = mxd_all(1.0), hi = mxd_max(one, x), lo = mxd_min(one, x), u = mxd_add(hi, lo);
     return mxd_with_sign(mxd_log_sum(u, mxd_sub(lo, mxd_sub(u, hi)), 0.0), x);
 }
-/* log(a + r), r the root of w + lost, which is less than a or not; above 2^300 that of 2 a. */
-MX_INLINE mxd_real mxd_log_with_root(mxd_real a, mxd_real w, mxd_real lost, int less)
+/* log(a + r), r the root of w + lost; above 2^300 that of 2 a. */
+MX_INLINE mxd_real mxd_log_with_root(mxd_real a, mxd_real w, mxd_real lost)
 {
-    mxd_real r = mxd_sqrt(w), over = mxd_rsqrt14(mxd_max(mxd_all(0x1p-500), w));
+    mxd_real r = mxd_sqrt(w), over = mxd_rsqrt14(w);
     mxd_real low = mxd_mul(mxd_add(mxd_fnma(r, r, w), lost), mxd_mul(mxd_all(0.5), over));
-    mxd_real u = mxd_add(a, r), top = less ? a : r, other = less ? r : a;
-    mxd_real y = mxd_log_sum(u, mxd_add(mxd_sub(other, mxd_sub(u, top)), low), 0.0);
+    mxd_real u = mxd_add(a, r), y = mxd_log_sum(u, mxd_add(mxd_sub(a, mxd_sub(u, r)), low), 0.0);
     mxd_mask far = mxd_less(mxd_all(0x1p300), a);
     return mxd_any(far) ? mxd_where(far, mxd_log_sum(a, mxd_all(0.0), 1.0), y) : y;
 }
@@ -62,7 +61,7 @@ MX_INLINE mxd_real mxd_arcsinh(mxd_real x)
 {
     mxd_real one = mxd_all(1.0), a = mxd_abs(x), z = mxd_mul(a, a), hi = mxd_max(one, z), w = mxd_add(one, z);
     mxd_real lost = mxd_add(mxd_sub(mxd_min(one, z), mxd_sub(w, hi)), mxd_fms(a, a, z));
-    mxd_real y = mxd_log_with_root(a, w, lost, 0);
+    mxd_real y = mxd_log_with_root(a, w, lost);
     mxd_real p = mxd_fma(z, mxd_fma(z, mxd_all(-15.0 / 336), mxd_all(3.0 / 40)), mxd_all(-1.0 / 6));
     mxd_real small = mxd_fma(mxd_mul(a, z), p, a);
     return mxd_with_sign(mxd_where(mxd_less(a, mxd_all(0x1p-7)), small, y), x);
