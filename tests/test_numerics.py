@@ -279,3 +279,21 @@ def test_a_logarithm_of_a_sum_over_nothing_is_minus_infinity():
         bound = mx.sym.log(mx.sym.sum(mx.sym.exp(x), axis=1)).simple_bind(mx.cpu(), x=(3, 0))
         bound.forward()
         np.testing.assert_array_equal(bound.outputs[0].asnumpy(), [-np.inf] * 3)
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 700), (20, 6, 5000), (2, 3, 300, 2), (40, 2, 256)])
+def test_long_runs_that_lie_apart_are_combined_where_they_are(shape):
+    x = np.random.default_rng(0).normal(size=shape).astype("float32")
+    x[1, 1, 17] = np.nan
+    given, found, before = mx.nd.array(x), {}, mx.context.get_num_threads()
+    axes = (0, *range(2, x.ndim))
+    try:
+        for threads in (1, 2, 3):
+            mx.context.set_num_threads(threads)
+            for name in ("sum", "max", "min", "prod", "nansum"):
+                result = getattr(mx.nd, name)(given, axis=axes).asnumpy()
+                want = getattr(np, name)(x.astype("float64"), axis=axes)
+                np.testing.assert_allclose(result, want, rtol=2e-5, atol=1e-4)
+                assert np.array_equal(found.setdefault(name, result), result, equal_nan=True)
+    finally:
+        mx.context.set_num_threads(before)

@@ -152,6 +152,15 @@ def test_calls_that_differ_in_one_thing_are_told_apart():
     assert rows[0][4:7] == [(4, 2), (6, 2), (2, 4)] and rows[0][9:] == [(2, 1), (2,), (2, 1), (2, 2)]
 
 
+def test_inputs_of_operators_that_take_any_number_are_counted():
+    x = nd.ones((2,))
+    with pytest.raises(mx.MXNetError, match="takes 1 inputs"):
+        nd._internal._backward__contrib_sign_ste(x, x, x)
+    with pytest.raises(mx.MXNetError, match="num_args=3 but 2 inputs"):
+        nd.concat(x, x, dim=0, num_args=3)
+    assert nd.concat(x, x, dim=0, num_args=2).shape == nd.concat(x, x, dim=0).shape == (4,)
+
+
 def test_parameters_that_change_are_read_each_time():
     x, shape, begin = nd.zeros((1, 3)), [2, 3], [0, 0]
     assert nd.broadcast_to(x, shape=shape).shape == (2, 3)

@@ -292,9 +292,10 @@ cdef class OpFunction:
         if self.fixed_inputs and len(args) > self.n_in > 0:
             args = self.named(args, kwargs)
         if self.may_be_plain(args) and not self.shadowed(kwargs):  # only parameters are left
-            counted = self.n_in < 0 and self.op.num_args_param not in kwargs
-            if counted and self.op.num_args_param is not None:
-                kwargs[self.op.num_args_param] = len(args)
+            number = self.op.num_args_param if self.n_in < 0 else None
+            counted = number is not None and number not in kwargs
+            if counted:
+                kwargs[number] = len(args)
             attrs = parsed_params(self.op, kwargs, self.parsed)
             if self.fixed_inputs or counted:
                 return invoke_checked(self, args, attrs, out, REQ_WRITE)

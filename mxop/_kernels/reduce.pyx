@@ -9,7 +9,7 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY, hypot, sqrt
 
 from mxop._kernels.interp cimport (
-    BLOCK_BYTES, Operand, Program, Value, bulk, collapse, distance, itemsize_of, load_block, sum_squares, threads_for,
+    BLOCK_BYTES, Operand, Program, Value, bulk, collapse, distance, itemsize_of, load_block, mx_prefetch, sum_squares, threads_for,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
 
@@ -26,6 +26,8 @@ cdef enum:
     MAX_CHUNKS = 64
     MAX_PARTS = 128     # of all tasks
     WIDTH = 2048        # columns of a task at most
+    LONG_RUN = 256      # neighbours that are combined where they lie, though not all of what is reduced lies side by side
+    FETCHED = 4096      # bytes of them that are fetched ahead
     NARROW = 32         # columns that are too few for vectors: several rows are taken for one
     TOGETHER = 256      # rows of a task at most
     PIECES = 8          # tasks of each thread
@@ -101,6 +103,21 @@ cdef const char* values_of(Program map_, const Job* job, const Operand* operand,
     return scratch
 
 
+cdef void join_runs(const Job* job, const Operand* operand, Py_ssize_t start, Py_ssize_t stop, Total* total) noexcept nogil:
+    """Combine values ``start`` to ``stop``, of which many lie side by side, where they are; meanwhile fetch the next of them."""
+    cdef int last = operand.ndim - 1
+    cdef Py_ssize_t run = operand.shape[last], size = itemsize_of(job.vtype), at = start, length
+    cdef const char* here = operand.data + offset_of(at // run, last, operand.shape, operand.strides)
+    cdef const char* after
+    while at < stop:
+        length = min(run - at % run, stop - at)
+        after = operand.data + offset_of((at + length) // run, last, operand.shape, operand.strides)
+        if at + length < stop:
+            mx_prefetch(after, min(run * size, <Py_ssize_t>FETCHED))
+        bulk().fold[job.vtype](job.combine, total, here + at % run * size, 1, 0, length, job.block)
+        at, here = at + length, after
+
+
 cdef void join_range(Program map_, const Job* job, const Operand* operand, char* scratch, Py_ssize_t start, Py_ssize_t stop,
                      double scale, Total* total) noexcept nogil:
     """Combine values ``start`` to ``stop`` with an accumulator; for a length, add up squares, scaled before."""
@@ -108,6 +125,10 @@ cdef void join_range(Program map_, const Job* job, const Operand* operand, char*
     cdef const char* values
     if job.direct and operand.contiguous and scale == 1.0:
         bulk().fold[job.vtype](job.combine, total, operand.data + start * itemsize_of(job.vtype), 1, 0, stop - start, job.block)
+        return
+    if job.direct and scale == 1.0 and operand.strides[operand.ndim - 1] == itemsize_of(job.vtype) and (
+            operand.shape[operand.ndim - 1] >= LONG_RUN):
+        join_runs(job, operand, start, stop, total)
         return
     while at < stop:
         length = min(job.block, stop - at)
