@@ -69,7 +69,8 @@ def vector_lines(text: str, options: Sequence[str]) -> tuple[set[int], set[str]]
         command = ["gcc", *options, *alone, f"-I{folder}", f"-I{INCLUDE}", "-c", str(source), "-o", f"{folder}/loops.o"]
         subprocess.run(command, check=True)
         found = re.findall(r"loops\.h:(\d+):\d+: optimized: loop vectorized", report.read_text())
-        macros = subprocess.run([*command, "-dM", "-E", "-o", "-"], check=True, capture_output=True, text=True).stdout
+        preprocess = ["gcc", *options, f"-I{folder}", f"-I{INCLUDE}", "-dM", "-E", str(source)]
+        macros = subprocess.run(preprocess, check=True, capture_output=True, text=True).stdout
     return set(map(int, found)), set(re.findall(r"#define (\w+)", macros))
 
 

@@ -4,8 +4,9 @@
  * Whoever has MX_WIDE_<function>_<type> takes these loops; the generated ones follow the text.  Formulas of several
  * functions do not hold them (`WIDE` in generate.py), so a number does not depend on the formula around it.
  *
- * A function is written for `V`, a few vectors side by side: the processor looks ahead no further than one or two hundred
- * operations, and each of these chains is that long.  The tail of an array takes the same vectors under a mask. */
+ * A function is written for `mxw_real` or `mxd_real`, a few vectors side by side: the processor looks ahead no further than
+ * one or two hundred operations, and each of these chains is that long.  The tail of an array takes the same vectors under a
+ * mask. */
 #ifndef MXOP_WIDE_H
 #define MXOP_WIDE_H
 

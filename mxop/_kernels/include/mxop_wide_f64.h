@@ -1,5 +1,5 @@
 /* mxop_wide_f64.h - float64 functions of a few AVX-512 vectors, built as their float32 fellows are (mxop_wide_f32.h).  Included
- * by mxop_wide.h.  ULP 1.6 at most. */
+ * by mxop_wide.h.  ULP 2 at most. */
 #ifndef MXOP_WIDE_F64_H
 #define MXOP_WIDE_F64_H
 
@@ -56,7 +56,7 @@ MX_INLINE mxd_real mxd_log_with_root(mxd_real a, mxd_real w, mxd_real lost)
     mxd_mask far = mxd_less(mxd_all(0x1p300), a);
     return mxd_any(far) ? mxd_where(far, mxd_log_sum(a, mxd_all(0.0), 1.0), y) : y;
 }
-/* Below 2^-9, where the correction by a rough root would count, it is a series. */
+/* Below 2^-7, where the correction by a rough root would count, it is a series. */
 MX_INLINE mxd_real mxd_arcsinh(mxd_real x)
 {
     mxd_real one = mxd_all(1.0), a = mxd_abs(x), z = mxd_mul(a, a), hi = mxd_max(one, z), w = mxd_add(one, z);
