@@ -641,6 +641,26 @@ def test_second_backward():
         y.backward()
 
 
+def test_a_freed_history_is_a_constant():
+    x, w = variable([2.0]), variable([3.0])
+    with autograd.record():
+        y = x * x
+        z = y * w
+    z.backward()
+    x.grad[:] = 0
+    with autograd.record():
+        again = y * w + x
+    with pytest.warns(mx.errors.GradientWarning, match="broadcast_mul counts as a constant"):
+        again.backward()
+    close(w.grad, [4])
+    close(x.grad, [1])
+    with autograd.record():
+        alone = y * 2
+    with pytest.warns(mx.errors.GradientWarning):
+        alone.backward()
+    close(x.grad, [1])
+
+
 @pytest.mark.parametrize(
     "head", [nd.ones((3,), dtype="float64"), nd.ones((2,), dtype="float32")], ids=["shape", "dtype"]
 )

@@ -41,7 +41,7 @@ def laid_out(rng, shape, layout, code):
     a = nd.array(rng.normal(size=whole), dtype=code)
     steps, places = a._strides[:-2], np.arange(a.size).reshape(whole)
     if a.size == 0 or layout == "plain":
-        return nd.zeros(shape, dtype=code) if a.size == 0 else a
+        return nd.empty(shape, dtype=code) if a.size == 0 else a
     if layout == "transposed":
         return a._view(shape, (*steps, 1, m))
     if layout == "every second":

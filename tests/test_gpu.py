@@ -220,7 +220,7 @@ def test_a_kernel_is_made_once(gpu):
     before = len(launch._kernels)
     for k in range(4):
         _ = b * float(k)
-        _ = nd.ones((k, 2), ctx=gpu) * 3.0
+        _ = nd.ones((k + 1, 2), ctx=gpu) * 3.0
     assert len(launch._kernels) == before
     _ = nd.ones((3,), ctx=gpu, dtype="float64") * 3.0
     assert len(launch._kernels) == before + 1

@@ -151,7 +151,7 @@ def test_a_view_lies_within_its_input(own, what):
 def test_views_that_lie_within(own):
     op = own(kernel(name="test_option")(lambda x: None))
     op.view(lambda shape, strides: ((2, *shape), (0, -strides[0]), (shape[0] - 1) * strides[0]))
-    for x in (X, (X * 1)[::-1], nd.zeros((0,))):
+    for x in (X, (X * 1)[::-1], nd.empty((0,))):
         want = np.stack([x.asnumpy()[::-1]] * 2)
         assert op(x).asnumpy().tolist() == want.tolist() == op(sym.var("x")).eval(x=x)[0].asnumpy().tolist()
 

@@ -57,7 +57,7 @@ def test_operands_of_other_shapes(shape):
 
 def test_operands_of_other_layouts():
     x, y = made(0, (1024, 3)), made(1, (2, 1024, 6))
-    a, b = nd.from_numpy(x.asnumpy().T), y[1].slice(begin=(0, 0), end=(1024, 6), step=(1, 2))
+    a, b = nd.from_dlpack(x.asnumpy().T), y[1].slice(begin=(0, 0), end=(1024, 6), step=(1, 2))
     want = at_once(lambda: ((x + b) * x).asnumpy())
     assert np.array_equal(((x + b) * x).asnumpy(), want)
     assert np.array_equal((a * a + a).asnumpy(), at_once(lambda: (a * a + a).asnumpy()))
@@ -194,7 +194,7 @@ def test_who_writes_to_a_result_comes_later(write):
 
 def test_memory_that_others_may_write_unseen():
     host = np.ones(SHAPE, "float32")
-    x = nd.from_numpy(host, zero_copy=True)
+    x = nd.from_dlpack(host)
     y = x + 1
     host[:] = 5
     assert (y.asnumpy() == 2).all()

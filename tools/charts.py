@@ -77,11 +77,15 @@ def systems(rows: Sequence[Row], title: str) -> Any:
     return figure
 
 
+def _by_size(row: Row) -> bool:
+    return row.get("name", "").startswith("n.")
+
+
 def sizes(rows: Sequence[Row], title: str) -> Any:
     """Return a chart of the ratios of rows ``n.KIND.1eK``, a line for each kind; None when there are none."""
     lines: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
-        if row["name"].startswith("n.") and row["measured"] > 0:
+        if _by_size(row) and row["measured"] > 0:
             _, kind, size = row["name"].split(".")
             lines.setdefault(kind, []).append((float(size), row["measured"]))
     if not lines:
@@ -127,8 +131,8 @@ def charts(path: Path, png: bool = False) -> list[Path]:
     measured = json.loads(path.read_text(encoding="utf-8"))
     about, written = measured["machine"], []
     title = f"{about['cpu']}, {about['threads']} threads"
-    by_size = [r for r in measured["rows"] if r["name"].startswith("n.")]
-    others = [r for r in measured["rows"] if not r["name"].startswith("n.")]
+    by_size = [r for r in measured["rows"] if _by_size(r)]
+    others = [r for r in measured["rows"] if not _by_size(r)]
     for ending, draw, rows in (("", bounds, others), ("_times", systems, others), ("_sizes", sizes, by_size)):
         figure = draw(rows, title)
         for kind in ("svg", "png") if figure is not None and png else ("svg",) if figure is not None else ():

@@ -18,9 +18,11 @@ from mxop._core.transfer cimport copy_into
 from mxop._kernels.codes cimport FLOAT32, FLOAT64
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
+import warnings
+
 from mxop import dtypes
 from mxop._core.record import make_node
-from mxop.errors import MXNetError, OpTypeError, OpValueError
+from mxop.errors import GradientWarning, MXNetError, OpTypeError, OpValueError
 from mxop.opdef import External, registry
 
 cdef unsigned long long _visit = 0
@@ -146,9 +148,12 @@ cdef list leading_to(list order, list variables):
 
 
 cdef list ordered(list heads):
-    """Return the recorded calls below `heads`, latest first."""
+    """Return the recorded calls below `heads`, latest first.
+
+    Whose history an earlier backward freed counts as a constant, unless it is a head.
+    """
     global _visit
-    cdef Node node, parent
+    cdef Node node, parent, freed = None
     cdef list stack = [], found = []
     cdef Py_ssize_t i
     _visit += 1
@@ -164,7 +169,13 @@ cdef list ordered(list heads):
         for parent in node.parents:
             if parent is not None and parent.visit != _visit:
                 parent.visit = _visit
-                stack.append(parent)
+                if parent.freed:
+                    freed = parent
+                else:
+                    stack.append(parent)
+    if freed is not None:
+        warnings.warn(f"the result of {name_of(freed)} counts as a constant: an earlier backward() freed its history; pass "
+                      "retain_graph=True to that one, or say with detach() that it is meant", GradientWarning, stacklevel=3)
     for i in range(1, len(found)):
         if (<Node>found[i]).serial > (<Node>found[i - 1]).serial:
             found.sort(key=_serial_of, reverse=True)
@@ -211,6 +222,8 @@ cdef int push(Node node, int output, object grad, bint ours=False) except -1:
     Only what variables receive stays sparse.
     """
     cdef list pending = node.pending
+    if node.freed:
+        return 0
     if not isinstance(grad, Array) and (node.op is not None or node.user is not None):
         grad = grad.todense()
     if pending is None:

@@ -43,6 +43,10 @@ def _named(data: Any, name: str, empty: bool) -> list[tuple[str, NDArray]]:
     return found
 
 
+class SparseBatchError(MXNetError, NotImplementedError):
+    """Csr matrices would have to be joined to fill a batch up, which MXNet refuses."""
+
+
 class NDArrayIter(DataIter):
     """Batches of arrays.
 
@@ -79,6 +83,10 @@ class NDArrayIter(DataIter):
                 f"NDArrayIter: last_batch_handle={shown(last_batch_handle)} is none of {', '.join(_LAST)}"
             )
         self.data, self.label = _named(data, data_name, False), _named(label, label_name, True)
+        if last_batch_handle != "discard" and any(a.stype == "csr" for _, a in (*self.data, *self.label)):
+            raise SparseBatchError(
+                f"NDArrayIter: last_batch_handle={last_batch_handle!r} must be 'discard' for csr matrices"
+            )
         self.layout, self._axis = layout, max(layout.find("N"), 0)
         self.num_data = self._counted()
         self.idx = np.arange(self.num_data)

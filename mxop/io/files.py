@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import ndarray as nd
-from ..errors import OpTypeError, OpValueError, shown
+from ..errors import OpTypeError, OpValueError, shown, translated
 from ..files import path_of, reporting
 from .base import DataBatch, DataDesc, DataIter
 
@@ -100,7 +100,8 @@ class RowsIter(DataIter):
 
 
 def _shape(given: Any, what: str) -> tuple[int, ...]:
-    sizes = (given,) if isinstance(given, int) else tuple(given)
+    with translated(what):
+        sizes = (given,) if isinstance(given, int) else tuple(given)
     if not all(isinstance(n, (int, np.integer)) and n > 0 for n in sizes):
         raise OpValueError(f"{what}={shown(given)}; expected positive sizes")
     return tuple(int(n) for n in sizes)
@@ -191,35 +192,58 @@ class LibSVMIter(RowsIter):
         The number of columns of that file.
     batch_size : int
     round_batch : bool
-        As for :class:`CSVIter`.
+        False is refused, as MXNet does: the last batch is filled up with the first rows, which the next epoch leaves out.
     num_parts, part_index : int
         Into how many parts the rows are divided, and which one is meant.
     data_name, label_name : str
     **kwargs
         What says how MXNet reads ahead.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import mxop as mx
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = pathlib.Path(folder, "rows.txt")
+    ...     _ = rows.write_text("1 0:0.5 2:2\\n-1 1:3\\n")
+    ...     batch = next(mx.io.LibSVMIter(data_libsvm=rows, data_shape=(3,), batch_size=2))
+    >>> batch.data[0].stype, batch.data[0].asnumpy().tolist(), batch.label[0].asnumpy().tolist()
+    ('csr', [[0.5, 0.0, 2.0], [0.0, 3.0, 0.0]], [1.0, -1.0])
     """
 
     def __init__(self, data_libsvm: Any, data_shape: Any, label_libsvm: Any = "NULL", label_shape: Any = (1,),
                  batch_size: int = 1, round_batch: bool = True, num_parts: int = 1, part_index: int = 0,
                  data_name: str = "data", label_name: str = "softmax_label", **kwargs: Any):  # fmt: skip
-        data, label = _libsvm(data_libsvm, _shape(data_shape, "LibSVMIter: data_shape"))
+        if not round_batch:
+            raise OpTypeError(
+                "LibSVMIter: round_batch=False is not supported, nor by MXNet; batch.pad says what fills up"
+            )
+        data, label = _libsvm(data_libsvm, _columns(data_shape, "LibSVMIter: data_shape"))
         if label_libsvm not in (None, "", "NULL"):
-            label = _libsvm(label_libsvm, _shape(label_shape, "LibSVMIter: label_shape"))[0]
+            label = _libsvm(label_libsvm, _columns(label_shape, "LibSVMIter: label_shape"))[0]
         if label.shape[0] != data.shape[0]:
             raise OpValueError(
                 f"LibSVMIter: {data_libsvm!r} has {data.shape[0]} rows, {label_libsvm!r} {label.shape[0]}"
             )
         part = _part(data.shape[0], num_parts, part_index, "LibSVMIter")
-        super().__init__(data[part], label[part], batch_size, "round" if round_batch else "pad", data_name, label_name)
+        super().__init__(data[part], label[part], batch_size, "round", data_name, label_name)
 
 
-def _libsvm(fname: Any, shape: tuple[int, ...]) -> tuple[Any, np.ndarray]:
-    """Return the matrix and the labels of a file."""
+def _columns(given: Any, what: str) -> int:
+    """Return a number of columns, which is given as a shape of one dimension."""
+    shape = _shape(given, what)
+    if len(shape) != 1:
+        raise OpValueError(f"{what}={shown(given)}; expected one positive size, such as (100,)")
+    return shape[0]
+
+
+def _libsvm(fname: Any, width: int) -> tuple[Any, np.ndarray]:
+    """Return the matrix and the labels of a file, whose lines may end with a remark (``#``)."""
     from scipy.sparse import csr_matrix
 
-    width, values, columns, ends, labels = math.prod(shape), [], [], [0], []
+    values, columns, ends, labels = [], [], [0], []
     for number, line in enumerate(_contents(fname, "LibSVMIter").splitlines(), 1):
-        words = line.split()
+        words = line.partition(b"#")[0].split()
         if not words:
             continue
         try:
@@ -231,7 +255,7 @@ def _libsvm(fname: Any, shape: tuple[int, ...]) -> tuple[Any, np.ndarray]:
             raise OpValueError(f"LibSVMIter: {fname!r}, line {number}: {problem}") from None
         if any(not 0 <= c < width for c in columns[ends[-1] :]):
             raise OpValueError(
-                f"LibSVMIter: {fname!r}, line {number}: a column is not below {width}, which data_shape says"
+                f"LibSVMIter: {fname!r}, line {number}: a column is beyond 0...{width - 1}, which the shape says"
             )
         ends.append(len(values))
     arrays = (np.array(values, "float32"), np.array(columns, "int64"), np.array(ends, "int64"))

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import autograd
 from .._core import core, tape
-from ..errors import MXNetError, OpTypeError, closest
+from ..errors import MXNetError, OpTypeError, OpValueError, closest
 from ..graph.executor import Executor, assign
 from ..graph.ir import Entry, Graph, Node, variable
 from ..graph.rewrite import Moved, rebuilt
@@ -219,6 +219,8 @@ class SparseExecutor:
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> SparseExecutor:
         """Return an executor for other shapes, which shares the arrays whose shapes stay; see :meth:`Executor.reshape`."""
         shapes, _, aux_shapes = self._symbol.infer_shape(**kwargs)
+        if shapes is None:
+            raise OpValueError(f"reshape: the shapes of all arguments do not follow from {kwargs}")
         for name, shape, array in zip(self.arg_dict, shapes, self.arg_arrays, strict=True):
             if shape != array.shape and name not in kwargs and not partial_shaping:
                 raise MXNetError(f"reshape: the shape of {name!r} would change from {array.shape} to {shape}, though it is "
