@@ -641,6 +641,29 @@ def test_second_backward():
         y.backward()
 
 
+@pytest.mark.parametrize("holds", ["nobody", "the array", "a view", "memory", "an executor"])
+def test_gradients_keep_their_place_where_somebody_knows_it(holds):
+    x, w = variable(np.ones((3, 4))), variable(np.ones((4, 2)))
+    kept = {
+        "nobody": lambda: None,
+        "the array": lambda: w.grad,
+        "a view": lambda: w.grad[1:],
+        "memory": lambda: np.asarray(w.grad),
+        "an executor": lambda: (mx.sym.var("g") * 1).bind(mx.cpu(), {"g": w.grad}),
+    }[holds]()
+    for k in (1.0, 2.0):
+        with autograd.record():
+            y = nd.dot(x, w) * k
+        y.backward()
+        assert (w.grad.asnumpy() == 3 * k).all()
+        if holds == "an executor":
+            kept = kept.forward()[0] if k == 2 else kept
+        elif kept is not None:
+            assert (np.asarray(kept) == 3 * k).all()
+    if holds == "an executor":
+        assert (kept.asnumpy() == 6).all()
+
+
 def test_a_freed_history_is_a_constant():
     x, w = variable([2.0]), variable([3.0])
     with autograd.record():

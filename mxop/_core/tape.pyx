@@ -5,6 +5,8 @@ of its outputs have been added up.  Elementwise calls run their backward program
 its rule.  With ``create_graph`` the gradient's own calls are recorded, which gives every higher order.
 May import :mod:`.array`, :mod:`.chain`, :mod:`.dispatch`, :mod:`.profile`.
 """
+from cpython.object cimport PyObject
+
 from mxop._core.array cimport (
     Array, Node, alloc_like, changed_by, detached, host_reads, touch, write_pointer,
 )
@@ -14,9 +16,10 @@ from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs,
 from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
 from mxop._core.later cimport hand_on
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
-from mxop._core.transfer cimport copy_into
+from mxop._core.transfer cimport copy_into, same_dims
 from mxop._kernels.codes cimport FLOAT32, FLOAT64
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
+from mxop._kernels.memory cimport Block
 
 import warnings
 
@@ -410,8 +413,27 @@ cdef int back_timed(Node node, bint create, list heads) except -1:
     return 0
 
 
-cdef int store(Node leaf, object g) except -1:
-    """Store a gradient (None for zero) in a variable, as its request says."""
+cdef bint exchange(Node leaf, Array g) noexcept:
+    """Let a variable's gradient have the memory of a new one, where nobody but the variable has the old one."""
+    cdef Array old = <Array>leaf.grad
+    cdef Block* block = g.block
+    cdef char* data = g.data
+    if g.gpu is not None or old.gpu is not None or (<PyObject*>leaf.grad).ob_refcnt > 2:  # the variable's, and `old`
+        return False
+    if g.dtype != old.dtype or not same_dims(g, old) or not (whole(g) and whole(old)) or old.readonly_ or g.readonly_:
+        return False
+    g.block, g.data, old.block, old.data = old.block, old.data, block, data
+    return True
+
+
+cdef inline bint whole(Array a) noexcept:
+    """Tell whether an array is all there is of its memory, and nobody else knows that."""
+    return (a.contiguous and a.data == a.block.data and a.block.refs == 1 and a.block.size_class >= 0 and a.watch is None
+            and not a.block.exports)
+
+
+cdef int store(Node leaf, object g, bint alone) except -1:
+    """Store a gradient (None for zero) in a variable, as its request says; nobody else has one that is `alone`."""
     if leaf.grad is None or leaf.grad_req == REQ_NULL:
         return 0
     if not isinstance(leaf.grad, Array):
@@ -419,13 +441,13 @@ cdef int store(Node leaf, object g) except -1:
         leaf.fresh = True
         return 0
     if g is not None and not isinstance(g, Array):
-        g = g.todense()
+        g, alone = g.todense(), False
     if g is None:
         if leaf.grad_req == REQ_ADD:
             leaf.fresh = True
             return 0
-        g = call_one(_zeros_like, <Array>leaf.grad)
-    if not (leaf.grad_req == REQ_WRITE and leaf.ours and hand_on(<Array>g, <Array>leaf.grad)):
+        g, alone = call_one(_zeros_like, <Array>leaf.grad), False
+    if leaf.grad_req != REQ_WRITE or not (alone and exchange(leaf, <Array>g) or leaf.ours and hand_on(<Array>g, <Array>leaf.grad)):
         copy_into(<Array>g, <Array>leaf.grad, leaf.grad_req)
     touch(<Array>leaf.grad, "backward()")
     leaf.fresh = True
@@ -516,8 +538,10 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
                 for node in order:
                     release(node)
             for leaf in leaves:
-                store(leaf, None if leaf.pending is None else leaf.pending[0])
+                made = None if leaf.pending is None else leaf.pending[0]
                 leaf.pending = None
+                store(leaf, made, (<PyObject*>made).ob_refcnt == 1)
+            made = None
     finally:
         set_recording(was_recording)
         set_training(was_training)
