@@ -98,6 +98,8 @@ def sizes(rows: Sequence[Row], title: str) -> Any:
     axes.set_yscale("log")
     axes.set_xlabel("elements")
     axes.set_ylabel("share of the best peer's time")
+    for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        formatter("{x:g}")
     axes.set_title(title, fontsize=10, loc="left")
     axes.grid(color="0.9")
     axes.legend(fontsize=8, frameon=False, ncols=4)
@@ -134,6 +136,8 @@ def charts(path: Path, png: bool = False) -> list[Path]:
     by_size = [r for r in measured["rows"] if _by_size(r)]
     others = [r for r in measured["rows"] if not _by_size(r)]
     for ending, draw, rows in (("", bounds, others), ("_times", systems, others), ("_sizes", sizes, by_size)):
+        if ending == "_times" and path.parent == PAGE.parent / "figures":  # the page has no place for it
+            continue
         figure = draw(rows, title)
         for kind in ("svg", "png") if figure is not None and png else ("svg",) if figure is not None else ():
             target = path.with_name(f"{path.stem}{ending}.{kind}")

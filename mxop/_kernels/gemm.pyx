@@ -7,7 +7,7 @@ May import its neighbours.
 
 from cython.parallel cimport prange, threadid
 
-from mxop._kernels.interp cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of, threads_for_small
+from mxop._kernels.interp cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.work cimport Work
 
@@ -43,7 +43,6 @@ cdef enum:
     ROWS = 528              # of a tile, and columns: what is packed for it is used often enough
     COLUMNS = 512
     WORTH = 250000          # multiplications that are worth a thread
-    MOST_SMALL = 50000000   # multiplications that take less than a millisecond
     LEAST = 2000000         # of a tile, where there are several for each thread
     SPARE = 4               # tiles for each thread, so that one that is held up does not hold up the rest
     SHARES = 32             # of many small products, which each thread takes at a time
@@ -120,7 +119,7 @@ cdef int cut(Batch* batch, Py_ssize_t width, int threads) noexcept:
     batch.down = batch.across = 1
     if m > ROWS or n > COLUMNS:
         batch.down, batch.across = (m + ROWS - 1) // ROWS, (n + COLUMNS - 1) // COLUMNS
-    if threads == 1 or work < 2 * WORTH or (work < MOST_SMALL and threads_for_small() == 1):
+    if threads == 1 or work < 2 * WORTH:
         return 1
     threads = <int>min(threads, work / WORTH)
     wanted = max(threads, <Py_ssize_t>min(SPARE * threads, work / LEAST))

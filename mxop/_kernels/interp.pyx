@@ -33,9 +33,6 @@ cdef extern from "mxop_bulk.h" nogil:
     enum:
         MX_ROWS
 
-cdef extern from "mxop_crowded.h" nogil:
-    bint mx_crowded()
-
 cdef extern from "mxop_random.h" nogil:
     ctypedef struct mx_draw:
         unsigned long long key
@@ -76,7 +73,6 @@ cdef enum:
     MEMORY_BYTES = 2048     # a block of several steps on data from memory: the processor reads ahead while it computes
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
-    SMALL_BYTES = 1 << 23   # work of less than a millisecond
 cdef const mx_isa_table* ISA = NULL
 cdef const mx_bulk* BULK = NULL
 cdef dict _index = {}
@@ -220,15 +216,10 @@ cdef int most_threads() noexcept nogil:
 cdef int threads_for(Py_ssize_t nbytes) noexcept nogil:
     """Return how many threads work of this size is worth."""
     cdef Py_ssize_t n
-    if nbytes < _parallel_bytes or _threads == 1 or (nbytes < SMALL_BYTES and mx_crowded()):
+    if nbytes < _parallel_bytes or _threads == 1:
         return 1
     n = nbytes // (_parallel_bytes // 2)
     return <int>n if n < _threads else _threads
-
-
-cdef int threads_for_small() noexcept nogil:
-    """Return how many threads small work may use."""
-    return 1 if _threads > 1 and mx_crowded() else _threads
 
 
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil:
