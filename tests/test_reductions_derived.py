@@ -8,6 +8,7 @@ import pytest
 import mxop as mx
 from mxop import autograd, nd, sym
 from mxop.op import F, reduction
+from mxop.opdef.registry import unregister
 
 POSITIVE = {"domain": (0.3, 2.0), "dtypes": "f"}
 
@@ -307,3 +308,36 @@ def test_a_pair_that_is_none():
 
     with pytest.raises(mx.MXNetError, match="one combination or a pair"):
         reduction(("max", "add", "mul"))
+
+
+def test_what_is_between_the_parts_is_not_cut_to_integers():
+    @reduction(("max", "add"), final=lambda largest, total, count: largest + F.log(total))
+    def whole_log_sum_exp(data):
+        """Logarithm of the sum of exponentials."""
+        return data, lambda largest: F.exp(data - largest)
+
+    @reduction("add")
+    def whole_half_product(data, weight):
+        """Half the sum of products."""
+        return data * weight * 0.5
+
+    try:
+        data = nd.array([[1, 2, 3, 1, 2, 3]] * 2, dtype="int32")
+        wanted = int(np.log(np.exp([1, 2, 3, 1, 2, 3.0]).sum()))
+        assert whole_log_sum_exp(data, axis=1).asnumpy().tolist() == [wanted] * 2
+        x = mx.sym.var("x")
+        assert mx.sym.whole_log_sum_exp(x, axis=1).eval(x=data)[0].asnumpy().tolist() == [wanted] * 2
+        assert whole_half_product(data, data, axis=1).asnumpy().tolist() == [14] * 2
+    finally:
+        for op in (whole_log_sum_exp, whole_half_product):
+            unregister(op.name)
+
+
+def test_records_that_cannot_be_meant():
+    for details, match in (
+        ({}, "reference= is missing"),
+        ({"reference": abs, "input_types": {"label": "int32"}}, "by position"),
+        ({"reference": abs, "dtype": "f"}, "no field 'dtype'"),
+    ):
+        with pytest.raises(mx.MXNetError, match=match):
+            mx.records.record("whatever", **details)

@@ -46,8 +46,8 @@ def test_tables_of_figures_are_those_of_the_files():
     charts = tool("charts")
     page = (DOCS / "figures.md").read_text(encoding="utf-8")
     files = sorted((DOCS / "figures").glob("*.json"))
-    tables = {path.name: charts.table(json.loads(path.read_text())["rows"]) for path in files}
-    assert files and all(f"<!-- {name} -->" in page for name in tables)
+    tables = charts.tables_of(files)
+    assert tables and all(f"<!-- {name} -->" in page for name in tables)
     assert charts.with_tables(page, tables) == page, "run: python tools/charts.py"
 
 

@@ -33,6 +33,12 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def tables_of(files: Sequence[Path]) -> dict[str, str]:
+    """Return the tables of files, by their names; rows of many sizes have a chart alone."""
+    rows = {path.name: json.loads(path.read_text(encoding="utf-8"))["rows"] for path in files}
+    return {name: table(found) for name, found in rows.items() if not all(map(_by_size, found))}
+
+
 def with_tables(page: str, tables: dict[str, str]) -> str:
     """Return a page in which what stands between ``<!-- NAME -->`` and ``<!-- end -->`` is the table of that name."""
     for name, text in tables.items():
@@ -157,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for target in charts(path, given.png):
             print(target)
     if not given.files:
-        tables = {path.name: table(json.loads(path.read_text(encoding="utf-8"))["rows"]) for path in files}
+        tables = tables_of(files)
         PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
         print(PAGE)
 

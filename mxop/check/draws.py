@@ -60,7 +60,8 @@ def _fits(what: str, law: Any, drawn: np.ndarray) -> None:
     if not chance >= PROBABILITY:
         raise Mismatch(
             f"{what}: does not have the distribution of the record: by the {test} test the probability of these "
-            f"{drawn.size} numbers is {chance:.1e} (mean {drawn.mean():.4g}, deviation {drawn.std():.4g})"
+            f"{drawn.size} numbers is {chance:.1e} (mean {drawn.mean():.4g}, deviation {drawn.std():.4g}); of integer types, "
+            "which dtypes='f' leaves out, they are whole numbers"
         )
 
 

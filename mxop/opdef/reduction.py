@@ -11,7 +11,8 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from ..errors import OpTypeError
+from .. import dtypes
+from ..errors import OpTypeError, UnknownShapeError
 from ..formula import input_, leaves, param
 from . import infer
 from .combine import COUNT, OWN, Part, Reduction, checked_parts, own_params
@@ -106,6 +107,29 @@ class ComposedReduction(Composite):
 
     # ---- a call ---------------------------------------------------------------------------------------------------------
     def _compose(self, F: Any, *inputs: Any, **attrs: Any) -> Any:
+        try:
+            types = [dtypes.code_of(x.dtype) for x in inputs]
+        except UnknownShapeError:  # inference asks for shapes alone, which types do not change
+            types = [dtypes.FLOAT32]
+        if any(t in dtypes.FLOATS for t in types) or not self._is_real(attrs, types[0]):
+            return self._parts_of(F, *inputs, **attrs)
+        # as in one formula, what is between the parts is not cut to integers
+        found = self._parts_of(F, *(F.cast(x, dtype="float64") for x in inputs), **attrs)
+        return F.cast(found, dtype=dtypes.NAMES[types[0]])
+
+    def _is_real(self, attrs: dict[str, Any], code: int) -> bool:
+        """Tell whether a part of a call on integers is computed in floating point."""
+        own = {name: value for name, value in attrs.items() if name not in (*OWN, IS_TRAIN)}
+        for prefix in ("_map_", "_second_map_", "_final_") if len(self.combine) > 1 else ("_map_",):
+            if prefix == "_final_" and self.final is None:
+                continue
+            op = self.part(prefix)
+            given = op.parse({**own, **({"count": 1.0} if prefix == "_final_" else {})})
+            if op.formula(given, len(op.arguments)).compute_type(code) in dtypes.FLOATS:
+                return True
+        return False
+
+    def _parts_of(self, F: Any, *inputs: Any, **attrs: Any) -> Any:
         own = {
             name: value for name, value in attrs.items() if name not in (*OWN, IS_TRAIN)
         }  # each part is told the mode

@@ -1,16 +1,17 @@
 """Test records: for each operator what to feed it, and what NumPy says in float64.
 
 A record drives every check of :func:`mxop.test_utils.check_op` and every benchmark; an operator without one fails the
-suite.  One module a family, each a table ``RECORDS``.  Users give theirs with :func:`record`.  Imports NumPy and
-:mod:`mxop.missing`.
+suite.  One module a family, each a table ``RECORDS``.  Users give theirs with :func:`record`.  Imports NumPy,
+:mod:`mxop.errors` and :mod:`mxop.missing`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ..errors import OpTypeError
 from ..missing import hooks
 
 FAMILIES = (
@@ -146,6 +147,18 @@ def record(name: str, reference: Callable[..., Any] | None = None, **details: An
     >>> _ = record("cube_plus", lambda data, shift=0.0: data**3 + shift, params=[{"shift": 0.5}],
     ...            refuses=[Refusal("expected a number", params={"shift": "far"})])
     """
+    if reference is None and "distribution" not in details and "seed" not in details:
+        raise OpTypeError(f"record({name!r}): reference= is missing, a function of NumPy that computes the same; an operator "
+                          "that draws random numbers may have distribution= in its place")  # fmt: skip
+    unknown = sorted(set(details) - {f.name for f in fields(Record)})
+    if unknown:
+        raise OpTypeError(f"record({name!r}): there is no field {unknown[0]!r}; there are: "
+                          f"{', '.join(f.name for f in fields(Record))}")  # fmt: skip
+    named = [k for k in details.get("input_types", ()) if not isinstance(k, int)]
+    if named:
+        raise OpTypeError(
+            f"record({name!r}): input_types names {named[0]!r}; inputs are named by position, as in {{1: 'int32'}}"
+        )
     _users[name] = Record(reference, **details)
     return _users[name]
 
