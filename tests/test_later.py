@@ -14,6 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import mxop as mx
 from mxop import autograd, nd
 from mxop._core import later
+from mxop.op import F, elementwise
+from mxop.opdef.registry import unregister
 
 SHAPE = (3, 1024)  # above what small calls compute at once
 
@@ -127,6 +129,33 @@ def test_long_chains_are_cut():
     assert np.array_equal(y.asnumpy(), want)
 
 
+def test_chains_too_large_for_one_program():
+    @elementwise(name="test_later_long")
+    def long(data):
+        """Many values at a time."""
+        parts = [F.exp(data * (k / 512)) for k in range(1, 236)]
+        total = sum(parts)
+        return sum(p * total for p in parts) / 1e5
+
+    try:
+        mx.engine.set_bulk_size(28)
+        x = made()
+        want = at_once(lambda: long(x)).asnumpy()
+        y = long(x)
+        kept = [y * k for k in range(24)]
+        for k, a in enumerate(kept):
+            assert np.array_equal(a.asnumpy(), want * np.float32(k))
+        assert np.array_equal(y.asnumpy(), want)
+        y = long(x)
+        kept = [y * k for k in range(24)]
+        del y
+        kept.reverse()
+        for k, a in enumerate(kept):
+            assert np.array_equal(a.asnumpy(), want * np.float32(23 - k))
+    finally:
+        unregister("test_later_long")
+
+
 def test_many_arrays_are_read_together():
     x = made()
     total, want = x, x.asnumpy()
@@ -152,7 +181,7 @@ def writes():
     def copied(x):
         made(9).copyto(x)
 
-    def shuffled(x):
+    def filled(x):
         nd.array([[1.0]]).broadcast_to(SHAPE).copyto(x)
 
     return [
@@ -163,15 +192,13 @@ def writes():
         buffer,
         updated,
         copied,
-        shuffled,
+        filled,
     ]
 
 
 @pytest.mark.parametrize("write", writes())
 def test_who_writes_to_an_input_comes_later(write):
     x, y = made(0), made(1)
-    z = x * y + x
-    view = x.reshape((-1,))[5:2000] * 2
     want, part = x.asnumpy() * y.asnumpy() + x.asnumpy(), x.asnumpy().ravel()[5:2000] * 2
     z, view = x * y + x, x.reshape((-1,))[5:2000] * 2
     write(x)
@@ -249,6 +276,17 @@ def test_executors_write_what_calls_have_to_read():
     assert (g.asnumpy() == 6).all()
     bound = (a + 1).bind(mx.cpu(), {"a": x + 4})  # bound to what waits
     assert (bound.forward()[0].asnumpy() == 5).all()
+    bound.set_monitor_callback(lambda name, array: None)  # which runs each call by itself
+    bound.forward()
+    y = bound.outputs[0] * 2
+    bound.arg_dict["a"][:] = 0
+    bound.forward()
+    assert (y.asnumpy() == 10).all()
+    y = bound.outputs[0] * 2
+    bound.arg_dict["a"][:] = 7
+    bound.set_monitor_callback(None)
+    assert bound.explain(measure=True).measured > 0
+    assert (y.asnumpy() == 2).all()
 
 
 class _Keeps(mx.operator.CustomOp):

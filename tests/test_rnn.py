@@ -185,9 +185,14 @@ def test_dropout_is_between_layers_while_training():
         assert (a.asnumpy() == b.asnumpy()).all()
     with autograd.train_mode():
         one, two = (nd.RNN(*arrays, p=0.5, **DROPS) for _ in range(2))
+        nothing = nd.RNN(*arrays, p=1, **DROPS)
     assert (one[0].asnumpy() != two[0].asnumpy()).mean() > 0.9
-    for a in (one, two):  # the first layer is not touched
+    for a in (one, two, nothing):  # the first layer is not touched
         assert (a[1][0].asnumpy() == plain[1][0].asnumpy()).all()
+    at, biases = 32 * (2 + 8), 2 * 64  # the second layer's W reads nothing
+    arrays[1][at : at + 32 * 8] = 0
+    assert len(arrays[1]) == at + 32 * 16 + biases
+    np.testing.assert_allclose(nothing[0].asnumpy(), nd.RNN(*arrays, **DROPS)[0].asnumpy(), rtol=1e-12)
 
 
 def test_dropout_bound_and_recorded_draw_the_same():

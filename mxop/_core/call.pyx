@@ -2,11 +2,12 @@
 
 A call may be prepared for *stand-ins*, arrays at addresses that no memory has.  :meth:`Places.note` finds every pointer of a
 call into a stand-in; :meth:`Places.run` puts pointers into real arrays there, and runs the calls.
-May import :mod:`.array` and the pool.
+May import :mod:`.array`, :mod:`.later` and the pool.
 """
 from libc.stdlib cimport free, realloc
 
 from mxop._core.array cimport Array, new_array, read_pointer, view_of
+from mxop._core.later cimport run_all
 from mxop._kernels.interp cimport itemsize_of
 from mxop._kernels.memory cimport block_wrap
 
@@ -29,6 +30,7 @@ cdef class Call:
 
     def run(self):
         """Execute the call once."""
+        run_all()  # what was to be made of what it writes
         self.execute()
 
 

@@ -18,7 +18,7 @@ from mxop._core.record cimport any_node, is_recording, link_outputs, new_node, n
 from mxop._core.results cimport output_list, prepared_output, raise_devices
 from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
 from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
-from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, Program
+from mxop._kernels.interp cimport MAX_DIMS, MOST_REGISTERS, REQ_WRITE, Operand, Program
 
 from mxop import dtypes
 from mxop._kernels import interp
@@ -93,9 +93,9 @@ cdef class ElementwiseCall:
                 raise OpTypeError(f"operator {self.op.name}: {missing.args[0]} is not defined for "
                                   f"{dtypes.NAMES[ctype]} data") from None
             found = Program(listing, self.formula.params, ctype)
-            if (<Program>found).n_registers > 256:
+            if (<Program>found).n_registers > MOST_REGISTERS:
                 raise OpValueError(f"operator {self.op.name}: its formula is too long, it has {(<Program>found).n_registers} "
-                                   "intermediate values at a time; at most 256 are supported, and a @composite may call several")
+                                   f"intermediate values at a time; at most {<int>MOST_REGISTERS} are supported, and a @composite may call several")
             self.programs[ctype] = found
         return <Program>found
 

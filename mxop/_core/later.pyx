@@ -11,12 +11,12 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from mxop._core.array cimport (
     MAX_VALUES, Array, Value, alloc, broadcast_operand, detached, fill_operand, over, set_settle,
 )
-from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, Program, itemsize_of
+from mxop._kernels.interp cimport MAX_DIMS, MOST_REGISTERS, REQ_WRITE, Operand, Program, itemsize_of
 from mxop._kernels.memory cimport Block, block_release, block_retain, set_forsaken
 
 import os
@@ -30,7 +30,7 @@ from mxop.memo import keep
 
 cdef enum:
     MOST_OPERANDS = 8       # inputs and outputs of one call that may wait
-    MOST_CALLS = 28         # of one chain: all their operands are registers of one program
+    MOST_CALLS = 28         # of one chain: all their operands are registers of one program, of which there are not many more
     MOST_WAITING = 256      # of all chains: whoever runs one looks at all
 
 cdef int _most = 0          # calls that become one; fewer than two switch waiting off
@@ -154,9 +154,8 @@ cdef object defer(object call, int n_in, int n_out, object inputs, const Value* 
     cdef int k, length
     if n_in + n_out > MOST_OPERANDS:
         return None
-    for k in range(n_in):  # memory that others may write to unseen
-        a = <Array>inputs[k]
-        if a.block.exports or a.block.size_class < 0:
+    for k in range(n_in):
+        if not private((<Array>inputs[k]).block):
             return None
     if _waiting >= MOST_WAITING or _bytes + size * itemsize_of(dtype) * n_out > _most_bytes:
         run_all()
@@ -178,9 +177,12 @@ cdef object defer(object call, int n_in, int n_out, object inputs, const Value* 
         results.append(result)
         later.readers[k] = 0
     later.sources = [source_of(later, k, <Array>inputs[k]) for k in range(n_in)]
-    if None in later.sources:  # another thread was there while a chain ran
+    if None in later.sources:
         return None
-    # from here on nothing fails
+    for found in later.sources:  # other threads may have come by, while a chain ran or an object was made
+        if not private((<Array>found).block) if isinstance(found, Array) else (<Later>found).results is not None:
+            return None
+    # from here on nothing fails, and nobody comes by
     for k in range(n_in):
         found = later.sources[k]
         if isinstance(found, Array):
@@ -198,6 +200,11 @@ cdef object defer(object call, int n_in, int n_out, object inputs, const Value* 
     _waiting += 1
     _bytes += later.nbytes()
     return results
+
+
+cdef inline bint private(Block* block) noexcept:
+    """Tell whether nobody writes to memory unseen."""
+    return not block.exports and block.size_class >= 0
 
 
 cdef int total_length(object inputs, int n_in, int ndim, const Py_ssize_t* shape) except -1:
@@ -221,13 +228,13 @@ cdef int total_length(object inputs, int n_in, int ndim, const Py_ssize_t* shape
 
 cdef bint whole(Array a, Later later, int ndim, const Py_ssize_t* shape) noexcept:
     """Tell whether an array is all that a call makes, in that order, and a call of a shape may go through both as one."""
-    cdef int i
-    if not a.contiguous or a.data != a.block.data or a.size != later.size or a.ndim != ndim or later.ndim != ndim:
-        return False
-    for i in range(ndim):
-        if a.shape_[i] != shape[i] or later.shape[i] != shape[i]:
-            return False
-    return True
+    return (a.contiguous and a.data == a.block.data and same(a.ndim, a.shape_, ndim, shape)
+            and same(later.ndim, later.shape, ndim, shape))
+
+
+cdef inline bint same(int ndim, const Py_ssize_t* shape, int other_ndim, const Py_ssize_t* other) noexcept:
+    """Tell whether two shapes, or strides, are the same."""
+    return ndim == other_ndim and not memcmp(shape, other, ndim * sizeof(Py_ssize_t))
 
 
 cdef object source_of(Later later, int k, Array a):
@@ -251,9 +258,9 @@ cdef bint hand_on(Array made, Array target) except -1:
     cdef int k
     if made.gpu is not None or target.gpu is not None or made.block.refs > 1 or target.block.exports or target.readonly_:
         return False
-    while target.block.readers:
+    if target.block.readers:
         run_all()
-    if made.block.later == NULL or target.block.size_class < 0 or target.dtype != made.dtype or target.watch is not None:
+    if target.block.readers or made.block.later == NULL or target.block.size_class < 0 or target.dtype != made.dtype or target.watch is not None:
         return False
     later = <Later>made.block.later
     if not whole(made, later, later.ndim, later.shape) or not whole(target, later, later.ndim, later.shape):
@@ -318,24 +325,35 @@ cdef class Chain:
 
 
 cdef int run_chain(Later last) except -1:
-    """Run a call with all that it is made of, and store what somebody has, or is to read."""
-    cdef list calls = [], arrays = [], stored = [], numbers = []
-    cdef tuple steps
-    cdef Chain chain
+    """Run a call with all that it is made of, and what else is to be made of that."""
+    cdef list calls = []
     cdef Later later
-    cdef int k
     order(last, calls)
     gather(last, calls)
-    steps = numbered(calls, arrays)
+    if not run_calls(calls):
+        for later in calls:
+            run_calls([later])
+    return 0
+
+
+cdef bint run_calls(list calls) except -1:
+    """Run calls as one program, and store what somebody has, or is to read; False where that program is too large."""
+    cdef list arrays = [], stored = [], numbers = []
+    cdef tuple steps = numbered(calls, arrays)
+    cdef Later last = <Later>calls[len(calls) - 1], later
+    cdef Chain chain
+    cdef int k
     for later in calls:
         for k in range(later.n_out):
             if later.made[k] != NULL or read_elsewhere(later, k, calls):
                 stored.append(over(later.made[k], later.ndim, later.shape, later.dtype))
                 numbers.append(later.first + k)
     chain = chain_of(steps, tuple(numbers), last.dtype)
+    if chain.program.n_registers > MOST_REGISTERS and len(calls) > 1:
+        return False
     execute(chain, calls, arrays, stored, last)
     publish(calls, dict(zip(numbers, stored)))
-    return 0
+    return True
 
 
 cdef int order(Later last, list calls) except -1:
@@ -355,21 +373,13 @@ cdef int gather(Later last, list calls) except -1:
         waiting.append(<Later>at)
         at = (<Later>at).before
     for later in reversed(waiting):
-        if later.walk != _walk and later.dtype == last.dtype and same_shape(later, last) and reads_any(later, _walk):
+        if later.walk != _walk and later.dtype == last.dtype and reads_any(later, _walk):
+            if not same(later.ndim, later.shape, last.ndim, last.shape):
+                continue
             if len(calls) + later.length > MOST_CALLS:
                 break
             visit(later, _walk, calls)
     return 0
-
-
-cdef bint same_shape(Later a, Later b) noexcept:
-    cdef int i
-    if a.ndim != b.ndim:
-        return False
-    for i in range(a.ndim):
-        if a.shape[i] != b.shape[i]:
-            return False
-    return True
 
 
 cdef bint reads_any(Later later, unsigned long long walk) except -1:
@@ -413,18 +423,11 @@ cdef tuple numbered(list calls, list arrays):
 cdef Py_ssize_t place_among(list arrays, Array a) except -1:
     """Return which of some arrays is laid out as one is; add it where none is."""
     cdef Py_ssize_t k
-    cdef int i
     cdef Array b
     for k in range(len(arrays)):
         b = <Array>arrays[k]
-        if a is b:
+        if a.data == b.data and same(a.ndim, a.shape_, b.ndim, b.shape_) and same(a.ndim, a.strides_, b.ndim, b.strides_):
             return k
-        if a.data == b.data and a.ndim == b.ndim:
-            for i in range(a.ndim):
-                if a.shape_[i] != b.shape_[i] or a.strides_[i] != b.strides_[i]:
-                    break
-            else:
-                return k
     arrays.append(a)
     return len(arrays) - 1
 

@@ -306,6 +306,7 @@ cdef class Schedule:
         cdef Py_ssize_t i = -1
         cdef long long begun, ended
         cdef list found = []
+        run_all()
         try:
             begun = clock()
             for call in self.calls:

@@ -3,18 +3,16 @@
 Calls are visited from the latest to the earliest (their serial numbers are a topological order), each when all gradients
 of its outputs have been added up.  Elementwise calls run their backward program directly; others ask their operator for
 its rule.  With ``create_graph`` the gradient's own calls are recorded, which gives every higher order.
-May import :mod:`.array`, :mod:`.chain`, :mod:`.dispatch`, :mod:`.profile`.
+May import :mod:`.array`, :mod:`.chain`, :mod:`.dispatch`, :mod:`.later`, :mod:`.profile`, :mod:`.record`, :mod:`.transfer`.
 """
-from cpython.object cimport PyObject
-
 from mxop._core.array cimport (
     Array, Node, alloc_like, changed_by, detached, host_reads, touch, write_pointer,
 )
 from mxop._core.chain cimport checked, gradients_at
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
-from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
 from mxop._core.later cimport hand_on
+from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
 from mxop._core.transfer cimport copy_into, same_dims
 from mxop._kernels.codes cimport FLOAT32, FLOAT64
@@ -27,6 +25,9 @@ from mxop import dtypes
 from mxop._core.record import make_node
 from mxop.errors import GradientWarning, MXNetError, OpTypeError, OpValueError
 from mxop.opdef import External, registry
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(object o)
 
 cdef unsigned long long _visit = 0
 cdef OpFunction _add = None, _unbroadcast = None, _ones_like = None, _zeros_like = None
@@ -418,7 +419,7 @@ cdef bint exchange(Node leaf, Array g) noexcept:
     cdef Array old = <Array>leaf.grad
     cdef Block* block = g.block
     cdef char* data = g.data
-    if g.gpu is not None or old.gpu is not None or (<PyObject*>leaf.grad).ob_refcnt > 2:  # the variable's, and `old`
+    if g.gpu is not None or old.gpu is not None or Py_REFCNT(old) > 2:  # the variable's, and `old`
         return False
     if g.dtype != old.dtype or not same_dims(g, old) or not (whole(g) and whole(old)) or old.readonly_ or g.readonly_:
         return False
@@ -540,7 +541,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
             for leaf in leaves:
                 made = None if leaf.pending is None else leaf.pending[0]
                 leaf.pending = None
-                store(leaf, made, (<PyObject*>made).ob_refcnt == 1)
+                store(leaf, made, Py_REFCNT(made) == 1)
             made = None
     finally:
         set_recording(was_recording)

@@ -45,6 +45,7 @@ cdef extern from "mxop_bulk.h" nogil:
 
 cdef enum:
     MAX_DIMS = 32
+    MOST_REGISTERS = 256    # of a program
     REQ_NULL = 0
     REQ_WRITE = 1
     REQ_INPLACE = 2

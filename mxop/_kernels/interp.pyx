@@ -627,7 +627,7 @@ cdef class Program:
         cdef Py_ssize_t written = 0
         if n == 0:
             return 0
-        if self.n_registers > 256:
+        if self.n_registers > MOST_REGISTERS:
             raise MemoryError(f"a program of {self.n_registers} registers is too large")
         if self.n_scalars > 128:
             scalar_memory = block_new(self.n_scalars * 8)

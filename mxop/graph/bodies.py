@@ -233,17 +233,3 @@ def body_calls(
     if answer:
         return core.Body(schedule.calls, len(specs), [*made, *own])
     return core.Body(schedule.calls, len(specs) + n, own)
-
-
-def replayed(graph: Graph, arrays: dict[Node, Any]) -> list[Any]:
-    """Run a graph operator by operator, on any device."""
-    from .._core.dispatch import invoke_req
-
-    values: dict[Entry, Any] = {(v, 0): a for v, a in arrays.items()}
-    for node in graph.nodes:
-        if node.op is None:
-            continue
-        found = invoke_req(node.op, [values[e] for e in node.inputs], node.attrs, None, WRITE)
-        found = found if isinstance(found, list) else [found]
-        values.update({(node, k): a for k, a in enumerate(found)})
-    return [values[e] for e in graph.outputs]

@@ -10,8 +10,9 @@ from typing import Any
 
 from .._core import core
 from ..opdef import Attrs, infer
-from .bodies import Bodied, body_calls, copy_of, exchanged, is_zero, kept, replayed, specs_of
+from .bodies import Bodied, body_calls, copy_of, exchanged, is_zero, kept, specs_of
 from .builder import Builder
+from .calls import replayed
 from .expand import expand
 from .gradient import gradients
 from .ir import NO_ATTRS, Entry, Graph, Node, variable
@@ -107,7 +108,7 @@ class Branch(Bodied):
 
     def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:
         chosen = 0 if inputs[0].asnumpy().reshape(-1)[0] else 1
-        values = replayed(self.bodies[chosen], dict(zip(self.given, inputs[1:], strict=True)))
+        values = replayed(core.namespace(), self.bodies[chosen], dict(zip(self.given, inputs[1:], strict=True)))
         for places, output in zip(self._places, outputs, strict=True):
             for b, at in places:
                 if b == chosen:

@@ -1,6 +1,6 @@
-"""What ``f(*args, **kwargs)`` means for an operator: which arguments are inputs, which are parameters.
+"""What ``f(*args, **kwargs)`` means for an operator: which arguments are inputs, which are parameters; and a graph, called.
 
-Imports :mod:`mxop.opdef` only.
+Imports :mod:`.ir` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,18 @@ from ..opdef import Attrs, Operator
 from ..opdef.binding import bind_open
 from ..opdef.operator import carrier
 from ..opdef.params import NULL
+from .ir import Entry, Graph, Node
+
+
+def replayed(F: Any, graph: Graph, given: Mapping[Node, Any]) -> list[Any]:
+    """Call the operators of a graph one by one, in the namespace `F`, with values of its variables; return its outputs."""
+    values: dict[Entry, Any] = {(v, 0): value for v, value in given.items()}
+    for node in graph.nodes:
+        if node.op is not None:
+            found = F._invoke(node.op, [values[e] for e in node.inputs], node.attrs)
+            found = found if isinstance(found, (list, tuple)) else [found]
+            values.update({(node, k): value for k, value in enumerate(found)})
+    return [values[e] for e in graph.outputs]
 
 
 def split_call(

@@ -17,7 +17,8 @@ from .. import dtypes
 from .._core import core
 from ..errors import OpValueError
 from ..opdef import Attrs, infer
-from .bodies import Bodied, body_calls, copy_of, is_zero, replayed, specs_of
+from .bodies import Bodied, body_calls, copy_of, is_zero, specs_of
+from .calls import replayed
 from .ir import Graph, Node
 from .specs import Specs
 from .trim import trimmed
@@ -170,9 +171,9 @@ class Loop(Bodied):
         while done < n:
             t = n - 1 - done if self.reverse else done
             arrays = dict(zip(self.given, [*(a[t] for a in inputs[: c.data]), *states, *free], strict=True))
-            if self.counted and not replayed(self.bodies[1], arrays)[0].asnumpy().reshape(-1)[0]:
+            if self.counted and not replayed(core.namespace(), self.bodies[1], arrays)[0].asnumpy().reshape(-1)[0]:
                 break
-            found = replayed(self.body, arrays)
+            found = replayed(core.namespace(), self.body, arrays)
             states = found[: c.states]
             for k, value in enumerate(found[c.states :], c.states):
                 if k < c.states + c.stacked:

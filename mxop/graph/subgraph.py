@@ -16,6 +16,7 @@ from ..opdef import Attrs, External, registry
 from ..opdef.params import REQUIRED, Param
 from . import symbols
 from .backends import get_backend
+from .calls import replayed
 from .expand import expand
 from .gradient import gradients
 from .ir import Entry, Graph, Node, variable
@@ -76,7 +77,8 @@ class Subgraph(External):
     def _rule(F: Any, heads: list, inputs: list, outputs: list, *, backend: str, graph: str) -> list:
         whole, head_nodes, inner = gradient_inside(graph)
         values = dict(zip(inner, inputs, strict=True)) | dict(zip(head_nodes, heads, strict=True))
-        return replayed(F, whole, values)
+        found = iter(replayed(F, whole, values))
+        return [None if e is None else next(found) for e in whole.parts]
 
 
 def inside(text: str) -> Graph:
@@ -119,18 +121,6 @@ class Gradient(Graph):
     def __init__(self, parts: Sequence[Entry | None]):
         super().__init__([e for e in parts if e is not None])
         self.parts = parts
-
-
-def replayed(F: Any, graph: Gradient, values: dict[Node, Any]) -> list:
-    """Call the operators of a graph again, in the namespace `F`; return its parts."""
-    results: dict[Entry, Any] = {(node, 0): value for node, value in values.items()}
-    for node in graph.nodes:
-        if node.op is None:
-            continue
-        found = F._invoke(node.op, [results[e] for e in node.inputs], node.attrs)
-        found = found if isinstance(found, (list, tuple)) else [found]
-        results.update({(node, k): value for k, value in enumerate(found)})
-    return [None if e is None else results[e] for e in graph.parts]
 
 
 registry.register(Subgraph())

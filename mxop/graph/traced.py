@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._core import core, dispatch, plans, tape
+from .._core import core, plans, tape
 from ..errors import MXNetError, OpTypeError, translated
 from ..opdef import Attrs, Operator, registry
 from .builder import Builder, Value
+from .calls import replayed
 from .draws import in_turn
 from .epoch import on_epoch
 from .garbage import collected_later
@@ -213,12 +214,7 @@ def run_in_float32(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | 
     F.work_for(variable(op.name.lstrip("_")), "_inside")
     sources = [(v, 0) for v in variables]
     graph = in_turn(Graph(widened(F, graph.outputs, sources, Specs(dict(zip(variables, specs, strict=True))))))[0]
-    values: dict[Entry, Any] = dict(zip(sources, inputs, strict=True))
-    for node in graph.nodes:
-        if node.op is not None:
-            made = dispatch.invoke(node.op, [values[e] for e in node.inputs], node.attrs)
-            values.update({(node, k): a for k, a in enumerate(made if isinstance(made, list) else [made])})
-    return [values[e] for e in graph.outputs]
+    return replayed(core.namespace(), graph, dict(zip(variables, inputs, strict=True)))
 
 
 class CompiledFunction:

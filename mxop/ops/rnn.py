@@ -150,6 +150,7 @@ def RNN(
     lstm_state_clip_max: float | None = None,
     lstm_state_clip_nan: bool = False,
     use_sequence_length: bool = False,
+    is_train,
 ):
     """Recurrent layers over sequences: plain, LSTM or GRU, of several layers, in one direction or both.
 
@@ -207,7 +208,7 @@ def RNN(
     last = []
     for k in range(0, len(cells), ways):
         if k and p > 0:
-            data = F.Dropout(data, p=p)
+            data = F.Dropout(data, p=p) if p < 1 or not is_train else F.zeros_like(data)  # where Dropout has NaN
         data, found = _layer(F, data, inside, states[k : k + ways], cells[k : k + ways], **known)
         last += found
     return [data, *(F.stack(*s, axis=0) for s in zip(*last, strict=True))] if state_outputs else [data]

@@ -49,7 +49,7 @@ def _cells(vector, n_inputs, cells, ways, gates, size, out, projected):
 
 def rnn(data, parameters, state, *more, state_size, num_layers, mode, bidirectional=False, p=0.0, state_outputs=False,
         projection_size=None, lstm_state_clip_min=None, lstm_state_clip_max=None, lstm_state_clip_nan=False,
-        use_sequence_length=False):  # fmt: skip
+        use_sequence_length=False, is_train=False):  # fmt: skip
     """Run each sequence, layer and direction by itself, step by step."""
     steps, batch, n_inputs = data.shape
     ways, out = 1 + bidirectional, projection_size or state_size

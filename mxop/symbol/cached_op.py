@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core import core, dispatch
+from .._core import core
 from ..errors import OpTypeError
-from ..graph.ir import Entry, Graph
+from ..graph.calls import replayed
+from ..graph.ir import Graph
 from .symbol import Symbol
 
 
@@ -43,12 +44,7 @@ class CachedOp:
             found = ", ".join(type(a).__name__ for a in args)
             names = ", ".join(v.name for v in self._variables)
             raise OpTypeError(f"CachedOp takes an NDArray for each of {names}; got {found or 'none'}")
-        values: dict[Entry, Any] = {(v, 0): a for v, a in zip(self._variables, args, strict=True)}
-        for node in self._graph.nodes:
-            if node.op is not None:
-                made = dispatch.invoke(node.op, [values[e] for e in node.inputs], node.attrs)
-                values.update({(node, k): a for k, a in enumerate(made if isinstance(made, (list, tuple)) else [made])})
-        found = [values[e] for e in self._graph.outputs]
+        found = replayed(core.namespace(), self._graph, dict(zip(self._variables, args, strict=True)))
         if out is not None:
             found = [
                 _written(a, to) for a, to in zip(found, [out] if isinstance(out, core.NDArray) else out, strict=True)

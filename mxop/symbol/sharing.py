@@ -73,18 +73,10 @@ class Sharing:
             from ..ndarray import sparse
 
             return sparse.zeros(stype, shape, ctx, dtypes.NAMES[code])
-        if ctx is None or not ctx.is_gpu:
-            from .._core import array as memory
-            from .._core import core
+        from ..context import current_context
+        from ..ndarray.blank import filled
 
-            array = core.empty(shape, code)
-            core.as_numpy(array)[...] = 0
-            if ctx is not None and ctx.place:
-                memory.set_device(array, ctx.place)
-            return array
-        from ..ndarray import zeros
-
-        return zeros(shape, ctx=ctx, dtype=dtypes.NAMES[code])
+        return filled(shape, code, current_context() if ctx is None else ctx, 0)
 
 
 def _fitting(array: Any, node: Node, shape: tuple[int, ...], code: int) -> Any:
