@@ -40,6 +40,7 @@ PLAIN = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-
 MODEST = [] if sys.platform == "win32" else ["-fno-tree-pre"]
 MODULES = {
     "mxop._kernels.memory": "mxop/_kernels/memory.pyx",
+    "mxop._kernels.team": "mxop/_kernels/team.pyx",
     "mxop._kernels.interp": "mxop/_kernels/interp.pyx",
     "mxop._kernels.moves": "mxop/_kernels/moves.pyx",
     "mxop._kernels.reduce": "mxop/_kernels/reduce.pyx",

@@ -15,12 +15,12 @@ FIRST = "mxop._kernels.interp"
 def short_waits() -> Iterator[None]:
     """Let GNU's OpenMP read, while it is loaded, that its threads are to wait awake for a short time only.
 
-    Otherwise they do so for milliseconds, and on a busy machine keep the cores from who has work.
+    Otherwise they do so for milliseconds, and keep the cores from who has work: other libraries, or threads of the same team that share a core.
     """
     if os.environ.keys() & {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}:  # the user's choice
         yield
         return
-    os.environ["GOMP_SPINCOUNT"] = "10000"
+    os.environ["GOMP_SPINCOUNT"] = "3000"
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import re
 
-from ._kernels import interp, memory
+from ._kernels import memory, team
 from .errors import DeviceError, OpTypeError, OpValueError, shown
 from .missing import hooks
 from .per_thread import Current, showing
@@ -189,14 +189,14 @@ def set_num_threads(n: int) -> int:
     """Set the number of CPU threads of all operators (also by ``MXOP_NUM_THREADS``); return what it was."""
     if isinstance(n, bool) or not isinstance(n, int):
         raise OpTypeError(f"set_num_threads: n={n!r} must be an integer")
-    before = interp.get_num_threads()
-    interp.set_num_threads(n)
+    before = team.get_num_threads()
+    team.set_num_threads(n)
     return before
 
 
 def get_num_threads() -> int:
     """Return the number of CPU threads that operators use."""
-    return interp.get_num_threads()
+    return team.get_num_threads()
 
 
 def check_available(ctx: Context) -> None:

@@ -8,7 +8,7 @@ from cuda_compilers import find_host
 
 import mxop as mx
 from mxop._gpu import device, launch
-from mxop._kernels import interp, memory
+from mxop._kernels import interp, memory, team
 
 
 def pytest_collection_modifyitems(config, items):
@@ -29,12 +29,12 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(autouse=True)
 def settings_restored():
     """Put back what a test may have changed for all that follow, also when it fails."""
-    threads, sizes, limit = interp.get_num_threads(), interp.tune(), memory.stats()["limit"]
+    threads, sizes, limit = team.get_num_threads(), interp.tune(), memory.stats()["limit"]
     recording, training = mx.autograd.is_recording(), mx.autograd.is_training()
     yield
     mx.autograd.set_recording(recording)
     mx.autograd.set_training(training)
-    interp.set_num_threads(threads)
+    team.set_num_threads(threads)
     interp.tune(**sizes)
     memory.set_limit(limit)
 

@@ -12,11 +12,11 @@ from processes import fails_python, run_python
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop._kernels import interp
+from mxop._kernels import interp, team
 
 LARGE = 1 << 20
 
-needs_openmp = pytest.mark.skipif(not interp.has_openmp(), reason="built without OpenMP: everything runs in one thread")
+needs_openmp = pytest.mark.skipif(not team.has_openmp(), reason="built without OpenMP: everything runs in one thread")
 
 
 # ---- the setting -----------------------------------------------------------------------------------------------------
@@ -52,6 +52,62 @@ def test_environment_sets_threads():
 @pytest.mark.parametrize("value", ["none", "0", "-2"])
 def test_wrong_environment_is_named(value):
     assert f"MXOP_NUM_THREADS='{value}'" in fails_python("import mxop", MXOP_NUM_THREADS=value)
+
+
+APART = """
+import os
+import numpy as np, mxop as mx
+from mxop._kernels import team
+
+def masks():  # of the threads that help, and whether any may run where this one does
+    at = [os.sched_getaffinity(int(t)) for t in os.listdir("/proc/self/task") if int(t) != os.getpid()]
+    return sorted(map(sorted, at))
+
+started = masks()  # threads of NumPy, which stay as they are
+x = mx.nd.ones(1 << 20)
+"""
+
+
+@needs_openmp
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system does not say where threads may run")
+def test_helpers_stay_off_the_core_of_the_thread_they_help():
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        pytest.skip("there is one core")
+    code = f"""{APART}
+def work():
+    assert (x * 2 + 1).sum().asscalar() == 3 << 20
+    return team.times_told()
+
+work()  # helpers may run wherever the thread may run that starts them
+for core in {cores[:2]} * 2:
+    os.sched_setaffinity(0, [core])
+    told = work()
+    assert work() == told > 0
+    helpers = masks()
+    for mask in started:
+        helpers.remove(mask)
+    assert helpers == [sorted({{*{cores}}} - {{core}})], helpers
+    assert os.sched_getaffinity(0) == {{core}}
+print("done")
+"""
+    assert run_python(code, MXOP_NUM_THREADS="2") == "done"
+
+
+@needs_openmp
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not say where threads may run")
+@pytest.mark.parametrize("chosen", [{}, {"OMP_PROC_BIND": "true"}])
+def test_threads_stay_where_the_user_puts_them(chosen):
+    code = f"""
+import os
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+{APART}
+for _ in range(3):
+    assert (x * 2 + 1).sum().asscalar() == 3 << 20
+assert all(m == masks()[0] for m in masks()) and masks()[0] == sorted(os.sched_getaffinity(0)), masks()
+print("done")
+"""
+    assert run_python(code, MXOP_NUM_THREADS="2", **chosen) == "done"
 
 
 @needs_openmp

@@ -13,12 +13,13 @@ from libc.stdlib cimport calloc, free
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
-from mxop._kernels.interp cimport BLOCK_BYTES, Operand, Program, itemsize_of, mx_prefetch, mx_stream_fence, streams, threads_for
+from mxop._kernels.interp cimport BLOCK_BYTES, Operand, Program, itemsize_of, mx_prefetch, mx_stream_fence, streams
+from mxop._kernels.team cimport threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport reduce_rows
 
 from mxop._kernels import interp
-from mxop._kernels.interp import get_num_threads
+from mxop._kernels.team import get_num_threads
 from mxop._kernels.reduce import CODES
 from mxop.formula import compile_program, input_, param, substitute
 

@@ -8,6 +8,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
 from mxop._kernels.interp cimport bulk, itemsize_of
+from mxop._kernels.team cimport threads_of
 from mxop._kernels.work cimport Work
 
 cdef extern from "mxop_bulk.h" nogil:
@@ -29,10 +30,6 @@ ctypedef fused number:
     int8_t
     int32_t
     int64_t
-
-
-cdef inline int threads_of(Py_ssize_t elements, Py_ssize_t tasks, int threads) noexcept nogil:
-    return <int>max(1, min(min(<Py_ssize_t>threads, elements // WORTH), tasks))
 
 
 cdef class Find(Work):
@@ -60,7 +57,7 @@ cdef class Find(Work):
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef Py_ssize_t elements = self.outer * self.n * self.inner, tasks, t
-        threads = <int>max(1, min(<Py_ssize_t>threads, elements // WORTH))
+        threads = threads_of(threads, elements // WORTH)
         tasks = (self.outer + self.together - 1) // self.together * self.pieces
         if elements < SMALL:
             for t in range(tasks):
@@ -159,7 +156,7 @@ cdef void sum_task(const number* x, number* y, Py_ssize_t t, Py_ssize_t pieces, 
 
 cdef void sum_all(const number* x, number* y, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, int threads) noexcept nogil:
     cdef Py_ssize_t pieces = (inner + WIDTH - 1) // WIDTH, t
-    threads = threads_of(outer * n * inner, outer * pieces, threads)
+    threads = threads_of(threads, min(outer * n * inner // WORTH, outer * pieces))
     if threads == 1:
         for t in range(outer * pieces):
             sum_task[number](x, y, t, pieces, n, inner)

@@ -3,7 +3,8 @@
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t
 
-from mxop._kernels.interp cimport bulk, threads_for
+from mxop._kernels.interp cimport bulk
+from mxop._kernels.team cimport threads_for
 
 cdef enum:
     PARTS = 8  # of each thread: rows differ in how much they hold

@@ -12,6 +12,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from mxop._kernels.interp cimport MAX_DIMS, itemsize_of
+from mxop._kernels.team cimport threads_of
 from mxop._kernels.work cimport Work
 
 cdef enum:
@@ -259,7 +260,7 @@ cdef class OneHot(Work):
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef Py_ssize_t t
-        threads = <int>max(1, min(<Py_ssize_t>threads, self.count * self.depth * self.itemsize // WORTH))
+        threads = threads_of(threads, self.count * self.depth * self.itemsize // WORTH)
         if threads == 1:
             self.rows(data, 0, self.count)
         else:
@@ -364,7 +365,7 @@ cdef class Gather(Work):
     cdef void move(self, const char* source, char* target, const Py_ssize_t* place, int threads) noexcept nogil:
         cdef Shape s = self.shape
         cdef Py_ssize_t moved = s.outer * s.m * s.inner, parts, t
-        threads = <int>max(1, min(<Py_ssize_t>threads, moved * self.itemsize // WORTH))
+        threads = threads_of(threads, moved * self.itemsize // WORTH)
         if self.putting:
             memset(target, 0, s.outer * s.n * s.inner * self.itemsize)
             if moved:

@@ -9,6 +9,7 @@ from cython.parallel cimport prange, threadid
 
 from mxop._kernels.interp cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
 from mxop._kernels.memory cimport Block, block_new, block_release
+from mxop._kernels.team cimport threads_of
 from mxop._kernels.work cimport Work
 
 cdef extern from "mxop_gemm.h" nogil:
@@ -121,7 +122,7 @@ cdef int cut(Batch* batch, Py_ssize_t width, int threads) noexcept:
         batch.down, batch.across = (m + ROWS - 1) // ROWS, (n + COLUMNS - 1) // COLUMNS
     if threads == 1 or work < 2 * WORTH:
         return 1
-    threads = <int>min(threads, work / WORTH)
+    threads = threads_of(threads, <Py_ssize_t>(work / WORTH))
     wanted = max(threads, <Py_ssize_t>min(SPARE * threads, work / LEAST))
     while many * batch.down * batch.across < wanted or (
             many * batch.down * batch.across % threads and many * batch.down * batch.across < SPARE * threads):

@@ -104,8 +104,6 @@ cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept no
 cdef const void* gemm_kernels(bint double_) noexcept nogil
 cdef mx_load load_of(int dtype, bint double_) noexcept nogil
 cdef mx_store store_of(int dtype, bint double_) noexcept nogil
-cdef int threads_for(Py_ssize_t nbytes) noexcept nogil
-cdef int most_threads() noexcept nogil
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil
 cdef Py_ssize_t itemsize_of(int dtype) noexcept nogil
 cdef int BLOCK_BYTES

@@ -11,10 +11,11 @@ from cython.parallel cimport prange, threadid
 from libc.stdlib cimport calloc, free
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
+from . cimport team
 from .memory cimport Block, block_new, block_release
+from .team cimport threads_for
 
 from mxop.errors import OpValueError
-from mxop.limits import setting
 
 cdef extern from "mxop_block.h" nogil:
     ctypedef struct mx_instruction:
@@ -53,18 +54,8 @@ cdef extern from *:
     #else
     static int mx_cpu_level(void) { return 0; }
     #endif
-    #ifdef _OPENMP
-    #include <omp.h>
-    static int mx_max_threads(void) { return omp_get_max_threads(); }
-    static int mx_openmp(void) { return 1; }
-    #else
-    static int mx_max_threads(void) { return 1; }
-    static int mx_openmp(void) { return 0; }
-    #endif
     """
     int mx_cpu_level() nogil
-    int mx_max_threads() nogil
-    int mx_openmp() nogil
 
 BLOCK_BYTES = 8192
 cdef enum:
@@ -76,8 +67,6 @@ cdef enum:
 cdef const mx_isa_table* ISA = NULL
 cdef const mx_bulk* BULK = NULL
 cdef dict _index = {}
-cdef int _threads = 1
-cdef Py_ssize_t _parallel_bytes = 256 * 1024   # below this, waking the threads costs more than they save
 cdef Py_ssize_t _stream_bytes = 16 << 20       # results from this size on do not go through the caches
 
 cdef int ITEMSIZE[13]
@@ -176,71 +165,23 @@ cdef mx_store store_of(int dtype, bint double_) noexcept nogil:
     return ISA.stores[dtype][double_]
 
 
-# ---- threads --------------------------------------------------------------------------------------------------------------
-
-def set_num_threads(n):
-    """Set the number of threads of every kernel; it is the only such setting."""
-    global _threads
-    if not 0 < n < 1 << 20:
-        raise OpValueError(f"the number of threads must be at least 1 (and one that a machine can have), got {n}")
-    _threads = n if mx_openmp() else 1
-
-
-def get_num_threads():
-    """Return the number of threads that kernels use."""
-    return _threads
-
-
-def has_openmp():
-    """Tell whether the package was built with OpenMP."""
-    return bool(mx_openmp())
-
+# ---- settings -------------------------------------------------------------------------------------------------------------
 
 def tune(parallel_bytes=None, stream_bytes=None, block_bytes=None):
     """Set the sizes from which threads, and stores past the caches, are used; return the settings."""
-    global _parallel_bytes, _stream_bytes, BLOCK_BYTES
+    global _stream_bytes, BLOCK_BYTES
     if block_bytes is not None:
         BLOCK_BYTES = block_bytes
     if parallel_bytes is not None:
-        _parallel_bytes = parallel_bytes
+        team.PARALLEL_BYTES = parallel_bytes
     if stream_bytes is not None:
         _stream_bytes = stream_bytes
-    return {"parallel_bytes": _parallel_bytes, "stream_bytes": _stream_bytes}
-
-
-cdef int most_threads() noexcept nogil:
-    """Return how many threads kernels may use."""
-    return _threads
-
-
-cdef int threads_for(Py_ssize_t nbytes) noexcept nogil:
-    """Return how many threads work of this size is worth."""
-    cdef Py_ssize_t n
-    if nbytes < _parallel_bytes or _threads == 1:
-        return 1
-    n = nbytes // (_parallel_bytes // 2)
-    return <int>n if n < _threads else _threads
+    return {"parallel_bytes": team.PARALLEL_BYTES, "stream_bytes": _stream_bytes}
 
 
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil:
     """Tell whether results of this size go past the caches."""
     return nbytes >= _stream_bytes
-
-
-def _after_fork():
-    # The threads of the parent do not exist in the child, and the OpenMP runtime cannot start new ones there.
-    global _threads
-    _threads = 1
-
-
-def _start():
-    use_instruction_set(os.environ.get("MXOP_CPU") or None)
-    threads = setting("MXOP_NUM_THREADS", max(mx_max_threads(), 1), "positive number")
-    if not 0 < threads < 1 << 20:
-        raise OpValueError(f"MXOP_NUM_THREADS='{threads}' is not a positive number")
-    set_num_threads(threads)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_after_fork)
 
 
 # ---- operands -------------------------------------------------------------------------------------------------------------
@@ -633,7 +574,7 @@ cdef class Program:
             scalar_memory = block_new(self.n_scalars * 8)
             scalars = scalar_memory.data
         self.fill_scalars(params, scalars)
-        if self.n_steps > 1 and n * self.itemsize > _parallel_bytes:
+        if self.n_steps > 1 and n * self.itemsize > team.PARALLEL_BYTES:
             block = MEMORY_BYTES // self.itemsize
         elif self.n_registers - self.n_inputs > 6:
             block = block // 2  # many temporaries: keep them all in the first-level cache
@@ -672,4 +613,4 @@ cdef class Program:
         return 0
 
 
-_start()
+use_instruction_set(os.environ.get("MXOP_CPU") or None)

@@ -8,9 +8,10 @@ first.  May import :mod:`.interp` and :mod:`.memory`.
 from cython.parallel cimport prange
 
 from mxop._kernels.interp cimport (
-    MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, Program, bulk, distance, itemsize_of, mx_stream_fence, streams, threads_for,
+    MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, Program, bulk, distance, itemsize_of, mx_stream_fence, streams,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
+from mxop._kernels.team cimport threads_for
 
 cdef extern from "mxop_bulk.h" nogil:
     enum:

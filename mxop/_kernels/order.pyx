@@ -11,6 +11,7 @@ from libc.string cimport memcpy
 
 from mxop._kernels.interp cimport MX_DIGIT, MX_LANES, bulk, itemsize_of, mx_order, mx_words
 from mxop._kernels.memory cimport Block, block_new, block_release
+from mxop._kernels.team cimport threads_of
 from mxop._kernels.work cimport Work
 
 cdef extern from "mxop_bulk.h" nogil:
@@ -255,7 +256,7 @@ cdef class Order(Work):
             return -1
         if self.inner == 1:
             tasks = (self.outer + across - 1) // across
-        threads = <int>max(1, min(<Py_ssize_t>threads, self.columns * self.n // WORTH))
+        threads = threads_of(threads, self.columns * self.n // WORTH)
         if tasks < threads and self.way != NETWORK:
             parts = <int>max(1, min(min(<Py_ssize_t>threads, self.n // PER_PART), <Py_ssize_t>MOST_PARTS))
         threads = <int>min(<Py_ssize_t>threads, tasks) if parts == 1 else 1

@@ -9,9 +9,10 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY, hypot, sqrt
 
 from mxop._kernels.interp cimport (
-    BLOCK_BYTES, Operand, Program, Value, bulk, collapse, distance, itemsize_of, load_block, mx_prefetch, sum_squares, threads_for,
+    BLOCK_BYTES, Operand, Program, Value, bulk, collapse, distance, itemsize_of, load_block, mx_prefetch, sum_squares,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
+from mxop._kernels.team cimport threads_for
 
 CODES = {"add": COMBINE_ADD, "mul": COMBINE_MUL, "max": COMBINE_MAX, "min": COMBINE_MIN, "hypot": COMBINE_HYPOT}
 

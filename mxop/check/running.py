@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import autograd, context
-from .._kernels import interp
+from .._kernels import interp, team
 from ..graph.expand import expand
 from ..graph.ir import Graph, Node, variable
 from ..graph.specs import Specs
@@ -30,7 +30,7 @@ def repeatability(case: Case, types: Sequence[str]) -> int | str:
     values = case.enlarged(dtype, (LARGE, LARGE // 10))
     if case.shapes and not values:
         return 0
-    if not interp.has_openmp():
+    if not team.has_openmp():
         return "this build has no threads"
     threads, settings = context.get_num_threads(), interp.tune()
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import mxop as mx
 from mxop import distribution
-from mxop._kernels import interp
+from mxop._kernels import interp, team
 from mxop.opdef import plugins, registry
 
 
@@ -126,8 +126,8 @@ def cpu() -> list[str]:
     ]  # fmt: skip
     if others:
         lines.append(_row("", f"built, but not on this processor: {', '.join(others)}"))
-    if interp.has_openmp():
-        lines.append(_row("threads", f"{interp.get_num_threads()} (MXOP_NUM_THREADS, mx.context.set_num_threads)"))
+    if team.has_openmp():
+        lines.append(_row("threads", f"{team.get_num_threads()} (MXOP_NUM_THREADS, mx.context.set_num_threads)"))
     else:
         lines.append(_row("threads", "1: built without OpenMP; reinstall with a compiler that has it for more"))
     stats = mx.context.memory_stats()

@@ -182,7 +182,7 @@ def _(inputs, outputs, *, axis, exclude):
     wide = np.float32 if result.dtype.kind in "fV" and result.itemsize <= 4 else np.float64
     matrices = [np.ascontiguousarray(a.transpose(order), dtype=wide).reshape(rows) for a in arrays]
     found = np.empty_like(matrices[0])
-    compiled("products").product_of_others(matrices, found, compiled("interp").get_num_threads())
+    compiled("products").product_of_others(matrices, found, compiled("team").get_num_threads())
     np.copyto(moved, found.reshape(moved.shape), casting="unsafe")
 
 

@@ -251,7 +251,7 @@ def fully_connected(x: Any, w: Any, b: Any, head: Any) -> Callable:
     def run() -> Any:
         executor.forward(is_train=True)
         executor.backward(head)
-        return executor.grad_arrays
+        return [*executor.outputs, *executor.grad_arrays]
 
     return run
 
@@ -259,7 +259,18 @@ def fully_connected(x: Any, w: Any, b: Any, head: Any) -> Callable:
 def fully_connected_torch(x: Any, w: Any, b: Any, head: Any) -> Callable:
     """Return the same in torch."""
     values = [v.requires_grad_() for v in (x, w, b)]
-    return lambda: torch.autograd.grad(torch.nn.functional.linear(x, w, b), values, head)
+
+    def run() -> Any:
+        y = torch.nn.functional.linear(x, w, b)
+        return [y.detach(), *torch.autograd.grad(y, values, head)]
+
+    return run
+
+
+def fully_connected_jax(x: Any, w: Any, b: Any, head: Any) -> Any:
+    """Return the same in JAX."""
+    y, backward = jax.vjp(lambda x, w, b: x @ w.T + b, x, w, b)
+    return [y, *backward(head)]
 
 
 def product(name: str, rows: int, inner: int, columns: int) -> Workload:
@@ -297,8 +308,7 @@ MATRICES = [
                       torch=lambda x, y: torch.bmm(x, y), torch_out=lambda x, y, o: torch.bmm(x, y, out=o),
                       jax=lambda x, y: x @ y), normal((64, 128, 128), (64, 128, 128)), flops=2.0 * 64 * 128**3, rest=0.03),
     Workload("m.fc", "FullyConnected 128x1024 to 1024, forward and backward",
-             {"mxop": Prepared(fully_connected), "torch": Prepared(fully_connected_torch),
-              "jax": lambda x, w, b, h: jax.vjp(lambda x, w, b: x @ w.T + b, x, w, b)[1](h)},
+             {"mxop": Prepared(fully_connected), "torch": Prepared(fully_connected_torch), "jax": fully_connected_jax},
              normal((128, 1024), (1024, 1024), (1024,), (128, 1024), scale=0.1), flops=6.0 * 128 * 1024**2, bound=0.8,
              rest=0.03),
 ]  # fmt: skip

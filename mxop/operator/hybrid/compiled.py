@@ -1,7 +1,7 @@
 """Kernels compiled by numba for the CPU: one per types and schedule, kept for as long as their operator, and on disk.
 
 numba is imported when a kernel is compiled.  Threads are as many as the other kernels use; a forked child has one.
-Imports :mod:`.translate`, :mod:`.bounds`, :mod:`.numbers`, :mod:`mxop._kernels.interp`.
+Imports :mod:`.translate`, :mod:`.bounds`, :mod:`.numbers`, :mod:`mxop._kernels.team`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._kernels import interp
+from ..._kernels import team
 from ...distribution import install
 from ...errors import DeviceError, OpIndexError
 from ...files import cache_folder, write_whole
@@ -98,7 +98,7 @@ class Compiled:
 
     def __call__(self, safe: bool, *arguments: Any) -> None:
         """Run on arrays; `safe` says that no index can be outside."""
-        threads = interp.get_num_threads() if self.parallel else 1
+        threads = team.get_num_threads() if self.parallel else 1
         sizes = tuple([arguments[k].shape[axis] for k, _, axis in self.small]) if safe else ()
         function = self.form(threads > 1, not safe, sizes if max(sizes, default=0) <= _SMALL else ())
         outside = np.zeros(1, np.int64)  # takes the line of an index that is outside

@@ -1,0 +1,132 @@
+"""The threads that work together: how many, how much work is worth them, and that each has a core of its own.
+
+May import nothing of this package but its errors and limits.
+"""
+import os
+
+from mxop.errors import OpValueError
+from mxop.limits import setting
+
+cdef extern from *:
+    """
+    #ifdef _OPENMP
+    #include <omp.h>
+    static int mx_max_threads(void) { return omp_get_max_threads(); }
+    static int mx_openmp(void) { return 1; }
+    #else
+    static int mx_max_threads(void) { return 1; }
+    static int mx_openmp(void) { return 0; }
+    #endif
+
+    /* A thread that wakes up while every core was busy a moment ago may be put on the core of the thread that wakes it, and
+       Linux leaves it there as long as both are busy: the two then take turns of a millisecond.  So those who help a thread
+       stay off its core: they are told when it has moved, and when there are more of them. */
+    #if defined(_OPENMP) && defined(__linux__)
+    #include <sched.h>
+    static __thread int mx_core = -1;    /* where a thread was when it told */
+    static __thread int mx_told = 1;     /* how many of its team know, itself among them: OpenMP ends those that are too many */
+    static __thread cpu_set_t mx_mine;   /* the cores that a helper was given */
+    static __thread int mx_helps;
+    static long mx_tellings;
+
+    static void mx_stay_off(int core)
+    {
+        cpu_set_t left;
+        if (!mx_helps && sched_getaffinity(0, sizeof mx_mine, &mx_mine)) return;
+        mx_helps = 1;
+        left = mx_mine;
+        CPU_CLR(core, &left);
+        if (CPU_COUNT(&left)) sched_setaffinity(0, sizeof left, &left);
+    }
+
+    static void mx_tell(int n, int core)
+    {
+        #pragma omp parallel num_threads(n)
+        if (omp_get_thread_num()) mx_stay_off(core);
+        mx_core = core;
+        mx_told = n;
+        mx_tellings++;
+    }
+
+    static void mx_apart(int n)
+    {
+        int core = sched_getcpu();
+        if (core == mx_core && n <= mx_told) mx_told = n;
+        else if (core >= 0 && core < CPU_SETSIZE && !omp_in_parallel() && omp_get_proc_bind() == omp_proc_bind_false)
+            mx_tell(n, core);
+    }
+    static long mx_times_told(void) { return mx_tellings; }
+    #else
+    static void mx_apart(int n) { (void)n; }
+    static long mx_times_told(void) { return -1; }
+    #endif
+    """
+    int mx_max_threads() nogil
+    int mx_openmp() nogil
+    void mx_apart(int n) nogil
+    long mx_times_told() nogil
+
+cdef int _threads = 1
+PARALLEL_BYTES = 256 * 1024   # below this, waking the threads costs more than they save
+
+
+def set_num_threads(n):
+    """Set the number of threads of every kernel; it is the only such setting."""
+    global _threads
+    if not 0 < n < 1 << 20:
+        raise OpValueError(f"the number of threads must be at least 1 (and one that a machine can have), got {n}")
+    _threads = n if mx_openmp() else 1
+
+
+def get_num_threads():
+    """Return the number of threads that kernels use."""
+    return _threads
+
+
+def has_openmp():
+    """Tell whether the package was built with OpenMP."""
+    return bool(mx_openmp())
+
+
+def times_told():
+    """Return how often threads were told to stay off the core of the one that they help; -1 where none is."""
+    return mx_times_told()
+
+
+cdef int most_threads() noexcept nogil:
+    """Return how many threads kernels may use."""
+    return _threads
+
+
+cdef int threads_for(Py_ssize_t nbytes) noexcept nogil:
+    """Return how many threads work of this size is worth."""
+    if nbytes < PARALLEL_BYTES:
+        return 1
+    return threads_of(_threads, nbytes // (PARALLEL_BYTES // 2))
+
+
+cdef int threads_of(int most, Py_ssize_t parts) noexcept nogil:
+    """Return how many threads work of so many parts is worth; they are on cores of their own."""
+    cdef int n = <int>min(<Py_ssize_t>most, parts)
+    if n <= 1:
+        return 1
+    mx_apart(n)
+    return n
+
+
+def _after_fork():
+    # The threads of the parent do not exist in the child, and the OpenMP runtime cannot start new ones there.
+    global _threads
+    _threads = 1
+
+
+def _start():
+    threads = setting("MXOP_NUM_THREADS", max(mx_max_threads(), 1), "positive number")
+    if not 0 < threads < 1 << 20:
+        raise OpValueError(f"MXOP_NUM_THREADS='{threads}' is not a positive number")
+    set_num_threads(threads)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+
+
+_start()
