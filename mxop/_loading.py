@@ -15,7 +15,8 @@ FIRST = "mxop._kernels.interp"
 def short_waits() -> Iterator[None]:
     """Let GNU's OpenMP read, while it is loaded, that its threads are to wait awake for a short time only.
 
-    Otherwise they do so for milliseconds, and keep the cores from who has work: other libraries, or threads of the same team that share a core.
+    Otherwise they do so for milliseconds, and keep the cores from who has work: other libraries, or threads of the same team
+    that share a core.
     """
     if os.environ.keys() & {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}:  # the user's choice
         yield
