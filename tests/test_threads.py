@@ -111,6 +111,25 @@ print("done")
 
 
 @needs_openmp
+def test_what_was_prepared_for_one_thread_runs_on_more():
+    code = """
+import os
+import mxop as mx
+
+x, out = mx.nd.ones((2048, 1024)), mx.nd.zeros((2048, 1024))
+mx.context.set_num_threads(1)
+mx.nd.softmax(x, out=out)
+before = len(os.listdir("/proc/self/task"))
+mx.context.set_num_threads(2)
+mx.nd.softmax(x, out=out)
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+    if not os.path.isdir("/proc/self/task"):
+        pytest.skip("this system does not list threads")
+    assert run_python(code) == "1"
+
+
+@needs_openmp
 def test_import_starts_no_thread():
     code = """
 import os

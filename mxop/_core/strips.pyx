@@ -9,6 +9,7 @@ May import :mod:`.array`, :mod:`.prepare`, :mod:`mxop._kernels`.
 from cpython.object cimport PyObject
 from cython.parallel cimport prange, threadid
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
@@ -19,7 +20,6 @@ from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport reduce_rows
 
 from mxop._kernels import interp
-from mxop._kernels.team import get_num_threads
 from mxop._kernels.reduce import CODES
 from mxop.formula import compile_program, input_, param, substitute
 
@@ -71,16 +71,17 @@ cdef class StripCall(Call):
 
     cdef list programs, arrays
     cdef Stage* stages
-    cdef int n_stages, n_operands, n_scalars, n_locals, n_long, n_read, threads  # n_long: stages that run row by row
+    cdef int n_stages, n_operands, n_scalars, n_locals, n_long, n_read  # n_long: stages that run row by row
     cdef int* slots                 # of each operand the local that it is, or -1
-    cdef Operand* operands          # of every thread
+    cdef Operand* operands
     cdef Py_ssize_t* row_bytes      # of each local
     cdef Py_ssize_t* offsets        # of each local, in a thread's room
     cdef char* scalars
     cdef const char* read[MOST_READ]        # arrays with an element or more for each row
     cdef Py_ssize_t read_bytes[MOST_READ]   # of one row
     cdef Py_ssize_t rows, block_rows, total_bytes
-    cdef Py_ssize_t room, scratch, own_scalars, own_room    # of each thread: all, and where registers and scalars begin
+    cdef Py_ssize_t room, scratch, own_scalars, own_operands    # of each thread: all; where registers, scalars, operands begin
+    cdef Py_ssize_t own_room        # for scalars
 
     def __dealloc__(self):
         free(self.stages)
@@ -99,32 +100,32 @@ cdef class StripCall(Call):
         cdef int threads = threads_for(self.total_bytes), t
         cdef Py_ssize_t blocks = (self.rows + self.block_rows - 1) // self.block_rows, each
         cdef Block* memory
-        threads = min(threads, self.threads)
         if blocks < threads:
             threads = <int>blocks
         each = max(blocks // (threads * PIECES), 1)  # neighbours: a thread fetches the next block while it is busy with one
         memory = block_new(self.room * threads)
         if threads == 1:
             with nogil:
-                self.run_blocks(0, blocks, memory.data, self.operands)
+                self.run_blocks(0, blocks, memory.data)
         else:
             for t in prange(<int>((blocks + each - 1) // each), nogil=True, schedule="dynamic", num_threads=threads):
-                self.run_blocks(t * each, min((t + 1) * each, blocks), memory.data + threadid() * self.room,
-                                self.operands + threadid() * self.n_operands)
+                self.run_blocks(t * each, min((t + 1) * each, blocks), memory.data + threadid() * self.room)
         block_release(memory)
         return 0
 
     cdef int point(self, Places places) except -1:
         cdef int k
-        for k in range(self.n_operands * self.threads):
-            if self.slots[k % self.n_operands] < 0:
+        for k in range(self.n_operands):
+            if self.slots[k] < 0:
                 places.add(&self.operands[k].data)
         for k in range(self.n_read):
             places.add(<char**>&self.read[k])
         return 0
 
-    cdef void run_blocks(self, Py_ssize_t begin, Py_ssize_t end, char* room, Operand* operands) noexcept nogil:
+    cdef void run_blocks(self, Py_ssize_t begin, Py_ssize_t end, char* room) noexcept nogil:
+        cdef Operand* operands = <Operand*>(room + self.own_operands)
         cdef Py_ssize_t index
+        memcpy(operands, self.operands, self.n_operands * sizeof(Operand))
         for index in range(begin, end):
             self.run_block(index, index + 1 < end, room, operands)
         mx_stream_fence()
@@ -231,13 +232,14 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         for i in range(len(arrays)):
             if i != number and overlaps(<Array>arrays[i], <Array>arrays[number]):
                 return None
-    call.arrays, call.rows, call.programs, call.threads = arrays, rows, [], get_num_threads()
+    call.arrays, call.rows, call.programs = arrays, rows, []
     lay_out(call, ghosts, stages)
     fetch_ahead(call, [arrays[number] for number in sorted(reread - written)])
     for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
         operands.append(prepare_stage(call, k, roots, list(inputs), list(outputs), combine, tuple(shape), ghosts, reread))
-    call.room = call.own_scalars + call.own_room + 64
     describe_all(call, operands, ghosts)
+    call.own_operands = call.own_scalars + call.own_room
+    call.room = (call.own_operands + call.n_operands * <Py_ssize_t>sizeof(Operand) + 127) & ~63
     return call
 
 
@@ -327,13 +329,13 @@ cdef bint goes_past_the_caches(StripCall call, int number) noexcept:
 
 
 cdef int describe_all(StripCall call, list operands, list ghosts) except -1:
-    """Fill in all operands, for every thread, and the scalars that are the same for all rows."""
+    """Fill in all operands, and the scalars that are the same for all rows."""
     cdef int k, i, at = 0
     cdef Stage* stage
     cdef Array a
     call.scalars = <char*>calloc(call.n_scalars + 64, 1)
     call.slots = <int*>calloc(call.n_operands + 1, sizeof(int))
-    call.operands = <Operand*>calloc(<size_t>call.n_operands * call.threads + 1, sizeof(Operand))
+    call.operands = <Operand*>calloc(call.n_operands + 1, sizeof(Operand))
     if call.scalars == NULL or call.slots == NULL or call.operands == NULL:
         raise MemoryError()
     for k, (shape, numbers) in enumerate(operands):
@@ -349,8 +351,6 @@ cdef int describe_all(StripCall call, list operands, list ghosts) except -1:
                 call.operands[at].data, call.operands[at].dtype = read_pointer(a), a.dtype
                 call.operands[at].strides[0] = itemsize_of(a.dtype) if a.size > 1 else 0
             at += 1
-    for i in range(call.n_operands, call.n_operands * call.threads):
-        call.operands[i] = call.operands[i - call.n_operands]
     return 0
 
 
