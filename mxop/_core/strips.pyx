@@ -70,6 +70,7 @@ cdef class StripCall(Call):
     """A strip on fixed arrays; see :func:`prepare_strip`."""
 
     cdef list programs, arrays
+    cdef bint turned
     cdef Stage* stages
     cdef int n_stages, n_operands, n_scalars, n_locals, n_long, n_read  # n_long: stages that run row by row
     cdef int* slots                 # of each operand the local that it is, or -1
@@ -205,7 +206,7 @@ cdef Array ghost(tuple shape, int dtype, int number):
     return a
 
 
-def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
+def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint turned=False):
     """Return a :class:`Call` that runs stages over the same rows.
 
     Parameters
@@ -218,6 +219,8 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         Formulas over ``input_(0)`` and on; what they read and write: ``k`` is ``arrays[k]``, ``~k`` is local `k`; how each
         row is reduced, or None; the shape that is gone through.
     arrays : list of NDArray
+    turned : bool
+        Whether rows lie in parts, as those of a channel do: blocks then keep within these.
 
     Returns
     -------
@@ -232,7 +235,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays):
         for i in range(len(arrays)):
             if i != number and overlaps(<Array>arrays[i], <Array>arrays[number]):
                 return None
-    call.arrays, call.rows, call.programs = arrays, rows, []
+    call.arrays, call.rows, call.programs, call.turned = arrays, rows, [], turned
     lay_out(call, ghosts, stages)
     fetch_ahead(call, [arrays[number] for number in sorted(reread - written)])
     for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
@@ -309,6 +312,8 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
     stage.block = BLOCK_BYTES // program.itemsize
     if program.n_registers - stage.n_inputs > 6:
         stage.block //= 2
+    if call.turned and stage.inner > stage.block:
+        stage.block = whole_part(call, [*inputs, *outputs], ghosts, stage.block)
     if WORTH_A_BLOCK <= stage.inner < stage.block:
         stage.block = stage.inner  # blocks that are rows read what is broadcast over rows in place
     stage.stream = stage.combine < 0
@@ -322,10 +327,35 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
     return shape, [*inputs, *outputs, *numbers]
 
 
+cdef Py_ssize_t whole_part(StripCall call, list numbers, list ghosts, Py_ssize_t most) except -1:
+    """Return how many elements make a block, so that a part of a row, which lie one after the other, is a number of blocks."""
+    cdef Py_ssize_t part, pieces
+    for number in numbers:
+        part = elements_in_order(array_of(call, ghosts, number), call.rows)
+        if part:
+            pieces = (part + most - 1) // most
+            for pieces in range(pieces, 4 * pieces):
+                if part % pieces == 0:
+                    return part // pieces
+            break
+    return most
+
+
+cdef Py_ssize_t elements_in_order(Array a, Py_ssize_t rows) noexcept:
+    """Return how many elements of a row lie one after the other; 0 where all do, or none."""
+    cdef Py_ssize_t n = 1
+    cdef int i
+    for i in range(a.ndim - 1, -1, -1):
+        if a.shape_[i] > 1 and a.strides_[i] != n * itemsize_of(a.dtype):
+            break
+        n *= a.shape_[i]
+    return 0 if n == 1 or n * rows >= a.size else n
+
+
 cdef bint goes_past_the_caches(StripCall call, int number) noexcept:
     """Tell whether an array is so large that writing it would only evict what is still needed."""
     cdef Array a = <Array>call.arrays[number]
-    return a.contiguous and streams(a.size * itemsize_of(a.dtype))
+    return (a.contiguous or call.turned) and streams(a.size * itemsize_of(a.dtype))
 
 
 cdef int describe_all(StripCall call, list operands, list ghosts) except -1:

@@ -260,6 +260,13 @@ cdef const char* block_in_place(const Operand* operand, int ctype, Py_ssize_t st
     return p
 
 
+cdef inline const char* place_in_order(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length) noexcept nogil:
+    """Return the same of any operand."""
+    if not operand.contiguous:
+        return block_in_place(operand, ctype, start, length)
+    return operand.data + start * ITEMSIZE[ctype] if operand.dtype == ctype else NULL
+
+
 cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, const char* src) noexcept nogil:
     """Store a register to elements ``start`` to ``start + length``, adding when the request says so."""
     cdef mx_store store = ISA.stores[operand.dtype][ctype]
@@ -437,9 +444,9 @@ cdef class Program:
                           scalars + step.scalars * size)
             for k in range(n_out):
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
-                    if (stream and outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD
-                            and not (<Py_ssize_t>outputs[k].data + at * size) & 15):
-                        BULK.stream(outputs[k].data + at * size, registers[n_in + k], length * size)
+                    there = place_in_order(&outputs[k], self.ctype, at, length) if stream and outputs[k].req != REQ_ADD else NULL
+                    if there != NULL and not <Py_ssize_t>there & 15:
+                        BULK.stream(<char*>there, registers[n_in + k], length * size)
                     else:
                         store_block(&outputs[k], self.ctype, at, length, registers[n_in + k])
             at += length

@@ -1,6 +1,7 @@
 """What a node does to rows: a formula on all their elements, or a reduction of each row.
 
-Rows are leading dimensions of a shape.  Beside formulas and reductions, gradients are made of operators that do the same by
+Rows are leading dimensions of a shape, or of the shape turned: with an axis from the middle, the channels of images, put first.
+Beside formulas and reductions, gradients are made of operators that do the same by
 another name: ``_unbroadcast`` may be a sum of each row, ``_broadcast_reduced`` gives a number of each row to all its
 elements, which is a formula that reads it.  Imports :mod:`.ir`, :mod:`.infer`, :mod:`.formulas`, :mod:`.traits`,
 :mod:`mxop.formula` and :mod:`mxop.opdef`.
@@ -17,13 +18,33 @@ from ..formula import Expr, const, input_, keys_of, substitute
 from ..opdef import Elementwise, Kernel, Reduction, contiguous_strides, infer
 from .formulas import seeks_equals, specialised
 from .infer import Known
-from .ir import Entry, Node
+from .ir import Entry, Graph, Node
 from .traits import strided
 
 #: Fewest rows that are worth it, and most bytes of one row of one array.
 FEWEST_ROWS, LONGEST_ROW = 16, 65536
+#: The same of a row that is turned, whose parts lie apart; fewest elements of such a part.
+LONGEST_TURNED, SHORTEST_PART = 4 << 20, 32
 
 Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How shapes are seen: those of as many dimensions as `order` has with their dimensions in that order."""
+
+    order: Shape = ()
+
+    def __call__(self, shape: Shape) -> Shape:
+        return tuple([shape[i] for i in self.order]) if len(shape) == len(self.order) else shape
+
+    @property
+    def longest(self) -> int:
+        """Most bytes of one row of one array."""
+        return LONGEST_TURNED if self.order else LONGEST_ROW
+
+
+AS_THEY_ARE = Turn()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,27 +120,52 @@ def _source(read: Read, step: Step | None) -> Read:
     return Read(origin.entry, missing + origin.shape) if read.shape == missing + step.space else read
 
 
-def reduces_rows(node: Node, known: Known) -> bool:
+def turns(graph: Graph, known: Known) -> list[Turn]:
+    """Return how to see shapes, so that reductions of a graph are reductions of rows; first as they are."""
+    found = {AS_THEY_ARE: None}
+    for node in graph.nodes:
+        kept = _kept(node, known)
+        if kept is not None and len(kept) == 1 and kept[0] > 0:
+            (axis,), shape = kept, known.shape(node.inputs[0])
+            if prod(shape[axis + 1 :]) >= SHORTEST_PART:
+                found[Turn((axis, *[i for i in range(len(shape)) if i != axis]))] = None
+    return list(found)
+
+
+def _kept(node: Node, known: Known) -> Shape | None:
+    """Return the axes that a reduction keeps; None for what is no reduction."""
+    if isinstance(node.op, Reduction):
+        rank = len(known.shape(node.inputs[0]))
+        axes = node.op.axes(node.attrs, rank)
+        return tuple([i for i in range(rank) if i not in axes])
+    if node.op is not None and node.op.name == "_unbroadcast":
+        shape, after = known.shape(node.inputs[0]), known.shape((node, 0))
+        if len(shape) == len(after):
+            return tuple([i for i, (a, b) in enumerate(zip(shape, after, strict=True)) if a == b != 1])
+    return None
+
+
+def reduces_rows(node: Node, known: Known, turn: Turn = AS_THEY_ARE) -> bool:
     """Tell whether a node reduces each row: without one, no other step matters."""
     if isinstance(node.op, Reduction) or (node.op is not None and node.op.name == "_unbroadcast"):
-        step = step_of(node, known)
+        step = step_of(node, known, turn)
         return step is not None and step.combine is not None
     return False
 
 
-def step_of(node: Node, known: Known) -> Step | None:
+def step_of(node: Node, known: Known, turn: Turn = AS_THEY_ARE) -> Step | None:
     """Return what a node does to rows; None when it is nothing of the kind, or not computed in one type of real numbers."""
     op = node.op
     if op is None or not node.inputs or node.control or op.stateful:
         return None
     if isinstance(op, Reduction):
-        step = _reduction(node, known)
+        step = _reduction(node, known, turn)
     elif isinstance(op, Elementwise):
-        step = _formula(node, known)
+        step = _formula(node, known, turn)
     elif isinstance(op, Kernel) and op.make_view is not None:
-        step = _view(node, known)
+        step = _view(node, known, turn)
     elif op.module.startswith("mxop."):
-        step = _unbroadcast(node, known) if op.name == "_unbroadcast" else _divided(node, known)
+        step = _unbroadcast(node, known, turn) if op.name == "_unbroadcast" else _divided(node, known, turn)
     else:
         return None
     if step is None or 0 in step.space:
@@ -128,44 +174,46 @@ def step_of(node: Node, known: Known) -> Step | None:
     return step if len(types) == 1 and types <= dtypes.FLOATS else None
 
 
-def _formula(node: Node, known: Known) -> Step | None:
+def _formula(node: Node, known: Known, turn: Turn) -> Step | None:
     roots = specialised(node, known)
     if roots is None or seeks_equals(node, known) or keys_of(roots):  # an element of a row has another index
         return None
     space = known.shape((node, 0))
-    return Step(tuple([_broadcast(e, known.shape(e), space) for e in node.inputs]), roots, space)
+    return Step(tuple([_broadcast(e, known.shape(e), space, turn) for e in node.inputs]), roots, turn(space))
 
 
-def _broadcast(entry: Entry, shape: Shape, space: Shape) -> Read:
+def _broadcast(entry: Entry, shape: Shape, space: Shape, turn: Turn) -> Read:
     """Return a read as broadcasting has it: dimensions are aligned at the end."""
-    return Read(entry, (1,) * (len(space) - len(shape)) + shape)
+    return Read(entry, turn((1,) * (len(space) - len(shape)) + shape))
 
 
-def _reduction(node: Node, known: Known) -> Step | None:
+def _reduction(node: Node, known: Known, turn: Turn) -> Step | None:
     op, space = node.op, known.shape(node.inputs[0])
     axes = op.axes(node.attrs, len(space))  # type: ignore[union-attr]
     n = len(space) - len(axes)
-    if axes != tuple(range(n, len(space))):
+    if {*turn(tuple(range(len(space))))[n:]} != {*axes}:
         return None
+    space = turn(space)
     map_, final = op.formulas(node.attrs)  # type: ignore[union-attr]
     last = None
     if final is not None:
         last = substitute(final.roots, {input_(1): const(float(prod(space[n:])))})[0]
-    return _of_rows(node, known, n, map_.roots, op.combine_of(node.attrs).name, last, op.wide)  # type: ignore[union-attr]
+    return _of_rows(node, known, turn, n, map_.roots, op.combine_of(node.attrs).name, last, op.wide)  # type: ignore[union-attr]
 
 
-def _unbroadcast(node: Node, known: Known) -> Step | None:
+def _unbroadcast(node: Node, known: Known, turn: Turn) -> Step | None:
     """Return the sum of each row, which the gradient of a number for each row is."""
-    space, kept = known.shape(node.inputs[0]), known.shape((node, 0))
+    space, kept = turn(known.shape(node.inputs[0])), turn(known.shape((node, 0)))
     n = next((i for i, (a, b) in enumerate(zip(space, kept, strict=False)) if a != b), len(space))
     if len(space) != len(kept) or any(d != 1 for d in kept[n:]):
         return None
-    return _of_rows(node, known, n, (input_(0),), "add")
+    return _of_rows(node, known, turn, n, (input_(0),), "add")
 
 
 def _of_rows(
     node: Node,
     known: Known,
+    turn: Turn,
     n: int,
     roots: tuple[Expr, ...],
     combine: str,
@@ -173,26 +221,26 @@ def _of_rows(
     wide: bool = False,
 ) -> Step | None:
     """Return a reduction that keeps the first `n` dimensions, if there are enough rows, and not too long ones."""
-    space = known.shape(node.inputs[0])
+    space = turn(known.shape(node.inputs[0]))
     while n and space[n - 1] == 1:  # it makes no difference which of the dimensions of size 1 are rows'
         n -= 1
     rows, row = prod(space[:n]), prod(space[n:])
-    if rows < FEWEST_ROWS or row < 2 or row * dtypes.SIZES[known.dtype(node.inputs[0])] > LONGEST_ROW:
+    if rows < FEWEST_ROWS or row < 2 or row * dtypes.SIZES[known.dtype(node.inputs[0])] > turn.longest:
         return None
     return Step((Read(node.inputs[0], space),), roots, space, space[:n], combine, final, wide)
 
 
-def _divided(node: Node, known: Known) -> Step | None:
+def _divided(node: Node, known: Known, turn: Turn) -> Step | None:
     """Return what divides by the number of elements that a mean is made of, which is a constant."""
     if node.op.name != "_divide_by_count":  # type: ignore[union-attr]
         return None
     space, like = known.shape(node.inputs[0]), known.shape(node.inputs[1])
     axes = infer.reduced_axes("_divide_by_count", node.attrs["axis"], node.attrs["exclude"], len(like))
     count = max(prod([like[a] for a in axes]), 1)
-    return Step((Read(node.inputs[0], space),), (input_(0) / const(float(count)),), space)
+    return Step((Read(node.inputs[0], turn(space)),), (input_(0) / const(float(count)),), turn(space))
 
 
-def _view(node: Node, known: Known) -> Step | None:
+def _view(node: Node, known: Known, turn: Turn) -> Step | None:
     """Return a view that only adds and leaves out dimensions of size 1, and repeats along such, as a formula that reads."""
     shapes = tuple([known.shape(e) for e in node.inputs])
     before = contiguous_strides(shapes[0])
@@ -202,7 +250,7 @@ def _view(node: Node, known: Known) -> Step | None:
     kept = tuple([1 if s == 0 else d for d, s in zip(space, strides, strict=True)])
     if _longer(kept, strides) != _longer(shapes[0], before):
         return None
-    return Step((Read(node.inputs[0], kept),), (input_(0),), space)
+    return Step((Read(node.inputs[0], turn(kept)),), (input_(0),), turn(space))
 
 
 def _longer(shape: Shape, strides: Shape) -> list[tuple[int, int]]:

@@ -19,6 +19,7 @@ from .fuse import Fused
 from .infer import Known, located
 from .ir import Entry, Node, describe
 from .plan import WRITE, Phase, Plan, make_plan
+from .rowwise import Turn
 from .stages import Strip
 
 _NAMES = ("Executor.forward", "Executor.backward")  # of the schedules, for the profiler
@@ -206,8 +207,9 @@ def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) ->
     stages = [(s.roots, list(s.inputs), list(s.outputs), s.combine, s.shape) for s in op.stages]
 
     def prepare(results: list[Any]) -> Any:
-        arrays = [_of_shape(a, shape) for a, shape in zip([*inputs, *results], op.shapes, strict=True)]
-        return core.prepare_strip(op.rows, op.locals_, stages, arrays)
+        given = [_turned(a, op.turn) for a in (*inputs, *results)]
+        arrays = [_of_shape(a, shape) for a, shape in zip(given, op.shapes, strict=True)]
+        return core.prepare_strip(op.rows, op.locals_, stages, arrays, bool(op.turn.order))
 
     own = [a if req == WRITE else allocate(*of) for a, req, of in zip(outputs, reqs, op.results, strict=True)]
     call = prepare(own)
@@ -216,6 +218,13 @@ def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) ->
         call = prepare(own)
     copies = [copy_call(a, b, req) for a, b, req in zip(own, outputs, reqs, strict=True) if a is not b and req]
     return core.Sequence([call, *copies]) if copies else call
+
+
+def _turned(array: Any, turn: Turn) -> Any:
+    """Return an array as its shape is seen."""
+    if len(array.shape) != len(turn.order):
+        return array
+    return array._view(turn(array.shape), turn(array._strides), 0)
 
 
 def _of_shape(array: Any, shape: tuple[int, ...]) -> Any:

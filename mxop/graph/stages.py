@@ -18,10 +18,12 @@ from .infer import Known
 from .ir import NO_ATTRS, Entry, Node
 from .recompute import calls_of
 from .rewrite import Moved
-from .rowwise import Read, Shape, Step
+from .rowwise import Read, Shape, Step, Turn
 
 #: Longest formula without costly parts that is computed again by each reader, and longest of all.
 MAX_AGAIN, MAX_CALLS, MAX_OPERANDS = 4, 48, 12
+#: The former of rows that are turned, which are too long to be stored in the first cache.
+MAX_AGAIN_TURNED = 12
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,10 @@ class Strip(Operator):
     rows : int
     locals_ : list of (shape, type)
     stages : list of Stage
+    turn : Turn
+        How shapes are seen.
     shapes : list of tuple
-        As which the stages go through the inputs and outputs: with dimensions of size 1 added or left out.
+        As which the stages go through the inputs and outputs: turned, with dimensions of size 1 added or left out.
     members : tuple of Node
     entries : tuple of (Node, int)
         The entry of a member that each output stands for.
@@ -66,9 +70,9 @@ class Strip(Operator):
     kind = "strip"
     entries: tuple[Entry, ...] = ()
 
-    def __init__(self, rows: int, members: tuple[Node, ...]):
+    def __init__(self, rows: int, members: tuple[Node, ...], turn: Turn):
         super().__init__(None, name="_strip", arguments=(), module=__name__)
-        self.rows, self.members = rows, members
+        self.rows, self.members, self.turn = rows, members, turn
         self.locals_: list[tuple[Shape, int]] = []
         self.stages: list[Stage] = []
         self.shapes: list[Shape] = []
@@ -113,8 +117,10 @@ class Writer:
         How many read each entry, in the whole graph: what others read are the results.
     """
 
-    def __init__(self, unit: tuple[Node, ...], steps: dict[Node, Step], rows: Shape, readers: Counter, known: Known):
-        self.unit, self.steps, self.known = unit, steps, known
+    def __init__(
+        self, unit: tuple[Node, ...], steps: dict[Node, Step], rows: Shape, readers: Counter, known: Known, turn: Turn
+    ):
+        self.unit, self.steps, self.known, self.turn = unit, steps, known, turn
         inside = Counter(r.entry for node in unit for r in steps[node].reads)
         values = [(node, k) for node in unit for k in range(node.n_outputs)]
         self.results = [e for e in values if readers[e] > inside[e]]
@@ -122,7 +128,7 @@ class Writer:
         self.uses.update(self.results)
         self.n_rows = len(rows)
         self.n_inner = max(len(steps[node].space) for node in unit) - len(rows)
-        self.op = Strip(prod(rows), unit)
+        self.op = Strip(prod(rows), unit, turn)
         self.code = known.dtype((unit[0], 0))
         self.value: dict[Entry, Expr] = {}
         self.leaf: list[Any] = []  # a Read, ("local", number) or ("result", entry)
@@ -155,7 +161,7 @@ class Writer:
         return shape[:n] + (1,) * (self.n_rows + self.n_inner - len(shape)) + shape[n:]
 
     def _shape_of(self, entry: Entry) -> Shape:
-        return self._aligned(self.known.shape(entry))
+        return self._aligned(self.turn(self.known.shape(entry)))
 
     # ---- values -----------------------------------------------------------------------------------------------------
     def _formula(self, node: Node, step: Step) -> None:
@@ -200,7 +206,8 @@ class Writer:
             return True
         if self.uses[entry] <= 1:
             return False
-        return calls > MAX_AGAIN or any(n.args and TABLE[n.label].costly for n in walk((root,)))
+        again = MAX_AGAIN_TURNED if self.turn.order else MAX_AGAIN
+        return calls > again or any(n.args and TABLE[n.label].costly for n in walk((root,)))
 
     # ---- storing ----------------------------------------------------------------------------------------------------
     def _local(self, shape: Shape, code: int) -> Any:

@@ -2,9 +2,11 @@
 
 A layer normalization reads its input for the mean, again for the variance, and again for the result.  As a strip it does
 all three on a few rows at a time, which stay in the cache, and what only the next stage reads never reaches memory.  Its
-gradient gives sums of each row back to the row: another strip.
+gradient gives sums of each row back to the row: another strip.  A batch normalization does the same to channels, each of
+which is a row once it is seen so.
 
-A strip is a region of nodes over the same rows: the leading dimensions, which no reduction of the region runs over.
+A strip is a region of nodes over the same rows: the leading dimensions, which no reduction of the region runs over, or one of
+the others that is put first.
 :mod:`.rowwise` says what a node does to rows, and :mod:`.stages` writes the region as one operator.
 Imports these, :mod:`.ir`, :mod:`.infer`, :mod:`.regions`, :mod:`.traits`.
 """
@@ -21,43 +23,47 @@ from .infer import Known
 from .ir import Graph, Node
 from .regions import convex_regions, in_order
 from .rewrite import Moved, rebuilt
-from .rowwise import LONGEST_ROW, Read, Shape, Step, reduces_rows, step_of
+from .rowwise import AS_THEY_ARE, Read, Shape, Step, Turn, reduces_rows, step_of
 from .stages import Writer
 from .traits import states_of
 
 MAX_MEMBERS = 64
+FAR = 200  # nodes among which is looked for those that a reduction leads to
 
 Steps = dict[Node, Step]
 Phase = Callable[[Node], Any]
 
 
-def strips(graph: Graph, known: Known, phase: Phase = lambda node: 0) -> Graph:
+def strips(graph: Graph, known: Known, phase: Phase = lambda node: 0, turn: Turn = AS_THEY_ARE) -> Graph:
     """Return the graph with its regions around row reductions made strips.
 
     Parameters
     ----------
     phase : callable
         Nodes of different phases (forward, backward) do not share a strip.
+    turn : Turn
+        How shapes are seen.
     """
-    if not any(reduces_rows(node, known) for node in graph.nodes):
+    if not any(reduces_rows(node, known, turn) for node in graph.nodes):
         return graph
     states = states_of(graph)
     steps: Steps = {}
     for node in graph.nodes:
-        step = step_of(node, known)
+        step = step_of(node, known, turn)
         if step is None or (step.only_reads and node.inputs[0][0] in states):  # it says when the state is read
             continue
         steps[node] = step.through_views(steps)
-    kind = _kinds(graph, steps, known, phase)
+    kind = _kinds(graph, steps, known, phase, turn)
     units = [_without_reshapes(region[:MAX_MEMBERS], steps) for region in convex_regions(graph, kind)]
     units = [unit for unit in units if len(unit) > 1 and any(steps[n].combine or steps[n].repeats for n in unit)]
+    units = _with_siblings(graph, units, steps, kind)
     if not units:
         return graph
     readers = _readers(graph, units, steps)
     moved: Moved = {}
     for unit in in_order(graph, units):
         if len(unit) > 1:
-            Writer(unit, steps, kind[unit[0]][0], readers, known).write(moved)
+            Writer(unit, steps, kind[unit[0]][0], readers, known, turn).write(moved)
             continue
         new = rebuilt(unit[0], moved)
         if new is not unit[0]:
@@ -65,6 +71,48 @@ def strips(graph: Graph, known: Known, phase: Phase = lambda node: 0) -> Graph:
             for k in range(new.n_outputs):
                 moved[unit[0], k] = (new, k)
     return Graph(moved.get(e, e) for e in graph.outputs)
+
+
+def _with_siblings(
+    graph: Graph, units: list[tuple[Node, ...]], steps: Steps, kind: dict[Node, Any]
+) -> list[tuple[Node, ...]]:
+    """Let reductions that nothing was joined to be made where others, or strips, read the same array."""
+    members = {node: together for together in map(list, units) for node in together}
+    strips_ = set(members)
+    readers: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for n in node.needs():
+            readers.setdefault(n, []).append(node)
+    where: dict[Any, list[Node]] = {}  # what reads an array going down the same rows
+    for unit in units:
+        for node in unit:
+            where.update(
+                {(kind[node], r.entry): members[node] for r in steps[node].reads if r.shape == steps[node].space}
+            )
+    for node in graph.nodes:
+        if node in members or kind[node] is None or not steps[node].combine:
+            continue
+        others = where.setdefault((kind[node], steps[node].reads[0].entry), [])
+        alone = not strips_.intersection(others)  # what reads the same array, and nothing else, does not need it
+        if len(others) < MAX_MEMBERS and (alone or not _leads_to(node, others, readers, members)):
+            others.append(node)
+            members[node] = others
+    place = {node: i for i, node in enumerate(graph.nodes)}
+    found = {id(unit): unit for unit in members.values() if len(unit) > 1}
+    return [tuple(sorted(unit, key=place.__getitem__)) for unit in found.values()]
+
+
+def _leads_to(node: Node, unit: list[Node], readers: dict[Node, list[Node]], members: dict[Node, list[Node]]) -> bool:
+    """Tell whether a unit may need what is made of a node: surely not, if it is not among the first things that are."""
+    waiting, seen = [node], {node}
+    while waiting and len(seen) < FAR:
+        for reader in readers.get(waiting.pop(), ()):
+            found = [n for n in members.get(reader, [reader]) if n not in seen]
+            if members.get(reader) is unit:
+                return True
+            seen.update(found)
+            waiting += found
+    return bool(waiting)
 
 
 def _readers(graph: Graph, units: list[tuple[Node, ...]], steps: Steps) -> Counter:
@@ -76,7 +124,7 @@ def _readers(graph: Graph, units: list[tuple[Node, ...]], steps: Steps) -> Count
     return readers
 
 
-def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase) -> dict[Node, Any]:
+def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase, turn: Turn) -> dict[Node, Any]:
     """Return rows, type and phase of each node that goes down rows which some reduction has; None for others."""
     kind: dict[Node, Any] = dict.fromkeys(graph.nodes)
     found = sorted({step.rows for step in steps.values() if step.rows is not None}, key=len, reverse=True)
@@ -85,19 +133,19 @@ def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase) -> dict[Node,
         if step is None:
             continue
         code = known.dtype((node, 0))
-        rows = next((r for r in ([step.rows] if step.combine else found) if _goes_down(r, step, code)), None)
+        rows = next((r for r in ([step.rows] if step.combine else found) if _goes_down(r, step, code, turn)), None)
         if rows is None:
             continue
         mine = (rows, code, phase(node))
-        if not any(kind[r.entry[0]] == mine and _turns(r, known.shape(r.entry), len(rows)) for r in step.reads):
+        if not any(kind[r.entry[0]] == mine and _turns(r, turn(known.shape(r.entry)), len(rows)) for r in step.reads):
             kind[node] = mine
     return kind
 
 
-def _goes_down(rows: Shape, step: Step, code: int) -> bool:
+def _goes_down(rows: Shape, step: Step, code: int, turn: Turn) -> bool:
     """Tell whether a step goes down rows, and what it reads has a row for each, or the same for all."""
     n = len(rows)
-    if step.space[:n] != rows or prod(step.space[n:]) * dtypes.SIZES[code] > LONGEST_ROW:
+    if step.space[:n] != rows or prod(step.space[n:]) * dtypes.SIZES[code] > turn.longest:
         return False
     return all(r.shape[:n] == rows or all(d == 1 for d in r.shape[:n]) for r in step.reads)
 

@@ -13,6 +13,7 @@ from ..ir import Graph, Node
 from ..mirror import is_forced, mirror
 from ..plan import phases_of
 from ..recompute import recompute
+from ..rowwise import turns
 from ..strips import strips
 from .base import Pass
 
@@ -67,7 +68,7 @@ class Recompute(Pass):
 
 
 class Strips(Pass):
-    """Let reductions over the last axes, and the formulas around them, go down their rows together, in the cache.
+    """Let reductions of rows or channels, and the formulas around them, go down these together, in the cache.
 
     ::
 
@@ -77,7 +78,10 @@ class Strips(Pass):
     stage = "schedule"
 
     def run(self, graph: Graph, known: Known) -> Graph:
-        return strips(graph, known, _phases(graph, known)) if known.on_cpu else graph
+        if known.on_cpu:
+            for turn in turns(graph, known):
+                graph = strips(graph, known, _phases(graph, known), turn)
+        return graph
 
 
 class Fuse(Pass):
