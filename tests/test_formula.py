@@ -218,3 +218,52 @@ def test_every_place_of_a_scalar_in_an_instruction_is_its_own():
         assert interp.has_instruction("mul(s0,add(x0,mul(s1,x1)))", 0)
     finally:
         registry.unregister("formula_two_scalars")
+
+
+# ---- numbers made of parameters --------------------------------------------------------------------------------------
+def test_numbers_are_computed_once():
+    a, b, x = param("a"), param("b"), input_(0)
+    roots = ((x * (1 - a) + (a / b - 2) * (1 - a)) * -(a - b),)
+    program = compile_program(roots, 1, lambda name: interp.has_instruction(name, 0), real=True)
+    assert {str(s) for step in program.steps for s in step.scalars} >= {"sub(1.0, a)"}
+    plain = compile_program(roots, 1, lambda name: interp.has_instruction(name, 0))
+    assert len(plain.steps) > len(program.steps)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_numbers_made_of_parameters(dtype):
+    @elementwise(name="formula_of_numbers")
+    def of_numbers(x, *, a: float, b: float):
+        """A formula with numbers."""
+        return (x * (1 - a) + (a / b - 2) * (1 - a)) * -(a - b) + (a + b)
+
+    try:
+        x = np.arange(5).astype(dtype)
+        for a, b in ((0.9, 0.25), (0.0, -3.0), (2.5, 1e-3), (1.0, 0.0), (float("inf"), 2.0), (1e300, 1e-300)):
+            with np.errstate(all="ignore"):
+                numbers = [np.float64(a), np.float64(b)]
+                s, c, t, u = (
+                    1 - numbers[0],
+                    numbers[0] / numbers[1] - 2,
+                    -(numbers[0] - numbers[1]),
+                    numbers[0] + numbers[1],
+                )
+                wide = x.astype("float64" if dtype == "float64" else "float32")
+                rounded = [wide.dtype.type(v) for v in (s, c * s, t, u)]
+                want = ((wide * rounded[0] + rounded[1]) * rounded[2] + rounded[3]).astype(wide.dtype)
+            for size in (5, 5000):
+                found = nd.formula_of_numbers(nd.array(np.resize(x, size), dtype=dtype), a=a, b=b).asnumpy()
+                assert found.dtype == dtype
+                np.testing.assert_allclose(
+                    found, np.resize(want, size).astype(dtype), 1e-2 if dtype == "float16" else 1e-6
+                )
+    finally:
+        registry.unregister("formula_of_numbers")
+
+
+def test_long_formulas_of_parameters():
+    total = param("a")
+    for k in range(40):
+        total = total * 0.5 + param("b") - k
+    program = compile_program((input_(0) + total,), 1, lambda name: interp.has_instruction(name, 1), real=True)
+    assert program.steps

@@ -88,7 +88,7 @@ cdef class ElementwiseCall:
         found = self.programs[ctype]
         if found is None:
             try:
-                listing = compile_program(self.formula.roots, self.n_in, lambda name: interp.has_instruction(name, ctype))
+                listing = compile_program(self.formula.roots, self.n_in, lambda name: interp.has_instruction(name, ctype), ctype <= 1)
             except KeyError as missing:
                 raise OpTypeError(f"operator {self.op.name}: {missing.args[0]} is not defined for "
                                   f"{dtypes.NAMES[ctype]} data") from None

@@ -456,7 +456,7 @@ cdef Chain chain_of(tuple steps, tuple numbers, int dtype):
         formulas.append((tuple(substitute(call.formula.roots, own)), operands))
         names += [f"{k}.{n}" for n in call.formula.params]
     roots, chain.used, chain.places = composed(tuple(formulas), numbers)
-    listing = compile_program(roots, len(chain.used), lambda name: interp.has_instruction(name, dtype))
+    listing = compile_program(roots, len(chain.used), lambda name: interp.has_instruction(name, dtype), dtype <= 1)
     chain.program = Program(listing, names, dtype)
     return <Chain>keep(_programs, key, chain)
 

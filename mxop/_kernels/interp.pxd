@@ -75,13 +75,21 @@ cdef struct StepC:
     int scalars                 # offset of its scalars in the scalar buffer
 
 cdef struct ScalarC:
-    int param                   # index of a parameter, or -1
+    int param                   # index of a parameter; -1: the value; -2: computed
     Value value
+    int code, n_codes           # of what is computed: where its postfix is
+
+cdef struct Code:
+    int op                      # -1: a parameter, -2: a number, otherwise what is computed of those before
+    int param
+    double value
 
 cdef class Program:
     cdef readonly int n_inputs, n_outputs, n_registers, n_steps, ctype, itemsize, n_scalars, max_param
     cdef StepC* steps
     cdef ScalarC* scalars
+    cdef Code* codes
+    cdef double computed(self, const ScalarC* scalar, const Value* params) noexcept nogil
     cdef bint* keys             # of each input: whether it is a key of random numbers
     cdef readonly bint copies   # its only instruction gives back its input
     cdef readonly str listing

@@ -307,6 +307,19 @@ cdef inline void load_key(const Operand* operand, Py_ssize_t start, char* dst) n
     (<mx_draw*>dst).start = <unsigned long long>start
 
 
+cdef Code code_of(object part, list names) except *:
+    """Return one part of a number's postfix."""
+    cdef Code code
+    code.op, code.param, code.value = -2, 0, 0.0
+    if isinstance(part, tuple):
+        code.op = part[0]
+    elif isinstance(part, str):
+        code.op, code.param = -1, names.index(part)
+    else:
+        code.value = part
+    return code
+
+
 # ---- programs -------------------------------------------------------------------------------------------------------------
 
 cdef class Program:
@@ -322,7 +335,7 @@ cdef class Program:
     """
 
     def __cinit__(self, program, params, int ctype):
-        cdef int i, j, offset = 0
+        cdef int i, j, offset = 0, at_code = 0
         cdef list steps = program.steps, names = list(params)
         self.n_inputs, self.n_outputs, self.n_registers = program.n_inputs, program.n_outputs, program.n_registers
         self.n_steps, self.ctype, self.itemsize = len(steps), ctype, ITEMSIZE[ctype]
@@ -332,7 +345,8 @@ cdef class Program:
         self.steps = <StepC*>calloc(self.n_steps + 1, sizeof(StepC))
         self.scalars = <ScalarC*>calloc(self.n_scalars + 1, sizeof(ScalarC))
         self.keys = <bint*>calloc(self.n_inputs + 1, sizeof(bint))
-        if self.steps == NULL or self.scalars == NULL or self.keys == NULL:
+        self.codes = <Code*>calloc(sum([len(getattr(v, "postfix", ())) for s in steps for v in s.scalars]) + 1, sizeof(Code))
+        if self.steps == NULL or self.scalars == NULL or self.keys == NULL or self.codes == NULL:
             raise MemoryError()
         for k in program.keys:
             self.keys[<int>k] = True
@@ -351,6 +365,12 @@ cdef class Program:
             for value in step.scalars:
                 if isinstance(value, str):
                     self.scalars[offset].param = names.index(value)
+                elif hasattr(value, "postfix"):
+                    self.scalars[offset].param = -2
+                    self.scalars[offset].code, self.scalars[offset].n_codes = at_code, len(value.postfix)
+                    for part in value.postfix:
+                        self.codes[at_code] = code_of(part, names)
+                        at_code += 1
                 else:
                     self.scalars[offset].param = -1
                     self.scalars[offset].value.d = value
@@ -361,9 +381,34 @@ cdef class Program:
         free(self.steps)
         free(self.scalars)
         free(self.keys)
+        free(self.codes)
 
     def __str__(self):
         return self.listing
+
+    cdef double computed(self, const ScalarC* scalar, const Value* params) noexcept nogil:
+        """Compute a number of parameters; of real ones, for a compute type that is."""
+        cdef double stack[16]
+        cdef int i, top = -1
+        cdef const Code* code
+        for i in range(scalar.code, scalar.code + scalar.n_codes):
+            code = &self.codes[i]
+            if code.op < 0:
+                top += 1
+                stack[top] = params[code.param].d if code.op == -1 else code.value
+            elif code.op == 4:
+                stack[top] = -stack[top]
+            else:
+                top -= 1
+                if code.op == 0:
+                    stack[top] = stack[top] + stack[top + 1]
+                elif code.op == 1:
+                    stack[top] = stack[top] - stack[top + 1]
+                elif code.op == 2:
+                    stack[top] = stack[top] * stack[top + 1]
+                else:
+                    stack[top] = stack[top] / stack[top + 1]
+        return stack[0]
 
     cdef void fill_scalars(self, const Value* params, char* buffer) noexcept nogil:
         """Write all scalars in the compute type."""
@@ -371,6 +416,8 @@ cdef class Program:
         cdef Value v
         for i in range(self.n_scalars):
             v = params[self.scalars[i].param] if self.scalars[i].param >= 0 else self.scalars[i].value
+            if self.scalars[i].param == -2:
+                v.d = self.computed(&self.scalars[i], params)
             if self.ctype == 0:
                 (<float*>buffer)[i] = <float>v.d
             elif self.ctype == 1:

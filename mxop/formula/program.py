@@ -15,12 +15,16 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from .draws import DRAWS, keys_of
-from .expr import CALL, CONST, INPUT, PARAM, Expr, walk
+from .expr import CALL, CONST, INPUT, PARAM, Expr, param, substitute, walk
 from .primitives import TABLE
 
 MAX_OPERANDS = 3
 MAX_SCALARS = 4
 MAX_CALLS = 16  # of primitives in one instruction
+
+#: What may be computed of parameters alone, and the most calls of it.
+OF_NUMBERS = ("add", "sub", "mul", "div", "negative")
+MAX_OF_NUMBERS = 7
 
 Tree = str | tuple  # "x" an array, "s" a scalar, or a primitive with its arguments
 
@@ -64,6 +68,28 @@ def _skeletons() -> dict[str, list[Tree]]:
     return found
 
 
+class Number:
+    """A formula of parameters alone, which is computed once and not for each element.
+
+    Attributes
+    ----------
+    postfix : list of str or float
+        Names, numbers, and after its operands each of `OF_NUMBERS`, as its place among these in a tuple.
+    """
+
+    def __init__(self, formula: Expr) -> None:
+        self.text = str(formula)
+        self.postfix = [(OF_NUMBERS.index(n.label),) if n.kind == CALL else n.label for n in _below(formula)]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _below(node: Expr) -> list[Expr]:
+    """Return a node after all that it is made of."""
+    return [*(n for a in node.args for n in _below(a)), node]
+
+
 @dataclass(frozen=True)
 class Step:
     """One instruction: its name, the register that it writes, those that it reads, and its scalars."""
@@ -71,7 +97,7 @@ class Step:
     name: str
     dst: int
     srcs: tuple[int, ...]
-    scalars: tuple[str | float | int, ...]  # a parameter's name, or a number
+    scalars: tuple[str | float | int | Number, ...]  # a parameter's name, or a number
 
     @property
     def costly(self) -> bool:
@@ -139,7 +165,9 @@ def _written(n: Expr, inside: Callable[[Expr], bool], merge: bool, operands: lis
     return f"x{len(operands) - 1}"
 
 
-def compile_program(roots: Sequence[Expr], n_inputs: int, available: Callable[[str], bool]) -> Program:
+def compile_program(
+    roots: Sequence[Expr], n_inputs: int, available: Callable[[str], bool], real: bool = False
+) -> Program:
     """Cover `roots` with instructions and give each value a register.
 
     Parameters
@@ -148,16 +176,38 @@ def compile_program(roots: Sequence[Expr], n_inputs: int, available: Callable[[s
         One formula per output; input leaves are numbered below `n_inputs`.
     available : callable
         Tells whether the instruction of a name exists for the compute type.
+    real : bool
+        Whether that is float32 or float64; then what is made of parameters alone is computed once, in float64.
 
     Raises
     ------
     KeyError
         When a primitive does not exist for the compute type.
     """
+    if real:
+        roots = _with_numbers(roots)
     uses = Counter(a.uid for n in walk(roots) for a in n.args)
     uses.update(r.uid for r in roots)
     tiles = _tiles(roots, uses, available)
     return _allocated(roots, tiles, n_inputs)
+
+
+def _with_numbers(roots: Sequence[Expr]) -> Sequence[Expr]:
+    """Return formulas in which a formula of parameters alone is a parameter, whose label is that formula."""
+    made: dict[Expr, Expr] = {}
+    numbers: set[int] = set()
+    for n in walk(roots):
+        if n.kind in (PARAM, CONST):
+            numbers.add(n.uid)
+        elif (
+            n.label in OF_NUMBERS
+            and n.args
+            and all(a.uid in numbers for a in n.args)
+            and len(_below(n)) <= 2 * MAX_OF_NUMBERS
+        ):
+            numbers.add(n.uid)
+            made[n] = param(Number(n))  # type: ignore[arg-type]
+    return substitute(roots, made) if made else roots
 
 
 def _tiles(roots, uses: Counter, available) -> list[tuple[Expr, str, list[Expr], list[Expr]]]:
@@ -291,5 +341,5 @@ def _allocated(roots, tiles, n_inputs: int) -> Program:
     return program
 
 
-def _scalar(node: Expr) -> str | float | int:
+def _scalar(node: Expr) -> str | float | int | Number:
     return node.label
