@@ -323,7 +323,7 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
     call.n_scalars += (program.n_scalars * 8 + 63) & ~63
     call.own_room = max(call.own_room, (program.n_scalars * 8 + 127) & ~63)
     call.own_scalars = max(
-        call.own_scalars, call.scratch + ((stage.block * program.itemsize + 63) & ~63) * program.n_registers)
+        call.own_scalars, call.scratch + ((stage.block * program.itemsize + 63) & ~63) * (program.n_registers + 1))
     return shape, [*inputs, *outputs, *numbers]
 
 

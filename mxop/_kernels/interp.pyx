@@ -260,11 +260,20 @@ cdef const char* block_in_place(const Operand* operand, int ctype, Py_ssize_t st
     return p
 
 
-cdef inline const char* place_in_order(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length) noexcept nogil:
-    """Return the same of any operand."""
+cdef bint converts(const Operand* outputs, int n, int ctype) noexcept nogil:
+    """Tell whether some results are of another type than what is computed, as float16 is."""
+    cdef int k
+    for k in range(n):
+        if outputs[k].dtype != ctype:
+            return True
+    return False
+
+
+cdef inline const char* place_in_order(const Operand* operand, Py_ssize_t start, Py_ssize_t length) noexcept nogil:
+    """Return the same of any operand, in its own type."""
     if not operand.contiguous:
-        return block_in_place(operand, ctype, start, length)
-    return operand.data + start * ITEMSIZE[ctype] if operand.dtype == ctype else NULL
+        return block_in_place(operand, operand.dtype, start, length)
+    return operand.data + start * ITEMSIZE[operand.dtype]
 
 
 cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, const char* src) noexcept nogil:
@@ -439,7 +448,8 @@ cdef class Program:
         cdef const char* there
         cdef Py_ssize_t at = start, length, fetched, most, size = self.itemsize, room = (block * size + 63) & ~63
         cdef int k, s, n_in = self.n_inputs, n_out = self.n_outputs
-        cdef char* free_room = scratch
+        cdef char* free_room = scratch  # in the end, for a block of another type
+        cdef const char* result
         cdef StepC* step
         cdef bint direct_in[256]
         cdef bint repeated[256]
@@ -491,9 +501,15 @@ cdef class Program:
                           scalars + step.scalars * size)
             for k in range(n_out):
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
-                    there = place_in_order(&outputs[k], self.ctype, at, length) if stream and outputs[k].req != REQ_ADD else NULL
+                    there = NULL
+                    if stream and outputs[k].req != REQ_ADD and ITEMSIZE[outputs[k].dtype] <= size:
+                        there = place_in_order(&outputs[k], at, length)
                     if there != NULL and not <Py_ssize_t>there & 15:
-                        BULK.stream(<char*>there, registers[n_in + k], length * size)
+                        result = registers[n_in + k]
+                        if outputs[k].dtype != self.ctype:
+                            ISA.stores[outputs[k].dtype][self.ctype](length, result, free_room, ITEMSIZE[outputs[k].dtype], 0)
+                            result = free_room
+                        BULK.stream(<char*>there, result, length * ITEMSIZE[outputs[k].dtype])
                     else:
                         store_block(&outputs[k], self.ctype, at, length, registers[n_in + k])
             at += length
@@ -630,12 +646,12 @@ cdef class Program:
         self.fill_scalars(params, scalars)
         if self.n_steps > 1 and n * self.itemsize > team.PARALLEL_BYTES:
             block = MEMORY_BYTES // self.itemsize
-        elif self.n_registers - self.n_inputs > 6:
-            block = block // 2  # many temporaries: keep them all in the first-level cache
+        elif self.n_registers - self.n_inputs > 6 or converts(outputs, self.n_outputs, self.ctype):
+            block = block // 2  # many temporaries, or blocks of another type: keep them all in the first-level cache
         if n < block:
             block = n
         room = (block * self.itemsize + 63) & ~63
-        need = room * self.n_registers
+        need = room * (self.n_registers + 1)
         for k in range(self.n_outputs):
             written += n * ITEMSIZE[outputs[k].dtype]
         stream = streams(written)
