@@ -496,3 +496,18 @@ def test_executors_of_both_devices_draw_the_same_numbers(gpu):
         found.append(executor.grad_dict["x"].asnumpy())
     np.testing.assert_allclose(found[0], found[2], rtol=1e-6)
     np.testing.assert_allclose(found[1], found[3], rtol=1e-6)
+
+
+# ---- results that say the shape --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name, params", [("random_uniform", (0, 1)), ("random_normal", (0, 1)), ("random_exponential", (2.0,)),
+                                          ("random_gamma", (2, 1)), ("random_poisson", (3.0,)), ("random_randint", (0, 9))])  # fmt: skip
+def test_the_result_says_shape_and_type(name, params):
+    for dtype in ("int32", "int64") if name == "random_randint" else ("float32", "float64"):
+        out = nd.full((20, 30), 77, dtype=dtype)
+        mx.random.seed(3)
+        assert getattr(nd, name)(*params, out=out) is out
+        assert (out.asnumpy() != 77).all() and out.dtype == np.dtype(dtype)
+        mx.random.seed(3)
+        assert np.array_equal(getattr(nd, name)(*params, shape=(20, 30), dtype=dtype).asnumpy(), out.asnumpy())
+    with pytest.raises(mx.MXNetError, match="shape"):
+        getattr(nd, name)(*params)

@@ -260,12 +260,20 @@ cdef int check_rules(object op, object attrs, object inputs) except -1:
     return 0
 
 
+cdef object like_result(object attrs, object out):
+    """Let what is made of no array have the shape of the result, where nothing else says it, and its type."""
+    cdef Array first = <Array>(out[0] if isinstance(out, (tuple, list)) else out)
+    return attrs.replaced(shape=first.shape_tuple(), dtype=first.dtype if attrs.get("dtype") is None else attrs["dtype"])
+
+
 cdef object run_composite(object op, object attrs, object inputs, object out, int req):
     """Call the operators of a composite; they record themselves unless the composite has a rule of its own."""
     cdef bint own_rule = op._gradient is not None, before = is_recording()
     cdef list results, targets
     cdef Plan plan
     cdef int k
+    if out is not None and not inputs and attrs.get("shape") == ():
+        attrs = like_result(attrs, out)
     if own_rule:
         set_recording(False)
     try:

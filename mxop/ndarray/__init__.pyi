@@ -1912,6 +1912,7 @@ def slice_like(
 def smooth_l1(
     data: NDArray,
     scalar: float = ...,
+    is_int: bool = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,

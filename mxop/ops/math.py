@@ -508,12 +508,14 @@ def softsign(data):
 # The rule keeps infinite data from meeting the zero of the branch that is not taken.
 @elementwise(
     aliases=("_npx_smooth_l1",),
-    rule=lambda g, data, out, *, scalar: (
+    rule=lambda g, data, out, *, scalar, is_int: (
         g * F.where(F.abs(data) < 1.0 / F.square(scalar), F.square(scalar) * data, F.sign(data))
     ),
 )
-def smooth_l1(data, *, scalar: float = 1.0):
+def smooth_l1(data, *, scalar: float = 1.0, is_int: bool = True):
     """Smooth L1 loss: ``(scalar*data)**2 / 2`` where ``|data| < 1/scalar**2``, otherwise ``|data| - 0.5/scalar**2``.
+
+    `is_int` has no effect.
 
     >>> mx.nd.smooth_l1(mx.nd.array([-3, 0.5, 1])).asnumpy().tolist()
     [2.5, 0.125, 0.5]

@@ -29,7 +29,7 @@ def _rint(x):  # halves down
     return np.copysign(np.ceil(x - 0.5), x)
 
 
-def _smooth_l1(x, scalar=1.0):
+def _smooth_l1(x, scalar=1.0, is_int=True):
     size = np.abs(x)
     return np.where(size < 1 / scalar**2, 0.5 * np.square(scalar * x), size - 0.5 / scalar**2)
 

@@ -2371,6 +2371,7 @@ def slice_like(
 def smooth_l1(
     data: Symbol | None = ...,
     scalar: float = ...,
+    is_int: bool = ...,
     *,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
