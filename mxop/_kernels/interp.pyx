@@ -396,7 +396,7 @@ cdef class Program:
         return self.listing
 
     cdef double computed(self, const ScalarC* scalar, const Value* params) noexcept nogil:
-        """Compute a number of parameters; of real ones, for a compute type that is."""
+        """Compute a number of parameters with the roundings of the compute type, float32 or float64."""
         cdef double stack[16]
         cdef int i, top = -1
         cdef const Code* code
@@ -417,6 +417,8 @@ cdef class Program:
                     stack[top] = stack[top] * stack[top + 1]
                 else:
                     stack[top] = stack[top] / stack[top + 1]
+            if self.ctype == 0:
+                stack[top] = <float>stack[top]
         return stack[0]
 
     cdef void fill_scalars(self, const Value* params, char* buffer) noexcept nogil:

@@ -177,7 +177,7 @@ def compile_program(
     available : callable
         Tells whether the instruction of a name exists for the compute type.
     real : bool
-        Whether that is float32 or float64; then what is made of parameters alone is computed once, in float64.
+        Whether that is float32 or float64; then what is made of parameters alone is computed once.
 
     Raises
     ------

@@ -21,10 +21,9 @@ from .infer import Known
 from .ir import Entry, Graph, Node
 from .traits import strided
 
-#: Fewest rows that are worth it, and most bytes of one row of one array.
-FEWEST_ROWS, LONGEST_ROW = 16, 65536
-#: The same of a row that is turned, whose parts lie apart; fewest elements of such a part.
-LONGEST_TURNED, SHORTEST_PART = 4 << 20, 32
+#: Fewest rows that are worth it, most bytes of one row of one array, and fewest elements of a part of a row that is turned.
+#: Rows that no cache holds are read again for each stage, but what is between stages of formulas is never written.
+FEWEST_ROWS, LONGEST_ROW, SHORTEST_PART = 16, 16 << 20, 32
 
 Shape = tuple[int, ...]
 
@@ -37,11 +36,6 @@ class Turn:
 
     def __call__(self, shape: Shape) -> Shape:
         return tuple([shape[i] for i in self.order]) if len(shape) == len(self.order) else shape
-
-    @property
-    def longest(self) -> int:
-        """Most bytes of one row of one array."""
-        return LONGEST_TURNED if self.order else LONGEST_ROW
 
 
 AS_THEY_ARE = Turn()
@@ -225,7 +219,7 @@ def _of_rows(
     while n and space[n - 1] == 1:  # it makes no difference which of the dimensions of size 1 are rows'
         n -= 1
     rows, row = prod(space[:n]), prod(space[n:])
-    if rows < FEWEST_ROWS or row < 2 or row * dtypes.SIZES[known.dtype(node.inputs[0])] > turn.longest:
+    if rows < FEWEST_ROWS or row < 2 or row * dtypes.SIZES[known.dtype(node.inputs[0])] > LONGEST_ROW:
         return None
     return Step((Read(node.inputs[0], space),), roots, space, space[:n], combine, final, wide)
 

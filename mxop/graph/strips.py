@@ -23,7 +23,7 @@ from .infer import Known
 from .ir import Graph, Node
 from .regions import convex_regions, in_order
 from .rewrite import Moved, rebuilt
-from .rowwise import AS_THEY_ARE, Read, Shape, Step, Turn, reduces_rows, step_of
+from .rowwise import AS_THEY_ARE, LONGEST_ROW, Read, Shape, Step, Turn, reduces_rows, step_of
 from .stages import Writer
 from .traits import states_of
 
@@ -133,7 +133,7 @@ def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase, turn: Turn) -
         if step is None:
             continue
         code = known.dtype((node, 0))
-        rows = next((r for r in ([step.rows] if step.combine else found) if _goes_down(r, step, code, turn)), None)
+        rows = next((r for r in ([step.rows] if step.combine else found) if _goes_down(r, step, code)), None)
         if rows is None:
             continue
         mine = (rows, code, phase(node))
@@ -142,10 +142,10 @@ def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase, turn: Turn) -
     return kind
 
 
-def _goes_down(rows: Shape, step: Step, code: int, turn: Turn) -> bool:
+def _goes_down(rows: Shape, step: Step, code: int) -> bool:
     """Tell whether a step goes down rows, and what it reads has a row for each, or the same for all."""
     n = len(rows)
-    if step.space[:n] != rows or prod(step.space[n:]) * dtypes.SIZES[code] > turn.longest:
+    if step.space[:n] != rows or prod(step.space[n:]) * dtypes.SIZES[code] > LONGEST_ROW:
         return False
     return all(r.shape[:n] == rows or all(d == 1 for d in r.shape[:n]) for r in step.reads)
 
