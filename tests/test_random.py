@@ -499,8 +499,11 @@ def test_executors_of_both_devices_draw_the_same_numbers(gpu):
 
 
 # ---- results that say the shape --------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name, params", [("random_uniform", (0, 1)), ("random_normal", (0, 1)), ("random_exponential", (2.0,)),
-                                          ("random_gamma", (2, 1)), ("random_poisson", (3.0,)), ("random_randint", (0, 9))])  # fmt: skip
+DRAWING = {"random_uniform": (0, 1), "random_normal": (0, 1), "random_exponential": (2.0,), "random_gamma": (2, 1),
+           "random_poisson": (3.0,), "random_randint": (0, 9)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name, params", DRAWING.items())
 def test_the_result_says_shape_and_type(name, params):
     for dtype in ("int32", "int64") if name == "random_randint" else ("float32", "float64"):
         out = nd.full((20, 30), 77, dtype=dtype)
