@@ -76,15 +76,33 @@ def _compiled() -> Any:
 def _together(work: Callable[[int], Any]) -> Call:
     """Return a call of `work` in as many threads as the systems have."""
 
+    def on(core: set[int], k: int) -> None:
+        _move_to(core)
+        work(k)
+
     def run() -> None:
-        others = [threading.Thread(target=work, args=(k,)) for k in range(1, THREADS)]
+        cores = _cores()
+        others = [threading.Thread(target=on, args=({cores[k % len(cores)]}, k)) for k in range(1, THREADS)]
+        _move_to({cores[0]})
         for t in others:
             t.start()
         work(0)
         for t in others:
             t.join()
+        _move_to(set(cores))
 
     return run
+
+
+def _cores() -> list[int]:
+    """Return the cores that there are: the system may put two threads on one."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
+
+
+def _move_to(cores: set[int]) -> None:
+    """Let this thread run on some cores only, where the system can be told."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)
 
 
 def probes() -> dict[str, Call]:
