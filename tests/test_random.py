@@ -315,8 +315,14 @@ def test_symbols_survive_json():
 
 def test_out_must_be_an_array():
     for wrong in ([1, 2], np.zeros(2)):
-        with pytest.raises(mx.MXNetError, match="out must be an NDArray"):
-            nd.random.uniform(out=wrong)
+        for draw in (nd.random.uniform, nd.random_uniform, nd.random_gamma):
+            with pytest.raises(mx.MXNetError, match="out must be an NDArray"):
+                draw(out=wrong)
+    for nothing in ([], [None]):
+        with pytest.raises(mx.MXNetError, match="shape"):
+            nd.random_uniform(out=nothing)
+    with mx.util.np_shape(True), pytest.raises(mx.MXNetError, match="shape"):  # there () is a shape
+        nd.random_uniform(out=nd.zeros((2, 3)))
 
 
 # ---- dropout ------------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ SKIP = ("dist", ".git", "__pycache__", ".hypothesis", ".pytest_cache", ".mypy_ca
 APART = ["tests/test_package.py", "tests/test_memory.py", "tests/test_graph_memory.py", "tests/test_garbage.py"]
 #: Single tests that measure memory or time; and NVRTC, and LLVM in numba, do not work beside AddressSanitizer.
 SINGLE = [
-    "tests/test_autograd.py::test_memory_is_flat_over_many_rounds",
+    "tests/test_autograd_limits.py::test_memory_is_flat_over_many_rounds",
     "tests/test_custom_aot.py::test_cuda_code_wants_arrays_on_a_gpu",
     "tests/test_gpu_text.py::test_every_elementwise_kernel_compiles",
     "tests/test_gpu_text.py::test_every_reduction_compiles",

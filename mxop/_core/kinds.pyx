@@ -260,9 +260,13 @@ cdef int check_rules(object op, object attrs, object inputs) except -1:
     return 0
 
 
-cdef object like_result(object attrs, object out):
+cdef object like_result(object op, object attrs, object out):
     """Let what is made of no array have the shape of the result, where nothing else says it, and its type."""
-    cdef Array first = <Array>(out[0] if isinstance(out, (tuple, list)) else out)
+    cdef list targets = output_list(op, out, op.num_outputs(attrs, 0))
+    cdef Array first
+    if targets[0] is None:
+        return attrs
+    first = <Array>targets[0]
     return attrs.replaced(shape=first.shape_tuple(), dtype=first.dtype if attrs.get("dtype") is None else attrs["dtype"])
 
 
@@ -272,8 +276,8 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     cdef list results, targets
     cdef Plan plan
     cdef int k
-    if out is not None and not inputs and attrs.get("shape") == ():
-        attrs = like_result(attrs, out)
+    if out is not None and not inputs and attrs.get("shape") == () and not numpy_shapes():
+        attrs = like_result(op, attrs, out)
     if own_rule:
         set_recording(False)
     try:

@@ -80,7 +80,7 @@ cdef struct ScalarC:
     int code, n_codes           # of what is computed: where its postfix is
 
 cdef struct Code:
-    int op                      # -1: a parameter, -2: a number, otherwise what is computed of those before
+    int op                      # what is pushed on a stack, or made of its top
     int param
     double value
 

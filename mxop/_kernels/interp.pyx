@@ -316,14 +316,26 @@ cdef inline void load_key(const Operand* operand, Py_ssize_t start, char* dst) n
     (<mx_draw*>dst).start = <unsigned long long>start
 
 
+cdef enum:  # what makes a number of parameters
+    PUSH_PARAM
+    PUSH_NUMBER
+    ADD
+    SUB
+    MUL
+    DIV
+    NEGATIVE
+
+OPERATIONS = {"add": ADD, "sub": SUB, "mul": MUL, "div": DIV, "negative": NEGATIVE}
+
+
 cdef Code code_of(object part, list names) except *:
     """Return one part of a number's postfix."""
     cdef Code code
-    code.op, code.param, code.value = -2, 0, 0.0
+    code.op, code.param, code.value = PUSH_NUMBER, 0, 0.0
     if isinstance(part, tuple):
-        code.op = part[0]
+        code.op = OPERATIONS[part[0]]
     elif isinstance(part, str):
-        code.op, code.param = -1, names.index(part)
+        code.op, code.param = PUSH_PARAM, names.index(part)
     else:
         code.value = part
     return code
@@ -402,18 +414,18 @@ cdef class Program:
         cdef const Code* code
         for i in range(scalar.code, scalar.code + scalar.n_codes):
             code = &self.codes[i]
-            if code.op < 0:
+            if code.op == PUSH_PARAM or code.op == PUSH_NUMBER:
                 top += 1
-                stack[top] = params[code.param].d if code.op == -1 else code.value
-            elif code.op == 4:
+                stack[top] = params[code.param].d if code.op == PUSH_PARAM else code.value
+            elif code.op == NEGATIVE:
                 stack[top] = -stack[top]
             else:
                 top -= 1
-                if code.op == 0:
+                if code.op == ADD:
                     stack[top] = stack[top] + stack[top + 1]
-                elif code.op == 1:
+                elif code.op == SUB:
                     stack[top] = stack[top] - stack[top + 1]
-                elif code.op == 2:
+                elif code.op == MUL:
                     stack[top] = stack[top] * stack[top + 1]
                 else:
                     stack[top] = stack[top] / stack[top + 1]

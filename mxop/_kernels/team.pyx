@@ -25,18 +25,17 @@ cdef extern from *:
     #include <sched.h>
     static __thread int mx_core = -1;    /* where a thread was when it told */
     static __thread int mx_told = 1;     /* how many of its team know, itself among them: OpenMP ends those that are too many */
-    static __thread cpu_set_t mx_mine;   /* the cores that a helper was given */
-    static __thread int mx_helps;
-    static long mx_tellings;
+    static __thread long mx_tellings;
+    static __thread cpu_set_t mx_given, mx_left; /* the cores that a helper has of others, and what it made of them */
 
     static void mx_stay_off(int core)
     {
-        cpu_set_t left;
-        if (!mx_helps && sched_getaffinity(0, sizeof mx_mine, &mx_mine)) return;
-        mx_helps = 1;
-        left = mx_mine;
-        CPU_CLR(core, &left);
-        if (CPU_COUNT(&left)) sched_setaffinity(0, sizeof left, &left);
+        cpu_set_t now;
+        if (sched_getaffinity(0, sizeof now, &now)) return;
+        if (!CPU_EQUAL(&now, &mx_left)) mx_given = now; /* at first, and where somebody else has changed them */
+        mx_left = mx_given;
+        CPU_CLR(core, &mx_left);
+        if (CPU_COUNT(&mx_left)) sched_setaffinity(0, sizeof mx_left, &mx_left);
     }
 
     static void mx_tell(int n, int core)
@@ -89,7 +88,7 @@ def has_openmp():
 
 
 def times_told():
-    """Return how often threads were told to stay off the core of the one that they help; -1 where none is."""
+    """Return how often this thread told its helpers to stay off its core; -1 where none is told."""
     return mx_times_told()
 
 

@@ -22,9 +22,9 @@ MAX_OPERANDS = 3
 MAX_SCALARS = 4
 MAX_CALLS = 16  # of primitives in one instruction
 
-#: What may be computed of parameters alone, and the most calls of it.
+#: What may be computed of parameters alone, and the most parts of it.
 OF_NUMBERS = ("add", "sub", "mul", "div", "negative")
-MAX_OF_NUMBERS = 7
+MAX_PARTS = 15
 
 Tree = str | tuple  # "x" an array, "s" a scalar, or a primitive with its arguments
 
@@ -74,12 +74,12 @@ class Number:
     Attributes
     ----------
     postfix : list of str or float
-        Names, numbers, and after its operands each of `OF_NUMBERS`, as its place among these in a tuple.
+        Names of parameters, numbers, and ``(operation,)`` after its operands.
     """
 
     def __init__(self, formula: Expr) -> None:
         self.text = str(formula)
-        self.postfix = [(OF_NUMBERS.index(n.label),) if n.kind == CALL else n.label for n in _below(formula)]
+        self.postfix = [(n.label,) if n.kind == CALL else n.label for n in _below(formula)]
 
     def __str__(self) -> str:
         return self.text
@@ -97,7 +97,7 @@ class Step:
     name: str
     dst: int
     srcs: tuple[int, ...]
-    scalars: tuple[str | float | int | Number, ...]  # a parameter's name, or a number
+    scalars: tuple[str | float | int | Number, ...]  # a parameter's name, or a number, or how one is made of these
 
     @property
     def costly(self) -> bool:
@@ -199,12 +199,7 @@ def _with_numbers(roots: Sequence[Expr]) -> Sequence[Expr]:
     for n in walk(roots):
         if n.kind in (PARAM, CONST):
             numbers.add(n.uid)
-        elif (
-            n.label in OF_NUMBERS
-            and n.args
-            and all(a.uid in numbers for a in n.args)
-            and len(_below(n)) <= 2 * MAX_OF_NUMBERS
-        ):
+        elif n.label in OF_NUMBERS and n.args and all(a.uid in numbers for a in n.args) and len(_below(n)) <= MAX_PARTS:
             numbers.add(n.uid)
             made[n] = param(Number(n))  # type: ignore[arg-type]
     return substitute(roots, made) if made else roots

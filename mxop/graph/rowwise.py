@@ -1,10 +1,10 @@
 """What a node does to rows: a formula on all their elements, or a reduction of each row.
 
 Rows are leading dimensions of a shape, or of the shape turned: with an axis from the middle, the channels of images, put first.
-Beside formulas and reductions, gradients are made of operators that do the same by
-another name: ``_unbroadcast`` may be a sum of each row, ``_broadcast_reduced`` gives a number of each row to all its
-elements, which is a formula that reads it.  Imports :mod:`.ir`, :mod:`.infer`, :mod:`.formulas`, :mod:`.traits`,
-:mod:`mxop.formula` and :mod:`mxop.opdef`.
+Beside formulas and reductions, gradients are made of operators that do the same by another name: ``_unbroadcast`` may be a sum
+of each row, ``_broadcast_reduced`` gives a number of each row to all its elements, which is a formula that reads it.
+
+Imports :mod:`.ir`, :mod:`.infer`, :mod:`.formulas`, :mod:`.traits`, :mod:`mxop.formula` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _kept(node: Node, known: Known) -> Shape | None:
     return None
 
 
-def reduces_rows(node: Node, known: Known, turn: Turn = AS_THEY_ARE) -> bool:
+def reduces_rows(node: Node, known: Known, turn: Turn) -> bool:
     """Tell whether a node reduces each row: without one, no other step matters."""
     if isinstance(node.op, Reduction) or (node.op is not None and node.op.name == "_unbroadcast"):
         step = step_of(node, known, turn)
@@ -147,7 +147,7 @@ def reduces_rows(node: Node, known: Known, turn: Turn = AS_THEY_ARE) -> bool:
     return False
 
 
-def step_of(node: Node, known: Known, turn: Turn = AS_THEY_ARE) -> Step | None:
+def step_of(node: Node, known: Known, turn: Turn) -> Step | None:
     """Return what a node does to rows; None when it is nothing of the kind, or not computed in one type of real numbers."""
     op = node.op
     if op is None or not node.inputs or node.control or op.stateful:

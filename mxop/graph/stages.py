@@ -20,10 +20,10 @@ from .recompute import calls_of
 from .rewrite import Moved
 from .rowwise import Read, Shape, Step, Turn
 
-#: Longest formula without costly parts that is computed again by each reader, and longest of all.
-MAX_AGAIN, MAX_CALLS, MAX_OPERANDS = 4, 48, 12
-#: The former of rows that are turned, which are too long to be stored in the first cache.
-MAX_AGAIN_TURNED = 12
+#: Longest formula without costly parts that is computed again by each reader, of rows that the first cache holds and of
+#: longer ones; longest of all.
+MAX_AGAIN, MAX_AGAIN_LONG, MAX_CALLS, MAX_OPERANDS = 4, 12, 48, 12
+LONG = 65536  # bytes of a row
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,8 @@ class Writer:
             return True
         if self.uses[entry] <= 1:
             return False
-        again = MAX_AGAIN_TURNED if self.turn.order else MAX_AGAIN
+        row = prod(self._shape_of(entry)[self.n_rows :]) * dtypes.SIZES[self.code]
+        again = MAX_AGAIN_LONG if row > LONG else MAX_AGAIN
         return calls > again or any(n.args and TABLE[n.label].costly for n in walk((root,)))
 
     # ---- storing ----------------------------------------------------------------------------------------------------

@@ -78,22 +78,19 @@ def _with_siblings(
 ) -> list[tuple[Node, ...]]:
     """Let reductions that nothing was joined to be made where others, or strips, read the same array."""
     members = {node: together for together in map(list, units) for node in together}
-    strips_ = set(members)
+    joined = set(members)
     readers: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         for n in node.needs():
             readers.setdefault(n, []).append(node)
     where: dict[Any, list[Node]] = {}  # what reads an array going down the same rows
-    for unit in units:
-        for node in unit:
-            where.update(
-                {(kind[node], r.entry): members[node] for r in steps[node].reads if r.shape == steps[node].space}
-            )
+    for node, unit in members.items():
+        where |= {(kind[node], r.entry): unit for r in steps[node].reads if r.shape == steps[node].space}
     for node in graph.nodes:
         if node in members or kind[node] is None or not steps[node].combine:
             continue
         others = where.setdefault((kind[node], steps[node].reads[0].entry), [])
-        alone = not strips_.intersection(others)  # what reads the same array, and nothing else, does not need it
+        alone = joined.isdisjoint(others)  # what reads the same array, and nothing else, does not need it
         if len(others) < MAX_MEMBERS and (alone or not _leads_to(node, others, readers, members)):
             others.append(node)
             members[node] = others

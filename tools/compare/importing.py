@@ -25,11 +25,10 @@ except OSError:
 
 def imported(name: str) -> tuple[float, float]:
     """Import a module in a new process; return seconds, and megabytes of resident memory."""
-    kept = {
-        k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"
-    }  # the first import keeps its byte code
+    environment = dict(os.environ)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the first import keeps its byte code for the others
     program = [sys.executable, "-c", PROGRAM.format(name)]
-    done = subprocess.run(program, capture_output=True, text=True, check=True, env=kept)
+    done = subprocess.run(program, capture_output=True, text=True, check=True, env=environment)
     seconds, memory = map(float, done.stdout.split())
     return seconds, memory
 

@@ -84,12 +84,14 @@ def _together(work: Callable[[int], Any]) -> Call:
         cores = _cores()
         others = [threading.Thread(target=on, args=({cores[k % len(cores)]}, k)) for k in range(1, THREADS)]
         _move_to({cores[0]})
-        for t in others:
-            t.start()
-        work(0)
-        for t in others:
-            t.join()
-        _move_to(set(cores))
+        try:
+            for t in others:
+                t.start()
+            work(0)
+            for t in others:
+                t.join()
+        finally:
+            _move_to(set(cores))
 
     return run
 
