@@ -256,6 +256,9 @@ def _items(arrays: Any, what: str) -> list:
 
 
 def _listed(arrays: Any, what: str) -> list:
+    plain = tape.arrays_of(arrays)
+    if plain is not None:
+        return plain
     arrays = [_known(a) for a in _items(arrays, what)]
     for a in arrays:
         if not isinstance(a, NDArray):

@@ -9,7 +9,7 @@ from mxop._core.plans import MOST, forget, kept
 import mxop as mx
 from mxop import autograd, nd
 from mxop.graph import planned
-from mxop.op import composite
+from mxop.op import composite, kernel
 from mxop.opdef import registry
 
 
@@ -322,6 +322,81 @@ def test_higher_orders_of_a_compiled_function():
         second = autograd.grad(first, x, create_graph=True)[0]
     second.backward()
     assert [a.asnumpy().tolist() for a in (first, second, x.grad)] == [[3, 12], [6, 12], [6, 6]]
+
+
+def test_gradients_of_gradients_are_plans():
+    """Nothing is called operator by operator, at any order; the numbers are those of such calls."""
+
+    def tilted(x, w):
+        return nd.tanh(nd.dot(x, w)) * nd.exp(x).sum(axis=1, keepdims=True)
+
+    def derivatives(f):
+        x, w = arrays((3, 4), (4, 2), dtype="float64")
+        x.attach_grad(), w.attach_grad()
+        with autograd.record():
+            first = autograd.grad(f(x, w), [x, w], create_graph=True)
+            second = autograd.grad((first[0] ** 2).sum() + first[1].sum(), [x, w], create_graph=True)
+            loss = (second[0] * second[0]).sum() + second[1].sum()
+        loss.backward()
+        return [a.asnumpy() for a in (*first, *second, x.grad, w.grad)]
+
+    calls = []
+
+    def counted(x, w):
+        calls.append(type(x).__name__)
+        return tilted(x, w)
+
+    found = derivatives(mx.graph.compiled(counted))
+    for got, wanted in zip(found, derivatives(tilted), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-13)
+    assert calls == ["Value"]  # by the plan, and by nobody afterwards
+    assert "_backward__backward_" in "".join(p.described()[0] for p in kept())
+
+
+def test_an_input_that_changed_before_its_gradient_is_differentiated():
+    @mx.graph.compiled
+    def scaled(x, y, z):
+        return x * x * y + z
+
+    x, y, z = arrays((3,), (3,), (3,))
+    for a in (x, y, z):
+        a.attach_grad()
+    with autograd.record():
+        result = scaled(x, y, z)
+    z[:] = 0  # no gradient reads it
+    with autograd.record():
+        (first,) = autograd.grad(result, [x], create_graph=True)
+    first.backward()
+    np.testing.assert_allclose(x.grad.asnumpy(), 2 * y.asnumpy(), rtol=1e-6)
+    with autograd.record():
+        result = scaled(x, y, z)
+    y[:] = 0
+    with autograd.record(), pytest.raises(mx.MXNetError, match="its argument 'argument 1' was changed after it was recorded"):
+        autograd.grad(result, [x], create_graph=True)
+
+
+def test_a_gradient_that_has_none_says_so():
+    @kernel
+    def traced_end(x):
+        """No gradient."""
+
+    @composite
+    def traced_once(F, x):
+        return F._copy(x)
+
+    traced_end.shape(lambda x: x)
+    traced_end.cpu(prepared=True)(lambda steps, inputs, outputs: steps.call("_copy", {}, inputs, outputs))
+    traced_once.gradient(lambda F, heads, inputs, outputs: [F.traced_end(heads[0] * inputs[0])])
+    try:
+        x = nd.array([1.0, 2.0])
+        x.attach_grad()
+        with autograd.record():
+            (first,) = autograd.grad(mx.graph.compiled(lambda x: nd.traced_once(x) * x)(x), [x], create_graph=True)
+            with pytest.raises(mx.MXNetError, match="operator traced_end has no gradient rule"):
+                autograd.grad(first, [x], create_graph=True)
+    finally:
+        registry.unregister("traced_once")
+        registry.unregister("traced_end")
 
 
 def test_a_compiled_function_that_looks_at_its_arrays():

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from mxop._core.array cimport Array, Node, alloc, alloc_like, changed_by, shape_of, stamp_now, write_pointer
 from mxop._core.call cimport Places
 from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
-from mxop._core.record cimport is_recording, is_training, link_outputs, new_node
+from mxop._core.record cimport is_recording, is_training, link_outputs, new_node, set_training
 from mxop._core.results cimport DENSE, goes_beside, output_list, prepared_output
 from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.interp cimport REQ_WRITE
@@ -178,18 +178,36 @@ cdef class Recorded:
     def _backward(self, list heads):
         cdef list found = [None] * self.plan.n_inputs, grads
         cdef Py_ssize_t k
-        self.check_unchanged()
-        grads = self.plan.operator_by_operator(self.inputs, heads) if is_recording() else self.plan.backward(self.table, heads)
+        if is_recording():
+            grads = self.recorded_gradients(heads)
+        else:
+            self.check_unchanged(self.table)
+            grads = self.plan.backward(self.table, heads)
         for k in range(len(grads)):
             found[self.plan.wanted[k]] = grads[k]
         return found
 
-    cdef int check_unchanged(self) except -1:
-        """Raise when somebody wrote to an input after it was kept."""
+    cdef list recorded_gradients(self, list heads):
+        """Return gradients that can be differentiated: as another plan, where there is one, or operator by operator."""
+        cdef list arrays = [*self.inputs, *heads]
+        cdef Plan plan
+        cdef bint was_training = set_training(self.plan.is_train)
+        try:
+            plan = plan_of(self.plan.derivative, None, arrays)
+            if plan is not None:
+                self.check_unchanged([a if read else None for a, read in zip(arrays, plan.reads)])
+                return plan.run(arrays)
+        finally:
+            set_training(was_training)
+        self.check_unchanged(self.table)
+        return self.plan.operator_by_operator(self.inputs, heads)
+
+    cdef int check_unchanged(self, list kept) except -1:
+        """Raise when somebody wrote to an input of those that are kept, after that."""
         cdef Py_ssize_t k
         cdef str writer
         for k in range(self.plan.n_inputs):
-            writer = None if self.table[k] is None else changed_by(<Array>self.table[k], self.stamp)
+            writer = None if kept[k] is None else changed_by(<Array>kept[k], self.stamp)
             if writer is not None:
                 name, names = self.plan.described()
                 raise MXNetError(f"cannot differentiate operator {name}: its argument {names[k]!r} was changed after it was "

@@ -96,6 +96,18 @@ def tracked(Array x):
     return x.node is not None
 
 
+def arrays_of(given):
+    """Return a list of arrays that nobody need look at again: of one, or of a list of them; None for anything else."""
+    if isinstance(given, Array):
+        return [given]
+    if type(given) is not list:
+        return None
+    for a in <list>given:
+        if not isinstance(a, Array):
+            return None
+    return list(given)
+
+
 def reads_by_host():
     """Return how often this thread handed memory of recorded arrays to code that is not recorded, such as NumPy's."""
     return host_reads()

@@ -60,6 +60,7 @@ class _Ready(plans.Prepared):
             places.note(schedule.calls)
             parts.append((places, schedule.calls))
         self.needed = parts[-1][0].used()  # which arrays the last part points into
+        self.used = self.needed.union(*(places.used() for places, _ in parts))
         super().__init__(parts)
 
 
@@ -108,6 +109,8 @@ class Plan(plans.Plan):
         self.outputs = [(self.known.shape(e), self.known.dtype(e)) for e in made]
         heads = [h is not None for h in self.lowered.heads]
         self._first = first = _Ready(self)
+        self.derivative = Derivative(self) if sought else None
+        self.reads = [k in first.used for k in range(len(specs))]
         at = len(specs) + len(self.outputs) + sum(heads) + len(sought)  # where buffers begin in a table
         scratch = {at + k for k in range(len(first.buffers)) if k not in first.carried}
         super().__init__(first, first.results, heads, first.grads, first.buffers, first.needed - scratch,
@@ -146,6 +149,33 @@ class Plan(plans.Plan):
         return tape.run([o for o, _ in tracked], [h for _, h in tracked], chosen, False, True, self.is_train)
 
 
+class Derivative:
+    """The gradients of a plan, a function of its inputs and head gradients: what runs where they are differentiated again.
+
+    It runs as a plan itself, so the order of a gradient is how often this was done.
+
+    Parameters
+    ----------
+    first : Plan
+        Whose gradients these are.
+    """
+
+    def __init__(self, first: Plan):
+        self._first = first
+        self._variables = [*first.variables, *(h or variable("_no_head_grad") for h in first.lowered.heads)]
+
+    def plan(self, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> Plan:
+        """Return the plan for inputs of certain shapes and types: those of the first, and its outputs'."""
+        graph, variables = Graph(self._first.lowered.gradients), self._variables
+        name, names = self._first.described()
+        names = [*names, *(f"head gradient {k}" for k in range(len(variables) - len(names)))]
+
+        def again(inputs: list) -> list:
+            return replayed(core.namespace(), graph, dict(zip(variables, inputs, strict=True)))
+
+        return Plan(graph, variables, specs, wanted, is_train, again, lambda: (f"_backward_{name}", names))
+
+
 on_epoch(plans.forget)
 
 
@@ -164,11 +194,11 @@ _REFUSED = (MXNetError, NotImplementedError, *translated.KINDS)
 
 
 def make_plan(owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> Plan | None:
-    """Return the plan of a composite or a :class:`CompiledFunction`; None where there can be none."""
+    """Return the plan of a composite, a :class:`CompiledFunction` or a :class:`Derivative`; None where there can be none."""
     try:
-        if isinstance(owner, CompiledFunction):
-            return owner.plan(specs, wanted, is_train)
-        return _composite_plan(owner, attrs, specs, wanted, is_train)
+        if isinstance(owner, Operator):
+            return _composite_plan(owner, attrs, specs, wanted, is_train)
+        return owner.plan(specs, wanted, is_train)
     except _REFUSED:
         return None
 
