@@ -163,6 +163,12 @@ def grad(
     >>> x.grad.asnumpy().tolist()
     [6.0, 12.0, 18.0]
     """
+    if tape.arrays_of(heads) is None:
+        heads = _items(heads, "heads")
+        graph = getattr(heads[0], "__mxop_gradients__", None) if heads else None
+        if graph is not None:  # of a function that is being compiled
+            given = None if head_grads is None else _items(head_grads, "head gradients")
+            return graph(heads, _items(variables, "variables"), given)
     heads, head_grads = _heads(heads, head_grads)
     variables = _listed(variables, "variables")
     if not variables:
@@ -250,7 +256,7 @@ def _variable(x: NDArray, again: bool) -> NDArray:
 
 
 def _items(arrays: Any, what: str) -> list:
-    if isinstance(arrays, NDArray) or hasattr(arrays, "_history"):
+    if isinstance(arrays, NDArray) or hasattr(arrays, "_history") or hasattr(arrays, "__mxop_gradients__"):
         return [arrays]
     return items(arrays, f"autograd: {what}")
 

@@ -371,8 +371,78 @@ def test_an_input_that_changed_before_its_gradient_is_differentiated():
     with autograd.record():
         result = scaled(x, y, z)
     y[:] = 0
-    with autograd.record(), pytest.raises(mx.MXNetError, match="its argument 'argument 1' was changed after it was recorded"):
+    with (
+        autograd.record(),
+        pytest.raises(mx.MXNetError, match="its argument 'argument 1' was changed after it was recorded"),
+    ):
         autograd.grad(result, [x], create_graph=True)
+
+
+def test_gradients_inside_a_compiled_function():
+    def penalty(x, w):
+        with autograd.record():
+            y = nd.softmax(nd.dot(x, w))
+            hidden = y * y
+            of_x, of_hidden = autograd.grad([hidden.sum(), (hidden * hidden).sum()], [x, hidden], create_graph=True)
+            (given,) = autograd.grad(y, x, head_grads=y * 2, create_graph=True)
+            (none,) = autograd.grad(w * 1, [w], create_graph=True)
+            return nd.sqrt((of_x * of_x).sum()) + of_hidden.sum() + (given * of_x).sum() + none.sum()
+
+    calls = []
+
+    @mx.graph.compiled
+    def once(*arrays):
+        calls.append(1)
+        return penalty(*arrays)
+
+    found = []
+    for function in (once, penalty):
+        x, w = arrays((3, 4), (4, 5), dtype="float64")
+        x.attach_grad(), w.attach_grad()
+        with autograd.record():
+            loss = function(x, w)
+        loss.backward()
+        found.append([a.asnumpy() for a in (loss, x.grad, w.grad)])
+    assert len(calls) == 1
+    for got, wanted in zip(*found, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-13)
+
+
+def test_a_gradient_that_a_compiled_function_does_not_depend_on_is_zero():
+    double = mx.graph.compiled(lambda x, y: autograd.grad(x * x, [x, y]))
+    x, y = nd.array([1.0, 2.0]), nd.array([[3.0]])
+    assert [a.asnumpy().tolist() for a in double(x, y)] == [[2, 4], [[0]]]
+
+
+def test_what_a_compiled_function_says_of_wrong_gradients():
+    x = nd.array([1.0])
+    outside = nd.array([2.0])
+    with pytest.raises(mx.MXNetError, match="autograd"):  # as it is, which says what an array says
+        mx.graph.compiled(lambda a: autograd.grad(a * 2, [outside])[0])(x)
+    with pytest.raises(mx.MXNetError, match="1 heads but 2 head gradients"):
+        mx.graph.compiled(lambda a: autograd.grad(a * 2, [a], head_grads=[a, a])[0])(x)
+
+
+def test_a_compiled_function_with_operators_of_two_modes_runs_as_it_is():
+    def trains(x):
+        with autograd.train_mode():
+            return nd.BatchNorm(x, *[nd.ones((2,))] * 4)
+
+    x = nd.array([[1.0, 2.0], [3.0, 5.0]])
+    assert mx.graph.compiled(trains)(x).asnumpy().tolist() == trains(x).asnumpy().tolist()
+    centred = mx.graph.compiled(lambda x, *more: nd.BatchNorm(x, *more, fix_gamma=False))
+    states = [nd.ones((2,)) for _ in range(4)]
+
+    @mx.graph.compiled
+    def trained(x, *states):
+        with autograd.train_mode():
+            return nd.BatchNorm(x, *states)
+
+    for function in (centred, trained):
+        got = function(x, *states).asnumpy()
+        with autograd.train_mode() if function is trained else autograd.predict_mode():
+            want = nd.BatchNorm(x, *[nd.ones((2,)) for _ in range(4)]).asnumpy()
+        np.testing.assert_array_equal(got, want)
 
 
 def test_a_gradient_that_has_none_says_so():

@@ -19,7 +19,7 @@ from .ir import Entry, Node
 
 _SPACES = {space: prefix for prefix, space in registry.PREFIXES.items()}
 
-#: Functions of ``F`` that call functions: what makes each for a builder; :mod:`.value_control` puts them here.
+#: Functions of ``F`` that are no operators: what makes each for a builder; :mod:`.value_control` and others put them here.
 CONTROL: dict[str, Callable[[Builder], Callable]] = {}
 
 
@@ -40,6 +40,10 @@ class Value(Arithmetic):
     def __mxop_operator__(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Apply an operator that was called by its own name, and not as a function of ``F``."""
         return getattr(self.builder, name)(*args, **kwargs)
+
+    def __mxop_gradients__(self, heads: Sequence, variables: Sequence, head_grads: Sequence | None) -> list[Value]:
+        """Differentiate in the graph that is being built: what ``autograd.grad`` does with values."""
+        return self.builder._gradients(heads, variables, head_grads)
 
     def __bool__(self) -> bool:
         raise OpTypeError("a value has no truth inside a composite or gradient rule: use F.where")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._core import core, plans, tape
-from ..errors import MXNetError, OpTypeError, translated
+from ..errors import MXNetError, OpTypeError, OpValueError, translated
 from ..opdef import Attrs, Operator, registry
 from .builder import Builder, Value
 from .calls import replayed
@@ -28,6 +28,7 @@ from .passes import of_stage, run_passes, selected
 from .plan import Phase, Result, phases_of
 from .schedule import Buffers, build
 from .specs import Specs, inside
+from .states import has_mode
 
 NDArray = core.NDArray
 
@@ -247,6 +248,26 @@ def run_in_float32(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | 
     return replayed(core.namespace(), graph, dict(zip(variables, inputs, strict=True)))
 
 
+class _Traced(Builder):
+    """Builds the graph of a function, which has one mode."""
+
+    def __init__(self, specs: Specs, is_train: bool):
+        super().__init__(specs)
+        self._trained = is_train
+        self._others: list[Entry] = []
+
+    def add(self, op: Operator, inputs: Sequence[Entry], attrs: Attrs) -> Node:
+        node = super().add(op, inputs, attrs)
+        if tape.training() != self._trained:
+            self._others.append((node, 0))
+        return node
+
+    def check_mode(self) -> None:
+        """Raise where the function calls what depends on the mode in another one than it is called in."""
+        if has_mode(Graph(self._others)):
+            raise OpValueError("a compiled function calls an operator in another mode than it is called in itself")
+
+
 class CompiledFunction:
     """A function of arrays that runs as a plan; see :func:`compiled`."""
 
@@ -272,8 +293,9 @@ class CompiledFunction:
     def plan(self, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> Plan:
         """Return the plan for inputs of certain shapes and types."""
         variables = [variable(f"x{i}") for i in range(len(specs))]
-        F = Builder(Specs(dict(zip(variables, specs, strict=True))))
+        F = _Traced(Specs(dict(zip(variables, specs, strict=True))), is_train)
         found = self._function(*[F.value((v, 0)) for v in variables])
+        F.check_mode()
         values = list(found) if isinstance(found, (list, tuple)) else [found]
         if not values or not all(isinstance(v, Value) for v in values):
             raise OpTypeError(f"{self._name} returned {found!r}; expected what operators return")
@@ -295,7 +317,7 @@ def compiled(function: Callable) -> CompiledFunction:
 
     The function is called once, with placeholders, for each combination of shapes, types and wanted gradients; so it must
     do nothing but call operators.  A function that looks at its arrays (their elements, ``asnumpy``) runs as it is.
-    Gradients of every order are those of the function.
+    Gradients of every order are those of the function, in which ``mx.autograd.grad`` may be called as well.
 
     Parameters
     ----------

@@ -89,10 +89,30 @@ def derived(order: int, f: Any) -> Any:
     return program
 
 
-def orders(name: str, what: str, order: int, f: Any) -> Workload:
-    """Return the row of a derivative."""
-    programs = {"mxop": recorded(order, f), "torch": recorded_torch(order, f), "jax": derived(order, f)}
-    return Workload(name, what, programs, one, rounds=ROUNDS, bounds={"torch": 0.2})
+def derived_compiled(order: int, f: Any) -> Prepared:
+    """Return the derivative as one compiled function."""
+
+    def program(x: Any) -> Any:
+        y = f(nd, x)
+        for _ in range(order):
+            (y,) = autograd.grad(y, [x], create_graph=True)
+        return y
+
+    def make(x: Any) -> Any:
+        function = mx.graph.compiled(program)
+        return lambda: function(x)
+
+    return Prepared(make)
+
+
+def orders(name: str, what: str, order: int, f: Any) -> list[Workload]:
+    """Return the rows of a derivative: recorded calls beside recorded calls, compiled functions beside compiled ones."""
+    calls = {"mxop": recorded(order, f), "torch": recorded_torch(order, f)}
+    compiled = {"mxop": derived_compiled(order, f), "jax": derived(order, f)}
+    return [
+        Workload(name, f"{what}, recorded", calls, one, rounds=ROUNDS, bound=0.2),
+        Workload(f"{name}c", f"{what}, compiled", compiled, one, rounds=ROUNDS),
+    ]
 
 
 CHAIN = ("sin", "exp", "tanh", "sigmoid", "square", "sqrt", "log1p", "arctan", "cos", "expm1")
@@ -169,9 +189,9 @@ WORKLOADS = [
     Workload("s.sum", "sum(x), 8 float32", every(lambda x: x.sum()), one, rounds=ROUNDS),
     Workload("s.reshape", "x.reshape(2, 4), 8 float32", view(lambda x: x.reshape((2, 4))), one, rounds=ROUNDS, bound=1.5),
     Workload("s.slice", "x[1:5], 8 float32", view(lambda x: x[1:5]), one, rounds=ROUNDS, bound=1.5),
-    orders("s.rec1", "record + backward of sin(x)*x, 8 float32", 1, lambda F, x: F.sin(x) * x),
-    orders("s.rec2", "second order of sin(x)*x, 8 float32", 2, lambda F, x: F.sin(x) * x),
-    orders("s.rec2s", "second order of sin(x), 8 float32", 2, lambda F, x: F.sin(x)),
+    *orders("s.rec1", "gradient of sin(x)*x, 8 float32", 1, lambda F, x: F.sin(x) * x),
+    *orders("s.rec2", "second order of sin(x)*x, 8 float32", 2, lambda F, x: F.sin(x) * x),
+    *orders("s.rec2s", "second order of sin(x), 8 float32", 2, lambda F, x: F.sin(x)),
     Workload("s.chain10", "10-operator chain, forward and backward, 8 float32",
              {"mxop": chain_bound(), "torch": recorded_torch(1, chain), "jax": derived(1, chain)}, one, rounds=ROUNDS,
              bounds={"torch": 0.1}),
