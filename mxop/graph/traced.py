@@ -14,7 +14,7 @@ from typing import Any
 
 from .._core import core, plans, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, translated
-from ..opdef import Attrs, Operator, registry
+from ..opdef import Attrs, Operator
 from .builder import Builder, Value
 from .calls import replayed
 from .draws import in_turn
@@ -78,8 +78,6 @@ class Plan(plans.Plan):
         Inputs whose gradients are wanted.
     is_train : bool
         What operators are told.
-    again : callable
-        ``again(inputs)`` returns the outputs, computed by one call for each operator.
     described : callable
         ``described()`` returns what is called and the names of its inputs, for messages.
     n_visible : int
@@ -96,12 +94,11 @@ class Plan(plans.Plan):
         specs: tuple,
         sought: tuple[int, ...],
         is_train: bool,
-        again: Callable,
         described: Callable,
         n_visible: int = 1,
         shown: list | None = None,
     ):
-        self.variables, self.specs, self.sought, self.again, self.described = variables, specs, sought, again, described
+        self.variables, self.specs, self.sought, self.described = variables, specs, sought, described
         self.passes = selected()
         # Once: what runs forward and what runs backward may have been prepared by two threads, and share their buffers.
         self.lowered = self._lower(source, is_train)
@@ -141,13 +138,9 @@ class Plan(plans.Plan):
         return found
 
     def operator_by_operator(self, inputs: list[Any], heads: list[Any]) -> list[Any]:
-        copy = core.op_function(registry.get("_copy"))
-        variables = [copy(x) if i in self.sought else x for i, x in enumerate(inputs)]
+        arrays = dict(zip(self.derivative.variables, [*inputs, *heads], strict=True))
         with planned(False):
-            outputs = self.again(variables)
-        tracked = [(o, h) for o, h in zip(outputs, heads, strict=True) if tape.tracked(o)]
-        chosen = [variables[i] for i in self.sought]
-        return tape.run([o for o, _ in tracked], [h for _, h in tracked], chosen, False, True, self.is_train)
+            return replayed(core.namespace(), self.derivative.graph, arrays)
 
 
 class Derivative:
@@ -162,19 +155,14 @@ class Derivative:
     """
 
     def __init__(self, first: Plan):
-        self._first = first
-        self._variables = [*first.variables, *(h or variable("_no_head_grad") for h in first.lowered.heads)]
+        name, names = first.described()
+        self.variables = [*first.variables, *(h or variable("_no_head_grad") for h in first.lowered.heads)]
+        self.graph = Graph(first.lowered.gradients)
+        self._described = f"_backward_{name}", [*names, *(f"head gradient {k}" for k in range(len(first.outputs)))]
 
     def plan(self, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> Plan:
         """Return the plan for inputs of certain shapes and types: those of the first, and its outputs'."""
-        graph, variables = Graph(self._first.lowered.gradients), self._variables
-        name, names = self._first.described()
-        names = [*names, *(f"head gradient {k}" for k in range(len(variables) - len(names)))]
-
-        def again(inputs: list) -> list:
-            return replayed(core.namespace(), graph, dict(zip(variables, inputs, strict=True)))
-
-        return Plan(graph, variables, specs, wanted, is_train, again, lambda: (f"_backward_{name}", names))
+        return Plan(self.graph, self.variables, specs, wanted, is_train, lambda: self._described)
 
 
 on_epoch(plans.forget)
@@ -212,17 +200,10 @@ def _composite_plan(op: Operator, attrs: Attrs, specs: tuple, wanted: tuple[int,
     variables = [variable(name) for name in names]
     node = Node(op.pure if op.writes else op, attrs, tuple((v, 0) for v in variables), op.name.lstrip("_"))
 
-    def again(inputs: list) -> list:
-        found = run_in_float32(op, attrs, inputs)
-        if found is None:
-            found = op.function(core.namespace(), *inputs, **attrs)  # type: ignore[attr-defined]
-        found = list(found) if isinstance(found, (list, tuple)) else [found]
-        return [found[k] for k in read]
-
     shown = None if len(read) == total else [read.index(k) if k in read else None for k in range(total)]
     n_visible = total if op.writes else op.num_visible_outputs(attrs, len(specs))
     graph = Graph([(node, k) for k in read])
-    return Plan(graph, variables, specs, wanted, is_train, again, lambda: (op.name, names), n_visible, shown)
+    return Plan(graph, variables, specs, wanted, is_train, lambda: (op.name, names), n_visible, shown)
 
 
 def _read_outputs(op: Operator, attrs: Attrs, n_inputs: int, total: int) -> list[int]:
@@ -302,11 +283,7 @@ class CompiledFunction:
         self._form[len(specs)] = type(found) if isinstance(found, (list, tuple)) else None
         entries: list[Entry] = [v.entry for v in values]
         names = [f"argument {i}" for i in range(len(specs))]
-        return Plan(Graph(entries), variables, specs, wanted, is_train, self._again, lambda: (self._name, names))
-
-    def _again(self, variables: list) -> list:
-        found = self._function(*variables)
-        return list(found) if isinstance(found, (list, tuple)) else [found]
+        return Plan(Graph(entries), variables, specs, wanted, is_train, lambda: (self._name, names))
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}>"
