@@ -14,7 +14,9 @@ from libc.string cimport memcpy
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
-from mxop._kernels.interp cimport BLOCK_BYTES, Operand, Program, itemsize_of, mx_prefetch, mx_stream_fence, streams
+from mxop._kernels.interp cimport (
+    BLOCK_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Operand, Program, itemsize_of, mx_prefetch, mx_stream_fence, streams,
+)
 from mxop._kernels.team cimport threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport reduce_rows
@@ -27,15 +29,14 @@ cdef enum:
     CACHE_BYTES = 32768      # what the arrays of one block of rows may take
     WORTH_A_BLOCK = 128      # elements of a row that make a block of their own
     MOST_SCALARS = 8         # numbers of a row that one stage reads
-    MOST_READ = 8            # arrays that are fetched ahead
     PIECES = 8               # tasks of each thread
 
 ctypedef void (*range_function)(PyObject* program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs,
                                 const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block,
-                                bint stream) noexcept nogil
+                                bint stream, Ahead* ahead) noexcept nogil
 ctypedef void (*rows_function)(PyObject* program, int combine, const Operand* inputs, Py_ssize_t n_reduced,
                                const char* scalars, char* scratch, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last,
-                               char* results) noexcept nogil
+                               char* results, Ahead* ahead) noexcept nogil
 
 ctypedef void (*fill_function)(PyObject* program, const Value* values, char* scalars) noexcept nogil
 
@@ -49,11 +50,12 @@ cdef struct Stage:
     Py_ssize_t block            # elements that are computed at once
     int scalars                 # where its scalars begin
     bint stream                 # its results are large, and no other stage reads them
+    bint costly                 # it computes longer than it reads: meanwhile the next rows can come
 
 
 cdef void run_range(Program program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
-                    const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil:
-    program._range(start, stop, inputs, outputs, scalars, scratch, block, stream)
+                    const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil:
+    program._range(start, stop, inputs, outputs, scalars, scratch, block, stream, ahead)
 
 
 cdef void run_fill(Program program, const Value* values, char* scalars) noexcept nogil:
@@ -78,9 +80,10 @@ cdef class StripCall(Call):
     cdef Py_ssize_t* row_bytes      # of each local
     cdef Py_ssize_t* offsets        # of each local, in a thread's room
     cdef char* scalars
-    cdef const char* read[MOST_READ]        # arrays with an element or more for each row
-    cdef Py_ssize_t read_bytes[MOST_READ]   # of one row
+    cdef const char* read[MOST_AHEAD]        # arrays with an element or more for each row
+    cdef Py_ssize_t read_bytes[MOST_AHEAD]   # of one row
     cdef Py_ssize_t rows, block_rows, total_bytes
+    cdef Py_ssize_t costly_parts            # of one row, by PART_BYTES: before each, some of the next rows is fetched
     cdef Py_ssize_t room, scratch, own_scalars, own_operands    # of each thread: all; where registers, scalars, operands begin
     cdef Py_ssize_t own_room        # for scalars
 
@@ -137,24 +140,40 @@ cdef class StripCall(Call):
         cdef Py_ssize_t parts = (last - first) * self.n_long
         cdef int k, slot
         cdef Stage* stage
+        cdef Ahead ahead
+        cdef Ahead* little = NULL
         for k in range(self.n_operands):
             slot = self.slots[k]
             if slot >= 0:  # row `first` is where the room of the local begins
                 operands[k].data = room + self.offsets[slot] - first * self.row_bytes[slot]
+        if self.costly_parts:
+            if more:
+                self.look_ahead(&ahead, last)
+                little = &ahead
+            more = False
         for k in range(self.n_stages):
             stage = &self.stages[k]
             if not stage.n_numbers:
-                self.run_stage(stage, operands + stage.first, room, self.scalars + stage.scalars, first, first, last)
+                self.run_stage(stage, operands + stage.first, room, self.scalars + stage.scalars, first, first, last, little)
                 if more and stage.inner >= WORTH_A_BLOCK:
                     self.fetch(last, part, part + last - first, parts)
                     part += last - first
                 continue
             for row in range(first, last):
                 self.read_numbers(stage, operands + stage.first, row, room + self.own_scalars)
-                self.run_stage(stage, operands + stage.first, room, room + self.own_scalars, first, row, row + 1)
+                self.run_stage(stage, operands + stage.first, room, room + self.own_scalars, first, row, row + 1, little)
                 if more:
                     self.fetch(last, part, part + 1, parts)
                 part += 1
+
+    cdef void look_ahead(self, Ahead* ahead, Py_ssize_t first) noexcept nogil:
+        """Name what the block from row `first` on reads as what is fetched while costly stages run."""
+        cdef Py_ssize_t rows = min(self.block_rows, self.rows - first)
+        cdef int k
+        ahead.n = self.n_read
+        for k in range(self.n_read):
+            ahead.at[k], ahead.left[k] = self.read[k] + first * self.read_bytes[k], rows * self.read_bytes[k]
+            ahead.each[k] = (self.read_bytes[k] // self.costly_parts + 63) & ~63
 
     cdef void fetch(self, Py_ssize_t first, Py_ssize_t part, Py_ssize_t to, Py_ssize_t parts) noexcept nogil:
         """Ask for some of the parts of what the block from row `first` on reads."""
@@ -166,16 +185,16 @@ cdef class StripCall(Call):
             mx_prefetch(self.read[k] + first * self.read_bytes[k] + begin, end - begin)
 
     cdef void run_stage(self, const Stage* stage, Operand* mine, char* room, const char* scalars, Py_ssize_t origin,
-                        Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+                        Py_ssize_t first, Py_ssize_t last, Ahead* ahead) noexcept nogil:
         """Run one stage on some rows of the block that begins with row `origin`."""
         cdef int slot
         if stage.combine < 0:
             _range(stage.program, first * stage.inner, last * stage.inner, mine, mine + stage.n_inputs, scalars,
-                   room + self.scratch, stage.block, stage.stream)
+                   room + self.scratch, stage.block, stage.stream, ahead if stage.costly else NULL)
         else:
             slot = self.slots[stage.first + stage.n_inputs]
             _rows(stage.program, stage.combine, mine, stage.inner, scalars, room + self.scratch, stage.block, first, last,
-                  room + self.offsets[slot] + (first - origin) * self.row_bytes[slot])
+                  room + self.offsets[slot] + (first - origin) * self.row_bytes[slot], ahead if stage.costly else NULL)
 
     cdef void read_numbers(self, const Stage* stage, const Operand* mine, Py_ssize_t row, char* scalars) noexcept nogil:
         """Make the numbers of a row scalars of the stage's program."""
@@ -282,7 +301,7 @@ cdef int fetch_ahead(StripCall call, list read) except -1:
     """Note the arrays whose next rows are fetched while others are computed."""
     cdef Array a
     for a in read:
-        if a.contiguous and a.size >= call.rows and call.n_read < MOST_READ:
+        if a.contiguous and a.size >= call.rows and call.n_read < MOST_AHEAD:
             call.read[call.n_read], call.read_bytes[call.n_read] = read_pointer(a), row_bytes_of(a, call.rows)
             call.n_read += 1
     return 0
@@ -316,6 +335,9 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
         stage.block = whole_part(call, [*inputs, *outputs], ghosts, stage.block)
     if WORTH_A_BLOCK <= stage.inner < stage.block:
         stage.block = stage.inner  # blocks that are rows read what is broadcast over rows in place
+    stage.costly = stage.inner >= WORTH_A_BLOCK and program.n_costly
+    if stage.costly:
+        call.costly_parts += program.n_costly * max(stage.inner * program.itemsize // PART_BYTES, <Py_ssize_t>1)
     stage.stream = stage.combine < 0
     for number in outputs:
         stage.stream = stage.stream and number >= 0 and number not in reread and goes_past_the_caches(call, number)

@@ -45,6 +45,8 @@ cdef extern from "mxop_bulk.h" nogil:
 
 cdef enum:
     MAX_DIMS = 32
+    MOST_AHEAD = 8          # arrays that are fetched ahead
+    PART_BYTES = 512        # of the results of a costly instruction, before each of which a little is fetched
     MOST_REGISTERS = 256    # of a program
     REQ_NULL = 0
     REQ_WRITE = 1
@@ -74,6 +76,13 @@ cdef struct StepC:
     bint costly                 # computing takes longer than reading
     int scalars                 # offset of its scalars in the scalar buffer
 
+# Memory that is asked for, little by little, while something else is computed.
+cdef struct Ahead:
+    int n
+    const char* at[MOST_AHEAD]
+    Py_ssize_t left[MOST_AHEAD]     # bytes
+    Py_ssize_t each[MOST_AHEAD]     # before a part of a costly instruction
+
 cdef struct ScalarC:
     int param                   # index of a parameter; -1: the value; -2: computed
     Value value
@@ -85,7 +94,7 @@ cdef struct Code:
     double value
 
 cdef class Program:
-    cdef readonly int n_inputs, n_outputs, n_registers, n_steps, ctype, itemsize, n_scalars, max_param
+    cdef readonly int n_inputs, n_outputs, n_registers, n_steps, n_costly, ctype, itemsize, n_scalars, max_param
     cdef StepC* steps
     cdef ScalarC* scalars
     cdef Code* codes
@@ -95,15 +104,16 @@ cdef class Program:
     cdef readonly str listing
     cdef void fill_scalars(self, const Value* params, char* buffer) noexcept nogil
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
-                     const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil
+                     const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil
     cdef bint run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1
     cdef void convert(self, Py_ssize_t start, Py_ssize_t stop, const Operand* source, const Operand* target, char* scratch,
                       Py_ssize_t block, bint stream) noexcept nogil
-    cdef Py_ssize_t run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
-                                 const Operand* inputs, Py_ssize_t start, Py_ssize_t fetched, Py_ssize_t most) noexcept nogil
+    cdef void run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
+                           Ahead* ahead) noexcept nogil
+    cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
-                           char* scratch, Py_ssize_t stride, double* total) noexcept nogil
+                           char* scratch, Py_ssize_t stride, double* total, Ahead* ahead) noexcept nogil
 
 cdef void collapse(Operand* operand, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil
 cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil

@@ -60,7 +60,6 @@ cdef extern from *:
 BLOCK_BYTES = 8192
 cdef enum:
     PIECES = 8              # of a large call, for each thread
-    PART_BYTES = 512        # that are fetched ahead at once
     MEMORY_BYTES = 2048     # a block of several steps on data from memory: the processor reads ahead while it computes
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
@@ -383,6 +382,7 @@ cdef class Program:
             self.steps[i].a, self.steps[i].b, self.steps[i].c = srcs[0], srcs[1], srcs[2]
             self.steps[i].scalars = offset
             self.steps[i].costly = step.costly
+            self.n_costly += step.costly
             for value in step.scalars:
                 if isinstance(value, str):
                     self.scalars[offset].param = names.index(value)
@@ -455,12 +455,17 @@ cdef class Program:
                 (<long long*>buffer)[i] = v.i
 
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
-                     const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil:
-        """Run the program on elements ``start`` to ``stop``, block by block; whoever streams fences when all is done."""
+                     const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil:
+        """Run the program on elements ``start`` to ``stop``, block by block; whoever streams fences when all is done.
+
+        While costly instructions run, what `ahead` names is fetched; or, of small blocks, the next one.
+        """
         cdef char* registers[256]
         cdef char* rooms[256]
         cdef const char* there
-        cdef Py_ssize_t at = start, length, fetched, most, size = self.itemsize, room = (block * size + 63) & ~63
+        cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
+        cdef bint own = ahead == NULL and self.n_costly and block * size == MEMORY_BYTES
+        cdef Ahead next_block
         cdef int k, s, n_in = self.n_inputs, n_out = self.n_outputs
         cdef char* free_room = scratch  # in the end, for a block of another type
         cdef const char* result
@@ -504,12 +509,13 @@ cdef class Program:
             for k in range(n_out):
                 if direct_out[k]:
                     registers[n_in + k] = outputs[k].data + at * size
-            fetched, most = 0, min(block, stop - at - length) * size if block * size == MEMORY_BYTES else 0
+            if own:
+                ahead = &next_block
+                self.look_ahead(ahead, inputs, at + length, min(stop, at + length + block))
             for s in range(self.n_steps):
                 step = &self.steps[s]
-                if most > 0 and step.costly:
-                    fetched = self.run_fetching(step, length, registers, scalars + step.scalars * size, inputs, at + length,
-                                                fetched, most)
+                if step.costly and ahead != NULL:
+                    self.run_fetching(step, length, registers, scalars + step.scalars * size, ahead)
                     continue
                 step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
                           scalars + step.scalars * size)
@@ -557,30 +563,37 @@ cdef class Program:
                     store_block(target, self.ctype, at, length, p)
             at += length
 
-    cdef Py_ssize_t run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
-                                 const Operand* inputs, Py_ssize_t start, Py_ssize_t fetched, Py_ssize_t most) noexcept nogil:
-        """Run a costly instruction in parts, and ask for a little of the next block of the inputs before each.
+    cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+        """Name elements ``start`` to ``stop`` of the inputs as what is fetched."""
+        cdef int k
+        ahead.n = 0
+        for k in range(min(self.n_inputs, <int>MOST_AHEAD)):
+            if inputs[k].contiguous and inputs[k].dtype == self.ctype:
+                ahead.at[ahead.n] = inputs[k].data + start * self.itemsize
+                ahead.left[ahead.n], ahead.each[ahead.n] = (stop - start) * self.itemsize, PART_BYTES
+                ahead.n += 1
 
-        `fetched` of `most` bytes were asked for before; return how many are now.
-        """
-        cdef Py_ssize_t begin = 0, size = self.itemsize, part = PART_BYTES // size
+    cdef void run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
+                           Ahead* ahead) noexcept nogil:
+        """Run a costly instruction in parts, and ask for a little of what comes next before each."""
+        cdef Py_ssize_t begin = 0, size = self.itemsize, part = PART_BYTES // size, some
         cdef int k
         while begin < length:
-            if fetched < most:
-                for k in range(self.n_inputs):
-                    if inputs[k].contiguous and inputs[k].dtype == self.ctype:
-                        mx_prefetch(inputs[k].data + start * size + fetched, min(PART_BYTES, most - fetched))
-                fetched += PART_BYTES
+            for k in range(ahead.n):
+                some = min(ahead.each[k], ahead.left[k])
+                mx_prefetch(ahead.at[k], some)
+                ahead.at[k] += some
+                ahead.left[k] -= some
             step.loop(min(part, length - begin), registers[step.dst] + begin * size, registers[step.a] + begin * size,
                       registers[step.b] + begin * size, registers[step.c] + begin * size, scalars)
             begin += part
-        return fetched
 
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
-                           char* scratch, Py_ssize_t stride, double* total) noexcept nogil:
+                           char* scratch, Py_ssize_t stride, double* total, Ahead* ahead) noexcept nogil:
         """Compute one block of the (only) output and return where it lies; for kernels that go on from there.
 
-        With `total`, its elements are added to that instead, if the last instruction can: then the result is NULL.
+        With `total`, its elements are added to that instead, if the last instruction can: then the result is NULL.  What
+        `ahead` names, if anything, is fetched while costly instructions run.
         """
         cdef char* registers[256]
         cdef const char* there
@@ -606,6 +619,9 @@ cdef class Program:
                 load_block(&inputs[k], self.ctype, start, length, registers[k])
         for s in range(self.n_steps):
             step = &self.steps[s]
+            if step.costly and ahead != NULL:
+                self.run_fetching(step, length, registers, scalars + step.scalars * self.itemsize, ahead)
+                continue
             if total != NULL and s == self.n_steps - 1 and step.total != NULL:
                 total[0] += step.total(length, registers[step.a], registers[step.b], registers[step.c],
                                        scalars + step.scalars * self.itemsize)
@@ -674,7 +690,7 @@ cdef class Program:
         threads = threads_for(n * self.itemsize * (1 + self.n_steps // 2)) if n > block else 1
         if threads == 1 and need <= 12288:
             scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
-            self._range(0, n, inputs, outputs, scalars, scratch, block, stream)
+            self._range(0, n, inputs, outputs, scalars, scratch, block, stream, NULL)
             if stream:
                 mx_stream_fence()
         else:
@@ -682,7 +698,7 @@ cdef class Program:
             scratch = memory.data
             if threads == 1:
                 with nogil:
-                    self._range(0, n, inputs, outputs, scalars, scratch, block, stream)
+                    self._range(0, n, inputs, outputs, scalars, scratch, block, stream, NULL)
                     if stream:
                         mx_stream_fence()
             else:
@@ -690,7 +706,7 @@ cdef class Program:
                 chunk = (n // (threads * PIECES) + block) // block * block
                 for t in prange(<int>((n + chunk - 1) // chunk), nogil=True, schedule="dynamic", num_threads=threads):
                     self._range(t * chunk, min(n, (t + 1) * chunk), inputs, outputs, scalars, scratch + threadid() * need,
-                                block, stream)
+                                block, stream, NULL)
                     if stream:
                         mx_stream_fence()
             block_release(memory)

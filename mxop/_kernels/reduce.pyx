@@ -9,7 +9,7 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY, hypot, sqrt
 
 from mxop._kernels.interp cimport (
-    BLOCK_BYTES, Operand, Program, Value, bulk, collapse, distance, itemsize_of, load_block, mx_prefetch, sum_squares,
+    BLOCK_BYTES, Ahead, Operand, Program, Value, bulk, collapse, distance, itemsize_of, load_block, mx_prefetch, sum_squares,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport threads_for
@@ -49,6 +49,7 @@ cdef struct Job:
     char* scratch               # of every thread
     Py_ssize_t room
     Total* totals               # of all parts, if tasks are divided
+    Ahead* ahead                # what is fetched while values are computed, or NULL
     char* results
 
 cdef Total identity(int combine, int ctype) noexcept nogil:
@@ -97,7 +98,7 @@ cdef const char* values_of(Program map_, const Job* job, const Operand* operand,
                            char* scratch, double* total) noexcept nogil:
     """Compute some values and return where they lie; or add them to `total`, if there is one and that is as quick."""
     if not job.plain:
-        return map_.block(start, length, operand, job.scalars, scratch, job.stride, total)
+        return map_.block(start, length, operand, job.scalars, scratch, job.stride, total, job.ahead)
     if job.direct and operand.contiguous:
         return operand.data + start * itemsize_of(job.vtype)
     load_block(operand, job.vtype, start, length, scratch)
@@ -192,7 +193,8 @@ cdef void rows_task(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t l
 
 
 cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize_t n_reduced, const char* scalars,
-                      char* scratch, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last, char* results) noexcept nogil:
+                      char* scratch, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last, char* results,
+                      Ahead* ahead) noexcept nogil:
     """Reduce rows ``first`` to ``last`` of a map of several inputs, whose elements are counted row by row.
 
     Write one value of the compute type for each row; the order of combination is that of :func:`reduce`.
@@ -201,7 +203,7 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
     cdef Total totals[TOGETHER]
     cdef Py_ssize_t row = first, k, together
     cdef const char* values
-    job.combine, job.ctype, job.vtype, job.scalars, job.block = combine, map_.ctype, map_.ctype, scalars, block
+    job.combine, job.ctype, job.vtype, job.scalars, job.block, job.ahead = combine, map_.ctype, map_.ctype, scalars, block, ahead
     job.stride = (block * map_.itemsize + 63) & ~63
     job.plain = map_.copies
     job.direct = job.plain and inputs[0].dtype == map_.ctype
@@ -345,6 +347,7 @@ cdef bint describe(Job* job, Program map_, int combine, Reduced* source, const c
     cdef int i, last
     cdef Total nothing
     job.source, job.scalars, job.results, job.combine, job.ctype = source, scalars, results, combine, map_.ctype
+    job.ahead = NULL
     job.n_kept, job.n_reduced = 1, 1
     for i in range(source.n_kept):
         job.n_kept *= source.kept_shape[i]
