@@ -46,6 +46,7 @@ cdef enum:
     WORTH = 250000          # multiplications that are worth a thread
     LEAST = 2000000         # of a tile, where there are several for each thread
     SPARE = 4               # tiles for each thread, so that one that is held up does not hold up the rest
+    PACKING = 48            # rows that take as long to multiply as the columns of a tile take to pack
     SHARES = 32             # of many small products, which each thread takes at a time
     SMALL = 8192            # bytes of scratch memory that need no allocation
     ALIGNED = 64
@@ -113,25 +114,33 @@ cdef void cut_sums(Batch* batch) noexcept:
         batch.slices = max(<Py_ssize_t>min(MOST_SLICES, batch.gemm.k // SLICE, work / SLICE_WORK), 1)
 
 
+cdef inline Py_ssize_t parts_of(Py_ssize_t length, Py_ssize_t part) noexcept nogil:
+    """Return how many parts of a length there are at least."""
+    return (length + part - 1) // part
+
+
 cdef int cut(Batch* batch, Py_ssize_t width, int threads) noexcept:
-    """Choose the tiles: large ones, but some for each thread; return how many threads they are worth."""
-    cdef Py_ssize_t m = batch.gemm.m, n = batch.gemm.n, many = batch.count * batch.slices, wanted
-    cdef double work = <double>batch.count * m * n * batch.gemm.k
-    batch.down = batch.across = 1
+    """Choose the tiles: some for each thread, as many for one as for another; return how many threads they are worth."""
+    cdef Py_ssize_t m = batch.gemm.m, n = batch.gemm.n, many = batch.count * batch.slices, wanted, down, across, found
+    cdef Py_ssize_t least_down = 1, least_across = 1, most = 0
+    cdef double work = <double>batch.count * m * n * batch.gemm.k, time, least = 0
     if m > ROWS or n > COLUMNS:
-        batch.down, batch.across = (m + ROWS - 1) // ROWS, (n + COLUMNS - 1) // COLUMNS
+        least_down, least_across = parts_of(m, ROWS), parts_of(n, COLUMNS)
+    batch.down, batch.across = least_down, least_across
     if threads == 1 or work < 2 * WORTH:
         return 1
     threads = threads_of(threads, <Py_ssize_t>(work / WORTH))
     wanted = max(threads, <Py_ssize_t>min(SPARE * threads, work / LEAST))
-    while many * batch.down * batch.across < wanted or (
-            many * batch.down * batch.across % threads and many * batch.down * batch.across < SPARE * threads):
-        if n // batch.across >= 2 * width and (n // batch.across >= m // batch.down or m // batch.down < 2 * width):
-            batch.across += 1  # columns that are packed are not packed for another tile
-        elif m // batch.down >= 2 * width:
-            batch.down += 1
-        else:
-            break
+    down = least_down
+    while down == least_down or (m // down >= 2 * width and many * (down - 1) * least_across < wanted):
+        across = least_across
+        while across == least_across or (n // across >= 2 * width and many * down * (across - 1) < wanted):
+            found = many * down * across
+            time = <double>parts_of(found, threads) * (parts_of(m, down) + PACKING) * parts_of(parts_of(n, width), across)
+            if min(found, wanted) > most or (min(found, wanted) == most and time < least):
+                batch.down, batch.across, most, least = down, across, min(found, wanted), time
+            across += 1
+        down += 1
     return <int>min(threads, many * batch.down * batch.across)
 
 
