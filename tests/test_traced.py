@@ -353,6 +353,37 @@ def test_gradients_of_gradients_are_plans():
     assert "_backward__backward_" in "".join(p.described()[0] for p in kept())
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_rules_hold_at_every_order(compiled):
+    """A composite's own rule is its derivative wherever it is met, in gradients as well; here it is a wrong one."""
+
+    @composite
+    def traced_ruled(F, x):
+        return F.square(x)
+
+    traced_ruled.gradient(lambda F, heads, inputs, outputs: [heads[0] * inputs[0] * 3])
+
+    def cubed(x):
+        return nd.traced_ruled(x) * x
+
+    def second(x):
+        (first,) = autograd.grad(cubed(x), [x], create_graph=True)
+        return autograd.grad(first, [x], create_graph=True)[0]
+
+    try:
+        x = nd.array([1.0, 2.0])
+        x.attach_grad()
+        with autograd.record():
+            f = mx.graph.compiled(cubed) if compiled else cubed
+            (first,) = autograd.grad(f(x), [x], create_graph=True)  # x**2 + 3 x**2
+        first.backward()  # 3 x + 6 x
+        assert first.asnumpy().tolist() == [4, 16] and x.grad.asnumpy().tolist() == [9, 18]
+        with autograd.record():
+            assert (mx.graph.compiled(second) if compiled else second)(x).asnumpy().tolist() == [9, 18]
+    finally:
+        registry.unregister("traced_ruled")
+
+
 def test_an_input_that_changed_before_its_gradient_is_differentiated():
     @mx.graph.compiled
     def scaled(x, y, z):

@@ -119,6 +119,11 @@ class Bodied(External):
         return kind(self._everything)
 
     @cached_property
+    def _gradients(self) -> dict[tuple, Any]:
+        """What was found out about gradients, by what they depend on."""
+        return {}
+
+    @cached_property
     def _everything(self) -> Graph:
         return Graph([*(e for b in self.bodies for e in b.outputs), *((v, 0) for v in self.given)])
 

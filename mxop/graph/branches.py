@@ -45,7 +45,6 @@ class Branch(Bodied):
         super().__init__(NAME, names, given, bodies)
         self.only = tuple(only)
         self.writes = {names[i]: k for i, k in (written or {}).items()}
-        self._gradients: dict[tuple, Any] = {}
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         return len(self.only)

@@ -67,7 +67,6 @@ class Loop(Bodied):
         super().__init__(NAME, names, given, (body,) if condition is None else (body, condition))
         self.counts, self.steps, self.limited, self.reverse = counts, steps, limited, reverse
         self.writes = {names[i]: k for i, k in (written or {}).items()}
-        self._gradients: dict[tuple, Any] = {}
 
     @property
     def body(self) -> Graph:

@@ -48,6 +48,10 @@ class Lowered:
         What the symbol calls, in its order.
     heads : list of Node
         The variables that stand for head gradients, None where no gradient depends on one.
+    again : Graph, optional
+        The gradients alone, with operators that have rules of their own as they are: what can be differentiated again.
+    variables : list of Node
+        For that, what stands for each head gradient.
     """
 
     graph: Graph
@@ -56,6 +60,8 @@ class Lowered:
     n_forward: int
     calls: Sequence[Call]
     heads: Sequence[Node | None] = ()
+    again: Graph | None = None
+    variables: Sequence[Node] = ()
 
     @property
     def gradients(self) -> tuple[Entry, ...]:
@@ -79,22 +85,20 @@ def lower_training(
     source = _sized(in_mode(source, is_train), given)
     graph, first = expand(source, everything=False, effects=effects, specs=specs)
     assigned = graph.outputs[n:]
-    heads: list[Node | None] = [variable(f"_head_grad_{i}") for i in range(n)]
-    specs.same.update(zip(heads, graph.outputs[:n], strict=True))  # type: ignore[arg-type]
+    variables = [variable(f"_head_grad_{i}") for i in range(n)]
+    specs.same.update(zip(variables, graph.outputs[:n], strict=True))
     entries = [(node, 0) for node in wanted]
-    found = gradients(graph.outputs[:n], [(h, 0) for h in heads], entries, specs)  # type: ignore[misc]
+    found = gradients(graph.outputs[:n], [(h, 0) for h in variables], entries, specs)
     grads = [_zeros_like(e) if g is None else g for g, e in zip(found, entries, strict=True)]
     whole, second = expand(Graph([*graph.outputs[:n], *assigned, *grads]), effects=effects, specs=specs)
     at = n + len(assigned)  # what a gradient rule with states assigned comes last
     late = whole.outputs[at + len(grads) :]
     graph, third = trimmed_with_moves(Graph([*whole.outputs[:at], *late, *whole.outputs[at : at + len(grads)]]))
     present, known = set(graph.variables), dict(given)
-    for i, node in enumerate(heads):
-        if node in present:  # the gradient does depend on it: no loss function
-            known[node] = None  # type: ignore[assignment]
-        else:
-            heads[i] = None
-    return Lowered(graph, known, n, at + len(late), _calls(source, first, second, third), heads)
+    heads = [node if node in present else None for node in variables]  # absent: the gradient of a loss function
+    known.update(dict.fromkeys(filter(None, heads)))  # type: ignore[arg-type]
+    calls = _calls(source, first, second, third)
+    return Lowered(graph, known, n, at + len(late), calls, heads, Graph(grads), variables)
 
 
 def _sized(graph: Graph, given: Mapping[Node, tuple]) -> Graph:

@@ -156,8 +156,7 @@ class Derivative:
 
     def __init__(self, first: Plan):
         name, names = first.described()
-        self.variables = [*first.variables, *(h or variable("_no_head_grad") for h in first.lowered.heads)]
-        self.graph = Graph(first.lowered.gradients)
+        self.variables, self.graph = [*first.variables, *first.lowered.variables], first.lowered.again
         self._described = f"_backward_{name}", [*names, *(f"head gradient {k}" for k in range(len(first.outputs)))]
 
     def plan(self, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> Plan:
