@@ -21,7 +21,7 @@ def set_bulk_size(size: int) -> int:
     Parameters
     ----------
     size : int
-        At most 28 are used.  The environment variable ``MXOP_BULK_SIZE`` says what a program begins with, else it is 15.
+        At most 28 are used.  The environment variable ``MXOP_BULK_SIZE`` says what a program begins with, else it is 28.
 
     Examples
     --------

@@ -132,7 +132,7 @@ def _renew():
     _lock = threading.RLock()
 
 
-set_most(setting("MXOP_BULK_SIZE", 0 if os.environ.get("MXNET_ENGINE_TYPE") == "NaiveEngine" else 15))
+set_most(setting("MXOP_BULK_SIZE", 0 if os.environ.get("MXNET_ENGINE_TYPE") == "NaiveEngine" else MOST_CALLS))
 set_least(setting("MXOP_BULK_ELEMENTS", 131072))
 set_most_bytes(default_limit() // 2)
 if hasattr(os, "register_at_fork"):
