@@ -439,6 +439,47 @@ def test_gradients_inside_a_compiled_function():
         np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-13)
 
 
+def test_parts_of_arrays_in_compiled_functions():
+    def parts(x):
+        rows = [row * k for k, row in enumerate(x)]
+        pieces = [
+            x[1],
+            x[-1, 2],
+            x[:, ::-2].sum(axis=1),
+            x[None, ..., 1:3],
+            x.T[0],
+            x[2:2],
+            x[...],
+            x.astype("float64"),
+        ]
+        return [*rows, *pieces, nd.zeros_like(x) + len(x)]
+
+    calls = []
+
+    @mx.graph.compiled
+    def once(x):
+        calls.append(1)
+        return parts(x)
+
+    (x,) = arrays((3, 4))
+    x.attach_grad()
+    with autograd.record():
+        found = once(x)
+        loss = sum((piece.sum() * (k + 1)).astype("float32") for k, piece in enumerate(found) if piece.size)
+    loss.backward()
+    got, wanted = x.grad.asnumpy(), parts(x)
+    assert len(calls) == 1
+    for a, b in zip(found, wanted, strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
+    with autograd.record():
+        loss = sum((piece.sum() * (k + 1)).astype("float32") for k, piece in enumerate(parts(x)) if piece.size)
+    loss.backward()
+    np.testing.assert_allclose(got, x.grad.asnumpy(), rtol=1e-6)
+    with pytest.raises(IndexError, match="index 5 is out of bounds for axis 0 with size 3"):
+        mx.graph.compiled(lambda x: x[5])(x)
+
+
 def test_a_gradient_that_a_compiled_function_does_not_depend_on_is_zero():
     double = mx.graph.compiled(lambda x, y: autograd.grad(x * x, [x, y]))
     x, y = nd.array([1.0, 2.0]), nd.array([[3.0]])

@@ -9,7 +9,6 @@ May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.ops`.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -35,52 +34,25 @@ def _basic(items: tuple) -> bool:
     return True
 
 
-def _slice(item: slice, size: int) -> tuple[int, int, int]:
-    try:
-        return item.indices(size)
-    except TypeError:
-        raise OpTypeError(f"slice {item} must hold integers or None") from None
-    except ValueError as problem:
-        raise OpValueError(f"slice {item}: {problem}") from None
-
-
-def _integer(item: Any, axis: int, size: int) -> int:
-    at = operator.index(item)
-    if not -size <= at < size:
-        raise OpIndexError(f"index {at} is out of bounds for axis {axis} with size {size}")
-    return at + size if at < 0 else at
-
-
-def _expanded(items: tuple, rank: int, used: int) -> list:
-    """Return the key with ``...`` written out, so that every dimension is named."""
-    if used > rank:
-        raise OpIndexError(f"too many indices: the array has {rank} dimensions, but {used} were indexed")
-    dots = [i for i, item in enumerate(items) if item is Ellipsis]
-    if len(dots) > 1:
-        raise OpIndexError("an index can only have a single ellipsis ('...')")
-    at = dots[0] if dots else len(items)
-    return [*items[:at], *[slice(None)] * (rank - used), *items[at + 1 :]]
-
-
 def view_of(x: NDArray, items: tuple) -> NDArray:
     """Return the view that a basic key chooses."""
     shape, strides = x.shape, x._strides
     used = sum(item is not None and item is not Ellipsis for item in items)
     new_shape, new_strides, offset, axis = [], [], 0, 0
-    for item in _expanded(items, len(shape), used):
+    for item in ops.expanded(items, len(shape), used):
         if item is None:
             new_shape.append(1)
             new_strides.append(0)
             continue
         size, step = shape[axis], strides[axis]
         if type(item) is slice:
-            start, stop, by = _slice(item, size)
+            start, stop, by = ops.slice_of(item, size)
             count = len(range(start, stop, by))
             offset += start * step if count else 0
             new_shape.append(count)
             new_strides.append(step * by if count > 1 else 0)  # else `by` may be any number
         else:
-            offset += _integer(item, axis, size) * step
+            offset += ops.integer(item, axis, size) * step
         axis += 1
     if not new_shape and shape:  # MXNet: one element is an array of shape (1,)
         new_shape, new_strides = [1], [1]
@@ -163,7 +135,7 @@ def getitem(x: NDArray, key: Any) -> NDArray:
     """
     if type(key) is int and x.ndim > 1 and not tape.recording():  # a row: the most frequent key, without detours
         shape, strides = x.shape, x._strides
-        at = _integer(key, 0, shape[0])
+        at = ops.integer(key, 0, shape[0])
         return x._view(shape[1:], strides[1:], at * strides[0])
     items = key if type(key) is tuple else (key,)
     if _basic(items):
@@ -180,38 +152,16 @@ def getitem(x: NDArray, key: Any) -> NDArray:
     return _wrapped(found.reshape(1) if found.ndim == 0 and x.ndim else found, x)
 
 
-def _exact(items: list, shape: tuple) -> list:
-    """Return a key, every dimension named, whose numbers count from the start."""
-    result, axis = [], 0
-    for item in items:
-        if item is None:
-            result.append(None)
-            continue
-        if isinstance(item, slice):
-            start, stop, step = _slice(item, shape[axis])
-            count = len(range(start, stop, step))
-            result.append(slice(start, None if stop < 0 else stop, step) if count else slice(0, 0, 1))
-        elif isinstance(item, (int, np.integer)):
-            result.append(_integer(item, axis, shape[axis]))
-        else:
-            result.append(item)
-        axis += 1
-    return result
-
-
 def _recorded_basic(x: NDArray, items: tuple) -> NDArray:
     """Index by operators that are differentiable: a slice, and a reshape that drops and adds dimensions."""
     goal = view_of(x, items).shape
     used = sum(item is not None and item is not Ellipsis for item in items)
-    exact = _exact(_expanded(items, x.ndim, used), x.shape)
+    exact = ops.exact(ops.expanded(items, x.ndim, used), x.shape)
     if x.ndim == 0 or 0 in x.shape or 0 in goal:  # a 0 in a shape would be a code for Reshape
         if goal == (1,) and x.ndim and all(isinstance(i, int) for i in exact):
             exact.append(None)
         return F._getitem(x, key=ops.written(exact))
-    parts = [i if isinstance(i, slice) else slice(i, i + 1, 1) for i in exact if i is not None]
-    part = F.slice(
-        x, begin=tuple(p.start for p in parts), end=tuple(p.stop for p in parts), step=tuple(p.step for p in parts)
-    )
+    part = F.slice(x, **ops.as_slice(exact))
     return part if part.shape == goal else F.Reshape(part, shape=goal)
 
 
@@ -223,7 +173,7 @@ def _recorded_key(x: NDArray, items: tuple) -> tuple[str, list[NDArray]]:
         raise OpIndexError("indexing with a single boolean is not differentiable; use x[None] or detach()")
     used = sum(i.ndim if _is_mask(i, xp) else i is not None and i is not Ellipsis for i in found)
     place, arrays, axis = [], [], 0
-    for item in _expanded(found, x.ndim, used):
+    for item in ops.expanded(found, x.ndim, used):
         if not isinstance(item, xp.ndarray):
             place.append(item)
             axis += item is not None
@@ -240,7 +190,7 @@ def _recorded_key(x: NDArray, items: tuple) -> tuple[str, list[NDArray]]:
             arrays.append(_wrapped(item.astype(np.int64), x))
             place.append(ops.ARRAY)
             axis += 1
-    return ops.written(_exact(place, x.shape)), arrays
+    return ops.written(ops.exact(place, x.shape)), arrays
 
 
 def _recorded(x: NDArray, items: tuple) -> NDArray:

@@ -5,10 +5,12 @@ and stored.  Users index arrays and need none of these operators by name.  May i
 :mod:`._shared`.
 """
 
+import operator
 from contextlib import contextmanager
 from functools import lru_cache
+from numbers import Integral
 
-from ..errors import OpIndexError, OpValueError, shown
+from ..errors import OpIndexError, OpTypeError, OpValueError, shown
 from ..opdef import kernel
 from ._shared import typed_by_first
 
@@ -73,6 +75,89 @@ def _filled(op, items, arrays):
         raise OpValueError(f"operator {op}: the key has {items.count(ARRAY)} places for arrays, {len(arrays)} given")
     rest = iter(arrays)
     return tuple(next(rest) if isinstance(item, str) else item for item in items)
+
+
+# ---- basic keys -----------------------------------------------------------------------------------------------------
+def slice_of(item, size):
+    """Return start, stop and step of a slice of so many elements."""
+    try:
+        return item.indices(size)
+    except TypeError:
+        raise OpTypeError(f"slice {item} must hold integers or None") from None
+    except ValueError as problem:
+        raise OpValueError(f"slice {item}: {problem}") from None
+
+
+def integer(item, axis, size):
+    """Return an index, counted from the start."""
+    at = operator.index(item)
+    if not -size <= at < size:
+        raise OpIndexError(f"index {at} is out of bounds for axis {axis} with size {size}")
+    return at + size if at < 0 else at
+
+
+def expanded(items, rank, used):
+    """Return the key with ``...`` written out, so that every dimension is named."""
+    if used > rank:
+        raise OpIndexError(f"too many indices: the array has {rank} dimensions, but {used} were indexed")
+    dots = [i for i, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise OpIndexError("an index can only have a single ellipsis ('...')")
+    at = dots[0] if dots else len(items)
+    return [*items[:at], *[slice(None)] * (rank - used), *items[at + 1 :]]
+
+
+def exact(items, shape):
+    """Return a key, every dimension named, whose numbers count from the start."""
+    result, axis = [], 0
+    for item in items:
+        if item is None:
+            result.append(None)
+            continue
+        if isinstance(item, slice):
+            start, stop, step = slice_of(item, shape[axis])
+            count = len(range(start, stop, step))
+            result.append(slice(start, None if stop < 0 else stop, step) if count else slice(0, 0, 1))
+        elif isinstance(item, Integral):
+            result.append(integer(item, axis, shape[axis]))
+        else:
+            result.append(item)
+        axis += 1
+    return result
+
+
+def as_slice(items):
+    """Return the parameters of ``slice`` that take what an exact key takes; a number keeps its dimension, of size 1.
+
+    Examples
+    --------
+    >>> as_slice([2, None, slice(0, 3, 1)])
+    {'begin': (2, 0), 'end': (3, 3), 'step': (1, 1)}
+    """
+    parts = [i if isinstance(i, slice) else slice(i, i + 1, 1) for i in items if i is not None]
+    return {name: tuple(getattr(p, part) for p in parts)
+            for name, part in (("begin", "start"), ("end", "stop"), ("step", "step"))}  # fmt: skip
+
+
+def basic_key(key, shape):
+    """Return an exact key of integers, slices, None and ``...``, and the shape of what it takes.
+
+    Raises
+    ------
+    TypeError
+        Where it holds something else.
+
+    Examples
+    --------
+    >>> basic_key((slice(1, None), None, -1), (4, 5))
+    ([slice(1, 4, 1), None, 4], (3, 1))
+    """
+    items = key if type(key) is tuple else (key,)
+    for item in items:
+        if not (item is None or item is Ellipsis or isinstance(item, (slice, Integral))) or isinstance(item, bool):
+            raise OpTypeError(f"index {shown(item)} is no integer, slice, None or ...")
+    found = exact(expanded(items, len(shape), sum(i is not None and i is not Ellipsis for i in items)), shape)
+    return found, indexed_shape("_getitem", shape, found, ())
 
 
 # ---- the shape of data[key] -----------------------------------------------------------------------------------------
