@@ -26,7 +26,7 @@ cdef enum:
     CHUNK = 65536       # elements of a part of a task
     MAX_CHUNKS = 64
     MAX_PARTS = 128     # of all tasks
-    WIDTH = 2048        # columns of a task at most
+    WIDTH = 1024        # columns of a task at most: their totals and eight rows stay in the first cache
     LONG_RUN = 256      # neighbours that are combined where they lie, though not all of what is reduced lies side by side
     FETCHED = 4096      # bytes of them that are fetched ahead
     NARROW = 32         # columns that are too few for vectors: several rows are taken for one
