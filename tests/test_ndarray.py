@@ -289,7 +289,8 @@ def test_operators_are_methods():
     assert nd.ones((2, 3)).tile((2, 2)).shape == (4, 6) and nd.ones((2, 3)).repeat(2, axis=1).shape == (2, 6)
     assert "sum" in dir(x) and x.exp.__doc__
     y = x.slice_assign(nd.zeros((2, 1)), begin=(None, 0), end=(None, 1), step=(None, None))
-    assert y.asnumpy().tolist() == [[0, 4], [0, 16]] and x[0, 0].asscalar() == 1
+    assert y is x and x.asnumpy().tolist() == [[0, 4], [0, 16]]
+    assert x.slice_assign_scalar(7, (0, 1), (1, 2), (None, None)) is x and x.asnumpy().tolist() == [[0, 7], [0, 16]]
 
 
 def test_inplace_reshaping_methods_share_memory():

@@ -242,13 +242,13 @@ def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axi
 
 
 def slice_assign(self: NDArray, rhs: NDArray, begin: Any, end: Any, step: Any = ()) -> NDArray:
-    """Return a copy in which a slice holds `rhs`."""
-    return F._slice_assign(self, rhs, begin=begin, end=end, step=step)
+    """Write `rhs` into a slice, and return the array."""
+    return F._slice_assign(self, rhs, begin=begin, end=end, step=step, out=self)
 
 
 def slice_assign_scalar(self: NDArray, value: float, begin: Any, end: Any, step: Any = ()) -> NDArray:
-    """Return a copy in which a slice holds a number."""
-    return F._slice_assign_scalar(self, scalar=value, begin=begin, end=end, step=step)
+    """Write a number into a slice, and return the array."""
+    return F._slice_assign_scalar(self, scalar=value, begin=begin, end=end, step=step, out=self)
 
 
 def complex_(self: NDArray) -> complex:
