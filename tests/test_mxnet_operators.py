@@ -119,3 +119,25 @@ def test_histogram_of_python(bins):
 )  # fmt: skip
 def test_on_a_simulated_gpu(name, dtypes, simulated_gpu):
     check_op(name, device="gpu", dtypes=dtypes, orders=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "outputs"),
+    [
+        ("CTCLoss", {}, ["output0"]),  # MXNet computes more than it shows, so that the one has a number
+        ("sort", {}, ["output0"]),
+        ("linalg_det", {}, ["output0"]),
+        ("topk", {}, ["output"]),
+        ("_internal._histogram", {"bin_cnt": 2, "range": (0, 1)}, ["output0", "output1"]),
+        ("contrib.quantize_v2", {}, ["output0", "output1", "output2"]),
+        ("contrib.hawkesll", {}, ["output", "out_state"]),
+        ("contrib.calibrate_entropy", {}, ["threshold", "divergence"]),
+    ],
+)
+def test_outputs_have_mxnets_names(name, params, outputs):
+    """``symbol['loss_output0']`` and ``get_internals()`` of programs name them."""
+    function = mx.sym
+    for part in name.split("."):
+        function = getattr(function, part)
+    net = function(name="z", **params)
+    assert net.list_outputs() == [f"z_{output}" for output in outputs]

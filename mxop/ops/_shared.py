@@ -11,6 +11,11 @@ from ..opdef import infer
 from ..opdef.parts import reviewed as reviewed
 
 
+def numbered(op, n=1):
+    """Name the outputs ``output0``...: MXNet computes more than it shows, so that even a single one has a number."""
+    op.output_names = lambda attrs, n_inputs=None: tuple(f"output{i}" for i in range(n))
+
+
 def both_ways(op, forward, backward=None):
     """Let a kernel of one output complete shapes in both directions.
 

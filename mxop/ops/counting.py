@@ -58,7 +58,6 @@ def _(ins, outs, *, bin_cnt, range):
                  for name, s, f in zip(("counts", "edges"), outs, shapes, strict=True)]  # fmt: skip
 
 
-histogram.output_names = lambda attrs, n_inputs=None: ("counts", "edges")
 histogram.infer_type = lambda attrs, ins, outs: (ins, [dtypes.INT64, ins[-1]])
 zero_gradient(histogram)
 

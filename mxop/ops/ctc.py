@@ -10,7 +10,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import F, composite, elementwise, infer, kernel
-from ._shared import device_of, equal_shapes, on_both, zero_gradient
+from ._shared import device_of, equal_shapes, numbered, on_both, zero_gradient
 
 #: The logarithm of no probability at all: finite, so that differences of it are numbers.
 _NEVER = -1e30
@@ -162,7 +162,7 @@ def CTCLoss(
     return [F.Cast(F._loss_of(F._logsumexp(last + ends, axis=1)), dtype=data.dtype)] * 2
 
 
-CTCLoss.output_names = lambda attrs, n_inputs=None: ("output", "grad")
+numbered(CTCLoss, 2)
 
 
 @kernel(name="_ctc_start", shape_only=(0,))
@@ -198,7 +198,7 @@ def _(ins, outs, **params):
 
 
 def _types(attrs, ins, outs):
-    done = infer.same_type("CTCLoss", ("data", "output", "grad"), [ins[0], *outs])
+    done = infer.same_type("CTCLoss", ("data", *CTCLoss.output_names(None)), [ins[0], *outs])
     if done[0] not in dtypes.FLOATS and done[0] != dtypes.UNKNOWN:
         raise OpTypeError(f"operator CTCLoss: needs floating-point data, got {dtypes.NAMES[done[0]]}")
     return [done[0], *(done[0] if t == dtypes.UNKNOWN else t for t in ins[1:])], done[1:]

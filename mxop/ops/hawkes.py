@@ -79,15 +79,15 @@ def hawkesll(F, lda, alpha, beta, state, lags, marks, valid_length, max_time):
     return [total - F.sum(rest, axis=1), state]
 
 
-hawkesll.output_names = lambda attrs, n_inputs=None: ("output", "states")
+hawkesll.output_names = lambda attrs, n_inputs=None: ("output", "out_state")
 
 
 @hawkesll.infer
 def _(ins, outs):
-    shapes = dict(zip([*_NAMES, "output", "states"], [*ins, *outs], strict=True))
+    shapes = dict(zip([*_NAMES, "output", "out_state"], [*ins, *outs], strict=True))
     sizes = {"n": None, "k": None, "t": None}
     of = {"lda": "nk", "alpha": "k", "beta": "k", "state": "nk", "lags": "nt", "marks": "nt", "valid_length": "n",
-          "max_time": "n", "output": "n", "states": "nk"}  # fmt: skip
+          "max_time": "n", "output": "n", "out_state": "nk"}  # fmt: skip
     for _ in range(2):  # the second round completes all by what the first one found
         for name, letters in of.items():
             wanted = tuple(sizes[c] for c in letters)
@@ -98,7 +98,7 @@ def _(ins, outs):
 
 
 def _types(attrs, ins, outs):
-    names = [*_NAMES[:5], *_NAMES[6:], "output", "states"]
+    names = [*_NAMES[:5], *_NAMES[6:], "output", "out_state"]
     done = infer.same_type(hawkesll.name, names, [*ins[:5], *ins[6:], *outs])
     if done[0] not in dtypes.FLOATS and done[0] != dtypes.UNKNOWN:
         raise OpTypeError(f"operator {hawkesll.name}: needs floating-point data, got {dtypes.NAMES[done[0]]}")

@@ -11,7 +11,7 @@ from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import composite, infer, kernel
 from ..shape_mode import numpy_shape
-from ._shared import equal_shapes, on_both
+from ._shared import equal_shapes, numbered, on_both
 from .layout import forward_and_back, square
 
 _TYPES = (dtypes.FLOAT32, dtypes.FLOAT64)
@@ -434,6 +434,9 @@ def _for_each(F, numbers, A):
         else F.expand_dims(F.expand_dims(numbers, axis=-1), axis=-1)
     )
     return F.broadcast_like(lifted, A)
+
+
+numbered(det)
 
 
 @det.gradient

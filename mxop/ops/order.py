@@ -8,7 +8,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, composite, infer, kernel
-from ._shared import along, both_ways, compiled, equal_shapes, zero_gradient
+from ._shared import along, both_ways, compiled, equal_shapes, numbered, zero_gradient
 
 #: Indices of the result: those that MXNet has.
 _INDEX_TYPES = (dtypes.UINT8, dtypes.INT32, dtypes.INT64, dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64)
@@ -200,6 +200,9 @@ def sort(F, data, *, axis: int | None = -1, is_ascend: bool = True):
     """
     data, axis = _flat(F, data, axis)
     return F._sorted(data, axis=axis, is_ascend=is_ascend)
+
+
+numbered(sort)
 
 
 @composite(aliases=("_npi_argsort",))

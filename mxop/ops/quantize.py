@@ -87,11 +87,6 @@ def _shaped(op):
         return [data, *given], [out] + [(1,)] * (len(outs) - 1)
 
 
-def _three_outputs(op):
-    op.output_names = lambda attrs, n_inputs=None: ("output", "min_output", "max_output")
-    _shaped(op)
-
-
 # ---- to eight bits ---------------------------------------------------------------------------------------------------
 @composite(name="_contrib_quantize", num_outputs=3)
 def quantize(F, data, min_range, max_range, *, out_type: Literal["int8", "uint8"] = "uint8"):
@@ -120,7 +115,7 @@ def quantize(F, data, min_range, max_range, *, out_type: Literal["int8", "uint8"
     return [found, *(F.BlockGrad(F.reshape(a, shape=(1,))) for a in _range_of(F, code, min_range, max_range))]
 
 
-_three_outputs(quantize)
+_shaped(quantize)
 _typed(quantize, (dtypes.FLOAT32,), lambda attrs, data: _BITS[attrs["out_type"]])
 
 
@@ -175,7 +170,7 @@ def quantize_v2(
     return [found, *map(F.BlockGrad, _range_of(F, code, low, high))]
 
 
-_three_outputs(quantize_v2)
+_shaped(quantize_v2)
 _typed(quantize_v2, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda attrs, data: (
     data if data in _CUT else _levels_of(attrs["out_type"], attrs["min_calib_range"])))  # fmt: skip
 
@@ -225,7 +220,7 @@ def requantize(
     return [found, *map(F.BlockGrad, _range_of(F, code, low, high))]
 
 
-_three_outputs(requantize)
+_shaped(requantize)
 _typed(requantize, (dtypes.INT32,), lambda attrs, data: _levels_of(attrs["out_type"], attrs["min_calib_range"]))
 
 
@@ -280,7 +275,7 @@ def asymmetric_levels(data, scale, shift):
     return F.minimum(F.maximum(F.floor(data * scale + shift + 0.5), 0), 255)
 
 
-_three_outputs(quantize_asym)
+_shaped(quantize_asym)
 quantize_asym.output_names = lambda attrs, n_inputs=None: ("output", "scale", "shift")
 _typed(quantize_asym, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda attrs, data: dtypes.UINT8)
 
@@ -336,7 +331,7 @@ def calibrate_entropy(hist, hist_edges, *, num_quantized_bins: int = 255):
 
 
 calibrate_entropy.shape(lambda hist, edges, **params: [(1,), (1,)])
-calibrate_entropy.output_names = lambda attrs, n_inputs=None: ("limit", "divergence")
+calibrate_entropy.output_names = lambda attrs, n_inputs=None: ("threshold", "divergence")
 zero_gradient(calibrate_entropy)
 
 
