@@ -160,6 +160,20 @@ def test_operators_without_integers(f):
         f(INT())
 
 
+def test_a_power_that_is_assigned_makes_a_new_array():
+    x = FLOAT()
+    y = x
+    y **= 2
+    check(x, [1, 2, 3])
+    check(y, [1, 4, 9])
+    x.attach_grad()
+    with autograd.record():
+        loss = x * 2
+        loss **= 2  # MXNet computes this, where it refuses loss *= 2
+    loss.backward()
+    check(x.grad, [8, 16, 24])
+
+
 def test_array_makes_float32():
     for source in ([1, 2], np.ones(2), np.ones(2, "int64")):
         assert nd.array(source).dtype == np.float32

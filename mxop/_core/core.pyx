@@ -424,9 +424,6 @@ cdef class NDArray(Array):
     def __rpow__(self, other, modulus):
         return reflected(POW, other, self)
 
-    def __ipow__(self, other):
-        return inplace(POW, self, other)
-
     def __floordiv__(self, other):
         return binary(FLOORDIV, self, other, None)
 
