@@ -179,6 +179,8 @@ def nearest(name: str, known) -> list[str]:
 def shown(value: object, width: int = 200) -> str:
     """Return how a message shows a value that may be anything: its repr, cut short, or its class where it has none.
 
+    Arrays whose repr has several lines are shown by class and shape.
+
     Examples
     --------
     >>> shown("x" * 1000, 10)
@@ -188,6 +190,9 @@ def shown(value: object, width: int = 200) -> str:
         text = repr(value)
     except Exception:  # a number of 5000 digits has none, and a user's class may raise anything
         text = f"<a value of type {type(value).__name__}>"
+    shape = getattr(value, "shape", None)
+    if "\n" in text and isinstance(shape, tuple):
+        return f"<{type(value).__name__} of shape {shape}>"
     return text if len(text) <= width else text[:width] + "..."
 
 

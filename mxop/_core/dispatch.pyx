@@ -21,7 +21,7 @@ from mxop._kernels.interp cimport REQ_NULL, REQ_WRITE
 
 from mxop._core import elementwise as _elementwise, kinds as _kinds, prepared as _prepared, reductions as _reductions
 from mxop._core.kinds import namespace, set_namespace
-from mxop.errors import MXNetError, OpTypeError
+from mxop.errors import MXNetError, OpTypeError, shown
 from mxop.memo import keep
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.binding import bind_open
@@ -422,7 +422,7 @@ cdef tuple bind_arguments(op, tuple args, dict kwargs, Parsed cache):
             kwargs.setdefault(op.num_args_param, len(inputs))
         for k, a in enumerate(inputs):
             if not isinstance(a, Array):
-                raise OpTypeError(f"operator {op.name}: argument {k} must be an NDArray, got {a!r}")
+                raise OpTypeError(f"operator {op.name}: argument {k} must be an NDArray, got {shown(a)}")
         return inputs, parsed_params(op, kwargs, cache)
     if op.open_inputs:
         inputs, params = bind_open(op, args, kwargs, ARRAY_TYPE, False)
@@ -451,7 +451,7 @@ cdef tuple bind_arguments(op, tuple args, dict kwargs, Parsed cache):
                 given[name] = value
     for name, value in given.items():
         if not isinstance(value, Array):
-            raise OpTypeError(f"operator {op.name}: argument {name} must be an NDArray, got {value!r}")
+            raise OpTypeError(f"operator {op.name}: argument {name} must be an NDArray, got {shown(value)}")
     attrs = parsed_params(op, kwargs, cache)
     wanted = op.input_names(attrs)
     missing = [n for n in wanted if n not in given]

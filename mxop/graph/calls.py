@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import OpTypeError, closest
+from ..errors import OpTypeError, closest, shown
 from ..opdef import Attrs, Operator
 from ..opdef.binding import bind_open
 from ..opdef.operator import carrier
@@ -100,7 +100,7 @@ def _split_variadic(op, args, kwargs, kind):
 def _checked(op: Operator, name: str, value: Any, kind: type) -> Any:
     if value is None or isinstance(value, kind):
         return value
-    raise OpTypeError(f"operator {op.name}: argument {name} must be a {kind.__name__}, got {value!r}")
+    raise OpTypeError(f"operator {op.name}: argument {name} must be a {kind.__name__}, got {shown(value)}")
 
 
 def _no_input(op: Operator, name: str) -> OpTypeError:

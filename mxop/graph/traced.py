@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._core import core, plans, tape
-from ..errors import MXNetError, OpTypeError, OpValueError, translated
+from ..errors import MXNetError, OpTypeError, OpValueError, shown, translated
 from ..opdef import Attrs, Operator
 from .builder import Builder, Value
 from .calls import replayed
@@ -259,7 +259,7 @@ class CompiledFunction:
     def __call__(self, *arrays: Any) -> Any:
         for i, a in enumerate(arrays):
             if not isinstance(a, NDArray):
-                raise OpTypeError(f"{self._name}: argument {i} must be an NDArray, got {a!r}")
+                raise OpTypeError(f"{self._name}: argument {i} must be an NDArray, got {shown(a)}")
         found = plans.run_function(self, list(arrays))
         if found is None:
             return self._function(*arrays)

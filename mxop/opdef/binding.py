@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import OpTypeError, closest
+from ..errors import OpTypeError, closest, shown
 from .operator import Operator
 
 
@@ -41,7 +41,7 @@ def bind_open(
     inputs: list[Any] = [*args, *[None] * (len(names) - len(args))]
     for i, value in enumerate(args):
         if value is not None and not isinstance(value, kind):
-            raise OpTypeError(f"operator {op.name}: argument {names[i]} must be {_a(kind)}, got {value!r}")
+            raise OpTypeError(f"operator {op.name}: argument {names[i]} must be {_a(kind)}, got {shown(value)}")
     for name, value in named.items():
         if name not in names:
             raise OpTypeError(f"operator {op.name} has no input {name!r} with these parameters; its inputs are "

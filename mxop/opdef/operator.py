@@ -337,7 +337,9 @@ class Operator:
         """Raise unless `n` inputs fit."""
         if self.variadic:
             wanted = attrs[self.num_args_param] if self.num_args_param in attrs.names else n
-            if n < 1 or wanted not in (n, None, 0):
+            if n < 1:
+                raise OpTypeError(f"operator {self.name} takes one input or more, 0 given")
+            if wanted not in (n, None, 0):
                 raise OpTypeError(f"operator {self.name}: {self.num_args_param}={wanted} but {n} inputs were given")
             return
         names = self.input_names(attrs)

@@ -1,6 +1,7 @@
 """Layers of neural networks: activations, the fully connected layer, softmax.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef`, :mod:`mxop.dtypes` and
+:mod:`mxop.shape_mode` only.
 """
 
 from typing import Literal
@@ -8,6 +9,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
+from ..shape_mode import numpy_shape
 from ._shared import reviewed, size_of, typed_by_first
 from .matrix import matrix_of, product, product_gpu, real_types
 
@@ -400,6 +402,15 @@ def softmax_cross_entropy(F, data, label):
     classes = F._contrib_arange_like(data, axis=1)
     chosen = F.broadcast_equal(F.expand_dims(F.trunc(label), axis=1), classes)
     return F._mul_scalar(F.sum(F._keep_where(F.log_softmax(data), chosen)), scalar=-1.0)
+
+
+@softmax_cross_entropy.infer
+def _(ins, outs):
+    data, label = ins
+    fitting = None if data is None else data[:1]
+    label = infer.same_shape("softmax_cross_entropy", ("label", "what fits the data"), [label, fitting])[0]
+    total = () if numpy_shape() else (1,)
+    return [data, label], infer.same_shape("softmax_cross_entropy", ("output", "a sum"), [outs[0], total])[:1]
 
 
 @elementwise(name="_keep_where")
