@@ -26,7 +26,8 @@ WITHOUT_NAMES = ("api", "contrib.onnx", "error", "executor_manager", "kvstore_se
 IMPORTED = {
     "ndarray": ("CachedOp", "np", "npx", "numpy", "numpy_extension"), "ndarray.sparse": ("array", "empty", "zeros"),
     "symbol": ("np", "npx", "numpy", "numpy_extension"), "NDArray": ("handle", "writable"), "Symbol": ("handle",),
-    "base": ("check_call", "integer_types", "mx_real_t", "numeric_types", "string_types"),
+    "base": ("c_array", "c_str", "check_call", "integer_types", "mx_real_t", "numeric_types", "string_types"),
+    "contrib": ("onnx", "quant", "tensorboard"), "libinfo": ("find_include_path", "find_lib_path"),
 }  # fmt: skip
 CLASSES = ("NDArray", "Symbol", "Executor", "Context")
 PREFIXES = {
