@@ -82,6 +82,28 @@ def test_foreach_one_step_and_strided_arguments():
     assert one[0].shape == (1,)
 
 
+def test_steps_over_a_vector_have_one_element():
+    def body(x, s):
+        return x * s, s + x
+
+    values = np.array([1, 2, 3], "float32")
+    d, s = nd.array(values), nd.array([1])
+    d.attach_grad()
+    with mx.autograd.record():
+        out, last = nd.contrib.foreach(body, d, s)
+        loss = (out * out).sum() + last
+    loss.backward()
+    assert out.shape == (3, 1) and last.shape == (1,)
+    made, state = sym.contrib.foreach(body, V("d"), V("s"))
+    assert made.infer_shape(d=(3,), s=(1,)) == ([(3,), (1,)], [(3, 1)], [])
+    ex = (sym.sum(made * made) + state).bind(mx.cpu(), {"d": nd.array(values), "s": s}, {"d": nd.zeros(3)})
+    np.testing.assert_allclose(ex.forward(is_train=True)[0].asnumpy(), loss.asnumpy())
+    ex.backward(nd.ones(1))
+    np.testing.assert_allclose(ex.grad_dict["d"].asnumpy(), d.grad.asnumpy())
+    with mx.np_shape():
+        assert made.infer_shape(d=(3,), s=()) == ([(3,), ()], [(3,)], [])
+
+
 def test_foreach_nested_lists():
     def body(F):
         return lambda x, s: ([x[0] + s[0], [x[1][0] * s[1][0]]], [s[0] + 1, [s[1][0] * x[0]]])

@@ -14,6 +14,7 @@ from typing import Any
 from .._core import core
 from ..errors import OpTypeError, OpValueError
 from ..opdef import Attrs, External, Kernel
+from ..shape_mode import numpy_shape
 from .builder import Builder
 from .expand import expand
 from .infer import Shapes, Solver, Types
@@ -194,6 +195,16 @@ def exchanged(graph: Graph, values: dict[Entry, Entry]) -> Graph:
         if inputs != node.inputs or control != node.control:
             made[node] = node.replaced(inputs, control=control)
     return Graph([entry(e) for e in graph.outputs])
+
+
+def is_vector(shape: Any) -> bool:
+    """Tell whether slices have shape ``(1,)``, as MXNet's have without NumPy's shapes: the loop is given a column then."""
+    return shape is not None and len(shape) == 1 and not numpy_shape()
+
+
+def slice_of(shape: Any) -> Any:
+    """Return the shape of what a body is given of data of a shape."""
+    return (1,) if is_vector(shape) else shape[1:]
 
 
 def is_zero(head: Any) -> bool:

@@ -16,7 +16,8 @@ from ..errors import OpTypeError, OpValueError
 from ..opdef import Attrs, registry
 from ..opdef.params import Shape, Spec
 from . import branches, loops
-from .bodies import Bodied, check_numbers, copy_of, exchanged
+from .bodies import Bodied, check_numbers, copy_of, exchanged, is_vector, slice_of
+from .builder import Builder
 from .ir import NO_ATTRS, Entry, Graph, Node
 from .loop_gradient import with_extras
 from .pure import Pure, pure
@@ -145,7 +146,7 @@ class ControlFlow(Bodied):
     # ---- running --------------------------------------------------------------------------------------------------------
     def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
         data = self._data()
-        found = [(s and s[1:], t) if k in data else (s, t) for k, (s, t) in enumerate(specs)]
+        found = [(s and slice_of(s), t) if k in data else (s, t) for k, (s, t) in enumerate(specs)]
         pairs = [p for inner, at in zip(self.inner, self.at, strict=True) for p in zip(inner, at, strict=True)]
         return Specs({v: found[k] for v, k in pairs})
 
@@ -228,6 +229,20 @@ class LoopCall(ControlFlow):
 
 class ForEach(LoopCall):
     """``_foreach``: inputs are data, states, and what else the body reads."""
+
+    def _inferred(self, what: str, unknown: Any, ins: list, outs: list) -> tuple[list, list]:
+        vectors = [k for k in self._data() if what == "shape" and is_vector(ins[k])]
+        given = [(*s, 1) if k in vectors else s for k, s in enumerate(ins)]
+        found, done = super()._inferred(what, unknown, given, outs)
+        return [s[:1] if k in vectors else s for k, s in enumerate(found)], done
+
+    def expanded(
+        self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
+    ) -> list[Entry] | None:
+        data, F = self._data(), Builder(specs)
+        inputs = [F.expand_dims(F.value(e), axis=1).entry if k in data and specs and is_vector(specs(e)[0]) else e
+                  for k, e in enumerate(node.inputs)]  # fmt: skip
+        return super().expanded(node.replaced(inputs=tuple(inputs)), everything, effects, specs)
 
     def _data(self) -> list[int]:
         return list(range(len(self.attrs.in_data_locs)))

@@ -1,6 +1,6 @@
 """``F.contrib.foreach``, ``while_loop`` and ``cond`` inside composites and compiled functions.
 
-Imports :mod:`.builder` and :mod:`.captured`.
+Imports :mod:`.bodies`, :mod:`.builder` and :mod:`.captured`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from . import captured
+from .bodies import slice_of
 from .builder import CONTROL, Builder, Value
 from .ir import Entry, Node
 
@@ -32,7 +33,7 @@ class _Values(captured.Api):
     def declare(self, node: Node, of: Entry, is_slice: bool) -> None:
         if self.builder.specs is not None:
             shape, code = self.builder.specs(of)
-            self.builder.specs.put(node, shape[1:] if is_slice and shape is not None else shape, code)
+            self.builder.specs.put(node, slice_of(shape) if is_slice and shape is not None else shape, code)
 
     def call(self, scope: set[Node], function: Callable, *args: Any) -> Any:
         self.builder._scopes.append(scope)

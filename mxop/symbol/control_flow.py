@@ -77,7 +77,7 @@ def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") 
     >>> import mxop as mx
     >>> data, total = mx.sym.Variable('data'), mx.sym.Variable('total')
     >>> sums, last = mx.sym.contrib.foreach(lambda x, s: (x + s, x + s), data, total)
-    >>> sums.eval(data=mx.nd.array([1, 2, 3]), total=mx.nd.zeros(1).reshape(()) + 10)[0].asnumpy().tolist()
+    >>> sums.eval(data=mx.nd.array([[1], [2], [3]]), total=mx.nd.array([10]))[0].asnumpy().ravel().tolist()
     [11.0, 13.0, 16.0]
     """
     return captured.foreach(_symbols, body, data, init_states, name)
