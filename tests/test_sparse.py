@@ -91,7 +91,8 @@ def test_zeros():
     [
         (lambda: sparse.csr_matrix(([1.0], [5], [0, 1]), shape=(1, 3)), "out of range"),
         (lambda: sparse.row_sparse_array(([[1.0]], [3]), shape=(2, 1)), "out of range"),
-        (lambda: sparse.row_sparse_array(([[1.0], [2.0]], [0, 0]), shape=(2, 1)), "not in order"),
+        (lambda: sparse.row_sparse_array(([[1.0], [2.0]], [0, 0]), shape=(2, 1)), "not in order, or name a row twice"),
+        (lambda: sparse.csr_matrix(([1.0, 2.0], [1, 1], [0, 2]), shape=(1, 2)), "name a column twice"),
         (lambda: nd.ones((2, 2, 2)).tostype("csr"), "expected a matrix"),
         (lambda: nd.ones((2, 2)).tostype("coo"), "expected one of default, row_sparse, csr"),
         (lambda: nd.ones((2, 2), dtype="float16").tostype("csr"), "float16"),

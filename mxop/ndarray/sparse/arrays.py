@@ -346,7 +346,7 @@ class CSRNDArray(BaseSparseNDArray):
             return "indices are out of range"
         rows = self._rows()
         if np.any((rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1])):
-            return "indices of a row are not in order"
+            return "indices of a row are not in order, or name a column twice"
         return None
 
     def __getitem__(self, key: Any) -> Any:
@@ -426,7 +426,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         rows = self._numbers
         if np.any(rows < 0) or np.any(rows >= self.shape[0]):
             return "indices are out of range"
-        return "indices are not in order" if np.any(rows[1:] <= rows[:-1]) else None
+        return "indices are not in order, or name a row twice" if np.any(rows[1:] <= rows[:-1]) else None
 
     def __getitem__(self, key: Any) -> Any:
         if key is Ellipsis or (isinstance(key, slice) and key == slice(None)):
