@@ -30,6 +30,14 @@ def csv(tmp_path):
     }
 
 
+def test_numbers_may_be_strings(csv):
+    found = mx.io.CSVIter(**csv | {"data_shape": "(1, 3)", "batch_size": "2", "round_batch": "false"})
+    assert [(data.shape, pad) for data, _, pad in ((b.data[0], b.label, b.pad) for b in found)] == [((2, 1, 3), 0)] * 3
+    for name, value in (("batch_size", "x"), ("round_batch", "maybe"), ("data_shape", "(3, x)")):
+        with pytest.raises(ValueError, match=f"CSVIter: {name}={value!r}".replace("(", r"\(").replace(")", r"\)")):
+            mx.io.CSVIter(**csv | {name: value})
+
+
 def test_csv(csv):
     found = mx.io.CSVIter(**csv, prefetch_buffer=2)
     assert found.provide_data[0].shape == (4, 3) and found.provide_label[0] == ("softmax_label", (4,))
@@ -75,6 +83,9 @@ def test_mnist(tmp_path):
     assert second.label[0].asnumpy().tolist() == [4, 5, 6, 7]
     (part,) = mx.io.MNISTIter(**files, shuffle=False, flat=True, num_parts=2, part_index=1)
     assert part.data[0].shape == (4, 20) and part.label[0].asnumpy().tolist() == [5, 6, 7, 8]
+    (same,) = mx.io.MNISTIter(**files | {"batch_size": str(files["batch_size"])}, shuffle="False", flat="1", num_parts="2",
+                              part_index="1")  # fmt: skip
+    np.testing.assert_array_equal(same.data[0].asnumpy(), part.data[0].asnumpy())
     mixed = mx.io.MNISTIter(**files, seed=3)
     labels = [int(n) for _, label, _ in batches(mixed) for n in label]
     assert labels != list(range(8)) and len(set(labels)) == 8

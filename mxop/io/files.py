@@ -1,23 +1,54 @@
-"""Batches of rows of files: CSV, LibSVM, MNIST.  May import :mod:`.base`, :mod:`mxop.ndarray`, :mod:`mxop.files`.
+"""Batches of rows of files: CSV, LibSVM, MNIST.
 
+May import :mod:`.base`, :mod:`mxop.ndarray`, :mod:`mxop.opdef`, :mod:`mxop.files`.
 MXNet reads such files piece by piece in a thread of its own; here they are read once and stay in memory.
 """
 
 from __future__ import annotations
 
 import gzip
+import inspect
 import io
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from .. import ndarray as nd
-from ..errors import OpTypeError, OpValueError, shown, translated
+from ..errors import OpTypeError, OpValueError, shown
 from ..files import path_of, reporting
+from ..opdef.params import Bad, param_from, parse_shape
 from .base import DataBatch, DataDesc, DataIter
+
+
+def _as_written(init: Callable) -> Callable:
+    """Let numbers and switches be strings, as those of MXNet's iterators may be: ``batch_size="32"``, ``shuffle="False"``."""
+    signature = inspect.signature(init)
+    kinds = {"int": int, "bool": bool}
+    typed = {
+        name: param_from(name, kinds[p.annotation], p.default, init)
+        for name, p in signature.parameters.items()
+        if p.annotation in kinds
+    }
+
+    @wraps(init)
+    def parsed(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        for name in typed.keys() & bound.arguments.keys():
+            bound.arguments[name] = _parsed(typed[name].parse, bound.arguments[name], f"{type(self).__name__}: {name}")
+        init(*bound.args, **bound.kwargs)
+
+    return parsed
+
+
+def _parsed(parse: Callable, given: Any, what: str) -> Any:
+    try:
+        return parse(given)
+    except Bad as expected:
+        raise OpValueError(f"{what}={shown(given)}; expected {expected}") from None
 
 
 def _contents(fname: Any, function: str) -> bytes:
@@ -100,11 +131,10 @@ class RowsIter(DataIter):
 
 
 def _shape(given: Any, what: str) -> tuple[int, ...]:
-    with translated(what):
-        sizes = (given,) if isinstance(given, int) else tuple(given)
-    if not all(isinstance(n, (int, np.integer)) and n > 0 for n in sizes):
+    sizes = _parsed(parse_shape, given, what)
+    if not all(n is not None and n > 0 for n in sizes):
         raise OpValueError(f"{what}={shown(given)}; expected positive sizes")
-    return tuple(int(n) for n in sizes)
+    return tuple(sizes)
 
 
 def _without_one(label: np.ndarray) -> np.ndarray:
@@ -145,6 +175,7 @@ class CSVIter(RowsIter):
     [([[1.0, 2.0], [3.0, 4.0]], 0), ([[5.0, 6.0], [1.0, 2.0]], 1)]
     """
 
+    @_as_written
     def __init__(self, data_csv: Any, data_shape: Any, label_csv: Any = "NULL", label_shape: Any = (1,),
                  batch_size: int = 1, round_batch: bool = True, dtype: Any = None, data_name: str = "data",
                  label_name: str = "softmax_label", **kwargs: Any):  # fmt: skip
@@ -211,6 +242,7 @@ class LibSVMIter(RowsIter):
     ('csr', [[0.5, 0.0, 2.0], [0.0, 3.0, 0.0]], [1.0, -1.0])
     """
 
+    @_as_written
     def __init__(self, data_libsvm: Any, data_shape: Any, label_libsvm: Any = "NULL", label_shape: Any = (1,),
                  batch_size: int = 1, round_batch: bool = True, num_parts: int = 1, part_index: int = 0,
                  data_name: str = "data", label_name: str = "softmax_label", **kwargs: Any):  # fmt: skip
@@ -290,6 +322,7 @@ class MNISTIter(RowsIter):
         What else MXNet takes: how it reads ahead, whether it says so.
     """
 
+    @_as_written
     def __init__(self, image: Any = "./train-images-idx3-ubyte", label: Any = "./train-labels-idx1-ubyte",
                  batch_size: int = 128, shuffle: bool = True, flat: bool = False, seed: int = 0, num_parts: int = 1,
                  part_index: int = 0, data_name: str = "data", label_name: str = "softmax_label", **kwargs: Any):  # fmt: skip
