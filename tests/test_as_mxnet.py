@@ -74,6 +74,8 @@ def test_run(tmp_path):
     assert done.stdout == "__main__ ['--lr', '0.1'] 2.0 7\n", done.stderr
     failed = run([*command, "--fail"], cwd=ROOT, capture_output=True, text=True)
     assert failed.returncode == 1 and f'"{script}", line 4' in failed.stderr and "MXNetError" not in failed.stdout
+    missing = run([*command[:-1], "there/is/none.py"], cwd=ROOT, capture_output=True, text=True)
+    assert (missing.returncode, missing.stderr) == (2, "mxop run: 'there/is/none.py': no such file\n")
 
 
 def test_new_modules_are_not_imported_with_mxop():

@@ -12,6 +12,9 @@ from ..as_mxnet import install_as_mxnet
 
 def run(options: argparse.Namespace) -> int:
     """Run a script as Python would, with ``import mxnet`` meaning mxop; what it raises is shown as Python shows it."""
+    if not os.path.exists(options.script):
+        print(f"mxop run: {options.script!r}: no such file", file=sys.stderr)
+        return 2
     install_as_mxnet()
     sys.argv[:] = [options.script, *options.arguments]
     if not sys.flags.safe_path:  # where Python puts the current folder first, for a module
