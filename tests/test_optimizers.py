@@ -369,3 +369,12 @@ def test_a_scheduler_alone_sets_the_rate():
     with pytest.raises(UserWarning, match="lr_scheduler sets the learning rate") as caught:
         optimizer.set_learning_rate(5)
     assert isinstance(caught.value, OpValueError) and optimizer.learning_rate == 0.01
+
+
+@pytest.mark.parametrize(("name", "given", "words"), [
+    ("sgd", {"lr": 1}, "SGD has no parameter 'lr'; its parameters are: momentum, .*learning_rate"),
+    ("adam", {"beta": 0.9}, "Adam has no parameter 'beta'; did you mean 'beta.'.*: learning_rate, beta1, beta2, epsilon"),
+])  # fmt: skip
+def test_parameters_that_there_are_not(name, given, words):
+    with pytest.raises(TypeError, match=words):
+        mx.optimizer.create(name, **given)

@@ -5,6 +5,7 @@ May import :mod:`mxop.ndarray`, :mod:`mxop.registry`.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -13,8 +14,18 @@ import numpy as np
 
 from .. import ndarray as nd
 from .. import registry
-from ..errors import DeprecatedError, OpTypeError, WarnedValueError, shown
+from ..errors import DeprecatedError, OpTypeError, WarnedValueError, closest, shown
 from ..ndarray import NDArray
+
+
+def _no_parameter(kind: type, name: str) -> OpTypeError:
+    """Return the error for an argument that neither an optimizer's class takes nor those that hand theirs on to it."""
+    known: dict[str, None] = {}
+    for base in kind.__mro__[:-1]:
+        parameters = list(inspect.signature(base.__init__).parameters.values())[1:]
+        known |= dict.fromkeys(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
+    return OpTypeError(f"{kind.__name__} has no parameter {name!r}{closest(name, known)}; its parameters are: "
+                       f"{', '.join(known)}")  # fmt: skip
 
 
 class Optimizer:
@@ -51,7 +62,9 @@ class Optimizer:
     def __init__(self, rescale_grad: float = 1.0, param_idx2name: Mapping[int, str] | None = None, wd: float = 0.0,
                  clip_gradient: float | None = None, learning_rate: float | None = None,
                  lr_scheduler: Callable[[int], float] | None = None, sym: Any = None, begin_num_update: int = 0,
-                 multi_precision: bool = False, param_dict: Mapping[int, Any] | None = None):  # fmt: skip
+                 multi_precision: bool = False, param_dict: Mapping[int, Any] | None = None, **unknown: Any):  # fmt: skip
+        if unknown:
+            raise _no_parameter(type(self), next(iter(unknown)))
         if param_idx2name is not None and not isinstance(param_idx2name, Mapping):
             raise OpTypeError(f"Optimizer: param_idx2name={shown(param_idx2name)} is no dict of indices to names")
         if lr_scheduler is None and learning_rate is None:
