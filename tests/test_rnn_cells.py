@@ -174,6 +174,7 @@ def test_bucket_sentence_iter(layout, caplog):
     batches = rnn.BucketSentenceIter(sentences, 2, buckets=[5, 3], invalid_label=0, layout=layout)
     assert "1 sentences are longer" in caplog.text and batches.default_bucket_key == 5
     assert batches.provide_data[0].shape == ((2, 5) if layout == "NT" else (5, 2))
+    assert batches.provide_data[0].dtype is np.float32
     seen = 0
     for batch in batches:
         data, label = (a[0].asnumpy() for a in (batch.data, batch.label))

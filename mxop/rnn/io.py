@@ -119,7 +119,7 @@ class BucketSentenceIter(DataIter):
 
     def _described(self, shape: tuple[int, ...]) -> tuple[list[DataDesc], list[DataDesc]]:
         names = (self.data_name, self.label_name)
-        data, label = ([DataDesc(name, shape, self.dtype, layout=self.layout)] for name in names)
+        data, label = ([DataDesc(name, shape, np.dtype(self.dtype).type, layout=self.layout)] for name in names)
         return data, label
 
     def reset(self) -> None:
