@@ -206,3 +206,10 @@ def test_csr_matrices_stay_so(shuffle):
         np.testing.assert_array_equal(batch.data[0].asnumpy(), rows[batch.label[0].asnumpy().astype(int)])
     with pytest.raises(NotImplementedError, match="must be 'discard'"):
         mx.io.NDArrayIter({"x": data}, batch_size=3)
+
+
+@pytest.mark.parametrize("size", ["2", 0, 2.0])
+def test_a_size_of_batches_that_is_none(size):
+    with pytest.raises(ValueError, match=f"NDArrayIter: batch_size={size!r}; expected a positive integer"):
+        mx.io.NDArrayIter(np.ones((4, 2)), batch_size=size)
+    assert mx.io.NDArrayIter(np.ones((4, 2)), batch_size=np.int64(2)).provide_data[0].shape == (2, 2)

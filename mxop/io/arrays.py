@@ -10,7 +10,7 @@ import numpy as np
 from .. import ndarray as nd
 from ..errors import MXNetError, OpTypeError, OpValueError, shown
 from ..ndarray import NDArray
-from .base import DataBatch, DataDesc, DataIter
+from .base import DataBatch, DataDesc, DataIter, checked_size
 
 _LAST = ("pad", "discard", "roll_over")
 
@@ -77,7 +77,7 @@ class NDArrayIter(DataIter):
     def __init__(self, data: Any, label: Any = None, batch_size: int = 1, shuffle: bool = False,
                  last_batch_handle: str = "pad", data_name: str = "data", label_name: str = "softmax_label",
                  layout: str = "NCHW"):  # fmt: skip
-        super().__init__(batch_size)
+        super().__init__(checked_size(batch_size, "NDArrayIter"))
         if last_batch_handle not in _LAST:
             raise OpValueError(
                 f"NDArrayIter: last_batch_handle={shown(last_batch_handle)} is none of {', '.join(_LAST)}"
@@ -92,7 +92,7 @@ class NDArrayIter(DataIter):
         self.idx = np.arange(self.num_data)
         self.shuffle, self.last_batch_handle = shuffle, last_batch_handle
         self._kept: tuple[list, list] | None = None  # a short last batch, for the next epoch
-        self.cursor = -batch_size
+        self.cursor = -self.batch_size
         self.reset()
 
     def _counted(self) -> int:

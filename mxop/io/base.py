@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OpTypeError
+from ..errors import OpTypeError, OpValueError, shown
 
 
 class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
@@ -72,6 +72,13 @@ class DataBatch:
     def __str__(self) -> str:
         data, label = ([x.shape for x in arrays] if arrays else None for arrays in (self.data, self.label))
         return f"{type(self).__name__}: data shapes: {data} label shapes: {label}"
+
+
+def checked_size(batch_size: Any, function: str) -> int:
+    """Return the size of a batch, or raise: of nothing, batches would not end."""
+    if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
+        raise OpValueError(f"{function}: batch_size={shown(batch_size)}; expected a positive integer")
+    return int(batch_size)
 
 
 class DataIter:

@@ -21,7 +21,7 @@ from .. import ndarray as nd
 from ..errors import OpTypeError, OpValueError, shown
 from ..files import path_of, reporting
 from ..opdef.params import Bad, param_from, parse_shape
-from .base import DataBatch, DataDesc, DataIter
+from .base import DataBatch, DataDesc, DataIter, checked_size
 
 
 def _as_written(init: Callable) -> Callable:
@@ -85,9 +85,7 @@ class RowsIter(DataIter):
     """
 
     def __init__(self, data: Any, label: Any, batch_size: int, last: str, data_name: str, label_name: str):
-        super().__init__(batch_size)
-        if not isinstance(batch_size, int) or batch_size < 1:
-            raise OpValueError(f"{type(self).__name__}: batch_size={shown(batch_size)}; expected a positive integer")
+        super().__init__(checked_size(batch_size, type(self).__name__))
         if data.shape[0] == 0:
             raise OpValueError(f"{type(self).__name__}: there are no rows")
         self._data, self._label, self._last = data, label, last
