@@ -141,3 +141,21 @@ def test_outputs_have_mxnets_names(name, params, outputs):
         function = getattr(function, part)
     net = function(name="z", **params)
     assert net.list_outputs() == [f"z_{output}" for output in outputs]
+    ("data", "gamma", "as_if"),
+    [
+        ((3, 4, 2, 5), (3, 4), (3, 4, 1, 1)), ((3, 4, 2), (1, 4), (1, 4, 1)), ((3, 4, 2), (3, 1), (3, 1, 1)),
+        ((3, 4), (3,), (3, 1)),
+    ],
+)  # fmt: skip
+def test_prelu_with_a_slope_for_each_sample(data, gamma, as_if):
+    x, slope = nd.random.normal(shape=data), nd.random.uniform(shape=gamma)
+    slope.attach_grad()
+    with autograd.record():
+        y = nd.LeakyReLU(x, slope, act_type="prelu")
+    y.backward()
+    below = np.minimum(x.asnumpy(), 0)
+    np.testing.assert_allclose(
+        y.asnumpy(), np.maximum(x.asnumpy(), 0) + below * slope.asnumpy().reshape(as_if), rtol=1e-6
+    )
+    summed = tuple(a for a, size in enumerate(as_if) if size == 1)
+    np.testing.assert_allclose(slope.grad.asnumpy(), below.sum(summed).reshape(gamma), rtol=1e-5)

@@ -61,24 +61,38 @@ def prelu(data, gamma):
 
 
 @kernel(name="_along_channels")
-def along_channels(gamma, data, *, axis: int = 1):
-    """Give a vector, one element a channel, the rank of `data`, with its elements along `axis` (0 of a vector)."""
+def along_channels(gamma, data, *, axis: int | None = None):
+    """Give a vector the rank of `data`, its elements along `axis`; without one, as ``prelu`` has it."""
 
 
 @along_channels.view
 def _(shape, strides, data, *, axis):
-    if len(shape) > 1:
+    if len(shape) == len(data):
         return shape, strides, 0
-    size, step = (shape[0], strides[0]) if shape else (1, 1)
-    if size == 1:
-        return (1,) * len(data), (1,) * len(data), 0
-    at = axis % len(data) if len(data) > 1 else 0
-    if not data or data[at] != size:
+    if axis is not None:
+        places = [axis % len(data)] if len(shape) == 1 and data and data[axis] == shape[0] else None
+    else:
+        places = _of_slopes(shape, data)
+    if places is None:
         raise OpValueError(
-            f"operator LeakyReLU: gamma has shape {shape}, which does not fit axis {at} of data of shape {data}"
+            f"operator LeakyReLU: gamma has shape {shape}, which does not fit "
+            f"{'axes 0 and 1' if axis is None else f'axis {axis}'} of data of shape {data}"
         )
-    after = (1,) * (len(data) - at - 1)
-    return (1,) * at + (size, *after), (1,) * at + (step, *after), 0
+    given = dict(zip(places, zip(shape, strides, strict=True), strict=True))
+    sizes, steps = zip(*(given.get(a, (1, 1)) for a in range(len(data))), strict=True)
+    return sizes, steps, 0
+
+
+def _of_slopes(shape, data):
+    """Return the axis of `data` for each of ``gamma``: from the last on, the next of 1 and 0 that has its size."""
+    left, places = [a for a in (0, 1) if a < len(data)], []
+    for size in reversed(shape):
+        while left and size not in (1, data[left[-1]]):
+            left.pop()
+        if not left:
+            return None
+        places.insert(0, left.pop())
+    return places
 
 
 typed_by_first(along_channels)
@@ -112,7 +126,8 @@ def LeakyReLU(
     ----------
     data : NDArray or Symbol
     gamma : NDArray or Symbol
-        Only for ``prelu``: the learned slope, one number or one a channel (axis 1; axis 0 of a vector).
+        Only for ``prelu``: the learned slope, one number or one a channel (axis 1; axis 0 of a vector), or a matrix, one for
+        each sample and channel.
     act_type : str
         For negative ``x``: ``leaky`` gives ``slope * x``, ``elu`` ``slope * (exp(x) - 1)``, ``selu`` the
         self-normalising ELU, ``prelu`` ``gamma * x``, ``rrelu`` a slope between the bounds times ``x``; ``gelu`` is ``x``
