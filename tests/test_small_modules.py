@@ -168,8 +168,12 @@ def test_array_operators_and_requests(req, expected):
 def test_operators_without_methods():
     with pytest.raises(NotImplementedError, match="derive from one of these"):
         mx.operator.PythonOp()(mx.sym.Variable("x"))
-    with pytest.raises(mx.MXNetError, match="does not define forward"):
-        mx.operator.NumpyOp()(mx.sym.Variable("x")).eval(x=mx.nd.ones(1))
+    for kind in (mx.operator.NumpyOp, mx.operator.NDArrayOp):  # copy, with the gradient 1, as MXNet's
+        x, grad = mx.nd.array([3, 4]), mx.nd.zeros(2)
+        executor = kind()(mx.sym.Variable("x")).bind(mx.cpu(), [x], [grad])
+        assert executor.forward(is_train=True)[0].asnumpy().tolist() == [3, 4]
+        executor.backward(mx.nd.array([5, 6]))
+        assert grad.asnumpy().tolist() == [1, 1]
 
 
 def test_null_is_not_given():

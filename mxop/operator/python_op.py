@@ -55,12 +55,12 @@ class PythonOp:
         raise NotImplementedError
 
     def forward(self, in_data: list, out_data: list) -> None:
-        """Write the outputs into ``out_data``."""
-        raise NotDefinedError(f"{type(self).__name__} does not define forward(in_data, out_data)")
+        """Write the outputs into ``out_data``; by default the first is the first input."""
+        out_data[0][:] = in_data[0]
 
     def backward(self, out_grad: list, in_data: list, out_data: list, in_grad: list) -> None:
-        """Write the gradients of the inputs into ``in_grad``."""
-        raise NotDefinedError(f"{type(self).__name__} does not define backward(out_grad, in_data, out_data, in_grad)")
+        """Write the gradients of the inputs into ``in_grad``; by default that of the first is 1."""
+        in_grad[0][:] = 1
 
     def infer_shape(self, in_shape: list) -> tuple[list, list]:
         """Return the shapes of inputs and outputs; by default one output is as the first input."""
