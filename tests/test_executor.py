@@ -263,7 +263,7 @@ def test_any_shape(shape):
 
 def test_simple_bind_fills_with_zeros_and_knows_requests():
     fc = sym.FullyConnected(a, num_hidden=4, name="f")
-    ex = fc.simple_bind(mx.cpu(), a=(2, 3), grad_req={"a": "null", "f_weight": "add"})
+    ex = fc.simple_bind(mx.cpu(), a=(2, 3), grad_req={"a": "null", "f_weight": "add", "other": "null"})
     assert all(not x.asnumpy().any() for x in ex.arg_arrays)
     assert ex.grad_dict["a"] is None and ex.grad_dict["f_bias"] is None and ex.grad_dict["f_weight"].shape == (4, 3)
     assert fc.simple_bind(mx.cpu(), a=(2, 3), grad_req="null").grad_arrays == [None] * 3

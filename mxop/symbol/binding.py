@@ -106,8 +106,8 @@ def requests(grad_req: Any, names: list[str]) -> list[str]:
             )
         found = list(grad_req)
     elif isinstance(grad_req, Mapping):
-        for name in grad_req:
-            if name not in names:
+        for name, req in grad_req.items():
+            if name not in names and req != "null":
                 raise OpValueError(f"grad_req has {name!r}, which is no argument{closest(name, names)}")
         found = [grad_req.get(name, "null") for name in names]
     else:
