@@ -106,6 +106,28 @@ def test_histogram_of_python(bins):
     assert sum(nd.histogram(nd.ones((4,)))[0].asnumpy()) == 4
 
 
+@pytest.mark.parametrize("behind", [np.nan, np.inf, -1e30])
+def test_ctc_reads_nothing_behind_the_ends(behind):
+    data, labels, lengths = (
+        np.random.default_rng(3).normal(size=(4, 2, 5)),
+        nd.array([[1, 2], [1, 0]]),
+        nd.array([3, 2]),
+    )
+    found = []
+    for rest in (0, behind):
+        data[3:, 0] = data[2:, 1] = rest
+        x = nd.array(data)
+        x.attach_grad()
+        with autograd.record():
+            loss = nd.CTCLoss(x, labels, lengths, use_data_lengths=True)
+        loss.backward()
+        found.append((loss.asnumpy(), x.grad.asnumpy()))
+        assert not x.grad.asnumpy()[3:, 0].any()
+        assert not x.grad.asnumpy()[2:, 1].any()
+    for clean, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(clean, other)
+
+
 @pytest.mark.parametrize(
     ("name", "dtypes"),
     [

@@ -150,6 +150,8 @@ def CTCLoss(
     places, skip, ends, inside = F._ctc_paths(
         x, label, data_lengths, given, by_length=use_label_lengths, blank_last=blank_label == "last"
     )
+    if use_data_lengths:  # what lies behind the end may be NaN, and has no gradient
+        x = F._filled(x, F.expand_dims(inside, axis=2), value=0)
     at = F.broadcast_to(F.expand_dims(places, axis=0), shape=(steps, 0, 0))
     emissions = F._take_lanes(F.log_softmax(x, axis=-1), at, axis=2)
     first = F._ctc_start(skip)
