@@ -159,6 +159,18 @@ def test_conventions(count, size):
     assert nd.Pooling(x, kernel=(2,), stride=(2,), pooling_convention=count).shape == (1, 1, size)
 
 
+@pytest.mark.parametrize("count", ["valid", "full", "same"])
+def test_pooling_ignores_more_strides_than_the_kernel_has_dimensions(count):
+    x = nd.arange(10).reshape((1, 1, 10))
+    found = nd.Pooling(x, kernel=2, stride=(2, 7), pad=(0, 0, 0), pooling_convention=count)
+    assert found.asnumpy().tolist() == [[[1, 3, 5, 7, 9]]]
+
+
+def test_pooling_ignores_more_padding_than_the_kernel_has_dimensions():
+    found = nd.Pooling(nd.arange(10).reshape((1, 1, 10)), kernel=2, stride=3, pad=(1, 5))
+    assert found.asnumpy().tolist() == [[[0, 3, 6, 9]]]
+
+
 def test_shapes_that_are_known_in_part():
     x, partial = sym.Variable("x"), {"kernel": (2, 2), "num_filter": 2}
     c = sym.Convolution(x, **partial)

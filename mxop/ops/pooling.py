@@ -36,7 +36,8 @@ def Pooling(
         Which windows there are: those inside the padded image; also a last one that reaches beyond it; one for each `stride`
         elements, from the first on, without padding.
     stride, pad : tuple of int, optional
-        1 and 0 by default.  Padding is never the largest element; a window without any other has ``-inf``.
+        1 and 0 by default; what is longer than the kernel is cut.  Padding is never the largest element; a window without
+        any other has ``-inf``.
     p_value : {1, 2, 3}
         Of ``lp``: the root of the sum of powers, without magnitudes.
     count_include_pad : bool, optional
@@ -58,13 +59,18 @@ def Pooling(
         out = _reduced(F, F.Reshape(data, shape=(0, 0, -1)), pool_type, p_value)
         out = _one_each(F, out, data, len(kernel) or len(layout or "  ") - 2)
     else:
-        at = frame("Pooling", kernel, stride, (), pad)
+        at = frame("Pooling", kernel, *_of_kernel(kernel, stride, (), pad))
         places = {"count": pooling_convention, **at._asdict()}
         fill = float("-inf") if pool_type == "max" else 0.0
         out = _reduced(F, F._windows(data, fill=fill, batch_first=True, **places), pool_type, p_value)
         if pool_type == "avg" and (pooling_convention != "valid" or (count_include_pad is False and any(at.pad))):
             out = F.broadcast_mul(out, F._window_shares(data, padded=count_include_pad is not False, **places))
     return transposed(F, out, axes, back=True)
+
+
+def _of_kernel(kernel, *params):
+    """Return parameters without what they say of more dimensions than the kernel has, which MXNet ignores, too."""
+    return [value[: len(kernel)] for value in params]
 
 
 def _layout_axes(kernel, layout):
@@ -112,6 +118,7 @@ def _(ins, outs, *, kernel, global_pool, pooling_convention, stride, pad, layout
         raise OpValueError(f"operator Pooling: pad={pad}; pooling_convention='same' takes no padding")
     if pool_type == "lp" and p_value not in (1, 2, 3):
         raise OpValueError(f"operator Pooling: p_value={p_value}; expected 1, 2 or 3 for pool_type='lp'")
+    stride, pad = _of_kernel(kernel, stride, pad)
     return _pooled_shapes("Pooling", ins, outs, kernel, stride, pad, pooling_convention, global_pool, layout)
 
 
