@@ -459,3 +459,95 @@ def test_a_weight_that_an_optimizer_wrote_stays_a_variable(name):
     weight.attach_grad()
     mx.optimizer.get_updater(mx.optimizer.create(name))(0, nd.ones((3, 2)), weight)
     assert weight.grad is not None
+
+
+# ---- operators written in Python --------------------------------------------------------------------------------------------
+class Doubled(mx.operator.CustomOp):
+    """Twice the data, and ``how``, which counts its calls."""
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        assert [x.stype for x in (*in_data, *out_data, *aux)] == ["csr", "csr", "default", "csr", "default"]
+        aux[1][:] += 1
+        self.assign(out_data[0], req[0], 2 * in_data[0])
+        self.assign(out_data[1], req[1], in_data[0].todense().sum())
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        assert [x.stype for x in (*out_grad, *in_grad)] == ["csr", "default", "csr"]
+        self.assign(in_grad[0], req[0], 2 * out_grad[0])
+
+
+class DoubledProp(mx.operator.CustomOpProp):
+    backward_types = ["csr", "default"], ["csr"], ["csr", "default"], ["csr"], ["csr", "default"]
+
+    def list_outputs(self):
+        return ["twice", "total"]
+
+    def list_auxiliary_states(self):
+        return ["kept", "calls"]
+
+    def infer_shape(self, in_shape):
+        return in_shape, [in_shape[0], (1,)], [in_shape[0], (1,)]
+
+    def infer_storage_type(self, in_stype):
+        dense = in_stype == ["default"]
+        return in_stype, ["default" if dense else "csr", "default"], ["default" if dense else "csr", "default"]
+
+    def infer_storage_type_backward(self, *stypes):
+        assert stypes == (["default"] * 2, ["csr"], ["csr", "default"], ["default"], ["csr", "default"])
+        return self.backward_types
+
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        return Doubled()
+
+
+mx.operator.register("sparse_doubled")(DoubledProp)
+
+
+def test_custom_operators_take_the_storage_that_they_declare():
+    x, kept, calls = stored(MATRIX, "csr"), stored(np.zeros_like(MATRIX), "csr"), nd.zeros(1)
+    x.attach_grad()
+    heads = RNG.normal(size=MATRIX.shape).astype("float32")
+    with autograd.record():
+        twice, total = nd.Custom(x, calls=calls, kept=kept, op_type="sparse_doubled")
+        loss = (twice * nd.array(heads)).sum()
+    loss.backward()
+    assert (twice.stype, total.stype, calls.asnumpy().tolist()) == ("csr", "default", [1])
+    np.testing.assert_array_equal(twice.asnumpy(), 2 * MATRIX)
+    np.testing.assert_allclose(total.asnumpy(), [MATRIX.sum()], rtol=1e-5)
+    np.testing.assert_array_equal(x.grad.asnumpy(), 2 * heads)
+
+
+def test_custom_operators_in_symbols_with_sparse_states():
+    y = sym.Custom(sym.var("x", stype="csr"), op_type="sparse_doubled", name="d")[0]
+    kept, calls = stored(np.zeros_like(MATRIX), "csr"), nd.zeros(1)
+    grad = nd.zeros(MATRIX.shape)
+    executor = y.bind(
+        mx.cpu(), {"x": stored(MATRIX, "csr")}, {"x": grad}, aux_states={"d_kept": kept, "d_calls": calls}
+    )
+    (out,) = executor.forward(is_train=True)
+    assert (out.stype, calls.asnumpy().tolist()) == ("csr", [1])
+    executor.backward(nd.array(MATRIX))
+    np.testing.assert_array_equal(grad.asnumpy(), 2 * MATRIX)
+
+
+def test_custom_operators_that_declare_what_there_is_not():
+    class Wrong(DoubledProp):
+        backward_types = ["csr"], ["csr"]
+
+        def infer_storage_type(self, in_stype):
+            return in_stype, ["csc"], []
+
+    mx.operator.register("sparse_wrong")(Wrong)
+    arrays = stored(MATRIX, "csr"), stored(MATRIX, "csr"), nd.zeros(1)
+    with pytest.raises(
+        mx.MXNetError, match=r"Wrong.infer_storage_type returned .*'csc'.*expected 3 lists of 1, 2, 2 items"
+    ):
+        nd.Custom(*arrays, op_type="sparse_wrong")
+    with pytest.raises(TypeError, match="expected the inputs data, kept, calls; got 2 arrays"):
+        nd.Custom(*arrays[:2], op_type="sparse_doubled")
+    Wrong.infer_storage_type = DoubledProp.infer_storage_type
+    arrays[0].attach_grad()
+    with autograd.record():
+        y = nd.Custom(*arrays, op_type="sparse_wrong")[0]
+    with pytest.raises(mx.MXNetError, match=r"Wrong.infer_storage_type_backward returned .*expected 5 lists"):
+        y.backward()

@@ -102,14 +102,14 @@ class CustomOpProp:
         return in_type, [first] * len(self.list_outputs()), [first] * len(self.list_auxiliary_states())
 
     def infer_storage_type(self, in_stype: list) -> tuple:
-        """Return storage types of inputs, outputs and states; only dense arrays are supported."""
+        """Return storage types of inputs, outputs and states: a class that defines this may be given sparse arrays."""
         dense = "default"
         return in_stype, [dense] * len(self.list_outputs()), [dense] * len(self.list_auxiliary_states())
 
     def infer_storage_type_backward(
         self, ograd_stype: list, in_stype: list, out_stype: list, igrad_stype: list, aux_stype: list
     ) -> tuple:
-        """Return storage types for ``backward``; only dense arrays are supported."""
+        """Return storage types for ``backward``, in the order of the arguments; gradients that come are dense."""
         return ograd_stype, in_stype, out_stype, ["default"] * len(igrad_stype), aux_stype
 
     def list_outputs(self) -> list[str]:
@@ -295,6 +295,12 @@ class Custom(External):
         return answers.agreed_types(about.prop, about.arguments + about.states, [*new_ins, *states], ins), new_outs
 
     # ---- a call ---------------------------------------------------------------------------------------------------------
+    def of_sparse(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Run on arrays of which one is sparse; NotImplemented: on dense ones instead."""
+        from .custom_sparse import call
+
+        return call(self, args, kwargs)
+
     def make_state(self, attrs: Attrs, inputs: list) -> CustomOp:
         about = self._about(attrs)
         n = len(about.arguments)

@@ -71,7 +71,7 @@ def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, An
             found = rule(name, *args, **kwargs)
     if found is NotImplemented:
         found = _dense_call(name, args, kwargs)
-    elif inputs and name not in products.RECORDED:
+    elif inputs and name not in products.RECORDED and name != "Custom":  # which record themselves
         recorded(Again(function_of(name), dense, args, kwargs), inputs, found)
     if out is None:
         return found
@@ -262,6 +262,10 @@ def _cast_storage(name: str, data: Any, stype: str) -> Any:
     return cast_storage(data, stype)
 
 
+def _custom(name: str, *args: Any, **kwargs: Any) -> Any:
+    return registry.get(name).of_sparse(args, kwargs)
+
+
 RULES: dict[str, Callable] = {
     **dict.fromkeys((*_OF_ONE, *_OF_NUMBERS), _of_one),
     **dict.fromkeys(_BINARY, _two),
@@ -270,6 +274,7 @@ RULES: dict[str, Callable] = {
     "sum": _sum, "mean": _sum, "add_n": _add_n, "Concat": _concat, "take": _take, "slice": _slice,
     "zeros_like": _zeros_like,
     "_sparse_retain": _retain, "_contrib_getnnz": _getnnz, "_contrib_edge_id": _edge_id, "cast_storage": _cast_storage,
+    "Custom": _custom,
 }  # fmt: skip
 
 
