@@ -84,6 +84,19 @@ def test_labels_of_places_are_smoothed_better():
     np.testing.assert_allclose(found[0].T, flat, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("shape", "rows"), [((4,), 1), ((2, 3), 2), ((2, 3, 4), 6), ((2, 1, 3, 2), 6)])
+def test_make_loss_divides_by_the_rows_of_a_batch(shape, rows):
+    np.testing.assert_allclose(
+        gradient(lambda a: nd.MakeLoss(a, normalization="batch"), nd.ones(shape)), 1 / rows, rtol=1e-6
+    )
+
+
+def test_absolute_error_pulls_down_where_the_label_is_reached_too():
+    label = nd.array([0, 5, 1, 2])
+    found = gradient(lambda a: nd.MAERegressionOutput(a, label, grad_scale=3), nd.array([1, 1, 1, np.nan]))
+    assert found.tolist() == [3, -3, -3, -3]
+
+
 def test_counts_of_float16_are_exact():
     x = nd.full((3000,), 2, dtype="float16")
     x.attach_grad()

@@ -285,7 +285,7 @@ def LogisticRegressionOutput(F, data, label, *, grad_scale: float = 1.0):
 
 @composite(aliases=("_sparse_MAERegressionOutput",))
 def MAERegressionOutput(F, data, label, *, grad_scale: float = 1.0):
-    """The data, with the gradient of the absolute error: ``sign(data - label)``, as ``LinearRegressionOutput``.
+    """The data, with the gradient of the absolute error: 1 above the label, -1 elsewhere, as ``LinearRegressionOutput``.
 
     >>> mx.nd.MAERegressionOutput(mx.nd.array([[3]]), mx.nd.array([[1]])).asnumpy().tolist()
     [[3.0]]
@@ -295,7 +295,9 @@ def MAERegressionOutput(F, data, label, *, grad_scale: float = 1.0):
 
 _regression(LinearRegressionOutput, lambda F, data: data, lambda F, out, label: out - label)
 _regression(LogisticRegressionOutput, lambda F, data: F.sigmoid(data), lambda F, out, label: out - label)
-_regression(MAERegressionOutput, lambda F, data: data, lambda F, out, label: F.sign(out - label))
+_regression(
+    MAERegressionOutput, lambda F, data: data, lambda F, out, label: 2 * F._greater_scalar(out - label, scalar=0) - 1
+)
 
 
 # ---- any loss --------------------------------------------------------------------------------------------------------
@@ -333,7 +335,8 @@ def MakeLoss(F, data, *, grad_scale: float = 1.0, valid_thresh: float = 0.0,
     grad_scale : float
     valid_thresh : float
     normalization : {'null', 'batch', 'valid'}
-        Divide the gradient by the size of the batch, or by the number of elements above `valid_thresh`.
+        Divide the gradient by the size of the batch (by the number of rows along the last axis, as MXNet does), or by the
+        number of elements above `valid_thresh`.
 
     >>> x = mx.nd.array([1, 2, 0])
     >>> x.attach_grad()
@@ -351,7 +354,7 @@ def _(F, heads, inputs, outputs, *, grad_scale, valid_thresh, normalization):
     data = inputs[0]
     grad = F._mul_scalar(F.ones_like(data), scalar=grad_scale)
     if normalization == "batch":
-        return [F._divide_by_count(grad, data, axis=0)]
+        return [F._divide_by_count(grad, data, axis=-1, exclude=True)]
     if normalization == "valid":
         count = F.sum(F._widened(F._greater_scalar(data, scalar=valid_thresh)))  # float16 counts no further than 2048
         return [F._cast_like(F.broadcast_div(F._widened(grad), F._maximum_scalar(count, scalar=1)), data)]
