@@ -530,6 +530,21 @@ def test_custom_operators_in_symbols_with_sparse_states():
     np.testing.assert_array_equal(grad.asnumpy(), 2 * MATRIX)
 
 
+@pytest.mark.parametrize("stype", ["default", "csr"])
+def test_sparse_states_of_operators_that_take_dense_ones(stype):
+    net = sym.BatchNorm(sym.var("x", stype=stype), name="n", fix_gamma=False, momentum=0.5)
+    mean, var = stored(np.zeros(ROWS), "row_sparse"), stored(np.ones(ROWS), "row_sparse")
+    args = {"x": stored(MATRIX, stype), "n_gamma": nd.ones((ROWS,)), "n_beta": nd.zeros((ROWS,))}
+    executor = net.bind(mx.cpu(), args, aux_states={"n_moving_mean": mean, "n_moving_var": var})
+    for k in (0.5, 0.75):
+        executor.forward(is_train=True)
+        np.testing.assert_allclose(mean.asnumpy(), k * MATRIX.mean(0), rtol=1e-5, atol=1e-7)
+    assert (mean.stype, executor.aux_dict["n_moving_mean"] is mean) == ("row_sparse", True)
+    executor.aux_dict["n_moving_mean"][:] = 0
+    executor.forward(is_train=True)
+    np.testing.assert_allclose(mean.asnumpy(), 0.5 * MATRIX.mean(0), rtol=1e-5, atol=1e-7)
+
+
 def test_custom_operators_that_declare_what_there_is_not():
     class Wrong(DoubledProp):
         backward_types = ["csr"], ["csr"]

@@ -36,13 +36,15 @@ def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_st
     return _executor(symbol, ctx, arrays, grads, requests(grad_req, names), aux, passes)
 
 
-def _executor(symbol: Any, ctx: Any, arrays: list[Any], grads: list[Any], *rest: Any) -> Any:
+def _executor(
+    symbol: Any, ctx: Any, arrays: list[Any], grads: list[Any], reqs: list[str], aux: list[Any], passes: Any
+) -> Any:
     """Return the executor for arrays that may be sparse."""
     from ..graph.executor import Executor
     from .sparse_executor import SparseExecutor, is_sparse, makes_sparse
 
-    sparse = any(map(is_sparse, (*arrays, *grads))) or any(map(makes_sparse, Graph(symbol._entries).nodes))
-    return (SparseExecutor if sparse else Executor)(symbol, ctx, arrays, grads, *rest)
+    sparse = any(map(is_sparse, (*arrays, *grads, *aux))) or any(map(makes_sparse, Graph(symbol._entries).nodes))
+    return (SparseExecutor if sparse else Executor)(symbol, ctx, arrays, grads, reqs, aux, passes)
 
 
 @collected_later()

@@ -128,6 +128,7 @@ class SparseExecutor:
         self._rest: Executor | None = None
         # what the rest gets: entries of the whole graph, the arrays that are bound for them, and those of their gradients
         self._passed: list[tuple[Entry, Any, Any]] = []
+        self._widened: list[tuple[Any, Any]] = []  # sparse states, and the dense ones that stand for them there
         if kept:
             back = {new: old for old, new in moved.items() if old[0] in front}
             self._rest = self._executor_of(type(self._symbol)([moved.get(e, e) for e in kept]), back)
@@ -149,7 +150,9 @@ class SparseExecutor:
             args.append(value)
             grads.append(grad)
             reqs.append(req)
-        aux = [self.aux_dict[node.name] for node in states]
+        found = [self.aux_dict[node.name] for node in states]
+        aux = [a.todense() if is_sparse(a) else a for a in found]
+        self._widened = [(a, wide) for a, wide in zip(found, aux, strict=True) if is_sparse(a)]
         return Executor(symbol, self._ctx, args, grads, reqs, aux, self._passes)
 
     def _collected(self) -> list[Any]:
@@ -176,7 +179,10 @@ class SparseExecutor:
             if entry[0].op is not None or is_sparse(value):
                 core.copy(value.detach().todense() if is_sparse(value) else value.detach(), array)
         if self._rest is not None:
+            assign([(wide, state.todense(), "state") for state, wide in self._widened])
             self._rest.forward(is_train)
+            for state, wide in self._widened:
+                state[:] = wide
         self._last_run = "train" if is_train else "infer"
         self._outputs = self._collected()
         return self.outputs

@@ -98,7 +98,7 @@ def _dense_call(name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
                       UserWarning, stacklevel=5)  # fmt: skip
     given, named = dense(args), {k: dense(v) for k, v in kwargs.items()}
     found = function_of(name)(*given, **named)
-    if name not in PYTHON_NAMES and registry.get(name).writes:
+    if name == "Custom" or (name not in PYTHON_NAMES and registry.get(name).writes):
         for old, new in zip(args, given, strict=True):
             if isinstance(old, BaseSparseNDArray):  # a state, perhaps
                 old[:] = new
