@@ -163,6 +163,9 @@ def test_outputs_have_mxnets_names(name, params, outputs):
         function = getattr(function, part)
     net = function(name="z", **params)
     assert net.list_outputs() == [f"z_{output}" for output in outputs]
+
+
+@pytest.mark.parametrize(
     ("data", "gamma", "as_if"),
     [
         ((3, 4, 2, 5), (3, 4), (3, 4, 1, 1)), ((3, 4, 2), (1, 4), (1, 4, 1)), ((3, 4, 2), (3, 1), (3, 1, 1)),
