@@ -131,6 +131,9 @@ def test_mxnet_conventions():
     assert x[5:].shape == (0, 4) and x[0:10].shape == (3, 4) and x[2:1].shape == (0, 4)
     assert x[nd.array([0.0, 2.0])].shape == (2, 4)  # indices may be of a floating type
     assert nd.array(3.0)[()].shape == () and nd.array(3.0)[None].shape == (1,)
+    number = nd.array(3.0)
+    number[:] = np.ones(())
+    assert number[:].shape == () and number.asscalar() == 1
     assert x[np.int64(1), np.uint8(2)].asscalar() == 6
     assert x[nd.array([1], dtype="int32")[0] : 3].shape == (2, 4)  # an integer array of one element bounds a slice
     assert x[True].shape == (1, 3, 4) and x[np.bool_(False)].shape == (0, 3, 4)

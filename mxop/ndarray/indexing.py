@@ -23,6 +23,13 @@ NDArray = core.NDArray
 
 
 # ---- keys -----------------------------------------------------------------------------------------------------------
+def _items(x: NDArray, key: Any) -> tuple:
+    """Return a key as a tuple; ``:`` of a 0-d array is all of it, as in MXNet."""
+    if type(key) is tuple:
+        return key
+    return () if type(key) is slice and not x.ndim and key == slice(None) else (key,)
+
+
 def _basic(items: tuple) -> bool:
     """Tell whether a key holds nothing but integers, slices, None and ``...``."""
     for item in items:
@@ -137,7 +144,7 @@ def getitem(x: NDArray, key: Any) -> NDArray:
         shape, strides = x.shape, x._strides
         at = ops.integer(key, 0, shape[0])
         return x._view(shape[1:], strides[1:], at * strides[0])
-    items = key if type(key) is tuple else (key,)
+    items = _items(x, key)
     if _basic(items):
         return _recorded_basic(x, items) if _tracked(x) else view_of(x, items)
     if _tracked(x):
@@ -214,7 +221,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     >>> x.asnumpy().tolist()
     [[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]]
     """
-    items = key if type(key) is tuple else (key,)
+    items = _items(x, key)
     if tape.recording():
         if tape.tracked(x):
             raise MXNetError(
