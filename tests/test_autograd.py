@@ -448,6 +448,7 @@ def test_norm_at_zero():
     ("f", "at", "slope"),
     [
         (nd.relu, 0.0, 0.0),
+        (nd.relu, np.nan, np.nan),
         (nd.abs, 0.0, 0.0),
         (lambda x: nd.clip(x, a_min=-1, a_max=1), 1.0, 1.0),
         (lambda x: nd.clip(x, a_min=-1, a_max=1), -1.0, 1.0),

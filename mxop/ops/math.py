@@ -455,14 +455,14 @@ def logical_not(data):
 
 
 # ---- activations -----------------------------------------------------------------------------------------------------
-@elementwise(aliases=("_sparse_relu",))
+@elementwise(aliases=("_sparse_relu",), rule=lambda g, data, output: F.where(output > 0, g, output))
 def relu(data):
-    """Rectified linear unit, ``max(0, data)``; NaN stays NaN, and the gradient at 0 is 0.
+    """Rectified linear unit, ``max(0, data)``; NaN stays NaN, in the gradient too, and the gradient at 0 is 0.
 
     >>> mx.nd.relu(mx.nd.array([-2, 0, 3])).asnumpy().tolist()
     [0.0, 0.0, 3.0]
     """
-    return F.maximum(0.0, data)  # a tie belongs to the first operand, the constant
+    return F.maximum(0.0, data)
 
 
 @elementwise(aliases=("_sparse_sigmoid",))
