@@ -755,3 +755,13 @@ def test_errors_of_a_run_name_the_node_and_the_users_line():
                 assert "Error in operator culprit" in text and f"test_passes.py:{line}" in text
     finally:
         unregister("test_passes_failing")
+
+
+def test_a_variable_of_mxnet_keeps_equal_calls_apart(monkeypatch):
+    def nodes():
+        executor = ((a + 5) * (a + 5)).simple_bind(mx.cpu(), a=(2,))
+        return len(executor.get_optimized_symbol().get_internals())
+
+    assert nodes() == 3
+    monkeypatch.setenv("MXNET_ELIMINATE_COMMON_EXPR", "0")
+    assert nodes() == 4

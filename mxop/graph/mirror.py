@@ -8,7 +8,6 @@ Imports :mod:`.ir`, :mod:`.infer`, :mod:`.rewrite`, :mod:`.traits`.
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left
 from itertools import accumulate
 
@@ -20,11 +19,6 @@ from .traits import elements_read, is_plain_view, is_pure, states_of
 
 #: Most segments that are tried.
 MOST_SEGMENTS = 64
-
-
-def asked_for() -> bool:
-    """Tell whether MXNet's environment variable asks for mirroring."""
-    return os.environ.get("MXNET_BACKWARD_DO_MIRROR", "0").strip().lower() in ("1", "true")
 
 
 def is_forced(node: Node) -> bool:

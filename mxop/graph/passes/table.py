@@ -5,6 +5,7 @@ Imports :mod:`.base`, :mod:`mxop.graph.verify`, :mod:`mxop.graph.garbage` and :m
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,6 @@ from .. import symbols
 from ..garbage import collected_later
 from ..infer import Known
 from ..ir import Graph
-from ..mirror import asked_for
 from ..verify import snapshot, verify, verify_arguments, verify_kept, verify_untouched
 from .base import STAGES, Pass
 
@@ -21,6 +21,8 @@ from .base import STAGES, Pass
 _table: list[Any] = []
 _switched: dict[str, bool] = {}
 _listeners: list[Callable[[], None]] = []
+#: MXNet's environment variables that turn passes on and off.
+_VARIABLES = {"mirror": "MXNET_BACKWARD_DO_MIRROR", "common_subexpressions": "MXNET_ELIMINATE_COMMON_EXPR"}
 
 Chosen = "Sequence[Any] | Mapping[str, bool] | None"
 
@@ -156,6 +158,11 @@ class switch_passes:
         _changed()
 
 
+def _environment() -> dict[str, bool]:
+    found = {name: os.environ.get(variable) for name, variable in _VARIABLES.items()}
+    return {name: text.strip().lower() in ("1", "true") for name, text in found.items() if text is not None}
+
+
 def selected(passes: Any = None, everything: bool = False) -> list[Any]:
     """Return the passes to run.
 
@@ -167,7 +174,7 @@ def selected(passes: Any = None, everything: bool = False) -> list[Any]:
         Whether the usual ones include those that are not automatic.
     """
     if passes is None or isinstance(passes, Mapping):
-        states = {**({"mirror": True} if asked_for() else {}), **_switched, **(passes or {})}
+        states = {**_environment(), **_switched, **(passes or {})}
         for name in states:
             _find(name)
         return [p for p in _table if states.get(p.name, p.automatic or everything)]
