@@ -72,6 +72,13 @@ def test_what_is_unknown():
     assert sym.broadcast_add(a, b).infer_shape_partial(a=(2, 3)) == ([(2, 3), ()], [()], [])
 
 
+def test_of_a_layer_whose_data_are_unknown_mxnet_says_nothing_of_the_weight():
+    layer = sym.FullyConnected(sym.Variable("x"), num_hidden=5, name="fc")
+    assert layer.infer_shape_partial()[0][1] == ()
+    assert layer.infer_shape_partial(x=(2, 0))[0][1] == (5, 0)
+    assert layer.infer_shape_partial(fc_weight=(0, 3))[0][1] == (5, 3)
+
+
 @pytest.mark.filterwarnings("ignore:Cannot decide")
 def test_five_states_of_a_shape_are_apart(np_shape):
     exp = sym.exp(a)

@@ -217,7 +217,7 @@ def _(ins, outs, *, num_hidden, no_bias, flatten):
         data = (*out[:-1], weight[1])
     if data is not None and out is not None:
         data = (out[0], *data[1:]) if flatten else (*out[:-1], data[-1])
-    done = [data, weight]
+    done = [data, ins[1] if data is None and ins[1] is None else weight]  # MXNet: of unknown data, nothing is known
     if not no_bias:
         done += infer.same_shape(name, ("bias", "the bias by num_hidden"), [ins[2], (num_hidden,)])[:1]
     return done, [out]
