@@ -552,3 +552,16 @@ def test_arguments_by_mxnets_names():
         sym.load_json(v.norm(1, 0).tojson()).eval(v=y)[0],
     )
     assert [a.asnumpy().tolist() for a in found] == [[3, 6]] * 4
+
+
+def test_the_head_alone_is_over_open_inputs():
+    x = sym.Variable("x")
+    head = sym.split(sym.exp(x), num_outputs=2, name="two")._gen_atomic_symbol()
+    assert head.list_arguments() == ["two_data"] and head.list_outputs() == ["two_output0", "two_output1"]
+    assert x._gen_atomic_symbol().list_arguments() == ["x"]
+
+
+def test_methods_that_reshape_like_another_take_its_mxnet_name():
+    x, like = mx.nd.zeros((2, 6)), mx.nd.zeros((3, 4))
+    assert x.reshape_like(rhs=like).shape == (3, 4)
+    assert sym.Variable("x").reshape_like(rhs=sym.Variable("y")).infer_shape(x=(2, 6), y=(3, 4))[1] == [(3, 4)]

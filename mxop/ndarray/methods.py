@@ -189,11 +189,6 @@ def reshaped(x: NDArray, shape: tuple[int, ...]) -> NDArray:
     return x._view(shape, strides, 0)
 
 
-def reshape_like(self: NDArray, other: NDArray, **kwargs: Any) -> NDArray:
-    """Give the elements the shape of another array; see the operator ``reshape_like``."""
-    return F.reshape_like(self, other, **kwargs)
-
-
 def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:
     """Permute the dimensions; reverse them when no axes are given."""
     if axes:
@@ -302,7 +297,7 @@ TABLE: dict[str, Any] = {
     "broadcast_like": broadcast_like, "broadcast_to": broadcast_to, "copy": copy, "copyto": copyto,
     "ctx": property(_alias_context, doc="Device that the array lies on; see ``context``."),
     "device": property(_alias_context, doc="Device that the array lies on; see ``context``."),
-    "expand_dims": expand_dims, "flatten": flatten, "reshape_like": reshape_like,
+    "expand_dims": expand_dims, "flatten": flatten,
     "round": round_, "slice_assign": slice_assign, "slice_assign_scalar": slice_assign_scalar, "split_v2": split_v2,
     "squeeze": squeeze,
     "to_dlpack_for_read": interop.to_dlpack_for_read, "to_dlpack_for_write": interop.to_dlpack_for_write,

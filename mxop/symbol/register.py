@@ -105,7 +105,7 @@ def _method(name: str) -> Callable:
     return found
 
 
-for _name in (*fluent.NAMES, "broadcast_like", "broadcast_to", "expand_dims", "flatten", "reshape_like", "squeeze"):
+for _name in (*fluent.NAMES, "broadcast_like", "broadcast_to", "expand_dims", "flatten", "squeeze"):
     setattr(Symbol, _name, fluent.Fluent(_name, _method))
 
 

@@ -112,6 +112,13 @@ class Symbol(Arithmetic):
         entries = [e for node in heads for e in node.inputs]
         return Symbol(entries) if entries else None
 
+    def _gen_atomic_symbol(self) -> Symbol:
+        """Return the head alone: its operator and parameters, over open inputs, as MXNet's tools ask."""
+        node = self._entries[0][0]
+        names = () if node.op is None else node.input_names()
+        opened = node.replaced(tuple((variable(f"{node.name}_{name}"), 0) for name in names))
+        return Symbol([(opened, k) for k in range(opened.visible_outputs)])
+
     # ---- as a list of outputs ---------------------------------------------------------------------------------------
     def __len__(self) -> int:
         return len(self._entries)
