@@ -17,6 +17,7 @@ from .nans import detect_nan
 from .opdef import registry
 from .opdef.above import ask
 
+Dense = core.Dense
 NDArray = core.NDArray
 
 
@@ -256,7 +257,7 @@ def _variable(x: NDArray, again: bool) -> NDArray:
 
 
 def _items(arrays: Any, what: str) -> list:
-    if isinstance(arrays, NDArray) or hasattr(arrays, "_history") or hasattr(arrays, "__mxop_gradients__"):
+    if isinstance(arrays, Dense) or hasattr(arrays, "_history") or hasattr(arrays, "__mxop_gradients__"):
         return [arrays]
     return items(arrays, f"autograd: {what}")
 
@@ -267,7 +268,7 @@ def _listed(arrays: Any, what: str) -> list:
         return plain
     arrays = [_known(a) for a in _items(arrays, what)]
     for a in arrays:
-        if not isinstance(a, NDArray):
+        if not isinstance(a, Dense):
             raise OpTypeError(f"autograd: {what} must be NDArrays, got {type(a).__name__}")
     return arrays
 
@@ -284,7 +285,7 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list, list | None]:
         return heads, None
     head_grads = [g.todense() if hasattr(g, "_history") else g for g in _items(head_grads, "head gradients")]
     for g in head_grads:
-        if g is not None and not isinstance(g, NDArray):
+        if g is not None and not isinstance(g, Dense):
             raise OpTypeError(f"autograd: head gradients must be NDArrays or None, got {type(g).__name__}")
     if len(head_grads) != len(heads):
         raise OpValueError(f"autograd: {len(heads)} heads but {len(head_grads)} head gradients")
@@ -352,7 +353,7 @@ class Function:
     def _check(self, what: str, arrays: Sequence[Any]) -> None:
         """Raise unless all are arrays: the tape looks into them without asking."""
         for a in arrays:
-            if not isinstance(a, NDArray):
+            if not isinstance(a, Dense):
                 raise OpTypeError(
                     f"autograd.Function: {type(self).__name__} {what} a {type(a).__name__}; expected NDArrays"
                 )

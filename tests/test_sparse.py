@@ -348,3 +348,16 @@ def test_what_is_too_large_to_be_dense_is_an_error_of_memory():
         with pytest.raises(MemoryError) as caught:
             dense()
         assert isinstance(caught.value, mx.MXNetError)
+
+
+def test_sparse_arrays_are_arrays():
+    csr, rows, plain = nd.zeros((2, 2), stype="csr"), nd.zeros((2, 2), stype="row_sparse"), nd.zeros((2, 2))
+    for x in (csr, rows, plain):
+        assert isinstance(x, nd.NDArray) and issubclass(type(x), nd.NDArray)
+    assert isinstance(csr, nd.sparse.CSRNDArray) and not isinstance(plain, nd.sparse.BaseSparseNDArray)
+
+    class Own(nd.NDArray):
+        pass
+
+    assert not isinstance(csr, Own) and not isinstance(3, nd.NDArray) and not issubclass(int, nd.NDArray)
+    assert pickle.loads(pickle.dumps(nd.NDArray)) is nd.NDArray

@@ -28,6 +28,11 @@ from mxop.opdef import registry
 
 cdef extern from "Python.h":
     void PyType_Modified(PyTypeObject* cls)
+    void Py_SET_TYPE(PyObject* it, PyTypeObject* cls)
+    void Py_INCREF(object it)
+
+#: What arrays that are kept in dense memory are; ``isinstance(x, NDArray)`` is true of sparse ones, too.
+Dense = Array
 
 cdef list _two = [None] * 16, _scalar = [None] * 16, _reflected = [None] * 16
 cdef object _context_of = None, _transpose = None
@@ -75,6 +80,30 @@ def start(context_of, foreign):
         _two[at] = function_of(registry.get(two))
         _scalar[at] = function_of(registry.get(scalar))
         _reflected[at] = function_of(registry.get(reflected))
+
+
+cdef type _sparse = None
+
+
+class ArrayType(type):
+    """The type of ``NDArray``: sparse arrays count as instances, as in MXNet, though they have no such memory."""
+
+    __slots__ = ()
+
+    def __instancecheck__(cls, x):
+        return type.__instancecheck__(cls, x) or cls is NDArray and _sparse is not None and isinstance(x, _sparse)
+
+    def __subclasscheck__(cls, other):
+        return type.__subclasscheck__(cls, other) or cls is NDArray and _sparse is not None and issubclass(other, _sparse)
+
+
+def count_as_arrays(type cls):
+    """Let the instances of a class count as instances of ``NDArray``."""
+    global _sparse
+    _sparse = cls
+    if type(NDArray) is type:
+        Py_INCREF(ArrayType)
+        Py_SET_TYPE(<PyObject*>NDArray, <PyTypeObject*>ArrayType)
 
 
 def attach(str name, function):

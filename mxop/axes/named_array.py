@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.core import Dense
 from ..errors import OpTypeError, UnmatchedAxesError
 from ..ndarray import NDArray
 from ..ndarray.register import F as arrays
@@ -36,7 +37,7 @@ class NamedArray(Tensor):
     _holds_data = True
 
     def __init__(self, value: NDArray, axes: Any):
-        if not isinstance(value, NDArray):
+        if not isinstance(value, Dense):
             raise OpTypeError(f"a NamedArray needs an NDArray, got {type(value).__name__}")
         axes = make_axes(axes)
         super().__init__(matching(value, axes), axes)

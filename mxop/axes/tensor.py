@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from .._core.core import Dense
 from ..errors import OpLookupError, OpTypeError
 from ..graph import arithmetic
 from ..graph.arithmetic import Row
-from ..ndarray import NDArray
 from ..symbol import Symbol
 from .axis import Axes, make_axes
 from .layout import aligned, ordered, union
@@ -28,7 +28,7 @@ from .layout import aligned, ordered, union
 
 def not_a_tensor(other: Any) -> Any:
     """Refuse an operand whose axes nobody knows; let Python try others."""
-    if isinstance(other, (NDArray, Symbol, np.ndarray)):
+    if isinstance(other, (Dense, Symbol, np.ndarray)):
         raise OpTypeError(f"a {type(other).__name__} has no axes: give it some with mx.axes.tensor(value, axes)")
     return NotImplemented
 

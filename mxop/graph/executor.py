@@ -342,7 +342,7 @@ class Executor:
         given = out_grads
         if out_grads is None:
             given = ()
-        elif isinstance(out_grads, core.NDArray):
+        elif isinstance(out_grads, core.Dense):
             given = (out_grads,)
         elif isinstance(out_grads, Mapping):
             given = [out_grads.get(name) for name in self._symbol.list_outputs()]
@@ -544,8 +544,8 @@ def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
     """
     checked = []
     for target, value, what in values:
-        if not isinstance(value, core.NDArray) and (
-            isinstance(target, core.NDArray) or not hasattr(value, "_history")
+        if not isinstance(value, core.Dense) and (
+            isinstance(target, core.Dense) or not hasattr(value, "_history")
         ):  # from one sparse array to another nothing becomes dense
             with translated(what):
                 value = np.asarray(value)
@@ -555,11 +555,11 @@ def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
             raise OpValueError(f"Shape not match! {what}, need: {target.shape}, received: {value.shape}")
         checked.append((target, value))
     for target, value in checked:
-        if not isinstance(target, core.NDArray):  # a sparse one
+        if not isinstance(target, core.Dense):  # a sparse one
             target[:] = value
             continue
         core.touch(target, WRITER)
-        if isinstance(value, core.NDArray):
+        if isinstance(value, core.Dense):
             if value is not target:
                 core.copy(value, target)
         elif target._gpu is None:

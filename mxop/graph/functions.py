@@ -240,7 +240,7 @@ def _arrays(state: Mapping[str, Any], ctx: Any) -> dict[str, Any]:
 
 def _array(value: Any, ctx: Any, code: int) -> Any:
     """Return a value as an array, of a type that its variable was declared with."""
-    if isinstance(value, core.NDArray):
+    if isinstance(value, core.Dense):
         return value if code in (dtypes.UNKNOWN, value.dtype_code) else value.astype(dtypes.NAMES[code])
     from ..ndarray import array
 

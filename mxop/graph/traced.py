@@ -30,6 +30,7 @@ from .schedule import Buffers, build
 from .specs import Specs, inside
 from .states import has_mode
 
+Dense = core.Dense
 NDArray = core.NDArray
 
 
@@ -258,7 +259,7 @@ class CompiledFunction:
 
     def __call__(self, *arrays: Any) -> Any:
         for i, a in enumerate(arrays):
-            if not isinstance(a, NDArray):
+            if not isinstance(a, Dense):
                 raise OpTypeError(f"{self._name}: argument {i} must be an NDArray, got {shown(a)}")
         found = plans.run_function(self, list(arrays))
         if found is None:

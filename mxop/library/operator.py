@@ -10,8 +10,8 @@ from typing import Any
 
 from .. import dtypes
 from .._core import native, native_infer
+from .._core.core import Dense
 from ..errors import MXNetError, OpTypeError
-from ..ndarray import NDArray
 from ..opdef import Attrs, External, infer, registry
 from ..opdef.external import ExternalBackward
 from ..opdef.params import Param
@@ -185,7 +185,7 @@ class LibraryOperator(External):
 
     def _gradients(self, attrs: Attrs, heads: list, inputs: list, outputs: list) -> list | None:
         """Return the gradients of plain arrays, None where more is asked for: symbols, or a gradient of the gradient."""
-        if not isinstance(heads[0], NDArray):
+        if not isinstance(heads[0], Dense):
             return None
         return self.bound_to(attrs).gradients(self.state_of(attrs, inputs), list(heads), list(inputs), list(outputs))
 

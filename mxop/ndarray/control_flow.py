@@ -16,6 +16,7 @@ from ..nested import Form, flatten, leaves, pair, regroup
 from ..opdef import registry
 from ..opdef.operator import carrier
 
+Dense = core.Dense
 NDArray = core.NDArray
 
 
@@ -177,12 +178,12 @@ def _listed(loop_vars: Any) -> Any:
 
 def _truth(value: Any, what: str) -> bool:
     """Return the truth of one number."""
-    if isinstance(value, NDArray) and value.size == 1:
+    if isinstance(value, Dense) and value.size == 1:
         return bool(value.detach().asnumpy().reshape(-1)[0])  # what it decides has no gradient
     if isinstance(value, Number):
         return bool(value)
-    shown = f"an array of shape {value.shape}" if isinstance(value, NDArray) else repr(value)
-    raise (OpValueError if isinstance(value, NDArray) else OpTypeError)(f"{what} is {shown}; expected one number")
+    shown = f"an array of shape {value.shape}" if isinstance(value, Dense) else repr(value)
+    raise (OpValueError if isinstance(value, Dense) else OpTypeError)(f"{what} is {shown}; expected one number")
 
 
 def cond(pred: Any, then_func: Callable, else_func: Callable) -> Any:
@@ -201,7 +202,7 @@ def cond(pred: Any, then_func: Callable, else_func: Callable) -> Any:
     >>> mx.nd.contrib.cond(x > 0, lambda: x * 2, lambda: x / 2).item()
     6.0
     """
-    if callable(pred) and not isinstance(pred, NDArray):
+    if callable(pred) and not isinstance(pred, Dense):
         pred = pred()
     if (by_name := carrier((pred,))) is not None:
         return by_name.__mxop_operator__("_contrib_cond", (pred, then_func, else_func), {})

@@ -24,6 +24,7 @@ from . import indexing, sparse
 from .blank import blank, device, filled, placed, shape_of
 from .register import F
 
+Dense = core.Dense
 NDArray = core.NDArray
 _FLOAT32 = dtypes.FLOAT32
 _FIRST = of_array(False, 0)  # where arrays lie unless somebody says otherwise
@@ -77,7 +78,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         if quick is not None:
             return quick
     place = device(ctx, "nd.array")
-    if isinstance(source_array, NDArray):
+    if isinstance(source_array, Dense):
         code = source_array.dtype_code if dtype is None else dtypes.code_of(dtype)
         made = blank(source_array.shape, code, place)
         core.copy(source_array, made)
@@ -182,7 +183,7 @@ def _given_out(made: NDArray, kwargs: dict[str, Any], function: str) -> NDArray:
 
 def copied_to(made: NDArray, out: NDArray, function: str) -> NDArray:
     """Copy a result to the array that the caller gave as ``out``, which must have its shape; return that one."""
-    if not isinstance(out, NDArray) or out.shape != made.shape:
+    if not isinstance(out, Dense) or out.shape != made.shape:
         raise OpValueError(
             f"{function}: out must be an NDArray of shape {made.shape}, got {getattr(out, 'shape', out)}"
         )
@@ -194,7 +195,7 @@ def full_like(
     a: NDArray, fill_value: Any, ctx: Context | None = None, dtype: Any = None, out: NDArray | None = None
 ) -> NDArray:
     """Make an array of the shape and type of another, filled with one number."""
-    if not isinstance(a, NDArray):
+    if not isinstance(a, Dense):
         raise OpTypeError(f"nd.full_like: argument a must be an NDArray, got {type(a).__name__}")
     return full(a.shape, fill_value, a.context if ctx is None else ctx, a.dtype if dtype is None else dtype, out)
 
@@ -320,8 +321,8 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
 # ---- functions of arrays --------------------------------------------------------------------------------------------
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Join a list of arrays along an axis; a single one is returned as it is unless `always_copy`."""
-    arrays = [] if isinstance(arrays, NDArray) else items(arrays, "nd.concatenate: arrays")
-    if not arrays or any(not isinstance(a, NDArray) for a in arrays):
+    arrays = [] if isinstance(arrays, Dense) else items(arrays, "nd.concatenate: arrays")
+    if not arrays or any(not isinstance(a, Dense) for a in arrays):
         raise OpTypeError("nd.concatenate takes a list of at least one NDArray")
     if len(arrays) == 1 and not always_copy:
         return arrays[0]
@@ -393,7 +394,7 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: Sequence[float] | Non
     >>> counts.asnumpy().tolist(), edges.asnumpy().tolist()
     ([2, 2], [0.0, 2.0, 4.0])
     """
-    if isinstance(bins, NDArray):
+    if isinstance(bins, Dense):
         return F._histogram(a, bins)
     if range is None:
         low, high = (float(x.item()) for x in (a.min(), a.max())) if a.size else (0.0, 1.0)

@@ -19,7 +19,7 @@ __all__ = list(binary.PYTHON_NAMES)
 
 def _two(name: str, choice: binary.Choice):
     def function(lhs: Any, rhs: Any) -> Any:
-        left, right = isinstance(lhs, core.NDArray), isinstance(rhs, core.NDArray)
+        left, right = isinstance(lhs, core.Dense), isinstance(rhs, core.Dense)
         if left and right:
             return core.op_function(registry.get(choice.arrays))(lhs, rhs)
         if left and isinstance(rhs, Number):

@@ -19,6 +19,7 @@ from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError, transl
 from ..ops import indexing as ops
 from .register import F
 
+Dense = core.Dense
 NDArray = core.NDArray
 
 
@@ -70,7 +71,7 @@ def view_of(x: NDArray, items: tuple) -> NDArray:
 
 def _index_array(item: Any, xp: Any) -> Any:
     """Return one array of a key as NumPy (or CuPy) wants it: integers or a mask."""
-    if isinstance(item, NDArray):
+    if isinstance(item, Dense):
         item = item._gpu if item._gpu is not None else core.as_numpy(item)
     try:
         found = xp.asarray(item)
@@ -228,7 +229,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
                 "assigning to an array that autograd has recorded (x[...] = value) is not supported inside "
                 "autograd.record(); assign outside the scope, or make a new array with nd.concat, nd.stack or nd.where"
             )
-        if isinstance(value, NDArray) and tape.tracked(value):
+        if isinstance(value, Dense) and tape.tracked(value):
             _recorded_assign(x, items, value)
             return
     core.touch(x, "an assignment x[...] = value")
@@ -236,7 +237,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
         _assign_advanced(x, items, value)
         return
     part = view_of(x, items)
-    if isinstance(value, NDArray):
+    if isinstance(value, Dense):
         if value.context != x.context:
             value = value.as_in_context(x.context)
         core.copy(_broadcast(value, part.shape), part)
@@ -327,12 +328,12 @@ def _numpy_value(value: Any, x: NDArray, xp: Any) -> Any:
 
 def _assign_advanced(x: NDArray, items: tuple, value: Any) -> None:
     memory, xp = _memory(x)
-    if isinstance(value, NDArray) and value.context != x.context:
+    if isinstance(value, Dense) and value.context != x.context:
         value = value.as_in_context(x.context)
     _check_writable(memory)
     try:
         key = _numpy_key(items, xp)
-        found = converted(_memory(value)[0] if isinstance(value, NDArray) else numeric(value, xp), x.dtype_code)
+        found = converted(_memory(value)[0] if isinstance(value, Dense) else numeric(value, xp), x.dtype_code)
         if len(key) == 1 and found.ndim > 1 and _is_mask(key[0], xp) and key[0].shape == x.shape:
             found = found.reshape(_fitting(found.shape, (int(key[0].sum()),)))  # NumPy does not drop leading ones here
         memory[key] = found
@@ -388,4 +389,4 @@ def contains(x: NDArray, value: Any) -> bool:
     """Tell whether an element equals a value, as NumPy does."""
     memory = x.asnumpy()
     with translated("NDArray.__contains__"):
-        return bool((memory == (value.asnumpy() if isinstance(value, NDArray) else value)).any())
+        return bool((memory == (value.asnumpy() if isinstance(value, Dense) else value)).any())

@@ -21,6 +21,7 @@ from ..errors import GradientWarning, MissingPackageError, MXNetError, OpTypeErr
 from . import creation, indexing
 from .register import F
 
+Dense = core.Dense
 NDArray = core.NDArray
 
 __all__ = ["from_dlpack", "to_dlpack_for_read", "to_dlpack_for_write"]
@@ -84,7 +85,7 @@ def array_ufunc(self: NDArray, ufunc: Any, method: str, *inputs: Any, **kwargs: 
     Results of a type that NDArrays do not have stay NumPy arrays. ``out=`` may be an NDArray or a NumPy array.
     """
     out = kwargs.pop("out", ())
-    if method == "__call__" and not kwargs and all(isinstance(o, NDArray) for o in out):
+    if method == "__call__" and not kwargs and all(isinstance(o, Dense) for o in out):
         found = _as_operator(self, ufunc, inputs)
         if found is not NotImplemented:
             if not out:
@@ -112,7 +113,7 @@ def _as_operator(x: NDArray, ufunc: Any, inputs: tuple) -> Any:
         return NotImplemented
     operands = []
     for given in inputs:
-        converted = given if isinstance(given, NDArray) or type(given) in (int, float) else foreign(x, given)
+        converted = given if isinstance(given, Dense) or type(given) in (int, float) else foreign(x, given)
         if converted is NotImplemented:
             return NotImplemented
         operands.append(converted)
@@ -120,24 +121,22 @@ def _as_operator(x: NDArray, ufunc: Any, inputs: tuple) -> Any:
     if name in _ARITHMETIC:
         return _ARITHMETIC[name](left, right)
     both, array_scalar, scalar_array = _TWO[name]
-    if isinstance(left, NDArray):
+    if isinstance(left, Dense):
         return (
-            getattr(F, both)(left, right)
-            if isinstance(right, NDArray)
-            else getattr(F, array_scalar)(left, scalar=right)
+            getattr(F, both)(left, right) if isinstance(right, Dense) else getattr(F, array_scalar)(left, scalar=right)
         )
     return getattr(F, scalar_array)(right, scalar=left)
 
 
 def _by_numpy(ufunc: Any, method: str, inputs: tuple, out: tuple, kwargs: dict) -> Any:
-    if tape.recording() and any(isinstance(a, NDArray) and tape.tracked(a) for a in (*inputs, *out)):
+    if tape.recording() and any(isinstance(a, Dense) and tape.tracked(a) for a in (*inputs, *out)):
         raise MXNetError(
             f"numpy.{ufunc.__name__} ({method}) on an array that autograd records would lose the gradient; use an "
             "operator of mx.nd, or detach() the array first"
         )
 
     def host(a: Any) -> Any:
-        return core.as_numpy(a) if isinstance(a, NDArray) else a
+        return core.as_numpy(a) if isinstance(a, Dense) else a
 
     if out:
         kwargs["out"] = tuple(host(o) for o in out)
@@ -305,7 +304,7 @@ def to_dlpack_for_write(data: NDArray) -> Any:
 
 
 def _array(data: Any) -> NDArray:
-    if not isinstance(data, NDArray):
+    if not isinstance(data, Dense):
         raise OpTypeError(f"a DLPack capsule is made of an NDArray, got {type(data).__name__}")
     return data
 

@@ -18,6 +18,7 @@ from ..files import path_of, reporting
 from . import creation
 from .sparse.arrays import BaseSparseNDArray, restored
 
+Dense = core.Dense
 NDArray = core.NDArray
 
 __all__ = ["load", "load_frombuffer", "save", "save_tobuffer"]
@@ -90,7 +91,7 @@ def save_tobuffer(data: Any) -> bytes:
 
 
 def _listed(data: Any) -> tuple[list[Any], list[str]]:
-    if isinstance(data, (NDArray, BaseSparseNDArray)):
+    if isinstance(data, (Dense, BaseSparseNDArray)):
         data = [data]
     if not isinstance(data, (list, tuple, dict)):
         raise OpTypeError(
@@ -102,7 +103,7 @@ def _listed(data: Any) -> tuple[list[Any], list[str]]:
         if not isinstance(name, str):
             raise OpTypeError(f"nd.save: names must be strings, got {name!r}")
     for at, a in enumerate(arrays):
-        if not isinstance(a, (NDArray, BaseSparseNDArray)):
+        if not isinstance(a, (Dense, BaseSparseNDArray)):
             raise OpTypeError(
                 f"nd.save: {names[at] if names else f'item {at}'} is not an NDArray but {type(a).__name__}"
             )

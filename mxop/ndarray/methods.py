@@ -20,6 +20,7 @@ from ..ops.shape import reshaped_shape, reshaped_strides
 from . import creation, indexing, interop, sparse
 from .register import F
 
+Dense = core.Dense
 NDArray = core.NDArray
 
 #: Methods of MXNet's arrays that are there as soon as their operators are.
@@ -52,7 +53,7 @@ def copyto(self: NDArray, other: Any) -> NDArray:
     """
     if isinstance(other, Context):
         made = creation.blank(self.shape, self.dtype_code, other)
-    elif isinstance(other, NDArray):
+    elif isinstance(other, Dense):
         if other is self:
             warnings.warn("copyto: the array is copied to itself", RuntimeWarning, stacklevel=2)
             return other
@@ -341,3 +342,4 @@ def install() -> None:
     for name, function in TABLE.items():
         core.attach(name, function)
     core.hook(**HOOKS)
+    core.count_as_arrays(sparse.BaseSparseNDArray)

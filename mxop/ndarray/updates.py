@@ -21,7 +21,7 @@ def _call(name: str, arrays: Iterable[Any], **params: Any) -> Any:
 
 def _as_array(number: Any, like: Any) -> Any:
     """Return an array of one number, where another array is and of its type."""
-    if isinstance(number, core.NDArray):
+    if isinstance(number, core.Dense):
         return number
     return _call("_full", (), shape=(1,), value=number, ctx=str(like.context), dtype=like.dtype)
 

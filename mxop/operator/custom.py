@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import dtypes
 from .._core import dispatch, tape
+from .._core.core import Dense
 from ..errors import DeviceError, MXNetError, OpTypeError, OpValueError, closest, run_users
 from ..ndarray import NDArray
 from ..opdef import Attrs, External, Operator, infer, registry
@@ -134,7 +135,7 @@ class Custom:
             op = self._ops.get(len(args))
             if op is not None:
                 for a in args:
-                    if not isinstance(a, NDArray):
+                    if not isinstance(a, Dense):
                         break
                 else:
                     found = dispatch.invoke(op, args, _NONE)
@@ -269,18 +270,18 @@ def _make_body(func: Any, func_type: str, declared: list[dict]) -> Body:
 def _kind_of(values: Sequence[Any], name: str) -> type:
     """Return the class of a call's inputs: NDArray, Symbol or Value."""
     for value in values:
-        if isinstance(value, NDArray):
+        if isinstance(value, Dense):
             return NDArray
         if isinstance(value, (list, tuple)) and value:
             value = value[0]
         kind = type(value)
-        if kind.__module__.startswith("mxop.") and not isinstance(value, NDArray):
+        if kind.__module__.startswith("mxop.") and not isinstance(value, Dense):
             from ..graph.builder import Value
             from ..symbol import Symbol
 
             if isinstance(value, (Symbol, Value)):
                 return Symbol if isinstance(value, Symbol) else Value
-        if isinstance(value, NDArray):
+        if isinstance(value, Dense):
             return NDArray
     return NDArray
 
@@ -388,7 +389,7 @@ class CustomOperator(External):
         if len(found) not in (self.n, self.n + n_attrs):
             raise OpValueError(f"{who} returned {len(found)} gradients; expected {self.n}, one for each input")
         for k, (g, x) in enumerate(zip(found, inputs)):
-            if g is not None and not isinstance(g, NDArray):
+            if g is not None and not isinstance(g, Dense):
                 raise OpTypeError(f"{who} returned {_short(g)} for input {k}; expected an NDArray, or None for zero")
             if g is not None and g.shape != x.shape:
                 raise OpValueError(f"{who} returned shape {g.shape} for input {k} of shape {x.shape}")

@@ -218,7 +218,7 @@ def _arrays(what: str, given: Any, names: list[str], required: bool) -> list[Any
     else:
         raise OpTypeError(f"{what} is {given!r}; expected a list of NDArray or a dict of str to NDArray")
     for name, array in zip(names, found, strict=True):
-        if not isinstance(array, core.NDArray) and not hasattr(array, "_history") and (required or array is not None):
+        if not isinstance(array, core.Dense) and not hasattr(array, "_history") and (required or array is not None):
             raise OpTypeError(f"{what}: {name!r} is {array!r}; only NDArrays are accepted")
     return found
 

@@ -40,14 +40,14 @@ class CachedOp:
 
     def __call__(self, *args: Any, out: Any = None, default_ctx: Any = None) -> Any:
         """Evaluate the symbol: `args` are the arrays of ``list_inputs``, arguments and states, in this order."""
-        if len(args) != len(self._variables) or not all(isinstance(a, core.NDArray) for a in args):
+        if len(args) != len(self._variables) or not all(isinstance(a, core.Dense) for a in args):
             found = ", ".join(type(a).__name__ for a in args)
             names = ", ".join(v.name for v in self._variables)
             raise OpTypeError(f"CachedOp takes an NDArray for each of {names}; got {found or 'none'}")
         found = replayed(core.namespace(), self._graph, dict(zip(self._variables, args, strict=True)))
         if out is not None:
             found = [
-                _written(a, to) for a, to in zip(found, [out] if isinstance(out, core.NDArray) else out, strict=True)
+                _written(a, to) for a, to in zip(found, [out] if isinstance(out, core.Dense) else out, strict=True)
             ]
         return found[0] if len(found) == 1 else found
 

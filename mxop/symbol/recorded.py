@@ -15,7 +15,7 @@ from .symbol import Symbol
 
 def to_symbol(x: Any) -> Symbol:
     """Return the recorded computation of an array; see :func:`mxop.autograd.get_symbol`."""
-    if not isinstance(x, core.NDArray):
+    if not isinstance(x, core.Dense):
         raise OpTypeError(f"autograd.get_symbol takes an NDArray, got {type(x).__name__}")
     head, output = tape.origin(x)
     if head is None:

@@ -212,7 +212,7 @@ class SparseExecutor:
         n = len(self._graph.outputs)
         if isinstance(out_grads, Mapping):
             out_grads = [out_grads.get(name) for name in self._symbol.list_outputs()]
-        elif out_grads is None or isinstance(out_grads, core.NDArray) or is_sparse(out_grads):
+        elif out_grads is None or isinstance(out_grads, core.Dense) or is_sparse(out_grads):
             out_grads = [] if out_grads is None else [out_grads]
         elif not isinstance(out_grads, (list, tuple)):
             raise OpTypeError(

@@ -21,13 +21,14 @@ from ..blank import filled
 from . import history
 from .memory import context_of, lib, matrices, moved, on_gpu, raw, scipy_sparse, wrapped
 
+Dense = core.Dense
 NDArray = core.NDArray
 STYPES = ("default", "row_sparse", "csr")
 
 
 def host(values: Any, dtype: Any = None) -> np.ndarray:
     """Return the values of an array, of any kind, as a NumPy array."""
-    if isinstance(values, (NDArray, BaseSparseNDArray)):
+    if isinstance(values, (Dense, BaseSparseNDArray)):
         values = values.asnumpy()
     return np.asarray(values, dtype=dtype)
 
@@ -168,7 +169,7 @@ class BaseSparseNDArray:
         """Copy to an array, dense or of the same storage type, or to a device."""
         if isinstance(other, Context):
             return self._moved(other) if other != self.context else self.copy()
-        if not isinstance(other, (NDArray, BaseSparseNDArray)):
+        if not isinstance(other, (Dense, BaseSparseNDArray)):
             raise OpTypeError(f"copyto takes an array or a context, got {type(other).__name__}")
         other[:] = self
         return other
@@ -255,7 +256,7 @@ class BaseSparseNDArray:
             raise OpTypeError(
                 f"{type(self).__name__} can be assigned as a whole alone, with x[:] = value; got the key {key!r}"
             )
-        if np.ndim(value) == 0 and not isinstance(value, (NDArray, BaseSparseNDArray)):
+        if np.ndim(value) == 0 and not isinstance(value, (Dense, BaseSparseNDArray)):
             value = np.full(self.shape, value, self.dtype)
         made = cast_storage(value, self.stype)
         if made.shape != self.shape:
@@ -499,7 +500,7 @@ def cast_storage(arr: Any, stype: str, out: Any = None) -> Any:
     ('csr', [2.0, 3.0], [1, 0])
     """
     checked_stype(stype, "cast_storage")
-    if not isinstance(arr, (NDArray, BaseSparseNDArray, np.ndarray)):  # a symbol, perhaps
+    if not isinstance(arr, (Dense, BaseSparseNDArray, np.ndarray)):  # a symbol, perhaps
         return core.op_function(registry.get("cast_storage"))(arr, stype=stype)
     found = history.same(arr, _cast(arr, stype))
     if out is None:
@@ -512,7 +513,7 @@ def _cast(arr: Any, stype: str) -> Any:
     if stype == "default":
         return (
             arr
-            if isinstance(arr, NDArray)
+            if isinstance(arr, Dense)
             else dense(arr)
             if isinstance(arr, BaseSparseNDArray)
             else core.from_numpy(arr)
@@ -524,7 +525,7 @@ def _cast(arr: Any, stype: str) -> Any:
         return made.as_in_context(arr.context) if getattr(arr, "_gpu", None) is not None else made
     if isinstance(arr, RowSparseNDArray):
         return arr.copy()
-    values = raw(dense(arr)) if isinstance(arr, (NDArray, CSRNDArray)) else arr
+    values = raw(dense(arr)) if isinstance(arr, (Dense, CSRNDArray)) else arr
     if not values.ndim:
         raise OpValueError("cast_storage: an array without dimensions cannot be row_sparse")
     xp = lib(values)

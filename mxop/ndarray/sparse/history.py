@@ -14,6 +14,7 @@ from ..._core import core, tape
 from ...opdef import registry
 from .memory import lib, wrapped
 
+Dense = core.Dense
 NDArray = core.NDArray
 
 
@@ -24,7 +25,7 @@ def stand_in(shape: tuple[int, ...], like: Any) -> NDArray:
 
 def handle(x: Any) -> Any:
     """Return what autograd knows an array by: itself, or the stand-in of a sparse one; None for what was not recorded."""
-    at = x if isinstance(x, NDArray) else getattr(x, "_history", None)
+    at = x if isinstance(x, Dense) else getattr(x, "_history", None)
     return at if at is not None and tape.tracked(at) else None
 
 
@@ -45,7 +46,7 @@ def leaves(values: Iterable[Any]) -> Iterator[Any]:
 def recorded(function: Any, inputs: list[NDArray], found: Any) -> Any:
     """Make `found`, dense or sparse, the result of a function of `inputs`, whose ``_backward(heads)`` gives gradients."""
     at = found
-    if not isinstance(found, NDArray):
+    if not isinstance(found, Dense):
         at = found._history = stand_in(found.shape, found._values)
     tape.record_user(function, inputs, [at])
     return found

@@ -32,6 +32,7 @@ from .arrays import (
 from .history import Again, involved, leaves, recorded
 from .memory import lib, on_gpu, raw, scipy_sparse, wrapped
 
+Dense = core.Dense
 NDArray = core.NDArray
 NAMES = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide}
 #: Operators of one array that are zero at zero.
@@ -75,7 +76,7 @@ def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, An
         recorded(Again(function_of(name), dense, args, kwargs), inputs, found)
     if out is None:
         return found
-    if not isinstance(out, (NDArray, BaseSparseNDArray)):
+    if not isinstance(out, (Dense, BaseSparseNDArray)):
         raise OpTypeError(f"operator {shown or name}: out must be an array, got {type(out).__name__}")
     out[:] = found
     return out
@@ -135,7 +136,7 @@ def binary(name: str, lhs: Any, rhs: Any) -> Any:
 
 
 def _python(name: str, lhs: Any, rhs: Any) -> Any:
-    left, right = (np.ndim(v) == 0 and not isinstance(v, (NDArray, BaseSparseNDArray)) for v in (lhs, rhs))
+    left, right = (np.ndim(v) == 0 and not isinstance(v, (Dense, BaseSparseNDArray)) for v in (lhs, rhs))
     if right and PYTHON_NAMES[name].scalar in _OF_NUMBERS:
         return _of_one(PYTHON_NAMES[name].scalar, lhs, scalar=rhs)
     if left and name == "multiply":
@@ -144,7 +145,7 @@ def _python(name: str, lhs: Any, rhs: Any) -> Any:
 
 
 def _of_two(name: str, lhs: Any, rhs: Any) -> Any:
-    if isinstance(lhs, NDArray) and (name == "add" and isinstance(rhs, RowSparseNDArray)):
+    if isinstance(lhs, Dense) and (name == "add" and isinstance(rhs, RowSparseNDArray)):
         lhs, rhs = rhs, lhs
     if isinstance(lhs, CSRNDArray):
         return _csr_and(name, lhs, rhs)
@@ -155,9 +156,9 @@ def _of_two(name: str, lhs: Any, rhs: Any) -> Any:
         rows = xp.unique(xp.concatenate([lhs._numbers, rhs._numbers]))
         a, b = (rows_of(x, rows) for x in (lhs, rhs))
         return RowSparseNDArray(NAMES[name](a, b), rows, lhs.shape)
-    if isinstance(rhs, NDArray) and name == "multiply":
+    if isinstance(rhs, Dense) and name == "multiply":
         return lhs._with(lhs._values * raw(rhs)[lhs._numbers])
-    if isinstance(rhs, NDArray) and name == "add":
+    if isinstance(rhs, Dense) and name == "add":
         total = raw(rhs).copy()
         total[lhs._numbers] += lhs._values
         return wrapped(total)
@@ -170,7 +171,7 @@ def _csr_and(name: str, lhs: CSRNDArray, rhs: Any) -> Any:
     if isinstance(rhs, CSRNDArray) and lhs.shape == rhs.shape and name != "divide":
         a, b = lhs._matrix, rhs._matrix
         return CSRNDArray(a + b if name == "add" else a - b if name == "subtract" else a.multiply(b).tocsr())
-    if isinstance(rhs, NDArray) and name in ("multiply", "divide"):
+    if isinstance(rhs, Dense) and name in ("multiply", "divide"):
         other = np.broadcast_to(host(rhs), lhs.shape)[lhs._rows(), lhs._matrix.indices]
         with np.errstate(all="ignore"):
             return lhs._with(NAMES[name](lhs._values, other))
@@ -180,7 +181,7 @@ def _csr_and(name: str, lhs: CSRNDArray, rhs: Any) -> Any:
 def _two(name: str, lhs: Any, rhs: Any, **kwargs: Any) -> Any:
     if kwargs or name == "elemwise_div":
         return NotImplemented
-    if name == "elemwise_mul" and isinstance(lhs, NDArray):
+    if name == "elemwise_mul" and isinstance(lhs, Dense):
         lhs, rhs = rhs, lhs
     return _of_two(_BINARY[name], lhs, rhs)
 
@@ -282,7 +283,7 @@ RULES: dict[str, Callable] = {
 def _of_python(name: str) -> Callable:
     def function(lhs: Any, rhs: Any) -> Any:
         sparse = isinstance(lhs, BaseSparseNDArray) or isinstance(rhs, BaseSparseNDArray)
-        if sparse and name == "multiply" and isinstance(lhs, NDArray):
+        if sparse and name == "multiply" and isinstance(lhs, Dense):
             return binary(name, rhs, lhs)
         return binary(name, lhs, rhs) if sparse else function_of(name)(lhs, rhs)
 

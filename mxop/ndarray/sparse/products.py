@@ -18,6 +18,7 @@ from .arrays import CSRNDArray, RowSparseNDArray, dense, host, rows_of
 from .history import handle, involved, recorded, snapshot, stand_in
 from .memory import lib, matrices, on_gpu, raw, scipy_sparse, wrapped
 
+Dense = core.Dense
 NDArray = core.NDArray
 
 
@@ -42,11 +43,11 @@ def _dot(name: str, lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: 
          **kwargs: Any) -> Any:  # fmt: skip
     if kwargs or transpose_b:
         return NotImplemented
-    if isinstance(lhs, CSRNDArray) and isinstance(rhs, (NDArray, RowSparseNDArray)) and rhs.ndim <= 2:
+    if isinstance(lhs, CSRNDArray) and isinstance(rhs, (Dense, RowSparseNDArray)) and rhs.ndim <= 2:
         found = _product(lhs, rhs, transpose_a, transpose_a and forward_stype in (None, "row_sparse"))
         inputs = involved([lhs, rhs])
         return recorded(_OfProduct(lhs, rhs, transpose_a), inputs, found) if inputs else found
-    plain = isinstance(lhs, NDArray) and lhs.ndim == 2 and not transpose_a and not involved([lhs, rhs])
+    plain = isinstance(lhs, Dense) and lhs.ndim == 2 and not transpose_a and not involved([lhs, rhs])
     if plain and isinstance(rhs, CSRNDArray) and forward_stype in (None, "csr") and not on_gpu(rhs._values):
         return CSRNDArray((scipy_sparse().csr_matrix(host(lhs)) @ rhs._matrix).tocsr())
     return NotImplemented
@@ -117,7 +118,7 @@ class _OfProduct:
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
 def _embedding(name: str, data: Any, weight: Any, **params: Any) -> Any:
-    if not isinstance(weight, RowSparseNDArray) or weight.ndim != 2 or not isinstance(data, NDArray):
+    if not isinstance(weight, RowSparseNDArray) or weight.ndim != 2 or not isinstance(data, Dense):
         return NotImplemented
     at = _numbers_of(data, len(weight))
     found = wrapped(rows_of(weight, at.ravel()).reshape(*data.shape, weight.shape[1]))

@@ -9,6 +9,7 @@ from ...opdef import registry
 from .arrays import BaseSparseNDArray, RowSparseNDArray, dense, rows_of
 from .memory import raw, wrapped
 
+Dense = core.Dense
 NDArray = core.NDArray
 #: Operators that change those rows alone which the gradient has.
 NAMES = ("sgd_update", "sgd_mom_update", "adam_update", "_sparse_adagrad_update", "ftrl_update",
@@ -22,9 +23,9 @@ def update(
 
     Without `lazy_update` all rows are updated, those that the gradient has not by a gradient of zero.
     """
-    states = [a for a in rest if isinstance(a, (NDArray, BaseSparseNDArray))]
+    states = [a for a in rest if isinstance(a, (Dense, BaseSparseNDArray))]
     params |= zip(registry.get(name).spec.names, rest[len(states) :], strict=False)
-    has_rows = all(isinstance(a, (NDArray, RowSparseNDArray)) for a in (weight, *states))
+    has_rows = all(isinstance(a, (Dense, RowSparseNDArray)) for a in (weight, *states))
     lazy = bool(lazy_update) and has_rows and isinstance(grad, RowSparseNDArray)
     if name == "ftrl_update" and isinstance(
         weight, NDArray
