@@ -107,7 +107,7 @@ def test_zeros():
         (lambda: stored(DENSE, "csr")[0, 5], "out of range"),
         (lambda: stored(DENSE, "csr")._aux_data(2), "_aux_data"),
         (lambda: nd.square(nd.ones((2, 2)), out=stored(DENSE, "csr")), "shape"),
-        (lambda: stored(DENSE, "csr") + "a", "add"),
+        (lambda: stored(DENSE, "csr") + "a", "_plus_scalar.*'a'"),
         (lambda: nd.take(stored(DENSE, "csr"), "a"), "operator take"),
         (lambda: sparse.csr_matrix(([1], [0], [0, 1]), shape="a"), "shape"),
         (lambda: sparse.zeros("csr", (2, -3)), "negative|-3"),
@@ -361,3 +361,48 @@ def test_sparse_arrays_are_arrays():
 
     assert not isinstance(csr, Own) and not isinstance(3, nd.NDArray) and not issubclass(int, nd.NDArray)
     assert pickle.loads(pickle.dumps(nd.NDArray)) is nd.NDArray
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_a_device_of_the_cpu_stays(stype):
+    place = mx.cpu(1)
+    x = nd.array([[1, 0], [0, 2]], ctx=place).tostype(stype)
+    y = nd.zeros((2, 2), stype=stype, ctx=place)
+    for found in (x, y, x * 2, x + y, x.copy(), x.detach(), x.astype("int32"), x.data, x.indices, x.tostype("default"),
+                  nd.exp(x), y.tostype(stype)):  # fmt: skip
+        assert found.context == place
+    x.attach_grad()
+    assert x.grad.context == place
+    moved = x.as_in_context(mx.cpu(0))
+    moved[:] = 7
+    assert (
+        moved.context == mx.cpu(0) and x.context == place and x.data.asnumpy().tolist() != moved.data.asnumpy().tolist()
+    )
+    assert x.copyto(mx.cpu(2)).context == mx.cpu(2) and x.as_in_context(place) is x
+    with mx.AttrScope(ctx_group="there"):
+        symbol = mx.sym.Variable("x", stype=stype) * 1
+    bound = symbol.simple_bind(mx.cpu(), group2ctx={"there": place}, x=(2, 2))
+    assert bound.arg_dict["x"].context == place
+
+
+def test_parts_that_make_no_array():
+    doubled = scipy.sparse.csr_matrix(([1.0, 2.0, 3.0], [1, 0, 1], [0, 3]), shape=(1, 2))
+    x = sparse.csr_matrix(doubled)
+    assert x.indices.asnumpy().tolist() == [0, 1] and x.data.asnumpy().tolist() == [2, 4] and doubled.nnz == 3
+    for make in (
+        lambda: sparse.csr_matrix(([], [], [0, 0])),
+        lambda: sparse.row_sparse_array((np.zeros((0, 3)), [])),
+    ):
+        with pytest.raises(ValueError, match="invalid shape"):
+            make()
+    with pytest.raises(mx.MXNetError, match="indptr does not rise"):  # SciPy would read beside the arrays
+        sparse.csr_matrix(([7, 8, 9], [0, 2, 1], [0, 5, 2, 3]), shape=(3, 4))
+    with pytest.raises(mx.MXNetError, match="invalid_arg"):
+        sparse.retain(nd.ones((2, 2)), invalid_arg="no")
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_adding_nothing_keeps_the_storage(stype):
+    x = nd.array([[1, 0], [0, 2]]).tostype(stype)
+    assert (x + 0).stype == (0 + x).stype == (x - 0).stype == stype
+    assert (x + 1).stype == (0 - x).stype == "default"

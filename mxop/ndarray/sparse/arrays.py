@@ -14,6 +14,7 @@ import numpy as np
 
 from ... import autograd, dtypes
 from ..._core import core, tape
+from ..._core.array import set_device
 from ...context import Context
 from ...errors import OpIndexError, OpTypeError, OpValueError, OutOfMemoryError, translated
 from ...opdef import registry
@@ -47,6 +48,16 @@ def checked_stype(stype: Any, function: str) -> str:
     return stype
 
 
+def on_device(array: Any, context: Context) -> Any:
+    """Return an array that lies in the memory of the CPU, and says from now on that it is on a certain device of it."""
+    if not context.is_gpu and array._gpu is None:
+        if isinstance(array, Dense):
+            set_device(array, context.place)
+        else:
+            array._device = context if context.place else None
+    return array
+
+
 def _numpy_type(dtype: Any) -> np.dtype:
     return dtypes.numpy_dtype(dtypes.code_of(dtype))
 
@@ -58,6 +69,7 @@ class BaseSparseNDArray:
     shape: tuple[int, ...]
     _values: np.ndarray
     _history: NDArray | None = None  # see .history
+    _device: Context | None = None  # of the CPU's, where it is not the first
 
     __hash__ = object.__hash__  # == compares elements
 
@@ -75,7 +87,7 @@ class BaseSparseNDArray:
     @property
     def context(self) -> Context:
         """The device that the array lies on."""
-        return context_of(self._values)
+        return self._device or context_of(self._values)
 
     ctx = context
 
@@ -97,12 +109,12 @@ class BaseSparseNDArray:
     @property
     def data(self) -> NDArray:
         """A copy of the values that are stored."""
-        return wrapped(self._values, True)
+        return on_device(wrapped(self._values, True), self.context)
 
     @property
     def indices(self) -> NDArray:
         """Where they belong: columns (csr) or rows (row_sparse), as int64."""
-        return wrapped(self._places().astype(np.int64), True)
+        return on_device(wrapped(self._places().astype(np.int64), True), self.context)
 
     @property
     def _aux_types(self) -> list[type]:
@@ -116,7 +128,7 @@ class BaseSparseNDArray:
     def _aux_data(self, i: int) -> NDArray:
         """Return a copy of pointers and columns (csr), or of the numbers of rows."""
         with translated(f"{type(self).__name__}._aux_data"):
-            return wrapped(self._parts()[i], True)
+            return on_device(wrapped(self._parts()[i], True), self.context)
 
     def _places(self) -> np.ndarray:
         raise NotImplementedError
@@ -152,23 +164,26 @@ class BaseSparseNDArray:
     def todense(self) -> NDArray:
         """Return the dense array."""
         try:
-            return history.same(self, wrapped(self._dense()))
+            return history.same(self, on_device(wrapped(self._dense()), self.context))
         except (MemoryError, ValueError) as problem:
             raise OutOfMemoryError(f"{type(self).__name__} of shape {self.shape}, dense: {problem}") from problem
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Return the array with another element type."""
         wanted = _numpy_type(dtype)
-        return self if not copy and wanted == self._values.dtype else self._with(self._values.astype(wanted))
+        if not copy and wanted == self._values.dtype:
+            return self
+        return on_device(self._with(self._values.astype(wanted)), self.context)
 
     def copy(self) -> Any:
         """Return a copy."""
-        return self._with(self._values.copy())
+        return on_device(self._with(self._values.copy()), self.context)
 
     def copyto(self, other: Any) -> Any:
         """Copy to an array, dense or of the same storage type, or to a device."""
         if isinstance(other, Context):
-            return self._moved(other) if other != self.context else self.copy()
+            made = self._moved(other) if other.is_gpu or self._gpu is not None else self.copy()
+            return on_device(made, other)
         if not isinstance(other, (Dense, BaseSparseNDArray)):
             raise OpTypeError(f"copyto takes an array or a context, got {type(other).__name__}")
         other[:] = self
@@ -180,7 +195,7 @@ class BaseSparseNDArray:
             raise OpTypeError(
                 f"as_in_context: {context!r} is not a context; expected something like mx.cpu() or mx.gpu(0)"
             )
-        return self if context == self.context else self._moved(context)
+        return self if context == self.context else self.copyto(context)
 
     def _moved(self, context: Context) -> Any:
         """Return an array of the same parts on a device."""
@@ -243,9 +258,13 @@ class BaseSparseNDArray:
 
     def check_format(self, full_check: bool = True) -> None:
         """Raise unless the places are within the array and in order."""
-        found = self.as_in_context(Context("cpu", 0))._problem()
+        found = self._on_cpu()._problem()
         if found:
             raise OpValueError(f"{type(self).__name__} of shape {self.shape}: {found}")
+
+    def _on_cpu(self) -> Any:
+        """Return an array of the same parts in the memory of the CPU."""
+        return self if self._gpu is None else self._moved(Context("cpu", 0))
 
     def _problem(self) -> str | None:
         raise NotImplementedError
@@ -270,7 +289,7 @@ class BaseSparseNDArray:
         return bool(self.todense())
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        there = self.as_in_context(Context("cpu", 0))
+        there = self._on_cpu()
         return restored, (self.stype, self.shape, there._values, there._parts())
 
     def _parts(self) -> tuple[np.ndarray, ...]:
@@ -298,7 +317,7 @@ class CSRNDArray(BaseSparseNDArray):
     @property
     def indptr(self) -> NDArray:
         """Where the values of each row begin, as int64; one more than there are rows."""
-        return wrapped(self._matrix.indptr.astype(np.int64), True)
+        return on_device(wrapped(self._matrix.indptr.astype(np.int64), True), self.context)
 
     def _places(self) -> np.ndarray:
         return self._matrix.indices
@@ -322,7 +341,7 @@ class CSRNDArray(BaseSparseNDArray):
         self._matrix = other._matrix
 
     def _alias(self, history: bool = True) -> CSRNDArray:
-        made = CSRNDArray(self._matrix)
+        made = on_device(CSRNDArray(self._matrix), self.context)
         made._history = self._history if history else None
         return made
 
@@ -335,16 +354,10 @@ class CSRNDArray(BaseSparseNDArray):
         return np.repeat(np.arange(self.shape[0]), np.diff(self._matrix.indptr))
 
     def _problem(self) -> str | None:
-        indptr, indices = self._matrix.indptr, self._matrix.indices
-        if (
-            len(indptr) != self.shape[0] + 1
-            or indptr[0] != 0
-            or np.any(np.diff(indptr) < 0)
-            or indptr[-1] != len(indices)
-        ):
-            return "indptr does not rise from 0 to the number of values"
-        if np.any(indices < 0) or np.any(indices >= self.shape[1]):
-            return "indices are out of range"
+        problem = _outside(self._matrix)
+        if problem:
+            return problem
+        indices = self._matrix.indices
         rows = self._rows()
         if np.any((rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1])):
             return "indices of a row are not in order, or name a column twice"
@@ -355,7 +368,7 @@ class CSRNDArray(BaseSparseNDArray):
         keys = tuple(map(self._slice, key if isinstance(key, tuple) else (key,), self.shape))
         if isinstance(key, tuple) and len(key) > 2:
             raise OpIndexError(f"CSRNDArray: the key {key!r} has {len(key)} indices; expected at most 2")
-        found, inputs = CSRNDArray(self._matrix[keys]), history.involved([self])
+        found, inputs = on_device(CSRNDArray(self._matrix[keys]), self.context), history.involved([self])
         return history.recorded(history.Again(getitem, dense, (self, keys), {}), inputs, found) if inputs else found
 
     @staticmethod
@@ -404,14 +417,14 @@ class RowSparseNDArray(BaseSparseNDArray):
         self._values, self._numbers = other._values, other._numbers
 
     def _alias(self, history: bool = True) -> RowSparseNDArray:
-        made = RowSparseNDArray(self._values, self._numbers, self.shape)
+        made = on_device(RowSparseNDArray(self._values, self._numbers, self.shape), self.context)
         made._history = self._history if history else None
         return made
 
     def retain(self, indices: Any) -> RowSparseNDArray:
         """Return the rows of these numbers alone."""
         keep = lib(self._numbers).isin(self._numbers, moved(host(indices, np.int64), self.context))
-        return RowSparseNDArray(self._values[keep], self._numbers[keep], self.shape)
+        return on_device(RowSparseNDArray(self._values[keep], self._numbers[keep], self.shape), self.context)
 
     def _put_rows(self, rows: np.ndarray, values: np.ndarray) -> None:
         """Store values of rows, whose numbers are in order; those that are here already, in place."""
@@ -475,10 +488,28 @@ def of_csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: A
         matrix = scipy_sparse().csr_matrix((values, np.array(indices), np.array(indptr)), shape=shape)
     except (ValueError, TypeError) as problem:
         raise OpValueError(f"csr_matrix: data, indices and indptr make no matrix of shape {shape}: {problem}") from None
+    problem = _outside(matrix)
+    if problem:  # SciPy sorts without looking
+        raise OpValueError(f"CSRNDArray of shape {tuple(shape)}: {problem}")
     matrix.sort_indices()
     made = CSRNDArray(matrix)
     made.check_format()
     return made
+
+
+def _outside(matrix: Any) -> str | None:
+    """Return why a matrix would lead beyond its memory, or its shape."""
+    indptr, indices = matrix.indptr, matrix.indices
+    if (
+        len(indptr) != matrix.shape[0] + 1
+        or indptr[0] != 0
+        or np.any(np.diff(indptr) < 0)
+        or indptr[-1] != len(indices)
+    ):
+        return "indptr does not rise from 0 to the number of values"
+    if np.any(indices < 0) or np.any(indices >= matrix.shape[1]):
+        return "indices are out of range"
+    return None
 
 
 def of_rows(values: np.ndarray, rows: np.ndarray, shape: tuple[int, ...]) -> RowSparseNDArray:
@@ -502,7 +533,10 @@ def cast_storage(arr: Any, stype: str, out: Any = None) -> Any:
     checked_stype(stype, "cast_storage")
     if not isinstance(arr, (Dense, BaseSparseNDArray, np.ndarray)):  # a symbol, perhaps
         return core.op_function(registry.get("cast_storage"))(arr, stype=stype)
-    found = history.same(arr, _cast(arr, stype))
+    found = _cast(arr, stype)
+    if found is not arr and hasattr(arr, "context"):
+        on_device(found, arr.context)
+    found = history.same(arr, found)
     if out is None:
         return found
     out[:] = found

@@ -77,7 +77,9 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any = None)
         data, indices, indptr = arg1
         values, indices, indptr = _typed(data, dtype), host(indices, np.int64), host(indptr, np.int64)
         if shape is None:
-            shape = (len(indptr) - 1, int(indices.max(initial=-1)) + 1)
+            if not len(indices):
+                raise OpValueError("csr_matrix: invalid shape: without indices it cannot be inferred; say shape=")
+            shape = (len(indptr) - 1, int(indices.max()) + 1)
         return of_csr(values, indices, indptr, tuple(shape))
     if isinstance(arg1, tuple) and len(arg1) == 2:
         data, (row, column) = arg1
@@ -85,7 +87,8 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any = None)
         made = scipy_sparse().coo_matrix((values, (host(row, np.int64), host(column, np.int64))), shape=shape)
         return CSRNDArray(made.tocsr())
     if scipy_sparse().issparse(arg1):
-        arg1 = arg1.tocsr()
+        arg1 = arg1.tocsr(copy=True)
+        arg1.sum_duplicates()
         made = of_csr(_typed(arg1.data, dtype), arg1.indices, arg1.indptr, arg1.shape)
     elif isinstance(arg1, BaseSparseNDArray):
         made = cast_storage(arg1, "csr")
@@ -123,7 +126,9 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any =
             return zeros("row_sparse", arg1, dtype=dtype)
         values, rows = _typed(arg1[0], dtype), host(arg1[1], np.int64)
         if shape is None:
-            shape = (int(rows.max(initial=-1)) + 1, *values.shape[1:])
+            if not len(rows):
+                raise OpValueError("row_sparse_array: invalid shape: without indices it cannot be inferred; say shape=")
+            shape = (int(rows.max()) + 1, *values.shape[1:])
         if values.shape != (len(rows), *shape[1:]):
             raise OpValueError(
                 f"row_sparse_array: data of shape {values.shape} for {len(rows)} rows of shape {tuple(shape)}"

@@ -27,6 +27,7 @@ from .arrays import (
     dense,
     host,
     nothing,
+    on_device,
     rows_of,
 )
 from .history import Again, involved, leaves, recorded
@@ -42,8 +43,10 @@ _OF_ONE = (
     "tan", "tanh", "trunc",
 )  # fmt: skip
 #: Operators of an array and a number that keep the storage where they are zero at zero.
-_OF_NUMBERS = ("_mul_scalar", "_div_scalar", "_equal_scalar", "_not_equal_scalar", "_greater_scalar", "_greater_equal_scalar",
-               "_lesser_scalar", "_lesser_equal_scalar")  # fmt: skip
+_OF_NUMBERS = (
+    "_plus_scalar", "_minus_scalar", "_mul_scalar", "_div_scalar", "_equal_scalar", "_not_equal_scalar", "_greater_scalar",
+    "_greater_equal_scalar", "_lesser_scalar", "_lesser_equal_scalar",
+)  # fmt: skip
 _BINARY = {f"{form}_{short}": name for form in ("broadcast", "elemwise")
            for short, name in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("div", "divide"))}  # fmt: skip
 #: Whose rules for csr matrices are SciPy's alone.
@@ -72,12 +75,18 @@ def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, An
             found = rule(name, *args, **kwargs)
     if found is NotImplemented:
         found = _dense_call(name, args, kwargs)
-    elif inputs and name not in products.RECORDED and name != "Custom":  # which record themselves
+        return found if out is None else _written(found, out, shown or name)
+    device = next((a._device for a in leaves(args) if isinstance(a, BaseSparseNDArray) and a._device), None)
+    if device is not None and rule is not updates.update:
+        on_device(found, device)
+    if inputs and name not in products.RECORDED and name != "Custom":  # which record themselves
         recorded(Again(function_of(name), dense, args, kwargs), inputs, found)
-    if out is None:
-        return found
-    if not isinstance(out, (Dense, BaseSparseNDArray)):
-        raise OpTypeError(f"operator {shown or name}: out must be an array, got {type(out).__name__}")
+    return found if out is None else _written(found, out, shown or name)
+
+
+def _written(found: Any, out: Any, name: str) -> Any:
+    if not isinstance(out, NDArray):
+        raise OpTypeError(f"operator {name}: out must be an array, got {type(out).__name__}")
     out[:] = found
     return out
 
@@ -139,8 +148,8 @@ def _python(name: str, lhs: Any, rhs: Any) -> Any:
     left, right = (np.ndim(v) == 0 and not isinstance(v, (Dense, BaseSparseNDArray)) for v in (lhs, rhs))
     if right and PYTHON_NAMES[name].scalar in _OF_NUMBERS:
         return _of_one(PYTHON_NAMES[name].scalar, lhs, scalar=rhs)
-    if left and name == "multiply":
-        return _of_one("_mul_scalar", rhs, scalar=lhs)
+    if left and name in ("add", "multiply"):
+        return _of_one(PYTHON_NAMES[name].scalar, rhs, scalar=lhs)
     return _of_two(name, lhs, rhs) if name in NAMES and not left and not right else NotImplemented
 
 
@@ -295,7 +304,7 @@ def _of_python(name: str) -> Callable:
 add, subtract, multiply, divide = map(_of_python, NAMES)
 
 
-def retain(data: Any, indices: Any) -> Any:
+def retain(data: Any, indices: Any = None, **kwargs: Any) -> Any:
     """Keep the rows of a row_sparse array that `indices` names.
 
     Examples
@@ -305,7 +314,7 @@ def retain(data: Any, indices: Any) -> Any:
     >>> mx.nd.sparse.retain(x, mx.nd.array([2])).indices.asnumpy().tolist()
     [2]
     """
-    return function_of("_sparse_retain")(data, indices)
+    return function_of("_sparse_retain")(*(a for a in (data, indices) if a is not None), **kwargs)
 
 
 # ---- what this gives to the classes ------------------------------------------------------------------------------------
