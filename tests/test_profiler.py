@@ -211,7 +211,10 @@ def test_custom_operators_and_functions(path):
     y.backward()
     profiler.set_state("stop")
     counts = counted()
-    assert counts["Custom"] == counts["sqrt"] == counts["_backward_Mine"] == 1 and counts["_mul_scalar"] == 2
+    assert counts["Custom"] == counts["_backward_Mine"] == 1 and counts["_mul_scalar"] == 2
+    inside = counted("Custom Operator")  # MXNet's names
+    assert inside["profiler_twice::pure_python"] == inside["_backward_profiler_twice::pure_python"] == 1
+    assert inside["profiler_twice::sqrt"] == 1 and "sqrt" not in counts
 
 
 def test_memory_is_what_the_pool_holds(path):

@@ -60,6 +60,8 @@ cdef Py_ssize_t _most = 1 << 20     # events that wait to be written; more are c
 cdef int _n_threads = 0
 cdef dict _thread_names = {}    # number -> name
 cdef dict _tables = {}          # category -> {name: Times}
+cdef dict _inside = {}          # thread -> the operator in Python that it is in
+cdef str _CUSTOM = "Custom Operator"
 cdef str _OPERATOR = "operator", _API = "MXOP_API", _STORAGE = "Device Storage", _CPU = "Memory: cpu/0"
 
 flags = 0
@@ -145,6 +147,10 @@ cdef int note(str category, str name, object about, long long begun, long long e
     """Record a call that is over."""
     if not mx_named:
         learn_thread_name()
+    if _inside and category is _OPERATOR:
+        caller = _inside.get(thread_number())
+        if caller is not None:
+            category, name = _CUSTOM, f"{caller}::{name}"
     append(c"X", category, name, about, begun, ended)
     if flags & AGGREGATE:
         count(category, name, ended - begun)
@@ -201,6 +207,30 @@ cdef void note_memory(Py_ssize_t in_use) noexcept:
 
 
 # ---- for Python ----------------------------------------------------------------------------------------------------
+cdef class InPython:
+    """Within it, this thread is in an operator that is written in Python: what that calls is recorded as its parts."""
+
+    cdef str name
+    cdef object before
+    cdef long long begun
+
+    def __init__(self, str name):
+        self.name, self.begun = name, 0
+
+    def __enter__(self):
+        if flags & (IMPERATIVE | SYMBOLIC):
+            self.begun, self.before = mx_clock(), _inside.get(thread_number())
+            _inside[thread_number()] = self.name
+
+    def __exit__(self, *exception):
+        if self.begun:
+            if self.before is None:
+                _inside.pop(thread_number(), None)
+            else:
+                _inside[thread_number()] = self.before
+            note(_CUSTOM, f"{self.name}::pure_python", None, self.begun, mx_clock())
+
+
 def record_only(int wanted):
     """Set what is recorded from now on; return what was."""
     global flags

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from .. import dtypes
+from .._core.profile import InPython
 from ..context import current_context
 from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, raised
 from ..memo import keep
@@ -318,7 +319,8 @@ class Custom(External):
     def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:
         n = len(self._about(_plain(attrs)).arguments)
         try:
-            state.forward(is_train=is_train, req=reqs, in_data=inputs[:n], out_data=outputs, aux=inputs[n:])
+            with InPython(_plain(attrs).op_type):
+                state.forward(is_train=is_train, req=reqs, in_data=inputs[:n], out_data=outputs, aux=inputs[n:])
         except Exception as problem:
             raise raised(_method(state, "forward", attrs), problem) from problem
 
@@ -346,9 +348,10 @@ class Custom(External):
         n = len(self._about(_plain(attrs)).arguments)
         in_grad = [inputs[k].zeros_like() if g is None else g for k, g in enumerate(grads[:n])]
         try:
-            state.backward(
-                req=reqs[:n], out_grad=heads, in_data=inputs[:n], out_data=outputs, in_grad=in_grad, aux=inputs[n:]
-            )
+            with InPython(f"_backward_{_plain(attrs).op_type}"):
+                state.backward(
+                    req=reqs[:n], out_grad=heads, in_data=inputs[:n], out_data=outputs, in_grad=in_grad, aux=inputs[n:]
+                )
         except Exception as problem:
             raise raised(_method(state, "backward", attrs), problem) from problem
 
