@@ -597,3 +597,20 @@ def test_error_inside_a_function_passes():
         y = x * 2
     y.backward()
     close(x.grad, [2])
+
+
+@pytest.mark.parametrize(
+    "linear", [lambda x: x * 4, nd.radians, lambda x: nd.Dropout(x, p=0.5), nd.sum, lambda x: x + 1]
+)
+def test_the_gradient_of_a_constant_gradient_is_zero(linear):
+    x, head = variable([1.0, 2.0]), nd.ones((2,), dtype="float64")
+    with autograd.record():
+        y = linear(x)
+        first = autograd.grad(y, x, head_grads=head[: y.size], create_graph=True)[0]
+        second = autograd.grad(first, x, create_graph=True)[0]
+        third = autograd.grad(second, x)[0]
+    close(second, [0, 0])
+    close(third, [0, 0])
+    assert first is not head
+    with autograd.record(), pytest.raises(mx.MXNetError, match="not computed from variables"):
+        autograd.grad(head, x)  # the caller's array is as it was
