@@ -404,5 +404,6 @@ def test_parts_that_make_no_array():
 @pytest.mark.parametrize("stype", ["csr", "row_sparse"])
 def test_adding_nothing_keeps_the_storage(stype):
     x = nd.array([[1, 0], [0, 2]]).tostype(stype)
+    assert nd.contrib.quadratic(x, a=1, b=2).stype == stype and nd.contrib.quadratic(x, a=1, c=3).stype == "default"
     assert (x + 0).stype == (0 + x).stype == (x - 0).stype == stype
     assert (x + 1).stype == (0 - x).stype == "default"

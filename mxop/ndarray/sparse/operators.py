@@ -38,9 +38,9 @@ NDArray = core.NDArray
 NAMES = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide}
 #: Operators of one array that are zero at zero.
 _OF_ONE = (
-    "BlockGrad", "_copy", "abs", "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "ceil", "clip", "degrees", "expm1", "fix",
-    "floor", "log1p", "make_loss", "negative", "radians", "relu", "rint", "round", "sign", "sin", "sinh", "sqrt", "square",
-    "tan", "tanh", "trunc",
+    "BlockGrad", "_contrib_quadratic", "_copy", "abs", "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "ceil", "clip",
+    "degrees", "expm1", "fix", "floor", "log1p", "make_loss", "negative", "radians", "relu", "rint", "round", "sign", "sin",
+    "sinh", "sqrt", "square", "tan", "tanh", "trunc",
 )  # fmt: skip
 #: Operators of an array and a number that keep the storage where they are zero at zero.
 _OF_NUMBERS = (
