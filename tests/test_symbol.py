@@ -565,3 +565,42 @@ def test_methods_that_reshape_like_another_take_its_mxnet_name():
     x, like = mx.nd.zeros((2, 6)), mx.nd.zeros((3, 4))
     assert x.reshape_like(rhs=like).shape == (3, 4)
     assert sym.Variable("x").reshape_like(rhs=sym.Variable("y")).infer_shape(x=(2, 6), y=(3, 4))[1] == [(3, 4)]
+@pytest.mark.parametrize(
+    ("name", "params", "inputs", "outputs"),
+    [
+        ("sort", {}, 1, ["output0"]),
+        ("topk", {"ret_typ": "value"}, 1, ["output0"]),
+        ("topk", {"ret_typ": "both"}, 1, ["output0", "output1"]),
+        ("topk", {"ret_typ": "indices"}, 1, ["output"]),
+        ("CTCLoss", {}, 2, ["output0"]),
+        ("linalg.det", {}, 1, ["output0"]),
+        ("contrib.quantize", {}, 3, ["output0", "output1", "output2"]),
+        ("contrib.hawkesll", {}, 8, ["output", "out_state"]),
+        ("contrib.calibrate_entropy", {}, 2, ["threshold", "divergence"]),
+        ("_internal._histogram", {"bin_cnt": 2}, 1, ["output0", "output1"]),
+    ],
+)
+def test_output_names_are_those_of_mxnet(name, params, inputs, outputs):
+    """Programs find layers by them: ``net.get_internals()["sort0_output0"]``."""
+    call = mx.sym
+    for part in name.split("."):
+        call = getattr(call, part)
+    made = call(*[mx.sym.Variable(f"v{k}") for k in range(inputs)], **params, name="n")
+    assert made.list_outputs() == [f"n_{k}" for k in outputs]
+
+
+def test_variables_learn_how_they_begin():
+    slope, variance, own = mx.sym.Variable("a"), mx.sym.Variable("v"), mx.sym.Variable("m", init=mx.init.One())
+    net = mx.sym.LeakyReLU(mx.sym.Variable("x"), slope, act_type="prelu")
+    net = mx.sym.BatchNorm(net, moving_mean=own, moving_var=variance)
+    starts = {k: v["__init__"] for k, v in net.attr_dict().items() if "__init__" in v}
+    assert starts == {"a": '["Constant", {"value": 0.25}]', "m": '["one", {}]', "v": '["one", {}]'}
+    made = mx.nd.zeros((2,))
+    mx.init.Xavier()(mx.init.InitDesc("a", net.attr_dict()["a"]), made)
+    assert made.asnumpy().tolist() == [0.25, 0.25]
+
+
+def test_numbered_inputs_are_counted_in_files():
+    made = mx.sym.khatri_rao(mx.sym.Variable("x"), mx.sym.Variable("y"), name="n")
+    assert made.attr_dict() == {"n": {"num_args": "2"}}
+    assert mx.sym.amp_multicast(num_outputs=2, name="n").list_arguments() == ["n_data_0", "n_data_1"]

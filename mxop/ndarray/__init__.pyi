@@ -1023,6 +1023,7 @@ def im2col(
 ) -> NDArray: ...
 def khatri_rao(
     *args: NDArray | Sequence[NDArray],
+    num_args: int = ...,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> NDArray: ...

@@ -146,6 +146,7 @@ class Operator:
     _how_to_say_shapes = ""  # what its author may have forgotten
     has_backward_operator = False
     param_order: tuple[str, ...] = ()  # of all parameters, where those of the kind do not come last
+    stem = "arg"  # what numbered inputs are called
     open_inputs = False  # whether the names of the inputs follow from the parameters, and `arguments` says nothing
     stateful = False  # whether equal calls are two calls that must both run
     repeatable = True  # whether running a call again gives the same
@@ -279,7 +280,7 @@ class Operator:
             if n is None:
                 n = attrs[self.num_args_param] if self.num_args_param else 1
             check_outputs(self.name, n, "inputs")
-            return tuple(f"arg{i}" for i in range(n))
+            return tuple(f"{self.stem}{i}" for i in range(n))
         if self._active_inputs is not None:
             return tuple(self._active_inputs(**attrs))
         return self.arguments

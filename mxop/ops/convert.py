@@ -133,6 +133,9 @@ def amp_multicast(*data, num_outputs: int, cast_narrow: bool = False):
     """
 
 
+amp_multicast.stem = "data_"
+
+
 @amp_multicast.infer
 def _(ins, outs, **params):
     joined = [

@@ -184,6 +184,11 @@ def topk(
     return [values, F.Cast(places, dtype=_index_type("topk", dtype))]
 
 
+topk.output_names = lambda attrs, n_inputs=None: (
+    ("output0", "output1")[: topk.num_outputs(attrs)] if attrs["ret_typ"] in ("value", "both") else ("output",)
+)  # MXNet hides the places, and counts them
+
+
 @composite(aliases=("_npi_sort",))
 def sort(F, data, *, axis: int | None = -1, is_ascend: bool = True):
     """Sort along an axis; NaN counts as the largest number.

@@ -191,14 +191,16 @@ def _(F, heads, inputs, outputs):
     return [F._contrib_index_copy(heads[0], index, F.zeros_like(new)), None, F.take(heads[0], index)]
 
 
-@composite
-def khatri_rao(F, *args):
+@composite(num_args_param="num_args")
+def khatri_rao(F, *args, num_args: int = 0):
     """Khatri-Rao product of matrices: column by column, the Kronecker product.
 
     Parameters
     ----------
     *args : NDArray or Symbol
         Matrices with equal numbers of columns.
+    num_args : int
+        Their number, which a call need not give.
 
     >>> a, b = mx.nd.array([[1, -1], [2, -3]]), mx.nd.array([[1, 4], [2, 5]])
     >>> mx.nd.khatri_rao(a, b).asnumpy().tolist()

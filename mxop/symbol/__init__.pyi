@@ -1247,6 +1247,7 @@ def im2col(
 ) -> Symbol: ...
 def khatri_rao(
     *args: Symbol | Sequence[Symbol],
+    num_args: int = ...,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
 ) -> Symbol: ...

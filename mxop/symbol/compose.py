@@ -87,8 +87,9 @@ def make_node(
     entries = []
     for at, (argument, entry) in enumerate(zip(names, inputs, strict=True)):
         if entry is None:
-            start = {"__init__": starts[at]} if at in starts else {}
-            entry = variable(f"{name}_{argument}", {**strings, **start}, source), 0
+            entry = variable(f"{name}_{argument}", strings, source), 0
+        if at in starts and entry[0].op is None and "__init__" not in entry[0].strings:
+            entry[0].strings = {**entry[0].strings, "__init__": starts[at]}
         entries.append(entry)
     node = Node(op, attrs, tuple(entries), name, strings, source)
     return later(node, current()) if current() else node

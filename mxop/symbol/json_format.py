@@ -42,6 +42,7 @@ _INPUT_NAMES = {
 
 # What an operator says on composition about the initial values of a variable, by operator and position of the input.
 _ZERO, _ONE, _QUARTER = '["zero", {}]', '["one", {}]', '["Constant", {"value": 0.25}]'
+_BILINEAR = '["bilinear", {}]'
 _INITIALIZERS = {
     "BatchNorm": {3: _ZERO, 4: _ONE},
     "BatchNorm_v1": {3: _ZERO, 4: _ONE},
@@ -50,6 +51,7 @@ _INITIALIZERS = {
     "_contrib_SyncBatchNorm": {3: _ZERO, 4: _ONE},
     "IdentityAttachKLSparseReg": {1: _ZERO},
     "LeakyReLU": {1: _QUARTER},
+    "UpSampling": {1: _BILINEAR},
 }
 
 _MAX_INDEX = 2**31 - 1
