@@ -402,3 +402,19 @@ def test_the_shape_rule_is_numpys(case):
         elif i is not Ellipsis:
             items.append(i)
     assert indexed_shape("x", shape, tuple(items), arrays) == numbered(shape)[key].shape
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_one_element_is_a_scalar_where_shapes_are_numpy_s(recorded):
+    with mx.np_shape():
+        x = nd.array([[1, 2], [3, 4]])
+        x.attach_grad()
+        with autograd.record() if recorded else autograd.pause():
+            found = [x[0, 1], x[(1, -1)], x[1][0], x[nd.array(1, dtype="int32"), nd.array(1, dtype="int32")]]
+            y = sum(found[1:], 10 * found[0])
+        assert [a.shape for a in found] == [a.shape for a in x[0]] + [()] * 2 == [()] * 4
+        assert [a.item() for a in found] == [2, 4, 3, 4]
+        if recorded:
+            y.backward()
+            assert x.grad.asnumpy().tolist() == [[0, 10], [1, 2]]
+    assert x[0, 1].shape == (1,)

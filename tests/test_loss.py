@@ -163,3 +163,14 @@ def test_labels_are_cut_to_whole_numbers(params):
         found, wanted = (gradient(lambda a, f=layer, n=label: f(a, n), x) for label in (given, whole))
         np.testing.assert_array_equal(found, wanted)
         assert found.any()
+
+
+@pytest.mark.parametrize(("shape", "rows"), [((4,), 1), ((2, 3), 2), ((2, 3, 5), 6), ((1, 2, 3, 4), 6)])
+def test_the_batch_of_a_loss_is_its_rows(shape, rows):
+    """As in MXNet, where all sizes but the last are the batch."""
+    x = nd.ones(shape)
+    x.attach_grad()
+    with autograd.record():
+        y = nd.MakeLoss(x, grad_scale=2.0, normalization="batch")
+    y.backward()
+    np.testing.assert_allclose(x.grad.asnumpy(), 2 / rows)

@@ -71,3 +71,12 @@ def test_sixteen_numbers():
         assert nd.params_many(x, p15=0, p0=5).item() == 1 + want - 16 * 15 + 5
     finally:
         registry.unregister("params_many")
+
+
+def test_no_shape_is_the_default():
+    """As in MXNet, where None is a shape that is not known."""
+    x, y = nd.ones((3, 4)), nd.ones((2, 2))
+    assert nd.slice_like(x, y, axes=None).shape == nd.slice_like(x, y, axes="None").shape == (2, 2)
+    assert mx.sym.Dropout(mx.sym.Variable("x"), axes=None).list_arguments() == ["x"]
+    with pytest.raises(mx.MXNetError, match="reps=None"):
+        nd.tile(x, reps=None)

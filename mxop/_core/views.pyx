@@ -19,6 +19,7 @@ import numpy as np
 
 from mxop import dtypes
 from mxop._core.array import FORMATS
+from mxop.shape_mode import numpy_shape, used as numpy_shapes
 
 cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step)
@@ -51,7 +52,7 @@ cdef Array plain_view(Array x, object key):
     made.ndim, made.offset = 0, 0
     if x.gpu is not None or not found_places(x, key if type(key) is tuple else (key,), &made):
         return None
-    if made.ndim == 0 and x.ndim:  # MXNet: one element is an array of shape (1,)
+    if made.ndim == 0 and x.ndim and not (numpy_shapes and numpy_shape()):  # MXNet: one element has shape (1,)
         add(&made, 1, itemsize_of(x.dtype))
     for k in range(made.ndim):
         if made.shape[k] == 0:

@@ -17,6 +17,7 @@ from .. import dtypes
 from .._core import array, core, tape
 from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError, translated
 from ..ops import indexing as ops
+from ..shape_mode import numpy_shape
 from .register import F
 
 Dense = core.Dense
@@ -62,7 +63,7 @@ def view_of(x: NDArray, items: tuple) -> NDArray:
         else:
             offset += ops.integer(item, axis, size) * step
         axis += 1
-    if not new_shape and shape:  # MXNet: one element is an array of shape (1,)
+    if not new_shape and shape and not numpy_shape():  # MXNet: one element is an array of shape (1,)
         new_shape, new_strides = [1], [1]
     if 0 in new_shape:
         return x._view(tuple(new_shape), (0,) * len(new_shape), 0)
@@ -157,7 +158,7 @@ def getitem(x: NDArray, key: Any) -> NDArray:
         raise
     except (IndexError, TypeError, ValueError, OverflowError) as problem:
         raise OpIndexError(str(problem)) from None
-    return _wrapped(found.reshape(1) if found.ndim == 0 and x.ndim else found, x)
+    return _wrapped(found.reshape(1) if found.ndim == 0 and x.ndim and not numpy_shape() else found, x)
 
 
 def _recorded_basic(x: NDArray, items: tuple) -> NDArray:
@@ -165,7 +166,7 @@ def _recorded_basic(x: NDArray, items: tuple) -> NDArray:
     goal = view_of(x, items).shape
     used = sum(item is not None and item is not Ellipsis for item in items)
     exact = ops.exact(ops.expanded(items, x.ndim, used), x.shape)
-    if x.ndim == 0 or 0 in x.shape or 0 in goal:  # a 0 in a shape would be a code for Reshape
+    if not x.ndim or not goal or 0 in x.shape or 0 in goal:  # a 0 in a shape, or no size, would be a code for Reshape
         if goal == (1,) and x.ndim and all(isinstance(i, int) for i in exact):
             exact.append(None)
         return F._getitem(x, key=ops.written(exact))
@@ -204,7 +205,7 @@ def _recorded_key(x: NDArray, items: tuple) -> tuple[str, list[NDArray]]:
 def _recorded(x: NDArray, items: tuple) -> NDArray:
     key, arrays = _recorded_key(x, items)
     found = F._getitem(x, *arrays, key=key)
-    return F.Reshape(found, shape=(1,)) if found.ndim == 0 else found
+    return F.Reshape(found, shape=(1,)) if found.ndim == 0 and not numpy_shape() else found
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------

@@ -353,14 +353,14 @@ class Param:
         return text + (", required" if self.required else f", optional, default={self.shown_default()!r}")
 
     def shown_default(self) -> Any:
-        if self.kind is DType and isinstance(self.default, int):
-            return dtypes.NAMES[self.default]
-        return self.default
+        return dtypes.NAMES[self.default] if self.kind is DType and isinstance(self.default, int) else self.default
 
     def parse(self, value: Any) -> Any:
         """Return `value` in the declared type, or raise :class:`Bad`."""
         if self.optional and (value is None or (isinstance(value, str) and value.strip() in ("None", ""))):
             return None
+        if self.kind is Shape and not self.required and (value is None or value == "None"):  # MXNet: an unknown shape
+            return self.default
         if value is None:
             raise Bad(self.type_name)
         found = self.parse_value(value)
