@@ -260,3 +260,23 @@ def test_lengths_of_softmax_are_integers_unless_something_else_is_said():
     executor.copy_params_from({"x": np.zeros((2, 3)), "n": [1, 2]})
     assert executor.forward()[0].asnumpy().tolist() == [[1, 0, 0], [0.5, 0.5, 0]]
     assert y.infer_type(x="float16", n="int64")[0] == [np.float16, np.int64]
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("Pad", {"mode": "edge", "pad_width": (0, 0, 0, 0, 1, 1, 1, 1)}),
+        ("diag", {}),
+        ("contrib.count_sketch", {"out_dim": 3}),
+        ("SequenceMask", {"use_sequence_length": True}),
+        ("SequenceLast", {"use_sequence_length": True}),
+        ("SequenceReverse", {"use_sequence_length": True}),
+    ],
+)
+def test_types_follow_without_shapes(name, params):
+    """As in MXNet, whose ``infer_type`` knows no shapes; what is beside the data has their type, where nothing says more."""
+    call = mx.sym
+    for part in name.split("."):
+        call = getattr(call, part)
+    inputs, outputs, _ = call(mx.sym.Variable("x"), **params).infer_type(x="float64")
+    assert {*inputs, *outputs} == {np.float64}

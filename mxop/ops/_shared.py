@@ -6,6 +6,7 @@ May import :mod:`mxop.opdef` only.
 from functools import lru_cache
 from importlib import import_module
 
+from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import infer
 from ..opdef.parts import reviewed as reviewed
@@ -63,13 +64,17 @@ def shaped_like(grad, forward):
         return like
 
 
-def typed_by_first(op, first=0):
-    """Let the outputs have the type of the first input, or of a later one; the other inputs may have any."""
+def typed_by_first(op, first=0, *, others=False):
+    """Let the outputs have the type of the first input, or of a later one; the other inputs may have any.
+
+    With `others`, those of which nothing is known have it, too, as in MXNet.
+    """
 
     def infer_type(attrs, ins, outs):
         names = [op.input_names(attrs, len(ins))[first], *op.output_names(attrs, len(ins))]
         done = infer.same_type(op.name, names, [ins[first], *outs])
-        return [*ins[:first], done[0], *ins[first + 1 :]], done[1:]
+        rest = [done[0] if others and t == dtypes.UNKNOWN else t for t in ins]
+        return [*rest[:first], done[0], *rest[first + 1 :]], done[1:]
 
     op.infer_type = infer_type
 

@@ -188,6 +188,9 @@ def diag(F, data, *, k: int = 0, axis1: int = 0, axis2: int = 1):
     return F._diagonal(data, k=k, axis1=axis1, axis2=axis2)
 
 
+typed_by_first(diag)
+
+
 @diag.infer
 def _(ins, outs, *, k, axis1, axis2):
     if ins[0] is not None:
@@ -298,6 +301,7 @@ forward_and_back(
     lambda data, *, pad_width, **params: _padded(data, pad_width),
     lambda out, *, pad_width, **params: _unpadded(out, pad_width),
 )
+typed_by_first(pad)
 
 
 @composite(name="Crop", num_args_param="num_args")

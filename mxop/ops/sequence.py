@@ -59,7 +59,7 @@ def SequenceMask(data, sequence_length, *, use_sequence_length: bool = False, va
 
 
 SequenceMask.shape(lambda data, *length, **params: data)
-typed_by_first(SequenceMask)
+typed_by_first(SequenceMask, others=True)
 
 
 @on_both(SequenceMask)
@@ -188,3 +188,5 @@ def SequenceReverse(F, data, sequence_length=None, *, use_sequence_length: bool 
 _inferred(SequenceMask, lambda data, axis: data, lambda out: out)
 _inferred(SequenceLast, lambda data, axis: (data[1 - axis], *data[2:]))
 _inferred(SequenceReverse, lambda data, axis: data, lambda out: out)
+typed_by_first(SequenceLast, others=True)
+typed_by_first(SequenceReverse, others=True)

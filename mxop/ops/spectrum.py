@@ -5,7 +5,7 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`m
 
 from ..errors import OpValueError
 from ..opdef import composite, infer, kernel
-from ._shared import both_ways, device_of, on_both, times
+from ._shared import both_ways, device_of, on_both, times, typed_by_first
 
 
 # ---- Fourier's ---------------------------------------------------------------------------------------------------------
@@ -126,6 +126,9 @@ def count_sketch(F, data, h, s, *, out_dim: int, processing_batch_size: int = 32
     like = F.zeros(shape=(rows.shape[0], out_dim), dtype=data.dtype, ctx=device_of(data))
     found = F._take_grad(signed, F.Reshape(h, shape=(-1,)), like, axis=-1, mode="clip")
     return F.Reshape(found, shape=(*data.shape[:-1], out_dim))
+
+
+typed_by_first(count_sketch, others=True)
 
 
 @count_sketch.infer
