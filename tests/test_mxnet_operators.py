@@ -126,6 +126,19 @@ def test_ctc_reads_nothing_behind_the_ends(behind):
         assert not x.grad.asnumpy()[2:, 1].any()
     for clean, other in zip(*found, strict=True):
         np.testing.assert_array_equal(clean, other)
+def test_histogram_between_the_least_and_the_largest():
+    """As in MXNet it is of float32, also of integers, whose bins need not end at whole numbers."""
+    found = nd.histogram(nd.array([1, 2, 2, 5], dtype="int64"), 3)
+    assert [a.dtype for a in found] == [np.float32] * 2
+    np.testing.assert_allclose(found[0].asnumpy() / 4, [0.75, 0, 0.25])
+    np.testing.assert_allclose(found[1].asnumpy(), [1, 7 / 3, 11 / 3, 5], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_levels_keep_the_limits_that_are_given(dtype):
+    levels = nd.array([1, 2], dtype=dtype)
+    found, low, high = nd.contrib.quantize_v2(levels, min_calib_range=-2.0, max_calib_range=1.5)
+    assert (found.asnumpy().tolist(), low.item(), high.item()) == ([1, 2], -2, 1.5)
 
 
 @pytest.mark.parametrize(

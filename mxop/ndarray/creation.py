@@ -385,20 +385,22 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: Sequence[float] | Non
     bins : int or NDArray
         How many bins of one width there are, or their edges.
     range : (float, float), optional
-        The limits of so many bins; by default the least and the largest number.
+        The limits of so many bins; by default the least and the largest number, and float32 for counts and edges.
 
     Examples
     --------
     >>> import mxop as mx
     >>> counts, edges = mx.nd.histogram(mx.nd.array([0, 1, 3, 4]), bins=2)
     >>> counts.asnumpy().tolist(), edges.asnumpy().tolist()
-    ([2, 2], [0.0, 2.0, 4.0])
+    ([2.0, 2.0], [0.0, 2.0, 4.0])
     """
     if isinstance(bins, Dense):
         return F._histogram(a, bins)
     if range is None:
         low, high = (float(x.item()) for x in (a.min(), a.max())) if a.size else (0.0, 1.0)
-        range = (low, high) if low < high else (low - 0.5, high + 0.5)
+        limits = (low, high) if low < high else (low - 0.5, high + 0.5)
+        data = a if a.dtype in (np.float32, np.float64) else a.astype("float64")
+        return [found.astype("float32") for found in F._histogram(data, bin_cnt=bins, range=limits)]
     return F._histogram(a, bin_cnt=bins, range=tuple(range))
 
 

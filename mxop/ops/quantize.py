@@ -160,7 +160,8 @@ def quantize_v2(
     _both_or_none("_contrib_quantize_v2", min_calib_range, max_calib_range)
     kept = {"int8": (-127.5, 127.5), "uint8": (0.0, 255.5)}.get(dtypes.NAMES[dtypes.code_of(data.dtype)])
     if kept is not None:
-        return [F.BlockGrad(data), *_calibrated(F, data, *kept)]
+        low, high = kept if min_calib_range is None else (min_calib_range, max_calib_range)
+        return [F.BlockGrad(data), *_calibrated(F, data, low, high)]
     code = _levels_of(out_type, min_calib_range)
     if min_calib_range is None:
         low, high = F.reshape(F.min(data), shape=(1,)), F.reshape(F.max(data), shape=(1,))
