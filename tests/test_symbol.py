@@ -169,6 +169,7 @@ def test_group():
     group = sym.Group([a + b, b])
     assert group.list_outputs() == ["_plus0_output", "b"] and group.name is None and group.list_attr() == {}
     assert group[0].name == "_plus0" and sym.Group([a]).name == "a"
+    assert sym.Group([a + 2, b]).list_attr() == {"scalar": "2"}  # MXNet: those of the first output
     for wrong in ([], [a, 1], None):
         with pytest.raises(TypeError, match="Expected a list of symbols"):
             sym.Group(wrong)

@@ -5,6 +5,7 @@ Imports :mod:`.inference`, :mod:`.sharing` and :mod:`mxop.graph`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -33,7 +34,7 @@ def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_st
     grads = _arrays("args_grad", args_grad, names, required=False)
     aux = _arrays("aux_states", aux_states, state_names, required=True)
     _check_devices(ctx, {**dict(zip(names, arrays, strict=True)), **dict(zip(state_names, aux, strict=True))})
-    return _executor(symbol, ctx, arrays, grads, requests(grad_req, names), aux, passes)
+    return _executor(symbol, ctx, arrays, grads, requests(grad_req, names, 5), aux, passes)
 
 
 def _executor(
@@ -72,8 +73,10 @@ def _arrays_for(
     shapes: Mapping[str, Any], stored: Sequence[str],
 ) -> tuple[list[Any], list[Any], list[Any]]:  # fmt: skip
     """Return arrays for arguments, for the gradients that are wanted, and for states, of the shapes and types found."""
-    solved = solve_shapes(graph, _match(graph, (), shapes, _checked_shape))
-    types = solve_types(graph, _match(graph, (), type_dict or {}, lambda name, value: dtypes.code_of(value)))
+    names = [n.name for n in graph.variables]
+    given = _of_variables("simple_bind", shapes, names), _of_variables("type_dict", type_dict or {}, names)
+    solved = solve_shapes(graph, _match(graph, (), given[0], _checked_shape))
+    types = solve_types(graph, _match(graph, (), given[1], lambda name, value: dtypes.code_of(value)))
     types.default()
     unknown = [(n.name, solved.get((n, 0))) for n in arguments + states if not infer.known(solved.get((n, 0)))]
     if unknown:
@@ -97,8 +100,21 @@ def _arrays_for(
     )  # fmt: skip
 
 
-def requests(grad_req: Any, names: list[str]) -> list[str]:
-    """Return the request of each argument, from one for all, a list, or a dict (others: null)."""
+def _of_variables(what: str, given: Mapping[str, Any], names: Sequence[str], frames: int = 6) -> dict[str, Any]:
+    """Return what is given for variables.
+
+    MXNet leaves other names out, and programs need it: they say the shape of a label also of graphs without a loss.
+    """
+    for name in given:
+        if name not in names:
+            warnings.warn(
+                f"{what}: {name!r} is no argument{closest(name, names)}, and is left out", UserWarning, frames
+            )
+    return {name: value for name, value in given.items() if name in names}
+
+
+def requests(grad_req: Any, names: list[str], frames: int = 6) -> list[str]:
+    """Return the request of each argument, from one for all, a list, or a dict (others: null); `frames` is for warnings."""
     if isinstance(grad_req, str):
         found = [grad_req] * len(names)
     elif isinstance(grad_req, (list, tuple)):
@@ -108,10 +124,8 @@ def requests(grad_req: Any, names: list[str]) -> list[str]:
             )
         found = list(grad_req)
     elif isinstance(grad_req, Mapping):
-        for name, req in grad_req.items():
-            if name not in names and req != "null":
-                raise OpValueError(f"grad_req has {name!r}, which is no argument{closest(name, names)}")
-        found = [grad_req.get(name, "null") for name in names]
+        known = _of_variables("grad_req", grad_req, names, frames)
+        found = [known.get(name, "null") for name in names]
     else:
         raise OpTypeError(f"grad_req={grad_req!r}; expected a string, a list or a dict")
     for name, req in zip(names, found, strict=True):

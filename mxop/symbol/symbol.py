@@ -246,10 +246,10 @@ class Symbol(Arithmetic):
         return self._head.name if key == "name" and key not in found else found.get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
-        """Return the attributes and given parameters of the head."""
+        """Return the attributes and given parameters of the head, of a group those of its first output."""
         if recursive:
             raise DeprecatedError("Symbol.list_attr with recursive=True has been deprecated; use attr_dict instead")
-        return {} if self._head is None else listed(self._head.text())
+        return listed(self._entries[0][0].text()) if self._entries else {}
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """Return the attributes of every node that has some, by name."""
