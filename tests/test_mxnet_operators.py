@@ -134,6 +134,11 @@ def test_histogram_between_the_least_and_the_largest():
     np.testing.assert_allclose(found[1].asnumpy(), [1, 7 / 3, 11 / 3, 5], rtol=1e-6)
 
 
+def test_arrays_without_elements_are_close():
+    with mx.np_shape():
+        assert nd.contrib.allclose(nd.zeros((0, 2)), nd.zeros((0, 2))).item() == 1
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_levels_keep_the_limits_that_are_given(dtype):
     levels = nd.array([1, 2], dtype=dtype)

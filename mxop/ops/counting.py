@@ -136,4 +136,4 @@ def allclose(F, a, b, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool
     >>> mx.nd.contrib.allclose(x, x).item(), mx.nd.contrib.allclose(x, x, equal_nan=False).item()
     (1, 0)
     """
-    return F.min(F._is_close(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))
+    return F.prod(F._is_close(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))  # of nothing it is 1
