@@ -174,3 +174,9 @@ def test_the_batch_of_a_loss_is_its_rows(shape, rows):
         y = nd.MakeLoss(x, grad_scale=2.0, normalization="batch")
     y.backward()
     np.testing.assert_allclose(x.grad.asnumpy(), 2 / rows)
+
+
+def test_a_label_of_which_the_rank_is_known_gets_its_sizes():
+    for loss in (mx.sym.SoftmaxOutput, mx.sym.SVMOutput):
+        net = loss(mx.sym.Variable("x"), mx.sym.Variable("y"))
+        assert net.infer_shape(x=(2, 3), y=(0,))[0] == [(2, 3), (2,)]

@@ -97,7 +97,9 @@ def _with_labels(op, shape_of):
         data = infer.same_shape(op.name, ("data", "output"), [ins[0], outs[0]])[0]
         label = ins[1]
         if data is not None and not infer.known(label):
-            label = shape_of(data, **params) if label is None else label
+            wanted = shape_of(data, **params)
+            if label is None or len(label) == len(wanted):
+                label = infer.same_shape(op.name, ("label", "the data's rows"), [label, wanted])[0]
         elif infer.known(data) and label != data:
             wanted = shape_of(data, **params)
             if size_of(label) != size_of(wanted) or label[:1] != wanted[:1]:
