@@ -217,3 +217,14 @@ def test_embedding_infers_its_weight():
     y = mx.sym.Embedding(mx.sym.Variable("i"), name="e", input_dim=10, output_dim=4, dtype="float16")
     assert y.infer_shape(i=(2, 3)) == ([(2, 3), (10, 4)], [(2, 3, 4)], [])
     assert y.infer_type(i="int32")[0][1] == np.float16
+
+
+def test_a_scalar_picks_of_a_vector():
+    x = mx.nd.array([1, 2, 3])
+    x.attach_grad()
+    with mx.np_shape():
+        with mx.autograd.record():
+            y = x.pick(mx.nd.array(1))
+        y.backward()
+        assert (y.shape, y.item(), x.grad.asnumpy().tolist()) == ((), 2, [0, 1, 0])
+        assert x.pick(mx.nd.array([2])).item() == 3

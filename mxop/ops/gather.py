@@ -246,7 +246,7 @@ def _lane_axis(name, data, axis):
 def _pick_forward(data, index, *, axis, keepdims, mode):
     at = _lane_axis("pick", data, axis)
     kept, dropped = (*data[:at], 1, *data[at + 1 :]), (*data[:at], *data[at + 1 :])
-    if not infer.compatible(index, kept) and not infer.compatible(index, dropped or (1,)):
+    if not any(infer.compatible(index, shape) for shape in (kept, dropped)):  # of a vector: one index, or a scalar
         raise OpValueError(f"operator pick: index has shape {infer.show(index)} but data {infer.show(data)}; "
                            f"expected the data's shape without axis {at}")  # fmt: skip
     return kept if keepdims else dropped if dropped or numpy_shape() else (1,)
