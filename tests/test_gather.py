@@ -228,3 +228,13 @@ def test_a_scalar_picks_of_a_vector():
         y.backward()
         assert (y.shape, y.item(), x.grad.asnumpy().tolist()) == ((), 2, [0, 1, 0])
         assert x.pick(mx.nd.array([2])).item() == 3
+
+
+@pytest.mark.parametrize(("shape", "params", "index"), [((3,), {}, (1,)), ((2, 3, 4), {"keepdims": True}, (2, 3)),
+                                                        ((2, 3, 4), {"axis": 0}, (3, 4))])  # fmt: skip
+def test_the_index_of_pick_follows_from_the_data(shape, params, index):
+    """As in MXNet: a program that picks the probabilities of labels binds with the shape of the data."""
+    x, y = mx.sym.Variable("x"), mx.sym.Variable("y")
+    assert mx.sym.pick(x, y, **params).infer_shape(x=shape)[0] == [shape, index]
+    if shape == (2, 3, 4):
+        assert mx.sym.batch_take(mx.sym.Reshape(x, shape=(-3, 0)), y).infer_shape(x=shape)[0] == [shape, (6,)]

@@ -260,6 +260,22 @@ def _lane_span(data, index, *, axis, **params):
 _taking(pick, pick_grad, _pick_forward, _lane_span)
 
 
+def _label_follows(rule):
+    """Let an index of which nothing is known have the shape of the data without the axis: ``rule`` says the rest."""
+
+    def shapes(ins, outs, *, axis, **params):
+        data, index = ins
+        if data is not None and index is None:
+            at = _lane_axis("pick", data, axis)
+            ins = [data, (*data[:at], *data[at + 1 :]) or (() if numpy_shape() else (1,))]
+        return rule(ins, outs, axis=axis, **params)
+
+    return shapes
+
+
+pick.infer(_label_follows(pick._infer))
+
+
 @kernel(name="_take_lanes")
 def take_lanes(data, index, *, axis: int):
     """Take elements along an axis, at each position of the other axes those that `index` names there.
