@@ -359,8 +359,8 @@ class Param:
         """Return `value` in the declared type, or raise :class:`Bad`."""
         if self.optional and (value is None or (isinstance(value, str) and value.strip() in ("None", ""))):
             return None
-        if self.kind is Shape and not self.required and (value is None or value == "None"):  # MXNet: an unknown shape
-            return self.default
+        if (value is None or (type(value) is str and value == "None")) and self.kind is Shape and not self.required:
+            return self.default  # MXNet: an unknown shape
         if value is None:
             raise Bad(self.type_name)
         found = self.parse_value(value)
