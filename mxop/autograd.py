@@ -175,27 +175,7 @@ def grad(
     if not variables:
         raise OpValueError("autograd.grad needs at least one variable")
     retain = create_graph if retain_graph is None else retain_graph
-    found = tape.run(heads, head_grads, variables, retain, create_graph, train_mode)
-    return [_continued(g, variables) for g in found] if create_graph else found
-
-
-class _Constant:
-    """The gradient of a gradient that does not depend on the variables: zero."""
-
-    def __init__(self, n: int):
-        self.n = n
-
-    def _backward(self, heads: list) -> list:
-        return [None] * self.n
-
-
-def _continued(gradient: Any, variables: list) -> Any:
-    """Return a gradient that can be differentiated again, also where it is a constant."""
-    if not isinstance(gradient, Dense) or tape.tracked(gradient):
-        return gradient
-    found = gradient.detach()  # it may be an array of the caller's
-    tape.record_user(_Constant(len(variables)), variables, [found])
-    return found
+    return tape.run(heads, head_grads, variables, retain, create_graph, train_mode)
 
 
 def get_symbol(x: NDArray) -> Any:

@@ -126,6 +126,8 @@ def test_ctc_reads_nothing_behind_the_ends(behind):
         assert not x.grad.asnumpy()[2:, 1].any()
     for clean, other in zip(*found, strict=True):
         np.testing.assert_array_equal(clean, other)
+
+
 def test_histogram_between_the_least_and_the_largest():
     """As in MXNet it is of float32, also of integers, whose bins need not end at whole numbers."""
     found = nd.histogram(nd.array([1, 2, 2, 5], dtype="int64"), 3)

@@ -459,13 +459,3 @@ def test_types_of_python_are_those_that_numpy_takes_them_for(given, found):
     symbol = mx.sym.identity(mx.sym.Variable("a", dtype=given))
     assert symbol.infer_type()[1] == mx.sym.cast(symbol, dtype=given).infer_type()[1] == [np.dtype(found).type]
     assert symbol.simple_bind(mx.cpu(), a=(2,), type_dict={"a": given}).arg_dict["a"].dtype == np.dtype(found)
-
-
-def test_a_power_in_place_makes_a_new_array():
-    """As in MXNet, which has ``__imul__`` and the like, but no ``__ipow__``: what has another name keeps its elements."""
-    x = y = nd.array([1, 2, 3])
-    x **= 2
-    assert (x.asnumpy().tolist(), y.asnumpy().tolist()) == ([1, 4, 9], [1, 2, 3])
-    x *= 2
-    x //= 4
-    assert x.asnumpy().tolist() == [0, 2, 4]

@@ -349,7 +349,8 @@ def states_four_times(F, x):
 def states_by_steps(F, x):
     """Call that in a loop."""
     start = F.zeros_like(F.sum(x))
-    return F.contrib.foreach(lambda a, s: (F.states_four_times(a), s + a), x, start)[0]
+    steps = F.contrib.foreach(lambda a, s: (F.states_four_times(a), s + a), x, start)[0]
+    return F.reshape(steps, shape=(-1,))  # a step over a vector has one element
 
 
 def states_chosen(F, x):

@@ -566,6 +566,8 @@ def test_methods_that_reshape_like_another_take_its_mxnet_name():
     x, like = mx.nd.zeros((2, 6)), mx.nd.zeros((3, 4))
     assert x.reshape_like(rhs=like).shape == (3, 4)
     assert sym.Variable("x").reshape_like(rhs=sym.Variable("y")).infer_shape(x=(2, 6), y=(3, 4))[1] == [(3, 4)]
+
+
 @pytest.mark.parametrize(
     ("name", "params", "inputs", "outputs"),
     [

@@ -391,6 +391,23 @@ class _ByHost:
             "np.asarray), and what was computed from it there has no gradient; compute it with operators of mx.nd instead")
 
 
+class _Constant:
+    """The end of a gradient that does not depend on the variables: its own gradient is zero."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def _backward(self, heads):
+        return [None] * self.n
+
+
+cdef Array constant(Array gradient, list variables):
+    """Return a gradient without history as one that can be differentiated."""
+    cdef Array found = detached(gradient)  # it may be an array of the caller's
+    record_user(_Constant(len(variables)), variables, [found])
+    return found
+
+
 cdef str owner(Node node):
     """Return the name of what a node's gradient rule belongs to."""
     return f"operator {node.op.name}" if node.op is not None else type(node.user).__name__
@@ -573,7 +590,12 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
         note_api("autograd.backward", begun)
     if variables is None:
         return None
-    return [f if f is not None else call_one(_zeros_like, <Array>x) for f, x in zip(found, variables)]
+    for k in range(len(found)):
+        if found[k] is None:
+            found[k] = call_one(_zeros_like, <Array>variables[k])
+        if create_graph and isinstance(found[k], Array) and (<Array>found[k]).node is None:
+            found[k] = constant(<Array>found[k], variables)
+    return found
 
 
 cdef str name_of(Node node):

@@ -416,7 +416,6 @@ def det(A):
 
 
 _numbers(det, 1)
-det.output_names = lambda attrs, n_inputs=None: ("output0",)  # MXNet hides two more
 
 
 @on_both(det)
