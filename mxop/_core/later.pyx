@@ -160,6 +160,8 @@ cdef object defer(object call, int n_in, int n_out, object inputs, const Value* 
     if _waiting >= MOST_WAITING or _bytes + size * itemsize_of(dtype) * n_out > _most_bytes:
         run_all()
     length = total_length(inputs, n_in, ndim, shape)
+    if length > _most:  # what is read twice was counted twice
+        length = counted(inputs, n_in)
     if length > _most:
         for k in range(n_in):
             a = <Array>inputs[k]
@@ -224,6 +226,20 @@ cdef int total_length(object inputs, int n_in, int ndim, const Py_ssize_t* shape
         else:
             length += (<Later>a.block.later).length
     return length
+
+
+cdef int counted(object inputs, int n_in) except -1:
+    """Return how many calls a call would wait with, itself among them, each counted once."""
+    cdef list calls = []
+    cdef int k
+    cdef Array a
+    global _walk
+    _walk += 1
+    for k in range(n_in):
+        a = <Array>inputs[k]
+        if a.block.later != NULL and (<Later>a.block.later).walk != _walk:
+            visit(<Later>a.block.later, _walk, calls)
+    return <int>len(calls) + 1
 
 
 cdef bint whole(Array a, Later later, int ndim, const Py_ssize_t* shape) noexcept:
@@ -326,10 +342,15 @@ cdef class Chain:
 
 cdef int run_chain(Later last) except -1:
     """Run a call with all that it is made of, and what else is to be made of that."""
-    cdef list calls = []
+    cdef list calls = [], waiting = []
     cdef Later later
+    cdef PyObject* at = _latest
+    while at != NULL:
+        waiting.append(<Later>at)
+        at = (<Later>at).before
     order(last, calls)
-    gather(last, calls)
+    gather(last, waiting, calls)
+    waiting.clear()  # whatever nobody else has goes before anything is computed
     if not run_calls(calls):
         for later in calls:
             run_calls([later])
@@ -364,15 +385,15 @@ cdef int order(Later last, list calls) except -1:
     return 0
 
 
-cdef int gather(Later last, list calls) except -1:
-    """List also what else is to be made of these calls' results, which are in the caches now."""
-    cdef PyObject* at = _latest
+cdef int gather(Later last, list waiting, list calls) except -1:
+    """List also what else is to be made of these calls' results, which are in the caches now; `waiting` has the newest first.
+
+    From the beginning of a walk to its end nothing is made that could begin a collection of garbage, and another walk.
+    """
     cdef Later later
-    cdef list waiting = []
-    while at != NULL:
-        waiting.append(<Later>at)
-        at = (<Later>at).before
-    for later in reversed(waiting):
+    cdef Py_ssize_t k
+    for k in range(len(waiting) - 1, -1, -1):
+        later = <Later>waiting[k]
         if later.walk != _walk and later.dtype == last.dtype and reads_any(later, _walk):
             if not same(later.ndim, later.shape, last.ndim, last.shape):
                 continue
