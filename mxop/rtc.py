@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from ._core.core import Dense
 from ._gpu import device
 from .context import Context
 from .errors import DeviceError, MXNetError, OpTypeError, OpValueError, shown
 from .missing import hooks
-from .ndarray import NDArray
 
 _TYPES = {
     "float": "float32", "double": "float64", "__half": "float16", "uint8_t": "uint8", "int8_t": "int8", "char": "int8",
@@ -126,7 +126,7 @@ class CudaKernel:
                 raise OpTypeError(
                     f"launch: argument {at} of {self._name!r} is {shown(value)}; expected {kind}"
                 ) from problem
-        if not isinstance(value, NDArray):
+        if not isinstance(value, Dense):
             raise OpTypeError(
                 f"launch: argument {at} of {self._name!r} is {shown(value)}; expected an NDArray of {kind}"
             )

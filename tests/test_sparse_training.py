@@ -566,3 +566,13 @@ def test_custom_operators_that_declare_what_there_is_not():
         y = nd.Custom(*arrays, op_type="sparse_wrong")[0]
     with pytest.raises(mx.MXNetError, match=r"Wrong.infer_storage_type_backward returned .*expected 5 lists"):
         y.backward()
+
+
+@pytest.mark.parametrize(("stype", "left"), [("row_sparse", 5.0), ("default", 0.0)])
+def test_ftrl_leaves_rows_without_gradient_alone_where_the_weight_is_sparse(stype, left):
+    weight = nd.array([[5.0], [0], [5]]).tostype(stype)
+    z, n = (nd.zeros((3, 1)).tostype(stype) for _ in range(2))
+    grad = nd.sparse.row_sparse_array(([[2.0]], [0]), shape=(3, 1))
+    nd.sparse.ftrl_update(weight, grad, z, n, lr=0.1, lamda1=0.01, out=weight)
+    found = weight.asnumpy().ravel()
+    assert found[0] not in (0, 5) and found[2] == left

@@ -480,6 +480,15 @@ def test_parts_of_arrays_in_compiled_functions():
         mx.graph.compiled(lambda x: x[5])(x)
 
 
+def test_one_element_in_a_compiled_function_is_what_it_is_outside():
+    first = mx.graph.compiled(lambda x: x[1] * 2)
+    x = nd.array([1.0, 2.0])
+    assert first(x).shape == x[1].shape == (1,)
+    with mx.util.np_shape(True):
+        assert first(x).shape == x[1].shape == ()
+    assert first(x).item() == 4
+
+
 def test_a_gradient_that_a_compiled_function_does_not_depend_on_is_zero():
     double = mx.graph.compiled(lambda x, y: autograd.grad(x * x, [x, y]))
     x, y = nd.array([1.0, 2.0]), nd.array([[3.0]])
@@ -536,6 +545,11 @@ def test_a_gradient_that_has_none_says_so():
             (first,) = autograd.grad(mx.graph.compiled(lambda x: nd.traced_once(x) * x)(x), [x], create_graph=True)
             with pytest.raises(mx.MXNetError, match="operator traced_end has no gradient rule"):
                 autograd.grad(first, [x], create_graph=True)
+        with autograd.record():
+            y = mx.graph.compiled(lambda x: nd.traced_once(nd.exp(x * 2)))(x)  # backward reads what exp gave, and not x
+        x[:] = 0
+        with autograd.record(), pytest.raises(mx.MXNetError, match="'argument 0' was changed after it was recorded"):
+            autograd.grad(y, [x], create_graph=True)
     finally:
         registry.unregister("traced_once")
         registry.unregister("traced_end")

@@ -157,7 +157,7 @@ cdef class Plan:
         """Return the calls once more, prepared."""
         raise NotImplementedError
 
-    def operator_by_operator(self, list inputs, list heads):
+    def operator_by_operator(self, list arrays):
         """Compute the gradients by recorded calls: a plan's own steps have no derivatives."""
         raise NotImplementedError
 
@@ -194,13 +194,11 @@ cdef class Recorded:
         cdef bint was_training = set_training(self.plan.is_train)
         try:
             plan = plan_of(self.plan.derivative, None, arrays)
-            if plan is not None:
-                self.check_unchanged([a if read else None for a, read in zip(arrays, plan.reads)])
-                return plan.run(arrays)
+            reads = self.plan.derivative.reads if plan is None else plan.reads
+            self.check_unchanged([a if read else None for a, read in zip(arrays, reads)])
+            return self.plan.operator_by_operator(arrays) if plan is None else plan.run(arrays)
         finally:
             set_training(was_training)
-        self.check_unchanged(self.table)
-        return self.plan.operator_by_operator(self.inputs, heads)
 
     cdef int check_unchanged(self, list kept) except -1:
         """Raise when somebody wrote to an input of those that are kept, after that."""

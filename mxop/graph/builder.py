@@ -55,14 +55,9 @@ class Value(Arithmetic):
 
     def __getitem__(self, key: Any) -> Value:
         """Take a part, as of an array: with integers, slices, None and ``...``."""
-        from ..ops.indexing import as_slice, basic_key, written
+        from ..ops.indexing import part_of
 
-        found, goal = basic_key(key, self.shape)
-        if not self.ndim or 0 in self.shape or 0 in goal:  # a 0 in a shape would be a code for Reshape
-            return self.builder._getitem(self, key=written(found))
-        goal = goal or (1,)  # MXNet: one element is an array of shape (1,)
-        part = self.builder.slice(self, **as_slice(found))
-        return part if part.shape == goal else self.builder.Reshape(part, shape=goal)
+        return part_of(self.builder, self, key)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -73,11 +68,9 @@ class Value(Arithmetic):
 
     def astype(self, dtype: Any, copy: bool = True) -> Value:
         """Return the values in another type; where they have it, perhaps themselves."""
-        return (
-            self
-            if not copy and dtypes.code_of(dtype) == dtypes.code_of(self.dtype)
-            else self.builder.Cast(self, dtype=dtype)
-        )
+        if not copy and dtypes.code_of(dtype) == dtypes.code_of(self.dtype):
+            return self
+        return self.builder.Cast(self, dtype=dtype)
 
     # What arrays say of themselves, values do where it is known: in graphs that are bound, and in calls on arrays.
     @property

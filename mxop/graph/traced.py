@@ -138,10 +138,10 @@ class Plan(plans.Plan):
             raise AssertionError("a plan was prepared twice, with different buffers")
         return found
 
-    def operator_by_operator(self, inputs: list[Any], heads: list[Any]) -> list[Any]:
-        arrays = dict(zip(self.derivative.variables, [*inputs, *heads], strict=True))
+    def operator_by_operator(self, arrays: list[Any]) -> list[Any]:
+        given = dict(zip(self.derivative.variables, arrays, strict=True))
         with planned(False):
-            return replayed(core.namespace(), self.derivative.graph, arrays)
+            return replayed(core.namespace(), self.derivative.graph, given)
 
 
 class Derivative:
@@ -159,6 +159,12 @@ class Derivative:
         name, names = first.described()
         self.variables, self.graph = [*first.variables, *first.lowered.variables], first.lowered.again
         self._described = f"_backward_{name}", [*names, *(f"head gradient {k}" for k in range(len(first.outputs)))]
+
+    @property
+    def reads(self) -> list[bool]:
+        """What is read where there is no plan; of some of it perhaps the shape alone."""
+        named = set(self.graph.variables)
+        return [v in named for v in self.variables]
 
     def plan(self, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> Plan:
         """Return the plan for inputs of certain shapes and types: those of the first, and its outputs'."""

@@ -148,7 +148,7 @@ def getitem(x: NDArray, key: Any) -> NDArray:
         return x._view(shape[1:], strides[1:], at * strides[0])
     items = _items(x, key)
     if _basic(items):
-        return _recorded_basic(x, items) if _tracked(x) else view_of(x, items)
+        return ops.part_of(F, x, items) if _tracked(x) else view_of(x, items)
     if _tracked(x):
         return _recorded(x, items)
     memory, xp = _memory(x)
@@ -159,19 +159,6 @@ def getitem(x: NDArray, key: Any) -> NDArray:
     except (IndexError, TypeError, ValueError, OverflowError) as problem:
         raise OpIndexError(str(problem)) from None
     return _wrapped(found.reshape(1) if found.ndim == 0 and x.ndim and not numpy_shape() else found, x)
-
-
-def _recorded_basic(x: NDArray, items: tuple) -> NDArray:
-    """Index by operators that are differentiable: a slice, and a reshape that drops and adds dimensions."""
-    goal = view_of(x, items).shape
-    used = sum(item is not None and item is not Ellipsis for item in items)
-    exact = ops.exact(ops.expanded(items, x.ndim, used), x.shape)
-    if not x.ndim or not goal or 0 in x.shape or 0 in goal:  # a 0 in a shape, or no size, would be a code for Reshape
-        if goal == (1,) and x.ndim and all(isinstance(i, int) for i in exact):
-            exact.append(None)
-        return F._getitem(x, key=ops.written(exact))
-    part = F.slice(x, **ops.as_slice(exact))
-    return part if part.shape == goal else F.Reshape(part, shape=goal)
 
 
 def _recorded_key(x: NDArray, items: tuple) -> tuple[str, list[NDArray]]:

@@ -91,7 +91,7 @@ def save_tobuffer(data: Any) -> bytes:
 
 
 def _listed(data: Any) -> tuple[list[Any], list[str]]:
-    if isinstance(data, (Dense, BaseSparseNDArray)):
+    if isinstance(data, NDArray):
         data = [data]
     if not isinstance(data, (list, tuple, dict)):
         raise OpTypeError(
@@ -103,7 +103,7 @@ def _listed(data: Any) -> tuple[list[Any], list[str]]:
         if not isinstance(name, str):
             raise OpTypeError(f"nd.save: names must be strings, got {name!r}")
     for at, a in enumerate(arrays):
-        if not isinstance(a, (Dense, BaseSparseNDArray)):
+        if not isinstance(a, NDArray):
             raise OpTypeError(
                 f"nd.save: {names[at] if names else f'item {at}'} is not an NDArray but {type(a).__name__}"
             )

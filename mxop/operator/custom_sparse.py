@@ -24,7 +24,7 @@ _STORAGE = "default", "row_sparse", "csr"
 
 def call(op: Custom, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Run the class that ``op_type`` names; NotImplemented where it does not speak of storage, or is given none of sparse."""
-    arrays = {n: x for n, x in kwargs.items() if isinstance(x, (core.NDArray, BaseSparseNDArray))}
+    arrays = {n: x for n, x in kwargs.items() if isinstance(x, core.NDArray)}
     attrs = op.parse({n: x for n, x in kwargs.items() if n not in arrays and n != "name"})
     about = op._about(attrs)
     if type(about.prop).infer_storage_type is CustomOpProp.infer_storage_type:

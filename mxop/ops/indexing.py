@@ -12,6 +12,7 @@ from numbers import Integral
 
 from ..errors import OpIndexError, OpTypeError, OpValueError, shown
 from ..opdef import kernel
+from ..shape_mode import numpy_shape
 from ._shared import typed_by_first
 
 ARRAY, NEW = "@", "new"
@@ -158,6 +159,29 @@ def basic_key(key, shape):
             raise OpTypeError(f"index {shown(item)} is no integer, slice, None or ...")
     found = exact(expanded(items, len(shape), sum(i is not None and i is not Ellipsis for i in items)), shape)
     return found, indexed_shape("_getitem", shape, found, ())
+
+
+def part_of(F, x, key):
+    """Index by operators that have gradients: a slice, and a reshape that drops and adds dimensions.
+
+    Parameters
+    ----------
+    F
+        What has the operators: of arrays, or of values in a graph.
+    x
+        An array, or a value of known shape.
+    key
+        Of integers, slices, None and ``...``.
+    """
+    found, goal = basic_key(key, x.shape)
+    if not goal and x.ndim and not numpy_shape():  # MXNet: one element is an array of shape (1,)
+        goal = (1,)
+    if not x.ndim or not goal or 0 in x.shape or 0 in goal:  # a 0 in a shape, or no size, would be a code for Reshape
+        if goal == (1,) and x.ndim and all(isinstance(i, int) for i in found):
+            found.append(None)
+        return F._getitem(x, key=written(found))
+    part = F.slice(x, **as_slice(found))
+    return part if part.shape == goal else F.Reshape(part, shape=goal)
 
 
 # ---- the shape of data[key] -----------------------------------------------------------------------------------------

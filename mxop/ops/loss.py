@@ -337,8 +337,8 @@ def MakeLoss(F, data, *, grad_scale: float = 1.0, valid_thresh: float = 0.0,
     grad_scale : float
     valid_thresh : float
     normalization : {'null', 'batch', 'valid'}
-        Divide the gradient by the size of the batch (by the number of rows along the last axis, as MXNet does), or by the
-        number of elements above `valid_thresh`.
+        Divide the gradient by the number of rows (all sizes but the last, as MXNet does), or by the number of elements
+        above `valid_thresh`.
 
     >>> x = mx.nd.array([1, 2, 0])
     >>> x.attach_grad()

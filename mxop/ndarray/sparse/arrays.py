@@ -29,7 +29,7 @@ STYPES = ("default", "row_sparse", "csr")
 
 def host(values: Any, dtype: Any = None) -> np.ndarray:
     """Return the values of an array, of any kind, as a NumPy array."""
-    if isinstance(values, (Dense, BaseSparseNDArray)):
+    if isinstance(values, NDArray):
         values = values.asnumpy()
     return np.asarray(values, dtype=dtype)
 
@@ -184,7 +184,7 @@ class BaseSparseNDArray:
         if isinstance(other, Context):
             made = self._moved(other) if other.is_gpu or self._gpu is not None else self.copy()
             return on_device(made, other)
-        if not isinstance(other, (Dense, BaseSparseNDArray)):
+        if not isinstance(other, NDArray):
             raise OpTypeError(f"copyto takes an array or a context, got {type(other).__name__}")
         other[:] = self
         return other
@@ -275,7 +275,7 @@ class BaseSparseNDArray:
             raise OpTypeError(
                 f"{type(self).__name__} can be assigned as a whole alone, with x[:] = value; got the key {key!r}"
             )
-        if np.ndim(value) == 0 and not isinstance(value, (Dense, BaseSparseNDArray)):
+        if np.ndim(value) == 0 and not isinstance(value, NDArray):
             value = np.full(self.shape, value, self.dtype)
         made = cast_storage(value, self.stype)
         if made.shape != self.shape:
@@ -531,7 +531,7 @@ def cast_storage(arr: Any, stype: str, out: Any = None) -> Any:
     ('csr', [2.0, 3.0], [1, 0])
     """
     checked_stype(stype, "cast_storage")
-    if not isinstance(arr, (Dense, BaseSparseNDArray, np.ndarray)):  # a symbol, perhaps
+    if not isinstance(arr, (NDArray, np.ndarray)):  # a symbol, perhaps
         return core.op_function(registry.get("cast_storage"))(arr, stype=stype)
     found = _cast(arr, stype)
     if found is not arr and hasattr(arr, "context"):

@@ -145,7 +145,7 @@ def binary(name: str, lhs: Any, rhs: Any) -> Any:
 
 
 def _python(name: str, lhs: Any, rhs: Any) -> Any:
-    left, right = (np.ndim(v) == 0 and not isinstance(v, (Dense, BaseSparseNDArray)) for v in (lhs, rhs))
+    left, right = (np.ndim(v) == 0 and not isinstance(v, NDArray) for v in (lhs, rhs))
     if right and PYTHON_NAMES[name].scalar in _OF_NUMBERS:
         return _of_one(PYTHON_NAMES[name].scalar, lhs, scalar=rhs)
     if left and name in ("add", "multiply"):

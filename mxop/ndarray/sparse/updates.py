@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._core import core
 from ...opdef import registry
-from .arrays import BaseSparseNDArray, RowSparseNDArray, dense, rows_of
+from .arrays import RowSparseNDArray, dense, rows_of
 from .memory import raw, wrapped
 
 Dense = core.Dense
@@ -23,13 +23,11 @@ def update(
 
     Without `lazy_update` all rows are updated, those that the gradient has not by a gradient of zero.
     """
-    states = [a for a in rest if isinstance(a, (Dense, BaseSparseNDArray))]
+    states = [a for a in rest if isinstance(a, NDArray)]
     params |= zip(registry.get(name).spec.names, rest[len(states) :], strict=False)
     has_rows = all(isinstance(a, (Dense, RowSparseNDArray)) for a in (weight, *states))
     lazy = bool(lazy_update) and has_rows and isinstance(grad, RowSparseNDArray)
-    if name == "ftrl_update" and isinstance(
-        weight, NDArray
-    ):  # as MXNet, which is lazy here where the weight is row_sparse
+    if name == "ftrl_update" and isinstance(weight, Dense):  # as MXNet, which is lazy where the weight is row_sparse
         lazy = False
     rows = grad._numbers if lazy else None
     step = grad.data if lazy else dense(grad)
