@@ -186,6 +186,23 @@ def test_places_in_large_arrays(shape, axis, dtype):
                 np.testing.assert_array_equal(getattr(nd, name)(array(x), axis=axis).asnumpy(), wanted)
 
 
+@pytest.mark.parametrize(
+    "n", [1, 15, 16, 17, 31, 32, 33, 63, 255, 256, 257, 320, 1000, 16383, 16384, 16447, 16448, 40000]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "int8", "uint8"])
+def test_places_in_rows_of_all_lengths(n, dtype):
+    """The first of equals, and of NaN, wherever it is."""
+    rng = np.random.default_rng(n)
+    rows = rng.integers(0, 100, (6, n)).astype(dtype)
+    rows[0], rows[1, -1], rows[2, rng.integers(n)], rows[3, n // 2 :] = 3, 101, 102, 103
+    if dtype.startswith("float"):
+        rows[4, rng.integers(n, size=3)], rows[5] = np.nan, -np.inf
+        rows[3, : n // 2] *= -0.0
+    for name in ("argmax", "argmin"):
+        found = getattr(nd, name)(array(rows), axis=1).asnumpy()
+        np.testing.assert_array_equal(found, getattr(np, name)(rows, axis=1).astype(dtype))
+
+
 def test_a_running_sum_of_truths_stays_true():
     true = nd.array([False] + [True] * 300, dtype="bool")
     assert nd.cumsum(true, dtype="bool").asnumpy().tolist() == [False] + [True] * 300

@@ -83,6 +83,18 @@ def test_numbers_are_assigned(dtype, number, key):
         np.testing.assert_array_equal(quick.asnumpy(), x.asnumpy())
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize(
+    "key", [np.s_[1:3, 2:4], np.s_[..., ::-2], np.s_[:, 1], np.s_[2, :, 5:1:-1], np.s_[:, None, 3:, 0], np.s_[1:]]
+)
+def test_numbers_are_assigned_to_blocks(dtype, key):
+    x, wanted = nd.zeros((4, 5, 6), dtype=dtype), np.zeros((4, 5, 6), dtype)
+    turned, wanted_turned = nd.zeros((6, 5, 4), dtype=dtype).T, np.zeros((6, 5, 4), dtype).T
+    for there, here in ((x, wanted), (turned, wanted_turned)):
+        there[key] = here[key] = 7
+        np.testing.assert_array_equal(there.asnumpy(), here)
+
+
 def test_writing_through_a_quick_way_is_seen():
     """By autograd, and refused where memory is read-only."""
     x, y = nd.ones((3,)), nd.ones((3,))

@@ -27,7 +27,8 @@ cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object number, PyObject* error) except? -1
 
 cdef enum:
-    SHORT = 4096            # elements that are written one by one
+    SHORT = 4096            # elements that are written one by one where they are made
+    FEW = 1 << 16           # and where they are there: fewer than threads are worth
     MOST = 1 << 23          # whole numbers below it, and their sums with few others, are exact in float32
 
 
@@ -171,23 +172,50 @@ cdef bint plain_assign(Array x, object key, object value) except -1:
         touch(x, "an assignment x[...] = value")
         copy_into(<Array>value, part, REQ_WRITE)
         return True
-    if not part.contiguous or part.size > SHORT or part.dtype > FLOAT64 or not -60000 < value < 60000:
+    if part.size > FEW or part.dtype > FLOAT64 or not -60000 < value < 60000:
         return False
     touch(x, "an assignment x[...] = value")
     fill(part, value)
     return True
 
 
-cdef int fill(Array a, double value) except -1:
-    """Set all elements of a contiguous array of float32 or float64."""
-    cdef char* p = write_pointer(a)
+ctypedef fused real:
+    float
+    double
+
+
+cdef void fill_row(real* p, Py_ssize_t n, Py_ssize_t stride, real value) noexcept nogil:
+    """Set elements that lie `stride` bytes apart."""
     cdef Py_ssize_t k
-    if a.dtype == FLOAT32:
-        for k in range(a.size):
-            (<float*>p)[k] = <float>value
+    if stride == sizeof(real):
+        for k in range(n):
+            p[k] = value
     else:
-        for k in range(a.size):
-            (<double*>p)[k] = value
+        for k in range(n):
+            (<real*>(<char*>p + k * stride))[0] = value
+
+
+cdef void fill_axes(char* p, Array a, int axis, double value) noexcept nogil:
+    """Set the elements of `a` at `p` from an axis on."""
+    cdef Py_ssize_t k
+    if axis < a.ndim - 1:
+        for k in range(a.shape_[axis]):
+            fill_axes(p + k * a.strides_[axis], a, axis + 1, value)
+    elif a.dtype == FLOAT32:
+        fill_row(<float*>p, a.shape_[axis], a.strides_[axis], <float>value)
+    else:
+        fill_row(<double*>p, a.shape_[axis], a.strides_[axis], value)
+
+
+cdef int fill(Array a, double value) except -1:
+    """Set all elements of an array of float32 or float64."""
+    cdef char* p = write_pointer(a)
+    if not a.contiguous and a.ndim:
+        fill_axes(p, a, 0, value)
+    elif a.dtype == FLOAT32:
+        fill_row(<float*>p, a.size, sizeof(float), <float>value)
+    else:
+        fill_row(<double*>p, a.size, sizeof(double), value)
     return 0
 
 

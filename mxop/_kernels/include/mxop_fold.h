@@ -163,45 +163,69 @@ enum { MX_PART = 256 };
 #define MX_LESS(a, v) ((v) < (a) ? (v) : (a))
 
 /* ---- places of extremes ------------------------------------------------------------------------------------------------ */
-/* A row is gone through in blocks: an extreme is quick to find, and only the block in which it was first met is searched for
-   where it is.  Columns, and short rows, keep an extreme each and its place.  What is no number passes any but its like. */
-#define MX_SEARCH(CONDITION)                                                                                            \
-    do {                                                                                                                \
-        ptrdiff_t k = 0;                                                                                                \
-        for (; k + 64 <= n; k += 64) {                                                                                  \
-            int32_t first = 64;                                                                                         \
-            for (int32_t m = 0; m < 64; m++) {                                                                          \
-                const ptrdiff_t at = k + m;                                                                             \
-                const int32_t p = CONDITION ? m : 64;                                                                   \
-                first = p < first ? p : first;                                                                          \
-            }                                                                                                           \
-            if (first < 64) return k + first;                                                                           \
-        }                                                                                                               \
-        for (; k < n; k++) { const ptrdiff_t at = k; if (CONDITION) break; }                                            \
-        return k;                                                                                                       \
-    } while (0)
+/* Lanes of a row keep an extreme each, and the number of the step in which they met it; then they meet by halves.  The last
+   step ends with the row, so some of its elements come twice.  Of equals the first is meant; what is no number passes any but
+   its like. */
 #define MX_BETTER(v, b, BEYOND) ((!((v)BEYOND(b))) & ((b) == (b)))
-#define MX_FIND_ROWS(name, T, EXTREME, BEYOND)                                                                          \
+#define MX_FIND_STEP(T, A, BEYOND, row, step)                                                                           \
+    for (int k = 0; k < lanes; k++) {                                                                                   \
+        const T v = (row)[k];                                                                                           \
+        const int better = MX_BETTER(v, best[k], BEYOND);                                                               \
+        best[k] = better ? v : best[k];                                                                                 \
+        at[k] = better ? (A)(step) : at[k];                                                                             \
+    }
+#define MX_FIND_HALF(T, BEYOND, half)                                                                                   \
+    for (int k = 0; k < (half); k++) {                                                                                  \
+        const T v = best[k + (half)], b = best[k];                                                                      \
+        const int same = (v == b) | ((b != b) & (v != v));                                                              \
+        const int better = MX_BETTER(v, b, BEYOND) | (same & (place[k + (half)] < place[k]));                           \
+        best[k] = better ? v : b;                                                                                       \
+        place[k] = better ? place[k + (half)] : place[k];                                                               \
+    }
+#define MX_FIND_LANES(name, T, A, STEP, BEYOND, LANES)                                                                  \
+    static ptrdiff_t name(const T *x, ptrdiff_t n)                                                                      \
+    {                                                                                                                   \
+        enum { lanes = LANES, ahead = 8192 / sizeof(T) };                                                               \
+        const ptrdiff_t steps = n / lanes;                                                                              \
+        T best[lanes];                                                                                                  \
+        STEP at[lanes];                                                                                                 \
+        A place[lanes];                                                                                                 \
+        for (int k = 0; k < lanes; k++) best[k] = x[k], at[k] = 0;                                                      \
+        for (ptrdiff_t s = 1; s < steps; s++) {                                                                         \
+            if (lanes > 16) mx_prefetch((const char *)(x + s * lanes + ahead), lanes * sizeof(T));                      \
+            MX_FIND_STEP(T, STEP, BEYOND, x + s * lanes, s)                                                             \
+        }                                                                                                               \
+        MX_FIND_STEP(T, STEP, BEYOND, x + n - lanes, steps)                                                             \
+        for (int k = 0; k < lanes; k++) place[k] = k + (at[k] == (STEP)steps ? (A)(n - lanes) : (A)at[k] * (A)lanes);   \
+        MX_FIND_HALF(T, BEYOND, lanes / 2)                                                                              \
+        MX_FIND_HALF(T, BEYOND, lanes / 4)                                                                              \
+        MX_FIND_HALF(T, BEYOND, lanes / 8)                                                                              \
+        MX_FIND_HALF(T, BEYOND, lanes / 16)                                                                             \
+        if (lanes > 16) { MX_FIND_HALF(T, BEYOND, lanes / 32) }                                                         \
+        if (lanes > 32) { MX_FIND_HALF(T, BEYOND, lanes / 64) }                                                         \
+        return place[0];                                                                                                \
+    }
+#define MX_FIND_ROWS(name, T, A, STEP, BEYOND)                                                                          \
+    MX_FIND_LANES(name##_16, T, A, STEP, BEYOND, 16)                                                                    \
+    MX_FIND_LANES(name##_32, T, A, STEP, BEYOND, 32)                                                                    \
+    MX_FIND_LANES(name##_64, T, A, STEP, BEYOND, 64)                                                                    \
     static void name(int64_t *places, const T *x, ptrdiff_t rows, ptrdiff_t n)                                          \
     {                                                                                                                   \
-        enum { block = 2048 / sizeof(T), ahead = 4 * block, few = 32 };                                                 \
+        enum { most = sizeof(STEP) == 2 ? 1 << 14 : 1 << 30 }; /* elements whose places have the type of steps */       \
         for (ptrdiff_t r = 0; r < rows; r++, x += n) {                                                                  \
-            T best = x[0];                                                                                              \
-            ptrdiff_t from = 0;                                                                                         \
-            if (n <= few) {                                                                                             \
-                for (ptrdiff_t i = 1; i < n; i++) {                                                                     \
-                    const int better = MX_BETTER(x[i], best, BEYOND);                                                   \
-                    best = better ? x[i] : best, from = better ? i : from;                                              \
+            ptrdiff_t found = 0;                                                                                        \
+            if (n < 16) {                                                                                               \
+                for (ptrdiff_t i = 1; i < n; i++) found = MX_BETTER(x[i], x[found], BEYOND) ? i : found;                \
+            } else if (n < 256) {                                                                                       \
+                found = n < 32 ? name##_16(x, n) : name##_32(x, n);                                                     \
+            } else {                                                                                                    \
+                for (ptrdiff_t i = 0, m; i < n; i += m) {                                                               \
+                    m = n - i < 64 + most ? n - i : most;                                                               \
+                    const ptrdiff_t other = i + name##_64(x + i, m);                                                    \
+                    if (i == 0 || MX_BETTER(x[other], x[found], BEYOND)) found = other;                                 \
                 }                                                                                                       \
-                places[r] = from;                                                                                       \
-                continue;                                                                                               \
             }                                                                                                           \
-            for (ptrdiff_t i = 0; i < n && best == best; i += block) {                                                  \
-                mx_prefetch((const char *)(x + i + ahead), block * sizeof(T));                                          \
-                const T found = (T)EXTREME(best, x + i, n - i < block ? n - i : block);                                 \
-                if (found != best) from = i, best = found;                                                              \
-            }                                                                                                           \
-            places[r] = from + mx_search_##T(x + from, n - from < block ? n - from : block, best);                      \
+            places[r] = found;                                                                                          \
         }                                                                                                               \
     }
 #define MX_FIND_COLUMNS(name, T, A, BEYOND)                                                                             \
@@ -222,14 +246,9 @@ enum { MX_PART = 256 };
         }                                                                                                               \
         for (ptrdiff_t j = 0; j < width; j++) places[j] = (int64_t)at[j];                                               \
     }
-#define MX_FIND(T, A, MOST, LEAST)                                                                                                   \
-    static ptrdiff_t mx_search_##T(const T *x, ptrdiff_t n, T v)                                                        \
-    {                                                                                                                   \
-        if (v == v) MX_SEARCH((x[at] == v));                                                                            \
-        MX_SEARCH((x[at] != x[at]));                                                                                    \
-    }                                                                                                                   \
-    MX_FIND_ROWS(mx_find_most_##T, T, MOST, <=)                                                                         \
-    MX_FIND_ROWS(mx_find_least_##T, T, LEAST, >=)                                                                       \
+#define MX_FIND(T, A, STEP)                                                                                             \
+    MX_FIND_ROWS(mx_find_most_##T, T, A, STEP, <=)                                                                      \
+    MX_FIND_ROWS(mx_find_least_##T, T, A, STEP, >=)                                                                     \
     MX_FIND_COLUMNS(mx_columns_most_##T, T, A, <=)                                                                      \
     MX_FIND_COLUMNS(mx_columns_least_##T, T, A, >=)                                                                     \
     static void mx_find_##T(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t n)                   \
@@ -274,12 +293,12 @@ MX_GATHER(uint8_t, int64_t, MX_GREATER, MX_LESS)
 MX_GATHER(int8_t, int64_t, MX_GREATER, MX_LESS)
 MX_GATHER(int32_t, int64_t, MX_GREATER, MX_LESS)
 MX_GATHER(int64_t, int64_t, MX_GREATER, MX_LESS)
-MX_FIND(float, int32_t, mx_max_f32, mx_min_f32)
-MX_FIND(double, int64_t, mx_max_f64, mx_min_f64)
-MX_FIND(uint8_t, int32_t, mx_most_uint8_t, mx_least_uint8_t)
-MX_FIND(int8_t, int32_t, mx_most_int8_t, mx_least_int8_t)
-MX_FIND(int32_t, int32_t, mx_most_int32_t, mx_least_int32_t)
-MX_FIND(int64_t, int64_t, mx_most_int64_t, mx_least_int64_t)
+MX_FIND(float, int32_t, int32_t)
+MX_FIND(double, int64_t, int64_t)
+MX_FIND(uint8_t, int32_t, int16_t)
+MX_FIND(int8_t, int32_t, int16_t)
+MX_FIND(int32_t, int32_t, int32_t)
+MX_FIND(int64_t, int64_t, int64_t)
 
 #define MX_TYPES(name) {name##_float, name##_double, 0, name##_uint8_t, name##_int32_t, name##_int8_t, name##_int64_t}
 
