@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from inspect import cleandoc
 from keyword import iskeyword
 from typing import Any
 
@@ -16,26 +17,26 @@ from .places import callers_line, place
 
 _COMMON_OPTIONS = """\
 name : str, optional
-        Registered name, by default the function's; ``_contrib_f`` is ``contrib.f``, another underscore hides.
-    aliases : sequence of str, optional
-        Further names.
-    override : bool, default False
-        Replace an operator of another module.
-    num_outputs, visible_outputs : int or callable
-        How many outputs there are (of a formula it follows), and how many of them a call returns; or functions of the
-        parameters.
-    active_inputs : callable, optional
-        ``active_inputs(**params)`` names the inputs that a call takes; others are None.
-    num_args_param : str, optional
-        The parameter that holds the number of inputs, for a function of ``*args``.
-    writes : dict of str to int, optional
-        Inputs that are states, and the output that is each one's new value.
-    random : bool, default False
-        Whether equal calls are two calls.
-    inplace : sequence of (int, int), optional
-        Inputs and outputs that may share memory.
-    shape_only : sequence of int, optional
-        Inputs of which only shape and type are read."""
+    Registered name, by default the function's; ``_contrib_f`` is ``contrib.f``, another underscore hides.
+aliases : sequence of str, optional
+    Further names.
+override : bool, default False
+    Replace an operator of another module.
+num_outputs, visible_outputs : int or callable
+    How many outputs there are (of a formula it follows), and how many of them a call returns; or functions of the
+    parameters.
+active_inputs : callable, optional
+    ``active_inputs(**params)`` names the inputs that a call takes; others are None.
+num_args_param : str, optional
+    The parameter that holds the number of inputs, for a function of ``*args``.
+writes : dict of str to int, optional
+    Inputs that are states, and the output that is each one's new value.
+random : bool, default False
+    Whether equal calls are two calls.
+inplace : sequence of (int, int), optional
+    Inputs and outputs that may share memory.
+shape_only : sequence of int, optional
+    Inputs of which only shape and type are read."""
 
 
 #: Options of all kinds that mean nothing of some.
@@ -49,11 +50,9 @@ def with_common_options(decorator: Any) -> None:
     """Put the options of all kinds into the documentation of a decorator, where it says ``{common}``."""
     if decorator.__doc__:  # Python can leave it out
         entries = [
-            e
-            for e in re.split(r"\n {4}(?=\S)", _COMMON_OPTIONS)
-            if not e.startswith(NOT_OF.get(decorator.__name__, "-"))
+            e for e in re.split(r"\n(?=\S)", _COMMON_OPTIONS) if not e.startswith(NOT_OF.get(decorator.__name__, "-"))
         ]
-        decorator.__doc__ = decorator.__doc__.replace("{common}", "\n    ".join(entries))
+        decorator.__doc__ = cleandoc(decorator.__doc__).replace("{common}", "\n".join(entries))
 
 
 def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:

@@ -7,8 +7,10 @@ suite.  One module a family, each a table ``RECORDS``.  Users give theirs with :
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from inspect import cleandoc
 from typing import Any
 
 from ..errors import OpTypeError
@@ -164,10 +166,8 @@ def record(name: str, reference: Callable[..., Any] | None = None, **details: An
 
 
 if record.__doc__ and Record.__doc__:  # all fields, where they are looked for
-    _others, _says = "**details\n", "        The other fields of :class:`Record`, which says what each means."
-    record.__doc__ = record.__doc__.replace(
-        _others + _says, "domain : " + Record.__doc__.partition("domain : ")[2].rstrip()
-    )
+    _fields = "domain : " + cleandoc(Record.__doc__).partition("domain : ")[2]
+    record.__doc__ = re.sub(r"\*\*details\n.*", lambda _: _fields, cleandoc(record.__doc__))
 
 
 def find(name: str) -> Record | None:

@@ -35,8 +35,8 @@ RECORDS: dict[str, Record] = {
                    "types back": "any type is counted"},
     ),
     "_contrib_edge_id": Record(
-        lambda data, u, v: np.where((found := data[u.astype(int), v.astype(int)]) != 0, found, -1), whole=(1, 2),
-        shapes=[((3, 3), (4,), (4,))], domain=((-2.0, 2.0), (0, 2), (0, 2)), grad_inputs=(0,), order=2,
+        lambda data, u, v: np.where((found := data[u.astype(int), v.astype(int)]) != 0, found, np.array(-1).astype(data.dtype)),
+        whole=(1, 2), shapes=[((3, 3), (4,), (4,))], domain=((-2.0, 2.0), (0, 2), (0, 2)), grad_inputs=(0,), order=2,
         input_types={1: "int32", 2: "int32"}, unchecked={"shapes back": "places do not say of how many"},
     ),
     "_csr_dot": Record(
