@@ -203,6 +203,8 @@ def dlpack(
     return capsule
 
 
+#: NumPy before 2.1 knows only capsules that cannot say whether they may be written.
+_OLD_NUMPY = np.lib.NumpyVersion(np.__version__) < "2.1.0"
 #: DLPack's codes of kinds of elements.
 _UINT, _BFLOAT = 1, 4
 
@@ -272,13 +274,14 @@ def from_dlpack(dlpack: Any) -> NDArray:
         return core.from_gpu(found, found.device.id)
     if not is_capsule and "bfloat16" in str(getattr(dlpack, "dtype", "")):
         dlpack, is_capsule = _exported(dlpack), True
-    versioned = is_capsule and "versioned" in repr(dlpack)
+    tells = not _OLD_NUMPY and not (is_capsule and "versioned" not in repr(dlpack))
     kind = _type_of(dlpack) if is_capsule else None
     bits = kind is not None and kind.code == _BFLOAT
     if bits:
         kind.code = _UINT  # NumPy reads integers of the same bits
-    found = np.from_dlpack(_Capsule(dlpack) if is_capsule else dlpack)
-    if is_capsule and not versioned and not found.flags.writeable and found.size:
+    with translated("nd.from_dlpack"):
+        found = np.from_dlpack(_Capsule(dlpack) if is_capsule else dlpack)
+    if not tells and not found.flags.writeable and found.size:
         found = np.asarray(_Memory(found))  # old capsules cannot say whether they may be written; MXNet's may
     if bits:
         found = found.view(dtypes.numpy_dtype(dtypes.BFLOAT16))
@@ -286,8 +289,10 @@ def from_dlpack(dlpack: Any) -> NDArray:
 
 
 def _exported(owner: Any) -> Any:
-    """Return an object's DLPack capsule, of the newest version that it knows."""
+    """Return an object's DLPack capsule, of the newest version that it and NumPy know."""
     try:
+        if _OLD_NUMPY:
+            return owner.__dlpack__()
         return owner.__dlpack__(max_version=(1, 0))
     except TypeError:
         return owner.__dlpack__()
