@@ -422,7 +422,8 @@ def test_bfloat16_comes_in_without_a_copy(versions):
     assert strided._shares_memory(x) and not strided._contiguous
     owner = Bfloat16Owner(strided, versions)
     y = nd.from_dlpack(owner)
-    assert y.shape == (2, 2) and y.dtype is x.dtype and bool(owner.asked) == versions
+    assert y.shape == (2, 2) and y.dtype is x.dtype
+    assert bool(owner.asked) == (versions and np.lib.NumpyVersion(np.__version__) >= "2.1.0")
     assert y.astype("float32").asnumpy().tolist() == [[1, 3.5], [4, 6]]
     y[0, 1] = 9
     assert x.astype("float32").asnumpy()[0, 2] == 9
