@@ -27,7 +27,7 @@ from mxop.formula import compile_program, input_, param, substitute
 
 cdef enum:
     CACHE_BYTES = 32768      # what the arrays of one block of rows may take
-    WORTH_A_BLOCK = 128      # elements of a row that make a block of their own
+    WORTH_A_BLOCK = 256      # elements of a row that make a block of their own
     MOST_SCALARS = 8         # numbers of a row that one stage reads
     PIECES = 8               # tasks of each thread
 

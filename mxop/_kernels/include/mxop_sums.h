@@ -9,6 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Before a short loop: a loop of vectors is made of it as it stands, and not of what is left of it when it is written out. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define MX_ROLLED _Pragma("GCC unroll 1")
+#else
+#define MX_ROLLED
+#endif
+
 #define MX_LANES_float 64
 #define MX_LANES_double 32
 
@@ -22,10 +29,11 @@
             T lanes[lanes_] = {0};                                                                            \
             for (; i + lanes_ <= n; i += lanes_)                                                              \
                 for (int k = 0; k < lanes_; k++) { const ptrdiff_t at = i + k; lanes[k] += (VALUE); }         \
-            for (int j = 0; j < lanes_; j += 8) for (int k = 0; k < 8; k++) parts[k] += (double)lanes[k + j]; \
+            for (int j = 0; j < lanes_; j += 8)                                                               \
+                MX_ROLLED for (int k = 0; k < 8; k++) parts[k] += (double)lanes[k + j];                       \
         }                                                                                                     \
         for (; i + 8 <= n; i += 8)                                                                            \
-            for (int k = 0; k < 8; k++) { const ptrdiff_t at = i + k; parts[k] += (double)(T)(VALUE); }       \
+            MX_ROLLED for (int k = 0; k < 8; k++) { const ptrdiff_t at = i + k; parts[k] += (double)(T)(VALUE); }\
         double total = ((parts[0] + parts[4]) + (parts[2] + parts[6]))                                        \
                      + ((parts[1] + parts[5]) + (parts[3] + parts[7]));                                       \
         for (; i < n; i++) { const ptrdiff_t at = i; total += (double)(T)(VALUE); }                           \
@@ -45,42 +53,57 @@ static double mx_squares_f64(const double *x, ptrdiff_t n, double scale)
 #define mx_larger(a, v) (((v) > (a)) | ((v) != (v)) ? (v) : (a))
 #define mx_smaller(a, v) (((v) < (a)) | ((v) != (v)) ? (v) : (a))
 
-/* The largest (or smallest) of `total` and n numbers; NaN wins.  Lanes pass NaN over, and note it. */
+/* The largest (or smallest) of `total` and n numbers; NaN wins.  Lanes pass NaN over, and note it.  The last of a row are taken
+   together with some that were met before. */
 #define MX_EXTREME_STEP(T, BEYOND, LANES, lanes, odd)                                                         \
     for (int k = 0; k < LANES; k++) {                                                                         \
         const T v = x[i + k];                                                                                 \
         lanes[k] = v BEYOND lanes[k] ? v : lanes[k];                                                          \
         odd[k] |= v != v;                                                                                     \
     }
+#define MX_EXTREME_HALF(BEYOND, half, lanes)                                                                  \
+    for (int k = 0; k < (half); k++) lanes[k] = lanes[k + (half)] BEYOND lanes[k] ? lanes[k + (half)] : lanes[k];
 #define MX_EXTREME(name, T, INT, BEYOND, PICK, LANES)                                                         \
     static double name(double total, const T *x, ptrdiff_t n)                                                 \
     {                                                                                                         \
         ptrdiff_t i = 0;                                                                                      \
-        T most[8];                                                                                            \
-        INT odd[8] = {0}, any = 0;                                                                            \
+        T most[16];                                                                                           \
+        INT odd[16] = {0}, any = 0;                                                                           \
         if (n < 8) {                                                                                          \
             for (; i < n; i++) total = PICK(total, (double)x[i]);                                             \
             return total;                                                                                     \
         }                                                                                                     \
-        for (int k = 0; k < 8; k++) most[k] = x[k];                                                           \
-        if (n >= LANES) {                                                                                     \
-            T lanes[LANES];                                                                                   \
-            INT other[LANES] = {0};                                                                           \
-            for (int k = 0; k < LANES; k++) lanes[k] = x[k];                                                  \
-            for (; i + LANES <= n; i += LANES) { MX_EXTREME_STEP(T, BEYOND, LANES, lanes, other) }            \
-            for (int k = 0; k < LANES; k++) any |= other[k];                                                  \
-            for (int half = LANES / 2; half >= 8; half /= 2)                                                  \
-                for (int k = 0; k < half; k++)                                                                \
-                    lanes[k] = lanes[k + half] BEYOND lanes[k] ? lanes[k + half] : lanes[k];                  \
-            for (int k = 0; k < 8; k++) most[k] = lanes[k];                                                   \
+        if (n < 16) {                                                                                         \
+            MX_ROLLED for (int k = 0; k < 8; k++) {                                                           \
+                const T v = x[k], w = x[n - 8 + k];                                                           \
+                most[k] = w BEYOND v ? w : v;                                                                 \
+                odd[k] = (v != v) | (w != w);                                                                 \
+            }                                                                                                 \
+            MX_ROLLED for (int k = 0; k < 8; k++) any |= odd[k];                                              \
+        } else {                                                                                              \
+            MX_ROLLED for (int k = 0; k < 16; k++) most[k] = x[k];                                            \
+            if (n >= LANES) {                                                                                 \
+                T lanes[LANES];                                                                               \
+                INT other[LANES] = {0};                                                                       \
+                for (int k = 0; k < LANES; k++) lanes[k] = x[k];                                              \
+                for (; i + LANES <= n; i += LANES) { MX_EXTREME_STEP(T, BEYOND, LANES, lanes, other) }        \
+                if (LANES > 32) {                                                                             \
+                    MX_EXTREME_HALF(BEYOND, LANES / 2, lanes)                                                 \
+                    for (int k = 0; k < LANES / 2; k++) other[k] |= other[k + LANES / 2];                     \
+                }                                                                                             \
+                MX_ROLLED MX_EXTREME_HALF(BEYOND, 16, lanes)                                                  \
+                MX_ROLLED for (int k = 0; k < 16; k++) most[k] = lanes[k], odd[k] = other[k] | other[k + 16]; \
+            }                                                                                                 \
+            for (; i + 16 <= n; i += 16) { MX_ROLLED MX_EXTREME_STEP(T, BEYOND, 16, most, odd) }              \
+            i = n - 16;                                                                                       \
+            MX_ROLLED MX_EXTREME_STEP(T, BEYOND, 16, most, odd)                                               \
+            MX_ROLLED for (int k = 0; k < 16; k++) any |= odd[k];                                             \
+            MX_ROLLED MX_EXTREME_HALF(BEYOND, 8, most)                                                        \
         }                                                                                                     \
-        for (; i + 8 <= n; i += 8) { MX_EXTREME_STEP(T, BEYOND, 8, most, odd) }                               \
-        i = n - 8; /* the last ones, some of which may be met again */                                        \
-        MX_EXTREME_STEP(T, BEYOND, 8, most, odd)                                                              \
-        for (int k = 0; k < 8; k++) any |= odd[k];                                                            \
         if (any) return (double)NAN;                                                                          \
-        for (int half = 4; half; half /= 2)                                                                   \
-            for (int k = 0; k < half; k++) most[k] = most[k + half] BEYOND most[k] ? most[k + half] : most[k]; \
+        MX_ROLLED MX_EXTREME_HALF(BEYOND, 4, most)                                                            \
+        MX_ROLLED MX_EXTREME_HALF(BEYOND, 2, most)                                                            \
+        MX_EXTREME_HALF(BEYOND, 1, most)                                                                      \
         return PICK(total, (double)most[0]);                                                                  \
     }
 
