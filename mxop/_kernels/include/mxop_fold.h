@@ -19,7 +19,7 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP(double
 #define MX_BLOCKS(COMBINE, OF)                                                                                          \
     for (ptrdiff_t i = 0; i < n; i += block) COMBINE OF(x + i, n - i < block ? n - i : block);                          \
     return t;
-#define MX_ROWS_BY(T, VALUE)                                                                                           \
+#define MX_ROWS_BY(T, VALUE)                                                                                            \
     for (ptrdiff_t r = 0; r < rows; r++) {                                                                              \
         const T *row = (const T *)((const char *)x + r * step);                                                         \
         total[r] = (VALUE);                                                                                             \
@@ -51,11 +51,11 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP(double
                             ptrdiff_t block)                                                                            \
     {                                                                                                                   \
         double *total = (double *)totals;                                                                               \
-        if (combine == MX_ADD) MX_ROWS_BY(T, mx_add_up_##T(total[r], row, n, block))                                   \
-        else if (combine == MX_MUL) MX_ROWS_BY(T, mx_multiply_##T(total[r], row, n, block))                            \
-        else if (combine == MX_MAX) MX_ROWS_BY(T, mx_max_##T(total[r], row, n))                                        \
-        else if (combine == MX_MIN) MX_ROWS_BY(T, mx_min_##T(total[r], row, n))                                        \
-        else MX_ROWS_BY(T, mx_add_squares_##T(total[r], row, n, block))                                                \
+        if (combine == MX_ADD) MX_ROWS_BY(T, mx_add_up_##T(total[r], row, n, block))                                    \
+        else if (combine == MX_MUL) MX_ROWS_BY(T, mx_multiply_##T(total[r], row, n, block))                             \
+        else if (combine == MX_MAX) MX_ROWS_BY(T, mx_max_##T(total[r], row, n))                                         \
+        else if (combine == MX_MIN) MX_ROWS_BY(T, mx_min_##T(total[r], row, n))                                         \
+        else MX_ROWS_BY(T, mx_add_squares_##T(total[r], row, n, block))                                                 \
     }
 
 /* ---- one row: integers ------------------------------------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP(double
 enum { MX_PART = 256 };
 
 #define MX_GATHER(T, A, LARGER, SMALLER)                                                                                \
-    static void mx_gather_##T(int combine, void *totals, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width) \
+    static void mx_gather_##T(int combine, void *totals, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width)\
     {                                                                                                                   \
         A *MX_RESTRICT total = (A *)totals;                                                                             \
         ptrdiff_t r = 0;                                                                                                \
@@ -182,7 +182,7 @@ enum { MX_PART = 256 };
         best[k] = better ? v : b;                                                                                       \
         place[k] = better ? place[k + (half)] : place[k];                                                               \
     }
-#define MX_FIND_LANES(name, T, A, STEP, BEYOND, LANES)                                                                  \
+#define MX_FIND_LANES(name, T, A, STEP, BEYOND, LANES, ROLLED)                                                          \
     static ptrdiff_t name(const T *x, ptrdiff_t n)                                                                      \
     {                                                                                                                   \
         enum { lanes = LANES, ahead = 8192 / sizeof(T) };                                                               \
@@ -190,25 +190,25 @@ enum { MX_PART = 256 };
         T best[lanes];                                                                                                  \
         STEP at[lanes];                                                                                                 \
         A place[lanes];                                                                                                 \
-        for (int k = 0; k < lanes; k++) best[k] = x[k], at[k] = 0;                                                      \
+        ROLLED for (int k = 0; k < lanes; k++) best[k] = x[k], at[k] = 0;                                               \
         for (ptrdiff_t s = 1; s < steps; s++) {                                                                         \
             if (lanes > 16) mx_prefetch((const char *)(x + s * lanes + ahead), lanes * sizeof(T));                      \
-            MX_FIND_STEP(T, STEP, BEYOND, x + s * lanes, s)                                                             \
+            ROLLED MX_FIND_STEP(T, STEP, BEYOND, x + s * lanes, s)                                                      \
         }                                                                                                               \
-        MX_FIND_STEP(T, STEP, BEYOND, x + n - lanes, steps)                                                             \
-        for (int k = 0; k < lanes; k++) place[k] = k + (at[k] == (STEP)steps ? (A)(n - lanes) : (A)at[k] * (A)lanes);   \
-        MX_FIND_HALF(T, BEYOND, lanes / 2)                                                                              \
-        MX_FIND_HALF(T, BEYOND, lanes / 4)                                                                              \
-        MX_FIND_HALF(T, BEYOND, lanes / 8)                                                                              \
-        MX_FIND_HALF(T, BEYOND, lanes / 16)                                                                             \
+        ROLLED MX_FIND_STEP(T, STEP, BEYOND, x + n - lanes, steps)                                                      \
+        ROLLED for (int k = 0; k < lanes; k++) place[k] = k + (at[k] == (STEP)steps ? (A)(n - lanes) : (A)at[k] * (A)lanes);   \
+        ROLLED MX_FIND_HALF(T, BEYOND, lanes / 2)                                                                       \
+        MX_ROLLED MX_FIND_HALF(T, BEYOND, lanes / 4)                                                                    \
+        MX_ROLLED MX_FIND_HALF(T, BEYOND, lanes / 8)                                                                    \
+        MX_ROLLED MX_FIND_HALF(T, BEYOND, lanes / 16)                                                                   \
         if (lanes > 16) { MX_FIND_HALF(T, BEYOND, lanes / 32) }                                                         \
         if (lanes > 32) { MX_FIND_HALF(T, BEYOND, lanes / 64) }                                                         \
         return place[0];                                                                                                \
     }
 #define MX_FIND_ROWS(name, T, A, STEP, BEYOND)                                                                          \
-    MX_FIND_LANES(name##_16, T, A, STEP, BEYOND, 16)                                                                    \
-    MX_FIND_LANES(name##_32, T, A, STEP, BEYOND, 32)                                                                    \
-    MX_FIND_LANES(name##_64, T, A, STEP, BEYOND, 64)                                                                    \
+    MX_FIND_LANES(name##_16, T, A, STEP, BEYOND, 16, MX_ROLLED)                                                         \
+    MX_FIND_LANES(name##_32, T, A, STEP, BEYOND, 32, )                                                                  \
+    MX_FIND_LANES(name##_64, T, A, STEP, BEYOND, 64, )                                                                  \
     static void name(int64_t *places, const T *x, ptrdiff_t rows, ptrdiff_t n)                                          \
     {                                                                                                                   \
         enum { most = sizeof(STEP) == 2 ? 1 << 14 : 1 << 30 }; /* elements whose places have the type of steps */       \
