@@ -15,6 +15,11 @@
 #else
 #define MX_ROLLED
 #endif
+#if defined(__AVX512F__) /* eight doubles are one vector: two would be kept in memory */
+#define MX_ROLLED_EIGHT MX_ROLLED
+#else
+#define MX_ROLLED_EIGHT
+#endif
 
 #define MX_LANES_float 64
 #define MX_LANES_double 32
@@ -30,10 +35,10 @@
             for (; i + lanes_ <= n; i += lanes_)                                                              \
                 for (int k = 0; k < lanes_; k++) { const ptrdiff_t at = i + k; lanes[k] += (VALUE); }         \
             for (int j = 0; j < lanes_; j += 8)                                                               \
-                MX_ROLLED for (int k = 0; k < 8; k++) parts[k] += (double)lanes[k + j];                       \
+                MX_ROLLED_EIGHT for (int k = 0; k < 8; k++) parts[k] += (double)lanes[k + j];                 \
         }                                                                                                     \
         for (; i + 8 <= n; i += 8)                                                                            \
-            MX_ROLLED for (int k = 0; k < 8; k++) { const ptrdiff_t at = i + k; parts[k] += (double)(T)(VALUE); }\
+            MX_ROLLED_EIGHT for (int k = 0; k < 8; k++) { const ptrdiff_t at = i + k; parts[k] += (double)(T)(VALUE); }\
         double total = ((parts[0] + parts[4]) + (parts[2] + parts[6]))                                        \
                      + ((parts[1] + parts[5]) + (parts[3] + parts[7]));                                       \
         for (; i < n; i++) { const ptrdiff_t at = i; total += (double)(T)(VALUE); }                           \
