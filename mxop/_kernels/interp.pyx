@@ -203,6 +203,15 @@ cdef void collapse(Operand* operand, int ndim, const Py_ssize_t* shape, const Py
     operand.contiguous = top < 0 or (top == 0 and operand.strides[0] == size)
 
 
+cdef bint was_read(const Operand* output, const Operand* inputs, int n) noexcept nogil:
+    """Tell whether an output lies where an input does, so that it is in the cache when it is written."""
+    cdef int k
+    for k in range(n):
+        if inputs[k].data == output.data and inputs[k].contiguous and inputs[k].dtype == output.dtype:
+            return True
+    return False
+
+
 cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil:
     """Load elements ``start`` to ``start + length`` into a register."""
     cdef mx_load load = ISA.loads[operand.dtype][ctype]
@@ -487,7 +496,8 @@ cdef class Program:
                     load_block(&inputs[k], self.ctype, 0, min(block, stop - start), registers[k])
         for k in range(n_out):
             direct_out[k] = (outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD
-                             and outputs[k].req != REQ_NULL and not outputs[k].staged and not stream)
+                             and outputs[k].req != REQ_NULL and not outputs[k].staged
+                             and not (stream and not was_read(&outputs[k], inputs, n_in)))
             if not direct_out[k]:
                 registers[n_in + k] = free_room
                 free_room += room
