@@ -25,7 +25,7 @@ _spec.loader.exec_module(accuracy)
 
 
 def check(row, dtype, scale):
-    bound = accuracy.BOUNDS_OF.get(row.name, accuracy.BOUNDS)[dtype]
+    bound = accuracy.bounds_of(row.name)[dtype]
     error, at = accuracy.worst(row, dtype, scale, seed=7)
     assert error <= bound, f"{row.name}, {dtype}: {error} units at {at!r}"
 
