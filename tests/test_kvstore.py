@@ -107,6 +107,11 @@ def test_misuse(call, message):
         call(store)
 
 
+def test_an_unknown_key_is_one_also_for_sparse_arrays():
+    with pytest.raises(mx.MXNetError, match="'no' was not initialized"):
+        mx.kv.create().pull("no", nd.sparse.zeros("row_sparse", (2, 2)))
+
+
 # ---- parameters on several devices -----------------------------------------------------------------------------------
 def test_which_store_updates(monkeypatch):
     arrays = {"w": nd.ones((2,))}
