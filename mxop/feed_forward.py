@@ -133,7 +133,9 @@ class FeedForward:
                     there = ", ".join(sorted(given_names))
                     raise OpValueError(f"FeedForward: the data do not give {name!r}; they give {there}")
                 elif name not in given_names:
-                    self.initializer(InitDesc(name, attributes.get(name)), array)
+                    described = InitDesc(name, attributes.get(name))
+                    described.plain = True
+                    self.initializer(described, array)
         self._take_over(executor, given_names)
         return executor
 

@@ -204,3 +204,17 @@ def test_a_function_of_buckets_makes_nothing_before_fit():
         learner.predict(X)
     with pytest.raises(mx.MXNetError, match="expected a Symbol, or a function"):
         mx.model.FeedForward("net")
+
+
+def test_names_begin_as_in_old_programs():
+    """``upsampling...`` is bilinear unless the variable says how to begin."""
+    net = mx.sym.Variable("data")
+    for name, init in (("upsampling", None), ("upsampling_own", mx.init.Constant(3))):
+        weight = mx.sym.Variable(f"{name}_weight", init=init)
+        net = mx.sym.Deconvolution(net, weight, num_filter=1, kernel=(4, 4), stride=(2, 2), pad=(1, 1), name=name)
+    net = mx.sym.LinearRegressionOutput(mx.sym.mean(net, axis=(1, 2, 3)), name="softmax")
+    learner = mx.model.FeedForward(net, num_epoch=1, learning_rate=0.0)
+    learner.fit(mx.io.NDArrayIter(np.ones((2, 1, 2, 2)), np.ones(2), 2), eval_metric="mse")
+    row = np.array([0.25, 0.75, 0.75, 0.25])
+    np.testing.assert_array_equal(learner.arg_params["upsampling_weight"].asnumpy()[0, 0], np.outer(row, row))
+    assert (learner.arg_params["upsampling_own_weight"].asnumpy() == 3).all()
