@@ -34,7 +34,9 @@ class FeedForward:
 
     Parameters
     ----------
-    symbol : Symbol
+    symbol : Symbol or callable
+        Of batches in buckets, a function that makes the symbol for a ``bucket_key``; all of them have the parameters of
+        that for the iterator's ``default_bucket_key``.
     ctx : Context or list of Context, optional
         Where it runs: of several devices the first, as the whole batch is computed there.
     num_epoch : int, optional
@@ -65,23 +67,30 @@ class FeedForward:
     [[1.0, -2.0]]
     """
 
-    def __init__(self, symbol: Symbol, ctx: Context | Sequence[Context] | None = None, num_epoch: int | None = None,
-                 epoch_size: int | None = None, optimizer: Any = "sgd", initializer: Any = None,
+    def __init__(self, symbol: Symbol | Callable[[Any], Symbol], ctx: Context | Sequence[Context] | None = None,
+                 num_epoch: int | None = None, epoch_size: int | None = None, optimizer: Any = "sgd", initializer: Any = None,
                  numpy_batch_size: int = 128, arg_params: Mapping[str, NDArray] | None = None,
                  aux_params: Mapping[str, NDArray] | None = None, allow_extra_params: bool = False,
                  begin_epoch: int = 0, **kwargs: Any):  # fmt: skip
-        if not isinstance(symbol, Symbol):
-            raise OpTypeError(f"FeedForward: symbol={shown(symbol)} is a {type(symbol).__name__}; expected a Symbol")
+        made = isinstance(symbol, Symbol)
+        if not made and not callable(symbol):
+            given = f"FeedForward: symbol={shown(symbol)} is a {type(symbol).__name__}"
+            raise OpTypeError(f"{given}; expected a Symbol, or a function of bucket keys")
         devices = [ctx] if isinstance(ctx, Context) else list(ctx or [current_context()])
-        self.symbol, self.ctx = symbol, devices
+        self.symbol: Any = symbol if made else None
+        self.sym_gen: Any = None if made else symbol
+        self.ctx = devices
         self.num_epoch, self.epoch_size, self.begin_epoch = num_epoch, epoch_size, begin_epoch
         self.optimizer, self.kwargs = optimizer, kwargs
         self.initializer = Uniform(0.01) if initializer is None else initializer
         self.numpy_batch_size = numpy_batch_size
-        self.arg_params, self.aux_params = arg_params, aux_params
-        if allow_extra_params:
-            self.arg_params = _those(arg_params, symbol.list_arguments())
-            self.aux_params = _those(aux_params, symbol.list_auxiliary_states())
+        self.arg_params, self.aux_params, self.allow_extra_params = arg_params, aux_params, allow_extra_params
+        self._leave_out_extra()
+
+    def _leave_out_extra(self) -> None:
+        if self.allow_extra_params and self.symbol is not None:
+            self.arg_params = _those(self.arg_params, self.symbol.list_arguments())
+            self.aux_params = _those(self.aux_params, self.symbol.list_auxiliary_states())
 
     # ---- data and parameters ------------------------------------------------------------------------------------------
     def _batches(self, data: Any, label: Any, training: bool) -> DataIter:
@@ -106,6 +115,8 @@ class FeedForward:
 
     def _bound(self, batches: DataIter, grad_req: str, labels: bool) -> Any:
         """Return an executor with the parameters, which are made where there are none."""
+        if self.symbol is None:
+            raise OpValueError("FeedForward: the symbol is a function of bucket keys; fit makes it")
         given = [*batches.provide_data, *(batches.provide_label if labels else ())]
         names, given_names = self.symbol.list_arguments(), {name for name, *_ in given}
         shapes = {name: tuple(shape) for name, shape, *_ in given if name in names}
@@ -122,7 +133,9 @@ class FeedForward:
                     there = ", ".join(sorted(given_names))
                     raise OpValueError(f"FeedForward: the data do not give {name!r}; they give {there}")
                 elif name not in given_names:
-                    self.initializer(InitDesc(name, attributes.get(name)), array)
+                    described = InitDesc(name, attributes.get(name))
+                    described.plain = True
+                    self.initializer(described, array)
         self._take_over(executor, given_names)
         return executor
 
@@ -130,9 +143,32 @@ class FeedForward:
         self.arg_params = {n: a.as_in_context(Context("cpu")) for n, a in executor.arg_dict.items() if n not in given}
         self.aux_params = {n: a.as_in_context(Context("cpu")) for n, a in executor.aux_dict.items()}
 
+    def _of_buckets(self, first: Any, default: Any, installed: Callable[[Any], Any]) -> Callable[[DataBatch], Any]:
+        """Return what gives the executor of a batch: `first`, or that of its bucket, with the same parameters."""
+        if self.sym_gen is None:
+            return lambda batch: first
+        made = {default: first}
+        req = {name: "null" if gradient is None else "write" for name, gradient in first.grad_dict.items()}
+
+        def chosen(batch: DataBatch) -> Any:
+            key = batch.bucket_key
+            if key not in made:
+                symbol, shapes = self.sym_gen(key), _described(batch, batch)
+                shapes = {name: tuple(shape) for name, shape, *_ in shapes}
+                names = symbol.list_arguments()
+                shared = [name for name in names if name in self.arg_params]  # type: ignore[operator]
+                made[key] = symbol.simple_bind(
+                    self.ctx[0], {n: req.get(n, "null") for n in names}, shared_arg_names=shared, shared_exec=first,
+                    **{n: s for n, s in shapes.items() if n in names},
+                )  # fmt: skip
+                installed(made[key])
+            return made[key]
+
+        return chosen
+
     @staticmethod
     def _run(executor: Any, batches: DataIter, batch: DataBatch, is_train: bool) -> None:
-        described = zip([*batches.provide_data, *(batches.provide_label or ())], [*batch.data, *(batch.label or ())])
+        described = zip(_described(batch, batches), [*batch.data, *(batch.label or ())])
         executor.forward(is_train, **{name: a for (name, *_), a in described if name in executor.arg_dict})
 
     # ---- training -----------------------------------------------------------------------------------------------------
@@ -164,17 +200,23 @@ class FeedForward:
         logger = logger or logging
         train, evaluated = self._batches(X, y, True), self._evaluated(eval_data)
         metric = metrics.create(eval_metric)
-        executor = self._bound(train, "write", True)
-        step = self._stepper(train, executor)
+        default = getattr(train, "default_bucket_key", None)
+        if self.sym_gen is not None:
+            self.symbol = self.sym_gen(default)
+            self._leave_out_extra()
+        first = self._bound(train, "write", True)
+        step = self._stepper(train, first)
+        installed = monitor.install if monitor is not None else lambda executor: None
+        installed(first)
+        of = self._of_buckets(first, default, installed)
         train.reset()
-        if monitor is not None:
-            monitor.install(executor)
         for epoch in range(self.begin_epoch, self.num_epoch):
             begun = time.perf_counter()
             metric.reset()
             for count, batch in enumerate(self._epoch(train)):
                 if monitor is not None:
                     monitor.tic()
+                executor = of(batch)
                 self._run(executor, train, batch, True)
                 executor.backward()
                 step()
@@ -183,11 +225,11 @@ class FeedForward:
                 metric.update(batch.label, executor.outputs)
                 _called(batch_end_callback, model.BatchEndParam(epoch, count + 1, metric, locals()))
             logger.info("Epoch[%d] Time cost=%.3f", epoch, time.perf_counter() - begun)
-            self._take_over(executor, {n for n in executor.arg_dict if n not in self.arg_params})  # type: ignore[operator]
+            self._take_over(first, {n for n in first.arg_dict if n not in self.arg_params})  # type: ignore[operator]
             _called(epoch_end_callback, epoch, self.symbol, self.arg_params, self.aux_params)
             if evaluated is not None:
                 metric.reset()
-                tried = self._tried(executor, evaluated, metric, eval_batch_end_callback, epoch)
+                tried = self._tried(of, evaluated, metric, eval_batch_end_callback, epoch)
                 _called(eval_end_callback, model.BatchEndParam(epoch, tried, metric, locals()))
 
     def _epoch(self, batches: DataIter) -> Iterator[DataBatch]:
@@ -221,14 +263,16 @@ class FeedForward:
         return step
 
     def _tried(
-        self, executor: Any, batches: DataIter, metric: Any, callback: Any, epoch: int, most: int | None = None
-    ) -> int:
+        self, of: Callable[[DataBatch], Any], batches: DataIter, metric: Any, callback: Any, epoch: int,
+        most: int | None = None,
+    ) -> int:  # fmt: skip
         """Update a metric by what the network makes of data; return how many batches these were."""
         batches.reset()
         count = 0
         for batch in batches:
             if count == most:
                 break
+            executor = of(batch)
             self._run(executor, batches, batch, False)
             metric.update(batch.label, executor.outputs)
             _called(callback, model.BatchEndParam(epoch, count, metric, locals()))
@@ -267,7 +311,8 @@ class FeedForward:
               reset: bool = True) -> float:  # fmt: skip
         """Return a metric of what the network makes of an iterator of data with labels."""
         batches, metric = self._batches(X, None, False), metrics.create(eval_metric)
-        self._tried(self._bound(batches, "null", True), batches, metric, batch_end_callback, 0, num_batch)
+        executor = self._bound(batches, "null", True)
+        self._tried(lambda batch: executor, batches, metric, batch_end_callback, 0, num_batch)
         return metric.get()[1]
 
     def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
@@ -284,7 +329,7 @@ class FeedForward:
         return FeedForward(symbol, ctx=ctx, arg_params=arguments, aux_params=states, begin_epoch=epoch, **kwargs)
 
     @staticmethod
-    def create(symbol: Symbol, X: Any, y: Any = None, ctx: Any = None, num_epoch: int | None = None,
+    def create(symbol: Symbol | Callable[[Any], Symbol], X: Any, y: Any = None, ctx: Any = None, num_epoch: int | None = None,
                epoch_size: int | None = None, optimizer: Any = "sgd", initializer: Any = None, eval_data: Any = None,
                eval_metric: Any = "acc", epoch_end_callback: Any = None, batch_end_callback: Any = None,
                kvstore: Any = "local", logger: Any = None, work_load_list: Any = None,
@@ -299,3 +344,9 @@ class FeedForward:
 
 def _those(arrays: Mapping[str, NDArray] | None, names: Sequence[str]) -> dict[str, NDArray] | None:
     return None if arrays is None else {name: array for name, array in arrays.items() if name in names}
+
+
+def _described(batch: Any, batches: Any) -> list[Any]:
+    """Return names and shapes of a batch, which has its own where it is one of several buckets."""
+    there = batch if getattr(batch, "provide_data", None) else batches
+    return [*there.provide_data, *(there.provide_label or ())]

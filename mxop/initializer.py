@@ -40,6 +40,9 @@ class InitDesc(str):
         What an initializer of several parts falls back to.
     """
 
+    #: Whether beginnings of names count too, as for names without attributes: ``upsampling`` is bilinear then.
+    plain = False
+
     def __new__(cls, name: str, attrs: Mapping[str, str] | None = None, global_init: Any = None) -> InitDesc:
         made = super().__new__(cls, name)
         made.attrs = attrs or {}
@@ -91,6 +94,11 @@ class Initializer:
         if not isinstance(desc, str):
             raise OpTypeError(f"{type(self).__name__}: the name {shown(desc)} is no string")
         if not isinstance(desc, InitDesc):
+            warnings.warn(
+                "an initializer is called with a plain name; use mx.init.InitDesc(name)",
+                DeprecationWarning,
+                stacklevel=2,
+            )
             kind = _kind_of_plain(desc)
         else:
             if desc.global_init is None:
@@ -100,7 +108,7 @@ class Initializer:
                 create(own)._init_weight(desc, arr)
                 self._told(desc, own, arr)
                 return
-            kind = _kind(desc, _KINDS)
+            kind = _kind_of_plain(desc) if desc.plain else _kind(desc, _KINDS)
         self._fill(kind, desc, arr)
         self._told(desc, kind, arr)
 
@@ -148,9 +156,6 @@ def _kind(name: str, kinds: Mapping[str, str]) -> str:
 
 def _kind_of_plain(name: str) -> str:
     """Return how to initialize a parameter by a name without attributes, as MXNet once did."""
-    warnings.warn(
-        "an initializer is called with a plain name; use mx.init.InitDesc(name)", DeprecationWarning, stacklevel=3
-    )
     if name.startswith("upsampling"):
         return "bilinear"
     if name.startswith("stn_loc") and name.endswith(("weight", "bias")):

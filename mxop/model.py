@@ -87,4 +87,8 @@ def __getattr__(name: str) -> Any:
         from .feed_forward import FeedForward
 
         return FeedForward
+    if name in ("_create_kvstore", "_initialize_kvstore", "_update_params", "_update_params_on_kvstore"):
+        from .kvstore import parameters
+
+        return getattr(parameters, name)
     return _absent(name)

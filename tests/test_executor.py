@@ -296,6 +296,34 @@ def test_copy_params_from():
     ex.copy_params_from({"zz": nd.zeros((2,))}, allow_extra_params=True)
 
 
+def test_arrays_by_name_are_those_of_all_variables_of_the_name():
+    def head(name):  # as a second classifier has it, whose label is written down again
+        scores = sym.FullyConnected(a, num_hidden=3, no_bias=True, name=f"fc_{name}")
+        return sym.SoftmaxOutput(scores, sym.Variable("label", shape=(2,) if name == "x" else None), name=name)
+
+    arrays = {"a": nd.array([[1, 2], [3, 5]]), "label": nd.array([0, 2]), "fc_x_weight": nd.ones((3, 2))}
+    arrays["fc_y_weight"] = nd.array([[1, 0], [0, 1], [2, -1]])
+    gradient = nd.zeros((3, 2))
+    ex = sym.Group([head("x"), head("y")]).bind(mx.cpu(), arrays, {"fc_y_weight": gradient})
+    first, second = ex.forward(is_train=True)
+    ex.backward()
+    assert list(ex.arg_dict) == ["a", "fc_x_weight", "label", "fc_y_weight"]
+    np.testing.assert_allclose(first.asnumpy(), np.full((2, 3), 1 / 3), rtol=1e-6)
+    expected = (second.asnumpy() - [[1, 0, 0], [0, 0, 1]]).T @ [[1, 2], [3, 5]]
+    np.testing.assert_allclose(gradient.asnumpy(), expected, rtol=1e-5)
+    ex.forward(label=nd.array([1, 1]))
+    assert values([ex.reshape(a=(1, 2), label=(1,), partial_shaping=True).arg_dict["label"]]) == [[1]]
+
+
+def test_the_gradient_of_variables_of_one_name_is_the_sum():
+    square = a * sym.Variable("a")
+    ex = bound(square, a=[2, 3])
+    ex.forward(is_train=True)
+    ex.backward(nd.ones((2,)))
+    assert values([ex.grad_dict["a"], *square.eval(a=nd.array([2, 3]))]) == [[4, 6], [4, 9]]
+    assert square.list_arguments() == ["a", "a"]
+
+
 # ---- what can be wrong ----------------------------------------------------------------------------------------------
 ONE, TWO, THREE = nd.ones((1,)), nd.ones((2,)), nd.ones((3,))
 

@@ -134,3 +134,87 @@ def test_monitor_with_a_statistic_of_one_s_own():
     executor.forward()
     with pytest.raises(TypeError, match="stat_func gave 3"):
         wrong.toc()
+
+
+class _Buckets(mx.io.DataIter):
+    """Batches of sequences of lengths 4, 2 and 3, as the iterators of MXNet's old LSTM programs give them."""
+
+    default_bucket_key = 4
+
+    def __init__(self):
+        super().__init__(5)
+        rng = np.random.RandomState(2)
+        self.batches = [self._batch(rng.randint(0, 7, (5, length))) for length in (4, 2, 3, 2, 4)]
+        self.provide_data, self.provide_label = self.batches[0].provide_data, self.batches[0].provide_label
+        self.reset()
+
+    @staticmethod
+    def _batch(tokens):
+        data = {"start": np.full((5, 3), 0.25), **{f"t{at}_data": step for at, step in enumerate(tokens.T)}}
+        labels = {f"t{at}_label": (step + 1) % 7 for at, step in enumerate(tokens.T)}
+        arrays = ([mx.nd.array(value) for value in some.values()] for some in (data, labels))
+        described = ([(name, value.shape) for name, value in some.items()] for some in (data, labels))
+        return mx.io.DataBatch(*arrays, 0, None, tokens.shape[1], *described)
+
+    def reset(self):
+        self.at = iter(self.batches)
+
+    def next(self):
+        return next(self.at)
+
+
+def _of_length(length):
+    table, weight, bias = (mx.sym.Variable(name) for name in ("embed_weight", "h2h_weight", "h2h_bias"))
+    h, hidden = mx.sym.Variable("start"), []
+    for at in range(length):
+        step = mx.sym.Embedding(mx.sym.Variable(f"t{at}_data"), table, input_dim=7, output_dim=3)
+        h = mx.sym.tanh(step + mx.sym.FullyConnected(h, weight, bias, num_hidden=3))
+        hidden.append(h)
+    scores = mx.sym.FullyConnected(mx.sym.Concat(*hidden, dim=0), num_hidden=7, name="out")
+    labels = mx.sym.Concat(*(mx.sym.Variable(f"t{at}_label") for at in range(length)), dim=0)
+    return mx.sym.SoftmaxOutput(scores, labels, name="softmax")
+
+
+class _Loss(mx.metric.EvalMetric):
+    def update(self, labels, preds):
+        labels, scores = np.concatenate([label.asnumpy() for label in labels]).astype(int), preds[0].asnumpy()
+        self.sum_metric -= np.log(scores[np.arange(len(labels)), labels]).sum()
+        self.num_inst += len(labels)
+
+
+def test_a_function_makes_the_symbol_of_each_bucket():
+    asked, seen = [], []
+    learner = mx.model.FeedForward(
+        lambda key: asked.append(key) or _of_length(key), num_epoch=3, learning_rate=0.3, momentum=0.9, wd=1e-3,
+        initializer=mx.init.Constant(0.1), allow_extra_params=True,
+        arg_params={"embed_weight": mx.nd.arange(21).reshape((7, 3)) / 20, "no": X},
+    )  # fmt: skip
+    learner.fit(_Buckets(), eval_data=_Buckets(), eval_metric=_Loss("loss"),
+                batch_end_callback=lambda p: seen.append((p.nbatch, p.locals["executor"].outputs[0].shape)),
+                eval_end_callback=lambda p: seen.append(round(p.eval_metric.get()[1], 4)))  # fmt: skip
+    assert asked == [4, 2, 3] and learner.symbol.list_arguments() == _of_length(4).list_arguments()
+    assert seen[:5] == [(1, (20, 7)), (2, (10, 7)), (3, (15, 7)), (4, (10, 7)), (5, (20, 7))]
+    assert seen[5::6] == [1.6749, 1.3212, 0.9]
+    assert abs(learner.arg_params["embed_weight"].sum().asscalar() - 9.628838) < 1e-4
+
+
+def test_a_function_of_buckets_makes_nothing_before_fit():
+    learner = mx.model.FeedForward(_of_length, num_epoch=1)
+    with pytest.raises(mx.MXNetError, match="function of bucket keys"):
+        learner.predict(X)
+    with pytest.raises(mx.MXNetError, match="expected a Symbol, or a function"):
+        mx.model.FeedForward("net")
+
+
+def test_names_begin_as_in_old_programs():
+    """``upsampling...`` is bilinear unless the variable says how to begin."""
+    net = mx.sym.Variable("data")
+    for name, init in (("upsampling", None), ("upsampling_own", mx.init.Constant(3))):
+        weight = mx.sym.Variable(f"{name}_weight", init=init)
+        net = mx.sym.Deconvolution(net, weight, num_filter=1, kernel=(4, 4), stride=(2, 2), pad=(1, 1), name=name)
+    net = mx.sym.LinearRegressionOutput(mx.sym.mean(net, axis=(1, 2, 3)), name="softmax")
+    learner = mx.model.FeedForward(net, num_epoch=1, learning_rate=0.0)
+    learner.fit(mx.io.NDArrayIter(np.ones((2, 1, 2, 2)), np.ones(2), 2), eval_metric="mse")
+    row = np.array([0.25, 0.75, 0.75, 0.25])
+    np.testing.assert_array_equal(learner.arg_params["upsampling_weight"].asnumpy()[0, 0], np.outer(row, row))
+    assert (learner.arg_params["upsampling_own_weight"].asnumpy() == 3).all()

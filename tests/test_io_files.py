@@ -56,6 +56,15 @@ def test_csv(csv):
     assert batch.data[0].shape == (4, 1, 3) and batch.data[0].dtype == np.int32 and batch.label[0].shape == (4, 2)
 
 
+def test_whole_numbers_as_savetxt_writes_them(tmp_path):
+    np.savetxt(tmp_path / "x.csv", [[1, -2], [55, 0]], delimiter=",")
+    made = {"data_csv": str(tmp_path / "x.csv"), "data_shape": (2,), "batch_size": 2}
+    assert next(mx.io.CSVIter(**made, dtype="int64")).data[0].asnumpy().tolist() == [[1, -2], [55, 0]]
+    (tmp_path / "x.csv").write_text("1.5,2\n")
+    with pytest.raises(mx.MXNetError, match=r"1\.5"):
+        mx.io.CSVIter(**made, dtype="int32")
+
+
 def test_libsvm(tmp_path):
     (tmp_path / "x").write_text("1.0 0:0.5 2:1.2\n-2.0\n\n-3 0:0.6 1:2.4 2:1.2\n4 2:-1.2\n")
     found = mx.io.LibSVMIter(data_libsvm=str(tmp_path / "x"), data_shape=(3,), batch_size=3)

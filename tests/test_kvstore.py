@@ -105,3 +105,53 @@ def test_misuse(call, message):
     store.init("a", nd.ones((1,)))
     with pytest.raises(mx.MXNetError, match=message):
         call(store)
+
+
+def test_an_unknown_key_is_one_also_for_sparse_arrays():
+    with pytest.raises(mx.MXNetError, match="'no' was not initialized"):
+        mx.kv.create().pull("no", nd.sparse.zeros("row_sparse", (2, 2)))
+
+
+# ---- parameters on several devices -----------------------------------------------------------------------------------
+def test_which_store_updates(monkeypatch):
+    arrays = {"w": nd.ones((2,))}
+    made = mx.kv.create("local")
+    assert mx.model._create_kvstore(None, 2, arrays) == (None, False)
+    assert mx.model._create_kvstore("local", 1, arrays) == (None, False)
+    assert mx.model._create_kvstore(made, 1, arrays) == (made, True)
+    store, updates = mx.model._create_kvstore("device", 2, arrays)
+    assert store.type == "device" and updates
+    assert mx.model._create_kvstore("local", 2, {"w": nd.zeros((2**24 + 1,), dtype="int8")})[1] is False
+    monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "0")
+    assert mx.model._create_kvstore(made, 1, arrays) == (made, False)
+    with pytest.raises(TypeError, match="kvstore=3"):
+        mx.model._create_kvstore(3, 2, arrays)
+
+
+@pytest.mark.parametrize("on_store", [True, False])
+def test_loops_that_people_wrote(on_store):
+    """Two devices, two parameters, one of them without a gradient: MXNet gives the same."""
+    from mxop.model import _initialize_kvstore, _update_params, _update_params_on_kvstore
+
+    names, start = ["w", "fixed"], {"w": nd.array([1, 2]), "fixed": nd.array([5])}
+    parameters = [[nd.zeros((2,)), nd.zeros((2,))], [nd.zeros((1,)), nd.zeros((1,))]]
+    gradients = [[nd.array([1, 2]), nd.array([3, 4])], [None, None]]
+    store = mx.kv.create("local")
+    _initialize_kvstore(store, parameters, start, names, on_store)
+    assert [a.asnumpy().tolist() for a in parameters[0]] == ([[1, 2]] * 2 if on_store else [[0, 0]] * 2)
+    optimizer = mx.optimizer.SGD(learning_rate=0.5, momentum=0.5)
+    if on_store:
+        store.set_optimizer(optimizer)
+    updater = mx.optimizer.get_updater(optimizer)
+    for _ in range(2):
+        if on_store:
+            _update_params_on_kvstore(parameters, gradients, store, names)
+        else:
+            gradients[0] = [nd.array([1, 2]), nd.array([3, 4])]  # the sum takes their place
+            _update_params(parameters, gradients, updater, 2, store, names)
+    expected = [-4, -5.5] if on_store else [-5, -7.5]
+    assert [a.asnumpy().tolist() for a in parameters[0]] == [expected] * 2
+    assert [a.asnumpy().tolist() for a in parameters[1]] == [[5 * on_store]] * 2
+    alone = [[nd.array([1.0])]]
+    _update_params(alone, [[nd.array([2.0])]], mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5)), 1)
+    assert alone[0][0].asnumpy().tolist() == [0]

@@ -191,7 +191,7 @@ def test_parts_and_what_methods_give():
 #: What MXNet 1.9.1 says of the storage of results: a letter for each operand (csr, row_sparse, dense, vector), then the result.
 KEPT = {
     "add": "cc:c cr:d cd:d rr:r rd:d", "subtract": "cc:c cr:d rr:r dc:d", "multiply": "cc:c cd:c cv:c rr:r rd:r rv:d dc:c dr:r",
-    "divide": "cc:d cd:c cv:c rr:d rd:d",
+    "divide": "cc:d cd:d cv:c rr:d rd:d",
 }  # fmt: skip
 
 

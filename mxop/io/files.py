@@ -196,7 +196,7 @@ def _csv(fname: Any, shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
     if not data.strip():
         raise OpValueError(f"CSVIter: {fname!r} is empty")
     try:
-        rows = np.loadtxt(io.BytesIO(data), kind, delimiter=",", ndmin=2, comments=None)
+        rows = _numbers(data, kind)
     except (ValueError, OverflowError) as problem:
         raise OpValueError(f"CSVIter: {fname!r}: {problem}") from None
     if rows.shape[1] != math.prod(shape):
@@ -204,6 +204,20 @@ def _csv(fname: Any, shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
             f"CSVIter: the rows of {fname!r} have {rows.shape[1]} numbers, which do not make shape {shape}"
         )
     return rows.reshape(-1, *shape)
+
+
+def _numbers(data: bytes, kind: np.dtype) -> np.ndarray:
+    """Return the numbers of a CSV file; whole ones may be written as `np.savetxt` does: ``3.0e+00``."""
+    try:
+        return np.loadtxt(io.BytesIO(data), kind, delimiter=",", ndmin=2, comments=None)
+    except ValueError:
+        if kind.kind != "i":
+            raise
+        rows = np.loadtxt(io.BytesIO(data), delimiter=",", ndmin=2, comments=None)
+        whole = rows.astype(kind)
+        if (whole == rows).all():
+            return whole
+        raise
 
 
 class LibSVMIter(RowsIter):

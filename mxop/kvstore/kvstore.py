@@ -111,9 +111,10 @@ class KVStore(KVStoreBase):
     def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
         """Copy values to arrays, with `ignore_sparse` only to dense ones."""
         for one, arrays in _pairs(key, out, "out"):
+            there = self._value(one)
             for array in arrays:
                 if not (ignore_sparse and array.stype != "default"):
-                    self._value(one).copyto(array)
+                    there.copyto(array)
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """Push, then pull."""

@@ -1,6 +1,6 @@
 """From a symbol and arrays (or shapes) to an executor: everything that can be wrong is found here.
 
-Imports :mod:`.inference`, :mod:`.sharing` and :mod:`mxop.graph`.
+Imports :mod:`.compose`, :mod:`.inference`, :mod:`.sharing` and :mod:`mxop.graph`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ..graph.infer import Known
 from ..graph.ir import Entry, Graph, Node, describe
 from ..opdef import infer, registry
 from . import sparse_executor
+from .compose import compose
 from .inference import _checked_shape, _match, solve_shapes, solve_types
 from .sharing import Sharing
 
@@ -27,6 +28,8 @@ _REQS = ("null", "write", "add")
 def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_states: Any, passes: Any = None) -> Any:
     """See ``Symbol.bind``."""
     _check_context(ctx)
+    if isinstance(args, Mapping) and not any(isinstance(given, (list, tuple)) for given in (args_grad, grad_req)):
+        symbol = _one_of_each_name(symbol)
     graph = Graph(symbol._entries)
     arguments, states = graph.arguments()
     names, state_names = _names(arguments, "argument"), _names(states, "auxiliary state")
@@ -35,6 +38,13 @@ def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_st
     aux = _arrays("aux_states", aux_states, state_names, required=True)
     _check_devices(ctx, {**dict(zip(names, arrays, strict=True)), **dict(zip(state_names, aux, strict=True))})
     return _executor(symbol, ctx, arrays, grads, requests(grad_req, names, 5), aux, passes)
+
+
+def _one_of_each_name(symbol: Any) -> Any:
+    """Return the symbol with one argument for each name, as arrays that are given by name leave no doubt about."""
+    first: dict[str, Node] = {}
+    again = {n.name for n in Graph(symbol._entries).arguments()[0] if first.setdefault(n.name, n) is not n}
+    return type(symbol)(compose(symbol._entries, {name: (first[name], 0) for name in again}, None)) if again else symbol
 
 
 def _executor(

@@ -331,7 +331,7 @@ class Symbol(Arithmetic):
         ----------
         ctx : Context
         args : list of NDArray or dict of str to NDArray
-            The arguments; in a dict, other names are ignored.
+            The arguments; in a dict, other names are ignored, and variables that have the same name are one.
         args_grad : list or dict of NDArray, optional
             Where gradients go; arguments that are missing get none.
         grad_req : {'write', 'add', 'null'}, or list or dict of them

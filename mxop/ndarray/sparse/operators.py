@@ -180,7 +180,7 @@ def _csr_and(name: str, lhs: CSRNDArray, rhs: Any) -> Any:
     if isinstance(rhs, CSRNDArray) and lhs.shape == rhs.shape and name != "divide":
         a, b = lhs._matrix, rhs._matrix
         return CSRNDArray(a + b if name == "add" else a - b if name == "subtract" else a.multiply(b).tocsr())
-    if isinstance(rhs, Dense) and name in ("multiply", "divide"):
+    if isinstance(rhs, Dense) and (name == "multiply" or (name == "divide" and lhs.shape != rhs.shape)):
         other = np.broadcast_to(host(rhs), lhs.shape)[lhs._rows(), lhs._matrix.indices]
         with np.errstate(all="ignore"):
             return lhs._with(NAMES[name](lhs._values, other))
