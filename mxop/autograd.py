@@ -169,7 +169,7 @@ def grad(
         graph = getattr(heads[0], "__mxop_gradients__", None) if heads else None
         if graph is not None:  # of a function that is being compiled
             given = None if head_grads is None else _items(head_grads, "head gradients")
-            return graph(heads, _items(variables, "variables"), given)
+            return graph(heads, _items(variables, "variables"), given, create_graph)
     heads, head_grads = _heads(heads, head_grads)
     variables = _listed(variables, "variables")
     if not variables:

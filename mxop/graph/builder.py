@@ -41,9 +41,17 @@ class Value(Arithmetic):
         """Apply an operator that was called by its own name, and not as a function of ``F``."""
         return getattr(self.builder, name)(*args, **kwargs)
 
-    def __mxop_gradients__(self, heads: Sequence, variables: Sequence, head_grads: Sequence | None) -> list[Value]:
+    def __mxop_gradients__(
+        self, heads: Sequence, variables: Sequence, head_grads: Sequence | None, create_graph: bool
+    ) -> list[Value]:
         """Differentiate in the graph that is being built: what ``autograd.grad`` does with values."""
-        return self.builder._gradients(heads, variables, head_grads)
+        found = self.builder._gradients(heads, variables, head_grads)
+        return found if create_graph else [g.constant() for g in found]
+
+    def constant(self) -> Value:
+        """Return the values as what has no gradient."""
+        block = registry.get("BlockGrad")
+        return Value(self.builder, (self.builder.add(block, [self.entry], block.parse({})), 0))
 
     def __bool__(self) -> bool:
         raise OpTypeError("a value has no truth inside a composite or gradient rule: use F.where")

@@ -240,7 +240,7 @@ class _Traced(Builder):
 
     def __init__(self, specs: Specs, is_train: bool):
         super().__init__(specs)
-        self._trained = is_train
+        self._trained, self._recorded = is_train, tape.recording()
         self._others: list[Entry] = []
 
     def add(self, op: Operator, inputs: Sequence[Entry], attrs: Attrs) -> Node:
@@ -248,6 +248,14 @@ class _Traced(Builder):
         if tape.training() != self._trained:
             self._others.append((node, 0))
         return node
+
+    def _invoke(self, op: Operator, inputs: Sequence[Value], attrs: Attrs) -> Any:
+        found = super()._invoke(op, inputs, attrs)
+        if tape.recording():
+            self._recorded = True
+        elif self._recorded:  # paused: what is not recorded is a constant
+            found = [v.constant() for v in found] if isinstance(found, list) else found.constant()
+        return found
 
     def check_mode(self) -> None:
         """Raise where the function calls what depends on the mode in another one than it is called in."""
