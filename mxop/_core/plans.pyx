@@ -297,6 +297,6 @@ cdef object made(object owner, object attrs, object inputs):
 
 
 def run_function(owner, list inputs):
-    """Run a function of arrays as a plan; None where it has none."""
+    """Run a function of arrays as a plan and return its result; None where it has none."""
     cdef Plan plan = plan_of(owner, None, inputs)
-    return None if plan is None else plan.run(inputs)
+    return None if plan is None else plan.form(plan.run(inputs))

@@ -65,7 +65,26 @@ class Value(Arithmetic):
         """Take a part, as of an array: with integers, slices, None and ``...``."""
         from ..ops.indexing import part_of
 
-        return part_of(self.builder, self, key)
+        return self.builder.viewed(self, part_of(self.builder, self, key))
+
+    def reshape(self, *args: Any, **kwargs: Any) -> Value:
+        """Return the values in another shape."""
+        return self.builder.viewed(self, self.builder.reshape(self, *args, **kwargs))
+
+    def __iadd__(self, other: Any) -> Value:
+        return self.builder.changed(self, self + other)
+
+    def __isub__(self, other: Any) -> Value:
+        return self.builder.changed(self, self - other)
+
+    def __imul__(self, other: Any) -> Value:
+        return self.builder.changed(self, self * other)
+
+    def __itruediv__(self, other: Any) -> Value:
+        return self.builder.changed(self, self / other)
+
+    def __imod__(self, other: Any) -> Value:
+        return self.builder.changed(self, self % other)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -124,6 +143,14 @@ class Builder:
     def value(self, entry: Entry) -> Value:
         """Return an entry as what rules work with."""
         return Value(self, entry)
+
+    def viewed(self, value: Value, part: Value) -> Value:
+        """Return a part of a value, of which an array would be a view."""
+        return part
+
+    def changed(self, value: Value, new: Value) -> Value:
+        """Return what ``value += ...`` leaves under the name: rules change nothing that they were given."""
+        return new
 
     def spec(self, entry: Entry, asked: str) -> tuple[tuple[int, ...], int]:
         """Return the shape and type code of an entry; `asked` is the property that a rule reads.
