@@ -388,6 +388,8 @@ cdef bint run_calls(list calls) except -1:
             if later.made[k] != NULL or read_elsewhere(later, k, calls):
                 stored.append(over(later.made[k], later.ndim, later.shape, later.dtype))
                 numbers.append(later.first + k)
+    if turn != _turn:  # which numbered some of them anew
+        return True
     chain = chain_of(steps, tuple(numbers), last.dtype)
     if chain.program.n_registers > MOST_REGISTERS and len(calls) > 1:
         return False
