@@ -642,3 +642,31 @@ def test_gradients_that_are_returned_are_the_callers(create):
         if create:
             (g * g).backward()
             assert head.grad.asnumpy().tolist() == [6, 8]
+
+
+@pytest.mark.parametrize("changes", ["argument", "output", "nothing"])
+def test_what_a_function_saved_and_somebody_changed(changes):
+    class Product(autograd.Function):
+        def forward(self, x):
+            x += 0  # not too late
+            y = nd.exp(x)
+            self.save_for_backward(x, y, "text")
+            assert len(self.saved_tensors) == 3
+            return y * x, y
+
+        def backward(self, head, _):
+            x, y, _ = self.saved_tensors
+            return head * y * (x + 1)
+
+    x = nd.array([0.0, 1.0])
+    x.attach_grad()
+    with autograd.record():
+        product, y = Product()(x)
+    product[:] = 0
+    if changes == "nothing":
+        product.backward()
+        np.testing.assert_allclose(x.grad.asnumpy(), [1, 2 * np.e], rtol=1e-6)
+        return
+    (x if changes == "argument" else y)[:] = 0
+    with pytest.raises(mx.MXNetError, match=r"Product: array [01] of what it saved was changed after .* an assignment"):
+        product.backward()

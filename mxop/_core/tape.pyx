@@ -6,7 +6,7 @@ its rule.  With ``create_graph`` the gradient's own calls are recorded, which gi
 May import :mod:`.array`, :mod:`.chain`, :mod:`.dispatch`, :mod:`.later`, :mod:`.profile`, :mod:`.record`, :mod:`.transfer`.
 """
 from mxop._core.array cimport (
-    Array, Node, alloc_like, changed_by, detached, host_reads, touch, write_pointer,
+    Array, Node, alloc_like, changed_by, detached, host_reads, stamp_now, touch, write_pointer,
 )
 from mxop._core.chain cimport checked, gradients_at
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
@@ -112,6 +112,16 @@ def arrays_of(given):
 def reads_by_host():
     """Return how often this thread handed memory of recorded arrays to code that is not recorded, such as NumPy's."""
     return host_reads()
+
+
+def moment():
+    """Return a number of this moment, for :func:`changed_since`."""
+    return stamp_now()
+
+
+def changed_since(Array x, unsigned long long then):
+    """Return who wrote to an array after a moment, or None."""
+    return changed_by(x, then)
 
 
 def origin(Array x):
