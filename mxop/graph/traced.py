@@ -329,6 +329,7 @@ def compiled(function: Callable) -> CompiledFunction:
     do nothing but call operators.  A function that looks at its arrays (their elements, ``asnumpy``), or changes its
     arguments in place, runs as it is.
     Gradients of every order are those of the function, in which ``mx.autograd.grad`` may be called as well.
+    Results are new arrays, also where the function returns an argument, or a part of one.
 
     Parameters
     ----------
