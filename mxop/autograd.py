@@ -169,7 +169,7 @@ def grad(
         graph = getattr(heads[0], "__mxop_gradients__", None) if heads else None
         if graph is not None:  # of a function that is being compiled
             given = None if head_grads is None else _items(head_grads, "head gradients")
-            return graph(heads, _items(variables, "variables"), given)
+            return graph(heads, _items(variables, "variables"), given, create_graph)
     heads, head_grads = _heads(heads, head_grads)
     variables = _listed(variables, "variables")
     if not variables:
@@ -320,6 +320,7 @@ class Function:
     def __init__(self) -> None:
         self._saved: tuple = ()
         self._used = False
+        self._called: int | None = None  # when forward had run
 
     def save_for_backward(self, *args: Any) -> None:
         """Keep arrays for ``backward``, which finds them in ``saved_tensors``."""
@@ -327,7 +328,20 @@ class Function:
 
     @property
     def saved_tensors(self) -> tuple:
-        """What ``save_for_backward`` kept."""
+        """What ``save_for_backward`` kept.
+
+        Raises
+        ------
+        MXNetError
+            When an array of it was changed after the call.
+        """
+        for k, a in enumerate(self._saved if self._called is not None else ()):
+            writer = tape.changed_since(a, self._called) if isinstance(a, Dense) else None
+            if writer is not None:
+                raise MXNetError(
+                    f"cannot differentiate {type(self).__name__}: array {k} of what it saved was changed after it was called, "
+                    f"by {writer}; change it after backward(), or save a copy"
+                )
         return self._saved
 
     def __call__(self, *inputs: NDArray) -> Any:
@@ -336,6 +350,7 @@ class Function:
         self._used = True
         with pause(train_mode=is_training()):
             found = self.forward(*inputs)
+        self._called = tape.moment()
         outputs = list(found) if isinstance(found, (list, tuple)) else [found]
         self._check("forward returned", outputs)
         outputs = [o.detach() if any(o is i for i in inputs) else o for o in outputs]

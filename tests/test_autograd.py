@@ -614,3 +614,59 @@ def test_the_gradient_of_a_constant_gradient_is_zero(linear):
     assert first is not head
     with autograd.record(), pytest.raises(mx.MXNetError, match="not computed from variables"):
         autograd.grad(head, x)  # the caller's array is as it was
+
+
+class _Through(autograd.Function):
+    def forward(self, x):
+        return x.clip(-1, 1)
+
+    def backward(self, head):
+        return head
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_gradients_that_are_returned_are_the_callers(create):
+    """Whoever changes one changes neither a head gradient nor another one."""
+    x, head = nd.array([1.0, 2.0]), nd.array([3.0, 4.0])
+    x.attach_grad()
+    with autograd.record():
+        found = autograd.grad([_Through()(x)], [x, x], [head * 1], create_graph=create)
+        itself = autograd.grad(x, x, head, create_graph=create)[0]
+        through = autograd.grad(_Through()(x), x, head, create_graph=create)[0]
+    for g in (found[0], itself, through):
+        g[:] = 0
+    assert (head.asnumpy().tolist(), found[1].asnumpy().tolist()) == ([3, 4], [3, 4])
+    head.attach_grad()
+    with autograd.record():
+        g = autograd.grad(_Through()(x), x, head, create_graph=create)[0]
+        if create:
+            (g * g).backward()
+            assert head.grad.asnumpy().tolist() == [6, 8]
+
+
+@pytest.mark.parametrize("changes", ["argument", "output", "nothing"])
+def test_what_a_function_saved_and_somebody_changed(changes):
+    class Product(autograd.Function):
+        def forward(self, x):
+            x += 0  # not too late
+            y = nd.exp(x)
+            self.save_for_backward(x, y, "text")
+            assert len(self.saved_tensors) == 3
+            return y * x, y
+
+        def backward(self, head, _):
+            x, y, _ = self.saved_tensors
+            return head * y * (x + 1)
+
+    x = nd.array([0.0, 1.0])
+    x.attach_grad()
+    with autograd.record():
+        product, y = Product()(x)
+    product[:] = 0
+    if changes == "nothing":
+        product.backward()
+        np.testing.assert_allclose(x.grad.asnumpy(), [1, 2 * np.e], rtol=1e-6)
+        return
+    (x if changes == "argument" else y)[:] = 0
+    with pytest.raises(mx.MXNetError, match=r"Product: array [01] of what it saved was changed after .* an assignment"):
+        product.backward()

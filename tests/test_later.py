@@ -396,6 +396,47 @@ def test_a_child_computes_for_itself():
     assert (y.asnumpy() == 3).all()
 
 
+class _Garbage:
+    """A cycle; who collects it lets some of what waits run, in the middle of whatever made an object, and drops the rest."""
+
+    def __init__(self, read, dropped):
+        self.read, self.dropped, self.me = read, dropped, self
+
+    def __del__(self):
+        for a in self.read:
+            a.asnumpy()
+
+
+@pytest.mark.parametrize("reads", [[], [0], [1, 3], [2], [4]])
+def test_garbage_may_be_collected_at_any_moment(reads):
+    thresholds = gc.get_threshold()
+
+    def chains(collects):
+        x, y = made(0), made(1)
+        a = x * y
+        b = nd.sin(a) + x
+        c = b * b - a
+        d = c * 2
+        made_of = [a, b, c, d, a + b]
+        kept = [d + k * b for k in range(3)] + [nd.cos(a) * c]
+        if collects:
+            _Garbage([made_of[k] for k in reads], made_of)
+            del a, b, c, d, made_of
+            gc.set_threshold(collects, 1, 1)
+        x[:] = 0
+        gc.set_threshold(*thresholds)
+        return [k.asnumpy() for k in kept]
+
+    want = at_once(lambda: chains(0))
+    gc.collect()
+    try:
+        for collects in range(1, 120):
+            for got, value in zip(chains(collects), want, strict=True):
+                assert np.array_equal(got, value)
+    finally:
+        gc.set_threshold(*thresholds)
+
+
 def test_the_profiler_sees_each_call(tmp_path):
     x = made()
     mx.profiler.set_config(profile_imperative=True, aggregate_stats=True, filename=str(tmp_path / "profile.json"))

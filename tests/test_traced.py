@@ -1,6 +1,7 @@
 """Composites called on arrays, and compiled functions: one plan for each combination of shapes and types, on any arrays."""
 
 import threading
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -407,6 +408,144 @@ def test_an_input_that_changed_before_its_gradient_is_differentiated():
         pytest.raises(mx.MXNetError, match="its argument 'argument 1' was changed after it was recorded"),
     ):
         autograd.grad(result, [x], create_graph=True)
+
+
+def test_a_result_that_changed_before_its_gradient():
+    """What backward reads of the results must be what forward gave."""
+    grown, doubled = mx.graph.compiled(nd.exp), mx.graph.compiled(lambda x: x * 2)
+    x = nd.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y, unread = grown(x), doubled(x)
+    unread[:] = 0
+    unread.backward()
+    assert x.grad.asnumpy().tolist() == [2, 2]
+    y[:1] = 0
+    with pytest.raises(mx.MXNetError, match="its output 0 was changed after it was recorded, by an assignment"):
+        y.backward()
+
+
+def constants():
+    def paused(x, w):
+        with autograd.pause():
+            factor = nd.exp(x * w)
+            parts = nd.split(x, 2, axis=0)
+        return factor * x + nd.concat(*parts, dim=0) * w
+
+    def paused_inside(x, w):
+        with autograd.record():
+            y = x * x
+            with autograd.pause():
+                factor = nd.exp(y)
+            (g,) = autograd.grad(y * factor, x, create_graph=True)
+        return g * w
+
+    def not_recorded(x, w):
+        with autograd.record():
+            (g,) = autograd.grad(nd.sin(x), x)
+        return g * x * w
+
+    return [paused, paused_inside, not_recorded]
+
+
+@pytest.mark.parametrize("function", constants())
+def test_what_a_compiled_function_does_not_record_is_a_constant(function):
+    found = []
+    for f in (function, mx.graph.compiled(function)):
+        x, w = arrays((4, 3), (4, 3), dtype="float64")
+        x.attach_grad()
+        w.attach_grad()
+        with autograd.record():
+            loss = (f(x, w) ** 2).sum()
+        loss.backward()
+        found.append([loss.asnumpy(), x.grad.asnumpy(), w.grad.asnumpy()])
+    for want, got in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+Pair = namedtuple("Pair", "one other")
+
+
+def changing():
+    def argument(x):
+        x -= 0.5
+        return x * 2
+
+    def temporary(x):
+        y = x * 2
+        z = same = y
+        y += 1
+        z *= x
+        return Pair(same, +y)
+
+    def view(x):
+        y = x * 2
+        part = y[:1]
+        part += 1
+        return y * 1, part
+
+    def viewed(x):
+        y = x * 2
+        flat = y.reshape((-1,))
+        y /= 4
+        return y * 1, flat * 1
+
+    def loop(x):
+        total = x * 0
+
+        def body(row, state):
+            nonlocal total
+            total += 1
+            return row * 2, [state[0] + row]
+
+        return nd.contrib.foreach(body, x, [x[0] * 0])[0], total
+
+    return [(argument, False), (temporary, True), (view, False), (viewed, False), (loop, False)]
+
+
+@pytest.mark.parametrize(("function", "planned_in_full"), changing())
+def test_arrays_that_a_compiled_function_changes(function, planned_in_full):
+    """What is changed in place is so under all its names, and in the caller's array."""
+    found = []
+    for f in (function, mx.graph.compiled(function)):
+        (x,) = arrays((4, 3))
+        made = len(kept())
+        result = f(x)
+        found.append([a.asnumpy() for a in (result if isinstance(result, tuple) else [result])] + [x.asnumpy()])
+    assert type(result) is type(function(x))
+    assert (len(kept()) > made) == planned_in_full
+    for want, got in zip(*found, strict=True):
+        assert np.array_equal(got, want)
+
+
+def test_a_sum_in_place_is_part_of_a_plan():
+    @mx.graph.compiled
+    def powers(x):
+        total = 0
+        for k in range(1, 4):
+            total += x**k
+        return total
+
+    x = nd.array([1.0, 2.0])
+    x.attach_grad()
+    made = len(kept())
+    with autograd.record():
+        y = powers(x)
+    y.backward()
+    assert len(kept()) == made + 1
+    assert (y.asnumpy().tolist(), x.grad.asnumpy().tolist()) == ([3, 14], [6, 17])
+
+
+def test_results_of_another_form_for_other_shapes():
+    @mx.graph.compiled
+    def parts(x):
+        return x * 2 if x.ndim == 1 else [x * 3] if x.shape[0] == 1 else Pair(x * 4, x * 5)
+
+    one, row, table = nd.array([1.0]), nd.array([[1.0]]), nd.array([[1.0], [1.0]])
+    for _ in range(2):
+        assert parts(one).asnumpy().tolist() == [2]
+        assert [a.asnumpy().tolist() for a in parts(row)] == [[[3]]] and type(parts(row)) is list
+        assert parts(table).other.asnumpy().tolist() == [[5], [5]]
 
 
 def test_gradients_inside_a_compiled_function():

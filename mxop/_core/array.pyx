@@ -173,9 +173,12 @@ def set_array_type(type cls):
 
 cdef Array over(Block* block, int ndim, const Py_ssize_t* shape, int dtype):
     """Return a C-order array over a block; over a new one, with whatever was there before, where none is given."""
-    cdef Array a = new_array()
+    cdef Array a
     cdef Py_ssize_t step = itemsize_of(dtype), size = 1
     cdef int i
+    if block != NULL:
+        block_retain(block)  # before an object is made: that may begin a collection of garbage, which has the block
+    a = new_array()
     a.set_dims(ndim)
     for i in range(ndim - 1, -1, -1):
         a.shape_[i] = shape[i]
@@ -188,7 +191,7 @@ cdef Array over(Block* block, int ndim, const Py_ssize_t* shape, int dtype):
     a.dtype = dtype
     a.size = size
     a.contiguous = True
-    a.block = block_new(size * itemsize_of(dtype)) if block == NULL else block_retain(block)
+    a.block = block_new(size * itemsize_of(dtype)) if block == NULL else block
     a.data = a.block.data
     return a
 

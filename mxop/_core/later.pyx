@@ -39,7 +39,7 @@ cdef Py_ssize_t _waiting = 0, _bytes = 0, _most_bytes = 0     # of all results t
 cdef dict _programs = {}    # what a chain looks like -> Chain
 cdef object _lock = threading.RLock()   # one thread at a time lets chains run
 cdef PyObject* _latest = NULL           # the last call that has not run; each knows the one before
-cdef unsigned long long _walk = 0
+cdef unsigned long long _walk = 0, _turn = 0
 
 
 @cython.freelist(64)
@@ -342,8 +342,20 @@ cdef class Chain:
 
 cdef int run_chain(Later last) except -1:
     """Run a call with all that it is made of, and what else is to be made of that."""
-    cdef list calls = [], waiting = []
+    cdef list calls
     cdef Later later
+    while last.results is None:
+        calls = together(last)
+        if not run_calls(calls):
+            for later in calls:
+                while later.results is None:
+                    run_calls([later])
+    return 0
+
+
+cdef list together(Later last):
+    """Return the calls to run as one, each after what it reads."""
+    cdef list calls = [], waiting = []
     cdef PyObject* at = _latest
     while at != NULL:
         waiting.append(<Later>at)
@@ -351,29 +363,41 @@ cdef int run_chain(Later last) except -1:
     order(last, calls)
     gather(last, waiting, calls)
     waiting.clear()  # whatever nobody else has goes before anything is computed
-    if not run_calls(calls):
-        for later in calls:
-            run_calls([later])
-    return 0
+    return calls
 
 
 cdef bint run_calls(list calls) except -1:
-    """Run calls as one program, and store what somebody has, or is to read; False where that program is too large."""
-    cdef list arrays = [], stored = [], numbers = []
-    cdef tuple steps = numbered(calls, arrays)
+    """Run calls as one program, and store what somebody has, or is to read; False where that program is too large.
+
+    Objects that are made may begin a collection of garbage, whose finalizers may run calls; then nothing is done.
+    """
+    cdef list arrays = [], stored = [], numbers = [], results
+    cdef tuple steps
     cdef Later last = <Later>calls[len(calls) - 1], later
     cdef Chain chain
+    cdef unsigned long long turn
     cdef int k
+    global _turn
+    _turn += 1
+    turn = _turn
+    steps = numbered(calls, arrays)
+    if steps is None:
+        return True
     for later in calls:
         for k in range(later.n_out):
             if later.made[k] != NULL or read_elsewhere(later, k, calls):
                 stored.append(over(later.made[k], later.ndim, later.shape, later.dtype))
                 numbers.append(later.first + k)
+    if turn != _turn:  # which numbered some of them anew
+        return True
     chain = chain_of(steps, tuple(numbers), last.dtype)
     if chain.program.n_registers > MOST_REGISTERS and len(calls) > 1:
         return False
-    execute(chain, calls, arrays, stored, last)
-    publish(calls, dict(zip(numbers, stored)))
+    results = [[None] * later.n_out for later in calls]
+    by_number = dict(zip(numbers, stored))
+    if turn == _turn:  # from here on no objects are made
+        execute(chain, calls, arrays, stored, last)
+        publish(calls, results, by_number)
     return True
 
 
@@ -421,7 +445,10 @@ cdef int visit(Later later, unsigned long long walk, list calls) except -1:
 
 
 cdef tuple numbered(list calls, list arrays):
-    """Return each call with the numbers of its operands: results from 0 up, arrays from -1 down; `arrays` gets these."""
+    """Return each call with the numbers of its operands: results from 0 up, arrays from -1 down; `arrays` gets these.
+
+    None where a call has run meanwhile.
+    """
     cdef list steps = []
     cdef int k, n = 0
     cdef Later later
@@ -429,6 +456,8 @@ cdef tuple numbered(list calls, list arrays):
         later.first = n
         n += later.n_out
         operands = []
+        if later.results is not None:
+            return None
         for k in range(len(later.sources)):
             source = later.sources[k]
             if isinstance(source, Later):
@@ -519,19 +548,20 @@ cdef int execute(Chain chain, list calls, list arrays, list stored, Later last) 
     return 0
 
 
-cdef int publish(list calls, dict stored) except -1:
+cdef int publish(list calls, list results, dict stored) except -1:
     """Let the results be known: to who has them, and to calls that have not run and read them."""
     cdef Later later
     cdef Array a
+    cdef Py_ssize_t i
     cdef int k
-    for later in calls:  # who reads what, before anybody leaves
-        results = [None] * later.n_out
+    for i in range(len(calls)):  # who reads what, before anybody leaves
+        later = <Later>calls[i]
         for k in range(later.n_out):
             if later.readers[k] and later.first + k in stored:
                 a = <Array>stored[later.first + k]
                 a.block.readers += later.readers[k]
-                results[k] = a
-        later.results = results
+                (<list>results[i])[k] = a
+        later.results = <list>results[i]
     for later in calls:
         for k in range(later.n_out):
             if later.made[k] != NULL:

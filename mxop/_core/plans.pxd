@@ -13,6 +13,7 @@ cdef class Plan:
     cdef readonly tuple wanted      # inputs whose gradients backward computes
     cdef readonly bint is_train
     cdef readonly int n_visible     # outputs that a call returns
+    cdef public object form         # of a function: what makes its result of the list of the outputs
     cdef list shown                 # for each output of the operator, which result it is; None where it is not computed
 
     cdef list fresh(self, list templates, list inputs)

@@ -181,7 +181,7 @@ cdef class Recorded:
         if is_recording():
             grads = self.recorded_gradients(heads)
         else:
-            self.check_unchanged(self.table)
+            self.check_unchanged(self.table, len(self.table))
             grads = self.plan.backward(self.table, heads)
         for k in range(len(grads)):
             found[self.plan.wanted[k]] = grads[k]
@@ -195,20 +195,21 @@ cdef class Recorded:
         try:
             plan = plan_of(self.plan.derivative, None, arrays)
             reads = self.plan.derivative.reads if plan is None else plan.reads
-            self.check_unchanged([a if read else None for a, read in zip(arrays, reads)])
+            self.check_unchanged([a if read else None for a, read in zip(arrays, reads)], self.plan.n_inputs)
             return self.plan.operator_by_operator(arrays) if plan is None else plan.run(arrays)
         finally:
             set_training(was_training)
 
-    cdef int check_unchanged(self, list kept) except -1:
-        """Raise when somebody wrote to an input of those that are kept, after that."""
-        cdef Py_ssize_t k
+    cdef int check_unchanged(self, list kept, Py_ssize_t n) except -1:
+        """Raise when somebody wrote to one of the first `n` of those that are kept, after that: to an input, or a result."""
+        cdef Py_ssize_t k, n_inputs = self.plan.n_inputs
         cdef str writer
-        for k in range(self.plan.n_inputs):
+        for k in range(n):
             writer = None if kept[k] is None else changed_by(<Array>kept[k], self.stamp)
             if writer is not None:
                 name, names = self.plan.described()
-                raise MXNetError(f"cannot differentiate operator {name}: its argument {names[k]!r} was changed after it was "
+                what = f"its argument {names[k]!r}" if k < n_inputs else f"its output {k - n_inputs}"
+                raise MXNetError(f"cannot differentiate operator {name}: {what} was changed after it was "
                                  f"recorded, by {writer}; change it after backward(), or let the operator have a copy")
         return 0
 
@@ -296,6 +297,6 @@ cdef object made(object owner, object attrs, object inputs):
 
 
 def run_function(owner, list inputs):
-    """Run a function of arrays as a plan; None where it has none."""
+    """Run a function of arrays as a plan and return its result; None where it has none."""
     cdef Plan plan = plan_of(owner, None, inputs)
-    return None if plan is None else plan.run(inputs)
+    return None if plan is None else plan.form(plan.run(inputs))

@@ -6,7 +6,7 @@ its rule.  With ``create_graph`` the gradient's own calls are recorded, which gi
 May import :mod:`.array`, :mod:`.chain`, :mod:`.dispatch`, :mod:`.later`, :mod:`.profile`, :mod:`.record`, :mod:`.transfer`.
 """
 from mxop._core.array cimport (
-    Array, Node, alloc_like, changed_by, detached, host_reads, touch, write_pointer,
+    Array, Node, alloc_like, changed_by, detached, host_reads, stamp_now, touch, write_pointer,
 )
 from mxop._core.chain cimport checked, gradients_at
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
@@ -30,18 +30,19 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object o)
 
 cdef unsigned long long _visit = 0
-cdef OpFunction _add = None, _unbroadcast = None, _ones_like = None, _zeros_like = None
+cdef OpFunction _add = None, _unbroadcast = None, _ones_like = None, _zeros_like = None, _copy = None
 cdef object _F = None
 
 
 def start(F):
     """Give the tape the namespace that gradient rules see."""
-    global _add, _unbroadcast, _ones_like, _zeros_like, _F
+    global _add, _unbroadcast, _ones_like, _zeros_like, _copy, _F
     _F = F
     _add = function_of(registry.get("elemwise_add"))
     _unbroadcast = function_of(registry.get("_unbroadcast"))
     _ones_like = function_of(registry.get("ones_like"))
     _zeros_like = function_of(registry.get("zeros_like"))
+    _copy = function_of(registry.get("_copy"))
 
 
 _REQ = {"null": REQ_NULL, "write": REQ_WRITE, "add": REQ_ADD}
@@ -111,6 +112,16 @@ def arrays_of(given):
 def reads_by_host():
     """Return how often this thread handed memory of recorded arrays to code that is not recorded, such as NumPy's."""
     return host_reads()
+
+
+def moment():
+    """Return a number of this moment, for :func:`changed_since`."""
+    return stamp_now()
+
+
+def changed_since(Array x, unsigned long long then):
+    """Return who wrote to an array after a moment, or None."""
+    return changed_by(x, then)
 
 
 def origin(Array x):
@@ -484,6 +495,20 @@ cdef int store(Node leaf, object g, bint alone) except -1:
     return 0
 
 
+cdef int own_memory(list found, head_grads) except -1:
+    """Let no gradient that is returned be a head gradient of the caller's, or another one: each may be changed."""
+    cdef Array g, other
+    cdef Py_ssize_t k
+    for k in range(len(found)):
+        if isinstance(found[k], Array):
+            g = <Array>found[k]
+            for other in [*(head_grads or ()), *[a for a in found[:k] if isinstance(a, Array)]]:
+                if other is not None and (other is g or other.block == g.block and g.block != NULL):
+                    found[k] = call_one(_copy, g)
+                    break
+    return 0
+
+
 def run(list heads, head_grads, variables=None, bint retain_graph=False, bint create_graph=False, bint train_mode=True):
     """Compute gradients of `heads`.
 
@@ -562,6 +587,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
                 if found[k] is None and x.node.pending is not None:
                     found[k] = x.node.pending[x.output]
                 k += 1
+            own_memory(found, head_grads)
         else:
             set_recording(False)
             if not retain_graph and not create_graph:  # before: what nobody has any more need not be computed

@@ -41,9 +41,17 @@ class Value(Arithmetic):
         """Apply an operator that was called by its own name, and not as a function of ``F``."""
         return getattr(self.builder, name)(*args, **kwargs)
 
-    def __mxop_gradients__(self, heads: Sequence, variables: Sequence, head_grads: Sequence | None) -> list[Value]:
+    def __mxop_gradients__(
+        self, heads: Sequence, variables: Sequence, head_grads: Sequence | None, create_graph: bool
+    ) -> list[Value]:
         """Differentiate in the graph that is being built: what ``autograd.grad`` does with values."""
-        return self.builder._gradients(heads, variables, head_grads)
+        found = self.builder._gradients(heads, variables, head_grads)
+        return found if create_graph else [g.constant() for g in found]
+
+    def constant(self) -> Value:
+        """Return the values as what has no gradient."""
+        block = registry.get("BlockGrad")
+        return Value(self.builder, (self.builder.add(block, [self.entry], block.parse({})), 0))
 
     def __bool__(self) -> bool:
         raise OpTypeError("a value has no truth inside a composite or gradient rule: use F.where")
@@ -57,7 +65,26 @@ class Value(Arithmetic):
         """Take a part, as of an array: with integers, slices, None and ``...``."""
         from ..ops.indexing import part_of
 
-        return part_of(self.builder, self, key)
+        return self.builder.viewed(self, part_of(self.builder, self, key))
+
+    def reshape(self, *args: Any, **kwargs: Any) -> Value:
+        """Return the values in another shape."""
+        return self.builder.viewed(self, self.builder.reshape(self, *args, **kwargs))
+
+    def __iadd__(self, other: Any) -> Value:
+        return self.builder.changed(self, self + other)
+
+    def __isub__(self, other: Any) -> Value:
+        return self.builder.changed(self, self - other)
+
+    def __imul__(self, other: Any) -> Value:
+        return self.builder.changed(self, self * other)
+
+    def __itruediv__(self, other: Any) -> Value:
+        return self.builder.changed(self, self / other)
+
+    def __imod__(self, other: Any) -> Value:
+        return self.builder.changed(self, self % other)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -116,6 +143,14 @@ class Builder:
     def value(self, entry: Entry) -> Value:
         """Return an entry as what rules work with."""
         return Value(self, entry)
+
+    def viewed(self, value: Value, part: Value) -> Value:
+        """Return a part of a value, of which an array would be a view."""
+        return part
+
+    def changed(self, value: Value, new: Value) -> Value:
+        """Return what ``value += ...`` leaves under the name: rules change nothing that they were given."""
+        return new
 
     def spec(self, entry: Entry, asked: str) -> tuple[tuple[int, ...], int]:
         """Return the shape and type code of an entry; `asked` is the property that a rule reads.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any
 
 from .._core import core, plans, tape
@@ -240,8 +241,9 @@ class _Traced(Builder):
 
     def __init__(self, specs: Specs, is_train: bool):
         super().__init__(specs)
-        self._trained = is_train
+        self._trained, self._recorded = is_train, tape.recording()
         self._others: list[Entry] = []
+        self._views: set[Entry] = set()  # what arrays would share memory with others in
 
     def add(self, op: Operator, inputs: Sequence[Entry], attrs: Attrs) -> Node:
         node = super().add(op, inputs, attrs)
@@ -249,10 +251,37 @@ class _Traced(Builder):
             self._others.append((node, 0))
         return node
 
+    def _invoke(self, op: Operator, inputs: Sequence[Value], attrs: Attrs) -> Any:
+        found = super()._invoke(op, inputs, attrs)
+        if tape.recording():
+            self._recorded = True
+        elif self._recorded:  # paused: what is not recorded is a constant
+            found = [v.constant() for v in found] if isinstance(found, list) else found.constant()
+        return found
+
+    def viewed(self, value: Value, part: Value) -> Value:
+        self._views |= {value.entry, part.entry}
+        return part
+
+    def changed(self, value: Value, new: Value) -> Value:
+        """Let a value that the function made be another one from now on, under all its names, as an array would be."""
+        node = value.entry[0]
+        alone = (
+            node.op is not None and value.entry not in self._views and (not self._scopes or node in self._scopes[-1])
+        )
+        if not alone or self.specs(value.entry) != self.specs(new.entry):  # type: ignore[misc]
+            raise OpTypeError("a compiled function changes an argument, or a part of an array, in place")
+        value.entry = new.entry
+        return value
+
     def check_mode(self) -> None:
         """Raise where the function calls what depends on the mode in another one than it is called in."""
         if has_mode(Graph(self._others)):
             raise OpValueError("a compiled function calls an operator in another mode than it is called in itself")
+
+
+#: What makes the result of a function of the list of what it consists of.
+_forms: dict[type, Callable] = {Value: itemgetter(0), list: list, tuple: tuple}
 
 
 class CompiledFunction:
@@ -261,17 +290,13 @@ class CompiledFunction:
     def __init__(self, function: Callable):
         functools.update_wrapper(self, function)
         self._function = function
-        self._form: dict[int, type | None] = {}
 
     def __call__(self, *arrays: Any) -> Any:
         for i, a in enumerate(arrays):
             if not isinstance(a, Dense):
                 raise OpTypeError(f"{self._name}: argument {i} must be an NDArray, got {shown(a)}")
         found = plans.run_function(self, list(arrays))
-        if found is None:
-            return self._function(*arrays)
-        form = self._form[len(arrays)]
-        return found[0] if form is None else form(found)
+        return self._function(*arrays) if found is None else found
 
     @property
     def _name(self) -> str:
@@ -283,13 +308,15 @@ class CompiledFunction:
         F = _Traced(Specs(dict(zip(variables, specs, strict=True))), is_train)
         found = self._function(*[F.value((v, 0)) for v in variables])
         F.check_mode()
-        values = list(found) if isinstance(found, (list, tuple)) else [found]
+        form = _forms.get(type(found)) or getattr(type(found), "_make", None)  # of a namedtuple
+        values = [found] if isinstance(found, Value) else [] if form is None else list(found)
         if not values or not all(isinstance(v, Value) for v in values):
             raise OpTypeError(f"{self._name} returned {found!r}; expected what operators return")
-        self._form[len(specs)] = type(found) if isinstance(found, (list, tuple)) else None
         entries: list[Entry] = [v.entry for v in values]
         names = [f"argument {i}" for i in range(len(specs))]
-        return Plan(Graph(entries), variables, specs, wanted, is_train, lambda: (self._name, names))
+        plan = Plan(Graph(entries), variables, specs, wanted, is_train, lambda: (self._name, names))
+        plan.form = form
+        return plan
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}>"
@@ -299,8 +326,10 @@ def compiled(function: Callable) -> CompiledFunction:
     """Let a function of arrays run as one plan: its operators fused, its temporaries shared, without Python between them.
 
     The function is called once, with placeholders, for each combination of shapes, types and wanted gradients; so it must
-    do nothing but call operators.  A function that looks at its arrays (their elements, ``asnumpy``) runs as it is.
+    do nothing but call operators.  A function that looks at its arrays (their elements, ``asnumpy``), or changes its
+    arguments in place, runs as it is.
     Gradients of every order are those of the function, in which ``mx.autograd.grad`` may be called as well.
+    Results are new arrays, also where the function returns an argument, or a part of one.
 
     Parameters
     ----------
