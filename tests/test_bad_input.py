@@ -144,7 +144,7 @@ GRAPHS = [
     (lambda: (a + b).bind(mx.cpu(), {"a": ONES, "b": ONES.astype("int32")}), TypeError, ["float32", "int32"]),
     (lambda: (a + b).bind(mx.cpu(), {"a": ONES, "b": 1}), TypeError, ["b", "1"]),
     (lambda: sym.exp(a).bind(mx.cpu(), {"a": ONES}, args_grad={"a": nd.ones((3,))}), ValueError, ["a", "(3,)", "(2, 3)"]),
-    (lambda: named_twice().bind(mx.cpu(), {"x": ONES}), ValueError, ["x"]),
+    (lambda: named_twice().bind(mx.cpu(), [ONES, ONES]), ValueError, ["x"]),
     (lambda: named_twice().simple_bind(mx.cpu(), x=(2,)), ValueError, ["x"]),
     (lambda: bound().forward(c=nd.ones((2,))), TypeError, ["c"]),
     (lambda: bound().forward(a=nd.ones((3,))), ValueError, ["a", "(2,)", "(3,)"]),
