@@ -497,10 +497,11 @@ cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value
             results.append(target)
             operands[call.n_in + k].staged = False
             operands[call.n_in + k].req = req
-            for a in inputs:
+            for i in range(call.n_in):
+                a = <Array>inputs[i]
                 if overlaps(a, target):
                     if same_layout(a, target):
-                        operands[call.n_in + k].staged = True
+                        operands[call.n_in + k].staged |= program.clobbers(k, i)
                     else:  # copy semantics: compute beside, then copy
                         late.append((target, alloc(ndim, shape, out_dtype)))
                         target = <Array>late[-1][1]

@@ -16,7 +16,7 @@ from mxop._core.prepared cimport prepare_operator
 from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, note_api, note_step, watched
 from mxop._core.record cimport set_recording
 from mxop._core.results cimport SAME_PLACE, deliver, work_for
-from mxop._core.transfer cimport copy_into, overlaps, same_dims
+from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
 from mxop._kernels.interp cimport REQ_WRITE, Operand, Program
 
 from mxop import dtypes
@@ -230,7 +230,8 @@ cdef ProgramCall program_call(Program program, list inputs, list outputs, list r
         fill_operand(&call.operands[n_in + k], a)
         call.operands[n_in + k].data = write_pointer(a)
         call.operands[n_in + k].req = reqs[k]
-        call.operands[n_in + k].staged = any([overlaps(<Array>b, a) for b in inputs])
+        call.operands[n_in + k].staged = any([overlaps(<Array>b, a) and (program.clobbers(k, i) or not same_layout(<Array>b, a))
+                                              for i, b in enumerate(inputs)])
     return call
 
 

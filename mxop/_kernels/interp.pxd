@@ -74,6 +74,7 @@ cdef struct StepC:
     mx_total total              # or NULL
     int dst, a, b, c, n_srcs
     bint costly                 # computing takes longer than reading
+    bint twice                  # may go over its elements twice
     int scalars                 # offset of its scalars in the scalar buffer
 
 # Memory that is asked for, little by little, while something else is computed.
@@ -102,6 +103,7 @@ cdef class Program:
     cdef bint* keys             # of each input: whether it is a key of random numbers
     cdef readonly bint copies   # its only instruction gives back its input
     cdef readonly str listing
+    cdef bint clobbers(self, int output, int input_) noexcept nogil
     cdef void fill_scalars(self, const Value* params, char* buffer) noexcept nogil
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil

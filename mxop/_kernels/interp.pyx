@@ -390,7 +390,7 @@ cdef class Program:
             self.steps[i].n_srcs = len(step.srcs)
             self.steps[i].a, self.steps[i].b, self.steps[i].c = srcs[0], srcs[1], srcs[2]
             self.steps[i].scalars = offset
-            self.steps[i].costly = step.costly
+            self.steps[i].costly, self.steps[i].twice = step.costly, step.twice
             self.n_costly += step.costly
             for value in step.scalars:
                 if isinstance(value, str):
@@ -442,6 +442,19 @@ cdef class Program:
                 stack[top] = <float>stack[top]
         return stack[0]
 
+    cdef bint clobbers(self, int output, int input_) noexcept nogil:
+        """Tell whether an output that lies where an input does is written before that was read for the last time."""
+        cdef int i, last = -1, first = self.n_steps
+        cdef StepC* step
+        for i in range(self.n_steps):
+            step = &self.steps[i]
+            if step.dst == self.n_inputs + output and i < first:
+                first = i
+            if ((step.n_srcs > 0 and step.a == input_) or (step.n_srcs > 1 and step.b == input_)
+                    or (step.n_srcs > 2 and step.c == input_)):
+                last = i
+        return first < last or (first == last and self.steps[first].twice)
+
     cdef void fill_scalars(self, const Value* params, char* buffer) noexcept nogil:
         """Write all scalars in the compute type."""
         cdef int i
@@ -482,6 +495,7 @@ cdef class Program:
         cdef bint direct_in[256]
         cdef bint repeated[256]
         cdef bint direct_out[256]
+        cdef bint past[256]             # the caches
         if self.copies:
             self.convert(start, stop, inputs, outputs, scratch, block, stream)
             return
@@ -495,9 +509,9 @@ cdef class Program:
                 if repeated[k]:
                     load_block(&inputs[k], self.ctype, 0, min(block, stop - start), registers[k])
         for k in range(n_out):
+            past[k] = stream and not was_read(&outputs[k], inputs, n_in)
             direct_out[k] = (outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD
-                             and outputs[k].req != REQ_NULL and not outputs[k].staged
-                             and not (stream and not was_read(&outputs[k], inputs, n_in)))
+                             and outputs[k].req != REQ_NULL and not outputs[k].staged and not past[k])
             if not direct_out[k]:
                 registers[n_in + k] = free_room
                 free_room += room
@@ -532,7 +546,7 @@ cdef class Program:
             for k in range(n_out):
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
                     there = NULL
-                    if stream and outputs[k].req != REQ_ADD and ITEMSIZE[outputs[k].dtype] <= size:
+                    if past[k] and outputs[k].req != REQ_ADD and ITEMSIZE[outputs[k].dtype] <= size:
                         there = place_in_order(&outputs[k], at, length)
                     if there != NULL and not <Py_ssize_t>there & 15:
                         result = registers[n_in + k]

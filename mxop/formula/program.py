@@ -104,6 +104,11 @@ class Step:
         """Whether computing takes longer than reading, and may be done in parts: a draw counts from the start of a block."""
         return any(TABLE[label].costly and label not in DRAWS for label in re.findall(r"(\w+)\(", self.name))
 
+    @property
+    def twice(self) -> bool:
+        """Whether its loop may go back to elements that are not ordinary, as those of functions do, but for roots."""
+        return any(TABLE[label].costly and label != "sqrt" for label in re.findall(r"(\w+)\(", self.name))
+
 
 @dataclass
 class Program:
