@@ -56,7 +56,7 @@ STEPS = {
 @pytest.mark.parametrize("size", [9, 3001, 70001])
 @pytest.mark.parametrize("op", ONE, ids=lambda op: op.name)
 def test_results_in_the_place_of_an_operand(op, size, stream):
-    """Also of loops that go back to elements that are not ordinary: these must not find results there."""
+    """Also of loops that look at their operands for what is not ordinary: these must not find results there."""
     interp.tune(stream_bytes=stream)
     values = np.random.default_rng(0).normal(size=size) * 3
     values[::7], values[3::11], values[5::13] = 3e6, -np.inf, np.nan

@@ -497,16 +497,20 @@ cdef int store(Node leaf, object g, bint alone) except -1:
 
 cdef int own_memory(list found, head_grads) except -1:
     """Let no gradient that is returned be a head gradient of the caller's, or another one: each may be changed."""
-    cdef Array g, other
     cdef Py_ssize_t k
+    cdef set taken = {memory_of(<Array>a) for a in head_grads or () if isinstance(a, Array)}
     for k in range(len(found)):
         if isinstance(found[k], Array):
-            g = <Array>found[k]
-            for other in [*(head_grads or ()), *[a for a in found[:k] if isinstance(a, Array)]]:
-                if other is not None and (other is g or other.block == g.block and g.block != NULL):
-                    found[k] = call_one(_copy, g)
-                    break
+            place = memory_of(<Array>found[k])
+            if place in taken:
+                found[k] = call_one(_copy, <Array>found[k])
+            taken.add(place)
     return 0
+
+
+cdef inline size_t memory_of(Array a) noexcept:
+    """Return what arrays that share memory have in common; on a GPU the array itself."""
+    return <size_t>a.block if a.block != NULL else <size_t><void*>a
 
 
 def run(list heads, head_grads, variables=None, bint retain_graph=False, bint create_graph=False, bint train_mode=True):

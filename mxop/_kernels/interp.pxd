@@ -74,7 +74,7 @@ cdef struct StepC:
     mx_total total              # or NULL
     int dst, a, b, c, n_srcs
     bint costly                 # computing takes longer than reading
-    bint twice                  # may go over its elements twice
+    bint twice                  # may read an element again, so what it writes lies elsewhere
     int scalars                 # offset of its scalars in the scalar buffer
 
 # Memory that is asked for, little by little, while something else is computed.

@@ -106,7 +106,7 @@ class Step:
 
     @property
     def twice(self) -> bool:
-        """Whether its loop may go back to elements that are not ordinary, as those of functions do, but for roots."""
+        """Whether its loop may read an element more than once: functions look for what is not ordinary, all but roots."""
         return any(TABLE[label].costly and label != "sqrt" for label in re.findall(r"(\w+)\(", self.name))
 
 
