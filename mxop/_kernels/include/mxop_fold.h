@@ -45,8 +45,8 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP(double
         return total;                                                                                                   \
     }                                                                                                                   \
     static double mx_add_up_##T(double t, const T *x, ptrdiff_t n, ptrdiff_t block) { MX_BLOCKS(t +=, mx_sum_##T) }     \
-    static double mx_multiply_##T(double t, const T *x, ptrdiff_t n, ptrdiff_t block) { MX_BLOCKS(t *=, mx_product_##T) } \
-    static double mx_add_squares_##T(double t, const T *x, ptrdiff_t n, ptrdiff_t block) { MX_BLOCKS(t +=, mx_squares_##T) } \
+    static double mx_multiply_##T(double t, const T *x, ptrdiff_t n, ptrdiff_t block) { MX_BLOCKS(t *=, mx_product_##T) }\
+    static double mx_add_squares_##T(double t, const T *x, ptrdiff_t n, ptrdiff_t block) { MX_BLOCKS(t +=, mx_squares_##T) }\
     static void mx_fold_##T(int combine, void *totals, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t n,      \
                             ptrdiff_t block)                                                                            \
     {                                                                                                                   \
@@ -163,69 +163,50 @@ enum { MX_PART = 256 };
 #define MX_LESS(a, v) ((v) < (a) ? (v) : (a))
 
 /* ---- places of extremes ------------------------------------------------------------------------------------------------ */
-/* Lanes of a row keep an extreme each, and the number of the step in which they met it; then they meet by halves.  The last
-   step ends with the row, so some of its elements come twice.  Of equals the first is meant; what is no number passes any but
-   its like. */
+/* The extreme of each block that a cache keeps, and then where it is in the best of them.  Of equals the first is meant; what is
+   no number passes any but its like. */
 #define MX_BETTER(v, b, BEYOND) ((!((v)BEYOND(b))) & ((b) == (b)))
-#define MX_FIND_STEP(T, A, BEYOND, row, step)                                                                           \
-    for (int k = 0; k < lanes; k++) {                                                                                   \
-        const T v = (row)[k];                                                                                           \
-        const int better = MX_BETTER(v, best[k], BEYOND);                                                               \
-        best[k] = better ? v : best[k];                                                                                 \
-        at[k] = better ? (A)(step) : at[k];                                                                             \
-    }
-#define MX_FIND_HALF(T, BEYOND, half)                                                                                   \
-    for (int k = 0; k < (half); k++) {                                                                                  \
-        const T v = best[k + (half)], b = best[k];                                                                      \
-        const int same = (v == b) | ((b != b) & (v != v));                                                              \
-        const int better = MX_BETTER(v, b, BEYOND) | (same & (place[k + (half)] < place[k]));                           \
-        best[k] = better ? v : b;                                                                                       \
-        place[k] = better ? place[k + (half)] : place[k];                                                               \
-    }
-#define MX_FIND_LANES(name, T, A, STEP, BEYOND, LANES, ROLLED)                                                          \
-    static ptrdiff_t name(const T *x, ptrdiff_t n)                                                                      \
+#define MX_PLACE(LANES, ROLLED, SAME)                                                                                   \
     {                                                                                                                   \
-        enum { lanes = LANES, ahead = 8192 / sizeof(T) };                                                               \
-        const ptrdiff_t steps = n / lanes;                                                                              \
-        T best[lanes];                                                                                                  \
-        STEP at[lanes];                                                                                                 \
-        A place[lanes];                                                                                                 \
-        ROLLED for (int k = 0; k < lanes; k++) best[k] = x[k], at[k] = 0;                                               \
-        for (ptrdiff_t s = 1; s < steps; s++) {                                                                         \
-            if (lanes > 16) mx_prefetch((const char *)(x + s * lanes + ahead), lanes * sizeof(T));                      \
-            ROLLED MX_FIND_STEP(T, STEP, BEYOND, x + s * lanes, s)                                                      \
+        int at[16];                                                                                                     \
+        for (; i + LANES < n; i += LANES) {                                                                             \
+            int any = 0;                                                                                                \
+            ROLLED for (int k = 0; k < LANES; k++) any |= SAME(x[i + k], best);                                         \
+            if (any) break;                                                                                             \
         }                                                                                                               \
-        ROLLED MX_FIND_STEP(T, STEP, BEYOND, x + n - lanes, steps)                                                      \
-        ROLLED for (int k = 0; k < lanes; k++) place[k] = k + (at[k] == (STEP)steps ? (A)(n - lanes) : (A)at[k] * (A)lanes);   \
-        ROLLED MX_FIND_HALF(T, BEYOND, lanes / 2)                                                                       \
-        MX_ROLLED MX_FIND_HALF(T, BEYOND, lanes / 4)                                                                    \
-        MX_ROLLED MX_FIND_HALF(T, BEYOND, lanes / 8)                                                                    \
-        MX_ROLLED MX_FIND_HALF(T, BEYOND, lanes / 16)                                                                   \
-        if (lanes > 16) { MX_FIND_HALF(T, BEYOND, lanes / 32) }                                                         \
-        if (lanes > 32) { MX_FIND_HALF(T, BEYOND, lanes / 64) }                                                         \
-        return place[0];                                                                                                \
+        i = n - i < LANES ? n - LANES : i;                                                                              \
+        MX_ROLLED for (int k = 0; k < 16; k++) at[k] = SAME(x[i + k], best) ? k : LANES - 1;                            \
+        for (int j = 16; j < LANES; j += 16)                                                                            \
+            MX_ROLLED for (int k = 0; k < 16; k++) {                                                                    \
+                const int place = SAME(x[i + j + k], best) ? j + k : LANES - 1;                                         \
+                at[k] = place < at[k] ? place : at[k];                                                                  \
+            }                                                                                                           \
+        MX_ROLLED for (int k = 0; k < 8; k++) at[k] = at[k + 8] < at[k] ? at[k + 8] : at[k];                            \
+        MX_ROLLED for (int k = 0; k < 4; k++) at[k] = at[k + 4] < at[k] ? at[k + 4] : at[k];                            \
+        MX_ROLLED for (int k = 0; k < 2; k++) at[k] = at[k + 2] < at[k] ? at[k + 2] : at[k];                            \
+        i += at[1] < at[0] ? at[1] : at[0];                                                                             \
     }
-#define MX_FIND_ROWS(name, T, A, STEP, BEYOND)                                                                          \
-    MX_FIND_LANES(name##_16, T, A, STEP, BEYOND, 16, MX_ROLLED)                                                         \
-    MX_FIND_LANES(name##_32, T, A, STEP, BEYOND, 32, )                                                                  \
-    MX_FIND_LANES(name##_64, T, A, STEP, BEYOND, 64, )                                                                  \
+#define MX_EQUAL(v, m) ((v) == (m))
+#define MX_NO_NUMBER(v, m) ((v) != (v))
+#define MX_FIND_ROWS(name, T, MOST, BEYOND)                                                                             \
     static void name(int64_t *places, const T *x, ptrdiff_t rows, ptrdiff_t n)                                          \
     {                                                                                                                   \
-        enum { most = sizeof(STEP) == 2 ? 1 << 14 : 1 << 30 }; /* elements whose places have the type of steps */       \
+        enum { block = 16384 / sizeof(T) };                                                                             \
         for (ptrdiff_t r = 0; r < rows; r++, x += n) {                                                                  \
-            ptrdiff_t found = 0;                                                                                        \
+            ptrdiff_t i = 0;                                                                                            \
             if (n < 16) {                                                                                               \
-                for (ptrdiff_t i = 1; i < n; i++) found = MX_BETTER(x[i], x[found], BEYOND) ? i : found;                \
-            } else if (n < 256) {                                                                                       \
-                found = n < 32 ? name##_16(x, n) : name##_32(x, n);                                                     \
+                for (ptrdiff_t j = 1; j < n; j++) i = MX_BETTER(x[j], x[i], BEYOND) ? j : i;                            \
             } else {                                                                                                    \
-                for (ptrdiff_t i = 0, m; i < n; i += m) {                                                               \
-                    m = n - i < 64 + most ? n - i : most;                                                               \
-                    const ptrdiff_t other = i + name##_64(x + i, m);                                                    \
-                    if (i == 0 || MX_BETTER(x[other], x[found], BEYOND)) found = other;                                 \
+                T best = (T)MOST(x[0], x, n < block ? n : block);                                                       \
+                for (ptrdiff_t j = block; j < n; j += block) {                                                          \
+                    const T other = (T)MOST(x[j], x + j, n - j < block ? n - j : block);                                \
+                    if (MX_BETTER(other, best, BEYOND)) best = other, i = j;                                            \
                 }                                                                                                       \
+                if (best != best) MX_PLACE(16, MX_ROLLED, MX_NO_NUMBER)                                                 \
+                else if (n < 64) MX_PLACE(16, MX_ROLLED, MX_EQUAL)                                                      \
+                else MX_PLACE(64, , MX_EQUAL)                                                                           \
             }                                                                                                           \
-            places[r] = found;                                                                                          \
+            places[r] = i;                                                                                              \
         }                                                                                                               \
     }
 #define MX_FIND_COLUMNS(name, T, A, BEYOND)                                                                             \
@@ -246,9 +227,9 @@ enum { MX_PART = 256 };
         }                                                                                                               \
         for (ptrdiff_t j = 0; j < width; j++) places[j] = (int64_t)at[j];                                               \
     }
-#define MX_FIND(T, A, STEP)                                                                                             \
-    MX_FIND_ROWS(mx_find_most_##T, T, A, STEP, <=)                                                                      \
-    MX_FIND_ROWS(mx_find_least_##T, T, A, STEP, >=)                                                                     \
+#define MX_FIND(T, A, MOST, LEAST)                                                                                      \
+    MX_FIND_ROWS(mx_find_most_##T, T, MOST, <=)                                                                         \
+    MX_FIND_ROWS(mx_find_least_##T, T, LEAST, >=)                                                                       \
     MX_FIND_COLUMNS(mx_columns_most_##T, T, A, <=)                                                                      \
     MX_FIND_COLUMNS(mx_columns_least_##T, T, A, >=)                                                                     \
     static void mx_find_##T(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t n)                   \
@@ -261,21 +242,30 @@ enum { MX_PART = 256 };
         (largest ? mx_columns_most_##T : mx_columns_least_##T)(places, x, rows, step, width);                           \
     }
 
-#define MX_WHOLE_EXTREME(T)                                                                                             \
-    static T mx_most_##T(T most, const T *x, ptrdiff_t n)                                                               \
+/* The largest (or smallest) of `most` and n numbers, in lanes that do not wait for each other. */
+#define MX_WHOLE_EXTREME(name, T, BEYOND)                                                                               \
+    static T name(T most, const T *x, ptrdiff_t n)                                                                      \
     {                                                                                                                   \
-        for (ptrdiff_t i = 0; i < n; i++) most = x[i] > most ? x[i] : most;                                             \
-        return most;                                                                                                    \
-    }                                                                                                                   \
-    static T mx_least_##T(T most, const T *x, ptrdiff_t n)                                                              \
-    {                                                                                                                   \
-        for (ptrdiff_t i = 0; i < n; i++) most = x[i] < most ? x[i] : most;                                             \
+        enum { lanes = 256 / sizeof(T) };                                                                               \
+        ptrdiff_t i = 0;                                                                                                \
+        if (n >= 2 * lanes) {                                                                                           \
+            T part[lanes];                                                                                              \
+            for (int k = 0; k < lanes; k++) part[k] = x[k];                                                             \
+            for (i = lanes; i + lanes <= n; i += lanes)                                                                 \
+                for (int k = 0; k < lanes; k++) part[k] = x[i + k] BEYOND part[k] ? x[i + k] : part[k];                 \
+            for (int k = 0; k < lanes; k++) most = part[k] BEYOND most ? part[k] : most;                                \
+        }                                                                                                               \
+        for (; i < n; i++) most = x[i] BEYOND most ? x[i] : most;                                                       \
         return most;                                                                                                    \
     }
-MX_WHOLE_EXTREME(uint8_t)
-MX_WHOLE_EXTREME(int8_t)
-MX_WHOLE_EXTREME(int32_t)
-MX_WHOLE_EXTREME(int64_t)
+MX_WHOLE_EXTREME(mx_most_uint8_t, uint8_t, >)
+MX_WHOLE_EXTREME(mx_least_uint8_t, uint8_t, <)
+MX_WHOLE_EXTREME(mx_most_int8_t, int8_t, >)
+MX_WHOLE_EXTREME(mx_least_int8_t, int8_t, <)
+MX_WHOLE_EXTREME(mx_most_int32_t, int32_t, >)
+MX_WHOLE_EXTREME(mx_least_int32_t, int32_t, <)
+MX_WHOLE_EXTREME(mx_most_int64_t, int64_t, >)
+MX_WHOLE_EXTREME(mx_least_int64_t, int64_t, <)
 
 #define mx_max_float mx_max_f32
 #define mx_min_float mx_min_f32
@@ -293,12 +283,12 @@ MX_GATHER(uint8_t, int64_t, MX_GREATER, MX_LESS)
 MX_GATHER(int8_t, int64_t, MX_GREATER, MX_LESS)
 MX_GATHER(int32_t, int64_t, MX_GREATER, MX_LESS)
 MX_GATHER(int64_t, int64_t, MX_GREATER, MX_LESS)
-MX_FIND(float, int32_t, int32_t)
-MX_FIND(double, int64_t, int64_t)
-MX_FIND(uint8_t, int32_t, int16_t)
-MX_FIND(int8_t, int32_t, int16_t)
-MX_FIND(int32_t, int32_t, int32_t)
-MX_FIND(int64_t, int64_t, int64_t)
+MX_FIND(float, int32_t, mx_max_f32, mx_min_f32)
+MX_FIND(double, int64_t, mx_max_f64, mx_min_f64)
+MX_FIND(uint8_t, int32_t, mx_most_uint8_t, mx_least_uint8_t)
+MX_FIND(int8_t, int32_t, mx_most_int8_t, mx_least_int8_t)
+MX_FIND(int32_t, int32_t, mx_most_int32_t, mx_least_int32_t)
+MX_FIND(int64_t, int64_t, mx_most_int64_t, mx_least_int64_t)
 
 #define MX_TYPES(name) {name##_float, name##_double, 0, name##_uint8_t, name##_int32_t, name##_int8_t, name##_int64_t}
 
