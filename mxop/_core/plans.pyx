@@ -92,22 +92,22 @@ cdef class Plan:
 
     cdef list targets(self, object op, object out, object inputs):
         """Return of the arrays given for the outputs those that a run can write where they lie, None for the others."""
-        cdef list found, read = list(inputs)
+        cdef list given, found = [None] * len(self.results), read = list(inputs)
         cdef Array a, like
         cdef Py_ssize_t k
-        if self.shown is not None or is_recording():
+        if is_recording():
             return None
-        found = output_list(op, out, len(self.results))
-        for k in range(len(found)):
-            if found[k] is None:
+        given = output_list(op, out, len(self.results) if self.shown is None else len(self.shown))
+        for k in range(len(given)):
+            at = k if self.shown is None else self.shown[k]
+            if given[k] is None or at is None or found[at] is not None:
                 continue
-            like = <Array>self.results[k]
-            a = prepared_output(op, found[k], like.shape_tuple(), like.dtype)
-            if a.gpu is not None or goes_beside(a, read, REQ_WRITE, DENSE):
-                found[k] = None
-            else:
+            like = <Array>self.results[at]
+            a = prepared_output(op, given[k], like.shape_tuple(), like.dtype)
+            if a.gpu is None and not goes_beside(a, read, REQ_WRITE, DENSE):
                 write_pointer(a)  # whoever watches is told
                 read.append(a)
+                found[at] = a
         return found
 
     cdef list forward(self, list inputs, list table, list targets):
