@@ -15,11 +15,11 @@ from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_p
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
 from mxop._kernels.interp cimport (
-    BLOCK_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Operand, Program, itemsize_of, mx_prefetch, mx_stream_fence, streams,
+    BLOCK_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Operand, Program, Rows, itemsize_of, mx_prefetch, mx_stream_fence, streams,
 )
 from mxop._kernels.team cimport threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.reduce cimport reduce_rows
+from mxop._kernels.reduce cimport COMBINE_HYPOT, reduce_row, reduce_rows
 
 from mxop._kernels import interp
 from mxop._kernels.reduce import CODES
@@ -27,7 +27,8 @@ from mxop.formula import compile_program, input_, param, substitute
 
 cdef enum:
     CACHE_BYTES = 32768      # what the arrays of one block of rows may take
-    WORTH_A_BLOCK = 256      # elements of a row that make a block of their own
+    WORTH_A_BLOCK = 256      # elements of a row that is computed by itself
+    WORTH_NO_COPY = 384      # the same of all that is broadcast to a row, which is then read where it lies
     MOST_SCALARS = 8         # numbers of a row that one stage reads
     PIECES = 8               # tasks of each thread
 
@@ -37,7 +38,10 @@ ctypedef void (*range_function)(PyObject* program, Py_ssize_t start, Py_ssize_t 
 ctypedef void (*rows_function)(PyObject* program, int combine, const Operand* inputs, Py_ssize_t n_reduced,
                                const char* scalars, char* scratch, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last,
                                char* results, Ahead* ahead) noexcept nogil
-
+ctypedef bint (*place_function)(PyObject* program, Py_ssize_t first, Py_ssize_t inner, const Operand* inputs,
+                                const Operand* outputs, char* scratch, Rows* rows) noexcept nogil
+ctypedef void (*row_function)(PyObject* program, int combine, Py_ssize_t inner, const char* scalars, Rows* rows, char* result,
+                              Ahead* ahead) noexcept nogil
 ctypedef void (*fill_function)(PyObject* program, const Value* values, char* scalars) noexcept nogil
 
 cdef struct Stage:
@@ -50,12 +54,27 @@ cdef struct Stage:
     Py_ssize_t block            # elements that are computed at once
     int scalars                 # where its scalars begin
     bint stream                 # its results are large, and no other stage reads them
+    bint long                   # rows are computed one by one
+    bint in_place               # and are one block each, which may be computed where it lies
     bint costly                 # it computes longer than it reads: meanwhile the next rows can come
 
 
 cdef void run_range(Program program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
                     const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil:
     program._range(start, stop, inputs, outputs, scalars, scratch, block, stream, ahead)
+
+
+cdef bint run_place(Program program, Py_ssize_t first, Py_ssize_t inner, const Operand* inputs, const Operand* outputs,
+                    char* scratch, Rows* rows) noexcept nogil:
+    return program.rows_from(first, inner, inputs, outputs, scratch, rows)
+
+
+cdef void run_row(Program program, int combine, Py_ssize_t inner, const char* scalars, Rows* rows, char* result,
+                  Ahead* ahead) noexcept nogil:
+    if combine < 0:
+        program.next_row(inner, scalars, rows, NULL, ahead)
+    else:
+        reduce_row(program, combine, inner, scalars, rows, result, ahead)
 
 
 cdef void run_fill(Program program, const Value* values, char* scalars) noexcept nogil:
@@ -65,6 +84,8 @@ cdef void run_fill(Program program, const Value* values, char* scalars) noexcept
 # a struct holds a borrowed reference, which Cython cannot call without the lock
 cdef range_function _range = <range_function>run_range
 cdef rows_function _rows = <rows_function>reduce_rows
+cdef place_function _place = <place_function>run_place
+cdef row_function _row = <row_function>run_row
 cdef fill_function _fill = <fill_function>run_fill
 
 
@@ -139,7 +160,11 @@ cdef class StripCall(Call):
         cdef Py_ssize_t first = index * self.block_rows, last = min(self.rows, first + self.block_rows), row, part = 0
         cdef Py_ssize_t parts = (last - first) * self.n_long
         cdef int k, slot
+        cdef bint placed
         cdef Stage* stage
+        cdef Operand* mine
+        cdef Rows rows
+        cdef char* result
         cdef Ahead ahead
         cdef Ahead* little = NULL
         for k in range(self.n_operands):
@@ -155,13 +180,23 @@ cdef class StripCall(Call):
             stage = &self.stages[k]
             if not stage.n_numbers:
                 self.run_stage(stage, operands + stage.first, room, self.scalars + stage.scalars, first, first, last, little)
-                if more and stage.inner >= WORTH_A_BLOCK:
+                if more and stage.long:
                     self.fetch(last, part, part + last - first, parts)
                     part += last - first
                 continue
+            mine, result = operands + stage.first, NULL
+            slot = self.slots[stage.first + stage.n_inputs] if stage.combine >= 0 else -1
+            if slot >= 0:
+                result = room + self.offsets[slot]
+            placed = stage.in_place and _place(stage.program, first, stage.inner, mine, mine + stage.n_inputs if slot < 0 else NULL,
+                                               room + self.scratch, &rows)
             for row in range(first, last):
-                self.read_numbers(stage, operands + stage.first, row, room + self.own_scalars)
-                self.run_stage(stage, operands + stage.first, room, room + self.own_scalars, first, row, row + 1, little)
+                self.read_numbers(stage, mine, row, room + self.own_scalars)
+                if placed:
+                    _row(stage.program, stage.combine, stage.inner, room + self.own_scalars, &rows, result, little if stage.costly else NULL)
+                    result += self.row_bytes[slot] if slot >= 0 else 0
+                else:
+                    self.run_stage(stage, mine, room, room + self.own_scalars, first, row, row + 1, little)
                 if more:
                     self.fetch(last, part, part + 1, parts)
                 part += 1
@@ -318,11 +353,12 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
     for d in shape:
         stage.inner *= d
     stage.inner //= call.rows
-    if stage.inner >= WORTH_A_BLOCK:
+    read = [array_of(call, ghosts, i) for i in inputs]
+    stage.long = is_long(roots, read, call.rows, stage.inner, ctype)
+    if stage.long:
         call.n_long += 1
-        read = [array_of(call, ghosts, i) for i in inputs]
         roots, inputs, numbers = with_numbers(roots, inputs, read, call.rows, shape, ctype)
-    listing = compile_program(tuple(roots), len(inputs), lambda name, ctype=ctype: interp.has_instruction(name, ctype))
+    listing = listing_of(roots, len(inputs), ctype)
     program = Program(listing, [number_name(i) for i in range(len(numbers))], ctype)
     call.programs.append(program)
     stage.program, stage.combine = <PyObject*>program, CODES[combine] if combine is not None else -1
@@ -333,20 +369,34 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
         stage.block //= 2
     if call.turned and stage.inner > stage.block:
         stage.block = whole_part(call, [*inputs, *outputs], ghosts, stage.block)
-    if WORTH_A_BLOCK <= stage.inner < stage.block:
+    if stage.long and stage.inner < stage.block:
         stage.block = stage.inner  # blocks that are rows read what is broadcast over rows in place
-    stage.costly = stage.inner >= WORTH_A_BLOCK and program.n_costly
+    stage.costly = stage.long and program.n_costly
     if stage.costly:
         call.costly_parts += program.n_costly * max(stage.inner * program.itemsize // PART_BYTES, <Py_ssize_t>1)
     stage.stream = stage.combine < 0
     for number in outputs:
         stage.stream = stage.stream and number >= 0 and number not in reread and goes_past_the_caches(call, number)
+    stage.in_place = stage.inner <= stage.block and not stage.stream and stage.combine != COMBINE_HYPOT
     call.n_operands += stage.n_inputs + stage.n_outputs + stage.n_numbers
     call.n_scalars += (program.n_scalars * 8 + 63) & ~63
     call.own_room = max(call.own_room, (program.n_scalars * 8 + 127) & ~63)
     call.own_scalars = max(
         call.own_scalars, call.scratch + ((stage.block * program.itemsize + 63) & ~63) * (program.n_registers + 1))
     return shape, [*inputs, *outputs, *numbers]
+
+
+cdef object listing_of(roots, n_inputs, int ctype):
+    """Return formulas as a list of instructions."""
+    return compile_program(tuple(roots), n_inputs, lambda name, ctype=ctype: interp.has_instruction(name, ctype))
+
+
+cdef bint is_long(roots, list read, Py_ssize_t rows, Py_ssize_t inner, int ctype) except -1:
+    """Tell whether rows of so many elements are computed one by one; costly loops are the better the longer they are."""
+    broadcast = sum([(<Array>a).size < rows * inner for a in read])
+    if inner >= WORTH_A_BLOCK or inner * broadcast < WORTH_NO_COPY:
+        return inner >= WORTH_A_BLOCK
+    return not any([step.costly for step in listing_of(roots, len(read), ctype).steps])
 
 
 cdef Py_ssize_t whole_part(StripCall call, list numbers, list ghosts, Py_ssize_t most) except -1:

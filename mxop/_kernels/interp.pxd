@@ -48,6 +48,7 @@ cdef enum:
     MOST_AHEAD = 8          # arrays that are fetched ahead
     PART_BYTES = 512        # of the results of a costly instruction, before each of which a little is fetched
     MOST_REGISTERS = 256    # of a program
+    MOST_MOVING = 32        # of one that runs row by row without looking at each row
     REQ_NULL = 0
     REQ_WRITE = 1
     REQ_INPLACE = 2
@@ -84,6 +85,11 @@ cdef struct Ahead:
     Py_ssize_t left[MOST_AHEAD]     # bytes
     Py_ssize_t each[MOST_AHEAD]     # before a part of a costly instruction
 
+# Where the registers of a program lie for one row, and how far each is from there for the next.
+cdef struct Rows:
+    char* at[MOST_MOVING]
+    Py_ssize_t step[MOST_MOVING]
+
 cdef struct ScalarC:
     int param                   # index of a parameter; -1: the value; -2: computed
     Value value
@@ -114,6 +120,10 @@ cdef class Program:
     cdef void run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
                            Ahead* ahead) noexcept nogil
     cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
+    cdef bint run_steps(self, Py_ssize_t length, char** registers, const char* scalars, double* total, Ahead* ahead) noexcept nogil
+    cdef bint rows_from(self, Py_ssize_t first, Py_ssize_t length, const Operand* inputs, const Operand* outputs, char* scratch,
+                        Rows* rows) noexcept nogil
+    cdef const char* next_row(self, Py_ssize_t length, const char* scalars, Rows* rows, double* total, Ahead* ahead) noexcept nogil
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
                            char* scratch, Py_ssize_t stride, double* total, Ahead* ahead) noexcept nogil
 

@@ -488,10 +488,9 @@ cdef class Program:
         cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
         cdef bint own = ahead == NULL and self.n_costly and block * size == MEMORY_BYTES
         cdef Ahead next_block
-        cdef int k, s, n_in = self.n_inputs, n_out = self.n_outputs
+        cdef int k, n_in = self.n_inputs, n_out = self.n_outputs
         cdef char* free_room = scratch  # in the end, for a block of another type
         cdef const char* result
-        cdef StepC* step
         cdef bint direct_in[256]
         cdef bint repeated[256]
         cdef bint direct_out[256]
@@ -536,13 +535,7 @@ cdef class Program:
             if own:
                 ahead = &next_block
                 self.look_ahead(ahead, inputs, at + length, min(stop, at + length + block))
-            for s in range(self.n_steps):
-                step = &self.steps[s]
-                if step.costly and ahead != NULL:
-                    self.run_fetching(step, length, registers, scalars + step.scalars * size, ahead)
-                    continue
-                step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
-                          scalars + step.scalars * size)
+            self.run_steps(length, registers, scalars, NULL, ahead)
             for k in range(n_out):
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
                     there = NULL
@@ -612,6 +605,63 @@ cdef class Program:
                       registers[step.b] + begin * size, registers[step.c] + begin * size, scalars)
             begin += part
 
+    cdef bint run_steps(self, Py_ssize_t length, char** registers, const char* scalars, double* total, Ahead* ahead) noexcept nogil:
+        """Run all instructions on one block; tell whether the last one added its elements to `total`, if there is one, instead.
+
+        What `ahead` names, if anything, is fetched while costly instructions run.
+        """
+        cdef const StepC* step = self.steps
+        cdef const StepC* last = step + self.n_steps - 1
+        cdef const char* mine
+        while step <= last:
+            mine = scalars + step.scalars * self.itemsize
+            if step.costly and ahead != NULL:
+                self.run_fetching(step, length, registers, mine, ahead)
+            elif step == last and total != NULL and step.total != NULL:
+                total[0] += step.total(length, registers[step.a], registers[step.b], registers[step.c], mine)
+                return True
+            else:
+                step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c], mine)
+            step += 1
+        return False
+
+    cdef bint rows_from(self, Py_ssize_t first, Py_ssize_t length, const Operand* inputs, const Operand* outputs, char* scratch,
+                        Rows* rows) noexcept nogil:
+        """Find where row `first` lies in each register, and the next ones; tell whether rows are computed where they lie.
+
+        Without `outputs`, results are temporary, too: see :meth:`next_row`.
+        """
+        cdef Py_ssize_t size = self.itemsize, stride = (length * size + 63) & ~63
+        cdef int k, n = self.n_inputs + (self.n_outputs if outputs != NULL else 0)
+        cdef const Operand* operand
+        if self.copies or self.n_registers > MOST_MOVING:
+            return False
+        for k in range(n):
+            operand = &inputs[k] if k < self.n_inputs else &outputs[k - self.n_inputs]
+            if operand.dtype != self.ctype or (k < self.n_inputs and self.keys[k]):
+                return False
+            if operand.contiguous:
+                rows.step[k] = length * size
+            elif operand.ndim == 2 and operand.shape[1] == length and operand.strides[1] == size:
+                rows.step[k] = operand.strides[0]
+            else:
+                return False
+            if k >= self.n_inputs and (operand.req != REQ_WRITE or operand.staged):
+                return False
+            rows.at[k] = operand.data + first * rows.step[k]
+        for k in range(n, self.n_registers):
+            rows.at[k], rows.step[k] = scratch + (k - n) * stride, 0
+        return True
+
+    cdef const char* next_row(self, Py_ssize_t length, const char* scalars, Rows* rows, double* total, Ahead* ahead) noexcept nogil:
+        """Compute one row, and go on to the next; return the (first) result, or NULL where it was added to `total`."""
+        cdef const char* result = rows.at[self.n_inputs]
+        cdef bint added = self.run_steps(length, rows.at, scalars, total, ahead)
+        cdef int k
+        for k in range(self.n_inputs + self.n_outputs):
+            rows.at[k] += rows.step[k]
+        return NULL if added else result
+
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
                            char* scratch, Py_ssize_t stride, double* total, Ahead* ahead) noexcept nogil:
         """Compute one block of the (only) output and return where it lies; for kernels that go on from there.
@@ -621,8 +671,7 @@ cdef class Program:
         """
         cdef char* registers[256]
         cdef const char* there
-        cdef int k, s
-        cdef StepC* step
+        cdef int k
         if self.copies:
             if inputs[0].contiguous and inputs[0].dtype == self.ctype:
                 return inputs[0].data + start * self.itemsize
@@ -641,18 +690,7 @@ cdef class Program:
                 registers[k] = <char*>there
             else:
                 load_block(&inputs[k], self.ctype, start, length, registers[k])
-        for s in range(self.n_steps):
-            step = &self.steps[s]
-            if step.costly and ahead != NULL:
-                self.run_fetching(step, length, registers, scalars + step.scalars * self.itemsize, ahead)
-                continue
-            if total != NULL and s == self.n_steps - 1 and step.total != NULL:
-                total[0] += step.total(length, registers[step.a], registers[step.b], registers[step.c],
-                                       scalars + step.scalars * self.itemsize)
-                return NULL
-            step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
-                      scalars + step.scalars * self.itemsize)
-        return registers[self.n_inputs]
+        return NULL if self.run_steps(length, registers, scalars, total, ahead) else registers[self.n_inputs]
 
     cdef bint run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept:
         """Run one block on plain arrays of the compute type (inputs, then outputs); tell whether it was small enough."""

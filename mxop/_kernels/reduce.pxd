@@ -1,4 +1,4 @@
-from mxop._kernels.interp cimport MAX_DIMS, Ahead, Operand, Program, Value
+from mxop._kernels.interp cimport MAX_DIMS, Ahead, Operand, Program, Rows, Value
 
 cdef enum:
     COMBINE_ADD = 0
@@ -21,4 +21,6 @@ cdef struct Reduced:
 cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize_t n_reduced, const char* scalars,
                       char* scratch, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last, char* results,
                       Ahead* ahead) noexcept nogil
+cdef void reduce_row(Program map_, int combine, Py_ssize_t n_reduced, const char* scalars, Rows* rows, char* result,
+                     Ahead* ahead) noexcept nogil
 cdef int reduce(Program map_, int combine, Reduced* source, const Value* params, char* results) except -1

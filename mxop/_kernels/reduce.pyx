@@ -224,6 +224,16 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
         row += together
 
 
+cdef void reduce_row(Program map_, int combine, Py_ssize_t n_reduced, const char* scalars, Rows* rows, char* result,
+                     Ahead* ahead) noexcept nogil:
+    """Reduce the next of the rows that a map computes where they lie; not to a length."""
+    cdef Total total = identity(combine, map_.ctype)
+    cdef const char* values = map_.next_row(n_reduced, scalars, rows, &total.d if combine == COMBINE_ADD else NULL, ahead)
+    if values != NULL:
+        bulk().fold[map_.ctype](combine, &total, values, 1, 0, n_reduced, n_reduced)
+    store_totals(result, map_.ctype, 0, &total, 1)
+
+
 # ---- columns: neighbours in memory belong to different results ------------------------------------------------------------
 cdef void gather(const Job* job, Total* totals, const char* x, Py_ssize_t rows, Py_ssize_t step, Py_ssize_t width) noexcept nogil:
     """Combine rows of values with the accumulators of their columns; narrow ones as rows of several."""
