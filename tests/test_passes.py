@@ -718,6 +718,14 @@ def test_values_of_which_only_the_shape_counts_are_not_computed():
     assert "exp" in ops(y.optimize(["dead_nodes"]))
 
 
+def test_several_constants_of_one_group_are_not_computed_before():
+    x = sym.ones_like(sym.var("a"))
+    y = sym.broadcast_sub(x, sym.sum(sym.sigmoid(x), axis=1, keepdims=True))
+    executor = y.bind(mx.cpu(), {"a": nd.ones((2, 3))}, {"a": nd.zeros((2, 3))}, passes=["fuse"])
+    assert "sigmoid" in str(executor.explain())
+    np.testing.assert_allclose(executor.forward()[0].asnumpy(), np.full((2, 3), 1 - 3 / (1 + np.exp(-1))), rtol=1e-6)
+
+
 def test_constants_of_executors_are_computed_once():
     executor = (sym.broadcast_add(a, sym.arange(3)) + 1).bind(mx.cpu(), [nd.zeros((2, 3))], passes={"fuse": False})
     assert len(executor._infer) == 2

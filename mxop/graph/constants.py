@@ -29,7 +29,7 @@ _values: WeakKeyDictionary[Node, np.ndarray] = WeakKeyDictionary()
 
 def is_literal(node: Node) -> bool:
     """Tell whether a node makes the same array each time from its parameters alone: zeros, ones, full, arange..."""
-    return node.op is not None and not node.inputs and is_pure(node)
+    return node.op is not None and not node.inputs and node.n_outputs == 1 and is_pure(node)
 
 
 def fill_of(entry: Entry, known: Known) -> float | None:
