@@ -77,6 +77,22 @@ def test_float16_is_computed_in_float32(is_train):
     np.testing.assert_allclose(given[4].asnumpy(), wide[4].asnumpy(), rtol=1e-5)
 
 
+def test_results_go_where_out_says():
+    rng = np.random.default_rng(0)
+    x, gamma, beta = (nd.array(rng.normal(size=s)) for s in ((5, 300), 300, 300))
+    wanted = [a.asnumpy() for a in nd.LayerNorm(x, gamma, beta, output_mean_var=True)]
+    outs = [nd.zeros(a.shape) for a in wanted]
+    found = nd.LayerNorm(x, gamma, beta, output_mean_var=True, out=outs)
+    for have, given, want in zip(found, outs, wanted, strict=True):
+        assert have is given and (have.asnumpy() == want).all()
+    wide = nd.zeros((5, 600))
+    nd.LayerNorm(x, gamma, beta, out=wide[:, :300])
+    np.testing.assert_array_equal(wide.asnumpy(), np.pad(wanted[0], ((0, 0), (0, 300))))
+    with pytest.raises(mx.MXNetError, match="out holds 3 arrays, but a call returns 1"):
+        nd.LayerNorm(x, gamma, beta, out=outs)
+    assert nd.LayerNorm(x, gamma, beta, out=x) is x and (x.asnumpy() == wanted[0]).all()
+
+
 def test_inference_runs_both_ways():
     x = sym.Variable("x")
     y = sym.BatchNorm(x, sym.Variable("g", shape=(7,)), name="bn", axis=2)

@@ -240,7 +240,7 @@ STEPS = [  # none makes values large, which a later difference would turn into n
 @given(
     st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9), st.integers(0, 9)), max_size=14),
     st.integers(1, 3),
-    st.sampled_from([(16, 5), (300, 70), (4, 5, 9), (2, 3, 3, 6)]),
+    st.sampled_from([(16, 5), (300, 70), (60, 130), (40, 300), (4, 5, 9), (2, 3, 3, 6), (3, 8, 200)]),
     st.sampled_from(["float32", "float64"]),
 )
 def test_random_programs(steps, n_outputs, shape, dtype):
