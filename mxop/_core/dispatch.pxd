@@ -17,7 +17,9 @@ cdef class OpFunction:
     cdef dict active                # Attrs -> how many inputs a call takes, where that depends on them
     cdef ShortWay short             # None where there is none, or `searched` is not set
     cdef int n_in, kind
-    cdef bint searched, fixed_inputs, writes
+    cdef bint searched, fixed_inputs, open_inputs, writes
+    cdef tuple arguments            # of the operator
+    cdef str number                 # the parameter that counts inputs, or None
     cdef int has_mode               # whether its function asks if the call trains; -1: not looked at yet
     cdef tuple named(self, tuple args, dict kwargs)
     cdef bint may_be_plain(self, tuple args)

@@ -232,6 +232,7 @@ cdef class OpFunction:
         # of a formula, the outputs that no call returns are left out there, too
         self.writes, self.has_mode = bool(op.writes) or (self.kind == ELEMENTWISE and op._visible_outputs is not None), -1
         self.n_in = -1 if op.variadic else len(op.arguments)
+        self.arguments, self.open_inputs, self.number = tuple(op.arguments), op.open_inputs, op.num_args_param
         self.fixed_inputs = not op.variadic and op._active_inputs is None and not op.open_inputs
         self.native = getattr(op, "native", None)
 
@@ -292,10 +293,9 @@ cdef class OpFunction:
         if self.fixed_inputs and len(args) > self.n_in > 0:
             args = self.named(args, kwargs)
         if self.may_be_plain(args) and not self.shadowed(kwargs):  # only parameters are left
-            number = self.op.num_args_param if self.n_in < 0 else None
-            counted = number is not None and number not in kwargs
+            counted = self.n_in < 0 and self.number is not None and self.number not in kwargs
             if counted:
-                kwargs[number] = len(args)
+                kwargs[self.number] = len(args)
             attrs = parsed_params(self.op, kwargs, self.parsed)
             if self.fixed_inputs or counted:
                 return invoke_checked(self, args, attrs, out, REQ_WRITE)
@@ -329,7 +329,7 @@ cdef class OpFunction:
     cdef bint may_be_plain(self, tuple args):
         """Tell whether all arguments by position are arrays, and may be all inputs."""
         cdef Py_ssize_t k, n = len(args)
-        if n == 0 or (n != self.n_in if self.fixed_inputs else self.op.open_inputs):
+        if n == 0 or (n != self.n_in if self.fixed_inputs else self.open_inputs):
             return False
         for k in range(n):
             if not isinstance(args[k], Array):
@@ -350,7 +350,7 @@ cdef class OpFunction:
         """Tell whether a keyword names an input that is given already."""
         if not kwargs:
             return False
-        for name in self.op.arguments:
+        for name in self.arguments:
             if name in kwargs:
                 return True
         return False

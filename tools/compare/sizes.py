@@ -69,7 +69,7 @@ KINDS: dict[str, tuple[str, int, Callable, dict[str, Any]]] = {
         lambda x: mx.nd.softmax(x), lambda x: (e := np.exp(x - x.max(1, keepdims=True))) / e.sum(1, keepdims=True),
         lambda x: torch.softmax(x, 1), lambda x: jax.nn.softmax(x, 1))),
     "transpose": ("transpose of a square, copied", 8, square, _programs(
-        lambda x: mx.nd.transpose(x).copy(), lambda x: x.T.copy(), lambda x: x.T.contiguous(), lambda x: x.T + 0)),
+        lambda x: mx.nd.transpose(x), lambda x: x.T.copy(), lambda x: x.T.contiguous(), lambda x: x.T + 0)),
     "take": ("take of rows of 100", 8, places, _programs(
         lambda t, i: mx.nd.take(t, i), lambda t, i: t[i], lambda t, i: t.index_select(0, i), lambda t, i: t[i])),
     "dot": ("product of squares", 7, square, _programs(
