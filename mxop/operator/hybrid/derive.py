@@ -18,24 +18,8 @@ from typing import Any
 
 from ...formula import Expr, const, substitute, vjp, walk
 from ...formula.expr import CALL, INPUT
-from .ir import (
-    Allocate,
-    Assign,
-    For,
-    If,
-    Routine,
-    Scopes,
-    Statement,
-    Variable,
-    adds,
-    assignments,
-    blocks,
-    changing,
-    expressions,
-    nested,
-    other_than_sum,
-    statements,
-)  # fmt: skip
+from . import ir
+from .ir import Allocate, Assign, For, If, Routine, Scopes, Statement, Variable
 from .races import CONCURRENT, loops_to, meeting, told_apart
 from .scalars import FLOATS, ROWS, fixed, load, loads, names_in, node, size, upto, variable_of
 from .types import Types
@@ -75,18 +59,18 @@ class _Gradient:
         self.allocations: list[Statement] = []
         self.hoisted: set[Assign] = set()
         self.independent: dict[For, tuple[str, tuple[Expr, ...]]] = {}  # loops, and how they run if they are
-        every = assignments(self.body)
+        every = ir.assignments(self.body)
         floats = {v for v in self.old.variables.values() if types.of_variable(v) in FLOATS}
         flow = [(names_in(s.value), {s.variable} & floats) for s in every]
         self.active = _reached(floats & set(self.wanted), flow)  # through which a gradient flows
         self.heads = {v: self.variable(f"{v.unique}__h", "input", rank=v.rank) for v in self.old.results}
         self.given = {v for v in self.heads if self.stays(v)}
         self.gradients |= {v: self.heads[v] for v in self.given}
-        self.uses = {s: self.read_back(s) for s in statements(self.body)}
+        self.uses = {s: self.read_back(s) for s in ir.statements(self.body)}
         self.needed = self.reads(self.body)
         self.again = self.computed_again(every)
         # what the forward part must compute
-        edges = [({s.variable}, names_in(*expressions(s))) for s in every]
+        edges = [({s.variable}, names_in(*ir.expressions(s))) for s in every]
         self.required = _reached(self.needed - self.again, edges)
 
     # ---- writing ----------------------------------------------------------------------------------------------------
@@ -108,7 +92,7 @@ class _Gradient:
         indices = [self.variable("at", "loop") for _ in range(target.rank or 0)]
         place, other = (load(t, [i.leaf for i in indices]) for t in (target, value))
         body: list[Statement] = [Assign(place, node("add", place, other) if added else other, self.line)]
-        self.out += nested(indices, "grid", [upto(size(target, k)) for k in range(len(indices))], body, self.line)
+        self.out += ir.nested(indices, "grid", [upto(size(target, k)) for k in range(len(indices))], body, self.line)
 
     def place(self, target: Expr) -> Expr:
         """Return the gradient of a variable or an element."""
@@ -124,15 +108,15 @@ class _Gradient:
     # ---- what is read on the way back -------------------------------------------------------------------------------
     def read_back(self, s: Statement) -> set[Variable]:
         """Return the variables whose values are read on the way back through a statement."""
-        found = set() if isinstance(s, (Allocate, Assign)) else names_in(*expressions(s))
+        found = set() if isinstance(s, (Allocate, Assign)) else names_in(*ir.expressions(s))
         if isinstance(s, Assign):
             with self.block() as written:
                 self.back_assignment(s)
-            found = names_in(*s.target.args[1:], *(e for w in assignments(written) for e in expressions(w)))
+            found = names_in(*s.target.args[1:], *(e for w in ir.assignments(written) for e in ir.expressions(w)))
         return {v for v in found if v.unique in self.old.variables}
 
     def reads(self, body: Iterable[Statement]) -> set[Variable]:
-        return set().union(*(self.uses[s] for s in statements(body)))
+        return set().union(*(self.uses[s] for s in ir.statements(body)))
 
     def computed_again(self, every: Sequence[Assign]) -> set[Variable]:
         """Return the numbers of blocks that are computed again on the way back: from what has one value there."""
@@ -150,16 +134,16 @@ class _Gradient:
 
     def stays(self, v: Variable) -> bool:
         """Tell whether the gradient of an output stays what is given: elements get one value, to which others are added."""
-        stores = [s for s in assignments(self.body) if s.variable is v]
+        stores = [s for s in ir.assignments(self.body) if s.variable is v]
         first, *rest = stores or [None]
-        read = [a for s in statements(self.body) for a in loads(*other_than_sum(s)) if variable_of(a) is v]
-        if read or v.kind == "input" or first is None or not all(map(adds, rest)):
+        read = [a for s in ir.statements(self.body) for a in loads(*ir.other_than_sum(s)) if variable_of(a) is v]
+        if read or v.kind == "input" or first is None or not all(map(ir.adds, rest)):
             return False
-        if adds(first):
+        if ir.adds(first):
             return True
         loops = loops_to(first, self.body)
         return {s.target for s in rest} <= {first.target} and all(
-            told_apart([first.target], loop, changing(loop.body)) for loop in loops
+            told_apart([first.target], loop, ir.changing(loop.body)) for loop in loops
         )
 
     # ---- the function -------------------------------------------------------------------------------------------------
@@ -185,7 +169,7 @@ class _Gradient:
             met = meeting(loop, scopes)
             if met is not None:
                 loop.word, loop.bounds = word if not met or word == "parallel" else "range", bounds
-        used = names_in(*(e for s in statements(self.out) for e in expressions(s))) | set(results)
+        used = names_in(*(e for s in ir.statements(self.out) for e in ir.expressions(s))) | set(results)
         self.out = [s for s in self.out if not isinstance(s, Allocate) or s.variable in used]
         arguments += [chosen, *self.heads.values()]
         return replace(self.new, arguments=arguments, results=results, body=self.out, single=len(results) == 1)
@@ -205,7 +189,7 @@ class _Gradient:
             self.line = s.line
             if isinstance(s, Allocate) and self.nested:
                 raise Underivable(f"line {s.line} allocates a tensor inside a loop or a condition")
-            if not (isinstance(s, Allocate) or any(a.variable in self.required for a in assignments([s]))):
+            if not (isinstance(s, Allocate) or any(a.variable in self.required for a in ir.assignments([s]))):
                 continue
             match s:
                 case Assign():
@@ -223,13 +207,15 @@ class _Gradient:
 
     def forward_block(self, owner: For | If, at: int) -> None:
         """Write a block; keep, at its end, the numbers that end with it."""
-        self.forward(blocks(owner)[at])
+        self.forward(ir.blocks(owner)[at])
         self.line = owner.line
         for variable in _sorted((self.scopes.of[owner, at] & self.needed) - self.again):
             self.keep((owner, at), variable.leaf)
 
     def forward_condition(self, s: If) -> None:
-        if {a.variable for a in assignments([s])} & names_in(s.test):  # on the way back it would be another condition
+        if {a.variable for a in ir.assignments([s])} & names_in(
+            s.test
+        ):  # on the way back it would be another condition
             self.keep((s, "before"), s.test, node("int32", node("ne", s.test, 0)), "int32")
         self.condition(s, s.test, self.forward_block)
 
@@ -261,10 +247,10 @@ class _Gradient:
 
     def backward_block(self, owner: For | If, at: int) -> None:
         self.enter((owner, at), self.scopes.of[owner, at])
-        for s in blocks(owner)[at]:
+        for s in ir.blocks(owner)[at]:
             if isinstance(s, Assign) and s.variable in self.again:
                 self.assign(s.target, s.value)
-        self.backward(blocks(owner)[at])
+        self.backward(ir.blocks(owner)[at])
 
     def enter(self, key: Any, declared: set[Variable]) -> None:
         """Begin the way back through a block: the numbers that it declares, and their gradients."""
@@ -277,7 +263,7 @@ class _Gradient:
         if s.variable not in self.active:
             return
         head, place, value = self.variable("g", "scalar").leaf, self.place(s.target), s.value
-        if adds(s):
+        if ir.adds(s):
             if self.flows(value.args[1]):
                 self.assign(head, place)
                 self.pull(value.args[1], head if value.label == "add" else -head)
@@ -363,9 +349,9 @@ class _Gradient:
     def keep_before(self, loop: For) -> None:
         """Keep, before a loop, what it accumulates into and does not read but for that."""
         stores: dict[Variable, list[Assign]] = {}
-        for s in assignments([loop]):
+        for s in ir.assignments([loop]):
             stores.setdefault(s.variable, []).append(s)
-        inside, read = changing([loop]), self.reads([loop])
+        inside, read = ir.changing([loop]), self.reads([loop])
         for variable, found in stores.items():
             targets = {s.target for s in found}
             target = found[0].target

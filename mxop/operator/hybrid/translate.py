@@ -17,20 +17,8 @@ from contextlib import contextmanager, nullcontext
 from ...formula import Expr, walk
 from ...formula.expr import CALL, CONST, INPUT
 from ...formula.text import texts
-from .ir import (
-    Allocate,
-    Assign,
-    For,
-    If,
-    Scopes,
-    Statement,
-    Variable,
-    accesses,
-    assignments,
-    blocks,
-    changing,
-    statements,
-)
+from . import ir
+from .ir import Allocate, Assign, For, If, Scopes, Statement, Variable
 from .races import meeting
 from .scalars import CASTS, FLOATS, fixed, literal, loads, names_in
 from .types import Types, is_integer
@@ -209,7 +197,7 @@ class Translator:
     # ---- iterations that add to the same elements ---------------------------------------------------------------------
     def in_parts(self, s: For, bounds: list[str], n: str, met: Sequence[Variable]) -> None:
         """Write a loop in parts, which add to copies of what iterations meet in; their number depends on lengths alone."""
-        additions = " + ".join(self.additions(s.body, v, changing([s])) or "0" for v in met)
+        additions = " + ".join(self.additions(s.body, v, ir.changing([s])) or "0" for v in met)
         sizes = " + ".join(f"{self.name(v)}.size" for v in met)
         parts = self.new("parts", "int64", f"_mx_parts({n}, {n} * ({additions}), {sizes})")
         copies = {v: self.new("copies", "", f"_mx_copies({self.name(v)}, {parts})") for v in met}
@@ -229,7 +217,7 @@ class Translator:
         for s in body:
             if isinstance(s, Assign) and s.variable is tensor:
                 found.append("1")
-            for block in blocks(s):
+            for block in ir.blocks(s):
                 times = self.additions(block, tensor, inner)
                 if times and isinstance(s, For) and not names_in(*s.bounds) & inner and not loads(*s.bounds):
                     times = f"({times}) * len(range({', '.join(self.value(b, 'int64') for b in s.bounds)}))"
@@ -238,12 +226,12 @@ class Translator:
 
     def postponed(self, s: For) -> list[Assign]:
         """Return additions that can be made after all else that a block of iterations does."""
-        if self.checked is not False or any(isinstance(t, (For, Allocate)) for t in statements(s.body)):
+        if self.checked is not False or any(isinstance(t, (For, Allocate)) for t in ir.statements(s.body)):
             return []
         met = meeting(s, self.scopes) or set()
         found = [t for t in s.body if isinstance(t, Assign) and t.variable in met]
-        varies = names_in(*(i for t in found for i in t.target.args[1:])) & changing([s])
-        return found if varies and len(found) == sum(t.variable in met for t in assignments(s.body)) else []
+        varies = names_in(*(i for t in found for i in t.target.args[1:])) & ir.changing([s])
+        return found if varies and len(found) == sum(t.variable in met for t in ir.assignments(s.body)) else []
 
     def in_blocks(self, s: For, bounds: list[str], late: Sequence[Assign]) -> None:
         """Write a loop in blocks of iterations: all but some additions, then these, in their order."""
@@ -283,7 +271,7 @@ class Translator:
 
     def accumulators(self, loop: For) -> list[Expr]:
         """Return elements that all of a loop's accesses to their tensor name, so that a register can hold them."""
-        varies, found = changing([loop]), accesses(loop.body)
+        varies, found = ir.changing([loop]), ir.accesses(loop.body)
         return [
             access
             for access in dict.fromkeys(s.target for s in loop.body if isinstance(s, Assign) and s.target.kind == CALL)
