@@ -216,6 +216,8 @@ def primitive(word: str) -> str:
 NUMPY: dict[str, Callable] = {primitive(name): function for name, function in (_ONE | _TWO).items()}
 #: Primitive -> what it is in plain Python.
 OPERATIONS: dict[str, Callable] = {primitive(n): word.call for n, word in TABLE.items() if word.kind == "function"} | {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
-    "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg, "square": lambda a: a * a,
+    **{name: getattr(operator, name) for name in ("add", "sub", "mul", "floordiv", "mod", "pow", "neg")},
+    **{name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
+    "div": operator.truediv, "land": operator.and_, "lor": operator.or_, "lnot": operator.not_, "square": lambda a: a * a,
+    "real": float, "bool_": np.bool_,
 }  # fmt: skip
