@@ -84,7 +84,8 @@ class _Reader(Expressions):
         """Read statements in a scope of their own; return them and what they declared."""
         self.scopes.append({})
         self.depth += 1
-        _, found = self.inside(self.each, trees)
+        with self.collected() as found:
+            self.each(trees)
         self.depth -= 1
         ended = self.scopes.pop()
         self.gone |= ended

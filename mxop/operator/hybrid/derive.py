@@ -43,7 +43,7 @@ def gradient(types: Types, wanted: Sequence[int], name: str) -> Routine:
     return _Gradient(types, wanted).routine(name)
 
 
-class _Gradient:
+class _Gradient(ir.Builder):
     def __init__(self, types: Types, wanted: Sequence[int]):
         self.types, self.old, self.body = types, types.routine, types.routine.body
         self.wanted = [self.old.inputs[k] for k in wanted]
@@ -77,13 +77,6 @@ class _Gradient:
     def assign(self, target: Expr, value: Expr) -> None:
         self.out.append(Assign(target, value, self.line))
 
-    @contextmanager
-    def block(self) -> Iterator[list[Statement]]:
-        """Collect the statements of a block."""
-        before, self.out = self.out, []
-        yield self.out
-        self.out = before
-
     def variable(self, name: str, kind: str, **more: object) -> Variable:
         return self.new.new(name, kind, self.line, **more)
 
@@ -110,7 +103,7 @@ class _Gradient:
         """Return the variables whose values are read on the way back through a statement."""
         found = set() if isinstance(s, (Allocate, Assign)) else names_in(*ir.expressions(s))
         if isinstance(s, Assign):
-            with self.block() as written:
+            with self.collected() as written:
                 self.back_assignment(s)
             found = names_in(*s.target.args[1:], *(e for w in ir.assignments(written) for e in ir.expressions(w)))
         return {v for v in found if v.unique in self.old.variables}
@@ -152,7 +145,7 @@ class _Gradient:
         arguments = [self.copied(v) if v.is_tensor and v.written else v for v in old.arguments]
         chosen = self.variable(wanted, "attribute")
         for s in self.body:
-            with self.block() as written:
+            with self.collected() as written:
                 self.forward([s])
             self.out += [*self.allocations, *written]
             self.allocations = []
@@ -223,7 +216,7 @@ class _Gradient:
         blocks = []
         self.nested += 1
         for at in (0, 1):
-            with self.block() as written:
+            with self.collected() as written:
                 write(s, at)
             blocks.append(written)
         self.nested -= 1
@@ -316,7 +309,7 @@ class _Gradient:
         certain = all(v.is_tensor or v.kind == "attribute" or v in self.scopes.fixed for v in names_in(*s.bounds))
         self.loops.append((at, times if certain and not loads(*s.bounds) else None))
         self.nested += 1
-        with self.block() as body:
+        with self.collected() as body:
             yield
         self.nested -= 1
         self.loops.pop()

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...errors import closest
 from ...formula import Expr, const
-from .ir import Assign, If, Routine, Statement
+from .ir import Assign, Builder, If, Routine
 from .scalars import Variable, load, loads, node, size
 from .source import Source
 from .words import TABLE, WORDS, primitive
@@ -56,7 +56,7 @@ def items(tree: Any) -> list[ast.expr]:
     return tree.elts if isinstance(tree, (ast.Tuple, ast.List)) else [tree]
 
 
-class Expressions(ast.NodeVisitor):
+class Expressions(Builder, ast.NodeVisitor):
     """Reads one expression after another in the scopes that the statements around have made.
 
     `ranks` are the dimensions of the inputs (None where they are not known yet: a shape that could have any number has one),
@@ -68,7 +68,7 @@ class Expressions(ast.NodeVisitor):
         self.source, self.fail = source, source.fail
         self.ranks, self.lists = ranks, lists
         self.routine = Routine(source)
-        self.out: list[Statement] = self.routine.body
+        self.out = self.routine.body
         self.scopes: list[dict[str, Variable]] = [{}]
         self.gone: dict[str, Variable] = {}
 
@@ -114,13 +114,6 @@ class Expressions(ast.NodeVisitor):
         found = self.routine.new("mx", "scalar", tree.lineno)
         found.name = ast.unparse(tree)
         self.scopes[-1][found.unique] = found
-        return found
-
-    def inside(self, read: Callable, *given: Any) -> tuple[Any, list[Statement]]:
-        """Return what reading a part of the text gives, and the statements that it needs before."""
-        before, self.out = self.out, []
-        found = read(*given)
-        found, self.out = (found, self.out), before
         return found
 
     # ---- expressions ------------------------------------------------------------------------------------------------
@@ -172,7 +165,8 @@ class Expressions(ast.NodeVisitor):
         """Return ``a and b and ...``: elements are read only when what is before does not decide."""
         found = parts[0]()
         for read in parts[1:]:
-            other, needed = self.inside(read)
+            with self.collected() as needed:
+                other = read()
             if not needed and set(loads(other)) <= set(loads(found)):
                 found = node(word, found, other)
                 continue
@@ -188,8 +182,9 @@ class Expressions(ast.NodeVisitor):
         held = self.temporary(tree).leaf
         blocks = []
         for part in (tree.body, tree.orelse):
-            value, block = self.inside(self.expression, part)
-            blocks.append([*block, Assign(held, value, tree.lineno)])
+            with self.collected() as block:
+                block.append(Assign(held, self.expression(part), tree.lineno))
+            blocks.append(block)
         self.out.append(If(test, *blocks, tree.lineno))
         return held
 

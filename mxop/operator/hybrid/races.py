@@ -76,19 +76,14 @@ def _conflicts(loop: For, scopes: Scopes) -> Iterator[tuple[Assign, str]]:
         if s.variable in scopes.known[loop]:
             yield s, f"{name!r} is carried from one iteration of {over} to the next; use reduce or serial"
         elif s.target.kind == CALL and s.variable not in own and not told_apart(read[s.variable], loop, own):
-            yield (
-                s,
-                f"iterations of {over} may write the same elements of {name!r}, or read what others write: no index of "
-                f"{name!r} is a function of {loop.variable.name!r} alone in every place; use reduce or serial",
-            )
+            why = f"no index of {name!r} is a function of {loop.variable.name!r} alone in every place"
+            yield s, (f"iterations of {over} may write the same elements of {name!r}, or read what others write: {why}; "
+                      "use reduce or serial")  # fmt: skip
 
 
 def loops_to(inner: Statement, body: Sequence[Statement]) -> list[For]:
     """Return the loops around a statement."""
-    around = [s for s in body if s is not inner and inner in ir.statements([s])]
-    return [s for s in around if isinstance(s, For)] + [
-        s for a in around for b in ir.blocks(a) for s in loops_to(inner, b)
-    ]
+    return [s for s in ir.statements(body) if isinstance(s, For) and inner in ir.statements(s.body)]
 
 
 def told_apart(places: list[Expr], loop: For, own: set[Variable]) -> bool:
