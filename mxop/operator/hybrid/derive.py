@@ -116,13 +116,14 @@ class _Gradient(ir.Builder):
         times, found = Counter(s.variable for s in every), set[Variable]()
         inner = set().union(*self.scopes.of.values())
         for s in reversed(every):
-            if s.variable in inner and s.variable in self.needed and times[s.variable] == 1 and s.target.kind == INPUT:
-                read = {variable_of(a) for a in loads(s.value)}
-                if not any(v.written or v.kind != "input" for v in read) and not any(
-                    times[v] > 1 for v in names_in(s.value) if not v.is_tensor
-                ):
-                    found.add(s.variable)
-                    self.needed |= names_in(s.value)
+            read, named = map(variable_of, loads(s.value)), names_in(s.value)
+            if (
+                s.target.kind == INPUT and s.variable in inner & self.needed and times[s.variable] == 1
+                and all(v.kind == "input" and not v.written for v in read)
+                and all(times[v] <= 1 for v in named if not v.is_tensor)
+            ):  # fmt: skip
+                found.add(s.variable)
+                self.needed |= named
         return found
 
     def stays(self, v: Variable) -> bool:
@@ -134,10 +135,8 @@ class _Gradient(ir.Builder):
             return False
         if ir.adds(first):
             return True
-        loops = loops_to(first, self.body)
-        return {s.target for s in rest} <= {first.target} and all(
-            told_apart([first.target], loop, ir.changing(loop.body)) for loop in loops
-        )
+        one = {s.target for s in rest} <= {first.target}
+        return one and all(told_apart([first.target], s, ir.changing(s.body)) for s in loops_to(first, self.body))
 
     # ---- the function -------------------------------------------------------------------------------------------------
     def routine(self, wanted: str) -> Routine:
@@ -206,9 +205,7 @@ class _Gradient(ir.Builder):
             self.keep((owner, at), variable.leaf)
 
     def forward_condition(self, s: If) -> None:
-        if {a.variable for a in ir.assignments([s])} & names_in(
-            s.test
-        ):  # on the way back it would be another condition
+        if {a.variable for a in ir.assignments([s])} & names_in(s.test):  # it would be another on the way back
             self.keep((s, "before"), s.test, node("int32", node("ne", s.test, 0)), "int32")
         self.condition(s, s.test, self.forward_block)
 
@@ -296,7 +293,7 @@ class _Gradient(ir.Builder):
     @contextmanager
     def loop(self, s: For, backward: bool = False) -> Iterator[None]:
         """Write a loop, in order or from its end."""
-        bounds, (start, stop, _) = s.bounds, s.bounds
+        bounds = start, stop, _ = s.bounds
         step, at, times = fixed(s.bounds[2]), s.variable.leaf, stop
         if not step:
             raise Underivable(f"the step of the loop in line {s.line} is no fixed number")
@@ -324,7 +321,8 @@ class _Gradient(ir.Builder):
         if len(sizes) < len(self.loops):
             raise Underivable(f"line {self.line} overwrites what is needed, inside a loop whose bounds are not fixed")
         shape = tuple(sizes) or (const(1),)
-        dtype = dtype or self.dtype(variable_of(what))
+        if dtype is None:
+            dtype = v if (v := variable_of(what)).is_tensor else self.types.machine(what).rstrip("_")
         tensor = self.variable("kept", "local", shape=shape, dtype=dtype, rank=len(shape))
         self.allocations.append(Allocate(tensor, self.line))
         held = load(tensor, [at for at, _ in self.loops] or [const(0)])
@@ -335,23 +333,16 @@ class _Gradient(ir.Builder):
         for target, held in kept.items():
             self.assign(target, held)
 
-    def dtype(self, variable: Variable) -> Variable | str:
-        kind = self.types.machine(variable.leaf) if not variable.is_tensor else ""
-        return variable if variable.is_tensor else {"bool_": "bool"}.get(kind, kind)
-
     def keep_before(self, loop: For) -> None:
         """Keep, before a loop, what it accumulates into and does not read but for that."""
-        stores: dict[Variable, list[Assign]] = {}
-        for s in ir.assignments([loop]):
-            stores.setdefault(s.variable, []).append(s)
-        inside, read = ir.changing([loop]), self.reads([loop])
-        for variable, found in stores.items():
-            targets = {s.target for s in found}
-            target = found[0].target
+        every, inside, kept = ir.assignments([loop]), ir.changing([loop]), self.needed - self.reads([loop])
+        for target in dict.fromkeys(s.target for s in every if s.variable in kept):
+            variable = variable_of(target)
+            found = {s for s in every if s.variable is variable}
             varies = names_in(*target.args[1:]) & inside if target.args else variable not in self.scopes.known[loop]
-            if variable in self.needed - read and len(targets) == 1 and not varies and not self.hoisted & set(found):
+            if not varies and not self.hoisted & found and all(s.target is target for s in found):
                 self.keep((loop, "before"), target)
-                self.hoisted |= set(found)
+                self.hoisted |= found
 
 
 def _shape(like: Variable) -> tuple[Expr, ...]:
