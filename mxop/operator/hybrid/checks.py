@@ -8,13 +8,14 @@ What depends on the types of a call is checked in :mod:`.types`.  Imports :mod:`
 from __future__ import annotations
 
 import ast
-import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from ...formula import Expr, const
 from .expressions import Expressions, constant, items, kind_of_call
-from .ir import Allocate, Assign, If, Routine, Statement, nested
+from .ir import Allocate, Assign, If, Routine, nested
 from .scalars import Variable, node, size, upto
 from .source import Source
 from .words import TABLE, WORDS
@@ -65,8 +66,6 @@ def lower(source: Source, attributes: frozenset[str] = frozenset(), ranks: Mappi
 
 
 class _Reader(Expressions):
-    depth = 0  # of loops and conditions
-
     # ---- names ------------------------------------------------------------------------------------------------------
     def declare(self, name: str, kind: str, tree: Any, **more: Any) -> Variable:
         self.require(name not in WORDS, tree, f"{name!r} is a word of the language and cannot be assigned")
@@ -80,16 +79,13 @@ class _Reader(Expressions):
         old = self.lookup(name)
         self.require(old is None, tree, f"{old and old.what} {name!r} is {how}")
 
-    def block(self, trees: list[ast.stmt]) -> tuple[list[Statement], dict[str, Variable]]:
-        """Read statements in a scope of their own; return them and what they declared."""
-        self.scopes.append({})
-        self.depth += 1
-        with self.collected() as found:
-            self.each(trees)
-        self.depth -= 1
-        ended = self.scopes.pop()
-        self.gone |= ended
-        return found, ended
+    @contextmanager
+    def block(self, known: Mapping[str, Variable] = {}) -> Iterator[tuple[list, dict[str, Variable]]]:
+        """Give a new block, and the scope of its own in which its statements are read."""
+        self.scopes.append(dict(known))
+        with self.collected() as body:
+            yield body, self.scopes[-1]
+        self.gone |= self.scopes.pop()
 
     def each(self, trees: list[ast.stmt]) -> None:
         for tree in trees:
@@ -173,7 +169,7 @@ class _Reader(Expressions):
         self.unused(name, tree, f"redefined by {word}")
         given, output = self.arguments(call), word == "output_tensor"
         problem = "output_tensor stands outside of loops and conditions; use allocate for an intermediate tensor"
-        self.require(not (output and self.depth), tree, problem)
+        self.require(not output or len(self.scopes) == 1, tree, problem)
         (shape, rank), dtype = self.shape(given[0]), self.dtype(given[1])
         like = self.tensor(given[0].value, "shape") if isinstance(given[0], ast.Attribute) else None
         variable = self.declare(name, "output" if output else "local", target,
@@ -192,7 +188,7 @@ class _Reader(Expressions):
         match tree:
             case ast.Attribute(attr="dtype"):
                 return self.tensor(tree.value, "dtype")
-            case ast.Attribute(value=ast.Name(id=name)) if isinstance(self.source.globals.get(name), types.ModuleType):
+            case ast.Attribute(value=ast.Name(id=name)) if isinstance(self.source.globals.get(name), ModuleType):
                 return tree.attr  # np.float32
             case ast.Constant(value=str(name)):
                 return name
@@ -214,10 +210,9 @@ class _Reader(Expressions):
         else:
             args, rank = [self.expression(a) for a in given], None
             ranges = [upto(args[0]) if len(args) == 1 else (*args, const(1))[:3]]
-        self.scopes.append({})
-        variables = self.loop_variables(tree, targets, word, len(ranges), rank)
-        body, _ = self.block(tree.body)
-        self.gone |= self.scopes.pop()
+        with self.block() as (body, _):
+            variables = self.loop_variables(tree, targets, word, len(ranges), rank)
+            self.each(tree.body)
         self.out += nested(variables, word, ranges, body, tree.lineno)
 
     def loop_variables(
@@ -241,12 +236,12 @@ class _Reader(Expressions):
 
     def visit_If(self, tree: ast.If) -> None:
         test = self.expression(tree.test)
-        body, first = self.block(tree.body)
+        with self.block() as (body, first):
+            self.each(tree.body)
         # what both branches assign is declared by the condition: the second branch finds the first one's variables
         shared = {n: v for n, v in first.items() if v.kind == "scalar" and n in _assigned(tree.orelse)}
-        self.scopes.append(shared)
-        orelse, _ = self.block(tree.orelse)
-        self.scopes.pop()
+        with self.block(shared) as (orelse, _):
+            self.each(tree.orelse)
         self.scopes[-1] |= shared
         self.out.append(If(test, body, orelse, tree.lineno))
 

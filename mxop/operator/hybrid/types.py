@@ -111,9 +111,8 @@ class Types:
             old = found.get(s.variable, kind)
             new = joined(old, kind)
             if new is None and final:
-                self.fail(
-                    f"variable {s.variable.name!r} changes its type from {old} to {kind}; convert, as in {old}(...)"
-                )
+                how = f"convert, as in {old}(...)"
+                self.fail(f"variable {s.variable.name!r} changes its type from {old} to {kind}; {how}")
             found[s.variable] = new or common([old, kind])
             self.kinds.setdefault(s.variable, found[s.variable])
         changed = any(self.kinds[v] != kind for v, kind in found.items())

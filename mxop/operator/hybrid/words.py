@@ -36,8 +36,9 @@ class Narrow(np.ndarray):
         self.narrow = getattr(source, "narrow", None)
 
 
-def widened(array: np.ndarray) -> np.ndarray:
+def widened(array: Any) -> np.ndarray:
     """Return what a kernel works on: the array itself, or a float32 copy of a narrow one."""
+    array = np.asarray(array)
     code = dtypes.code_of(array.dtype)
     if code not in NARROW:
         return array
@@ -98,9 +99,7 @@ def _loop(name: str, doc: str) -> Callable[..., builtins.range]:
 
 
 serial = _loop("serial", "A loop whose iterations run one after another, as ``range``.")
-parallel = _loop(
-    "parallel", "A loop whose iterations run on threads, or on a GPU's grid; they must not depend on each other."
-)
+parallel = _loop("parallel", "A loop whose iterations, which must be independent, run on threads, or on a GPU's grid.")
 vectorize = _loop("vectorize", "A loop for SIMD instructions; its iterations must not depend on each other.")
 reduce = _loop("reduce", "A loop that accumulates, in order, into elements that stay in a register meanwhile.")
 
