@@ -214,13 +214,12 @@ class Hybrid(Body):
 
     def gradients(self, op: Operator, F: Any, attrs: Attrs, heads: list, inputs: list, needed: Sequence[bool]) -> list:
         wanted = tuple([k for k, need in enumerate(needed) if need])
-        found: list = [None] * len(inputs)
-        if wanted:
-            given = Attrs((*attrs.names, self.derived.wanted), (*attrs.values_, wanted))
-            results = F._invoke(op.backward_operator(), [*inputs, *heads], given)
-            for k, g in zip(wanted, results if isinstance(results, (list, tuple)) else [results], strict=True):
-                found[k] = g
-        return found
+        if not wanted:
+            return [None] * len(inputs)
+        given = Attrs((*attrs.names, self.derived.wanted), (*attrs.values_, wanted))
+        results = F._invoke(op.backward_operator(), [*inputs, *heads], given)
+        found = dict(zip(wanted, results if isinstance(results, (list, tuple)) else [results], strict=True))
+        return [found.get(k) for k in range(len(inputs))]
 
 
 class Derived(Hybrid):

@@ -205,11 +205,12 @@ class Expressions(Builder, ast.NodeVisitor):
 
     # ---- calls ------------------------------------------------------------------------------------------------------
     def visit_Call(self, tree: ast.Call) -> Expr:
-        place = f"function {ast.unparse(tree.func)!r} is not in the language"
-        name, kind = self.named(tree.func, tree, f"{place}; use its words, as in sqrt(x)"), kind_of_call(tree)
-        functions = [n for n, word in TABLE.items() if word.kind == "function"]
+        if not isinstance(tree.func, ast.Name):
+            self.fail(tree, f"function {ast.unparse(tree.func)!r} is not in the language; use its words, as in sqrt(x)")
+        name, kind = tree.func.id, kind_of_call(tree)
         if kind is None:
-            self.fail(tree, f"{place}{closest(name, functions)}")
+            functions = [n for n, word in TABLE.items() if word.kind == "function"]
+            self.fail(tree, f"function {name!r} is not in the language{closest(name, functions)}")
         self.require(kind == "function", tree, f"{name} {_MISPLACED.get(kind)}")
         given = self.arguments(tree)
         if name == "len":

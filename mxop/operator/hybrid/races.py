@@ -25,10 +25,8 @@ def check_races(routine: Routine) -> None:
     """Raise for a parallel or vectorize loop whose iterations depend on each other."""
     scopes = Scopes(routine.body)
     for s in ir.statements(routine.body):
-        if isinstance(s, For) and s.word in CONCURRENT:
-            found = conflict(s, scopes)
-            if found is not None:
-                routine.source.fail(*found)
+        if isinstance(s, For) and s.word in CONCURRENT and (found := conflict(s, scopes)):
+            routine.source.fail(*found)
 
 
 def conflict(loop: For, scopes: Scopes) -> tuple[int, str] | None:

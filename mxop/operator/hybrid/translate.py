@@ -169,7 +169,7 @@ class Translator:
 
     def runs(self, bounds: list[str]) -> str:
         """Return the condition that a loop runs at all."""
-        return f"len(range({', '.join(bounds)})) > 0"
+        return f"{_times(bounds)} > 0"
 
     def sequential(self, s: For, bounds: list[str]) -> None:
         late = self.postponed(s)
@@ -181,18 +181,18 @@ class Translator:
 
     def spread(self, s: For, bounds: list[str]) -> None:
         """Write a loop whose iterations run in threads."""
-        n, met = self.new("n", "int64", f"len(range({', '.join(bounds)}))"), meeting(s, self.scopes)
+        n, met = self.new("n", "int64", _times(bounds)), meeting(s, self.scopes)
         if met:
             self.in_parts(s, bounds, n, sorted(met, key=lambda v: v.unique))
             return
         count = self.fresh("t")
         with self.block(f"for {count} in _mx_prange({n})"), self.alone():
-            self.iteration(s, bounds, count)
+            self.step(s, bounds, count)
+            self.write(s.body)
 
-    def iteration(self, s: For, bounds: list[str], count: str) -> None:
-        start, _, step = bounds
-        self.assign(s.variable.unique, f"{start} + _mx_int64({count}) * {step}")
-        self.write(s.body)
+    def step(self, s: For, bounds: list[str], count: str) -> None:
+        """Give a loop's variable its value in an iteration."""
+        self.assign(s.variable.unique, f"{bounds[0]} + _mx_int64({count}) * {bounds[2]}")
 
     # ---- iterations that add to the same elements ---------------------------------------------------------------------
     def in_parts(self, s: For, bounds: list[str], n: str, met: Sequence[Variable]) -> None:
@@ -205,7 +205,8 @@ class Translator:
         with self.block(f"for {part} in _mx_prange({parts})"), self.alone():
             self.copies = {v: self.new("copy", "", f"_mx_copy({v.unique}, {copies[v]}, {part})") for v in met}
             with self.block(f"for {count} in range({part} * {n} // {parts}, ({part} + 1) * {n} // {parts})"):
-                self.iteration(s, bounds, count)
+                self.step(s, bounds, count)
+                self.write(s.body)
             self.copies = {}
         for v in met:
             with self.block(f"for {part} in _mx_prange(_mx_blocks({v.unique}, {parts}))"):
@@ -220,7 +221,7 @@ class Translator:
             for block in ir.blocks(s):
                 times = self.additions(block, tensor, inner)
                 if times and isinstance(s, For) and not names_in(*s.bounds) & inner and not loads(*s.bounds):
-                    times = f"({times}) * len(range({', '.join(self.value(b, 'int64') for b in s.bounds)}))"
+                    times = f"({times}) * {_times([self.value(b, 'int64') for b in s.bounds])}"
                 found += [times] * bool(times)
         return " + ".join(found)
 
@@ -235,14 +236,13 @@ class Translator:
 
     def in_blocks(self, s: For, bounds: list[str], late: Sequence[Assign]) -> None:
         """Write a loop in blocks of iterations: all but some additions, then these, in their order."""
-        start, stop, step = bounds
-        n, begin, k = self.new("n", "int64", f"len(range({start}, {stop}, {step}))"), self.fresh("b"), self.fresh("k")
+        n, begin, k = self.new("n", "int64", _times(bounds)), self.fresh("b"), self.fresh("k")
         flat = {v: self.new("flat", "", f"_mx_flat({self.name(v)})") for v in dict.fromkeys(t.variable for t in late)}
         put: dict[Statement, list[str]] = {}
         with self.block(f"for {begin} in range(0, {n}, {BLOCK})"):
             many = self.new("m", "int64", f"min({n} - {begin}, {BLOCK})")
             with self.block(f"for {k} in range({many})"):
-                self.assign(s.variable.unique, f"{start} + _mx_int64({begin} + {k}) * {step}")
+                self.step(s, bounds, f"{begin} + {k}")
                 for t in s.body:
                     if t in late:
                         put[t] = self.put_off(t, flat[t.variable], k)
@@ -353,6 +353,11 @@ class Translator:
         if self.checked:
             return f"_mx_at({{{k + 1}}}, {{0}}.shape[{k}], {self.at}, _mx_outside)"
         return f"{{{k + 1}}}" if self.checked is None or n.args[k + 1].kind == CONST else f"_mx_uint64({{{k + 1}}})"
+
+
+def _times(bounds: Sequence[str]) -> str:
+    """Return how often a loop runs."""
+    return f"len(range({', '.join(bounds)}))"
 
 
 def short(e: Expr) -> bool:
