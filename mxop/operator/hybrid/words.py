@@ -61,8 +61,7 @@ def output_tensor(shape: Any, dtype: Any) -> np.ndarray:
     >>> output_tensor((2,), 'float32')
     array([0., 0.], dtype=float32)
     """
-    code = dtypes.code_of(getattr(dtype, "dtype", dtype))
-    return widened(np.zeros(sizes(shape), dtypes.numpy_dtype(code)))
+    return widened(np.zeros(sizes(shape), dtypes.numpy_dtype(dtypes.code_of(dtype))))
 
 
 def allocate(shape: Any, dtype: Any, scope: str = "global") -> np.ndarray:
