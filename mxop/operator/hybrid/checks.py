@@ -199,9 +199,9 @@ class _Reader(Expressions):
     # ---- blocks -----------------------------------------------------------------------------------------------------
     def visit_For(self, tree: ast.For) -> None:
         self.require(not tree.orelse, tree, "else after for is not allowed")
-        *words, last = [name for name, word in TABLE.items() if word.kind == "loop"]
-        over = kind_of_call(tree.iter) == "loop"
-        self.require(over, tree, f"a loop runs over one of {', '.join(words)} or {last}")
+        if kind_of_call(tree.iter) != "loop":
+            *words, last = [name for name, word in TABLE.items() if word.kind == "loop"]
+            self.fail(tree, f"a loop runs over one of {', '.join(words)} or {last}")
         given, word = self.arguments(tree.iter), tree.iter.func.id  # type: ignore[arg-type,attr-defined]
         targets = tree.target.elts if isinstance(tree.target, ast.Tuple) else [tree.target]
         if word == "grid":

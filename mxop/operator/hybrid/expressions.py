@@ -45,10 +45,10 @@ def kind_of_call(tree: ast.AST | None) -> str | None:
 
 def constant(tree: ast.expr) -> Any:
     """Return a number, string... that stands in the text (``-1`` too), or a value that equals nothing."""
-    try:
-        return ast.literal_eval(tree) if isinstance(tree, (ast.Constant, ast.UnaryOp)) else _NOTHING
-    except ValueError:
-        return _NOTHING
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        value = constant(tree.operand)
+        return -value if type(value) in (int, float) else _NOTHING
+    return tree.value if isinstance(tree, ast.Constant) else _NOTHING
 
 
 def items(tree: Any) -> list[ast.expr]:
