@@ -98,8 +98,7 @@ class _Reader(Expressions):
         self.require(plain, tree, "a kernel takes plain positional arguments, and attributes after a star")
         self.require(not args.defaults, tree,
                      "arguments of a kernel have no defaults; give an attribute its default in reg_info")  # fmt: skip
-        bare = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-        numbers = (bare - _tensor_names(tree)) | attributes | {a.arg for a in args.kwonlyargs}
+        numbers = _number_names(tree) | attributes | {a.arg for a in args.kwonlyargs}
         for arg in [*args.args, *args.kwonlyargs]:
             kind, rank = ("attribute", None) if arg.arg in numbers else ("input", (self.ranks or {}).get(arg.arg))
             self.routine.arguments.append(self.declare(arg.arg, kind, arg, rank=rank))
@@ -260,15 +259,17 @@ class _Reader(Expressions):
         self.each(tree.body)
 
 
-def _tensor_names(tree: ast.FunctionDef) -> set[str]:
-    """Return names that are indexed, asked for shape or dtype, or returned."""
-    found: set[str] = set()
+def _number_names(tree: ast.FunctionDef) -> set[str]:
+    """Return names that stand alone: they are nowhere indexed, asked for shape or dtype, or returned."""
+    found, tensors = set[str](), set[str]()
     for part in ast.walk(tree):
-        if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.value, ast.Name):
-            found.add(part.value.id)
+        if isinstance(part, ast.Name):
+            found.add(part.id)
+        elif isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.value, ast.Name):
+            tensors.add(part.value.id)
         elif isinstance(part, ast.Return) and part.value is not None:
-            found |= {n.id for n in ast.walk(part.value) if isinstance(n, ast.Name)}
-    return found
+            tensors |= {n.id for n in ast.walk(part.value) if isinstance(n, ast.Name)}
+    return found - tensors
 
 
 def _assigned(statements: list[ast.stmt]) -> set[str]:
