@@ -21,21 +21,7 @@ from .source import read
 
 
 class Kernel:
-    """A function of the hybrid language.
-
-    Parameters
-    ----------
-    function : callable
-    reg_info : dict, str, CustomRegOp or list of those, optional
-        What it supports, as by :func:`mxop.operator.custom_info_register`.
-    compile_attrs : dict, optional
-        Kept for programs written for MindSpore.
-
-    Raises
-    ------
-    HybridError
-        When it is not in the language; the message has file and line.
-    """
+    """A function of the hybrid language, made by :func:`kernel`."""
 
     def __init__(self, function: Callable, reg_info: Any = None, compile_attrs: dict | None = None):
         if isinstance(function, Kernel):
@@ -101,12 +87,19 @@ def kernel(fn: Callable | None = None, reg_info: Any = None, compile_attrs: dict
         Takes tensors (and attributes, which are numbers), and returns what ``output_tensor`` made, or inputs that it
         assigns. Its text is checked; the words of the language need no import.
     reg_info : dict, str, CustomRegOp or list of those, optional
+        What it supports, as by :func:`mxop.operator.custom_info_register`.
     compile_attrs : dict, optional
+        Kept for programs written for MindSpore.
 
     Returns
     -------
     Kernel
         For :class:`mxop.operator.Custom`; called with NumPy arrays, it runs as plain Python.
+
+    Raises
+    ------
+    HybridError
+        When it is not in the language; the message has file and line.
 
     Examples
     --------

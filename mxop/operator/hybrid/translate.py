@@ -20,16 +20,15 @@ from ...formula.text import texts
 from . import ir
 from .ir import Allocate, Assign, For, If, Scopes, Statement, Variable
 from .races import meeting
-from .scalars import CASTS, FLOATS, fixed, literal, loads, names_in
+from .scalars import CASTS, FLOATS, ROWS, fixed, literal, loads, names_in
 from .types import Types, is_integer
 
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-          "land": "and", "lor": "or"}  # fmt: skip
+_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "land": "and", "lor": "or"}
 #: Primitive -> text over its operands and their type ``{k}``; the others are functions of their own name.
 _FORMS = {label: f"({{0}} {sign} {{1}})" for label, sign in _SIGNS.items()} | {
-    "lnot": "(not {0})", "neg": "(-{0})", "square": "({0} * {0})", "cube": "({0} * ({0} * {0}))", "real": "{0}",
-    "where": "({1} if {0} else {2})", "size": "{0}.shape[{1}]", "rsqrt": "(_mx_{k}(1.0) / _mx_sqrt({0}))",
-    "float16": "_mx_half({0})",
+    **{label: ROWS[label].cuda for label in ("add", "sub", "mul", "div", "neg", "square", "cube", "real")},  # as in C
+    "lnot": "(not {0})", "where": "({1} if {0} else {2})", "size": "{0}.shape[{1}]", "float16": "_mx_half({0})",
+    "rsqrt": "(_mx_{k}(1.0) / _mx_sqrt({0}))",
 }  # fmt: skip
 BLOCK = 256  # iterations
 #: What may leave a type: compilers take it that signed numbers never do, and could leave out checks of what follows.
@@ -333,7 +332,7 @@ class Translator:
             indices = [self.index(n, k) for k in range(len(n.args) - 1)]
             return f"{{0}}[{', '.join(indices) or '()'}]"
         if label in WRAPPING and kind == "int64" and self.checked is not None and not short(n):
-            return f"_mx_int64(_mx_uint64({{0}}) {_SIGNS[label]} _mx_uint64({{1}}))"
+            return "_mx_int64" + _FORMS[label].format("_mx_uint64({0})", "_mx_uint64({1})")
         prefix = "i" if label in ("floordiv", "mod", "pow") and is_integer(kind) else ""
         found = _FORMS.get(label) or f"_mx_{prefix}{label}({', '.join(f'{{{k}}}' for k in range(len(n.args)))})"
         return found if kind in _EXACT or found == "{0}" else f"_mx_{kind}({found})"
