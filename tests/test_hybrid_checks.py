@@ -476,6 +476,64 @@ def test_attribute_that_is_no_number():
         mx.operator.Custom(f)(mx.nd.ones(2), a="text")
 
 
+# ---- one statement each: what was in the language, or refused, although no kernel above shows it ----------------------------
+REFUSED = {
+    "x.a = 1": "only variables and elements of tensors can be assigned",
+    "for x[0] in range(3):\n    y[0] = 1": "a loop variable is a name",
+    "y[0] = sqrt(x)[0]": "only tensors have elements",
+    "y[0] = np.sqrt(x[0])": "function 'np.sqrt' is not in the language; use its words",
+    "y[0] = 1j": "1j is no number",
+    "y[0] = lambda a: a": "Lambda is not in the language",
+    "assert True": "assert is not in the language",
+    "y[0] = 1 + allocate((1,), x.dtype)": "allocate is assigned to a name",
+    "y[0] = range(3)": "range stands after for ... in only",
+    "y[0] = attr('a', 1)": "attr stands after with only",
+    "with attr(1, 2):\n    y[0] = x[0]": "attr takes a string and a value",
+    "y[0] = len(5)": "len is asked of the name of a tensor",
+    "i = 0\ny[0] = x.shape[i]": "a shape is indexed by a fixed number",
+    "for i in grid((3, 4)):\n    y[0] = i[2]": "'i' is indexed by a fixed number from 0 to 1",
+    "for i in grid(x.shape):\n    i[0] = 1": "loop variable 'i' is overwritten",
+}
+TAKEN = {
+    "t = allocate((len(x.shape),), np.float32)\nt[0] = 3\ny[0] = t[0] + x[0]": 4,
+    "t = allocate(dtype=float32, shape=(1,))\nt[0] = 3\ny[0] = t[0] + x[0]": 4,
+    "if 1:\n    y[0] = x[0]": 1,
+    "a = True\nb = False\nif a and not b:\n    y[0] = x[0] + 1": 2,
+    "if x[0] > 0:\n    with attr('pragma', x.shape[0] + 1):\n        s = x[0]\nelse:\n    s = 2.0\ny[0] = s * 3": 3,
+}
+
+
+def one_statement(statement, tmp_path):
+    inside = statement.replace("\n", "\n    ")
+    text = f"def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    {inside}\n    return y\n"
+    return from_file(text, tmp_path)
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_refused_statements(statement, tmp_path):
+    with pytest.raises(HybridError, match=re.escape(REFUSED[statement])):
+        kernel(one_statement(statement, tmp_path))
+
+
+@pytest.mark.parametrize("statement", TAKEN)
+def test_taken_statements(statement, tmp_path):
+    pytest.importorskip("numba")
+    found = kernel(one_statement(statement, tmp_path))
+    assert found(np.ones(1, "float32")).tolist() == [TAKEN[statement]]
+    assert mx.operator.Custom(found)(mx.nd.ones(1)).asnumpy().tolist() == [TAKEN[statement]]
+
+
+@pytest.mark.parametrize("statement, problem", [
+    ("for i in range(x[0]):\n    y[i] = 1", "is of type float32; a loop runs over integers"),
+    ("if x[0] and 1:\n    y[0] = 1", "'and' and 'or' take comparisons"),
+    ("y[0] = -(x[0] > 0)", "neg of bool_: "),
+])  # fmt: skip
+def test_statements_refused_for_their_types(statement, problem, tmp_path):
+    pytest.importorskip("numba")
+    with pytest.raises(HybridError, match=re.escape(problem)):
+        mx.operator.Custom(kernel(one_statement(statement, tmp_path)))(mx.nd.ones(1))
+
+
 _count = 0
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -102,12 +102,9 @@ class Hybrid(Body):
         return lower(self.routine.source, self._declared, dict(zip(self.input_names, ranks)), lists)
 
     @remembered
-    def _compiled(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Compiled:
-        return Compiled(Types(self.read(codes, ranks, attributes), codes, attributes))
-
     def compiled(self, codes: Sequence[int], ranks: Sequence[int], attributes: Sequence[Any]) -> Compiled:
         """Return what follows from the types of a call."""
-        return self._compiled(codes, ranks, _general(attributes))
+        return Compiled(Types(self.read(codes, ranks, attributes), codes, attributes))
 
     @remembered
     def shapes(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Shapes:
@@ -117,10 +114,10 @@ class Hybrid(Body):
     @remembered
     def known(self, shapes: Sequence[tuple[int, ...]], codes: Sequence[int], attributes: Sequence[Any]) -> Known:
         """Return all that follows from a call."""
-        compiled = self.compiled(codes, list(map(len, shapes)), attributes)
-        types = compiled.types
-        found = Shapes(types.routine, shapes, attributes, types)
-        return Known(found, compiled, found.results(), [types.codes[v] for v in types.routine.results], attributes)
+        compiled = self.compiled(codes, list(map(len, shapes)), _general(attributes))
+        found = Shapes(compiled.types.routine, shapes, attributes, compiled.types)
+        codes = [compiled.types.codes[v] for v in found.routine.results]
+        return Known(found, compiled, found.results(), codes, attributes)
 
     def known_of(self, inputs: Sequence[Any], attributes: Any) -> Known:
         """Return all that follows from a call with arrays."""
@@ -188,13 +185,13 @@ class Hybrid(Body):
 
         An input that the kernel assigns is left as it is: the output is what it would become.
         """
-        compiled, safe = known.compiled, known.shapes.safe
+        safe = known.shapes.safe
         # of an index into a tensor without elements, nothing could stand in for the element
         if not (as_python or (known.shapes.empty and not safe)):
-            call(lambda arrays: compiled(safe, *arrays), known, inputs, outputs, _wide)
+            call(partial(known.compiled, safe), known, inputs, outputs, _wide)
         elif self._plain is None:
             with np.errstate(all="ignore"):
-                call(lambda arrays: compiled.as_python(*arrays), known, inputs, outputs, _wide)
+                call(known.compiled.as_python, known, inputs, outputs, _wide)
         else:
             arrays, numbers = iter(inputs), iter(known.attributes)
             given = [np.array(next(arrays)) if v.is_tensor else next(numbers) for v in self.routine.arguments]
@@ -217,13 +214,12 @@ class Hybrid(Body):
 
     def gradients(self, op: Operator, F: Any, attrs: Attrs, heads: list, inputs: list, needed: Sequence[bool]) -> list:
         wanted = tuple([k for k, need in enumerate(needed) if need])
-        found: list = [None] * len(inputs)
-        if wanted:
-            given = Attrs((*attrs.names, self.derived.wanted), (*attrs.values_, wanted))
-            results = F._invoke(op.backward_operator(), [*inputs, *heads], given)
-            for k, g in zip(wanted, results if isinstance(results, (list, tuple)) else [results], strict=True):
-                found[k] = g
-        return found
+        if not wanted:
+            return [None] * len(inputs)
+        given = Attrs((*attrs.names, self.derived.wanted), (*attrs.values_, wanted))
+        results = F._invoke(op.backward_operator(), [*inputs, *heads], given)
+        found = dict(zip(wanted, results if isinstance(results, (list, tuple)) else [results], strict=True))
+        return [found.get(k) for k in range(len(inputs))]
 
 
 class Derived(Hybrid):

@@ -8,14 +8,15 @@ What depends on the types of a call is checked in :mod:`.types`.  Imports :mod:`
 from __future__ import annotations
 
 import ast
-import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from ...formula import Expr, const
-from .expressions import Expressions, constant, kind_of_call
-from .ir import Allocate, Assign, If, Routine, Statement, Variable, nested
-from .scalars import node, size, upto
+from .expressions import Expressions, constant, items, kind_of_call
+from .ir import Allocate, Assign, If, Routine, nested
+from .scalars import Variable, node, size, upto
 from .source import Source
 from .words import TABLE, WORDS
 
@@ -33,9 +34,7 @@ _FORBIDDEN = {
     ast.Nonlocal: "nonlocal is not allowed; a kernel sees its arguments and what it assigns",
     ast.AnnAssign: "annotations are not allowed; types follow from the inputs",
     ast.Return: "return stands once, at the end of the kernel",
-    ast.Expr: "an expression that is not assigned does nothing",
 }
-_ONLY_PLACES = "only variables and elements of tensors can be assigned"
 
 
 def lower(source: Source, attributes: frozenset[str] = frozenset(), ranks: Mapping[str, int] | None = None,
@@ -67,30 +66,30 @@ def lower(source: Source, attributes: frozenset[str] = frozenset(), ranks: Mappi
 
 
 class _Reader(Expressions):
-    depth = 0  # of loops and conditions
-
     # ---- names ------------------------------------------------------------------------------------------------------
-    def declare(self, name: str, kind: str, tree: ast.AST, **more: Any) -> Variable:
+    def declare(self, name: str, kind: str, tree: Any, **more: Any) -> Variable:
         self.require(name not in WORDS, tree, f"{name!r} is a word of the language and cannot be assigned")
-        self.require(
-            not name.startswith("_mx_"), tree, f"{name!r}: names that begin with _mx_ are those of compiled texts"
-        )
-        variable = self.scopes[-1][name] = self.routine.new(name, kind, tree.lineno, **more)  # type: ignore[attr-defined]
+        ours = name.startswith("_mx_")
+        self.require(not ours, tree, f"{name!r}: names that begin with _mx_ are those of compiled texts")
+        variable = self.scopes[-1][name] = self.routine.new(name, kind, tree.lineno, **more)
         return variable
 
-    def block(self, trees: list[ast.stmt]) -> tuple[list[Statement], dict[str, Variable]]:
-        """Read statements in a scope of their own; return them and what they declared."""
-        self.scopes.append({})
-        self.depth += 1
-        _, found = self.inside(self.each, trees)
-        self.depth -= 1
-        ended = self.scopes.pop()
-        self.gone |= ended
-        return found, ended
+    def unused(self, name: str, tree: ast.AST, how: str) -> None:
+        """Raise for a name that is declared already."""
+        old = self.lookup(name)
+        self.require(old is None, tree, f"{old and old.what} {name!r} is {how}")
+
+    @contextmanager
+    def block(self, known: Mapping[str, Variable] = {}) -> Iterator[tuple[list, dict[str, Variable]]]:
+        """Give a new block, and the scope of its own in which its statements are read."""
+        self.scopes.append(dict(known))
+        with self.collected() as body:
+            yield body, self.scopes[-1]
+        self.gone |= self.scopes.pop()
 
     def each(self, trees: list[ast.stmt]) -> None:
         for tree in trees:
-            self.statement(tree)
+            self.visit(tree)
 
     # ---- the function -----------------------------------------------------------------------------------------------
     def arguments_of(self, tree: ast.FunctionDef, attributes: frozenset[str]) -> None:
@@ -99,8 +98,7 @@ class _Reader(Expressions):
         self.require(plain, tree, "a kernel takes plain positional arguments, and attributes after a star")
         self.require(not args.defaults, tree,
                      "arguments of a kernel have no defaults; give an attribute its default in reg_info")  # fmt: skip
-        bare = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-        numbers = (bare - _tensor_names(tree)) | attributes | {a.arg for a in args.kwonlyargs}
+        numbers = _number_names(tree) | attributes | {a.arg for a in args.kwonlyargs}
         for arg in [*args.args, *args.kwonlyargs]:
             kind, rank = ("attribute", None) if arg.arg in numbers else ("input", (self.ranks or {}).get(arg.arg))
             self.routine.arguments.append(self.declare(arg.arg, kind, arg, rank=rank))
@@ -108,88 +106,73 @@ class _Reader(Expressions):
     def results(self, tree: ast.Return | None) -> None:
         if tree is None:
             self.fail(self.source.tree, "a kernel ends with 'return' of its outputs")
-        value, results = tree.value, self.routine.results
-        self.routine.single = not isinstance(value, ast.Tuple)
-        for item in value.elts if isinstance(value, ast.Tuple) else [value]:
+        results = self.routine.results
+        self.routine.single = not isinstance(tree.value, ast.Tuple)
+        for item in [tree.value] if self.routine.single else tree.value.elts:  # type: ignore[union-attr]
             if not isinstance(item, ast.Name):
                 self.fail(tree, "return takes names of outputs (made by output_tensor) or of inputs, not expressions")
-            variable = self.use(item)
-            if variable.kind not in ("output", "input"):
-                what = {"local": "made by allocate", "attribute": "a number", "scalar": "a number"}[variable.kind]
-                self.fail(tree, f"return: {item.id!r} is {what}; it takes outputs made by output_tensor, or inputs")
-            self.require(variable not in results, tree, f"return: {item.id!r} is returned twice")
+            variable, name = self.use(item), item.id
+            what = "made by allocate" if variable.kind == "local" else "a number"
+            self.require(variable.kind in ("output", "input"), tree,
+                         f"return: {name!r} is {what}; it takes outputs made by output_tensor, or inputs")  # fmt: skip
+            self.require(variable not in results, tree, f"return: {name!r} is returned twice")
             results.append(variable)
         for v in self.routine.variables.values():
             if v.kind == "output" and v not in results:
-                self.fail(
-                    v.line, f"output {v.name!r} is declared, but not returned; use allocate for an intermediate tensor"
-                )
+                problem = "is declared, but not returned; use allocate for an intermediate tensor"
+                self.fail(v.line, f"output {v.name!r} {problem}")
             if v.kind == "input" and v.written and v not in results:
                 self.fail(v.line, f"input {v.name!r} is assigned, but not returned")
 
     # ---- statements -------------------------------------------------------------------------------------------------
-    def statement(self, tree: ast.stmt) -> None:
-        match tree:
-            case ast.Assign():
-                self.assign(tree)
-            case ast.AugAssign():
-                self.augmented(tree)
-            case ast.For():
-                self.loop(tree)
-            case ast.If():
-                self.condition(tree)
-            case ast.With():
-                self.with_block(tree)
-            case ast.Pass() | ast.Expr(value=ast.Constant(value=str())):
-                pass
-            case _:
-                self.fail(tree, _FORBIDDEN.get(type(tree), f"{type(tree).__name__.lower()} is not in the language"))
+    def generic_visit(self, tree: ast.AST) -> None:
+        if isinstance(tree, ast.stmt):
+            self.fail(tree, _FORBIDDEN.get(type(tree), f"{type(tree).__name__.lower()} is not in the language"))
+        super().generic_visit(tree)
 
-    def assign(self, tree: ast.Assign) -> None:
+    def visit_Pass(self, tree: ast.Pass) -> None:
+        pass
+
+    def visit_Expr(self, tree: ast.Expr) -> None:
+        self.require(isinstance(constant(tree.value), str), tree, "an expression that is not assigned does nothing")
+
+    def visit_Assign(self, tree: ast.Assign) -> None:
         target, value = tree.targets[0], tree.value
         single = len(tree.targets) == 1 and not isinstance(target, (ast.Tuple, ast.List))
         self.require(single, tree, "one statement assigns one variable or element")
         if kind_of_call(value) == "memory":
-            self.memory(tree, target, value)  # type: ignore[arg-type]
-            return
-        found = self.expression(value)
-        place = self.element(target, store=True) if isinstance(target, ast.Subscript) else self.scalar(target)
-        self.out.append(Assign(place, found, tree.lineno))
+            self.memory(tree, target, value)
+        else:
+            found = self.expression(value)
+            self.out.append(Assign(self.place(target), found, tree.lineno))
 
-    def scalar(self, target: ast.expr) -> Expr:
-        if not isinstance(target, ast.Name):
-            self.fail(target, _ONLY_PLACES)
-        found = self.lookup(target.id) or self.declare(target.id, "scalar", target)
+    def visit_AugAssign(self, tree: ast.AugAssign) -> None:
+        label, value = self.operator(tree), self.expression(tree.value)
+        if isinstance(tree.target, ast.Name):
+            self.use(tree.target)
+        place = self.place(tree.target)
+        self.out.append(Assign(place, node(label, place, value), tree.lineno))
+
+    def place(self, target: ast.expr) -> Expr:
+        """Return the element or the number that is assigned; a new name is declared."""
+        if isinstance(target, ast.Subscript):
+            return self.visit_Subscript(target, store=True)
+        name = self.named(target, target, "only variables and elements of tensors can be assigned")
+        found = self.lookup(name) or self.declare(name, "scalar", target)
         self.check_overwrite(target, found)
         return found.leaf
 
-    def augmented(self, tree: ast.AugAssign) -> None:
-        label, value, target = self.operator(tree), self.expression(tree.value), tree.target
-        if isinstance(target, ast.Subscript):
-            place = self.element(target, store=True)
-        else:
-            if isinstance(target, ast.Name):
-                self.use(target)
-            place = self.scalar(target)
-        self.out.append(Assign(place, node(label, place, value), tree.lineno))
-
-    def memory(self, tree: ast.Assign, target: ast.expr, call: ast.Call) -> None:
-        word = call.func.id  # type: ignore[attr-defined]
-        if not isinstance(target, ast.Name):
-            self.fail(tree, f"{word} is assigned to a name")
-        old = self.lookup(target.id)
-        if old is not None:
-            self.fail(tree, f"{old.what} {target.id!r} is redefined by {word}")
-        given = self.arguments(call)
-        kind = "output" if word == "output_tensor" else "local"
-        if kind == "output" and self.depth:
-            self.fail(
-                tree, "output_tensor stands outside of loops and conditions; use allocate for an intermediate tensor"
-            )
+    def memory(self, tree: ast.Assign, target: ast.expr, call: Any) -> None:
+        word = call.func.id
+        name = self.named(target, tree, f"{word} is assigned to a name")
+        self.unused(name, tree, f"redefined by {word}")
+        given, output = self.arguments(call), word == "output_tensor"
+        problem = "output_tensor stands outside of loops and conditions; use allocate for an intermediate tensor"
+        self.require(not output or len(self.scopes) == 1, tree, problem)
         (shape, rank), dtype = self.shape(given[0]), self.dtype(given[1])
-        variable = self.declare(target.id, kind, target, shape=tuple(shape), dtype=dtype, rank=rank)
-        if isinstance(given[0], ast.Attribute):
-            variable.like = self.tensor(given[0].value, "shape")
+        like = self.tensor(given[0].value, "shape") if isinstance(given[0], ast.Attribute) else None
+        variable = self.declare(name, "output" if output else "local", target,
+                                shape=tuple(shape), dtype=dtype, rank=rank, like=like)  # fmt: skip
         self.out.append(Allocate(variable, tree.lineno))
 
     def shape(self, tree: ast.expr, likely: int = 1) -> tuple[list[Expr], int | None]:
@@ -197,14 +180,14 @@ class _Reader(Expressions):
         if isinstance(tree, ast.Attribute) and tree.attr == "shape":
             variable = self.tensor(tree.value, "shape")
             return [size(variable, k) for k in range(likely if variable.rank is None else variable.rank)], variable.rank
-        items = tree.elts if isinstance(tree, (ast.Tuple, ast.List)) else [tree]
-        return [self.expression(item) for item in items], len(items)
+        sizes = [self.expression(item) for item in items(tree)]
+        return sizes, len(sizes)
 
     def dtype(self, tree: ast.expr) -> Any:
         match tree:
             case ast.Attribute(attr="dtype"):
                 return self.tensor(tree.value, "dtype")
-            case ast.Attribute(value=ast.Name(id=name)) if isinstance(self.source.globals.get(name), types.ModuleType):
+            case ast.Attribute(value=ast.Name(id=name)) if isinstance(self.source.globals.get(name), ModuleType):
                 return tree.attr  # np.float32
             case ast.Constant(value=str(name)):
                 return name
@@ -213,7 +196,7 @@ class _Reader(Expressions):
         self.fail(tree, "a dtype is written as x.dtype, 'float32' or float32")
 
     # ---- blocks -----------------------------------------------------------------------------------------------------
-    def loop(self, tree: ast.For) -> None:
+    def visit_For(self, tree: ast.For) -> None:
         self.require(not tree.orelse, tree, "else after for is not allowed")
         if kind_of_call(tree.iter) != "loop":
             *words, last = [name for name, word in TABLE.items() if word.kind == "loop"]
@@ -226,10 +209,9 @@ class _Reader(Expressions):
         else:
             args, rank = [self.expression(a) for a in given], None
             ranges = [upto(args[0]) if len(args) == 1 else (*args, const(1))[:3]]
-        self.scopes.append({})
-        variables = self.loop_variables(tree, targets, word, len(ranges), rank)
-        body, _ = self.block(tree.body)
-        self.gone |= self.scopes.pop()
+        with self.block() as (body, _):
+            variables = self.loop_variables(tree, targets, word, len(ranges), rank)
+            self.each(tree.body)
         self.out += nested(variables, word, ranges, body, tree.lineno)
 
     def loop_variables(
@@ -242,53 +224,52 @@ class _Reader(Expressions):
                       else f"{len(targets)} loop variables for a grid of {rank} dimensions")  # fmt: skip
         found = []
         for target in targets:
-            if not isinstance(target, ast.Name):
-                self.fail(tree, "a loop variable is a name")
-            old = self.lookup(target.id)
-            if old is not None:
-                self.fail(tree, f"{old.what} {target.id!r} is overwritten by this loop")
-            found.append(self.declare(target.id, "loop", target, rank=rank))
+            name = self.named(target, tree, "a loop variable is a name")
+            self.unused(name, tree, "overwritten by this loop")
+            found.append(self.declare(name, "loop", target, rank=rank))
         if several or word != "grid":
             return found[:n]
         (whole,) = found
         whole.kind, whole.loops = "grid", tuple(self.routine.new(whole.name, "loop", tree.lineno) for _ in range(n))
         return list(whole.loops)
 
-    def condition(self, tree: ast.If) -> None:
+    def visit_If(self, tree: ast.If) -> None:
         test = self.expression(tree.test)
-        body, first = self.block(tree.body)
+        with self.block() as (body, first):
+            self.each(tree.body)
         # what both branches assign is declared by the condition: the second branch finds the first one's variables
         shared = {n: v for n, v in first.items() if v.kind == "scalar" and n in _assigned(tree.orelse)}
-        self.scopes.append(shared)
-        orelse, _ = self.block(tree.orelse)
-        self.scopes.pop()
+        with self.block(shared) as (orelse, _):
+            self.each(tree.orelse)
         self.scopes[-1] |= shared
         self.out.append(If(test, body, orelse, tree.lineno))
 
-    def with_block(self, tree: ast.With) -> None:
+    def visit_With(self, tree: ast.With) -> None:
+        words = " or ".join(n for n, word in TABLE.items() if word.kind == "block")
         for item in tree.items:
-            call = item.context_expr
-            if kind_of_call(call) != "block" or item.optional_vars is not None:
-                self.fail(tree, f"with takes {' or '.join(n for n, word in TABLE.items() if word.kind == 'block')}")
-            given = self.arguments(call)  # type: ignore[arg-type]
-            if len(given) == 1:
-                self.tensor(given[0], "block_realize")
+            call: Any = item.context_expr
+            self.require(kind_of_call(call) == "block" and item.optional_vars is None, tree, f"with takes {words}")
+            name, *value = self.arguments(call)
+            if not value:
+                self.tensor(name, "block_realize")
                 continue
-            self.require(isinstance(constant(given[0]), str), tree, "attr takes a string and a value")
-            if not isinstance(given[1], ast.Constant):
-                self.expression(given[1])
+            self.require(isinstance(constant(name), str), tree, "attr takes a string and a value")
+            if not isinstance(value[0], ast.Constant):
+                self.expression(value[0])
         self.each(tree.body)
 
 
-def _tensor_names(tree: ast.FunctionDef) -> set[str]:
-    """Return names that are indexed, asked for shape or dtype, or returned."""
-    found: set[str] = set()
+def _number_names(tree: ast.FunctionDef) -> set[str]:
+    """Return names that stand alone: they are nowhere indexed, asked for shape or dtype, or returned."""
+    found, tensors = set[str](), set[str]()
     for part in ast.walk(tree):
-        if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.value, ast.Name):
-            found.add(part.value.id)
+        if isinstance(part, ast.Name):
+            found.add(part.id)
+        elif isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.value, ast.Name):
+            tensors.add(part.value.id)
         elif isinstance(part, ast.Return) and part.value is not None:
-            found |= {n.id for n in ast.walk(part.value) if isinstance(n, ast.Name)}
-    return found
+            tensors |= {n.id for n in ast.walk(part.value) if isinstance(n, ast.Name)}
+    return found - tensors
 
 
 def _assigned(statements: list[ast.stmt]) -> set[str]:

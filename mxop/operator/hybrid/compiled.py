@@ -136,7 +136,7 @@ class Known(NamedTuple):
     attributes: tuple
 
 
-def call(run: Callable[[list], None], known: Known, inputs: Sequence[Any], outputs: Sequence[Any],
+def call(run: Callable[..., None], known: Known, inputs: Sequence[Any], outputs: Sequence[Any],
          held: Callable[[Any], Any]) -> None:  # fmt: skip
     """Run a translated kernel on what `held` makes of arrays, outputs for inputs that it assigns, and deliver that."""
     routine = known.compiled.types.routine
@@ -146,7 +146,7 @@ def call(run: Callable[[list], None], known: Known, inputs: Sequence[Any], outpu
         start, values[v] = values.get(v, 0), held(target)
         if v not in known.compiled.whole:
             values[v][...] = start
-    run([values[v] for v in known.compiled.types.taken])
+    run(*[values[v] for v in known.compiled.types.taken])
     for v, target in zip(routine.results, outputs, strict=True):
         if values[v] is not target:
             target[...] = values[v]
@@ -154,10 +154,8 @@ def call(run: Callable[[list], None], known: Known, inputs: Sequence[Any], outpu
 
 def _with_threads(numba: Any, threads: int, function: Callable, *arguments: Any) -> None:
     numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
-    try:
-        alone = (
-            numba.threading_layer() == "workqueue"
-        )  # numba's portable pool; OpenMP and TBB take several callers at once
+    try:  # numba's portable pool takes one caller at a time, OpenMP and TBB several
+        alone = numba.threading_layer() == "workqueue"
     except ValueError:  # not known before the first parallel call
         alone = True
     with _parallel_lock if alone else nullcontext():

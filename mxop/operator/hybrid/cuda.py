@@ -234,9 +234,9 @@ def run(known: Known, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     shapes, types, place = known.shapes, known.compiled.types, device.id_of(outputs[0])
     cupy = device.require(place)
 
-    def launch(arrays: list[Any]) -> None:
+    def launch(*arrays: Any) -> None:
         outside = [] if shapes.safe else [cupy.zeros(1, np.int64)]
-        tensors = dict(zip((*types.taken, *types.routine.locals), arrays + _locals(known, cupy), strict=True))
+        tensors = dict(zip((*types.taken, *types.routine.locals), (*arrays, *_locals(known, cupy)), strict=True))
         arguments = [a for v, array in tensors.items() for a in _arguments(v, array, known, cupy)] + outside
         for function, blocks, threads in loaded(known.compiled, not shapes.safe, cupy):
             function(blocks, threads, tuple(arguments))

@@ -18,24 +18,8 @@ from typing import Any
 
 from ...formula import Expr, const, substitute, vjp, walk
 from ...formula.expr import CALL, INPUT
-from .ir import (
-    Allocate,
-    Assign,
-    For,
-    If,
-    Routine,
-    Scopes,
-    Statement,
-    Variable,
-    adds,
-    assignments,
-    blocks,
-    changing,
-    expressions,
-    nested,
-    other_than_sum,
-    statements,
-)  # fmt: skip
+from . import ir
+from .ir import Allocate, Assign, For, If, Routine, Scopes, Statement, Variable
 from .races import CONCURRENT, loops_to, meeting, told_apart
 from .scalars import FLOATS, ROWS, fixed, load, loads, names_in, node, size, upto, variable_of
 from .types import Types
@@ -59,7 +43,7 @@ def gradient(types: Types, wanted: Sequence[int], name: str) -> Routine:
     return _Gradient(types, wanted).routine(name)
 
 
-class _Gradient:
+class _Gradient(ir.Builder):
     def __init__(self, types: Types, wanted: Sequence[int]):
         self.types, self.old, self.body = types, types.routine, types.routine.body
         self.wanted = [self.old.inputs[k] for k in wanted]
@@ -75,30 +59,23 @@ class _Gradient:
         self.allocations: list[Statement] = []
         self.hoisted: set[Assign] = set()
         self.independent: dict[For, tuple[str, tuple[Expr, ...]]] = {}  # loops, and how they run if they are
-        every = assignments(self.body)
+        every = ir.assignments(self.body)
         floats = {v for v in self.old.variables.values() if types.of_variable(v) in FLOATS}
         flow = [(names_in(s.value), {s.variable} & floats) for s in every]
         self.active = _reached(floats & set(self.wanted), flow)  # through which a gradient flows
         self.heads = {v: self.variable(f"{v.unique}__h", "input", rank=v.rank) for v in self.old.results}
         self.given = {v for v in self.heads if self.stays(v)}
         self.gradients |= {v: self.heads[v] for v in self.given}
-        self.uses = {s: self.read_back(s) for s in statements(self.body)}
+        self.uses = {s: self.read_back(s) for s in ir.statements(self.body)}
         self.needed = self.reads(self.body)
         self.again = self.computed_again(every)
         # what the forward part must compute
-        edges = [({s.variable}, names_in(*expressions(s))) for s in every]
+        edges = [({s.variable}, names_in(*ir.expressions(s))) for s in every]
         self.required = _reached(self.needed - self.again, edges)
 
     # ---- writing ----------------------------------------------------------------------------------------------------
     def assign(self, target: Expr, value: Expr) -> None:
         self.out.append(Assign(target, value, self.line))
-
-    @contextmanager
-    def block(self) -> Iterator[list[Statement]]:
-        """Collect the statements of a block."""
-        before, self.out = self.out, []
-        yield self.out
-        self.out = before
 
     def variable(self, name: str, kind: str, **more: object) -> Variable:
         return self.new.new(name, kind, self.line, **more)
@@ -108,7 +85,7 @@ class _Gradient:
         indices = [self.variable("at", "loop") for _ in range(target.rank or 0)]
         place, other = (load(t, [i.leaf for i in indices]) for t in (target, value))
         body: list[Statement] = [Assign(place, node("add", place, other) if added else other, self.line)]
-        self.out += nested(indices, "grid", [upto(size(target, k)) for k in range(len(indices))], body, self.line)
+        self.out += ir.nested(indices, "grid", [upto(size(target, k)) for k in range(len(indices))], body, self.line)
 
     def place(self, target: Expr) -> Expr:
         """Return the gradient of a variable or an element."""
@@ -124,43 +101,42 @@ class _Gradient:
     # ---- what is read on the way back -------------------------------------------------------------------------------
     def read_back(self, s: Statement) -> set[Variable]:
         """Return the variables whose values are read on the way back through a statement."""
-        found = set() if isinstance(s, (Allocate, Assign)) else names_in(*expressions(s))
+        found = set() if isinstance(s, (Allocate, Assign)) else names_in(*ir.expressions(s))
         if isinstance(s, Assign):
-            with self.block() as written:
+            with self.collected() as written:
                 self.back_assignment(s)
-            found = names_in(*s.target.args[1:], *(e for w in assignments(written) for e in expressions(w)))
+            found = names_in(*s.target.args[1:], *(e for w in ir.assignments(written) for e in ir.expressions(w)))
         return {v for v in found if v.unique in self.old.variables}
 
     def reads(self, body: Iterable[Statement]) -> set[Variable]:
-        return set().union(*(self.uses[s] for s in statements(body)))
+        return set().union(*(self.uses[s] for s in ir.statements(body)))
 
     def computed_again(self, every: Sequence[Assign]) -> set[Variable]:
         """Return the numbers of blocks that are computed again on the way back: from what has one value there."""
         times, found = Counter(s.variable for s in every), set[Variable]()
         inner = set().union(*self.scopes.of.values())
         for s in reversed(every):
-            if s.variable in inner and s.variable in self.needed and times[s.variable] == 1 and s.target.kind == INPUT:
-                read = {variable_of(a) for a in loads(s.value)}
-                if not any(v.written or v.kind != "input" for v in read) and not any(
-                    times[v] > 1 for v in names_in(s.value) if not v.is_tensor
-                ):
-                    found.add(s.variable)
-                    self.needed |= names_in(s.value)
+            read, named = map(variable_of, loads(s.value)), names_in(s.value)
+            if (
+                s.target.kind == INPUT and s.variable in inner & self.needed and times[s.variable] == 1
+                and all(v.kind == "input" and not v.written for v in read)
+                and all(times[v] <= 1 for v in named if not v.is_tensor)
+            ):  # fmt: skip
+                found.add(s.variable)
+                self.needed |= named
         return found
 
     def stays(self, v: Variable) -> bool:
         """Tell whether the gradient of an output stays what is given: elements get one value, to which others are added."""
-        stores = [s for s in assignments(self.body) if s.variable is v]
+        stores = [s for s in ir.assignments(self.body) if s.variable is v]
         first, *rest = stores or [None]
-        read = [a for s in statements(self.body) for a in loads(*other_than_sum(s)) if variable_of(a) is v]
-        if read or v.kind == "input" or first is None or not all(map(adds, rest)):
+        read = [a for s in ir.statements(self.body) for a in loads(*ir.other_than_sum(s)) if variable_of(a) is v]
+        if read or v.kind == "input" or first is None or not all(map(ir.adds, rest)):
             return False
-        if adds(first):
+        if ir.adds(first):
             return True
-        loops = loops_to(first, self.body)
-        return {s.target for s in rest} <= {first.target} and all(
-            told_apart([first.target], loop, changing(loop.body)) for loop in loops
-        )
+        one = {s.target for s in rest} <= {first.target}
+        return one and all(told_apart([first.target], s, ir.changing(s.body)) for s in loops_to(first, self.body))
 
     # ---- the function -------------------------------------------------------------------------------------------------
     def routine(self, wanted: str) -> Routine:
@@ -168,7 +144,7 @@ class _Gradient:
         arguments = [self.copied(v) if v.is_tensor and v.written else v for v in old.arguments]
         chosen = self.variable(wanted, "attribute")
         for s in self.body:
-            with self.block() as written:
+            with self.collected() as written:
                 self.forward([s])
             self.out += [*self.allocations, *written]
             self.allocations = []
@@ -185,7 +161,7 @@ class _Gradient:
             met = meeting(loop, scopes)
             if met is not None:
                 loop.word, loop.bounds = word if not met or word == "parallel" else "range", bounds
-        used = names_in(*(e for s in statements(self.out) for e in expressions(s))) | set(results)
+        used = names_in(*(e for s in ir.statements(self.out) for e in ir.expressions(s))) | set(results)
         self.out = [s for s in self.out if not isinstance(s, Allocate) or s.variable in used]
         arguments += [chosen, *self.heads.values()]
         return replace(self.new, arguments=arguments, results=results, body=self.out, single=len(results) == 1)
@@ -205,7 +181,7 @@ class _Gradient:
             self.line = s.line
             if isinstance(s, Allocate) and self.nested:
                 raise Underivable(f"line {s.line} allocates a tensor inside a loop or a condition")
-            if not (isinstance(s, Allocate) or any(a.variable in self.required for a in assignments([s]))):
+            if not (isinstance(s, Allocate) or any(a.variable in self.required for a in ir.assignments([s]))):
                 continue
             match s:
                 case Assign():
@@ -223,13 +199,13 @@ class _Gradient:
 
     def forward_block(self, owner: For | If, at: int) -> None:
         """Write a block; keep, at its end, the numbers that end with it."""
-        self.forward(blocks(owner)[at])
+        self.forward(ir.blocks(owner)[at])
         self.line = owner.line
         for variable in _sorted((self.scopes.of[owner, at] & self.needed) - self.again):
             self.keep((owner, at), variable.leaf)
 
     def forward_condition(self, s: If) -> None:
-        if {a.variable for a in assignments([s])} & names_in(s.test):  # on the way back it would be another condition
+        if {a.variable for a in ir.assignments([s])} & names_in(s.test):  # it would be another on the way back
             self.keep((s, "before"), s.test, node("int32", node("ne", s.test, 0)), "int32")
         self.condition(s, s.test, self.forward_block)
 
@@ -237,7 +213,7 @@ class _Gradient:
         blocks = []
         self.nested += 1
         for at in (0, 1):
-            with self.block() as written:
+            with self.collected() as written:
                 write(s, at)
             blocks.append(written)
         self.nested -= 1
@@ -261,10 +237,10 @@ class _Gradient:
 
     def backward_block(self, owner: For | If, at: int) -> None:
         self.enter((owner, at), self.scopes.of[owner, at])
-        for s in blocks(owner)[at]:
+        for s in ir.blocks(owner)[at]:
             if isinstance(s, Assign) and s.variable in self.again:
                 self.assign(s.target, s.value)
-        self.backward(blocks(owner)[at])
+        self.backward(ir.blocks(owner)[at])
 
     def enter(self, key: Any, declared: set[Variable]) -> None:
         """Begin the way back through a block: the numbers that it declares, and their gradients."""
@@ -277,7 +253,7 @@ class _Gradient:
         if s.variable not in self.active:
             return
         head, place, value = self.variable("g", "scalar").leaf, self.place(s.target), s.value
-        if adds(s):
+        if ir.adds(s):
             if self.flows(value.args[1]):
                 self.assign(head, place)
                 self.pull(value.args[1], head if value.label == "add" else -head)
@@ -317,7 +293,7 @@ class _Gradient:
     @contextmanager
     def loop(self, s: For, backward: bool = False) -> Iterator[None]:
         """Write a loop, in order or from its end."""
-        bounds, (start, stop, _) = s.bounds, s.bounds
+        bounds = start, stop, _ = s.bounds
         step, at, times = fixed(s.bounds[2]), s.variable.leaf, stop
         if not step:
             raise Underivable(f"the step of the loop in line {s.line} is no fixed number")
@@ -330,7 +306,7 @@ class _Gradient:
         certain = all(v.is_tensor or v.kind == "attribute" or v in self.scopes.fixed for v in names_in(*s.bounds))
         self.loops.append((at, times if certain and not loads(*s.bounds) else None))
         self.nested += 1
-        with self.block() as body:
+        with self.collected() as body:
             yield
         self.nested -= 1
         self.loops.pop()
@@ -345,7 +321,8 @@ class _Gradient:
         if len(sizes) < len(self.loops):
             raise Underivable(f"line {self.line} overwrites what is needed, inside a loop whose bounds are not fixed")
         shape = tuple(sizes) or (const(1),)
-        dtype = dtype or self.dtype(variable_of(what))
+        if dtype is None:
+            dtype = v if (v := variable_of(what)).is_tensor else self.types.machine(what).rstrip("_")
         tensor = self.variable("kept", "local", shape=shape, dtype=dtype, rank=len(shape))
         self.allocations.append(Allocate(tensor, self.line))
         held = load(tensor, [at for at, _ in self.loops] or [const(0)])
@@ -356,23 +333,16 @@ class _Gradient:
         for target, held in kept.items():
             self.assign(target, held)
 
-    def dtype(self, variable: Variable) -> Variable | str:
-        kind = self.types.machine(variable.leaf) if not variable.is_tensor else ""
-        return variable if variable.is_tensor else {"bool_": "bool"}.get(kind, kind)
-
     def keep_before(self, loop: For) -> None:
         """Keep, before a loop, what it accumulates into and does not read but for that."""
-        stores: dict[Variable, list[Assign]] = {}
-        for s in assignments([loop]):
-            stores.setdefault(s.variable, []).append(s)
-        inside, read = changing([loop]), self.reads([loop])
-        for variable, found in stores.items():
-            targets = {s.target for s in found}
-            target = found[0].target
+        every, inside, kept = ir.assignments([loop]), ir.changing([loop]), self.needed - self.reads([loop])
+        for target in dict.fromkeys(s.target for s in every if s.variable in kept):
+            variable = variable_of(target)
+            found = {s for s in every if s.variable is variable}
             varies = names_in(*target.args[1:]) & inside if target.args else variable not in self.scopes.known[loop]
-            if variable in self.needed - read and len(targets) == 1 and not varies and not self.hoisted & set(found):
+            if not varies and not self.hoisted & found and all(s.target is target for s in found):
                 self.keep((loop, "before"), target)
-                self.hoisted |= set(found)
+                self.hoisted |= found
 
 
 def _shape(like: Variable) -> tuple[Expr, ...]:

@@ -21,21 +21,7 @@ from .source import read
 
 
 class Kernel:
-    """A function of the hybrid language.
-
-    Parameters
-    ----------
-    function : callable
-    reg_info : dict, str, CustomRegOp or list of those, optional
-        What it supports, as by :func:`mxop.operator.custom_info_register`.
-    compile_attrs : dict, optional
-        Kept for programs written for MindSpore.
-
-    Raises
-    ------
-    HybridError
-        When it is not in the language; the message has file and line.
-    """
+    """A function of the hybrid language, made by :func:`kernel`."""
 
     def __init__(self, function: Callable, reg_info: Any = None, compile_attrs: dict | None = None):
         if isinstance(function, Kernel):
@@ -78,25 +64,17 @@ class Kernel:
         arguments = self.routine.arguments
         if len(arrays) != len(arguments):
             names = ", ".join(v.name for v in arguments)
-            raise OpTypeError(
-                f"kernel {self.source.name} takes {len(arguments)} arguments ({names}), {len(arrays)} given"
-            )
-        given = [
-            words.widened(np.asarray(a)) if v.kind == "input" else a for v, a in zip(arguments, arrays, strict=True)
-        ]
-        keywords = [a.arg for a in self.source.tree.args.kwonlyargs]
-        first = len(given) - len(keywords)
+            taken = f"{len(arguments)} arguments ({names})"
+            raise OpTypeError(f"kernel {self.source.name} takes {taken}, {len(arrays)} given")
+        given = dict(zip(arguments, arrays))
         with np.errstate(all="ignore"):
-            found = self._plain(*given[:first], **dict(zip(keywords, given[first:])))
+            found = self._plain(**{v.name: words.widened(a) if v.is_tensor else a for v, a in given.items()})
         results = []
-        for variable, array in zip(self.routine.results, found if isinstance(found, tuple) else (found,), strict=True):
-            result = words.narrowed(array)
-            if variable.kind == "input":
-                original = np.asarray(arrays[arguments.index(variable)])
-                if result is not original:
-                    original[...] = result
-                result = original
-            results.append(result)
+        for v, array in zip(self.routine.results, found if isinstance(found, tuple) else (found,), strict=True):
+            results.append(words.narrowed(array))
+            if v.kind == "input":
+                assigned, results[-1] = results[-1], np.asarray(given[v])
+                results[-1][...] = assigned
         return results[0] if self.routine.single else tuple(results)
 
 
@@ -109,12 +87,19 @@ def kernel(fn: Callable | None = None, reg_info: Any = None, compile_attrs: dict
         Takes tensors (and attributes, which are numbers), and returns what ``output_tensor`` made, or inputs that it
         assigns. Its text is checked; the words of the language need no import.
     reg_info : dict, str, CustomRegOp or list of those, optional
+        What it supports, as by :func:`mxop.operator.custom_info_register`.
     compile_attrs : dict, optional
+        Kept for programs written for MindSpore.
 
     Returns
     -------
     Kernel
         For :class:`mxop.operator.Custom`; called with NumPy arrays, it runs as plain Python.
+
+    Raises
+    ------
+    HybridError
+        When it is not in the language; the message has file and line.
 
     Examples
     --------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, TypeAlias
@@ -159,6 +160,19 @@ def nested(variables: Sequence[Variable], word: str, ranges: Sequence[tuple[Expr
     for variable, bounds in reversed(list(zip(variables, ranges, strict=True))):
         body = [For(variable, word, bounds, body, line)]
     return body
+
+
+class Builder:
+    """Writes statements into the block that is `out`."""
+
+    out: list[Statement]
+
+    @contextmanager
+    def collected(self) -> Iterator[list[Statement]]:
+        """Give a new block, which takes what is written meanwhile."""
+        before, self.out = self.out, []
+        yield self.out
+        self.out = before
 
 
 class Scopes:

@@ -12,21 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from ...formula import Expr, const, vjp, walk
 from ...formula.expr import CALL, INPUT
-from .ir import (
-    Assign,
-    For,
-    Routine,
-    Scopes,
-    Statement,
-    Variable,
-    accesses,
-    adds,
-    assignments,
-    blocks,
-    changing,
-    other_than_sum,
-    statements,
-)
+from . import ir
+from .ir import Assign, For, Routine, Scopes, Statement, Variable
 from .scalars import ROWS, fixed, loads, names_in, size, upto, variable_of
 
 #: Words whose iterations must be independent.
@@ -37,11 +24,9 @@ _LINEAR = ("add", "sub", "neg", "mul")
 def check_races(routine: Routine) -> None:
     """Raise for a parallel or vectorize loop whose iterations depend on each other."""
     scopes = Scopes(routine.body)
-    for s in statements(routine.body):
-        if isinstance(s, For) and s.word in CONCURRENT:
-            found = conflict(s, scopes)
-            if found is not None:
-                routine.source.fail(*found)
+    for s in ir.statements(routine.body):
+        if isinstance(s, For) and s.word in CONCURRENT and (found := conflict(s, scopes)):
+            routine.source.fail(*found)
 
 
 def conflict(loop: For, scopes: Scopes) -> tuple[int, str] | None:
@@ -52,9 +37,9 @@ def conflict(loop: For, scopes: Scopes) -> tuple[int, str] | None:
 def meeting(loop: For, scopes: Scopes) -> set[Variable] | None:
     """Return the tensors in which iterations of a loop meet, but only to add; None when they depend on each other otherwise."""
     met = {s.variable for s, _ in _conflicts(loop, scopes)}
-    inside = list(statements(loop.body))
-    read = {variable_of(a) for s in inside for a in loads(*other_than_sum(s))}
-    written = {s.variable for s in inside if isinstance(s, Assign) and not adds(s)}
+    inside = list(ir.statements(loop.body))
+    read = {variable_of(a) for s in inside for a in loads(*ir.other_than_sum(s))}
+    written = {s.variable for s in inside if isinstance(s, Assign) and not ir.adds(s)}
     return met if all(v.rank for v in met) and not met & (read | written) else None
 
 
@@ -67,8 +52,8 @@ def _assigns_all(body: Sequence[Statement], v: Variable) -> bool:
     ranges: dict[Expr, tuple[Expr, ...]] = {}
     places: set[Expr] = set()
     while True:
-        s = next((s for s in body if v in accesses([s])), None)
-        places = places or set(accesses([s])[v]) if s else places
+        s = next((s for s in body if v in ir.accesses([s])), None)
+        places = places or set(ir.accesses([s])[v]) if s else places
         if not isinstance(s, For):
             break
         ranges[s.variable.leaf], body = s.bounds, s.body
@@ -83,25 +68,20 @@ def _assigns_all(body: Sequence[Statement], v: Variable) -> bool:
 def _conflicts(loop: For, scopes: Scopes) -> Iterator[tuple[Assign, str]]:
     """Yield assignments by which iterations depend on each other, with the reasons."""
     over = f"the {loop.word} loop over {loop.variable.name!r}"
-    own, read = changing(loop.body), accesses(loop.body)
-    for s in assignments(loop.body):
+    own, read = ir.changing(loop.body), ir.accesses(loop.body)
+    for s in ir.assignments(loop.body):
         name = s.variable.name
         if s.variable in scopes.known[loop]:
             yield s, f"{name!r} is carried from one iteration of {over} to the next; use reduce or serial"
         elif s.target.kind == CALL and s.variable not in own and not told_apart(read[s.variable], loop, own):
-            yield (
-                s,
-                f"iterations of {over} may write the same elements of {name!r}, or read what others write: no index of "
-                f"{name!r} is a function of {loop.variable.name!r} alone in every place; use reduce or serial",
-            )
+            why = f"no index of {name!r} is a function of {loop.variable.name!r} alone in every place"
+            yield s, (f"iterations of {over} may write the same elements of {name!r}, or read what others write: {why}; "
+                      "use reduce or serial")  # fmt: skip
 
 
 def loops_to(inner: Statement, body: Sequence[Statement]) -> list[For]:
     """Return the loops around a statement."""
-    around = [s for s in body if s is not inner and inner in statements([s])]
-    return [s for s in around if isinstance(s, For)] + [
-        s for a in around for b in blocks(a) for s in loops_to(inner, b)
-    ]
+    return [s for s in ir.statements(body) if isinstance(s, For) and inner in ir.statements(s.body)]
 
 
 def told_apart(places: list[Expr], loop: For, own: set[Variable]) -> bool:
@@ -139,7 +119,7 @@ def _digit(digit: Expr, size: Expr, loop: For, own: set[Variable]) -> bool:
     """Tell whether a variable runs through ``range(size)``, or a part of it, inside the loop."""
     if names_in(size) & (own | {loop.variable}):
         return False
-    for s in statements(loop.body):
+    for s in ir.statements(loop.body):
         if isinstance(s, For) and s.variable is digit.label:
             (start, stop, step), least = map(fixed, s.bounds), fixed(size)
             within = stop is not None and least is not None and stop <= least

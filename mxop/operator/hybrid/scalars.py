@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ...formula import TABLE, Expr, const, input_, leaves, walk
@@ -101,32 +102,21 @@ def upto(n: Expr) -> tuple[Expr, Expr, Expr]:
     return const(0), n, const(1)
 
 
-def _nothing(g: Expr, *operands_and_result: Expr) -> tuple[None, ...]:
-    return (None,) * (len(operands_and_result) - 1)
-
-
-def _through(g: Expr, a: Expr, y: Expr) -> tuple[Expr]:
-    return (g,)
-
-
-def _arctan2(g: Expr, a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
-    return g * b / (a * a + b * b), -g * a / (a * a + b * b)
-
-
-def _row(name: str, cuda: str = "", rule: Any = _nothing, integer: str | None = None) -> Primitive:
-    return Primitive(name, 2, "", cuda, rule, integer, costly=rule is _arctan2)
-
-
+_THROUGH = {"rule": lambda g, a, y: (g,)}
+#: Makes a row, of what has no gradient unless it says so.
+_row = partial(replace, Primitive("", 2, "", "", TABLE["sign"].rule, costly=False))
 #: Primitives by name: those of formulas, and Python's remainder and rounding, conversions, elements.
 ROWS: dict[str, Primitive] = TABLE | {
     row.name: row
     for row in (
         replace(TABLE["mod"], cuda="({1} == 0 ? NAN : mx_mod({0}, {1}))"),
-        _row("nearest", "rint({0})", integer="({0})"),
-        _row("arctan2", "atan2({0}, {1})", _arctan2),
-        _row("real", "{0}", _through, "{0}"), _row("float16", "(float)float16({0})", _through),
-        _row("cube", "({0} * ({0} * {0}))"),
-        _row("load"), _row("size"),
-        *(_row(name, rule=_through if name.startswith("float") else _nothing) for name in CASTS if name != "float16"),
+        _row(name="nearest", cuda="rint({0})", integer="({0})"),
+        _row(name="arctan2", cuda="atan2({0}, {1})", costly=True,
+             rule=lambda g, a, b, y: (g * b / (a * a + b * b), -g * a / (a * a + b * b))),
+        _row(name="real", cuda="{0}", integer="{0}", **_THROUGH),
+        _row(name="float16", cuda="(float)float16({0})", **_THROUGH),
+        _row(name="float32", **_THROUGH), _row(name="float64", **_THROUGH),
+        *[_row(name=name) for name in ("bool_", *INTEGERS, "load", "size")],
+        _row(name="cube", cuda="({0} * ({0} * {0}))"),
     )
 }  # fmt: skip

@@ -17,31 +17,18 @@ from contextlib import contextmanager, nullcontext
 from ...formula import Expr, walk
 from ...formula.expr import CALL, CONST, INPUT
 from ...formula.text import texts
-from .ir import (
-    Allocate,
-    Assign,
-    For,
-    If,
-    Scopes,
-    Statement,
-    Variable,
-    accesses,
-    assignments,
-    blocks,
-    changing,
-    statements,
-)
+from . import ir
+from .ir import Allocate, Assign, For, If, Scopes, Statement, Variable
 from .races import meeting
-from .scalars import CASTS, FLOATS, fixed, literal, loads, names_in
+from .scalars import CASTS, FLOATS, ROWS, fixed, literal, loads, names_in
 from .types import Types, is_integer
 
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-          "land": "and", "lor": "or"}  # fmt: skip
+_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "land": "and", "lor": "or"}
 #: Primitive -> text over its operands and their type ``{k}``; the others are functions of their own name.
 _FORMS = {label: f"({{0}} {sign} {{1}})" for label, sign in _SIGNS.items()} | {
-    "lnot": "(not {0})", "neg": "(-{0})", "square": "({0} * {0})", "cube": "({0} * ({0} * {0}))", "real": "{0}",
-    "where": "({1} if {0} else {2})", "size": "{0}.shape[{1}]", "rsqrt": "(_mx_{k}(1.0) / _mx_sqrt({0}))",
-    "float16": "_mx_half({0})",
+    **{label: ROWS[label].cuda for label in ("add", "sub", "mul", "div", "neg", "square", "cube", "real")},  # as in C
+    "lnot": "(not {0})", "where": "({1} if {0} else {2})", "size": "{0}.shape[{1}]", "float16": "_mx_half({0})",
+    "rsqrt": "(_mx_{k}(1.0) / _mx_sqrt({0}))",
 }  # fmt: skip
 BLOCK = 256  # iterations
 #: What may leave a type: compilers take it that signed numbers never do, and could leave out checks of what follows.
@@ -181,7 +168,7 @@ class Translator:
 
     def runs(self, bounds: list[str]) -> str:
         """Return the condition that a loop runs at all."""
-        return f"len(range({', '.join(bounds)})) > 0"
+        return f"{_times(bounds)} > 0"
 
     def sequential(self, s: For, bounds: list[str]) -> None:
         late = self.postponed(s)
@@ -193,23 +180,23 @@ class Translator:
 
     def spread(self, s: For, bounds: list[str]) -> None:
         """Write a loop whose iterations run in threads."""
-        n, met = self.new("n", "int64", f"len(range({', '.join(bounds)}))"), meeting(s, self.scopes)
+        n, met = self.new("n", "int64", _times(bounds)), meeting(s, self.scopes)
         if met:
             self.in_parts(s, bounds, n, sorted(met, key=lambda v: v.unique))
             return
         count = self.fresh("t")
         with self.block(f"for {count} in _mx_prange({n})"), self.alone():
-            self.iteration(s, bounds, count)
+            self.step(s, bounds, count)
+            self.write(s.body)
 
-    def iteration(self, s: For, bounds: list[str], count: str) -> None:
-        start, _, step = bounds
-        self.assign(s.variable.unique, f"{start} + _mx_int64({count}) * {step}")
-        self.write(s.body)
+    def step(self, s: For, bounds: list[str], count: str) -> None:
+        """Give a loop's variable its value in an iteration."""
+        self.assign(s.variable.unique, f"{bounds[0]} + _mx_int64({count}) * {bounds[2]}")
 
     # ---- iterations that add to the same elements ---------------------------------------------------------------------
     def in_parts(self, s: For, bounds: list[str], n: str, met: Sequence[Variable]) -> None:
         """Write a loop in parts, which add to copies of what iterations meet in; their number depends on lengths alone."""
-        additions = " + ".join(self.additions(s.body, v, changing([s])) or "0" for v in met)
+        additions = " + ".join(self.additions(s.body, v, ir.changing([s])) or "0" for v in met)
         sizes = " + ".join(f"{self.name(v)}.size" for v in met)
         parts = self.new("parts", "int64", f"_mx_parts({n}, {n} * ({additions}), {sizes})")
         copies = {v: self.new("copies", "", f"_mx_copies({self.name(v)}, {parts})") for v in met}
@@ -217,7 +204,8 @@ class Translator:
         with self.block(f"for {part} in _mx_prange({parts})"), self.alone():
             self.copies = {v: self.new("copy", "", f"_mx_copy({v.unique}, {copies[v]}, {part})") for v in met}
             with self.block(f"for {count} in range({part} * {n} // {parts}, ({part} + 1) * {n} // {parts})"):
-                self.iteration(s, bounds, count)
+                self.step(s, bounds, count)
+                self.write(s.body)
             self.copies = {}
         for v in met:
             with self.block(f"for {part} in _mx_prange(_mx_blocks({v.unique}, {parts}))"):
@@ -229,32 +217,31 @@ class Translator:
         for s in body:
             if isinstance(s, Assign) and s.variable is tensor:
                 found.append("1")
-            for block in blocks(s):
+            for block in ir.blocks(s):
                 times = self.additions(block, tensor, inner)
                 if times and isinstance(s, For) and not names_in(*s.bounds) & inner and not loads(*s.bounds):
-                    times = f"({times}) * len(range({', '.join(self.value(b, 'int64') for b in s.bounds)}))"
+                    times = f"({times}) * {_times([self.value(b, 'int64') for b in s.bounds])}"
                 found += [times] * bool(times)
         return " + ".join(found)
 
     def postponed(self, s: For) -> list[Assign]:
         """Return additions that can be made after all else that a block of iterations does."""
-        if self.checked is not False or any(isinstance(t, (For, Allocate)) for t in statements(s.body)):
+        if self.checked is not False or any(isinstance(t, (For, Allocate)) for t in ir.statements(s.body)):
             return []
         met = meeting(s, self.scopes) or set()
         found = [t for t in s.body if isinstance(t, Assign) and t.variable in met]
-        varies = names_in(*(i for t in found for i in t.target.args[1:])) & changing([s])
-        return found if varies and len(found) == sum(t.variable in met for t in assignments(s.body)) else []
+        varies = names_in(*(i for t in found for i in t.target.args[1:])) & ir.changing([s])
+        return found if varies and len(found) == sum(t.variable in met for t in ir.assignments(s.body)) else []
 
     def in_blocks(self, s: For, bounds: list[str], late: Sequence[Assign]) -> None:
         """Write a loop in blocks of iterations: all but some additions, then these, in their order."""
-        start, stop, step = bounds
-        n, begin, k = self.new("n", "int64", f"len(range({start}, {stop}, {step}))"), self.fresh("b"), self.fresh("k")
+        n, begin, k = self.new("n", "int64", _times(bounds)), self.fresh("b"), self.fresh("k")
         flat = {v: self.new("flat", "", f"_mx_flat({self.name(v)})") for v in dict.fromkeys(t.variable for t in late)}
         put: dict[Statement, list[str]] = {}
         with self.block(f"for {begin} in range(0, {n}, {BLOCK})"):
             many = self.new("m", "int64", f"min({n} - {begin}, {BLOCK})")
             with self.block(f"for {k} in range({many})"):
-                self.assign(s.variable.unique, f"{start} + _mx_int64({begin} + {k}) * {step}")
+                self.step(s, bounds, f"{begin} + {k}")
                 for t in s.body:
                     if t in late:
                         put[t] = self.put_off(t, flat[t.variable], k)
@@ -283,7 +270,7 @@ class Translator:
 
     def accumulators(self, loop: For) -> list[Expr]:
         """Return elements that all of a loop's accesses to their tensor name, so that a register can hold them."""
-        varies, found = changing([loop]), accesses(loop.body)
+        varies, found = ir.changing([loop]), ir.accesses(loop.body)
         return [
             access
             for access in dict.fromkeys(s.target for s in loop.body if isinstance(s, Assign) and s.target.kind == CALL)
@@ -345,7 +332,7 @@ class Translator:
             indices = [self.index(n, k) for k in range(len(n.args) - 1)]
             return f"{{0}}[{', '.join(indices) or '()'}]"
         if label in WRAPPING and kind == "int64" and self.checked is not None and not short(n):
-            return f"_mx_int64(_mx_uint64({{0}}) {_SIGNS[label]} _mx_uint64({{1}}))"
+            return "_mx_int64" + _FORMS[label].format("_mx_uint64({0})", "_mx_uint64({1})")
         prefix = "i" if label in ("floordiv", "mod", "pow") and is_integer(kind) else ""
         found = _FORMS.get(label) or f"_mx_{prefix}{label}({', '.join(f'{{{k}}}' for k in range(len(n.args)))})"
         return found if kind in _EXACT or found == "{0}" else f"_mx_{kind}({found})"
@@ -365,6 +352,11 @@ class Translator:
         if self.checked:
             return f"_mx_at({{{k + 1}}}, {{0}}.shape[{k}], {self.at}, _mx_outside)"
         return f"{{{k + 1}}}" if self.checked is None or n.args[k + 1].kind == CONST else f"_mx_uint64({{{k + 1}}})"
+
+
+def _times(bounds: Sequence[str]) -> str:
+    """Return how often a loop runs."""
+    return f"len(range({', '.join(bounds)}))"
 
 
 def short(e: Expr) -> bool:

@@ -18,8 +18,8 @@ from ... import dtypes
 from ...errors import MXNetError
 from ...formula import Expr, readable, walk
 from ...formula.expr import CONST, INPUT
-from .ir import For, Routine, Variable, assignments, expressions, statements
-from .scalars import CASTS, variable_of
+from .ir import For, Routine, assignments, expressions, statements
+from .scalars import Variable, variable_of
 from .words import NARROW, OPERATIONS
 
 WEAK = {"int": 1, "float": 1.0, "bool": True}
@@ -56,12 +56,8 @@ def applied(primitive: str, *kinds: str) -> str:
 
 def joined(a: str, b: str) -> str | None:
     """Return the type of a variable that is assigned both, None when they differ."""
-    if a == b or (a not in WEAK and b not in WEAK):
-        return a if a == b else None
-    if a in WEAK and b in WEAK:
-        return applied("add", a, b)
-    strong = b if a in WEAK else a
-    return strong if applied("add", a, b) == strong else None
+    found, strong = a if a == b else applied("add", a, b), {a, b} - set(WEAK)
+    return found if strong in (set(), {found}) else None
 
 
 def common(kinds: Sequence[str]) -> str:
@@ -115,9 +111,8 @@ class Types:
             old = found.get(s.variable, kind)
             new = joined(old, kind)
             if new is None and final:
-                self.fail(
-                    f"variable {s.variable.name!r} changes its type from {old} to {kind}; convert, as in {old}(...)"
-                )
+                how = f"convert, as in {old}(...)"
+                self.fail(f"variable {s.variable.name!r} changes its type from {old} to {kind}; {how}")
             found[s.variable] = new or common([old, kind])
             self.kinds.setdefault(s.variable, found[s.variable])
         changed = any(self.kinds[v] != kind for v, kind in found.items())
@@ -152,36 +147,26 @@ class Types:
         return machine(self.of(expression))
 
     def _kind(self, e: Expr) -> str:
+        label, kinds = e.label, [self._of.get(a) for a in e.args]
         if e.kind == CONST:
-            return "int" if float(e.label).is_integer() else "float"
+            return "int" if float(label).is_integer() else "float"
         if e.kind == INPUT:
-            if e.label not in self.kinds:
-                self.fail(f"attribute {e.label.name!r} is no number")  # type: ignore[union-attr]
-            return self.kinds[e.label]  # type: ignore[index]
-        label = str(e.label)
+            if label not in self.kinds:
+                self.fail(f"attribute {label.name!r} is no number")
+            return self.kinds[label]
         if label == "load":
-            return self._element(e)
-        if label in ("size", "real"):
-            return "int" if label == "size" else "float"
-        kinds = [self._of[a] for a in e.args]
-        if label in CASTS:
-            return "float32" if label == "float16" else label
-        if label in COMPARISONS:
-            return "bool" if set(kinds) <= set(WEAK) else "bool_"
-        if label in LOGICAL:
-            if label != "lnot" and not set(kinds) <= set(_BOOLS):
-                self.fail("'and' and 'or' take comparisons")
-            return "bool_" if "bool_" in kinds and label != "lnot" else "bool"
+            for index, kind in zip(e.args[1:], kinds[1:]):
+                if not is_integer(kind):
+                    self.fail(f"index {described(index)} is of type {kind}, not an integer")
+            return element_kind(self.codes[variable_of(e)])
+        if label == "size":
+            return "int"
+        if label in ("land", "lor") and not set(kinds) <= set(_BOOLS):
+            self.fail("'and' and 'or' take comparisons")
         try:
             return joined(*kinds[1:]) or common(kinds[1:]) if label == "where" else applied(label, *kinds)
         except (TypeError, ValueError) as problem:
             self.fail(f"{label} of {', '.join(kinds)}: {str(problem).splitlines()[0]}")
-
-    def _element(self, e: Expr) -> str:
-        for index in e.args[1:]:
-            if not is_integer(self._of[index]):
-                self.fail(f"index {described(index)} is of type {self._of[index]}, not an integer")
-        return element_kind(self.codes[variable_of(e)])
 
     def operands(self, e: Expr) -> list[str | None]:
         """Return the types in which a call takes its operands, None of a tensor."""

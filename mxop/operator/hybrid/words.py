@@ -36,8 +36,9 @@ class Narrow(np.ndarray):
         self.narrow = getattr(source, "narrow", None)
 
 
-def widened(array: np.ndarray) -> np.ndarray:
+def widened(array: Any) -> np.ndarray:
     """Return what a kernel works on: the array itself, or a float32 copy of a narrow one."""
+    array = np.asarray(array)
     code = dtypes.code_of(array.dtype)
     if code not in NARROW:
         return array
@@ -60,8 +61,7 @@ def output_tensor(shape: Any, dtype: Any) -> np.ndarray:
     >>> output_tensor((2,), 'float32')
     array([0., 0.], dtype=float32)
     """
-    code = dtypes.code_of(getattr(dtype, "dtype", dtype))
-    return widened(np.zeros(sizes(shape), dtypes.numpy_dtype(code)))
+    return widened(np.zeros(sizes(shape), dtypes.numpy_dtype(dtypes.code_of(dtype))))
 
 
 def allocate(shape: Any, dtype: Any, scope: str = "global") -> np.ndarray:
@@ -98,9 +98,7 @@ def _loop(name: str, doc: str) -> Callable[..., builtins.range]:
 
 
 serial = _loop("serial", "A loop whose iterations run one after another, as ``range``.")
-parallel = _loop(
-    "parallel", "A loop whose iterations run on threads, or on a GPU's grid; they must not depend on each other."
-)
+parallel = _loop("parallel", "A loop whose iterations, which must be independent, run on threads, or on a GPU's grid.")
 vectorize = _loop("vectorize", "A loop for SIMD instructions; its iterations must not depend on each other.")
 reduce = _loop("reduce", "A loop that accumulates, in order, into elements that stay in a register meanwhile.")
 
@@ -216,6 +214,8 @@ def primitive(word: str) -> str:
 NUMPY: dict[str, Callable] = {primitive(name): function for name, function in (_ONE | _TWO).items()}
 #: Primitive -> what it is in plain Python.
 OPERATIONS: dict[str, Callable] = {primitive(n): word.call for n, word in TABLE.items() if word.kind == "function"} | {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
-    "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg, "square": lambda a: a * a,
+    **{name: getattr(operator, name) for name in ("add", "sub", "mul", "floordiv", "mod", "pow", "neg")},
+    **{name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
+    "div": operator.truediv, "land": operator.and_, "lor": operator.or_, "lnot": operator.not_, "square": lambda a: a * a,
+    "real": float, "bool_": np.bool_,
 }  # fmt: skip
