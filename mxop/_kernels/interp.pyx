@@ -215,7 +215,7 @@ cdef bint was_read(const Operand* output, const Operand* inputs, int n) noexcept
 cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil:
     """Load elements ``start`` to ``start + length`` into a register."""
     cdef mx_load load = ISA.loads[operand.dtype][ctype]
-    cdef Py_ssize_t size = ITEMSIZE[ctype], run, inner, at, rest
+    cdef Py_ssize_t size = ITEMSIZE[ctype], run, inner, at, rest, rows
     cdef Py_ssize_t index[MAX_DIMS]
     cdef int last = operand.ndim - 1, d
     cdef const char* p
@@ -234,16 +234,25 @@ cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssi
     at = 0
     while at < length:
         run = inner - index[last]
-        if run > length - at:
-            run = length - at
-        if every_other:
-            BULK.move(MX_ROWS, <int>size, run, 1, p, operand.strides[last], 0, dst + at * size, size, 0, 0)
-        else:
-            load(run, p, operand.strides[last], dst + at * size)
-        at += run
-        index[last] += run
-        p = p + run * operand.strides[last]
         d = last
+        if last and run == inner and length - at >= 2 * inner and operand.dtype == ctype:  # whole rows, all at once
+            d -= 1
+            rows = min((length - at) // inner, operand.shape[d] - index[d])
+            BULK.move(MX_ROWS, <int>size, inner, rows, p, operand.strides[last], operand.strides[d], dst + at * size, size,
+                      inner * size, 0)
+            at += rows * inner
+            index[d] += rows
+            p = p + rows * operand.strides[d]
+        else:
+            if run > length - at:
+                run = length - at
+            if every_other:
+                BULK.move(MX_ROWS, <int>size, run, 1, p, operand.strides[last], 0, dst + at * size, size, 0, 0)
+            else:
+                load(run, p, operand.strides[last], dst + at * size)
+            at += run
+            index[d] += run
+            p = p + run * operand.strides[d]
         while d > 0 and index[d] == operand.shape[d]:
             p = p + operand.strides[d - 1] - operand.shape[d] * operand.strides[d]
             index[d] = 0
