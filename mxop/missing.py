@@ -13,6 +13,8 @@ from typing import Any
 from . import mxnet_names
 from .errors import NotYetError, NotYetImportError, OpLookupError, closest, nearest
 
+#: Names of :mod:`mxop.base` that MXNet's modules have, too, as they import them; programs import them from anywhere.
+KINDS = frozenset({"string_types", "numeric_types", "integer_types"})
 NOT_YET = "mxop does not have it yet"
 
 
@@ -79,7 +81,7 @@ def names_shown(namespace: dict[str, Any], *names: Iterable[str]) -> list[str]:
 
 
 def hooks(namespace: dict[str, Any], names: Sequence[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a public module that has these names and no others.
+    """Return ``__getattr__`` and ``__dir__`` of a public module that has these names, and :data:`KINDS`.
 
     Parameters
     ----------
@@ -92,6 +94,10 @@ def hooks(namespace: dict[str, Any], names: Sequence[str]) -> tuple[Callable[[st
     namespace.setdefault("__path__", [])  # so that ``from mxop.util import use_np`` comes to the finder below
 
     def __getattr__(name: str) -> Any:
+        if name in KINDS:
+            from . import base
+
+            return getattr(base, name)
         raise attribute(namespace["__name__"], name, lambda: names)
 
     def __dir__() -> list[str]:
