@@ -235,7 +235,7 @@ class DataParallelExecutorManager:
         if key not in self.execgrp_bucket:
             self.execgrp_bucket[key] = DataParallelExecutorGroup(
                 self.sym_gen(key), self.arg_names, self.param_names, self.ctx, self.slices, batch, self.execgrp
-            )  # type: ignore[misc]
+            )
         return self.execgrp_bucket[key]
 
     def forward(self, is_train: bool = False) -> None:

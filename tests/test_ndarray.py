@@ -70,7 +70,11 @@ def test_ranges():
     assert nd.arange(1, 7, 2).asnumpy().tolist() == [1, 3, 5]
     assert nd.arange(5, 0, -2).asnumpy().tolist() == [5, 3, 1]
     assert nd.arange(3, repeat=2).asnumpy().tolist() == [0, 0, 1, 1, 2, 2]
-    assert nd.arange(0, 1, 0.3).shape == (4,) and nd.arange(3, 0).shape == (0,)
+    assert nd.arange(0, 1, 0.3).shape == (4,)
+    for ends in ((5, 2), (2, 2), (0, 5, -1), (0,), (-3,)):  # as MXNet, also under np_shape
+        for call in (nd.arange, lambda *range_: mx.sym.arange(*range_).eval()):
+            with pytest.raises(ValueError, match="has no numbers"):
+                call(*ends)
     assert nd.arange(5, dtype="int32").dtype is np.int32
     assert nd.arange(2**53, 2**53 + 2, dtype="int64").asnumpy().tolist() == [2**53, 2**53 + 1]
     np.testing.assert_array_equal(nd.linspace(0, 1, 5).asnumpy(), np.linspace(0, 1, 5, dtype="float32"))

@@ -32,6 +32,8 @@ class DataLoaderIter(DataIter):
     (2, 3) 1
     """
 
+    _current_batch: Any
+
     def __init__(
         self, loader: Iterable, data_name: str = "data", label_name: str = "softmax_label", dtype: Any = "float32"
     ):
