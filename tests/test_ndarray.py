@@ -1,5 +1,6 @@
 """Creation, methods, text, shapes, copies and files of NDArrays."""
 
+import ctypes
 import os
 import stat
 import subprocess
@@ -63,6 +64,20 @@ def test_shapes_of_creation():
         assert nd.empty(shape).shape == nd.full(shape, 3).shape == np.zeros(shape).shape
     out = nd.zeros((2,))
     assert nd.full((2,), 7, out=out) is out and out.asnumpy().tolist() == [7, 7]
+
+
+def test_handles():
+    x, s = nd.ones((2,)), mx.sym.Variable("s")
+    executor, rows = mx.sym.exp(s).bind(mx.cpu(), [x]), nd.sparse.zeros("row_sparse", (2, 2))
+    things = (x, s, executor, rows)
+    for thing in things:
+        handle = thing.handle
+        assert isinstance(handle, ctypes.c_void_p) and handle.value == thing.handle.value and handle == thing.handle
+        assert {handle: 1}[thing.handle] == 1 and [t.handle == handle for t in things].count(True) == 1
+    assert nd.sparse._ndarray_cls(x.handle) is x and x.handle != x.detach().handle and x.writable
+    fixed = np.ones(2, "float32")
+    fixed.flags.writeable = False
+    assert not nd.from_numpy(fixed, zero_copy=True).writable
 
 
 def test_ranges():

@@ -17,6 +17,7 @@ from ..._core import core, tape
 from ..._core.array import set_device
 from ...context import Context
 from ...errors import OpIndexError, OpTypeError, OpValueError, OutOfMemoryError, translated
+from ...handles import handle
 from ...opdef import registry
 from ..blank import filled
 from . import history
@@ -74,6 +75,8 @@ class BaseSparseNDArray:
     __hash__ = object.__hash__  # == compares elements
 
     # ---- what it is -------------------------------------------------------------------------------------------------
+    handle = handle
+
     @property
     def dtype(self) -> type:
         """The element type."""
