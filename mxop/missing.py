@@ -42,13 +42,30 @@ def error(
     if name.startswith("__"):  # what Python and other packages look for in every object
         return OpLookupError(told)
     path = mxnet_names.path_of(module, name)
-    if path is not None:
+    if path is not None and is_elsewhere(path, module):
+        there = path
+    elif path is not None:
         return NotYetError(f"{told}: MXNet has {path}, {NOT_YET}" + (f"; there is {there}" if there else ""))
     if there:
         return OpLookupError(f"{told}; it is {there}")
     if name.startswith("_"):
         return OpLookupError(told)
     return OpLookupError(told + suggestion(name, known(), mxnet_names.listed(module)))
+
+
+def is_elsewhere(path: str, module: str) -> bool:
+    """Tell whether mxop has a name of MXNet's, in another module than the one where it was looked for.
+
+    Examples
+    --------
+    >>> is_elsewhere("mx.nd.sparse.csr_matrix", "mxop.ndarray"), is_elsewhere("mx.gluon.nn", "mxop")
+    (True, False)
+    """
+    place: Any = sys.modules["mxop"]
+    *parents, name = path.split(".")[1:]
+    for parent in parents:
+        place = getattr(place, parent, None)
+    return getattr(place, "__name__", module) != module and hasattr(place, name)
 
 
 def suggestion(name: str, known: Iterable[str], of_mxnet: Iterable[str] = ()) -> str:
@@ -121,7 +138,7 @@ class Finder:
         if name.startswith("__") or hasattr(sys.modules.get(module), name):
             return
         known = mxnet_names.path_of(module, name)
-        if known is not None:
+        if known is not None and not is_elsewhere(known, module):
             # without its name in the error, which ``from mxop import gluon`` would take for a reason to go on
             raise NotYetImportError(f"cannot import {name!r} from {module!r}: MXNet has {known}, {NOT_YET}")
 

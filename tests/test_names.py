@@ -132,6 +132,7 @@ def test_the_names_are_read_when_an_error_needs_them():
     (lambda: mx.nd.matmul, "did you mean 'dot' or 'batch_dot'?"), (lambda: mx.sym.matmul, "did you mean 'dot' or 'batch_dot'?"),
     (lambda: S.summ, "did you mean 'sum'?"), (lambda: mx.nd.aray, "did you mean 'array'?"),
     (lambda: mx.array, "it is mx.nd.array"), (lambda: mx.grah, "did you mean 'graph'?"),
+    (lambda: mx.nd.csr_matrix, "it is mx.nd.sparse.csr_matrix"), (lambda: mx.sym.foreach, "it is mx.sym.contrib.foreach"),
     (lambda: mx.nd.contrib.exp, "it is mx.nd.exp"), (lambda: mx.sym.contrib.exp, "it is mx.sym.exp"),
     (lambda: mx.autograd.recrd, "did you mean 'record'?"), (lambda: mx.axes.exq, "did you mean 'exp'?"),
     (lambda: mx.nd._plusscalar, "has no operator '_plusscalar'"),
