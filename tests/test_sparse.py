@@ -46,6 +46,11 @@ def quiet():
         lambda: sparse.csr_matrix(DENSE).tostype("row_sparse"),
     ],
 )
+def test_names_of_arguments():
+    assert nd.cast_storage(data=nd.ones((1, 2)), stype="csr").stype == "csr"
+    assert nd.sparse.cast_storage(data=nd.ones((1, 2)), stype="row_sparse").writable
+
+
 def test_making(made):
     x = made()
     assert x.shape == (3, 3) and x.dtype is np.float32 and x.size == 9 and len(x) == 3

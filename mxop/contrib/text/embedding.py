@@ -234,6 +234,7 @@ class _Published(_TokenEmbedding):
 class GloVe(_Published):
     __doc__ = _Published.__doc__
     _archives = published.GLOVE
+    pretrained_archive_name_sha1 = dict.fromkeys(published.GLOVE.values())
     pretrained_file_name_sha1 = dict.fromkeys(published.GLOVE)
 
     def __init__(self, pretrained_file_name: str = "glove.840B.300d.txt", *args: Any, **kwargs: Any):
@@ -244,6 +245,7 @@ class GloVe(_Published):
 class FastText(_Published):
     __doc__ = _Published.__doc__
     _archives = published.FAST_TEXT
+    pretrained_archive_name_sha1 = dict.fromkeys(published.FAST_TEXT.values())
     pretrained_file_name_sha1 = dict.fromkeys(published.FAST_TEXT)
 
     def __init__(self, pretrained_file_name: str = "wiki.simple.vec", *args: Any, **kwargs: Any):

@@ -76,6 +76,7 @@ class BaseSparseNDArray:
 
     # ---- what it is -------------------------------------------------------------------------------------------------
     handle = handle
+    writable = True
 
     @property
     def dtype(self) -> type:
@@ -523,7 +524,7 @@ def of_rows(values: np.ndarray, rows: np.ndarray, shape: tuple[int, ...]) -> Row
     return made
 
 
-def cast_storage(arr: Any, stype: str, out: Any = None) -> Any:
+def cast_storage(data: Any, stype: str, out: Any = None, name: str | None = None) -> Any:
     """Return an array in another storage type: ``'default'``, ``'csr'`` or ``'row_sparse'``.
 
     Examples
@@ -534,12 +535,12 @@ def cast_storage(arr: Any, stype: str, out: Any = None) -> Any:
     ('csr', [2.0, 3.0], [1, 0])
     """
     checked_stype(stype, "cast_storage")
-    if not isinstance(arr, (NDArray, np.ndarray)):  # a symbol, perhaps
-        return core.op_function(registry.get("cast_storage"))(arr, stype=stype)
-    found = _cast(arr, stype)
-    if found is not arr and hasattr(arr, "context"):
-        on_device(found, arr.context)
-    found = history.same(arr, found)
+    if not isinstance(data, (NDArray, np.ndarray)):  # a symbol, perhaps
+        return core.op_function(registry.get("cast_storage"))(data, stype=stype)
+    found = _cast(data, stype)
+    if found is not data and hasattr(data, "context"):
+        on_device(found, data.context)
+    found = history.same(data, found)
     if out is None:
         return found
     out[:] = found
