@@ -46,11 +46,6 @@ def quiet():
         lambda: sparse.csr_matrix(DENSE).tostype("row_sparse"),
     ],
 )
-def test_names_of_arguments():
-    assert nd.cast_storage(data=nd.ones((1, 2)), stype="csr").stype == "csr"
-    assert nd.sparse.cast_storage(data=nd.ones((1, 2)), stype="row_sparse").writable
-
-
 def test_making(made):
     x = made()
     assert x.shape == (3, 3) and x.dtype is np.float32 and x.size == 9 and len(x) == 3
@@ -412,3 +407,8 @@ def test_adding_nothing_keeps_the_storage(stype):
     assert nd.contrib.quadratic(x, a=1, b=2).stype == stype and nd.contrib.quadratic(x, a=1, c=3).stype == "default"
     assert (x + 0).stype == (0 + x).stype == (x - 0).stype == stype
     assert (x + 1).stype == (0 - x).stype == "default"
+
+
+def test_names_of_arguments():
+    assert nd.cast_storage(data=nd.ones((1, 2)), stype="csr").stype == "csr"
+    assert nd.sparse.cast_storage(data=nd.ones((1, 2)), stype="row_sparse").writable
