@@ -3,6 +3,7 @@
 What is expected of values is what MXNet 1.9.1 gives.
 """
 
+import io
 import zipfile
 from collections import Counter
 
@@ -133,11 +134,35 @@ def test_looking_up_and_changing(written):
     ("a 1 2\n" + "b" * vectors.LONGEST, "line 2: has 1,048,576 characters and more"),
     ("", "has no line with a token and a vector"),
     ("<unk> 1 2 3\na 1 2\n", "the vector of '<unk>' has 3 numbers, those of the others have 2"),
-    (b"a 1 2\n\xff 1 2\n", "is no text in 'utf8': invalid start byte"),
+    (b"a 1 2\n\xff 1 2\n", "is no text in 'utf8': .*invalid start byte"),
 ])  # fmt: skip
 def test_refused_files(written, text, told):
     with pytest.raises(mx.errors.OpValueError, match=f"words.txt'.* {told}"):
         embedding.CustomEmbedding(written(text))
+
+
+@pytest.mark.filterwarnings("ignore:embedding")
+def test_no_file_raises_an_error_of_another_kind(tmp_path):
+    random, refused = np.random.RandomState(0), 0
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("glove.6B.50d.txt", LINES * 5)
+    (tmp_path / "glove").mkdir()
+    for path, whole, encodings in (("words.txt", LINES.encode(), ["utf8", "utf16", "ascii"]),
+                                   ("glove/glove.6B.zip", archive.getvalue(), [None])):  # fmt: skip
+        for _ in range(300):
+            data = bytearray(whole)
+            for at in random.randint(0, len(data), 3):
+                data[at] = random.randint(256)
+            (tmp_path / path).write_bytes(data)
+            try:
+                if encodings == [None]:
+                    embedding.GloVe("glove.6B.50d.txt", str(tmp_path))
+                else:
+                    embedding.CustomEmbedding(str(tmp_path / path), encoding=random.choice(encodings))
+            except mx.MXNetError:
+                refused += 1
+    assert refused > 300
 
 
 def test_refused_arguments(written):

@@ -10,6 +10,7 @@ import io
 import os
 import warnings
 import zipfile
+import zlib
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +18,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...errors import OpValueError, shown
+from ...errors import MXNetError, OpValueError, shown
 from ...files import reporting
+
+try:
+    from lzma import LZMAError
+except ImportError:  # a Python that was built without it unpacks no such archives
+    LZMAError = zlib.error  # type: ignore[assignment,misc]
 
 #: Characters of a line: a hundred times those of the longest vectors that are published.
 LONGEST = 1 << 20
@@ -58,7 +64,9 @@ def _opened(path: str, encoding: str, archive: str | None) -> Iterator[Any]:
                 yield io.TextIOWrapper(file, encoding)
     except LookupError as problem:  # no such encoding, no such file in the archive
         raise OpValueError(f"embedding: {archive or path!r}: {problem.args[0]}") from None
-    except (zipfile.BadZipFile, NotImplementedError, EOFError) as problem:
+    except MXNetError:
+        raise
+    except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error, LZMAError, UnicodeDecodeError) as problem:
         raise OpValueError(f"embedding: {archive!r} is no zip file that can be read: {problem}") from None
 
 
@@ -77,8 +85,8 @@ class _Table:
             self.line += 1
             try:
                 line = file.readline(LONGEST)
-            except UnicodeDecodeError as problem:
-                self.refuse(f"is no text in {encoding!r}: {problem.reason}")
+            except UnicodeError as problem:
+                self.refuse(f"is no text in {encoding!r}: {problem}")
             if not line:
                 return
             if len(line) == LONGEST:
