@@ -450,6 +450,8 @@ def test_inferred_inputs():
     assert sums.infer_type(n_array_0="float16") == ([np.float16, np.float16], [np.float32], [])
     with pytest.raises(TypeError, match="array_0 has dtype float16 but array_1 has dtype float32"):
         nd.multi_sum_sq(nd.ones(2, dtype="float16"), nd.ones(2), num_arrays=2)
+    with pytest.raises(TypeError, match="multi_sum_sq: needs floating-point data, got int32"):
+        nd.multi_sum_sq(nd.ones(2, dtype="int32"), num_arrays=1)
 
 
 def test_allclose_has_no_dimensions():

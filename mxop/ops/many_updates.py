@@ -30,7 +30,7 @@ def _params_of(op, *without):
 
 # ---- float16 weights -------------------------------------------------------------------------------------------------
 def _mixed_types(op, groups):
-    """Let the inputs and outputs of each group, ``groups(**params) -> [(inputs, outputs)...]``, have one type.
+    """Let the inputs and outputs of each group, ``groups(**params) -> [(inputs, outputs)...]``, have one floating type.
 
     All others are float32.
     """
@@ -42,6 +42,8 @@ def _mixed_types(op, groups):
         for mine, made in groups(**attrs):
             places = [*mine, *(n + k for k in made)]
             shared = infer.same_type(op.name, [names[k] for k in places], [types[k] for k in places])
+            if shared[0] not in (*dtypes.FLOATS, dtypes.UNKNOWN):
+                raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[shared[0]]}")
             for k, t in zip(places, shared, strict=True):
                 found[k] = t
         wide = [k for k, t in enumerate(found) if t is None]
