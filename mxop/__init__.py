@@ -117,7 +117,8 @@ _LATER = {
     "initializer": "mxop.initializer", "init": "mxop.initializer", "lr_scheduler": "mxop.lr_scheduler",
     "optimizer": "mxop.optimizer", "metric": "mxop.metric", "io": "mxop.io", "model": "mxop.model",
     "callback": "mxop.callback", "rnn": "mxop.rnn", "recordio": "mxop.recordio", "rtc": "mxop.rtc", "monitor": "mxop.monitor",
-    "mon": "mxop.monitor", "kv": "mxop.kvstore", "kvstore": "mxop.kvstore",
+    "mon": "mxop.monitor", "kv": "mxop.kvstore", "kvstore": "mxop.kvstore", "error": "mxop.error", "misc": "mxop.misc",
+    "executor_manager": "mxop.executor_manager",
 }  # fmt: skip
 _NAMES = {"AttrScope": ("mxop.attribute", "AttrScope"), "Symbol": ("mxop.symbol", "Symbol"),
           "Executor": ("mxop.graph.executor", "Executor"), "is_np_shape": ("mxop.util", "is_np_shape"),

@@ -8,7 +8,9 @@ from . import callback as callback
 from . import context as context
 from . import contrib as contrib
 from . import engine as engine
+from . import error as error
 from . import errors as errors
+from . import executor_manager as executor_manager
 from . import graph as graph
 from . import initializer as initializer
 from . import io as io
@@ -18,6 +20,7 @@ from . import library as library
 from . import log as log
 from . import lr_scheduler as lr_scheduler
 from . import metric as metric
+from . import misc as misc
 from . import model as model
 from . import monitor as monitor
 from . import name as name

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .error import error_types, register_error  # noqa: F401
 from .errors import MXNetError, NotImplementedForSymbol, NotSupportedForSparseNDArray
 from .missing import hooks
 from .opdef.params import NULL as _Null  # noqa: F401

@@ -6,9 +6,9 @@ A scheduler is asked with growing numbers; MXNet's keep the rate as ``base_lr``,
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Sequence
 from itertools import pairwise
+from math import cos, pi
 
 from .errors import OpTypeError, OpValueError, shown
 from .missing import hooks
@@ -179,7 +179,7 @@ class CosineScheduler(_Falling):
     """
 
     def _left(self, done: float) -> float:
-        return (1 + math.cos(math.pi * done)) / 2
+        return (1 + cos(pi * done)) / 2
 
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]

@@ -13,6 +13,8 @@ from typing import Any
 from . import mxnet_names
 from .errors import NotYetError, NotYetImportError, OpLookupError, closest, nearest
 
+#: Names of :mod:`mxop.base` that MXNet's modules have, too, as they import them; programs import them from anywhere.
+KINDS = frozenset({"string_types", "numeric_types", "integer_types"})
 NOT_YET = "mxop does not have it yet"
 
 
@@ -40,13 +42,30 @@ def error(
     if name.startswith("__"):  # what Python and other packages look for in every object
         return OpLookupError(told)
     path = mxnet_names.path_of(module, name)
-    if path is not None:
+    if path is not None and is_elsewhere(path, module):
+        there = path
+    elif path is not None:
         return NotYetError(f"{told}: MXNet has {path}, {NOT_YET}" + (f"; there is {there}" if there else ""))
     if there:
         return OpLookupError(f"{told}; it is {there}")
     if name.startswith("_"):
         return OpLookupError(told)
     return OpLookupError(told + suggestion(name, known(), mxnet_names.listed(module)))
+
+
+def is_elsewhere(path: str, module: str) -> bool:
+    """Tell whether mxop has a name of MXNet's, in another module than the one where it was looked for.
+
+    Examples
+    --------
+    >>> is_elsewhere("mx.nd.sparse.csr_matrix", "mxop.ndarray"), is_elsewhere("mx.gluon.nn", "mxop")
+    (True, False)
+    """
+    place: Any = sys.modules["mxop"]
+    *parents, name = path.split(".")[1:]
+    for parent in parents:
+        place = getattr(place, parent, None)
+    return getattr(place, "__name__", module) != module and hasattr(place, name)
 
 
 def suggestion(name: str, known: Iterable[str], of_mxnet: Iterable[str] = ()) -> str:
@@ -79,7 +98,7 @@ def names_shown(namespace: dict[str, Any], *names: Iterable[str]) -> list[str]:
 
 
 def hooks(namespace: dict[str, Any], names: Sequence[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a public module that has these names and no others.
+    """Return ``__getattr__`` and ``__dir__`` of a public module that has these names, and :data:`KINDS`.
 
     Parameters
     ----------
@@ -92,6 +111,10 @@ def hooks(namespace: dict[str, Any], names: Sequence[str]) -> tuple[Callable[[st
     namespace.setdefault("__path__", [])  # so that ``from mxop.util import use_np`` comes to the finder below
 
     def __getattr__(name: str) -> Any:
+        if name in KINDS:
+            from . import base
+
+            return getattr(base, name)
         raise attribute(namespace["__name__"], name, lambda: names)
 
     def __dir__() -> list[str]:
@@ -115,7 +138,7 @@ class Finder:
         if name.startswith("__") or hasattr(sys.modules.get(module), name):
             return
         known = mxnet_names.path_of(module, name)
-        if known is not None:
+        if known is not None and not is_elsewhere(known, module):
             # without its name in the error, which ``from mxop import gluon`` would take for a reason to go on
             raise NotYetImportError(f"cannot import {name!r} from {module!r}: MXNet has {known}, {NOT_YET}")
 

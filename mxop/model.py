@@ -20,6 +20,9 @@ from .symbol import Symbol
 #: What callbacks at the end of a batch get; see :mod:`mxop.callback`.
 BatchEndParam = namedtuple("BatchEndParam", ["epoch", "nbatch", "eval_metric", "locals"])
 
+#: Whether :class:`FeedForward` is one of scikit-learn's estimators.
+SKLEARN_INSTALLED = False
+
 
 def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: Mapping[str, NDArray],
                     aux_params: Mapping[str, NDArray], remove_amp_cast: bool = True) -> None:  # fmt: skip

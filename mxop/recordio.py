@@ -203,7 +203,9 @@ class MXIndexedRecordIO(MXRecordIO):
 
 #: What stands before an image in a record: a number of labels (0: the one that is the label), label, number, second number.
 IRHeader = namedtuple("HEADER", ["flag", "label", "id", "id2"])
-_HEADER = struct.Struct("<IfQQ")
+_IR_FORMAT = "IfQQ"  # as MXNet's programs read it
+_HEADER = struct.Struct(f"<{_IR_FORMAT}")
+_IR_SIZE = _HEADER.size
 
 
 def pack(header: tuple, s: bytes) -> bytes:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import context
-from .errors import OpTypeError
+from .errors import MXNetError, OpTypeError, shown
 from .missing import hooks
 from .shape_mode import numpy_shape, set_numpy_shape
 
@@ -108,6 +108,73 @@ def reset_np() -> None:
     set_np_shape(False)
 
 
+# ---- functions of NumPy -----------------------------------------------------------------------------------------------
+_OF_UFUNCS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
+_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+_UFUNC_TYPES = ("int8", "uint8", "int32", "int64", "float16", "float32", "float64")
+
+
+class _NotImplementedOptionError(MXNetError, NotImplementedError):
+    """An argument that NumPy's functions have and these do not."""
+
+
+def np_ufunc_legal_option(key: str, value: Any) -> bool:
+    """Tell whether NumPy's elementwise functions take a keyword with a value.
+
+    Examples
+    --------
+    >>> np_ufunc_legal_option("casting", "safe"), np_ufunc_legal_option("casting", "loose"), np_ufunc_legal_option("axis", 0)
+    (True, False, False)
+    """
+    if key == "dtype":
+        return value in _UFUNC_TYPES if isinstance(value, str) else getattr(value, "__name__", None) in _UFUNC_TYPES
+    if key == "casting":
+        return value in _CASTINGS
+    return key == "where" or (key == "order" and isinstance(value, str)) or (key == "subok" and isinstance(value, bool))
+
+
+def _check_options(func: Callable, options: dict[str, Any]) -> None:
+    for key, value in options.items():
+        if key not in _OF_UFUNCS:
+            raise OpTypeError(f"{func.__name__}: there is no argument {key!r}; there are {', '.join(_OF_UFUNCS)}")
+        if value != _OF_UFUNCS[key]:
+            given = f"{func.__name__}: {key}={shown(value)}"
+            if np_ufunc_legal_option(key, value):
+                raise _NotImplementedOptionError(f"{given} is not implemented; only {_OF_UFUNCS[key]!r} is")
+            raise OpTypeError(f"{given} is not what NumPy's functions take")
+
+
+def wrap_np_unary_func(func: Callable) -> Callable:
+    """Let a function of one array and ``out`` take the keywords of NumPy's, with their defaults alone.
+
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> square = wrap_np_unary_func(lambda x, out: mx.nd.square(x, out=out))
+    >>> square(mx.nd.array([3]), where=True).item()
+    9.0
+    """
+
+    @functools.wraps(func)
+    def wrapped(x: Any, out: Any = None, **kwargs: Any) -> Any:
+        _check_options(func, kwargs)
+        return func(x, out=out)
+
+    return wrapped
+
+
+def wrap_np_binary_func(func: Callable) -> Callable:
+    """Let a function of two arrays and ``out`` take the keywords of NumPy's; see :func:`wrap_np_unary_func`."""
+
+    @functools.wraps(func)
+    def wrapped(x1: Any, x2: Any, out: Any = None, **kwargs: Any) -> Any:
+        _check_options(func, kwargs)
+        return func(x1, x2, out=out)
+
+    return wrapped
+
+
+# ---- this and that ----------------------------------------------------------------------------------------------------
 def set_module(module: str) -> Callable[[Any], Any]:
     """Return a decorator that says where an object belongs, for its repr and for documentation."""
 
@@ -164,7 +231,8 @@ def get_gpu_memory(gpu_dev_id: int = 0) -> tuple[int, int]:
 
 __all__ = [
     "get_cuda_compute_capability", "get_gpu_count", "get_gpu_memory", "getenv", "is_np_array", "is_np_shape", "makedirs",
-    "np_shape", "reset_np", "set_module", "set_np_shape", "setenv", "use_np_shape",
+    "np_shape", "np_ufunc_legal_option", "reset_np", "set_module", "set_np_shape", "setenv", "use_np_shape",
+    "wrap_np_binary_func", "wrap_np_unary_func",
 ]  # fmt: skip
 
 __getattr__, __dir__ = hooks(globals(), __all__)

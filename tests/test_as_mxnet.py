@@ -36,7 +36,14 @@ from mxnet.registry import get_alias_func, get_create_func, get_register_func
 from mxnet.symbol.symbol import Symbol, Variable, zeros as symbol_zeros
 from mxnet.test_utils import assert_almost_equal, check_numeric_gradient, default_context
 from mxnet.util import is_np_array, is_np_shape, np_shape, set_module
-from mxnet.contrib import autograd as old
+from mxnet.contrib import autograd as old, text
+from mxnet.contrib.io import DataLoaderIter
+from mxnet.contrib.text.embedding import CustomEmbedding
+from mxnet.contrib.text.vocab import Vocabulary
+from mxnet.executor_manager import DataParallelExecutorManager, _check_arguments, _load_data, _load_label, _split_input_slice
+from mxnet.metric import numeric_types as numbers, string_types as strings
+from mxnet.misc import FactorScheduler as FirstScheduler
+from mxnet import error
 import mxnet.contrib.ndarray, mxnet.engine, mxnet.runtime, mxnet.log, mxnet.libinfo, mxnet.attribute, mxnet.name
 import mxop
 assert mx is mxop and mxnet.nd is mxop.nd is F and Same is NDArray is mxop.nd.NDArray and SameOptimizer is Optimizer

@@ -105,8 +105,26 @@ def test_null_stores_nothing():
     autograd.mark_variables([x], [gradient], "null")
     with autograd.record():
         y = x * x
+    assert x.grad is gradient
+    y.backward(retain_graph=True)
+    assert x.grad is gradient
     y.backward()
     close(gradient, [7])
+    assert x.grad is None  # as in MXNet, where it goes with the history
+
+
+def test_attached_null():
+    x, z = nd.ones((2,)), nd.ones((2,))
+    x.attach_grad("null")
+    z.attach_grad()
+    assert x.grad.asnumpy().tolist() == [0, 0]
+    for _ in range(2):
+        with autograd.record():
+            y = x * z * 2
+        y.backward()
+        assert x.grad is None and z.grad.asnumpy().tolist() == [2, 2]
+    x.attach_grad()
+    assert x.grad.asnumpy().tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("uses", [1, 2, 3, 6])
@@ -126,9 +144,10 @@ def test_variable_used_several_times(uses, req):
 @pytest.mark.parametrize("reqs", [(a, b) for a in ("null", "write", "add") for b in ("null", "write", "add")])
 def test_one_output_into_two_inputs(reqs):
     """The result must not depend on which gradient is asked for (apache/mxnet#20293)."""
-    a, b = variable([2.0, 3.0]), variable([5.0, 7.0])
+    a, b, stored = variable([2.0, 3.0]), variable([5.0, 7.0]), []
     for array, req in zip((a, b), reqs, strict=True):
-        autograd.mark_variables([array], [nd.array([1.0, 1.0], dtype="float64")], req)
+        stored.append(nd.array([1.0, 1.0], dtype="float64"))
+        autograd.mark_variables([array], [stored[-1]], req)
     with autograd.record():
         t = a * b
         y = t * t + t
@@ -138,8 +157,8 @@ def test_one_output_into_two_inputs(reqs):
     y.backward()
     t = np.array([10.0, 21.0])
     slopes = [(2 * t + 1) * np.array([5.0, 7.0]), (2 * t + 1) * np.array([2.0, 3.0])]
-    for array, req, slope in zip((a, b), reqs, slopes, strict=True):
-        close(array.grad, {"null": np.ones(2), "write": slope, "add": slope + 1}[req])
+    for array, req, slope in zip(stored, reqs, slopes, strict=True):
+        close(array, {"null": np.ones(2), "write": slope, "add": slope + 1}[req])
 
 
 def test_gradient_that_is_zero_is_written():

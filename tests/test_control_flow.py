@@ -263,6 +263,21 @@ def test_cond_is_the_branch_that_it_takes(sign, order):
     close(bound(program, arrays, order), wanted)
 
 
+def test_variables_of_one_name_are_one_argument():
+    """Programs make them anew in each function."""
+    var = sym.Variable
+    chosen = sym.contrib.cond(var("c") > 1, lambda: var("x") * 2, lambda: var("x") - 1)
+    assert chosen.list_arguments() == ["c", "x"]  # as MXNet's
+    for c, expected in ((2, 10), (0, 4)):
+        executor = chosen.bind(mx.cpu(), {"c": nd.array([c]), "x": nd.array([5])})
+        assert executor.forward()[0].item() == expected
+    out, state = sym.contrib.while_loop(lambda i: i < var("n"), lambda i: ([i * var("n")], [i + 1]), [var("i")], 5)
+    loop = sym.Group([*out, *state])
+    executor = loop.simple_bind(mx.cpu(), i=(1,), n=(1,))
+    executor.arg_dict["n"][:] = 3
+    assert executor.forward()[0].asnumpy().ravel().tolist() == [0, 3, 6, 0, 0]
+
+
 def test_cond_forms_and_conditions():
     a, b = nd.array([1]), nd.array([2])
     assert nd.contrib.cond(a < b, lambda: [a, [b]], lambda: b)[1][0] is b

@@ -56,6 +56,13 @@ def test_csv(csv):
     assert batch.data[0].shape == (4, 1, 3) and batch.data[0].dtype == np.int32 and batch.label[0].shape == (4, 2)
 
 
+def test_parts_of_a_batch_are_arrays(csv):
+    found = mx.io.CSVIter(**csv)  # of MXNet's iterators over files; NDArrayIter gives lists
+    assert found.iter_next() and found.getdata().asnumpy()[:, 0].tolist() == [0, 3, 6, 9]
+    assert found.getlabel().asnumpy().tolist() == found.getindex().tolist() == [0, 1, 2, 3]
+    assert found.next().data[0].shape == (4, 3)
+
+
 def test_whole_numbers_as_savetxt_writes_them(tmp_path):
     np.savetxt(tmp_path / "x.csv", [[1, -2], [55, 0]], delimiter=",")
     made = {"data_csv": str(tmp_path / "x.csv"), "data_shape": (2,), "batch_size": 2}

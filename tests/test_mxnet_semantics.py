@@ -419,6 +419,48 @@ def test_fully_connected_shapes():
     assert last.infer_shape(data=(2, 3, 4)) == ([(2, 3, 4), (5, 4), (5,)], [(2, 3, 5)], [])
 
 
+def test_a_bias_that_is_a_column():
+    data, weight, bias = nd.ones((2, 3)), nd.ones((4, 3)), nd.arange(4).reshape((4, 1))
+    found = nd.FullyConnected(data, weight, bias, num_hidden=4)
+    assert found.asnumpy().tolist() == [[3, 4, 5, 6]] * 2
+    found = nd.FullyConnected(nd.ones((2, 2, 3)), weight, bias, num_hidden=4, flatten=False)
+    assert found.asnumpy().tolist() == [[[3, 4, 5, 6]] * 2] * 2
+    net = mx.sym.FullyConnected(num_hidden=4, name="fc")
+    assert net.infer_shape(fc_data=(2, 3), fc_bias=(4, 1)) == ([(2, 3), (4, 3), (4, 1)], [(2, 4)], [])
+    executor = net.simple_bind(mx.cpu(), fc_data=(2, 3), fc_bias=(4, 1))  # whose backward fails in MXNet
+    executor.forward(is_train=True)
+    executor.backward(nd.ones((2, 4)))
+    assert executor.grad_dict["fc_bias"].asnumpy().tolist() == [[2]] * 4
+    for shape in ((1, 4), (2, 2), (4, 1, 1)):
+        with pytest.raises(ValueError, match="bias has shape"):
+            nd.FullyConnected(data, weight, nd.ones(shape), num_hidden=4)
+
+
+def test_inferred_inputs():
+    product = mx.sym.linalg.gemm(mx.sym.Variable("a"), mx.sym.Variable("b"), mx.sym.Variable("c"))
+    assert product.infer_shape(a=(2, 3), b=(3, 4)) == ([(2, 3), (3, 4), (2, 4)], [(2, 4)], [])
+    crossed = mx.sym.linalg.gemm(*(mx.sym.Variable(n) for n in "abc"), transpose_a=True, axis=-3)
+    assert crossed.infer_shape(a=(3, 7, 2), b=(3, 7, 4)) == ([(3, 7, 2), (3, 7, 4), (2, 7, 4)], [(2, 7, 4)], [])
+    with pytest.raises(ValueError, match="cannot be multiplied"):
+        product.infer_shape(a=(2, 3), b=(4, 4))
+    chosen = mx.sym.batch_take(mx.sym.Variable("a"), mx.sym.Variable("i"))
+    assert chosen.infer_type(a="float32") == ([np.float32, np.int32], [np.float32], [])
+    sums = mx.sym.multi_sum_sq(num_arrays=2, name="n")
+    assert sums.list_arguments() == ["n_array_0", "n_array_1"]
+    assert sums.infer_type(n_array_0="float16") == ([np.float16, np.float16], [np.float32], [])
+    with pytest.raises(TypeError, match="array_0 has dtype float16 but array_1 has dtype float32"):
+        nd.multi_sum_sq(nd.ones(2, dtype="float16"), nd.ones(2), num_arrays=2)
+    with pytest.raises(TypeError, match="multi_sum_sq: needs floating-point data, got int32"):
+        nd.multi_sum_sq(nd.ones(2, dtype="int32"), num_arrays=1)
+
+
+def test_allclose_has_no_dimensions():
+    found = nd.contrib.allclose(nd.ones((2,)), nd.ones((2,)))
+    assert found.shape == () and found.dtype == np.uint8 and found.asscalar() == 1 and bool(found)
+    a = mx.sym.Variable("a")
+    assert mx.sym.contrib.allclose(a, a).eval(a=nd.ones(2))[0].shape == ()
+
+
 def test_fully_connected_values():
     x, w, b = np.random.rand(2, 3, 4), np.random.rand(5, 12), np.random.rand(5)
     arrays = [nd.array(v, dtype="float64") for v in (x, w, b)]

@@ -1,5 +1,6 @@
 """Creation, methods, text, shapes, copies and files of NDArrays."""
 
+import ctypes
 import os
 import stat
 import subprocess
@@ -65,12 +66,30 @@ def test_shapes_of_creation():
     assert nd.full((2,), 7, out=out) is out and out.asnumpy().tolist() == [7, 7]
 
 
+def test_handles():
+    x, s = nd.ones((2,)), mx.sym.Variable("s")
+    executor, rows = mx.sym.exp(s).bind(mx.cpu(), [x]), nd.sparse.zeros("row_sparse", (2, 2))
+    things = (x, s, executor, rows)
+    for thing in things:
+        handle = thing.handle
+        assert isinstance(handle, ctypes.c_void_p) and handle.value == thing.handle.value and handle == thing.handle
+        assert {handle: 1}[thing.handle] == 1 and [t.handle == handle for t in things].count(True) == 1
+    assert nd.sparse._ndarray_cls(x.handle) is x and x.handle != x.detach().handle and x.writable
+    fixed = np.ones(2, "float32")
+    fixed.flags.writeable = False
+    assert not nd.from_numpy(fixed, zero_copy=True).writable
+
+
 def test_ranges():
     assert nd.arange(5).asnumpy().tolist() == [0, 1, 2, 3, 4]
     assert nd.arange(1, 7, 2).asnumpy().tolist() == [1, 3, 5]
     assert nd.arange(5, 0, -2).asnumpy().tolist() == [5, 3, 1]
     assert nd.arange(3, repeat=2).asnumpy().tolist() == [0, 0, 1, 1, 2, 2]
-    assert nd.arange(0, 1, 0.3).shape == (4,) and nd.arange(3, 0).shape == (0,)
+    assert nd.arange(0, 1, 0.3).shape == (4,)
+    for ends in ((5, 2), (2, 2), (0, 5, -1), (0,), (-3,)):  # as MXNet, also under np_shape
+        for call in (nd.arange, lambda *range_: mx.sym.arange(*range_).eval()):
+            with pytest.raises(ValueError, match="has no numbers"):
+                call(*ends)
     assert nd.arange(5, dtype="int32").dtype is np.int32
     assert nd.arange(2**53, 2**53 + 2, dtype="int64").asnumpy().tolist() == [2**53, 2**53 + 1]
     np.testing.assert_array_equal(nd.linspace(0, 1, 5).asnumpy(), np.linspace(0, 1, 5, dtype="float32"))

@@ -202,3 +202,87 @@ def test_shapes_are_arrays_and_lists_of_any_integers(shape):
         mx.nd.zeros(mx.sym.Variable("q", shape=shape).infer_shape()[0][0]),
     ):  # fmt: skip
         assert found.shape == (2, 3)
+
+
+# ---- names that programs import --------------------------------------------------------------------------------------------
+def test_options_of_numpys_functions():
+    legal = mx.util.np_ufunc_legal_option
+    assert [legal("where", 3), legal("casting", "safe"), legal("order", "C"), legal("dtype", "int8"),
+            legal("dtype", np.float32), legal("subok", True)] == [True] * 6  # fmt: skip
+    assert [legal("casting", "x"), legal("order", 3), legal("dtype", "uint16"), legal("dtype", np.uint16), legal("subok", 1),
+            legal("axis", 0)] == [False] * 6  # fmt: skip
+    add = mx.util.wrap_np_binary_func(lambda x1, x2, out: x1 + x2)
+    up = mx.util.wrap_np_unary_func(lambda x, out: x + 1)
+    assert up(1, None, where=True, casting="same_kind", order="K", dtype=None, subok=True) == 2 and up(x=3) == 4
+    assert add(1, x2=2, where=True) == 3
+    for call, kind in ((lambda: up(1, where=False), NotImplementedError),
+                       (lambda: up(1, axis=0), TypeError), (lambda: up(1, dtype="uint16"), TypeError),
+                       (lambda: add(1, 2, dtype="int8"), NotImplementedError)):  # fmt: skip
+        with pytest.raises(kind) as caught:
+            call()
+        assert isinstance(caught.value, mx.MXNetError)
+
+
+@pytest.mark.parametrize("key, whole", [
+    (np.s_[2, 1, 1], (2, 1, 1)), (np.s_[0], (0, slice(None), slice(None))), (np.s_[0, ...], (0, slice(None), slice(None))),
+    (np.s_[:2, None, 0, ...], (slice(None, 2), None, 0, slice(None))), (np.s_[..., 1], (slice(None), slice(None), 1)),
+    (np.s_[()], (slice(None),) * 3),
+])  # fmt: skip
+def test_keys_that_name_every_axis(key, whole):
+    assert mx.nd.ndarray.indexing_key_expand_implicit_axes(key, (3, 4, 5)) == (whole, -1)
+
+
+def test_kinds_of_keys():
+    from mxop.ndarray.ndarray import (
+        get_indexing_dispatch_code,
+        get_oshape_of_gather_nd_op,
+        indexing_key_expand_implicit_axes,
+    )
+
+    assert indexing_key_expand_implicit_axes((0, True), (3, 4)) == ((0, slice(None)), 1)
+    mask = indexing_key_expand_implicit_axes(mx.nd.array([[1, 0], [1, 1]], dtype="bool"), (2, 2))[0]
+    assert [m.tolist() for m in mask] == [[0, 1, 1], [0, 0, 1]]
+    assert [get_indexing_dispatch_code(key) for key in ((1, 2), (slice(1), None), ([1],), (1, mx.nd.ones(1)), ((),))] == [
+        0, 0, 1, 1, 2,
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="'a' is no index"):
+        get_indexing_dispatch_code((1, "a"))
+    assert (
+        get_oshape_of_gather_nd_op((3, 4, 5), (1, 2, 6))
+        == mx.nd.gather_nd(mx.nd.ones((3, 4, 5)), mx.nd.zeros((1, 2, 6))).shape
+    )
+
+
+def test_first_schedulers():
+    rate = mx.misc.FactorScheduler(3, 0.5)
+    assert [rate(n) for n in range(7)] == [0.01] * 3 + [0.005] * 3 + [0.0025]
+    rate.base_lr = 1.0
+    assert rate(9) == 0.125
+    for step, factor in ((0, 0.5), (1, 1.0)):
+        with pytest.raises(ValueError, match="FactorScheduler"):
+            mx.misc.FactorScheduler(step, factor)
+
+
+def test_registered_errors():
+    @mx.error.register
+    class FirstError(RuntimeError):
+        pass
+
+    @mx.base.register_error("Another")
+    class SecondError(RuntimeError):
+        pass
+
+    assert mx.base.error_types["FirstError"] is FirstError and mx.base.error_types["Another"] is SecondError
+    assert issubclass(mx.error.InternalError, mx.MXNetError) and mx.base.error_types["ValueError"] is ValueError
+
+
+def test_names_that_modules_hand_on():
+    from mxop.attribute import string_types
+    from mxop.lr_scheduler import pi
+    from mxop.metric import numeric_types
+    from mxop.model import SKLEARN_INSTALLED
+    from mxop.random import integer_types
+    from mxop.rnn.rnn_cell import numeric_types as again
+
+    assert string_types is mx.base.string_types and numeric_types is again is mx.base.numeric_types
+    assert integer_types is mx.base.integer_types and SKLEARN_INSTALLED is False and round(pi, 2) == 3.14

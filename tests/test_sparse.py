@@ -407,3 +407,8 @@ def test_adding_nothing_keeps_the_storage(stype):
     assert nd.contrib.quadratic(x, a=1, b=2).stype == stype and nd.contrib.quadratic(x, a=1, c=3).stype == "default"
     assert (x + 0).stype == (0 + x).stype == (x - 0).stype == stype
     assert (x + 1).stype == (0 - x).stype == "default"
+
+
+def test_names_of_arguments():
+    assert nd.cast_storage(data=nd.ones((1, 2)), stype="csr").stype == "csr"
+    assert nd.sparse.cast_storage(data=nd.ones((1, 2)), stype="row_sparse").writable

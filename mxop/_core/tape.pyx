@@ -601,6 +601,8 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
                 made = None if leaf.pending is None else leaf.pending[0]
                 leaf.pending = None
                 store(leaf, made, Py_REFCNT(made) == 1)
+                if leaf.grad_req == REQ_NULL and not retain_graph and not create_graph:
+                    leaf.grad = None  # as MXNet, which forgets what was no variable with the history
             made = None
     finally:
         set_recording(was_recording)

@@ -1,6 +1,7 @@
-"""``mx.contrib``: ``nd.contrib`` and ``sym.contrib`` under MXNet's other names, and :mod:`.autograd`, its first interface.
+"""``mx.contrib``: ``nd.contrib`` and ``sym.contrib`` under MXNet's other names, and modules of its own.
 
-May import :mod:`mxop.ndarray`, :mod:`mxop.symbol` and :mod:`mxop.autograd`.
+:mod:`.autograd` is MXNet's first interface, :mod:`.text` has tokens and their vectors, :mod:`.io` loaders as iterators.
+May import :mod:`mxop.ndarray`, :mod:`mxop.symbol`, :mod:`mxop.io`, :mod:`mxop.registry` and :mod:`mxop.autograd`.
 """
 
 import sys as _sys
@@ -8,12 +9,12 @@ import sys as _sys
 from ..missing import hooks
 from ..ndarray import contrib as nd
 from ..symbol import contrib as sym
-from . import autograd
+from . import autograd, io, text
 
 ndarray, symbol = nd, sym
 for _name in ("nd", "ndarray", "sym", "symbol"):  # for ``import mxop.contrib.ndarray``
     _sys.modules.setdefault(f"{__name__}.{_name}", globals()[_name])
 
-__all__ = ["autograd", "nd", "ndarray", "sym", "symbol"]
+__all__ = ["autograd", "io", "nd", "ndarray", "sym", "symbol", "text"]
 
 __getattr__, __dir__ = hooks(globals(), __all__)

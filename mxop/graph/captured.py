@@ -21,6 +21,7 @@ class Api:
     """What functions are called with: symbols, or the values of a builder."""
 
     kind: type
+    named = False  # whether variables of one name are one
 
     def wrap(self, entry: Entry) -> Any:
         """Return an entry as what functions take and return."""
@@ -253,21 +254,19 @@ def cond(api: Api, pred: Any, then_func: Callable, else_func: Callable, name: st
 
 def _gathered(subs: Sequence[Subgraph], inputs: Sequence[Entry]) -> tuple[list[Entry], list[list[int]]]:
     """Return all inputs of a call, and which of them each body's variables are."""
-    n, inputs = (
-        len(inputs),
-        list(inputs),
-    )  # what a loop variable begins with changes; the same read from outside does not
+    inputs = list(inputs)
+    read: dict[Any, int] = {}  # what a loop variable begins with changes; the same read from outside does not
     places: list[list[int]] = []
     for sub in subs:
         places.append([])
         for v in sub.inner:
             e = sub.source(v)
             if v in sub.variables:
-                at = sub.variables.index(v)
-            elif e in inputs[n:]:
-                at = inputs.index(e, n)
-            else:
-                at = len(inputs)
+                places[-1].append(sub.variables.index(v))
+                continue
+            key = e[0].name if sub.api.named and e[0].op is None else e
+            if key not in read:
+                read[key] = len(inputs)
                 inputs.append(e)
-            places[-1].append(at)
+            places[-1].append(read[key])
     return inputs, places

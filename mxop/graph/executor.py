@@ -17,6 +17,7 @@ from .. import dtypes
 from .._core import array as memory
 from .._core import core, profile, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, closest, translated
+from ..handles import handle
 from ..opdef import External
 from ..shape_mode import mode as shape_mode
 from .epoch import epoch
@@ -161,6 +162,8 @@ class Executor:
         graph, known = optimized(lowered, self._passes, self._device is None)
         self._check_inferred(graph.outputs[lowered.n_forward :], known)
         return graph, known
+
+    handle = handle
 
     @property
     def _shares(self) -> bool:

@@ -21,6 +21,7 @@ def gradients(
     head_grads: Sequence[Entry | None],
     variables: Sequence[Entry],
     specs: Callable | None = None,
+    applied: list[tuple[Node, list[Entry | None]]] | None = None,
 ) -> list[Entry | None]:
     """Differentiate.
 
@@ -33,6 +34,8 @@ def gradients(
     variables : sequence of (Node, int)
     specs : callable, optional
         ``specs(entry)`` returns shape and type code, for rules that ask for them.
+    applied : list, optional
+        Gets each node whose rule was applied, with what the rule gave for its inputs.
 
     Returns
     -------
@@ -62,7 +65,10 @@ def gradients(
         if not any(needed):
             continue
         F.work_for(node, "_backward", order)
-        for entry, g in zip(node.inputs, _apply_rule(F, node, parts, needed, came_from), strict=True):
+        given = _apply_rule(F, node, parts, needed, came_from)
+        if applied is not None:
+            applied.append((node, given))
+        for entry, g in zip(node.inputs, given, strict=True):
             if g is not None:
                 parts.setdefault(entry, []).append(g)
                 came_from.setdefault(entry[0], node)

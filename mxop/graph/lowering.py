@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..opdef import infer, registry
@@ -33,6 +34,15 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Slope:
+    """A call whose gradient rule was applied: its first output, its inputs, and what the rule gave for these."""
+
+    output: Entry
+    inputs: tuple[Entry, ...]
+    gradients: tuple[Entry | None, ...]
+
+
+@dataclass(frozen=True)
 class Lowered:
     """A graph that is ready for the passes.
 
@@ -52,6 +62,8 @@ class Lowered:
         The gradients alone, with operators that have rules of their own as they are: what can be differentiated again.
     variables : list of Node
         For that, what stands for each head gradient.
+    slopes : list of Slope
+        The calls that were differentiated, from the last to the first.
     """
 
     graph: Graph
@@ -62,6 +74,7 @@ class Lowered:
     heads: Sequence[Node | None] = ()
     again: Graph | None = None
     variables: Sequence[Node] = ()
+    slopes: Sequence[Slope] = ()
 
     @property
     def gradients(self) -> tuple[Entry, ...]:
@@ -88,7 +101,8 @@ def lower_training(
     variables = [variable(f"_head_grad_{i}") for i in range(n)]
     specs.same.update(zip(variables, graph.outputs[:n], strict=True))
     entries = [(node, 0) for node in wanted]
-    found = gradients(graph.outputs[:n], [(h, 0) for h in variables], entries, specs)
+    applied: list = []
+    found = gradients(graph.outputs[:n], [(h, 0) for h in variables], entries, specs, applied)
     grads = [_zeros_like(e) if g is None else g for g, e in zip(found, entries, strict=True)]
     whole, second = expand(Graph([*graph.outputs[:n], *assigned, *grads]), effects=effects, specs=specs)
     at = n + len(assigned)  # what a gradient rule with states assigned comes last
@@ -97,8 +111,8 @@ def lower_training(
     present, known = set(graph.variables), dict(given)
     heads = [node if node in present else None for node in variables]  # absent: the gradient of a loss function
     known.update(dict.fromkeys(filter(None, heads)))  # type: ignore[arg-type]
-    calls = _calls(source, first, second, third)
-    return Lowered(graph, known, n, at + len(late), calls, heads, Graph(grads), variables)
+    calls, slopes = _calls(source, first, second, third), _slopes(applied, second, third)
+    return Lowered(graph, known, n, at + len(late), calls, heads, Graph(grads), variables, slopes)
 
 
 def _sized(graph: Graph, given: Mapping[Node, tuple]) -> Graph:
@@ -132,17 +146,27 @@ def optimized(lowered: Lowered, passes: Sequence[Any], on_cpu: bool) -> tuple[Gr
 
 def _calls(source: Graph, *moves: dict[Entry, Entry]) -> list[Call]:
     """Return what a graph calls, and where it was moved when the graph was expanded."""
-
-    def moved(entry: Entry) -> Entry:
-        for values in moves:
-            entry = values.get(entry, entry)
-        return entry
-
+    moved = partial(_moved, moves)
     return [
         Call(node, tuple(map(moved, node.inputs)), tuple(moved((node, k)) for k in range(node.n_outputs)))
         for node in source.nodes
         if node.op is not None
     ]
+
+
+def _slopes(applied: list[tuple[Node, list[Entry | None]]], *moves: dict[Entry, Entry]) -> list[Slope]:
+    """Return what was differentiated, as :func:`_calls` does for what is called."""
+    moved = partial(_moved, moves)
+    return [
+        Slope(moved((node, 0)), tuple(map(moved, node.inputs)), tuple(None if g is None else moved(g) for g in given))
+        for node, given in applied
+    ]
+
+
+def _moved(moves: Sequence[dict[Entry, Entry]], entry: Entry) -> Entry:
+    for values in moves:
+        entry = values.get(entry, entry)
+    return entry
 
 
 def _zeros_like(entry: Entry) -> Entry:

@@ -15,7 +15,7 @@ from ..opdef import Elementwise, Reduction
 from .assignment import settled
 from .infer import Known
 from .ir import Entry, Node, describe
-from .lowering import Call
+from .lowering import Call, Slope
 from .plan import Result, phases_of
 from .schedule import allocate, copy_call, explained, prepared
 
@@ -26,14 +26,16 @@ _NUMBERED = frozenset((
     "argsort", "broadcast_axis", "broadcast_to", "expand_dims", "make_loss", "shape_array", "size_array",
     "slice", "slice_axis", "softmin", "sort", "topk", "transpose",
 ))  # fmt: skip
+#: Operators that hand their head gradient on: MXNet's backward has no node for them.
+_HANDING_ON = frozenset(("_copy", "add_n", "elemwise_add"))
 _NAMED = frozenset(("_contrib_quadratic", "add_n"))
 
 
 class Monitor:
     """Runs an executor's graph node by node.
 
-    Of forward, the symbol's own nodes are shown, in its order, as soon as what they became was computed; of backward, each
-    node that runs.
+    Of forward, the symbol's own nodes are shown, in its order, as soon as what they became was computed; of backward, the
+    gradients of their inputs, against that order.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ class Monitor:
     callback : callable
         ``callback(name, array)``.
     monitor_all : bool
-        Report inputs too.
+        Report inputs of forward too.
     """
 
     def __init__(self, executor: Any, callback: Callable[[str, Any], None], monitor_all: bool):
@@ -94,7 +96,12 @@ class Monitor:
         self._show_calls()
 
     def backward(self) -> None:
-        self._run(self._prepared(True)[1], True, self._show)
+        self._run(self._prepared(True)[1], True, self._ran_backward)
+        recording = tape.switch_recording(False)
+        try:
+            self._show_gradients()
+        finally:
+            tape.switch_recording(recording)
 
     def _run(self, steps: list[tuple[Node | None, Any]], is_train: bool, ran: Callable[[Node], None]) -> None:
         recording, training = tape.switch_recording(False), tape.switch_training(is_train)
@@ -121,8 +128,24 @@ class Monitor:
             call = self._calls.pop()
             self._show_values(call.node, call.inputs, call.outputs)
 
-    def _show(self, node: Node) -> None:
-        self._show_values(node, node.inputs, [(node, k) for k in range(node.n_outputs)])
+    def _ran_backward(self, node: Node) -> None:
+        """Note that a node of backward was run."""
+
+    def _show_gradients(self) -> None:
+        """Show what the symbol's calls gave for their inputs, by MXNet's names."""
+        lowered = self._executor._lowered_for(True)
+        by_call = _by_call(lowered.calls, lowered.slopes)
+        for call in reversed(lowered.calls):
+            op: Any = call.node.op
+            if call not in by_call or op.name in _HANDING_ON:
+                continue
+            states = set(op.states(call.node.attrs))
+            places = [k for k, name in enumerate(call.node.input_names()) if name not in states]
+            for at, k in enumerate(places):
+                arrays = [self._arrays[g] for g in by_call[call][k] if g in self._arrays]
+                if arrays:
+                    name = f"{call.node.name}_backward_output{at if len(places) > 1 else ''}"
+                    self.callback(name, sum(arrays[1:], arrays[0]))
 
     def _show_values(self, node: Node, inputs: Sequence[Entry], outputs: Sequence[Entry]) -> None:
         if self.monitor_all:
@@ -138,6 +161,29 @@ class Monitor:
         for k, (name, entry) in enumerate(zip(node.output_names(), outputs, strict=True)):
             if entry in self._arrays and k not in states:
                 self.callback(name, self._arrays[entry])
+
+
+def _by_call(calls: Sequence[Call], slopes: Sequence[Slope]) -> dict[Call, list[list[Entry]]]:
+    """Return what each call of a symbol gave for each of its inputs, in parts: a call may have become several nodes."""
+    owners: dict[Node, Call] = {}
+    for call in calls:
+        ahead = [node for node, _ in call.outputs]
+        outside = {node for node, _ in call.inputs}
+        while ahead:
+            node = ahead.pop()
+            if node not in outside and owners.setdefault(node, call) is call:
+                outside.add(node)
+                ahead += [source for source, _ in node.inputs]
+    found: dict[Call, list[list[Entry]]] = {}
+    for slope in slopes:
+        call = owners.get(slope.output[0])
+        if call is None:
+            continue
+        parts = found.setdefault(call, [[] for _ in call.inputs])
+        for k, (entry, gradient) in enumerate(zip(slope.inputs, slope.gradients, strict=True)):
+            if gradient is not None and entry in call.inputs:
+                parts[k if slope.inputs == call.inputs else call.inputs.index(entry)].append(gradient)
+    return found
 
 
 def _input_names(node: Node) -> Sequence[str]:
@@ -157,9 +203,12 @@ class NaNFinder(Monitor):
         super().__init__(executor, lambda name, array: None, False)
 
     def _ran(self, node: Node) -> None:
-        self._show(node)
+        self._ran_backward(node)
 
-    def _show(self, node: Node) -> None:
+    def _show_gradients(self) -> None:
+        """Show nothing: each node was looked at when it was run."""
+
+    def _ran_backward(self, node: Node) -> None:
         outputs = [self._arrays[node, k] for k in range(node.n_outputs)]
         inputs = [self._arrays[e] for e in node.inputs]
         op: Any = node.op

@@ -109,7 +109,7 @@ class RowsIter(DataIter):
     def next(self) -> DataBatch:
         if not self.iter_next():
             raise StopIteration
-        return DataBatch(self.getdata(), self.getlabel(), self.getpad(), self.getindex())
+        return DataBatch([self.getdata()], [self.getlabel()], self.getpad(), self.getindex())
 
     def getindex(self) -> np.ndarray:
         return np.arange(self._at, self._at + self.batch_size) % self._data.shape[0]
@@ -117,11 +117,11 @@ class RowsIter(DataIter):
     def getpad(self) -> int:
         return max(0, self._at + self.batch_size - self._data.shape[0])
 
-    def getdata(self) -> list[Any]:
-        return [self._part(self._data)]
+    def getdata(self) -> Any:
+        return self._part(self._data)  # no list, as of MXNet's iterators over files
 
-    def getlabel(self) -> list[Any]:
-        return [self._part(self._label)]
+    def getlabel(self) -> Any:
+        return self._part(self._label)
 
     def _part(self, rows: Any) -> Any:
         found = rows[self.getindex()]

@@ -14,6 +14,7 @@ from .. import dtypes, missing
 from .._core import core, tape, views
 from ..context import Context
 from ..errors import OpTypeError, OpValueError, translated
+from ..handles import handle
 from ..opdef import fluent, registry
 from ..opdef.params import Bad, as_shape
 from ..ops.shape import reshaped_shape, reshaped_strides
@@ -24,7 +25,7 @@ Dense = core.Dense
 NDArray = core.NDArray
 
 #: Methods of MXNet's arrays that are there as soon as their operators are.
-ABSENT = frozenset({"as_np_ndarray", "handle", "writable", *(n for n in fluent.NAMES if registry.find(n) is None)})
+ABSENT = frozenset({"as_np_ndarray", *(n for n in fluent.NAMES if registry.find(n) is None)})
 
 
 # ---- devices and copies ---------------------------------------------------------------------------------------------
@@ -293,17 +294,21 @@ def _alias_context(self: NDArray) -> Context:
     return self.context
 
 
+def _writable(self: NDArray) -> bool:
+    return self._gpu is not None or bool(core.as_numpy(self).flags.writeable)
+
+
 TABLE: dict[str, Any] = {
     "as_in_context": as_in_context, "as_in_ctx": as_in_context, "as_nd_ndarray": as_nd_ndarray, "astype": astype,
     "broadcast_like": broadcast_like, "broadcast_to": broadcast_to, "copy": copy, "copyto": copyto,
     "ctx": property(_alias_context, doc="Device that the array lies on; see ``context``."),
     "device": property(_alias_context, doc="Device that the array lies on; see ``context``."),
-    "expand_dims": expand_dims, "flatten": flatten,
+    "expand_dims": expand_dims, "flatten": flatten, "handle": handle,
     "round": round_, "slice_assign": slice_assign, "slice_assign_scalar": slice_assign_scalar, "split_v2": split_v2,
     "squeeze": squeeze,
     "to_dlpack_for_read": interop.to_dlpack_for_read, "to_dlpack_for_write": interop.to_dlpack_for_write,
     "to_numpy": to_numpy, "tolist": tolist, "tostype": tostype, "transpose": transpose, "wait_to_read": wait_to_read,
-    "wait_to_write": wait_to_read,
+    "wait_to_write": wait_to_read, "writable": property(_writable, doc="Whether elements can be assigned."),
     # what Python looks up by name; operators and indexing have slots and are in the compiled class
     "__array_ufunc__": interop.array_ufunc, "__complex__": complex_, "__copy__": interop.copy,
     "__deepcopy__": interop.deepcopy, "__dlpack__": interop.dlpack, "__dlpack_device__": interop.dlpack_device,

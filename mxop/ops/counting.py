@@ -136,4 +136,5 @@ def allclose(F, a, b, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool
     >>> mx.nd.contrib.allclose(x, x).item(), mx.nd.contrib.allclose(x, x, equal_nan=False).item()
     (1, 0)
     """
-    return F.prod(F._is_close(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))  # of nothing it is 1
+    close = F.prod(F._is_close(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))  # of nothing it is 1
+    return F._getitem(close, key="0") if close.shape else close  # MXNet's has no dimensions, whatever shapes mean

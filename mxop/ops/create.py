@@ -174,14 +174,19 @@ def _exact(value):
 
 
 def range_length(who, start, stop, step):
-    """Return how many numbers lie from `start` to before `stop`; `who` asks, for messages."""
+    """Return how many numbers lie from `start` to before `stop`, at least one; `who` asks, for messages."""
     start, stop, step = _exact(start), _exact(stop), _exact(step)
+    given = f"{who}: the range from {start} to {stop} by {step}"
     if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
-        return max(-((start - stop) // step), 0)
-    steps = (stop - start) / step
-    if not math.isfinite(steps):
-        raise OpValueError(f"{who}: the range from {start} to {stop} by {step} has no finite length")
-    return max(math.ceil(steps), 0)
+        length = -((start - stop) // step)
+    else:
+        length = (stop - start) / step
+        if not math.isfinite(length):
+            raise OpValueError(f"{given} has no finite length")
+        length = math.ceil(length)
+    if length <= 0:
+        raise OpValueError(f"{given} has no numbers")
+    return length
 
 
 def spaced(xp, count, start, step, whole):

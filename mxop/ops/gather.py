@@ -388,6 +388,14 @@ def batch_take(F, a, indices):
     return F.reshape_like(F.pick(a, indices, axis=-1), indices)
 
 
+def _batch_take_types(attrs, ins, outs):
+    data, result = infer.same_type("batch_take", ["a", "output"], [ins[0], outs[0]])
+    return [data, dtypes.INT32 if ins[1] == dtypes.UNKNOWN else ins[1]], [result]
+
+
+batch_take.infer_type = _batch_take_types
+
+
 @composite(aliases=("_contrib_SparseEmbedding", "_npx_embedding", "_sparse_Embedding"))
 def Embedding(
     F, data, weight, *, input_dim: int, output_dim: int, dtype: DType = dtypes.FLOAT32, sparse_grad: bool = False

@@ -150,6 +150,21 @@ def gemm(
     return _multiplied(F, "_linalg_gemm", A, B, C, transpose_a, transpose_b, alpha, beta, axis)
 
 
+@gemm.infer
+def _(ins, outs, *, transpose_a, transpose_b, axis, **params):
+    a, b = ins[:2]
+    if a is None or b is None:
+        return ins, outs
+    if None not in (*a, *b):
+        _checked("_linalg_gemm", [a, b], axis, transpose_a, transpose_b)
+    at = infer.normal_axis("_linalg_gemm", axis, len(a))
+    product = [*a[:-1], b[at if transpose_b else -1]]  # the batch is one, also where its sizes are not known yet
+    product[at] = a[-1 if transpose_a else at]
+    names = ["C", "output", "the product of A and B"]
+    added, result, _ = infer.same_shape("_linalg_gemm", names, [ins[2], outs[0], tuple(product)])
+    return [a, b, added], [result]
+
+
 @composite(name="_linalg_gemm2", aliases=("linalg_gemm2",))
 def gemm2(F, A, B, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, axis: int = -2):
     """Evaluate ``alpha * op(A) @ op(B)``.  Parameters as for ``gemm``.

@@ -30,7 +30,7 @@ def _params_of(op, *without):
 
 # ---- float16 weights -------------------------------------------------------------------------------------------------
 def _mixed_types(op, groups):
-    """Let the inputs and outputs of each group, ``groups(**params) -> [(inputs, outputs)...]``, have one type.
+    """Let the inputs and outputs of each group, ``groups(**params) -> [(inputs, outputs)...]``, have one floating type.
 
     All others are float32.
     """
@@ -42,6 +42,8 @@ def _mixed_types(op, groups):
         for mine, made in groups(**attrs):
             places = [*mine, *(n + k for k in made)]
             shared = infer.same_type(op.name, [names[k] for k in places], [types[k] for k in places])
+            if shared[0] not in (*dtypes.FLOATS, dtypes.UNKNOWN):
+                raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[shared[0]]}")
             for k, t in zip(places, shared, strict=True):
                 found[k] = t
         wide = [k for k, t in enumerate(found) if t is None]
@@ -426,19 +428,13 @@ def multi_mp_lamb_update(F, *data, learning_rates: Floats, wds: Floats, step_cou
 
 
 # ---- what optimizers ask of many arrays ------------------------------------------------------------------------------
-def _counted(name, data, count):
-    if len(data) != count:
-        raise OpTypeError(f"operator {name}: {len(data)} inputs, but num_arrays={count}")
-
-
-@composite
+@composite(num_args_param="num_arrays")
 def multi_sum_sq(F, *data, num_arrays: int):
     """Sums of the squares of all elements of each array, in one float32 vector.
 
     >>> mx.nd.multi_sum_sq(mx.nd.array([3, 4]), mx.nd.array([2]), num_arrays=2).asnumpy().tolist()
     [25.0, 4.0]
     """
-    _counted("multi_sum_sq", data, num_arrays)
     sums = [F.Reshape(F._square_sum(F.cast(a, dtype="float32")), shape=(1,)) for a in data]
     return F.Concat(*sums, dim=0)
 
@@ -465,20 +461,19 @@ def all_finite(F, data, *, init_output: bool = True):
     return F.multi_all_finite(data, num_arrays=1, init_output=init_output)
 
 
-@composite
+@composite(num_args_param="num_arrays")
 def multi_all_finite(F, *data, num_arrays: int = 1, init_output: bool = True):
     """1 if all elements of all arrays are finite, 0 otherwise; see ``all_finite``.
 
     >>> mx.nd.multi_all_finite(mx.nd.array([1, 2]), mx.nd.array([float("nan")]), num_arrays=2).item()
     0.0
     """
-    _counted("multi_all_finite", data, num_arrays)
     counts = [F.Reshape(F.sum(F.cast(F._infinite(a), dtype="float32")), shape=(1,)) for a in data]
     return F._equal_scalar(F.add_n(*counts), scalar=0)
 
 
-@composite(writes=lambda num_arrays: {f"arg{i}": i for i in range(num_arrays)}, num_outputs=lambda num_arrays: num_arrays,
-           visible_outputs=0)  # fmt: skip
+@composite(writes=lambda num_arrays: {f"array_{i}": i for i in range(num_arrays)}, num_outputs=lambda num_arrays: num_arrays,
+           visible_outputs=0, num_args_param="num_arrays")  # fmt: skip
 def reset_arrays(F, *data, num_arrays: int):
     """Set all arrays to zero.
 
@@ -488,5 +483,9 @@ def reset_arrays(F, *data, num_arrays: int):
     >>> a.asnumpy().tolist(), b.item()
     ([0.0, 0.0], 0.0)
     """
-    _counted("reset_arrays", data, num_arrays)
     return [F.zeros_like(a) for a in data]
+
+
+for _op in (multi_sum_sq, multi_all_finite, reset_arrays):
+    _op.stem = "array_"
+_mixed_types(multi_sum_sq, lambda num_arrays: [(range(num_arrays), ())])

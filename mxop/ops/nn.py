@@ -7,7 +7,7 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef`, :mod:`mxop
 from typing import Literal
 
 from .. import dtypes
-from ..errors import OpTypeError, OpValueError
+from ..errors import OpTypeError, OpValueError, UnknownShapeError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
 from ..shape_mode import numpy_shape
 from ._shared import reviewed, size_of, typed_by_first
@@ -181,7 +181,7 @@ def FullyConnected(data, weight, bias, *, num_hidden: int, no_bias: bool = False
     weight : NDArray or Symbol
         ``(num_hidden, inputs)``.
     bias : NDArray or Symbol
-        ``(num_hidden,)``; not taken with `no_bias`.
+        ``(num_hidden,)`` or ``(num_hidden, 1)``; not taken with `no_bias`.
     num_hidden : int
         Number of outputs.
     no_bias : bool
@@ -219,7 +219,9 @@ def _(ins, outs, *, num_hidden, no_bias, flatten):
         data = (out[0], *data[1:]) if flatten else (*out[:-1], data[-1])
     done = [data, ins[1] if data is None and ins[1] is None else weight]  # MXNet: of unknown data, nothing is known
     if not no_bias:
-        done += infer.same_shape(name, ("bias", "the bias by num_hidden"), [ins[2], (num_hidden,)])[:1]
+        column = ins[2] is not None and len(ins[2]) == 2 and ins[2][1] in (1, None)
+        wanted = (num_hidden, 1) if column else (num_hidden,)
+        done += infer.same_shape(name, ("bias", "the bias by num_hidden"), [ins[2], wanted])[:1]
     return done, [out]
 
 
@@ -233,6 +235,7 @@ def _matrix_of(data, flatten):
 def _(steps, inputs, outputs, *, num_hidden, no_bias, flatten):
     data, weight, *bias = inputs
     matrix = matrix_of(steps, data, _matrix_of(data.shape, flatten))
+    bias = [b if b.ndim == 1 else reviewed(b, (num_hidden,)) for b in bias]
     product(steps, matrix, weight, reviewed(outputs[0], (matrix.shape[0], num_hidden)), False, True, 1.0, *bias)
 
 
@@ -241,7 +244,7 @@ def _(xp, inputs, outputs, *, num_hidden, no_bias, flatten):
     data, weight, *bias = inputs
     found = product_gpu(xp, data.reshape(_matrix_of(data.shape, flatten)), weight, False, True)
     if bias:
-        found += bias[0]
+        found += bias[0].reshape(-1)
     outputs[0][...] = found.reshape(outputs[0].shape)
 
 
@@ -253,7 +256,16 @@ def _(F, heads, inputs, outputs, *, num_hidden, no_bias, flatten):
     else:  # all dimensions but the last in one
         g, matrix = (F.Reshape(a, shape=(-1, 0), reverse=True) for a in (heads[0], data))
     grads = [F.reshape_like(F.dot(g, weight), data), F.dot(g, matrix, transpose_a=True)]
-    return grads if no_bias else [*grads, F.sum(g, axis=0)]
+    return grads if no_bias else [*grads, _bias_gradient(F, g, inputs[2])]
+
+
+def _bias_gradient(F, g, bias):
+    total = F.sum(g, axis=0)
+    try:
+        row = bias.ndim == 1
+    except UnknownShapeError:  # of a symbol that is not bound
+        row = False
+    return total if row else F.reshape_like(total, bias)
 
 
 real_types(FullyConnected)

@@ -135,7 +135,7 @@ RECORDS: dict[str, Record] = {
     "_boolean_mask_as": _record(
         lambda data, index, like, axis=0: _mask(data, index, axis), *_MASKS_BACK, bounds=(1.0, 1.0), inputs=3
     ),
-    "batch_take": _record(_pick, ({}, [(3, 4), (3,)]), ({}, [(1, 5), (1,)])),
+    "batch_take": _record(_pick, ({}, [(3, 4), (3,)]), ({}, [(1, 5), (1,)]), input_types={1: "int32"}),
     "Embedding": Record(
         lambda data, weight, **params: _take(weight, data),
         params=[{"input_dim": 4, "output_dim": 3}, {"input_dim": 2, "output_dim": 1}],

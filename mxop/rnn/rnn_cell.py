@@ -1,5 +1,6 @@
 """MXNet's other path to the cells: ``mx.rnn.rnn_cell``."""
 
+from ..missing import hooks
 from .base import BaseRNNCell, RNNParams
 from .combined import BidirectionalCell, DropoutCell, ModifierCell, ResidualCell, SequentialRNNCell, ZoneoutCell
 from .convolved import BaseConvRNNCell, ConvGRUCell, ConvLSTMCell, ConvRNNCell
@@ -11,3 +12,5 @@ __all__ = [
     "FusedRNNCell", "GRUCell", "LSTMCell", "ModifierCell", "RNNCell", "RNNParams", "ResidualCell", "SequentialRNNCell",
     "ZoneoutCell",
 ]  # fmt: skip
+
+__getattr__, __dir__ = hooks(globals(), __all__)

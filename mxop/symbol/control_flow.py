@@ -23,6 +23,7 @@ _numbers: dict[str, Any] = {}  # of each name of a subgraph
 
 class _Symbols(captured.Api):
     kind = Symbol
+    named = True  # as in MXNet
 
     def wrap(self, entry: Entry) -> Symbol:
         return Symbol([entry])

@@ -30,6 +30,7 @@ from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
 from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
 from ..graph.ordering import after
+from ..handles import handle
 from ..missing import error
 from ..opdef import Operator, fluent, registry
 from ..opdef.above import ask
@@ -69,6 +70,8 @@ class Symbol(Arithmetic):
         self._prepared: OrderedDict[Any, Any] = OrderedDict()  # what executors of the symbol share
 
     # ---- names ------------------------------------------------------------------------------------------------------
+    handle = handle
+
     @property
     def _head(self) -> Node | None:
         """The node of all outputs, or None when they have several."""

@@ -8,6 +8,12 @@ from .creation import array, csr_matrix, empty, row_sparse_array, zeros
 from .operators import add, divide, multiply, retain, subtract
 from .products import rows_gradient as _rows_gradient  # noqa: F401  for the namespace of gradient rules
 
+
+def _ndarray_cls(handle, writable=True, stype=-1):
+    """Return the array of a handle."""
+    return handle.target
+
+
 #: What is written by hand here, and stays whatever operators are called.
 __all__ = [
     "BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "add", "array", "cast_storage", "csr_matrix", "divide", "empty",

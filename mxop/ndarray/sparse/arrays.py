@@ -17,6 +17,7 @@ from ..._core import core, tape
 from ..._core.array import set_device
 from ...context import Context
 from ...errors import OpIndexError, OpTypeError, OpValueError, OutOfMemoryError, translated
+from ...handles import handle
 from ...opdef import registry
 from ..blank import filled
 from . import history
@@ -74,6 +75,9 @@ class BaseSparseNDArray:
     __hash__ = object.__hash__  # == compares elements
 
     # ---- what it is -------------------------------------------------------------------------------------------------
+    handle = handle
+    writable = True
+
     @property
     def dtype(self) -> type:
         """The element type."""
@@ -520,7 +524,7 @@ def of_rows(values: np.ndarray, rows: np.ndarray, shape: tuple[int, ...]) -> Row
     return made
 
 
-def cast_storage(arr: Any, stype: str, out: Any = None) -> Any:
+def cast_storage(data: Any, stype: str, out: Any = None, name: str | None = None) -> Any:
     """Return an array in another storage type: ``'default'``, ``'csr'`` or ``'row_sparse'``.
 
     Examples
@@ -531,12 +535,12 @@ def cast_storage(arr: Any, stype: str, out: Any = None) -> Any:
     ('csr', [2.0, 3.0], [1, 0])
     """
     checked_stype(stype, "cast_storage")
-    if not isinstance(arr, (NDArray, np.ndarray)):  # a symbol, perhaps
-        return core.op_function(registry.get("cast_storage"))(arr, stype=stype)
-    found = _cast(arr, stype)
-    if found is not arr and hasattr(arr, "context"):
-        on_device(found, arr.context)
-    found = history.same(arr, found)
+    if not isinstance(data, (NDArray, np.ndarray)):  # a symbol, perhaps
+        return core.op_function(registry.get("cast_storage"))(data, stype=stype)
+    found = _cast(data, stype)
+    if found is not data and hasattr(data, "context"):
+        on_device(found, data.context)
+    found = history.same(data, found)
     if out is None:
         return found
     out[:] = found
