@@ -5,7 +5,7 @@ Imports :mod:`.expand`, :mod:`.gradient`, :mod:`.rewrite`, :mod:`.states`, the p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -62,8 +62,8 @@ class Lowered:
         The gradients alone, with operators that have rules of their own as they are: what can be differentiated again.
     variables : list of Node
         For that, what stands for each head gradient.
-    slopes : list of Slope
-        The calls that were differentiated, from the last to the first.
+    slopes : callable
+        Returns a :class:`Slope` for each call that was differentiated, from the last to the first; monitors ask.
     """
 
     graph: Graph
@@ -74,7 +74,7 @@ class Lowered:
     heads: Sequence[Node | None] = ()
     again: Graph | None = None
     variables: Sequence[Node] = ()
-    slopes: Sequence[Slope] = ()
+    slopes: Callable[[], Sequence[Slope]] = tuple
 
     @property
     def gradients(self) -> tuple[Entry, ...]:
@@ -111,7 +111,7 @@ def lower_training(
     present, known = set(graph.variables), dict(given)
     heads = [node if node in present else None for node in variables]  # absent: the gradient of a loss function
     known.update(dict.fromkeys(filter(None, heads)))  # type: ignore[arg-type]
-    calls, slopes = _calls(source, first, second, third), _slopes(applied, second, third)
+    calls, slopes = _calls(source, first, second, third), partial(_slopes, applied, second, third)
     return Lowered(graph, known, n, at + len(late), calls, heads, Graph(grads), variables, slopes)
 
 

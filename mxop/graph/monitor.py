@@ -134,7 +134,7 @@ class Monitor:
     def _show_gradients(self) -> None:
         """Show what the symbol's calls gave for their inputs, by MXNet's names."""
         lowered = self._executor._lowered_for(True)
-        by_call = _by_call(lowered.calls, lowered.slopes)
+        by_call = _by_call(lowered.calls, lowered.slopes())
         for call in reversed(lowered.calls):
             op: Any = call.node.op
             if call not in by_call or op.name in _HANDING_ON:
