@@ -15,6 +15,7 @@ cdef class OpFunction:
     cdef NativeOp native            # a library's functions, for a shorter way
     cdef Parsed parsed              # keyword arguments -> Attrs
     cdef dict active                # Attrs -> how many inputs a call takes, where that depends on them
+    cdef tuple last_active          # the latest of these
     cdef ShortWay short             # None where there is none, or `searched` is not set
     cdef int n_in, kind
     cdef bint searched, fixed_inputs, open_inputs, writes

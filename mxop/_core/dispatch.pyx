@@ -338,12 +338,16 @@ cdef class OpFunction:
 
     cdef Py_ssize_t leading_inputs(self, object attrs) except -2:
         """Return how many inputs a call takes with these parameters; -1 where they are not the first that there are."""
+        cdef tuple last = self.last_active
+        if last is not None and last[0] is attrs:
+            return <object>last[1]
         found = self.active.get(attrs)
         if found is None:
             names = self.op.input_names(attrs)
             first = self.op.arguments[:len(self.op.arguments) - len(self.op.by_keyword)][:len(names)]
             found = len(names) if tuple(names) == tuple(first) else -1
             keep(self.active, attrs, found)
+        self.last_active = (attrs, found)
         return found
 
     cdef bint shadowed(self, dict kwargs):
