@@ -100,7 +100,7 @@ def _traced(op: Operator, attrs: Any, n_inputs: int, specs: tuple | None) -> _In
     builder.work_for(variable(op.name.lstrip("_")), "_inside")
     try:
         with translated(f"operator {op.name}"):
-            result = op.function(builder, *(builder.value((v, 0)) for v in inputs), **attrs)
+            result = op.called(builder, [builder.value((v, 0)) for v in inputs], attrs)
     except UnknownShapeError:
         return None
     count = op.num_outputs(attrs, n_inputs)
