@@ -330,8 +330,8 @@ def test_more_that_is_wrong():
     for space in (nd._internal, sym._internal):
         with pytest.raises(TypeError, match=r"operator _cond has bodies, which a call cannot give: use contrib\.cond"):
             space._cond(**given)
-        with pytest.raises(TypeError, match="operator _branch has bodies"):
-            space._branch(num_given=0, first_locs=(), second_locs=(), only=())
+        with pytest.raises(TypeError, match="operator _loop has bodies"):
+            space._loop(num_given=0, first_locs=(), counts=())
     with pytest.raises(ValueError, match=r"data of shape .0, 2. have no slices"):
         nd.contrib.foreach(lambda x, st: (x, st), nd.zeros((3, 2))[0:0], nd.zeros(2))
     with pytest.raises(ValueError, match=r"data have shapes .3, 2., .4, 2."):

@@ -1,11 +1,11 @@
-"""Calls that run other calls: a body once for each step of a loop, or one of two bodies.
+"""A call that runs other calls: a body, once for each step of a loop.
 
 A body is a list of calls that were prepared for stand-ins (:mod:`.call`).  A step moves pointers and executes the calls:
 inputs and outputs that have a slice for each step move by a stride, states go to and fro between two places.
 May import :mod:`.array`, :mod:`.call`, :mod:`.transfer` and the pool.
 """
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -15,11 +15,7 @@ from mxop._core.results cimport ADDS, DENSE, fresh_like, goes_beside
 from mxop._core.transfer cimport contiguous_copy, copy_into
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, itemsize_of
 
-from mxop import dtypes
-from mxop._core.array import as_numpy
-
 cdef enum: OFTEN = 256      # steps between looks at signals and other threads
-cdef int FLOAT32 = dtypes.FLOAT32, FLOAT64 = dtypes.FLOAT64, INT32 = dtypes.INT32, INT64 = dtypes.INT64
 
 
 cdef class Body:
@@ -62,67 +58,12 @@ cdef class Body:
         return 0
 
 
-cdef bint truth(Array a) except -1:
-    """Tell whether the only element of an array is not zero."""
-    if a.dtype == FLOAT32:
-        return (<float*>read_pointer(a))[0] != 0
-    if a.dtype == FLOAT64:
-        return (<double*>read_pointer(a))[0] != 0
-    if a.dtype == INT32:
-        return (<int32_t*>read_pointer(a))[0] != 0
-    if a.dtype == INT64:
-        return (<int64_t*>read_pointer(a))[0] != 0
-    return bool(as_numpy(a).reshape(-1)[0])
-
-
-cdef class Bound(Call):
-    """A call on fixed arrays that reads dense inputs and writes dense outputs; others are copied."""
-
-    cdef list inputs, outputs, reqs, ready, work
-    cdef bint copies_in, copies_out
-
-    def __init__(self, list inputs, list outputs, list reqs, adds=()):
-        """The outputs in `adds` may be added to in place."""
-        cdef Array a, target
-        cdef Py_ssize_t k
-        cdef bint there
-        self.inputs, self.outputs, self.reqs = inputs, outputs, reqs
-        self.ready, self.work = list(inputs), []
-        self.copies_in = not all([(<Array>a).contiguous for a in inputs])
-        for k in range(len(outputs)):
-            target = <Array>outputs[k]
-            there = not goes_beside(target, inputs, reqs[k], DENSE | (ADDS if k in adds else 0))
-            self.work.append(target if there else fresh_like(target, False))
-            self.copies_out = self.copies_out or not there
-
-    cdef int point(self, Places places) except -1:
-        for a in (*self.inputs, *self.outputs):
-            places.add_array(<Array>a)
-        return 0
-
-    cdef char* read(self, Py_ssize_t k) except NULL:
-        """Return where input `k` lies in C order."""
-        cdef Array a = <Array>self.inputs[k]
-        if self.copies_in and not a.contiguous:
-            a = contiguous_copy(a)
-            self.ready[k] = a  # it lives until the next run
-        return read_pointer(a)
-
-    cdef int deliver(self) except -1:
-        """Copy what could not be written in place."""
-        cdef Py_ssize_t k
-        if self.copies_out:
-            for k in range(len(self.outputs)):
-                if self.work[k] is not self.outputs[k] and self.reqs[k] != REQ_NULL:
-                    copy_into(<Array>self.work[k], <Array>self.outputs[k], self.reqs[k])
-        return 0
-
-
-cdef class Loop(Bound):
+cdef class Loop(Call):
     """A body, run once for each step.
 
-    The body's stand-ins are: a slice of each of the data, the states, what all steps read; the new states, a slice of each
-    stacked output, each sum.  The condition's, where there is one: the states, what all steps read, and the answer.
+    It reads dense inputs and writes dense outputs; others are copied.  The body's stand-ins are: a slice of each of the data,
+    the states, what all steps read; the new states, a slice of each stacked output, each sum.  The condition's, where there
+    is one: the states, what all steps read, and the answer, an int64.
     Outputs are the states after the last step, the stacked ones, the sums, and with a condition the number of steps.
 
     Parameters
@@ -138,21 +79,25 @@ cdef class Loop(Bound):
     """
 
     cdef Body body, condition
-    cdef Array answer
+    cdef list inputs, outputs, reqs, ready, work
+    cdef bint copies_in, copies_out, limited, reverse
     cdef Py_ssize_t n_data, n_states, n_free, n_stacked, n_sums, steps
-    cdef bint limited, reverse
     cdef list pairs                 # for each state two places
     cdef Py_ssize_t* strides        # of the data, then of the stacked outputs; then the sizes of states
 
     def __init__(self, Body body, Body condition, tuple counts, Py_ssize_t steps, bint limited, bint reverse,
                  list inputs, list outputs, list reqs):
-        cdef Py_ssize_t k, first
+        cdef Py_ssize_t k
         cdef Array a
         self.n_data, self.n_states, self.n_free, self.n_stacked, self.n_sums = counts
-        first = self.n_states + self.n_stacked
-        Bound.__init__(self, inputs, outputs, reqs, range(first, first + self.n_sums))
         self.body, self.condition, self.steps, self.limited, self.reverse = body, condition, steps, limited, reverse
-        self.answer = None if condition is None else <Array>condition.buffers[0]
+        self.inputs, self.outputs, self.reqs, self.ready, self.work = inputs, outputs, reqs, list(inputs), []
+        self.copies_in = not all([(<Array>a).contiguous for a in inputs])
+        for k in range(len(outputs)):
+            a = <Array>outputs[k]
+            if goes_beside(a, inputs, reqs[k], DENSE | (ADDS if self.is_sum(k) else 0)):
+                a, self.copies_out = fresh_like(a, False), True
+            self.work.append(a)
         self.strides = <Py_ssize_t*>calloc(self.n_data + self.n_stacked + self.n_states + 1, sizeof(Py_ssize_t))
         if self.strides == NULL:
             raise MemoryError()
@@ -168,6 +113,15 @@ cdef class Loop(Bound):
 
     def __dealloc__(self):
         free(self.strides)
+
+    cdef bint is_sum(self, Py_ssize_t k) noexcept:
+        k -= self.n_states + self.n_stacked
+        return 0 <= k < self.n_sums
+
+    cdef int point(self, Places places) except -1:
+        for a in (*self.inputs, *self.outputs):
+            places.add_array(<Array>a)
+        return 0
 
     cdef int execute(self) except -1:
         cdef Py_ssize_t n = self.begin(), s = 0, t, k
@@ -202,7 +156,6 @@ cdef class Loop(Bound):
     cdef Py_ssize_t begin(self) except -1:
         """Set the pointers for the first step; return how many steps there may be."""
         cdef Py_ssize_t k, n = self.steps, n_in = self.n_data + self.n_states + self.n_free
-        cdef Py_ssize_t first_out = n_in + self.n_states
         cdef char** at = self.body.at
         cdef Array a
         for k in range(n_in):
@@ -210,11 +163,10 @@ cdef class Loop(Bound):
         for k in range(self.n_states):
             a = <Array>(<tuple>self.pairs[k])[0]
             at[n_in + k] = a.data
-        for k in range(self.n_stacked + self.n_sums):
-            a = <Array>self.work[self.n_states + k]
-            at[first_out + k] = write_pointer(a)
-            if k >= self.n_stacked and (a is not self.outputs[self.n_states + k]
-                                        or self.reqs[self.n_states + k] != REQ_ADD):
+        for k in range(self.n_states, self.n_states + self.n_stacked + self.n_sums):
+            a = <Array>self.work[k]
+            at[n_in + k] = write_pointer(a)
+            if self.is_sum(k) and (a is not self.outputs[k] or self.reqs[k] != REQ_ADD):
                 memset(a.data, 0, nbytes_of(a))
         if self.condition is not None:
             for k in range(self.n_free):
@@ -229,7 +181,7 @@ cdef class Loop(Bound):
         for k in range(self.n_states):
             self.condition.at[k] = self.body.at[self.n_data + k]
         self.condition.run()
-        return truth(self.answer)
+        return (<int64_t*>(<Array>self.condition.buffers[0]).data)[0] != 0
 
     cdef void step_states(self) noexcept:
         """Let the new states be those of the next step."""
@@ -257,36 +209,22 @@ cdef class Loop(Bound):
             (<int64_t*>write_pointer(a))[0] = done
         return 0
 
+    cdef char* read(self, Py_ssize_t k) except NULL:
+        """Return where input `k` lies in C order."""
+        cdef Array a = <Array>self.inputs[k]
+        if self.copies_in and not a.contiguous:
+            a = contiguous_copy(a)
+            self.ready[k] = a  # it lives until the next run
+        return read_pointer(a)
 
-cdef class Branch(Bound):
-    """One of two bodies, chosen by the first input.
-
-    The bodies' stand-ins are the other inputs, and the outputs that they make.
-
-    Parameters
-    ----------
-    bodies : two of (Body, list of int)
-        Each with the numbers of its outputs.
-    """
-
-    cdef Body first, second
-    cdef list of_first, of_second
-
-    def __init__(self, list bodies, list inputs, list outputs, list reqs):
-        Bound.__init__(self, inputs, outputs, reqs)
-        (self.first, self.of_first), (self.second, self.of_second) = bodies
-
-    cdef int execute(self) except -1:
-        cdef Py_ssize_t k, n = len(self.inputs) - 1
-        cdef bint chosen = truth(<Array>self.inputs[0])
-        cdef Body body = self.first if chosen else self.second
-        cdef list made = self.of_first if chosen else self.of_second
-        for k in range(n):
-            body.at[k] = self.read(k + 1)
-        for k in range(len(made)):
-            body.at[n + k] = write_pointer(<Array>self.work[made[k]])
-        body.run()
-        return self.deliver()
+    cdef int deliver(self) except -1:
+        """Copy what could not be written in place."""
+        cdef Py_ssize_t k
+        if self.copies_out:
+            for k in range(len(self.outputs)):
+                if self.work[k] is not self.outputs[k] and self.reqs[k] != REQ_NULL:
+                    copy_into(<Array>self.work[k], <Array>self.outputs[k], self.reqs[k])
+        return 0
 
 
 cdef inline Py_ssize_t nbytes_of(Array a) noexcept:

@@ -1,4 +1,4 @@
-"""Operators that run graphs: what loops and branches share, and how such a graph becomes calls.
+"""Operators that run graphs: what loops and what becomes loops share, and how such a graph becomes calls.
 
 The graphs (``op.bodies``) have variables of their own for what they read; ``op.given`` lists those in the order of the
 operator's inputs.  Every call is an operator object of its own, so what it is (whether it draws, how many outputs it has)
@@ -18,7 +18,7 @@ from ..shape_mode import numpy_shape
 from .builder import Builder
 from .expand import expand
 from .infer import Shapes, Solver, Types
-from .ir import Entry, Graph, Node
+from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, optimized
 from .passes import of_stage, selected
 from .plan import ADD, WRITE, Phase, Result
@@ -102,13 +102,8 @@ class Bodied(External):
         if inner is not None:
             inner.is_train = specs.is_train
         op = self.with_bodies([expand(b, everything, specs=inner)[0] for b in self.bodies])
-        if effects is None or not op.writes:
-            new = node if op is self else node.replaced(op=op)
-            return None if new is node else [(new, k) for k in range(node.n_outputs)]
-        new = node.replaced(op=op.pure, control=effects.control_of(node))
-        found = [(new, k) for k in range(node.n_outputs)]
-        effects.deliver(new.replaced(op=op), found)
-        return found
+        new = node if op is self else node.replaced(op=op)
+        return None if new is node else [(new, k) for k in range(node.n_outputs)]
 
     @property
     def differentiable(self) -> bool:
@@ -162,6 +157,21 @@ def check_numbers(name: str, attrs: Attrs) -> None:
     for key, value in attrs.items():
         if isinstance(value, tuple) and None in value:
             raise OpValueError(f"operator {name}: {key}={value}; expected whole numbers")
+
+
+def over_inputs(
+    name: str, n: int, graphs: Sequence[Graph], inner: Sequence[Sequence[Node]], at: Sequence[Sequence[int]]
+) -> tuple[list[Node], list[Graph]]:
+    """Return a variable for each of `n` inputs, and graphs over these, whose own variables `inner` are the inputs `at`."""
+    place: dict[int, Node] = {}
+    found = []
+    for graph, variables, places in zip(graphs, inner, at, strict=True):
+        if len(variables) != len(places) or any(not 0 <= k < n for k in places):
+            raise OpValueError(f"operator {name}: its parameters give a subgraph of {len(variables)} variables the inputs "
+                               f"{list(places)} of {n}")  # fmt: skip
+        pairs = list(zip(variables, places, strict=True))
+        found.append(exchanged(graph, {(v, 0): (place[k], 0) for v, k in pairs if place.setdefault(k, v) is not v}))
+    return [place.get(k) or variable(f"unread{k}") for k in range(n)], found
 
 
 # ---- what a graph keeps for its gradient ----------------------------------------------------------------------------------
@@ -232,6 +242,9 @@ def body_calls(
     answer : bool
         Whether the only output is a buffer of the body's own.
     """
+    if answer:
+        F, (e,) = Builder(), graph.outputs
+        graph = Graph([F.Cast(F.value(e) != 0, dtype="int64").entry])
     n = len(graph.outputs)
     passes = selected()
     known_inputs = dict(zip(given, specs, strict=True))

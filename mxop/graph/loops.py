@@ -24,6 +24,7 @@ from .specs import Specs
 from .trim import trimmed
 
 NAME = "_loop"
+_TOLD = "the state {!r} has {} before a step and {} after it"
 
 
 class Counts(NamedTuple):
@@ -54,19 +55,18 @@ class Loop(Bodied):
         How many steps there are at most; by default as many as the data have slices.
     limited, reverse : bool
         Whether the last input says how many; whether the last slice comes first.
-    written : dict of int to int
-        States that stand for auxiliary states of the program: the input and the output of each.
+    told : str
+        What is said of a state that is not the same before and after a step.
     """
 
     def __init__(
         self, given: Sequence[Node], body: Graph, counts: Counts, condition: Graph | None = None,
-        steps: int | None = None, limited: bool = False, reverse: bool = False, written: dict[int, int] | None = None,
+        steps: int | None = None, limited: bool = False, reverse: bool = False, told: str = _TOLD,
     ):  # fmt: skip
         names = [f"data{k}" for k in range(counts.data)] + [f"state{k}" for k in range(counts.states)]
         names += [f"free{k}" for k in range(counts.free)] + ["steps"] * limited
         super().__init__(NAME, names, given, (body,) if condition is None else (body, condition))
-        self.counts, self.steps, self.limited, self.reverse = counts, steps, limited, reverse
-        self.writes = {names[i]: k for i, k in (written or {}).items()}
+        self.counts, self.steps, self.limited, self.reverse, self.told = counts, steps, limited, reverse, told
 
     @property
     def body(self) -> Graph:
@@ -90,7 +90,7 @@ class Loop(Bodied):
             length = self._agreed_length(length, shape)
         inner = [_slice(s) if i < c.data else s for i, s in enumerate(ins[: len(self.given)])]
         shapes = [_slice(s) if k in stacked else s for k, s in enumerate(outs[:n])]
-        solver = self._settled(self.solved("shape", inner, zip(self.body.outputs, shapes, strict=True)), infer.unify)
+        solver = self._settled(self.solved("shape", inner, zip(self.body.outputs, shapes, strict=True)))
         found = [solver.get((v, 0)) for v in self.given]
         made = [solver.get(e) for e in self.body.outputs]
         done = [_stack(length, s) if i < c.data else s for i, s in enumerate(found)] + [(1,)] * self.limited
@@ -109,12 +109,13 @@ class Loop(Bodied):
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         n = len(self.body.outputs)
-        solver = self.solved("type", ins[: len(self.given)], zip(self.body.outputs, outs[:n], strict=True))
-        self._settled(solver, None)
+        solver = self._settled(
+            self.solved("type", ins[: len(self.given)], zip(self.body.outputs, outs[:n], strict=True))
+        )
         found = [solver.get((v, 0)) for v in self.given] + [dtypes.INT64] * self.limited
         return found, [solver.get(e) for e in self.body.outputs] + [dtypes.INT64] * self.counted
 
-    def _settled(self, solver: Any, unify: Any) -> Any:
+    def _settled(self, solver: Any) -> Any:
         """Let every state be the same before and after a step."""
         changed = True
         while changed:
@@ -124,12 +125,10 @@ class Loop(Bodied):
                 if old == new:
                     continue
                 try:
-                    both = unify(old, new) if unify else solver.join(old, new)
+                    both = solver.join(old, new)
                 except infer.Conflict:
-                    raise solver.error(
-                        f"operator {self.name}: the state {before.name!r} has {solver.show(old)} before a step and "
-                        f"{solver.show(new)} after it; expected the same"
-                    ) from None
+                    told = self.told.format(before.name, solver.show(old), solver.show(new))
+                    raise solver.error(f"operator {self.name}: {told}; expected the same") from None
                 solver.set((before, 0), both)
                 solver.set(after, both)
                 solver.run()
