@@ -137,6 +137,9 @@ cdef class Loop(Call):
                 data[self.n_data + k] = at[first_out + k]
             while s < n and (self.condition is None or self.goes_on()):
                 t = n - 1 - s if self.reverse else s
+                if s == n - 1:  # there is no other step: the new states are the last ones
+                    for k in range(self.n_states):
+                        at[first_out - self.n_states + k] = write_pointer(<Array>self.work[k])
                 for k in range(self.n_data):
                     at[k] = data[k] + t * self.strides[k]
                 for k in range(self.n_stacked):
@@ -197,9 +200,11 @@ cdef class Loop(Call):
         """Write the last states, zeros for the steps that were not made, and their number."""
         cdef Py_ssize_t k, stride
         cdef Array a
+        cdef char* last
         for k in range(self.n_states):
-            a = <Array>self.work[k]
-            memcpy(write_pointer(a), self.body.at[self.n_data + k], self.strides[self.n_data + self.n_stacked + k])
+            last = write_pointer(<Array>self.work[k])
+            if last != self.body.at[self.n_data + k]:
+                memcpy(last, self.body.at[self.n_data + k], self.strides[self.n_data + self.n_stacked + k])
         if done < self.steps:
             for k in range(self.n_stacked):
                 stride = self.strides[self.n_data + k]

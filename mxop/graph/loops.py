@@ -150,12 +150,13 @@ class Loop(Bodied):
         return self.steps if self.steps is not None else inputs[0].shape[0]
 
     def call(self, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
-        specs, c = self._specs(inputs), self.counts
+        specs, c, n = self._specs(inputs), self.counts, self._length(inputs, outputs)
+        if n == 1:  # the sum of one step is its slice: it is written, and not added
+            c = c._replace(stacked=c.stacked + c.sums, sums=0)
         body = body_calls(self.body, self.given, specs, c.sums)
         condition = None
         if self.counted:
             condition = body_calls(self.bodies[1], self.given[c.data :], specs[c.data :], answer=True)
-        n = self._length(inputs, outputs)
         return core.Loop(body, condition, tuple(c), n, self.limited, self.reverse, inputs, outputs, reqs)
 
     def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:
