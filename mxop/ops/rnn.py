@@ -4,7 +4,7 @@ In each layer one product serves all steps' inputs; a loop over the steps does t
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 """
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from ..errors import OpValueError
 from ..opdef import F, Range, composite, elementwise
@@ -15,34 +15,16 @@ _GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 
 
 # ---- the vector of parameters ----------------------------------------------------------------------------------------
-class _Sizes(NamedTuple):
-    """Sizes that follow from the parameters of a call; a cell is one layer in one direction."""
-
-    ways: int
-    cells: int
-    gates: int  # of a cell, together
-    out: int
-    weights: list  # shapes of those of a cell that come after that of its input
-
-    @property
-    def later(self):
-        """How many weights each cell has that comes after the first layer."""
-        return self.gates * self.ways * self.out + sum(map(size_of, self.weights))
-
-    @property
-    def biases(self):
-        return 2 * self.gates * self.cells
-
-    @property
-    def fixed(self):
-        """How many parameters there are besides the first layer's weights of the input."""
-        return self.cells * self.later - self.ways * self.gates * self.ways * self.out + self.biases
-
-
-def _sizes(*, num_layers, state_size, mode, bidirectional, projection_size, **params):
+def _weights(n_inputs, *, num_layers, state_size, mode, bidirectional, projection_size, **params):
+    """Return the shapes of the weights of each cell, which is one layer in one direction; first the one for its input."""
     gates, out, ways = _GATES[mode] * state_size, projection_size or state_size, 1 + bidirectional
-    projection = [] if projection_size is None else [(out, state_size)]
-    return _Sizes(ways, num_layers * ways, gates, out, [(gates, out), *projection])
+    own = [(gates, out), *[(out, state_size)] * (projection_size is not None)]
+    return [[(gates, n_inputs if k < ways else ways * out), *own] for k in range(num_layers * ways)]
+
+
+def _sizes(cells):
+    """Return how many weights each cell has, and how many biases all have: two vectors each, for the gates."""
+    return [sum(map(size_of, shapes)) for shapes in cells], sum(2 * shapes[0][0] for shapes in cells)
 
 
 def _cut(F, vector, sizes):
@@ -57,16 +39,15 @@ def _rows(F, data, n):
     )
 
 
-def _cells(F, parameters, sizes):
+def _cells(F, parameters, cells, ways):
     """Return the weights and the biases of each cell; the size of the input is not asked for."""
-    first, *vectors, biases = _cut(F, parameters, [sizes.later] * (sizes.cells - sizes.ways) + [sizes.biases])
-    vectors = [*_rows(F, F.reshape(first, shape=(sizes.ways, -1)), sizes.ways), *vectors]
-    biases = _rows(F, F.reshape(biases, shape=(2 * sizes.cells, -1)), 2 * sizes.cells)
-    for k, vector in enumerate(vectors):
-        of_input, *rest = _cut(F, vector, list(map(size_of, sizes.weights)))
-        shapes = [(sizes.gates, -1), *sizes.weights]
-        weights = [F.reshape(w, shape=s) for w, s in zip([of_input, *rest], shapes, strict=True)]
-        yield weights, biases[2 * k : 2 * k + 2]
+    weights, biases = _sizes(cells)
+    first, *later, biases = _cut(F, parameters, [*weights[ways:], biases])
+    first = _rows(F, F.reshape(first, shape=(ways, -1)), ways)
+    biases = _rows(F, F.reshape(biases, shape=(2 * len(cells), -1)), 2 * len(cells))
+    for vector, (of_input, *own), *two in zip([*first, *later], cells, biases[::2], biases[1::2], strict=True):
+        parts = _cut(F, vector, list(map(size_of, own)))
+        yield [F.reshape(w, shape=s) for w, s in zip(parts, [(of_input[0], -1), *own], strict=True)], two
 
 
 # ---- cells -----------------------------------------------------------------------------------------------------------
@@ -200,21 +181,22 @@ def RNN(
     >>> mx.nd.RNN(x, params, h, state_size=1, num_layers=1, mode="rnn_relu").asnumpy().ravel().tolist()
     [1.5, 16.5]
     """
-    sizes = _sizes(num_layers=num_layers, state_size=state_size, mode=mode, bidirectional=bidirectional,
-                   projection_size=projection_size)  # fmt: skip
+    shapes = _weights(0, num_layers=num_layers, state_size=state_size, mode=mode, bidirectional=bidirectional,
+                      projection_size=projection_size)  # fmt: skip
+    ways, gates = 1 + bidirectional, shapes[0][0][0]
     clip = {"low": lstm_state_clip_min, "high": lstm_state_clip_max, "stop_nan": lstm_state_clip_nan}
     clip = None if lstm_state_clip_min is None else clip
-    states = zip(*(_rows(F, s, sizes.cells) for s in (state, state_cell) if s is not None), strict=True)
-    cells = zip(states, _cells(F, parameters, sizes), strict=True)
+    states = zip(*(_rows(F, s, len(shapes)) for s in (state, state_cell) if s is not None), strict=True)
+    cells = zip(states, _cells(F, parameters, shapes, ways), strict=True)
     inside, last = _inside(F, data, sequence_length), []
     data = _within(F, inside, data)  # whatever lies beyond, gradients are not NaN
     for layer in range(num_layers):
         if layer and p > 0:
             data = F.Dropout(data, p=p) if p < 1 or not is_train else F.zeros_like(data)  # where Dropout has NaN
         outs = []
-        for backward, (old, cell) in zip(range(sizes.ways), cells, strict=False):
+        for backward, (old, cell) in zip(range(ways), cells, strict=False):
             x, within = (F.reverse(a, axis=0) if backward and a is not None else a for a in (data, inside))
-            out, new = _run(F, x, within, list(old), *cell, gates=sizes.gates, mode=mode, clip=clip)
+            out, new = _run(F, x, within, list(old), *cell, gates=gates, mode=mode, clip=clip)
             outs.append(F.reverse(out, axis=0) if backward else out)
             last.append(new)
         data = F.concat(*outs, dim=2) if len(outs) > 1 else outs[0]
@@ -238,8 +220,10 @@ def _(*, mode, state_size, projection_size, lstm_state_clip_min, lstm_state_clip
     if (lstm_state_clip_min is None) != (lstm_state_clip_max is None):
         raise OpValueError(f"operator RNN: lstm_state_clip_min={lstm_state_clip_min}, lstm_state_clip_max="
                            f"{lstm_state_clip_max}; expected both or none")  # fmt: skip
-    sizes = _sizes(mode=mode, state_size=state_size, projection_size=projection_size, **params)
-    fixed, each = sizes.fixed, sizes.gates * sizes.ways
+    params |= {"mode": mode, "state_size": state_size, "projection_size": projection_size}
+    fixed, one = (sum(weights) + biases for weights, biases in map(_sizes, (_weights(n, **params) for n in range(2))))
+    each, cells = one - fixed, _weights(0, **params)
+    out = cells[0][1][1]
 
     def inputs_of(n):
         if n < fixed or (n - fixed) % each:
@@ -248,12 +232,12 @@ def _(*, mode, state_size, projection_size, lstm_state_clip_min, lstm_state_clip
             )
         return (n - fixed) // each
 
-    state, cell = ((sizes.cells, "batch", n) for n in (sizes.out, state_size))
+    state, cell = ((len(cells), "batch", n) for n in (out, state_size))
     return {
         "data": ("steps", "batch", "inputs"),
         "parameters": (Of("inputs", lambda n: fixed + each * n, inputs_of),),
         "sequence_length": ("batch",),
-        "output": (Of("steps", _steps, _steps), "batch", sizes.ways * sizes.out),
+        "output": (Of("steps", _steps, _steps), "batch", out * (1 + params["bidirectional"])),
         **{"state": state, "state_output": state, "state_cell": cell, "statecell_output": cell},
     }
 
