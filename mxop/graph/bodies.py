@@ -115,11 +115,6 @@ class Bodied(External):
         return kind(self._everything)
 
     @cached_property
-    def _gradients(self) -> dict[tuple, Any]:
-        """What was found out about gradients, by what they depend on."""
-        return {}
-
-    @cached_property
     def _everything(self) -> Graph:
         return Graph([*(e for b in self.bodies for e in b.outputs), *((v, 0) for v in self.given)])
 
@@ -140,7 +135,7 @@ def copy_of(op: Bodied) -> Any:
     """Return a copy of an operator, without what it found out about its graphs (``copy.copy`` of an operator is itself)."""
     found = object.__new__(type(op))
     found.__dict__.update(op.__dict__)
-    for name in ("pure", "_everything", "_gradients"):
+    for name in ("pure", "_everything"):
         found.__dict__.pop(name, None)
     return found
 

@@ -3,7 +3,7 @@
 Each call holds its subgraphs as they are written, with variables of their own; parameters say at which input of the call
 each variable lies.  Before a graph is differentiated or run, a call becomes one or two :class:`.loops.Loop`, whose bodies
 share variables; auxiliary states become states of the loop.  What a call says of shapes and types is what these say.
-Imports :mod:`.bodies`, :mod:`.loop_gradient`, :mod:`.loops`, :mod:`.pure`, :mod:`.specs` and :mod:`mxop.opdef`.
+Imports :mod:`.bodies`, :mod:`.loop_gradient`, :mod:`.pure`, :mod:`.specs` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,13 @@ from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import Attrs, registry
 from ..opdef.params import Shape, Spec
-from . import loops
 from .bodies import Bodied, check_numbers, copy_of, is_vector, over_inputs, slice_of
 from .builder import Builder, Value
 from .ir import NO_ATTRS, Entry, Graph, Node, variable
-from .loop_gradient import with_extras
+from .loop_gradient import Pairs, added
 from .pure import Pure, pure
 from .specs import Specs, solved_inside
 from .states import Effects
-
-Pairs = Sequence[tuple[Node, Value]]  # variables of bodies, and what they stand for
 
 
 class ControlFlow(Bodied):
@@ -151,23 +148,6 @@ class ControlFlow(Bodied):
         return [v.entry for v in outputs]
 
 
-def _loop(
-    F: Builder,
-    body: Graph,
-    n_stacked: int,
-    pairs: tuple[Pairs, Pairs, Pairs],
-    limit: Sequence[Value] = (),
-    **options: Any,
-) -> tuple[list[Value], list[Value], Value]:
-    """Add a loop over data, states and free inputs; return the last states, what was stacked, and the last output."""
-    counts = loops.Counts(*map(len, pairs), n_stacked, 0)
-    given = [pair for kind in pairs for pair in kind]
-    op = with_extras([v for v, _ in given], body, counts, limited=bool(limit), **options)
-    made = F._invoke(op, [value for _, value in given] + list(limit), NO_ATTRS)
-    made = made if isinstance(made, list) else [made]
-    return made[: counts.states], made[counts.states : counts.states + n_stacked], made[-1]
-
-
 # ---- loops --------------------------------------------------------------------------------------------------------------
 def _foreach_parameters(
     *data, num_args: int, num_outputs: int, num_out_data: int, in_state_locs: Shape, in_data_locs: Shape, remain_locs: Shape
@@ -207,9 +187,9 @@ class LoopCall(ControlFlow):
             self._check_answer(condition)
         changed = [*states, *body.states]
         free = [k for k in range(len(pairs)) if k not in (*data, *changed)]
-        last, stacked, _ = _loop(
-            F, Graph([*outputs[n_out:], *outputs[:n_out]]), n_out,
-            tuple([pairs[k] for k in at] for at in (data, changed, free)),
+        last, stacked, _, _ = added(
+            F, Graph([*outputs[n_out:], *outputs[:n_out]]),
+            tuple([pairs[k] for k in at] for at in (data, changed, free)), n_out,
             condition=Graph(graphs[0].outputs[:1]) if asked else None, steps=steps,
         )  # fmt: skip
         n = len(states)
@@ -290,14 +270,14 @@ class Cond(ControlFlow):
 
         made, new = outputs(first, graphs[1])
         old = [pairs[k] for k in states]
-        last, stacked, steps = _loop(
-            F, Graph([*new, *made]), n, ([], old, free), condition=Graph(graphs[0].outputs[:1]), steps=1
+        last, stacked, _, (steps,) = added(
+            F, Graph([*new, *made]), ([], old, free), n, condition=Graph(graphs[0].outputs[:1]), steps=1
         )
         old = [(v, value) for (v, _), value in zip(old, last, strict=True)]
         old = [(variable(str(k)), F.squeeze(value, axis=0)) for k, value in enumerate(stacked)] + old
         made, new = outputs(second, graphs[2])
-        last, *_ = _loop(
-            F, Graph([*made, *new]), 0, ([], old, free), [1 - steps], steps=1,
+        last, *_ = added(
+            F, Graph([*made, *new]), ([], old, free), 0, limit=[1 - steps], steps=1,
             told="output {} has {} in the first branch and {} in the second",
         )  # fmt: skip
         return last[:n], dict(zip(states, last[n:], strict=True))
