@@ -7,13 +7,14 @@ follows from its graphs.  Imports :mod:`.expand`, :mod:`.infer`, :mod:`.lowering
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 from .._core import core
 from ..errors import OpTypeError, OpValueError
 from ..opdef import Attrs, External, Kernel
+from ..opdef.params import Spec
 from ..shape_mode import numpy_shape
 from .builder import Builder
 from .expand import expand
@@ -147,11 +148,39 @@ def specs_of(F: Any, values: Sequence[Any]) -> tuple | None:
     return None if F.specs is None else tuple(F.specs(v.entry) for v in values)
 
 
-def check_numbers(name: str, attrs: Attrs) -> None:
-    """Raise when a list of numbers in a file has gaps."""
-    for key, value in attrs.items():
-        if isinstance(value, tuple) and None in value:
-            raise OpValueError(f"operator {name}: {key}={value}; expected whole numbers")
+class Named(External):
+    """An operator with bodies as files and registry know it; :meth:`of` makes that of one call.
+
+    Parameters
+    ----------
+    signature : callable
+        Its parameters and documentation.
+    make : callable
+        ``make(named, attrs, bodies)`` returns the operator of a call, or raises where they do not fit.
+    used_by : str
+        The function that makes such calls.
+    """
+
+    kind = "control"
+    differentiable = True  # type: ignore[assignment]
+
+    def __init__(
+        self, name: str, signature: Callable, make: Callable[[Named, Attrs, Sequence[Graph]], Bodied], used_by: str
+    ):
+        super().__init__(name, doc=signature.__doc__ or "")
+        self._spec, self._make, self._used_by = Spec.of(name, signature), make, used_by
+
+    def of(self, attrs: Attrs, bodies: Sequence[Graph]) -> Bodied:
+        """Return the operator of one call, with these bodies."""
+        for key, value in attrs.items():
+            if isinstance(value, tuple) and None in value:
+                raise OpValueError(f"operator {self.name}: {key}={value}; expected whole numbers")
+        return self._make(self, attrs, bodies)
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise OpTypeError(f"operator {self.name} has bodies, which a call cannot give: use {self._used_by}")
+
+    check_arity = infer_shape = infer_type = _refuse
 
 
 def over_inputs(

@@ -7,12 +7,11 @@ Imports :mod:`.bodies`, :mod:`.ir`, :mod:`.loops` and :mod:`mxop.opdef`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
 
-from ..errors import OpTypeError, OpValueError
-from ..opdef import Attrs, External, registry
-from ..opdef.params import Shape, Spec
-from .bodies import check_numbers, over_inputs
+from ..errors import OpValueError
+from ..opdef import Attrs, registry
+from ..opdef.params import Shape
+from .bodies import Named, over_inputs
 from .ir import Graph
 from .loops import NAME, Counts, Loop
 
@@ -24,36 +23,19 @@ def _parameters(
     """Run a body once for each step; what ``_foreach``, ``_while_loop``, ``_cond`` and their gradients become."""
 
 
-class Written(External):
-    """What a file names; :meth:`of` makes the operator of one call of it."""
-
-    def __init__(self) -> None:
-        super().__init__(NAME, doc=_parameters.__doc__ or "")
-        self._spec = Spec.of(NAME, _parameters)
-
-    def _refuse(self, *_: Any) -> NoReturn:
-        raise OpTypeError(f"operator {self.name} has bodies, which a call cannot give")
-
-    check_arity = infer_shape = infer_type = _refuse
-
-    @property
-    def differentiable(self) -> bool:
-        return True
-
-    def of(self, attrs: Attrs, bodies: Sequence[Graph]) -> Loop:
-        """Return the operator of a call, over variables that its bodies share."""
-        check_numbers(NAME, attrs)
-        wanted = [at for at in (attrs.first_locs, attrs.second_locs) if at is not None]
-        if len(bodies) != len(wanted):
-            raise OpValueError(f"operator {NAME} has {len(wanted)} subgraphs, {len(bodies)} given")
-        given, (body, *condition) = over_inputs(NAME, attrs.num_given, bodies, [b.variables for b in bodies], wanted)
-        if len(attrs.counts) != 5:
-            raise OpValueError(f"operator {NAME}: counts={attrs.counts}; expected five numbers")
-        counts = Counts(*attrs.counts)
-        if sum(counts[:3]) != len(given) or counts.states + counts.stacked + counts.sums != len(body.outputs):
-            raise OpValueError(f"operator {NAME}: counts={attrs.counts} for {len(given)} inputs and {len(body.outputs)} "
-                               f"outputs of the body")  # fmt: skip
-        return Loop(given, body, counts, *condition, steps=attrs.steps, limited=attrs.limited, reverse=attrs.reverse)
+def _loop(named: Named, attrs: Attrs, bodies: Sequence[Graph]) -> Loop:
+    """Return the loop of a call, over variables that its bodies share."""
+    wanted = [at for at in (attrs.first_locs, attrs.second_locs) if at is not None]
+    if len(bodies) != len(wanted):
+        raise OpValueError(f"operator {NAME} has {len(wanted)} subgraphs, {len(bodies)} given")
+    given, (body, *condition) = over_inputs(NAME, attrs.num_given, bodies, [b.variables for b in bodies], wanted)
+    if len(attrs.counts) != 5:
+        raise OpValueError(f"operator {NAME}: counts={attrs.counts}; expected five numbers")
+    counts = Counts(*attrs.counts)
+    if sum(counts[:3]) != len(given) or counts.states + counts.stacked + counts.sums != len(body.outputs):
+        raise OpValueError(f"operator {NAME}: counts={attrs.counts} for {len(given)} inputs and {len(body.outputs)} "
+                           f"outputs of the body")  # fmt: skip
+    return Loop(given, body, counts, *condition, steps=attrs.steps, limited=attrs.limited, reverse=attrs.reverse)
 
 
 def strings(op: Loop) -> dict[str, str]:
@@ -65,4 +47,4 @@ def strings(op: Loop) -> dict[str, str]:
     return {key: str(value) for key, value in params.items()}
 
 
-registry.register(Written())
+registry.register(Named(NAME, _parameters, _loop, "contrib.foreach"))

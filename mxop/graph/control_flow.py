@@ -8,16 +8,16 @@ Imports :mod:`.bodies`, :mod:`.loop_gradient`, :mod:`.pure`, :mod:`.specs` and :
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from ..errors import OpTypeError, OpValueError
+from ..errors import OpValueError
 from ..opdef import Attrs, registry
-from ..opdef.params import Shape, Spec
-from .bodies import Bodied, check_numbers, copy_of, is_vector, over_inputs, slice_of
+from ..opdef.params import Shape
+from .bodies import Bodied, Named, is_vector, over_inputs, slice_of
 from .builder import Builder, Value
-from .ir import NO_ATTRS, Entry, Graph, Node, variable
+from .ir import Entry, Graph, Node, variable
 from .loop_gradient import Pairs, added
 from .pure import Pure, pure
 from .specs import Specs, solved_inside
@@ -25,10 +25,11 @@ from .states import Effects
 
 
 class ControlFlow(Bodied):
-    """An operator of control flow; the registered object has no bodies, each call has a copy with its own.
+    """One call of an operator of control flow.
 
     Attributes
     ----------
+    attrs : Attrs
     inner : list of list of Node
         The variables of each body, in its order.
     at : list of tuple of int
@@ -37,33 +38,16 @@ class ControlFlow(Bodied):
 
     n_bodies = 1
 
-    def __init__(self, name: str, signature: Callable):
-        super().__init__(name, (), (), (), doc=signature.__doc__ or "")
-        self._spec = Spec.of(name, signature)
-        self.inner: list[list[Node]] = []
-        self.at: list[tuple[int, ...]] = []
-        self.attrs = NO_ATTRS
-
-    def of(self, attrs: Attrs, bodies: Sequence[Graph]) -> ControlFlow:
-        """Return the operator of one call, with these bodies.
-
-        Raises
-        ------
-        MXNetError
-            When parameters and bodies do not fit.
-        """
-        check_numbers(self.name, attrs)
-        found = copy_of(self)
-        found.attrs, found.inner = attrs, [b.variables for b in bodies]
+    def __init__(self, named: Named, attrs: Attrs, bodies: Sequence[Graph]):
         if len(bodies) != self.n_bodies:
-            raise OpValueError(f"operator {self.name} has {self.n_bodies} subgraphs, {len(bodies)} given")
-        found.at = found._positions()
-        found.arguments = tuple(f"arg{k}" for k in range(attrs.num_args - len(bodies)))
-        found._take(bodies)
-        found._graph()  # it says what does not fit
+            raise OpValueError(f"operator {named.name} has {self.n_bodies} subgraphs, {len(bodies)} given")
+        names = [f"arg{k}" for k in range(attrs.num_args - len(bodies))]
+        super().__init__(named.name, names, (), bodies, doc=named.doc)
+        self._spec, self.attrs, self.inner = named.spec, attrs, [b.variables for b in bodies]
+        self.at = self._positions()
+        self._graph()  # it says what does not fit
         states = {v for b in bodies for v in b.arguments()[1]}
-        found.aux = tuple(f"arg{k}" for k in sorted({k for v, k in found._inside if v in states}))
-        return found
+        self.aux = tuple(names[k] for k in sorted({k for v, k in self._inside if v in states}))
 
     @property
     def _inside(self) -> list[tuple[Node, int]]:
@@ -91,27 +75,14 @@ class ControlFlow(Bodied):
         if body.n != 1:
             raise OpValueError(f"operator {self.name}: the condition has {body.n} outputs; expected one")
 
-    def parse(self, given: dict[str, Any]) -> Attrs:
-        return self._spec.parse(given)
-
-    def check_arity(self, attrs: Attrs, n: int) -> None:
-        self._check_bodies()
-        super().check_arity(attrs, n)
-
-    def _check_bodies(self) -> None:
-        if not self.bodies:
-            raise OpTypeError(f"operator {self.name} has bodies, which a call cannot give: use contrib.{self.name[1:]}")
-
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         return attrs.num_outputs
 
     # ---- inference ------------------------------------------------------------------------------------------------------
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
-        self._check_bodies()
         return solved_inside(*self._graph(ins), ins, outs, "shape")
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
-        self._check_bodies()
         return solved_inside(*self._graph(), ins, outs, "type")
 
     def _graph(self, shapes: Sequence[Any] | None = None) -> tuple[Graph, list[Node]]:
@@ -283,7 +254,9 @@ class Cond(ControlFlow):
         return last[:n], dict(zip(states, last[n:], strict=True))
 
 
-for _op in (
-    ForEach("_foreach", _foreach_parameters), WhileLoop("_while_loop", _while_parameters), Cond("_cond", _cond_parameters)
-):  # fmt: skip
-    registry.register(_op)
+for _name, _signature, _make in (
+    ("foreach", _foreach_parameters, ForEach),
+    ("while_loop", _while_parameters, WhileLoop),
+    ("cond", _cond_parameters, Cond),
+):
+    registry.register(Named(f"_{_name}", _signature, _make, f"contrib.{_name}"))
