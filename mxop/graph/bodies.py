@@ -136,7 +136,7 @@ def copy_of(op: Bodied) -> Any:
     """Return a copy of an operator, without what it found out about its graphs (``copy.copy`` of an operator is itself)."""
     found = object.__new__(type(op))
     found.__dict__.update(op.__dict__)
-    for name in ("pure", "_everything"):
+    for name in ("pure", "_everything", "_graphs"):
         found.__dict__.pop(name, None)
     return found
 

@@ -9,6 +9,7 @@ Imports :mod:`.bodies`, :mod:`.loop_gradient`, :mod:`.pure`, :mod:`.specs` and :
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from .. import dtypes
@@ -85,13 +86,20 @@ class ControlFlow(Bodied):
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         return solved_inside(*self._graph(), ins, outs, "type")
 
-    def _graph(self, shapes: Sequence[Any] | None = None) -> tuple[Graph, list[Node]]:
+    @cached_property
+    def _graphs(self) -> dict[tuple[bool, ...], tuple[Graph, list[Node]]]:
+        return {}
+
+    def _graph(self, shapes: Sequence[Any] = ()) -> tuple[Graph, list[Node]]:
         """Return what a call stands for, and the variables that are its inputs."""
-        inputs = [variable(name) for name in self.arguments]
-        known = dict(zip(inputs, shapes or (), strict=False))
-        F = Builder(lambda e: (known.get(e[0]), dtypes.UNKNOWN))
-        outputs, _ = self.made(F, [F.value((v, 0)) for v in inputs], [Pure(b) for b in self.bodies])
-        return Graph([v.entry for v in outputs]), inputs
+        key = tuple(map(is_vector, shapes))
+        if key not in self._graphs:
+            inputs = [variable(name) for name in self.arguments]
+            known = dict(zip(inputs, shapes, strict=False))
+            F = Builder(lambda e: (known.get(e[0]), dtypes.UNKNOWN))
+            outputs, _ = self.made(F, [F.value((v, 0)) for v in inputs], [Pure(b) for b in self.bodies])
+            self._graphs[key] = Graph([v.entry for v in outputs]), inputs
+        return self._graphs[key]
 
     # ---- running --------------------------------------------------------------------------------------------------------
     def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
