@@ -83,7 +83,10 @@ cdef class Loop(Call):
     cdef bint copies_in, copies_out, limited, reverse
     cdef Py_ssize_t n_data, n_states, n_free, n_stacked, n_sums, steps
     cdef list pairs                 # for each state two places
-    cdef Py_ssize_t* strides        # of the data, then of the stacked outputs; then the sizes of states
+    cdef Py_ssize_t n_moving        # what has slices: the data, then the stacked outputs
+    cdef Py_ssize_t* strides
+    cdef char** starts
+    cdef char*** slots              # where the body finds each
 
     def __init__(self, Body body, Body condition, tuple counts, Py_ssize_t steps, bint limited, bint reverse,
                  list inputs, list outputs, list reqs):
@@ -98,21 +101,22 @@ cdef class Loop(Call):
             if goes_beside(a, inputs, reqs[k], DENSE | (ADDS if self.is_sum(k) else 0)):
                 a, self.copies_out = fresh_like(a, False), True
             self.work.append(a)
-        self.strides = <Py_ssize_t*>calloc(self.n_data + self.n_stacked + self.n_states + 1, sizeof(Py_ssize_t))
-        if self.strides == NULL:
+        self.n_moving = self.n_data + self.n_stacked
+        self.strides = <Py_ssize_t*>calloc(self.n_moving + 1, sizeof(Py_ssize_t))
+        self.starts = <char**>calloc(self.n_moving + 1, sizeof(char*))
+        self.slots = <char***>calloc(self.n_moving + 1, sizeof(char**))
+        if self.strides == NULL or self.starts == NULL or self.slots == NULL:
             raise MemoryError()
-        for k in range(self.n_data):
-            self.strides[k] = nbytes_of(<Array>inputs[k]) // max(steps, 1)
-        for k in range(self.n_stacked):
-            self.strides[self.n_data + k] = nbytes_of(<Array>outputs[self.n_states + k]) // max(steps, 1)
-        self.pairs = []
-        for k in range(self.n_states):
-            a = <Array>outputs[k]
-            self.strides[self.n_data + self.n_stacked + k] = nbytes_of(a)
-            self.pairs.append((fresh_like(a, False), fresh_like(a, False)))
+        for k in range(self.n_moving):
+            a = <Array>(inputs[k] if k < self.n_data else outputs[self.n_states + k - self.n_data])
+            self.strides[k] = nbytes_of(a) // max(steps, 1)
+            self.slots[k] = &body.at[k if k < self.n_data else k + 2 * self.n_states + self.n_free]
+        self.pairs = [(fresh_like(a, False), fresh_like(a, False)) for a in outputs[: self.n_states]]
 
     def __dealloc__(self):
         free(self.strides)
+        free(self.starts)
+        free(self.slots)
 
     cdef bint is_sum(self, Py_ssize_t k) noexcept:
         k -= self.n_states + self.n_stacked
@@ -124,36 +128,25 @@ cdef class Loop(Call):
         return 0
 
     cdef int execute(self) except -1:
-        cdef Py_ssize_t n = self.begin(), s = 0, t, k
-        cdef Py_ssize_t first_out = self.n_data + self.n_states + self.n_free + self.n_states
+        cdef Py_ssize_t n = self.begin(), s = 0, t, k, n_in = self.n_data + self.n_states + self.n_free
         cdef char** at = self.body.at
-        cdef char** data = <char**>calloc(self.n_data + self.n_stacked + 1, sizeof(char*))
-        if data == NULL:
-            raise MemoryError()
-        try:
-            for k in range(self.n_data):
-                data[k] = at[k]
-            for k in range(self.n_stacked):
-                data[self.n_data + k] = at[first_out + k]
-            while s < n and (self.condition is None or self.goes_on()):
-                t = n - 1 - s if self.reverse else s
-                if s == n - 1:  # there is no other step: the new states are the last ones
-                    for k in range(self.n_states):
-                        at[first_out - self.n_states + k] = write_pointer(<Array>self.work[k])
-                for k in range(self.n_data):
-                    at[k] = data[k] + t * self.strides[k]
-                for k in range(self.n_stacked):
-                    at[first_out + k] = data[self.n_data + k] + t * self.strides[self.n_data + k]
-                self.body.run()
-                self.step_states()
-                s += 1
-                if s % OFTEN == 0:
-                    PyErr_CheckSignals()
-                    with nogil:  # other threads may run
-                        pass
-            self.finish(s, data + self.n_data)
-        finally:
-            free(data)
+        for k in range(self.n_moving):
+            self.starts[k] = self.slots[k][0]
+        while s < n and (self.condition is None or self.goes_on()):
+            t = n - 1 - s if self.reverse else s
+            for k in range(self.n_moving):
+                self.slots[k][0] = self.starts[k] + t * self.strides[k]
+            if s == n - 1:  # there is no other step: the new states are the last ones
+                for k in range(self.n_states):
+                    at[n_in + k] = write_pointer(<Array>self.work[k])
+            self.body.run()
+            self.step_states()
+            s += 1
+            if s % OFTEN == 0:
+                PyErr_CheckSignals()
+                with nogil:  # other threads may run
+                    pass
+        self.finish(s)
         return self.deliver()
 
     cdef Py_ssize_t begin(self) except -1:
@@ -196,19 +189,16 @@ cdef class Loop(Call):
             one = (<Array>(<tuple>self.pairs[k])[0]).data
             at[n_in + k] = (<Array>(<tuple>self.pairs[k])[1]).data if at[n_in + k] == one else one
 
-    cdef int finish(self, Py_ssize_t done, char** stacked) except -1:
+    cdef int finish(self, Py_ssize_t done) except -1:
         """Write the last states, zeros for the steps that were not made, and their number."""
-        cdef Py_ssize_t k, stride
+        cdef Py_ssize_t k
         cdef Array a
-        cdef char* last
         for k in range(self.n_states):
-            last = write_pointer(<Array>self.work[k])
-            if last != self.body.at[self.n_data + k]:
-                memcpy(last, self.body.at[self.n_data + k], self.strides[self.n_data + self.n_stacked + k])
-        if done < self.steps:
-            for k in range(self.n_stacked):
-                stride = self.strides[self.n_data + k]
-                memset(stacked[k] + done * stride, 0, (self.steps - done) * stride)
+            a = <Array>self.work[k]
+            if write_pointer(a) != self.body.at[self.n_data + k]:
+                memcpy(a.data, self.body.at[self.n_data + k], nbytes_of(a))
+        for k in range(self.n_data, self.n_moving):
+            memset(self.starts[k] + done * self.strides[k], 0, (self.steps - done) * self.strides[k])
         if self.condition is not None:
             a = <Array>self.work[len(self.work) - 1]
             (<int64_t*>write_pointer(a))[0] = done
