@@ -98,7 +98,10 @@ class ControlFlow(Bodied):
             known = dict(zip(inputs, shapes, strict=False))
             F = Builder(lambda e: (known.get(e[0]), dtypes.UNKNOWN))
             outputs, _ = self.made(F, [F.value((v, 0)) for v in inputs], [Pure(b) for b in self.bodies])
-            self._graphs[key] = Graph([v.entry for v in outputs]), inputs
+            graph = Graph([v.entry for v in outputs])
+            for node in graph.nodes:
+                node.name = "" if node.op is not None else node.name  # messages name the call
+            self._graphs[key] = graph, inputs
         return self._graphs[key]
 
     # ---- running --------------------------------------------------------------------------------------------------------
