@@ -26,20 +26,17 @@ class Api:
         """Return an entry as what functions take and return."""
         raise NotImplementedError
 
-    def entries(self, value: Any) -> Sequence[Entry]:
-        """Undo :meth:`wrap`."""
+    def one(self, value: Any) -> Entry:
+        """Return the only entry of a value."""
         raise NotImplementedError
 
     def begin(self, name: str) -> Any:
         """Return a new scope, whose name begins so."""
         raise NotImplementedError
 
-    def strings(self, scope: Any) -> dict[str, str]:
-        """Return the attributes of a variable in a scope."""
-        return {}
-
-    def declare(self, node: Node, of: Entry, is_slice: bool) -> None:
-        """Say what is known of a variable."""
+    def variable(self, scope: Any, name: str, of: Entry, is_slice: bool) -> Node:
+        """Return a variable in a scope, which stands for an entry or for its slices."""
+        raise NotImplementedError
 
     def call(self, scope: Any, function: Callable, *args: Any) -> Any:
         """Call a function in a scope."""
@@ -52,16 +49,6 @@ class Api:
     def node(self, op: Any, hint: str, inputs: Sequence[Entry], strings: dict[str, str]) -> Node:
         """Add a call."""
         raise NotImplementedError
-
-    # ---- what all have --------------------------------------------------------------------------------------------------
-    def one(self, value: Any) -> Entry:
-        """Return the only entry of a value."""
-        found = self.entries(value)
-        if len(found) != 1:
-            raise OpTypeError(
-                f"{value!r} has {len(found)} outputs; control flow takes values of one output, or lists of them"
-            )
-        return found[0]
 
     def called(
         self, name: str, bodies: Sequence[Subgraph], inputs: Sequence[Entry], params: dict[str, Any]
@@ -91,10 +78,10 @@ class Subgraph:
     def __init__(self, api: Api, name: str, parameters: Sequence[Entry] = (), n_data: int = 0):
         self.api, self.scope = api, api.begin(name)
         self.parameters = list(parameters)
-        strings = api.strings(self.scope)
-        self.variables = [variable(f"{node.name}-{k}", strings) for node, k in parameters]
-        for i, v in enumerate(self.variables):
-            api.declare(v, self.parameters[i], i < n_data)
+        self.variables = [
+            api.variable(self.scope, f"{node.name}-{k}", (node, k), i < n_data)
+            for i, (node, k) in enumerate(self.parameters)
+        ]
 
     def given(self) -> list[Any]:
         """Return what the function is called with."""
