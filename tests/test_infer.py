@@ -10,8 +10,7 @@ import mxop as mx
 from mxop import sym
 from mxop.errors import OpValueError
 from mxop.graph import Graph, Shapes, Types
-from mxop.op import composite, elementwise, kernel, unregister
-from mxop.opdef.dims import Of
+from mxop.op import Of, composite, elementwise, kernel, unregister
 
 a, b, c = sym.Variable("a"), sym.Variable("b"), sym.Variable("c")
 

@@ -23,6 +23,13 @@ class Of(NamedTuple):
         ``there(size)``: this dimension, from the size of the other, and back; None where it does not follow.
     otherwise : int, optional
         What it is as long as the other is not known.
+
+    Examples
+    --------
+    >>> from mxop.op import Of
+    >>> halves = Of("size", lambda n: 2 * n, lambda n: None if n % 2 else n // 2)
+    >>> completed("halved", {"data": (halves,), "output": ("size",)}, {"data": (6,), "output": None})
+    {'data': (6,), 'output': (3,)}
     """
 
     name: str

@@ -7,8 +7,7 @@ All are products of stacks of matrices on views, so their gradients are right at
 from typing import Annotated
 
 from ..errors import OpValueError
-from ..opdef import Range, composite
-from ..opdef.dims import Of
+from ..opdef import Of, Range, composite
 from ._shared import divided
 
 _Heads = Annotated[int, Range(1)]

@@ -6,8 +6,7 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 from typing import Annotated, Literal
 
 from ..errors import OpValueError
-from ..opdef import Range, Shape, composite
-from ..opdef.dims import Of
+from ..opdef import Of, Range, Shape, composite
 from ._shared import divided, float_types, size_of
 from .windows import channels_second, fitting, frame, moved, transposed
 

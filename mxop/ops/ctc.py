@@ -9,8 +9,7 @@ from typing import Literal
 
 from .. import dtypes
 from ..errors import OpValueError
-from ..opdef import F, composite, elementwise, kernel
-from ..opdef.dims import Of
+from ..opdef import F, Of, composite, elementwise, kernel
 from ._shared import device_of, equal_shapes, float_types, numbered, on_both, zero_gradient
 
 #: The logarithm of no probability at all: finite, so that differences of it are numbers.

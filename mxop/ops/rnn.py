@@ -7,8 +7,7 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 from typing import Annotated, Literal
 
 from ..errors import OpValueError
-from ..opdef import F, Range, composite, elementwise
-from ..opdef.dims import Of
+from ..opdef import F, Of, Range, composite, elementwise
 from ._shared import float_types, size_of
 
 _GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}

@@ -8,8 +8,7 @@ from itertools import product
 from typing import Literal, NamedTuple
 
 from ..errors import OpValueError
-from ..opdef import Shape, composite, infer, kernel
-from ..opdef.dims import Of
+from ..opdef import Of, Shape, composite, infer, kernel
 from ._shared import both_ways, divided, float_types, on_both, product_of, size_of, times, typed_by_first
 from .shape import inverse
 from .slicing import _slice_operator
