@@ -95,10 +95,11 @@ def _run(F, data, inside, states, weights, biases, *, gates, mode, clip):
 
 
 def _inside(F, data, lengths):
-    """Return which steps are inside their sequence, as 1 or 0 of shape ``(steps, batch, 1)``."""
-    if lengths is not None:
-        ones = F.ones_like(F.slice_axis(data, axis=2, begin=0, end=1))
-        return F.SequenceMask(ones, F.Cast(lengths, dtype="int32"), use_sequence_length=True)
+    """Return which steps are inside their sequence, as 1 or 0 of shape ``(steps, batch, 1)``; None: all are."""
+    if lengths is None:
+        return None
+    ones = F.ones_like(F.slice_axis(data, axis=2, begin=0, end=1))
+    return F.SequenceMask(ones, F.Cast(lengths, dtype="int32"), use_sequence_length=True)
 
 
 def _within(F, inside, data, other=None):
