@@ -7,8 +7,7 @@ follows from its graphs.  Imports :mod:`.expand`, :mod:`.infer`, :mod:`.lowering
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from .._core import core
@@ -18,7 +17,6 @@ from ..opdef.params import Spec
 from ..shape_mode import numpy_shape
 from .builder import Builder
 from .expand import expand
-from .infer import Shapes, Solver, Types
 from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, optimized
 from .passes import of_stage, selected
@@ -109,27 +107,6 @@ class Bodied(External):
     @property
     def differentiable(self) -> bool:
         return True
-
-    # ---- inference ------------------------------------------------------------------------------------------------------
-    def solver(self, kind: type[Solver]) -> Solver:
-        """Return what solves shapes or types of all bodies at once, unused variables too."""
-        return kind(self._everything)
-
-    @cached_property
-    def _everything(self) -> Graph:
-        return Graph([*(e for b in self.bodies for e in b.outputs), *((v, 0) for v in self.given)])
-
-    def solved(self, what: str, ins: Sequence[Any], outs: Iterable[tuple[Entry, Any]]) -> Solver:
-        """Return the solver of ``'shape'`` or ``'type'`` after it learned what inputs and outputs of the bodies are."""
-        solver = self.solver(Shapes if what == "shape" else Types)
-        for node, value in zip(self.given, ins, strict=True):
-            if value != solver.unknown:
-                solver.set((node, 0), value)
-        for entry, value in outs:
-            if value != solver.unknown:
-                solver.set(entry, value)
-        solver.run()
-        return solver
 
 
 def copy_of(op: Bodied) -> Any:

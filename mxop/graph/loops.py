@@ -5,12 +5,13 @@ the same for all steps (*free*); it returns the new states, what is *stacked*, a
 the same steps in reverse: gradients of states are its states, those of data are stacked, those of free inputs are sums.
 So it is a loop as well, and every order follows.  What the gradient needs to know of a step (the states before it, and what
 :func:`.bodies.kept` says) is among the stacked outputs; those that nobody reads are taken away before a graph is run.
-Imports :mod:`.bodies` and :mod:`.trim`; :mod:`.loop_gradient` brings the gradient.
+Imports :mod:`.bodies`, :mod:`.specs` and :mod:`.trim`; :mod:`.loop_gradient` brings the gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from .. import dtypes
@@ -19,8 +20,9 @@ from ..errors import OpValueError
 from ..opdef import Attrs, infer
 from .bodies import Bodied, body_calls, copy_of
 from .calls import replayed
+from .infer import Solver
 from .ir import Graph, Node
-from .specs import Specs
+from .specs import Specs, solved_inside
 from .trim import trimmed
 
 NAME = "_loop"
@@ -123,11 +125,14 @@ class Loop(Bodied):
         return found + [dtypes.INT64] * len(ins[n_in:]), made + [dtypes.INT64] * len(outs[n_out:])
 
     def _solved(self, what: str, ins: list, outs: list) -> tuple[list, list]:
-        """Infer the body, and let every state be the same before and after a step."""
-        solver = self._settled(self.solved(what, ins, zip(self.body.outputs, outs, strict=True)))
-        return [solver.get((v, 0)) for v in self.given], [solver.get(e) for e in self.body.outputs]
+        return solved_inside(self._everything, self.given, ins, outs, what, self._settle)
 
-    def _settled(self, solver: Any) -> Any:
+    @cached_property
+    def _everything(self) -> Graph:
+        return Graph([*(e for body in self.bodies for e in body.outputs), *((v, 0) for v in self._states)])
+
+    def _settle(self, solver: Solver) -> None:
+        """Let every state be the same before and after a step."""
         changed = True
         while changed:
             changed = False
@@ -144,7 +149,6 @@ class Loop(Bodied):
                 solver.set(after, both)
                 solver.run()
                 changed = True
-        return solver
 
     @property
     def _states(self) -> list[Node]:
