@@ -2,7 +2,7 @@
 
 The graphs (``op.bodies``) have variables of their own for what they read; ``op.given`` lists those in the order of the
 operator's inputs.  Every call is an operator object of its own, so what it is (whether it draws, how many outputs it has)
-follows from its graphs.  Imports :mod:`.expand`, :mod:`.infer`, :mod:`.lowering`, :mod:`.schedule` and :mod:`mxop._core`.
+follows from its graphs.  Imports :mod:`.expand`, :mod:`.lowering`, :mod:`.schedule` and :mod:`mxop._core`.
 """
 
 from __future__ import annotations
@@ -65,16 +65,6 @@ class Bodied(External):
     def check_arity(self, attrs: Attrs, n: int) -> None:
         if n != len(self.arguments):
             raise OpTypeError(f"operator {self.name} takes {len(self.arguments)} inputs, {n} given")
-
-    def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
-        return self.arguments
-
-    def num_visible_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
-        return self.num_outputs(attrs, n_inputs)
-
-    def output_names(self, attrs: Attrs, n_inputs: int | None = None) -> tuple[str, ...]:
-        n = self.num_outputs(attrs, n_inputs)
-        return ("output",) if n == 1 else tuple(f"output{k}" for k in range(n))
 
     def prepared(self, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
         """Return a call of :mod:`mxop._core.loops` on these arrays; None where the bodies must be run by :meth:`run`."""
