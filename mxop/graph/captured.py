@@ -141,11 +141,12 @@ def foreach(api: Api, body: Callable, data: Any, init_states: Any, name: str = "
             what = "data" if k < n else "state"
             raise OpValueError(f"foreach: the {what} array {v.name!r} is not used by the body; expected a body that reads "
                                f"every data array and state")  # fmt: skip
-    inputs, _ = _gathered([sub], sub.parameters)
     locs = [sub.inner.index(v) for v in sub.variables]
+    rest = [k for k in range(len(sub.inner)) if k not in locs]
+    inputs = [*sub.parameters, *(sub.source(sub.inner[k]) for k in rest)]
     found = api.called("_foreach", [sub], inputs, {
         "num_outputs": len(sub.graph.outputs), "num_out_data": len(out), "in_state_locs": locs[n:],
-        "in_data_locs": locs[:n], "remain_locs": [k for k in range(len(sub.inner)) if k not in locs],
+        "in_data_locs": locs[:n], "remain_locs": rest,
     })  # fmt: skip
     return regroup(found[: len(out)], form), regroup(found[len(out) :], loop.state_form)
 
