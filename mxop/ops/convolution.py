@@ -226,10 +226,12 @@ def _deconvolved(name, at, axis, *, adj, target_shape, **params):
 
 def _cut_to(name, at, axis, target):
     """Return a dimension that is given, and the result large enough for it."""
+    if 0 in target:
+        raise OpValueError(f"operator {name}: target_shape={target}; expected sizes from 1 on")
 
     def there(size):
         whole = at.span(axis, size) + 2 * at.pad[axis] if size else 0
-        if not 0 < target[axis] <= whole:
+        if target[axis] > whole:
             raise OpValueError(f"operator {name}: target_shape={target}; expected sizes from 1 to those of the whole result, "
                                f"which has {whole} along dimension {axis}")  # fmt: skip
         return target[axis]
