@@ -1,11 +1,14 @@
-"""Nested lists of arrays or symbols, as the functions of control flow take and return them.  Imports :mod:`.errors`."""
+"""What the functions of control flow take and return: nested lists of arrays or symbols, and loops that keep their form.
+
+Imports :mod:`.errors`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .errors import OpTypeError
+from .errors import OpTypeError, OpValueError, translated
 
 Form = list | None  # None for one item, else the form of each
 
@@ -63,3 +66,59 @@ def pair(found: Any, what: str) -> tuple[Any, Any]:
     if isinstance(found, (list, tuple)) and len(found) == 2:
         return found[0], found[1]
     raise OpTypeError(f"{what} must return two values, outputs and new states; it returned {found!r}")
+
+
+# ---- loops ---------------------------------------------------------------------------------------------------------------
+Step = tuple[
+    list[Any], Form, Any, list[Any]
+]  # what a function returned: outputs, flat, and their form; states, and flat
+
+
+class ForEach:
+    """The arguments of ``foreach``, of one kind of things, and what its body returns."""
+
+    def __init__(self, kind: type, body: Callable, data: Any, init_states: Any):
+        self.kind, self.body, self.init_states = kind, body, init_states
+        self.data, self.data_form = flatten(data, kind, "foreach: data")
+        self.states, self.state_form = flatten(init_states, kind, "foreach: init_states")
+        if not self.data:
+            raise OpValueError("foreach: data is an empty list; expected what the body is run over")
+
+    def step(self, slices: Sequence[Any], states: Any) -> Step:
+        """Call the body with states in their form."""
+        out, states = pair(self.body(regroup(slices, self.data_form), states), "foreach: the body")
+        outputs, form = flatten(out, self.kind, "foreach: the output of the body")
+        flat, found = flatten(states, self.kind, "foreach: the states that the body returns")
+        if found != self.state_form:
+            raise OpValueError(f"foreach: the states that the body returns, {states!r}, have another form than init_states, "
+                               f"{self.init_states!r}")  # fmt: skip
+        return outputs, form, states, flat
+
+
+class WhileLoop:
+    """The arguments of ``while_loop``, of one kind of things, and what its functions return."""
+
+    def __init__(self, kind: type, cond: Callable, func: Callable, loop_vars: Any, max_iterations: Any):
+        self.kind, self.cond, self.func = kind, cond, func
+        if max_iterations is None:
+            raise OpValueError("while_loop: max_iterations should be specified")
+        with translated("while_loop: max_iterations"):
+            self.most = int(max_iterations)
+        self.states, self.form = flatten(loop_vars, kind, "while_loop: loop_vars")
+        if not self.states:
+            raise OpValueError("while_loop: loop_vars should contain at least one element")
+
+    def asked(self, states: Any) -> Any:
+        """Call the condition with states in their form."""
+        return self.cond(*(states if isinstance(states, (list, tuple)) else [states]))
+
+    def step(self, states: Any) -> Step:
+        """Call the function with states in their form."""
+        found = self.func(*(states if isinstance(states, (list, tuple)) else [states]))
+        out, new = pair(found, "while_loop: func")
+        outputs, form = flatten([] if out is None else out, self.kind, "while_loop: the output of func")
+        flat, _ = flatten(new, self.kind, "while_loop: the loop_vars that func returns")
+        if len(flat) != len(self.states):
+            raise OpValueError(f"while_loop: the number of loop_vars should be consistent during the loop: {len(self.states)} "
+                               f"given, func returned {len(flat)}")  # fmt: skip
+        return outputs, form, regroup(flat, self.form), flat

@@ -330,8 +330,8 @@ def test_more_that_is_wrong():
     for space in (nd._internal, sym._internal):
         with pytest.raises(TypeError, match=r"operator _cond has bodies, which a call cannot give: use contrib\.cond"):
             space._cond(**given)
-        with pytest.raises(TypeError, match="operator _branch has bodies"):
-            space._branch(num_given=0, first_locs=(), second_locs=(), only=())
+        with pytest.raises(TypeError, match="operator _loop has bodies"):
+            space._loop(num_given=0, first_locs=(), counts=())
     with pytest.raises(ValueError, match=r"data of shape .0, 2. have no slices"):
         nd.contrib.foreach(lambda x, st: (x, st), nd.zeros((3, 2))[0:0], nd.zeros(2))
     with pytest.raises(ValueError, match=r"data have shapes .3, 2., .4, 2."):
@@ -387,6 +387,50 @@ def test_on_a_gpu(gpu):
     value = executor.forward(is_train=True)[0].asnumpy()
     executor.backward(nd.ones((1,), ctx=gpu))
     close((value, {n: g.asnumpy() for n, g in grads.items()}), wanted, 1e-4)
+
+
+# ---- loops of one step ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("c", [1, 0])
+def test_gradients_of_loops_of_one_step_are_added_where_asked(c):
+    x, w, b = V("x"), V("w"), V("b")
+    out, _ = sym.contrib.foreach(lambda a, s: (a * w + s, s + a), x, V("s"))
+    total = sym.contrib.cond(V("c"), lambda: out * b, lambda: out + b)
+    args = {
+        "x": nd.ones((1, 2)) * 3,
+        "s": nd.ones(2),
+        "w": nd.ones(2) * 2,
+        "b": nd.ones((1, 2)) * 5,
+        "c": nd.array([c]),
+    }
+    grads = {n: nd.ones(args[n].shape) for n in "xwb"}
+    executor = total.bind(mx.cpu(), args, args_grad=grads, grad_req="add")
+    for _ in range(2):
+        assert executor.forward(is_train=True)[0].asnumpy().tolist() == [[35, 35] if c else [12, 12]]
+        executor.backward(nd.ones((1, 2)))
+    wanted = {"x": 2 * 5, "w": 3 * 5, "b": 7} if c else {"x": 2, "w": 3, "b": 1}
+    for n, g in grads.items():
+        assert (g.asnumpy() == 1 + 2 * wanted[n]).all(), n
+
+
+def test_a_choice_by_nan_and_minus_zero_hands_on_what_was_made():
+    chosen = sym.contrib.cond(V("c"), lambda: V("x") * -1, lambda: V("x") + 1)
+    for c, wanted in ((np.nan, -0.0), (0.5, -0.0), (-0.0, 1.0), (0.0, 1.0)):
+        found = chosen.eval(c=nd.array([c]), x=nd.zeros(2))[0].asnumpy()
+        assert found.tobytes() == np.full(2, wanted, "float32").tobytes()
+
+
+def test_a_choice_runs_operator_by_operator_on_a_gpu(simulated_gpu):
+    x = V("x")
+    chosen = sym.contrib.cond(sym.sum(x) > 0, lambda: x * 2, lambda: sym.sin(x))
+    for sign in (1, -1):
+        a = nd.ones(3, ctx=simulated_gpu) * sign
+        executor = chosen.bind(simulated_gpu, {"x": a}, args_grad={"x": nd.zeros(3, ctx=simulated_gpu)})
+        found = executor.forward(is_train=True)[0].asnumpy()
+        executor.backward(nd.ones(3, ctx=simulated_gpu))
+        np.testing.assert_allclose(found, [2] * 3 if sign > 0 else np.sin([-1] * 3), rtol=1e-6)
+        np.testing.assert_allclose(
+            executor.grad_dict["x"].asnumpy(), [2] * 3 if sign > 0 else np.cos([-1] * 3), rtol=1e-6
+        )
 
 
 # ---- inside composites and compiled functions -----------------------------------------------------------------------------

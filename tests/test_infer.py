@@ -8,8 +8,9 @@ import pytest
 
 import mxop as mx
 from mxop import sym
+from mxop.errors import OpValueError
 from mxop.graph import Graph, Shapes, Types
-from mxop.op import composite, elementwise, kernel, unregister
+from mxop.op import Of, composite, elementwise, kernel, unregister
 
 a, b, c = sym.Variable("a"), sym.Variable("b"), sym.Variable("c")
 
@@ -280,3 +281,57 @@ def test_types_follow_without_shapes(name, params):
         call = getattr(call, part)
     inputs, outputs, _ = call(mx.sym.Variable("x"), **params).infer_type(x="float64")
     assert {*inputs, *outputs} == {np.float64}
+
+
+# ---- tables of dimensions --------------------------------------------------------------------------------------------
+@pytest.fixture
+def pairs():
+    @composite(active_inputs=lambda *, weighted, shifted: ["data", *["weight"] * weighted, *["shift"] * shifted])
+    def test_infer_pairs(F, data, weight=None, shift=None, *, weighted: bool = True, shifted: bool = True):
+        """Sum neighbours, weighted, and shift them."""
+        found = F.sum(F.reshape(data, shape=(0, -1, 2)), axis=2)
+        found = found if weight is None else F.broadcast_mul(found, weight)
+        return found if shift is None else F.broadcast_add(found, F.expand_dims(shift, axis=1))
+
+    def halved(n):
+        if n % 2:
+            raise OpValueError(f"{n} elements are no pairs")
+        return n // 2
+
+    @test_infer_pairs.dims
+    def _(**params):
+        return {"data": ("rows", Of("pairs", lambda n: 2 * n, halved)), "weight": (1, "pairs"), "shift": ("rows",),
+                "output": ("rows", "pairs")}  # fmt: skip
+
+    yield test_infer_pairs
+    unregister("test_infer_pairs")
+
+
+def test_a_table_of_dimensions_completes_shapes_in_both_directions(pairs):
+    net = pairs(*map(mx.sym.Variable, "dws"))
+    whole = [(3, 8), (1, 4), (3,)], [(3, 4)], []
+    assert (
+        net.infer_shape(d=(3, 8)) == net.infer_shape(d=(3, 0), w=(1, 4)) == net.infer_shape(w=(1, 4), s=(3,)) == whole
+    )
+    assert (net + mx.sym.Variable("like")).infer_shape(like=(3, 4))[0][:3] == whole[0]
+    assert net.infer_shape_partial(s=(3,)) == ([(3, 0), (1, 0), (3,)], [(3, 0)], [])
+    for given, message in [
+        ({"d": (3, 7)}, "7 elements are no pairs"),
+        ({"d": (3, 8), "w": (1, 3)}, r"weight has shape \(1, 3\) but the shape that fits has shape \(1, 4\)"),
+        ({"d": (3, 4, 2)}, r"data has shape \(3, 4, 2\); expected 2 dimensions, \(rows, of pairs\)"),
+    ]:
+        with pytest.raises(mx.MXNetError, match=message):
+            net.infer_shape(**given)
+
+
+def test_inputs_that_a_call_does_not_take_are_none(pairs):
+    """Also one between others, in calls on arrays, recorded ones and symbols."""
+    data, shift = mx.nd.array([[1, 2, 3, 4]]), mx.nd.array([10])
+    data.attach_grad()
+    with mx.autograd.record():
+        y = pairs(data, shift=shift, weighted=False)
+    y.backward()
+    assert y.asnumpy().tolist() == [[13, 17]] and data.grad.asnumpy().tolist() == [[1, 1, 1, 1]]
+    net = pairs(mx.sym.Variable("d"), shift=mx.sym.Variable("s"), weighted=False)
+    assert net.eval(d=data, s=shift)[0].asnumpy().tolist() == [[13, 17]]
+    assert pairs(data, weighted=False, shifted=False).asnumpy().tolist() == [[3, 7]]

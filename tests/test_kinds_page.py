@@ -37,6 +37,8 @@ RECORDS = {
                      "unchecked": {"special": "of infinities it is NaN"}}),
     "rms_norm": (lambda x, scale, eps=1e-6: x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * scale,
                  {"shapes": [((4, 3), (3,)), ((2, 3, 5), (5,))], "dtypes": "f"}),
+    "pooled_pairs": (lambda x, weight: x.reshape(len(x), -1, 2).sum(-1) * weight,
+                     {"shapes": [((4, 6), (3,)), ((1, 2), (1,))], "dtypes": "f"}),
     "chosen_score": (lambda x, label: np.take_along_axis(x, label.astype(int)[..., None], -1)[..., 0],
                      {"shapes": [((4, 3), (4,))], "input_types": {1: "int64"}, "domain": ((-2, 2), (0, 2)), "dtypes": "f",
                       "grad_inputs": (0,), "unchecked": {"special": "a NaN beside the score is one of the sum"}}),

@@ -12,7 +12,7 @@ from mxop.opdef import Composite, elementwise, kernel, registry
 from mxop.records import record
 
 #: Made by mx.graph.assign alone, which test_computation.py is about, and by the functions of test_control_flow.py.
-IN_GRAPHS_ONLY = {"_assign_variable", "_branch", "_cond", "_foreach", "_loop", "_while_loop"}
+IN_GRAPHS_ONLY = {"_assign_variable", "_cond", "_foreach", "_loop", "_while_loop"}
 OPERATORS = [
     op.name
     for op in registry.operators()

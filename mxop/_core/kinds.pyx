@@ -330,7 +330,7 @@ cdef object run_function(object op, object inputs, object attrs):
                 if found is not None:
                     return found
                 break
-        return op.function(_NAMESPACE, *inputs, **attrs)
+        return op.called(_NAMESPACE, inputs, attrs)
     except MXNetError as problem:
         problem.add_note(f"in operator {op.name}, a composite")
         raise translated.error(problem, f"operator {op.name}")

@@ -1,11 +1,11 @@
-"""Calls that run other calls: a body once for each step of a loop, or one of two bodies.
+"""A call that runs other calls: a body, once for each step of a loop.
 
 A body is a list of calls that were prepared for stand-ins (:mod:`.call`).  A step moves pointers and executes the calls:
 inputs and outputs that have a slice for each step move by a stride, states go to and fro between two places.
 May import :mod:`.array`, :mod:`.call`, :mod:`.transfer` and the pool.
 """
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -15,11 +15,7 @@ from mxop._core.results cimport ADDS, DENSE, fresh_like, goes_beside
 from mxop._core.transfer cimport contiguous_copy, copy_into
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, itemsize_of
 
-from mxop import dtypes
-from mxop._core.array import as_numpy
-
 cdef enum: OFTEN = 256      # steps between looks at signals and other threads
-cdef int FLOAT32 = dtypes.FLOAT32, FLOAT64 = dtypes.FLOAT64, INT32 = dtypes.INT32, INT64 = dtypes.INT64
 
 
 cdef class Body:
@@ -62,42 +58,150 @@ cdef class Body:
         return 0
 
 
-cdef bint truth(Array a) except -1:
-    """Tell whether the only element of an array is not zero."""
-    if a.dtype == FLOAT32:
-        return (<float*>read_pointer(a))[0] != 0
-    if a.dtype == FLOAT64:
-        return (<double*>read_pointer(a))[0] != 0
-    if a.dtype == INT32:
-        return (<int32_t*>read_pointer(a))[0] != 0
-    if a.dtype == INT64:
-        return (<int64_t*>read_pointer(a))[0] != 0
-    return bool(as_numpy(a).reshape(-1)[0])
+cdef class Loop(Call):
+    """A body, run once for each step.
 
+    It reads dense inputs and writes dense outputs; others are copied.  The body's stand-ins are: a slice of each of the data,
+    the states, what all steps read; the new states, a slice of each stacked output, each sum.  The condition's, where there
+    is one: the states, what all steps read, and the answer, an int64.
+    Outputs are the states after the last step, the stacked ones, the sums, and with a condition the number of steps.
 
-cdef class Bound(Call):
-    """A call on fixed arrays that reads dense inputs and writes dense outputs; others are copied."""
+    Parameters
+    ----------
+    counts : tuple of int
+        How many data, states, free inputs, stacked outputs and sums there are.
+    steps : int
+        How many steps there are; with a condition, or `limited`, at most.
+    limited : bool
+        Whether the last input says how many.
+    reverse : bool
+        Whether the last slice comes first.
+    """
 
+    cdef Body body, condition
     cdef list inputs, outputs, reqs, ready, work
-    cdef bint copies_in, copies_out
+    cdef bint copies_in, copies_out, limited, reverse
+    cdef Py_ssize_t n_data, n_states, n_free, n_stacked, n_sums, steps
+    cdef list pairs                 # for each state two places
+    cdef Py_ssize_t n_moving        # what has slices: the data, then the stacked outputs
+    cdef Py_ssize_t* strides
+    cdef char** starts
+    cdef char*** slots              # where the body finds each
 
-    def __init__(self, list inputs, list outputs, list reqs, adds=()):
-        """The outputs in `adds` may be added to in place."""
-        cdef Array a, target
+    def __init__(self, Body body, Body condition, tuple counts, Py_ssize_t steps, bint limited, bint reverse,
+                 list inputs, list outputs, list reqs):
         cdef Py_ssize_t k
-        cdef bint there
-        self.inputs, self.outputs, self.reqs = inputs, outputs, reqs
-        self.ready, self.work = list(inputs), []
+        cdef Array a
+        self.n_data, self.n_states, self.n_free, self.n_stacked, self.n_sums = counts
+        self.body, self.condition, self.steps, self.limited, self.reverse = body, condition, steps, limited, reverse
+        self.inputs, self.outputs, self.reqs, self.ready, self.work = inputs, outputs, reqs, list(inputs), []
         self.copies_in = not all([(<Array>a).contiguous for a in inputs])
         for k in range(len(outputs)):
-            target = <Array>outputs[k]
-            there = not goes_beside(target, inputs, reqs[k], DENSE | (ADDS if k in adds else 0))
-            self.work.append(target if there else fresh_like(target, False))
-            self.copies_out = self.copies_out or not there
+            a = <Array>outputs[k]
+            if goes_beside(a, inputs, reqs[k], DENSE | (ADDS if self.is_sum(k) else 0)):
+                a, self.copies_out = fresh_like(a, False), True
+            self.work.append(a)
+        self.n_moving = self.n_data + self.n_stacked
+        self.strides = <Py_ssize_t*>calloc(self.n_moving + 1, sizeof(Py_ssize_t))
+        self.starts = <char**>calloc(self.n_moving + 1, sizeof(char*))
+        self.slots = <char***>calloc(self.n_moving + 1, sizeof(char**))
+        if self.strides == NULL or self.starts == NULL or self.slots == NULL:
+            raise MemoryError()
+        for k in range(self.n_moving):
+            a = <Array>(inputs[k] if k < self.n_data else outputs[self.n_states + k - self.n_data])
+            self.strides[k] = nbytes_of(a) // max(steps, 1)
+            self.slots[k] = &body.at[k if k < self.n_data else k + 2 * self.n_states + self.n_free]
+        self.pairs = [(fresh_like(a, False), fresh_like(a, False)) for a in outputs[: self.n_states]]
+
+    def __dealloc__(self):
+        free(self.strides)
+        free(self.starts)
+        free(self.slots)
+
+    cdef bint is_sum(self, Py_ssize_t k) noexcept:
+        k -= self.n_states + self.n_stacked
+        return 0 <= k < self.n_sums
 
     cdef int point(self, Places places) except -1:
         for a in (*self.inputs, *self.outputs):
             places.add_array(<Array>a)
+        return 0
+
+    cdef int execute(self) except -1:
+        cdef Py_ssize_t n = self.begin(), s = 0, t, k, n_in = self.n_data + self.n_states + self.n_free
+        cdef char** at = self.body.at
+        for k in range(self.n_moving):
+            self.starts[k] = self.slots[k][0]
+        while s < n and (self.condition is None or self.goes_on()):
+            t = n - 1 - s if self.reverse else s
+            for k in range(self.n_moving):
+                self.slots[k][0] = self.starts[k] + t * self.strides[k]
+            if s == n - 1:  # there is no other step: the new states are the last ones
+                for k in range(self.n_states):
+                    at[n_in + k] = write_pointer(<Array>self.work[k])
+            self.body.run()
+            self.step_states()
+            s += 1
+            if s % OFTEN == 0:
+                PyErr_CheckSignals()
+                with nogil:  # other threads may run
+                    pass
+        self.finish(s)
+        return self.deliver()
+
+    cdef Py_ssize_t begin(self) except -1:
+        """Set the pointers for the first step; return how many steps there may be."""
+        cdef Py_ssize_t k, n = self.steps, n_in = self.n_data + self.n_states + self.n_free
+        cdef char** at = self.body.at
+        cdef Array a
+        for k in range(n_in):
+            at[k] = self.read(k)
+        for k in range(self.n_states):
+            a = <Array>(<tuple>self.pairs[k])[0]
+            at[n_in + k] = a.data
+        for k in range(self.n_states, self.n_states + self.n_stacked + self.n_sums):
+            a = <Array>self.work[k]
+            at[n_in + k] = write_pointer(a)
+            if self.is_sum(k) and (a is not self.outputs[k] or self.reqs[k] != REQ_ADD):
+                memset(a.data, 0, nbytes_of(a))
+        if self.condition is not None:
+            for k in range(self.n_free):
+                self.condition.at[self.n_states + k] = at[self.n_data + self.n_states + k]
+        if self.limited:
+            n = min(n, <Py_ssize_t>(<int64_t*>self.read(n_in))[0])
+        return n
+
+    cdef bint goes_on(self) except -1:
+        """Ask the condition."""
+        cdef Py_ssize_t k
+        for k in range(self.n_states):
+            self.condition.at[k] = self.body.at[self.n_data + k]
+        self.condition.run()
+        return (<int64_t*>(<Array>self.condition.buffers[0]).data)[0] != 0
+
+    cdef void step_states(self) noexcept:
+        """Let the new states be those of the next step."""
+        cdef Py_ssize_t k, n_in = self.n_data + self.n_states + self.n_free
+        cdef char** at = self.body.at
+        cdef char* one
+        for k in range(self.n_states):
+            at[self.n_data + k] = at[n_in + k]
+            one = (<Array>(<tuple>self.pairs[k])[0]).data
+            at[n_in + k] = (<Array>(<tuple>self.pairs[k])[1]).data if at[n_in + k] == one else one
+
+    cdef int finish(self, Py_ssize_t done) except -1:
+        """Write the last states, zeros for the steps that were not made, and their number."""
+        cdef Py_ssize_t k
+        cdef Array a
+        for k in range(self.n_states):
+            a = <Array>self.work[k]
+            if write_pointer(a) != self.body.at[self.n_data + k]:
+                memcpy(a.data, self.body.at[self.n_data + k], nbytes_of(a))
+        for k in range(self.n_data, self.n_moving):
+            memset(self.starts[k] + done * self.strides[k], 0, (self.steps - done) * self.strides[k])
+        if self.condition is not None:
+            a = <Array>self.work[len(self.work) - 1]
+            (<int64_t*>write_pointer(a))[0] = done
         return 0
 
     cdef char* read(self, Py_ssize_t k) except NULL:
@@ -116,177 +220,6 @@ cdef class Bound(Call):
                 if self.work[k] is not self.outputs[k] and self.reqs[k] != REQ_NULL:
                     copy_into(<Array>self.work[k], <Array>self.outputs[k], self.reqs[k])
         return 0
-
-
-cdef class Loop(Bound):
-    """A body, run once for each step.
-
-    The body's stand-ins are: a slice of each of the data, the states, what all steps read; the new states, a slice of each
-    stacked output, each sum.  The condition's, where there is one: the states, what all steps read, and the answer.
-    Outputs are the states after the last step, the stacked ones, the sums, and with a condition the number of steps.
-
-    Parameters
-    ----------
-    counts : tuple of int
-        How many data, states, free inputs, stacked outputs and sums there are.
-    steps : int
-        How many steps there are; with a condition, or `limited`, at most.
-    limited : bool
-        Whether the last input says how many.
-    reverse : bool
-        Whether the last slice comes first.
-    """
-
-    cdef Body body, condition
-    cdef Array answer
-    cdef Py_ssize_t n_data, n_states, n_free, n_stacked, n_sums, steps
-    cdef bint limited, reverse
-    cdef list pairs                 # for each state two places
-    cdef Py_ssize_t* strides        # of the data, then of the stacked outputs; then the sizes of states
-
-    def __init__(self, Body body, Body condition, tuple counts, Py_ssize_t steps, bint limited, bint reverse,
-                 list inputs, list outputs, list reqs):
-        cdef Py_ssize_t k, first
-        cdef Array a
-        self.n_data, self.n_states, self.n_free, self.n_stacked, self.n_sums = counts
-        first = self.n_states + self.n_stacked
-        Bound.__init__(self, inputs, outputs, reqs, range(first, first + self.n_sums))
-        self.body, self.condition, self.steps, self.limited, self.reverse = body, condition, steps, limited, reverse
-        self.answer = None if condition is None else <Array>condition.buffers[0]
-        self.strides = <Py_ssize_t*>calloc(self.n_data + self.n_stacked + self.n_states + 1, sizeof(Py_ssize_t))
-        if self.strides == NULL:
-            raise MemoryError()
-        for k in range(self.n_data):
-            self.strides[k] = nbytes_of(<Array>inputs[k]) // max(steps, 1)
-        for k in range(self.n_stacked):
-            self.strides[self.n_data + k] = nbytes_of(<Array>outputs[self.n_states + k]) // max(steps, 1)
-        self.pairs = []
-        for k in range(self.n_states):
-            a = <Array>outputs[k]
-            self.strides[self.n_data + self.n_stacked + k] = nbytes_of(a)
-            self.pairs.append((fresh_like(a, False), fresh_like(a, False)))
-
-    def __dealloc__(self):
-        free(self.strides)
-
-    cdef int execute(self) except -1:
-        cdef Py_ssize_t n = self.begin(), s = 0, t, k
-        cdef Py_ssize_t first_out = self.n_data + self.n_states + self.n_free + self.n_states
-        cdef char** at = self.body.at
-        cdef char** data = <char**>calloc(self.n_data + self.n_stacked + 1, sizeof(char*))
-        if data == NULL:
-            raise MemoryError()
-        try:
-            for k in range(self.n_data):
-                data[k] = at[k]
-            for k in range(self.n_stacked):
-                data[self.n_data + k] = at[first_out + k]
-            while s < n and (self.condition is None or self.goes_on()):
-                t = n - 1 - s if self.reverse else s
-                for k in range(self.n_data):
-                    at[k] = data[k] + t * self.strides[k]
-                for k in range(self.n_stacked):
-                    at[first_out + k] = data[self.n_data + k] + t * self.strides[self.n_data + k]
-                self.body.run()
-                self.step_states()
-                s += 1
-                if s % OFTEN == 0:
-                    PyErr_CheckSignals()
-                    with nogil:  # other threads may run
-                        pass
-            self.finish(s, data + self.n_data)
-        finally:
-            free(data)
-        return self.deliver()
-
-    cdef Py_ssize_t begin(self) except -1:
-        """Set the pointers for the first step; return how many steps there may be."""
-        cdef Py_ssize_t k, n = self.steps, n_in = self.n_data + self.n_states + self.n_free
-        cdef Py_ssize_t first_out = n_in + self.n_states
-        cdef char** at = self.body.at
-        cdef Array a
-        for k in range(n_in):
-            at[k] = self.read(k)
-        for k in range(self.n_states):
-            a = <Array>(<tuple>self.pairs[k])[0]
-            at[n_in + k] = a.data
-        for k in range(self.n_stacked + self.n_sums):
-            a = <Array>self.work[self.n_states + k]
-            at[first_out + k] = write_pointer(a)
-            if k >= self.n_stacked and (a is not self.outputs[self.n_states + k]
-                                        or self.reqs[self.n_states + k] != REQ_ADD):
-                memset(a.data, 0, nbytes_of(a))
-        if self.condition is not None:
-            for k in range(self.n_free):
-                self.condition.at[self.n_states + k] = at[self.n_data + self.n_states + k]
-        if self.limited:
-            n = min(n, <Py_ssize_t>(<int64_t*>self.read(n_in))[0])
-        return n
-
-    cdef bint goes_on(self) except -1:
-        """Ask the condition."""
-        cdef Py_ssize_t k
-        for k in range(self.n_states):
-            self.condition.at[k] = self.body.at[self.n_data + k]
-        self.condition.run()
-        return truth(self.answer)
-
-    cdef void step_states(self) noexcept:
-        """Let the new states be those of the next step."""
-        cdef Py_ssize_t k, n_in = self.n_data + self.n_states + self.n_free
-        cdef char** at = self.body.at
-        cdef char* one
-        for k in range(self.n_states):
-            at[self.n_data + k] = at[n_in + k]
-            one = (<Array>(<tuple>self.pairs[k])[0]).data
-            at[n_in + k] = (<Array>(<tuple>self.pairs[k])[1]).data if at[n_in + k] == one else one
-
-    cdef int finish(self, Py_ssize_t done, char** stacked) except -1:
-        """Write the last states, zeros for the steps that were not made, and their number."""
-        cdef Py_ssize_t k, stride
-        cdef Array a
-        for k in range(self.n_states):
-            a = <Array>self.work[k]
-            memcpy(write_pointer(a), self.body.at[self.n_data + k], self.strides[self.n_data + self.n_stacked + k])
-        if done < self.steps:
-            for k in range(self.n_stacked):
-                stride = self.strides[self.n_data + k]
-                memset(stacked[k] + done * stride, 0, (self.steps - done) * stride)
-        if self.condition is not None:
-            a = <Array>self.work[len(self.work) - 1]
-            (<int64_t*>write_pointer(a))[0] = done
-        return 0
-
-
-cdef class Branch(Bound):
-    """One of two bodies, chosen by the first input.
-
-    The bodies' stand-ins are the other inputs, and the outputs that they make.
-
-    Parameters
-    ----------
-    bodies : two of (Body, list of int)
-        Each with the numbers of its outputs.
-    """
-
-    cdef Body first, second
-    cdef list of_first, of_second
-
-    def __init__(self, list bodies, list inputs, list outputs, list reqs):
-        Bound.__init__(self, inputs, outputs, reqs)
-        (self.first, self.of_first), (self.second, self.of_second) = bodies
-
-    cdef int execute(self) except -1:
-        cdef Py_ssize_t k, n = len(self.inputs) - 1
-        cdef bint chosen = truth(<Array>self.inputs[0])
-        cdef Body body = self.first if chosen else self.second
-        cdef list made = self.of_first if chosen else self.of_second
-        for k in range(n):
-            body.at[k] = self.read(k + 1)
-        for k in range(len(made)):
-            body.at[n + k] = write_pointer(<Array>self.work[made[k]])
-        body.run()
-        return self.deliver()
 
 
 cdef inline Py_ssize_t nbytes_of(Array a) noexcept:

@@ -1,24 +1,23 @@
-"""Operators that run graphs: what loops and branches share, and how such a graph becomes calls.
+"""Operators that run graphs: what loops and what becomes loops share, and how such a graph becomes calls.
 
 The graphs (``op.bodies``) have variables of their own for what they read; ``op.given`` lists those in the order of the
 operator's inputs.  Every call is an operator object of its own, so what it is (whether it draws, how many outputs it has)
-follows from its graphs.  Imports :mod:`.expand`, :mod:`.infer`, :mod:`.lowering`, :mod:`.schedule` and :mod:`mxop._core`.
+follows from its graphs.  Imports :mod:`.expand`, :mod:`.lowering`, :mod:`.schedule` and :mod:`mxop._core`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from .._core import core
 from ..errors import OpTypeError, OpValueError
 from ..opdef import Attrs, External, Kernel
+from ..opdef.params import Spec
 from ..shape_mode import numpy_shape
 from .builder import Builder
 from .expand import expand
-from .infer import Shapes, Solver, Types
-from .ir import Entry, Graph, Node
+from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, optimized
 from .passes import of_stage, selected
 from .plan import ADD, WRITE, Phase, Result
@@ -67,16 +66,6 @@ class Bodied(External):
         if n != len(self.arguments):
             raise OpTypeError(f"operator {self.name} takes {len(self.arguments)} inputs, {n} given")
 
-    def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
-        return self.arguments
-
-    def num_visible_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
-        return self.num_outputs(attrs, n_inputs)
-
-    def output_names(self, attrs: Attrs, n_inputs: int | None = None) -> tuple[str, ...]:
-        n = self.num_outputs(attrs, n_inputs)
-        return ("output",) if n == 1 else tuple(f"output{k}" for k in range(n))
-
     def prepared(self, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
         """Return a call of :mod:`mxop._core.loops` on these arrays; None where the bodies must be run by :meth:`run`."""
         if any(a._gpu is not None for a in (*inputs, *outputs)):
@@ -102,50 +91,19 @@ class Bodied(External):
         if inner is not None:
             inner.is_train = specs.is_train
         op = self.with_bodies([expand(b, everything, specs=inner)[0] for b in self.bodies])
-        if effects is None or not op.writes:
-            new = node if op is self else node.replaced(op=op)
-            return None if new is node else [(new, k) for k in range(node.n_outputs)]
-        new = node.replaced(op=op.pure, control=effects.control_of(node))
-        found = [(new, k) for k in range(node.n_outputs)]
-        effects.deliver(new.replaced(op=op), found)
-        return found
+        new = node if op is self else node.replaced(op=op)
+        return None if new is node else [(new, k) for k in range(node.n_outputs)]
 
     @property
     def differentiable(self) -> bool:
         return True
-
-    # ---- inference ------------------------------------------------------------------------------------------------------
-    def solver(self, kind: type[Solver]) -> Solver:
-        """Return what solves shapes or types of all bodies at once, unused variables too."""
-        return kind(self._everything)
-
-    @cached_property
-    def _gradients(self) -> dict[tuple, Any]:
-        """What was found out about gradients, by what they depend on."""
-        return {}
-
-    @cached_property
-    def _everything(self) -> Graph:
-        return Graph([*(e for b in self.bodies for e in b.outputs), *((v, 0) for v in self.given)])
-
-    def solved(self, what: str, ins: Sequence[Any], outs: Iterable[tuple[Entry, Any]]) -> Solver:
-        """Return the solver of ``'shape'`` or ``'type'`` after it learned what inputs and outputs of the bodies are."""
-        solver = self.solver(Shapes if what == "shape" else Types)
-        for node, value in zip(self.given, ins, strict=True):
-            if value != solver.unknown:
-                solver.set((node, 0), value)
-        for entry, value in outs:
-            if value != solver.unknown:
-                solver.set(entry, value)
-        solver.run()
-        return solver
 
 
 def copy_of(op: Bodied) -> Any:
     """Return a copy of an operator, without what it found out about its graphs (``copy.copy`` of an operator is itself)."""
     found = object.__new__(type(op))
     found.__dict__.update(op.__dict__)
-    for name in ("pure", "_everything", "_gradients"):
+    for name in ("pure", "_everything", "_graphs"):
         found.__dict__.pop(name, None)
     return found
 
@@ -157,11 +115,54 @@ def specs_of(F: Any, values: Sequence[Any]) -> tuple | None:
     return None if F.specs is None else tuple(F.specs(v.entry) for v in values)
 
 
-def check_numbers(name: str, attrs: Attrs) -> None:
-    """Raise when a list of numbers in a file has gaps."""
-    for key, value in attrs.items():
-        if isinstance(value, tuple) and None in value:
-            raise OpValueError(f"operator {name}: {key}={value}; expected whole numbers")
+class Named(External):
+    """An operator with bodies as files and registry know it; :meth:`of` makes that of one call.
+
+    Parameters
+    ----------
+    signature : callable
+        Its parameters and documentation.
+    make : callable
+        ``make(named, attrs, bodies)`` returns the operator of a call, or raises where they do not fit.
+    used_by : str
+        The function that makes such calls.
+    """
+
+    kind = "control"
+    differentiable = True  # type: ignore[assignment]
+
+    def __init__(
+        self, name: str, signature: Callable, make: Callable[[Named, Attrs, Sequence[Graph]], Bodied], used_by: str
+    ):
+        super().__init__(name, doc=signature.__doc__ or "")
+        self._spec, self._make, self._used_by = Spec.of(name, signature), make, used_by
+
+    def of(self, attrs: Attrs, bodies: Sequence[Graph]) -> Bodied:
+        """Return the operator of one call, with these bodies."""
+        for key, value in attrs.items():
+            if isinstance(value, tuple) and None in value:
+                raise OpValueError(f"operator {self.name}: {key}={value}; expected whole numbers")
+        return self._make(self, attrs, bodies)
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise OpTypeError(f"operator {self.name} has bodies, which a call cannot give: use {self._used_by}")
+
+    check_arity = infer_shape = infer_type = _refuse
+
+
+def over_inputs(
+    name: str, n: int, graphs: Sequence[Graph], inner: Sequence[Sequence[Node]], at: Sequence[Sequence[int]]
+) -> tuple[list[Node], list[Graph]]:
+    """Return a variable for each of `n` inputs, and graphs over these, whose own variables `inner` are the inputs `at`."""
+    place: dict[int, Node] = {}
+    found = []
+    for graph, variables, places in zip(graphs, inner, at, strict=True):
+        if len(variables) != len(places) or any(not 0 <= k < n for k in places):
+            raise OpValueError(f"operator {name}: its parameters give a subgraph of {len(variables)} variables the inputs "
+                               f"{list(places)} of {n}")  # fmt: skip
+        pairs = list(zip(variables, places, strict=True))
+        found.append(exchanged(graph, {(v, 0): (place[k], 0) for v, k in pairs if place.setdefault(k, v) is not v}))
+    return [place.get(k) or variable(f"unread{k}") for k in range(n)], found
 
 
 # ---- what a graph keeps for its gradient ----------------------------------------------------------------------------------
@@ -232,6 +233,9 @@ def body_calls(
     answer : bool
         Whether the only output is a buffer of the body's own.
     """
+    if answer:
+        F, (e,) = Builder(), graph.outputs
+        graph = Graph([F.Cast(F.value(e) != 0, dtype="int64").entry])
     n = len(graph.outputs)
     passes = selected()
     known_inputs = dict(zip(given, specs, strict=True))

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import OpTypeError, OpValueError, translated
-from ..nested import Form, flatten, pair, regroup
+from ..errors import OpTypeError, OpValueError
+from ..nested import ForEach, WhileLoop, flatten, regroup
 from ..opdef import registry
 from .bodies import exchanged
 from .ir import Entry, Graph, Node, variable
@@ -27,20 +27,17 @@ class Api:
         """Return an entry as what functions take and return."""
         raise NotImplementedError
 
-    def entries(self, value: Any) -> Sequence[Entry]:
-        """Undo :meth:`wrap`."""
+    def one(self, value: Any) -> Entry:
+        """Return the only entry of a value."""
         raise NotImplementedError
 
     def begin(self, name: str) -> Any:
         """Return a new scope, whose name begins so."""
         raise NotImplementedError
 
-    def strings(self, scope: Any) -> dict[str, str]:
-        """Return the attributes of a variable in a scope."""
-        return {}
-
-    def declare(self, node: Node, of: Entry, is_slice: bool) -> None:
-        """Say what is known of a variable."""
+    def variable(self, scope: Any, name: str, of: Entry, is_slice: bool) -> Node:
+        """Return a variable in a scope, which stands for an entry or for its slices."""
+        raise NotImplementedError
 
     def call(self, scope: Any, function: Callable, *args: Any) -> Any:
         """Call a function in a scope."""
@@ -53,20 +50,6 @@ class Api:
     def node(self, op: Any, hint: str, inputs: Sequence[Entry], strings: dict[str, str]) -> Node:
         """Add a call."""
         raise NotImplementedError
-
-    # ---- what all have --------------------------------------------------------------------------------------------------
-    def flat(self, value: Any, what: str) -> tuple[list[Entry], Form]:
-        """Return the entries of a nested list, and its form."""
-        flat, form = flatten(value, self.kind, what)
-        return [self.one(v) for v in flat], form
-
-    def one(self, value: Any) -> Entry:
-        found = self.entries(value)
-        if len(found) != 1:
-            raise OpTypeError(
-                f"{value!r} has {len(found)} outputs; control flow takes values of one output, or lists of them"
-            )
-        return found[0]
 
     def called(
         self, name: str, bodies: Sequence[Subgraph], inputs: Sequence[Entry], params: dict[str, Any]
@@ -96,10 +79,10 @@ class Subgraph:
     def __init__(self, api: Api, name: str, parameters: Sequence[Entry] = (), n_data: int = 0):
         self.api, self.scope = api, api.begin(name)
         self.parameters = list(parameters)
-        strings = api.strings(self.scope)
-        self.variables = [variable(f"{node.name}-{k}", strings) for node, k in parameters]
-        for i, v in enumerate(self.variables):
-            api.declare(v, self.parameters[i], i < n_data)
+        self.variables = [
+            api.variable(self.scope, f"{node.name}-{k}", (node, k), i < n_data)
+            for i, (node, k) in enumerate(self.parameters)
+        ]
 
     def given(self) -> list[Any]:
         """Return what the function is called with."""
@@ -148,34 +131,25 @@ class Subgraph:
 
 def foreach(api: Api, body: Callable, data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:
     """See ``mx.sym.contrib.foreach``."""
-    flat_data, data_form = api.flat(data, "foreach: data")
-    flat_states, state_form = api.flat(init_states, "foreach: init_states")
-    if not flat_data:
-        raise OpValueError("foreach: data is an empty list; expected what the body is run over")
-    inputs = [*flat_data, *flat_states]
-    n = len(flat_data)
-    sub = Subgraph(api, name, inputs, n)
-    given = regroup(sub.given()[:n], data_form), regroup(sub.given()[n:], state_form)
-    out, states = pair(sub.call(body, *given), "foreach: the body")
-    flat_out, out_form = api.flat(out, "foreach: the output of the body")
-    flat_new, new_form = api.flat(states, "foreach: the states that the body returns")
-    if new_form != state_form:
-        raise OpValueError(f"foreach: the states that the body returns, {states!r}, have another form than init_states, "
-                           f"{init_states!r}")  # fmt: skip
-    sub.finish([*flat_out, *flat_new])
-    inner = sub.inner
+    loop = ForEach(api.kind, body, data, init_states)
+    n = len(loop.data)
+    sub = Subgraph(api, name, [api.one(v) for v in (*loop.data, *loop.states)], n)
+    given = sub.given()
+    out, form, _, states = sub.call(loop.step, given[:n], regroup(given[n:], loop.state_form))
+    sub.finish([api.one(v) for v in (*out, *states)])
     for k, v in enumerate(sub.variables):
-        if v not in inner:
+        if v not in sub.inner:
             what = "data" if k < n else "state"
             raise OpValueError(f"foreach: the {what} array {v.name!r} is not used by the body; expected a body that reads "
                                f"every data array and state")  # fmt: skip
-    locs = [inner.index(v) for v in sub.variables]
-    rest = [k for k, v in enumerate(inner) if v not in sub.variables]
-    found = api.called("_foreach", [sub], [*inputs, *(sub.source(inner[k]) for k in rest)], {
-        "num_outputs": len(sub.graph.outputs), "num_out_data": len(flat_out), "in_state_locs": locs[n:],
+    locs = [sub.inner.index(v) for v in sub.variables]
+    rest = [k for k in range(len(sub.inner)) if k not in locs]
+    inputs = [*sub.parameters, *(sub.source(sub.inner[k]) for k in rest)]
+    found = api.called("_foreach", [sub], inputs, {
+        "num_outputs": len(sub.graph.outputs), "num_out_data": len(out), "in_state_locs": locs[n:],
         "in_data_locs": locs[:n], "remain_locs": rest,
     })  # fmt: skip
-    return regroup(found[: len(flat_out)], out_form), regroup(found[len(flat_out) :], state_form)
+    return regroup(found[: len(out)], form), regroup(found[len(out) :], loop.state_form)
 
 
 def while_loop(
@@ -187,45 +161,25 @@ def while_loop(
     name: str = "while_loop",
 ) -> tuple[Any, Any]:
     """See ``mx.sym.contrib.while_loop``."""
-    flat, form = api.flat(loop_vars, "while_loop: loop_vars")
-    steps = checked_steps(max_iterations)
-    if not flat:
-        raise OpValueError("while_loop: loop_vars should contain at least one element")
-    asked, done = Subgraph(api, f"{name}_cond", flat), Subgraph(api, f"{name}_func", flat)
-
-    def run(sub: Subgraph, function: Callable) -> Any:
-        given = regroup(sub.given(), form)
-        return sub.call(function, *(given if isinstance(given, list) else [given]))
-
-    answer = run(asked, cond)
+    loop = WhileLoop(api.kind, cond, func, loop_vars, max_iterations)
+    first = [api.one(v) for v in loop.states]
+    asked, done = Subgraph(api, f"{name}_cond", first), Subgraph(api, f"{name}_func", first)
+    answer = asked.call(loop.asked, regroup(asked.given(), loop.form))
     if not isinstance(answer, api.kind):
         raise OpTypeError(f"while_loop: cond must return a {api.kind.__name__}, it returned {answer!r}")
     asked.finish([api.one(answer)])
-    out, new = pair(run(done, func), "while_loop: func")
-    flat_out, out_form = api.flat([] if out is None else out, "while_loop: the output of func")
-    flat_new, _ = api.flat(new, "while_loop: the loop_vars that func returns")
-    if len(flat_new) != len(flat):
-        raise OpValueError(f"while_loop: the number of loop_vars should be consistent during the loop: {len(flat)} given, "
-                           f"func returned {len(flat_new)}")  # fmt: skip
-    done.finish([*flat_out, *flat_new])
+    out, form, _, states = done.call(loop.step, regroup(done.given(), loop.form))
+    done.finish([api.one(v) for v in (*out, *states)])
     for k, v in enumerate(done.variables):
         if v not in done.inner:
             raise OpValueError(f"while_loop: func does not use loop_vars[{k}], {v.name!r}")
-    inputs, places = _gathered([asked, done], flat)
+    inputs, places = _gathered([asked, done], first)
     found = api.called("_while_loop", [asked, done], inputs, {
-        "num_outputs": len(done.graph.outputs), "num_out_data": len(flat_out), "max_iterations": steps,
+        "num_outputs": len(done.graph.outputs), "num_out_data": len(out), "max_iterations": loop.most,
         "cond_input_locs": places[0], "func_input_locs": places[1],
         "func_var_locs": [done.inner.index(v) for v in done.variables],
     })  # fmt: skip
-    return regroup(found[: len(flat_out)], out_form), regroup(found[len(flat_out) :], form)
-
-
-def checked_steps(max_iterations: Any) -> int:
-    """Return the largest number of steps of a loop."""
-    if max_iterations is None:
-        raise OpValueError("while_loop: max_iterations should be specified")
-    with translated("while_loop: max_iterations"):
-        return int(max_iterations)
+    return regroup(found[: len(out)], form), regroup(found[len(out) :], loop.form)
 
 
 def cond(api: Api, pred: Any, then_func: Callable, else_func: Callable, name: str = "cond") -> Any:
@@ -234,8 +188,8 @@ def cond(api: Api, pred: Any, then_func: Callable, else_func: Callable, name: st
     for kind, function in (("pred", pred), ("then", then_func), ("else", else_func)):
         sub = Subgraph(api, f"{name}_{kind}")
         found = sub.call(function) if callable(function) and not isinstance(function, api.kind) else function
-        flat, form = api.flat(found, f"cond: what {kind} returns" if found is not pred else "cond: pred")
-        sub.finish(flat)
+        flat, form = flatten(found, api.kind, f"cond: what {kind} returns" if found is not pred else "cond: pred")
+        sub.finish([api.one(v) for v in flat])
         subs.append(sub)
         flats.append(flat)
         forms.append(form)

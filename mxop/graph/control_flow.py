@@ -1,154 +1,114 @@
 """MXNet's operators of control flow: ``_foreach``, ``_while_loop`` and ``_cond``, as symbols and their files have them.
 
 Each call holds its subgraphs as they are written, with variables of their own; parameters say at which input of the call
-each variable lies.  Before a graph is differentiated or run, a call becomes a :class:`.loops.Loop` or a
-:class:`.branches.Branch`, whose bodies share variables; auxiliary states become states of the loop.
-Imports :mod:`.bodies`, :mod:`.branches`, :mod:`.loop_gradient`, :mod:`.loops`, :mod:`.pure` and :mod:`mxop.opdef`.
+each variable lies.  Before a graph is differentiated or run, a call becomes one or two :class:`.loops.Loop`, whose bodies
+share variables; auxiliary states become states of the loop.  What a call says of shapes and types is what these say.
+Imports :mod:`.bodies`, :mod:`.loop_gradient`, :mod:`.pure`, :mod:`.specs` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
 
 from .. import dtypes
-from ..errors import OpTypeError, OpValueError
+from ..errors import OpValueError
 from ..opdef import Attrs, registry
-from ..opdef.params import Shape, Spec
-from . import branches, loops
-from .bodies import Bodied, check_numbers, copy_of, exchanged, is_vector, slice_of
-from .builder import Builder
-from .ir import NO_ATTRS, Entry, Graph, Node
-from .loop_gradient import with_extras
+from ..opdef.params import Shape
+from .bodies import Bodied, Named, is_vector, over_inputs, slice_of
+from .builder import Builder, Value
+from .ir import Entry, Graph, Node, variable
+from .loop_gradient import Pairs, added
 from .pure import Pure, pure
 from .specs import Specs, solved_inside
 from .states import Effects
 
 
-class Merged(NamedTuple):
-    """A loop or branch that a call becomes; which inputs of the call are its inputs, which of its outputs are the call's."""
-
-    op: Any
-    order: list[int]
-    made: list[int]
-
-
 class ControlFlow(Bodied):
-    """An operator of control flow; the registered object has no bodies, each call has a copy with its own.
+    """One call of an operator of control flow.
 
     Attributes
     ----------
+    attrs : Attrs
     inner : list of list of Node
         The variables of each body, in its order.
     at : list of tuple of int
         The inputs of the call that they are.
     """
 
-    def __init__(self, name: str, signature: Callable):
-        super().__init__(name, (), (), (), doc=signature.__doc__ or "")
-        self._spec = Spec.of(name, signature)
-        self.inner: list[list[Node]] = []
-        self.at: list[tuple[int, ...]] = []
-        self.attrs = NO_ATTRS
-
-    def of(self, attrs: Attrs, bodies: Sequence[Graph]) -> ControlFlow:
-        """Return the operator of one call, with these bodies.
-
-        Raises
-        ------
-        MXNetError
-            When parameters and bodies do not fit.
-        """
-        check_numbers(self.name, attrs)
-        found = copy_of(self)
-        found.attrs, found.inner = attrs, [b.variables for b in bodies]
-        n_inputs = attrs.num_args - len(bodies)
-        if len(bodies) != self.n_bodies:
-            raise OpValueError(f"operator {self.name} has {self.n_bodies} subgraphs, {len(bodies)} given")
-        found.at = found._positions()
-        for inner, at in zip(found.inner, found.at, strict=True):
-            if len(inner) != len(at) or any(not 0 <= k < n_inputs for k in at):
-                raise OpValueError(f"operator {self.name}: its parameters give a subgraph of {len(inner)} variables the "
-                                   f"inputs {list(at)} of {n_inputs}")  # fmt: skip
-        found.arguments = tuple(f"arg{k}" for k in range(n_inputs))
-        states = {v for b in bodies for v in b.arguments()[1]}
-        pairs = [p for inner, at in zip(found.inner, found.at, strict=True) for p in zip(inner, at, strict=True)]
-        found.aux = tuple(f"arg{k}" for k in sorted({k for v, k in pairs if v in states}))
-        found._take(bodies)
-        return found
-
     n_bodies = 1
+
+    def __init__(self, named: Named, attrs: Attrs, bodies: Sequence[Graph]):
+        if len(bodies) != self.n_bodies:
+            raise OpValueError(f"operator {named.name} has {self.n_bodies} subgraphs, {len(bodies)} given")
+        names = [f"arg{k}" for k in range(attrs.num_args - len(bodies))]
+        super().__init__(named.name, names, (), bodies, doc=named.doc)
+        self._spec, self.attrs, self.inner = named.spec, attrs, [b.variables for b in bodies]
+        self.at = self._positions()
+        self._graph()  # it says what does not fit
+        states = {v for b in bodies for v in b.arguments()[1]}
+        self.aux = tuple(names[k] for k in sorted({k for v, k in self._inside if v in states}))
+
+    @property
+    def _inside(self) -> list[tuple[Node, int]]:
+        """Each variable of a body, and the input that it is."""
+        return [p for inner, at in zip(self.inner, self.at, strict=True) for p in zip(inner, at, strict=True)]
+
+    def _positions(self) -> list[tuple[int, ...]]:
+        """Return at which inputs of the call the variables of each body lie."""
+        raise NotImplementedError
+
+    def made(self, F: Builder, inputs: list[Value], bodies: Sequence[Pure]) -> tuple[list[Value], dict[int, Value]]:
+        """Add the loops that a call is; return its outputs, and the new values of the inputs that are states.
+
+        The bodies were made pure, or not yet.
+        """
+        place, graphs = over_inputs(self.name, len(inputs), [b.graph for b in bodies], self.inner, self.at)
+        return self._made(F, list(zip(place, inputs, strict=True)), graphs, bodies)
+
+    def _made(self, F: Builder, pairs: Pairs, graphs: list[Graph], bodies: Sequence[Pure]) -> Any:
+        """Do so for graphs over shared variables, one for each input."""
+        raise NotImplementedError
 
     def _check_answer(self, body: Pure) -> None:
         """Raise unless a condition has one output."""
         if body.n != 1:
             raise OpValueError(f"operator {self.name}: the condition has {body.n} outputs; expected one")
 
-    def _take(self, bodies: Sequence[Graph]) -> None:
-        super()._take(bodies)
-        self._plain = self.merged([Pure(b) for b in bodies]) if bodies else None
-
-    def _positions(self) -> list[tuple[int, ...]]:
-        """Return at which inputs of the call the variables of each body lie."""
-        raise NotImplementedError
-
-    def merged(self, bodies: Sequence[Pure]) -> Merged:
-        """Return the loop or branch of bodies that were made pure, or not yet."""
-        raise NotImplementedError
-
-    def _shared(self, bodies: Sequence[Pure]) -> tuple[dict[int, Node], list[Graph]]:
-        """Return one variable for each input of the call, and the bodies over these."""
-        place: dict[int, Node] = {}
-        graphs = []
-        for body, inner, at in zip(bodies, self.inner, self.at, strict=True):
-            pairs = list(zip(inner, at, strict=True))
-            moved = {(v, 0): (place[k], 0) for v, k in pairs if place.setdefault(k, v) is not v}
-            graphs.append(exchanged(body.graph, moved))
-        return place, graphs
-
-    def parse(self, given: dict[str, Any]) -> Attrs:
-        return self._spec.parse(given)
-
-    def check_arity(self, attrs: Attrs, n: int) -> None:
-        self._check_bodies()
-        super().check_arity(attrs, n)
-
-    def _check_bodies(self) -> None:
-        if not self.bodies:
-            raise OpTypeError(f"operator {self.name} has bodies, which a call cannot give: use contrib.{self.name[1:]}")
-
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         return attrs.num_outputs
 
     # ---- inference ------------------------------------------------------------------------------------------------------
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
-        self._check_bodies()
-        return self._inferred("shape", None, ins, outs)
+        return solved_inside(*self._graph(ins), ins, outs, "shape")
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
-        self._check_bodies()
-        return self._inferred("type", dtypes.UNKNOWN, ins, outs)
+        return solved_inside(*self._graph(), ins, outs, "type")
 
-    def _inferred(self, what: str, unknown: Any, ins: list, outs: list) -> tuple[list, list]:
-        op, order, made = self._plain
-        results = [unknown] * op.num_outputs(NO_ATTRS)
-        for k, value in zip(made, outs, strict=True):
-            results[k] = value
-        lead = len(op.arguments) - len(order)  # a branch has its condition first
-        given = [unknown] * lead + [ins[k] for k in order]
-        infer = op.infer_shape if what == "shape" else op.infer_type
-        done, found = infer(NO_ATTRS, given, results)
-        ins = list(ins)
-        for k, value in zip(order, done[lead:], strict=True):
-            ins[k] = value
-        return ins, [found[k] for k in made]
+    @cached_property
+    def _graphs(self) -> dict[tuple[bool, ...], tuple[Graph, list[Node]]]:
+        return {}
+
+    def _graph(self, shapes: Sequence[Any] = ()) -> tuple[Graph, list[Node]]:
+        """Return what a call stands for, and the variables that are its inputs."""
+        key = tuple(map(is_vector, shapes))
+        if key not in self._graphs:
+            inputs = [variable(name) for name in self.arguments]
+            known = dict(zip(inputs, shapes, strict=False))
+            F = Builder(lambda e: (known.get(e[0]), dtypes.UNKNOWN))
+            outputs, _ = self.made(F, [F.value((v, 0)) for v in inputs], [Pure(b) for b in self.bodies])
+            graph = Graph([v.entry for v in outputs])
+            for node in graph.nodes:
+                node.name = "" if node.op is not None else node.name  # messages name the call
+            self._graphs[key] = graph, inputs
+        return self._graphs[key]
 
     # ---- running --------------------------------------------------------------------------------------------------------
     def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
         data = self._data()
         found = [(s and slice_of(s), t) if k in data else (s, t) for k, (s, t) in enumerate(specs)]
-        pairs = [p for inner, at in zip(self.inner, self.at, strict=True) for p in zip(inner, at, strict=True)]
-        return Specs({v: found[k] for v, k in pairs})
+        return Specs({v: found[k] for v, k in self._inside})
 
     def _data(self) -> list[int]:
         """Return the inputs of the call of which the bodies read slices."""
@@ -157,23 +117,17 @@ class ControlFlow(Bodied):
     def expanded(
         self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
     ) -> list[Entry] | None:
-        """Return the loop or branch that a call is, and deliver its auxiliary states."""
+        """Return the loops that a call is, and deliver its auxiliary states."""
         inner = None if specs is None else self.inside([specs(e) for e in node.inputs])
         if inner is not None:
             inner.is_train = specs.is_train
         bodies = [pure(b, v, at, inner) for b, v, at in zip(self.bodies, self.inner, self.at, strict=True)]
-        op, order, made = self.merged(bodies)
-        inputs = (*self._computed(node, bodies), *(node.inputs[k] for k in order))
-        control = node.control if effects is None else effects.control_of(node)
-        new = Node(op, NO_ATTRS, inputs, node.name, None, node.source, node.order, control)
-        if effects is not None and op.writes:
-            new = new.replaced(op=op.pure)
-            effects.deliver(new.replaced(op=op), [(new, k) for k in range(new.n_outputs)])
-        return [(new, k) for k in made]
-
-    def _computed(self, node: Node, bodies: Sequence[Pure]) -> tuple[Entry, ...]:
-        """Return what is computed before the loop or branch, and is its first input."""
-        return ()
+        F = Builder(specs)
+        F.work_for(node, "", node.order, node.control if effects is None else effects.control_of(node))
+        outputs, states = self.made(F, [F.value(e) for e in node.inputs], bodies)
+        for k, value in states.items() if effects is not None else ():
+            effects.assign(node, node.inputs[k], value.entry)
+        return [v.entry for v in outputs]
 
 
 # ---- loops --------------------------------------------------------------------------------------------------------------
@@ -203,46 +157,37 @@ class LoopCall(ControlFlow):
         """Return the inputs of the call that are states."""
         raise NotImplementedError
 
-    def merged(self, bodies: Sequence[Pure]) -> Merged:
-        (place, graphs), body, n_out = self._shared(bodies), bodies[-1], self.attrs.num_out_data
+    def _made(self, F: Builder, pairs: Pairs, graphs: list[Graph], bodies: Sequence[Pure]) -> Any:
+        (*asked, body), outputs, n_out = bodies, graphs[-1].outputs, self.attrs.num_out_data
         data, states = self._data(), self._states()
         if body.n != n_out + len(states) or self.attrs.num_outputs != body.n or not 0 <= n_out <= body.n:
             raise OpValueError(f"operator {self.name}: the body has {body.n} outputs; the parameters say {n_out} and "
                                f"{len(states)} states, of {self.attrs.num_outputs}")  # fmt: skip
-        free = [k for k in sorted(place) if k not in (*data, *states, *body.states)]
-        order = [*data, *states, *body.states, *free]
-        outputs = graphs[-1].outputs
-        n = len(states) + len(body.states)
-        counts = loops.Counts(len(data), n, len(free), n_out, 0)
-        written = {len(data) + k: k for k in range(len(states), n)}
-        if len(graphs) == 2:
-            self._check_answer(bodies[0])
-        if self.attrs.get("max_iterations", 0) < 0:
-            raise OpValueError(f"operator {self.name}: max_iterations={self.attrs.max_iterations}; expected at least 0")
-        condition = Graph(graphs[0].outputs[:1]) if len(graphs) == 2 else None
-        op = with_extras(
-            [place[k] for k in order], Graph([*outputs[n_out:], *outputs[:n_out]]), counts, condition=condition,
-            steps=self.attrs.get("max_iterations"), written=written,
+        if (steps := self.attrs.get("max_iterations")) is not None and steps < 0:
+            raise OpValueError(f"operator {self.name}: max_iterations={steps}; expected at least 0")
+        for condition in asked:
+            self._check_answer(condition)
+        changed = [*states, *body.states]
+        free = [k for k in range(len(pairs)) if k not in (*data, *changed)]
+        last, stacked, _, _ = added(
+            F, Graph([*outputs[n_out:], *outputs[:n_out]]),
+            tuple([pairs[k] for k in at] for at in (data, changed, free)), n_out,
+            condition=Graph(graphs[0].outputs[:1]) if asked else None, steps=steps,
         )  # fmt: skip
-        return Merged(op, order, [*range(n, n + n_out), *range(len(states))])
+        n = len(states)
+        return [*stacked, *last[:n]], dict(zip(body.states, last[n:], strict=True))
 
 
 class ForEach(LoopCall):
     """``_foreach``: inputs are data, states, and what else the body reads."""
 
-    def _inferred(self, what: str, unknown: Any, ins: list, outs: list) -> tuple[list, list]:
-        vectors = [k for k in self._data() if what == "shape" and is_vector(ins[k])]
-        given = [(*s, 1) if k in vectors else s for k, s in enumerate(ins)]
-        found, done = super()._inferred(what, unknown, given, outs)
-        return [s[:1] if k in vectors else s for k, s in enumerate(found)], done
-
-    def expanded(
-        self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
-    ) -> list[Entry] | None:
-        data, F = self._data(), Builder(specs)
-        inputs = [F.expand_dims(F.value(e), axis=1).entry if k in data and specs and is_vector(specs(e)[0]) else e
-                  for k, e in enumerate(node.inputs)]  # fmt: skip
-        return super().expanded(node.replaced(inputs=tuple(inputs)), everything, effects, specs)
+    def made(self, F: Builder, inputs: list[Value], bodies: Sequence[Pure]) -> tuple[list[Value], dict[int, Value]]:
+        data = self._data()
+        columns = [
+            F.expand_dims(v, axis=1) if k in data and F.specs and is_vector(F.specs(v.entry)[0]) else v
+            for k, v in enumerate(inputs)
+        ]
+        return super().made(F, columns, bodies)
 
     def _data(self) -> list[int]:
         return list(range(len(self.attrs.in_data_locs)))
@@ -280,7 +225,11 @@ def _inverse(name: str, at: tuple[int, ...]) -> tuple[int, ...]:
 
 # ---- choice -------------------------------------------------------------------------------------------------------------
 class Cond(ControlFlow):
-    """``_cond``: the first body says which of the other two runs."""
+    """``_cond``: the first body says which of the other two runs.
+
+    Each is a loop of one step at most.  The second one's states are what the first one made: it makes its step, in which
+    they become its own, unless the first did.
+    """
 
     n_bodies = 3
 
@@ -288,37 +237,37 @@ class Cond(ControlFlow):
         a = self.attrs
         return [tuple(a.cond_input_locs), tuple(a.then_input_locs), tuple(a.else_input_locs)]
 
-    def merged(self, bodies: Sequence[Pure]) -> Merged:
-        place, graphs = self._shared(bodies)
-        n = self.attrs.num_outputs
-        self._check_answer(bodies[0])
-        if any(body.n != n for body in bodies[1:]):
-            raise OpValueError(f"operator {self.name}: num_outputs={n}, but the branches have {bodies[1].n} and "
-                               f"{bodies[2].n} outputs")  # fmt: skip
-        states = sorted({k for body in bodies[1:] for k in body.states})
-        used = {v for g in graphs[1:] for v in g.variables} | {place[k] for k in states}
-        order = [k for k in sorted(place) if place[k] in used]
-        branches_of = []
-        for body, graph in zip(bodies[1:], graphs[1:], strict=True):
+    def _made(self, F: Builder, pairs: Pairs, graphs: list[Graph], bodies: Sequence[Pure]) -> Any:
+        n, (condition, first, second) = self.attrs.num_outputs, bodies
+        self._check_answer(condition)
+        if (first.n, second.n) != (n, n):
+            raise OpValueError(f"operator {self.name}: num_outputs={n}, but the branches have {first.n} and {second.n} "
+                               f"outputs")  # fmt: skip
+        states = sorted({*first.states, *second.states})
+        free = [pair for k, pair in enumerate(pairs) if k not in states]
+
+        def outputs(body: Pure, graph: Graph) -> tuple[Sequence[Entry], list[Entry]]:
             new = dict(zip(body.states, graph.outputs[n:], strict=True))
-            branches_of.append(Graph([*graph.outputs[:n], *(new.get(k, (place[k], 0)) for k in states)]))
-        written = {order.index(k) + 1: n + i for i, k in enumerate(states)}
-        op = branches.with_extras([place[k] for k in order], branches_of, written)
-        return Merged(op, order, list(range(n)))
+            return graph.outputs[:n], [new.get(k, (pairs[k][0], 0)) for k in states]
 
-    def _inferred(self, what: str, unknown: Any, ins: list, outs: list) -> tuple[list, list]:
-        ins, at = list(ins), self.at[0]
-        found, _ = solved_inside(self.bodies[0], self.inner[0], [ins[k] for k in at], [unknown], what)
-        for k, value in zip(at, found, strict=True):
-            ins[k] = value
-        return super()._inferred(what, unknown, ins, outs)
+        made, new = outputs(first, graphs[1])
+        old = [pairs[k] for k in states]
+        last, stacked, _, (steps,) = added(
+            F, Graph([*new, *made]), ([], old, free), n, condition=Graph(graphs[0].outputs[:1]), steps=1
+        )
+        old = [(v, value) for (v, _), value in zip(old, last, strict=True)]
+        old = [(variable(str(k)), F.squeeze(value, axis=0)) for k, value in enumerate(stacked)] + old
+        made, new = outputs(second, graphs[2])
+        last, *_ = added(
+            F, Graph([*made, *new]), ([], old, free), 0, limit=[1 - steps], steps=1,
+            told="output {} has {} in the first branch and {} in the second",
+        )  # fmt: skip
+        return last[:n], dict(zip(states, last[n:], strict=True))
 
-    def _computed(self, node: Node, bodies: Sequence[Pure]) -> tuple[Entry, ...]:
-        values = {(v, 0): node.inputs[k] for v, k in zip(self.inner[0], self.at[0], strict=True)}
-        return exchanged(bodies[0].graph, values).outputs[:1]
 
-
-for _op in (
-    ForEach("_foreach", _foreach_parameters), WhileLoop("_while_loop", _while_parameters), Cond("_cond", _cond_parameters)
-):  # fmt: skip
-    registry.register(_op)
+for _name, _signature, _make in (
+    ("foreach", _foreach_parameters, ForEach),
+    ("while_loop", _while_parameters, WhileLoop),
+    ("cond", _cond_parameters, Cond),
+):
+    registry.register(Named(f"_{_name}", _signature, _make, f"contrib.{_name}"))

@@ -76,7 +76,7 @@ def expand(
         inputs = [F.value(e) for e in node.inputs]
         try:
             with translated(f"operator {node.op.name}"):
-                result = node.op.function(F, *inputs, **node.attrs)
+                result = node.op.called(F, inputs, node.attrs)
             found = entries_of(result, node.n_outputs, f"composite operator {node.op.name}")
             if specs is not None and node.op.in_float32:
                 found = widened(F, found, node.inputs, specs)

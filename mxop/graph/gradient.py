@@ -48,7 +48,7 @@ def gradients(
         When an operator between heads and variables has no gradient rule.
     """
     graph = Graph(heads)
-    active = _active(graph, {node for node, _ in variables})
+    active = active_nodes(graph, {node for node, _ in variables})
     order = 1 + max((node.order for node in graph.nodes), default=0)
     F = Builder(specs)
     parts: dict[Entry, list[Entry]] = {}
@@ -79,7 +79,7 @@ def gradients(
     return found
 
 
-def _active(graph: Graph, variables: set[Node]) -> set[Node]:
+def active_nodes(graph: Graph, variables: set[Node]) -> set[Node]:
     """Return the nodes that depend on a variable."""
     active = set(variables)
     for node in graph.nodes:

@@ -182,7 +182,12 @@ class Types(Solver):
 
 
 def located(problem: MXNetError, node: Node, inputs: Iterable[tuple[str, Any]] = ()) -> MXNetError:
-    """Return an error of the same class that also says where in the graph it happened, as MXNet begins it."""
+    """Return an error of the same class that also says where in the graph it happened, as MXNet begins it.
+
+    What has no name is part of a call that says so itself.
+    """
+    if not node.name:
+        return problem
     inputs = list(inputs)
     shown = ", ".join(f"{name} {_show(value)}" for name, value in inputs)
     text = f"Error in operator {node.name}: {problem}; in {describe(node)}{f' with inputs {shown}' if shown else ''}"

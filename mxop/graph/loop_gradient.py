@@ -1,6 +1,6 @@
 """The gradient of a loop: a loop over the same steps in reverse.
 
-Imports :mod:`.bodies`, :mod:`.builder`, :mod:`.expand`, :mod:`.gradient`, :mod:`.loops`.
+Imports :mod:`.bodies`, :mod:`.builder`, :mod:`.expand`, :mod:`.gradient`, :mod:`.loops`, :mod:`.specs`.
 """
 
 from __future__ import annotations
@@ -8,140 +8,132 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .bodies import exchanged, kept
+from ..opdef import Attrs
+from .bodies import exchanged, is_zero, kept, specs_of
 from .builder import Builder
 from .expand import expand
-from .gradient import gradients
+from .gradient import active_nodes, gradients
 from .ir import NO_ATTRS, Entry, Graph, Node, variable
 from .loops import Counts, Loop
+from .specs import Specs
+
+Pairs = Sequence[tuple[Node, Any]]  # variables of a body, and what they stand for
 
 
-def with_extras(given: Sequence[Node], body: Graph, counts: Counts, **options: Any) -> Loop:
-    """Return a loop that also stacks what its gradient will read: states, and what :func:`.bodies.kept` lists."""
-    at = counts.states + counts.stacked
-    states = [(v, 0) for v in given[counts.data : counts.data + counts.states]]
-    extras = [*states, *kept(body)]
+def added(
+    F: Any, body: Graph, pairs: tuple[Pairs, Pairs, Pairs], n_stacked: int, n_sums: int = 0, limit: Sequence[Any] = (),
+    **options: Any,
+) -> tuple[list, list, list, list]:  # fmt: skip
+    """Add a loop over data, states and free inputs; return what :meth:`.loops.Counts.outputs` does.
+
+    It also stacks what its gradient will read: states, and what :func:`.bodies.kept` lists.
+    """
+    at = len(pairs[1]) + n_stacked
+    extras = [*((v, 0) for v, _ in pairs[1]), *kept(body)]
     body = Graph([*body.outputs[:at], *extras, *body.outputs[at:]])
-    return Loop(given, body, counts._replace(stacked=counts.stacked + len(extras)), **options)
+    given = [pair for kind in pairs for pair in kind]
+    counts = Counts(*map(len, pairs), n_stacked + len(extras), n_sums)
+    op = Loop([v for v, _ in given], body, counts, limited=bool(limit), **options)
+    made = F._invoke(op, [value for _, value in given] + list(limit), NO_ATTRS)
+    last, stacked, sums, steps = counts.outputs(list(made) if isinstance(made, (list, tuple)) else [made])
+    return last, stacked[:n_stacked], sums, steps
 
 
-class Gradient:
-    """The gradient of a loop, for the head gradients that are not zero and the inputs that want theirs."""
-
-    def __init__(self, op: Loop, live: tuple[int, ...], needed: tuple[bool, ...], specs: tuple | None):
-        self.op, self.live = op, live
-        self.specs = None if specs is None else op.inside(specs)
-        c = op.counts
-        self.first_stacked, self.first_sum = c.states, c.states + c.stacked
-        self.active = self._active_states(needed)
-        self.carried = [j for j in self.active if j in live]
-        self.wanted = [i for i, v in enumerate(op.given) if needed[i] and not c.data <= i < c.data + c.states]
-        self.heads = {k: variable(f"head{k}") for k in live if k >= c.states}
-        self._same({v: op.body.outputs[k] for k, v in self.heads.items()})
-        while True:  # until no more gradients of states turn up
-            grads = self._body()
-            more = [j for j, g in zip(self.active, grads, strict=False) if g is not None and j not in self.carried]
-            if not more:
-                break
-            self.carried = sorted({*self.carried, *more})
-        self._make(grads)
-
-    def _same(self, same: dict[Node, Entry]) -> None:
-        """Say that variables have shape and type of entries."""
-        if self.specs is not None:
-            self.specs.same.update(same)
-
-    def _active_states(self, needed: tuple[bool, ...]) -> list[int]:
-        """Return the states that depend on an input whose gradient is wanted."""
-        op, c = self.op, self.op.counts
-        active = {v for i, v in enumerate(op.given) if needed[i]}
-        states = op._state_variables
-        while True:
-            depends = set(active)
-            for node in op.body.nodes:
-                if any(source in depends for source, _ in node.inputs):
-                    depends.add(node)
-            more = {states[j] for j in range(c.states) if op.body.outputs[j][0] in depends} - active
-            if not more:
-                return [j for j, v in enumerate(states) if v in active]
-            active |= more
-
-    def _body(self) -> list[Entry | None]:
-        """Return the gradients of one step: of the active states, then of the wanted inputs."""
-        op, outputs = self.op, self.op.body.outputs
-        self.carries = {j: variable(f"grad_state{j}") for j in self.carried}
-        self._same({v: outputs[j] for j, v in self.carries.items()})
-        heads = [(outputs[j], (v, 0)) for j, v in self.carries.items()]
-        heads += [(outputs[k], (v, 0)) for k, v in self.heads.items()]
-        to = [(op._state_variables[j], 0) for j in self.active] + [(op.given[i], 0) for i in self.wanted]
-        if not heads or not to:
-            return [None] * len(to)
-        return gradients([e for e, _ in heads], [g for _, g in heads], to, self.specs)
-
-    def _make(self, grads: list[Entry | None]) -> None:
-        """Make the loop of the gradients, and note what its inputs are."""
-        op, c, F = self.op, self.op.counts, Builder(self.specs)
-        of_state = dict(zip(self.active, grads, strict=False))
-        states = [of_state[j] or F.zeros_like(F.value((op._state_variables[j], 0))).entry for j in self.carried]
-        rest = [(i, g) for i, g in zip(self.wanted, grads[len(self.active) :], strict=True) if g is not None]
-        stacked = [(i, g) for i, g in rest if i < c.data]
-        sums = [(i, g) for i, g in rest if i >= c.data]
-        self.results = [i for i, _ in (*stacked, *sums)]
-        if not (self.results or self.carried):
-            self.loop = None
-            return
-        entries = [*states, *(g for _, g in stacked), *(g for _, g in sums)]
-        source = {(v, 0): ("input", i) for i, v in enumerate(op.given) if not c.data <= i < c.data + c.states}
-        saved: dict[Entry, Entry] = {}
-        for k in range(self.first_stacked, self.first_sum):
-            e = op.body.outputs[k]
-            if (e[0].op is None and e not in source) or e in self._extras:
-                v = e[0] if e[0].op is None else variable(f"kept{k}")
-                saved[e] = (v, 0)
-                source[v, 0] = ("output", k)
-        source |= {(v, 0): ("head", k) for k, v in self.heads.items()}
-        self._same({v: e for e, (v, _) in saved.items() if v is not e[0]})
-        body, _ = expand(exchanged(Graph(entries), saved), everything=False, specs=self.specs)
-        read = [v for v in body.variables if (v, 0) in source]
-        data = [v for v in read if self._has_slices(*source[v, 0])]
-        if not data and op.steps is None:
-            data = [op.given[0]]  # it says how many steps there are
-        free = [v for v in read if v not in data and not self._has_slices(*source[v, 0])]
-        self.sources = [source[v, 0] for v in (*data, *free)]
-        counts = Counts(len(data), len(self.carried), len(free), len(stacked), len(sums))
-        given = [*data, *self.carries.values(), *free]
-        self.loop = with_extras(
-            given, body, counts, steps=op.steps, limited=op.limited or op.counted, reverse=not op.reverse
-        )
-
-    @property
-    def _extras(self) -> set[Entry]:
-        return set(kept(self.op.body))
-
-    def _has_slices(self, kind: str, k: int) -> bool:
-        return k < (self.op.counts.data if kind == "input" else self.first_sum)
-
-    def apply(self, F: Any, heads: list, inputs: list, outputs: list) -> list:
-        """Return the gradients of the inputs."""
-        op, c = self.op, self.op.counts
-        found: list[Any] = [None] * len(inputs)
-        if self.loop is None:
-            return found
-        lists = {"input": inputs, "output": outputs, "head": heads}
-        read = [lists[kind][k] for kind, k in self.sources]
-        n = self.loop.counts.data
-        states = [heads[j] if j in self.live else F.zeros_like(inputs[c.data + j]) for j in self.carried]
-        arrays = [*read[:n], *states, *read[n:]]
-        if op.limited or op.counted:
-            arrays.append(outputs[-1] if op.counted else inputs[-1])
-        made = F._invoke(self.loop, arrays, NO_ATTRS)
-        made = list(made) if isinstance(made, (list, tuple)) else [made]
-        n, sums = len(self.carried), self.loop.counts.sums
-        places = [c.data + j for j in self.carried] + self.results
-        values = made[: n + len(self.results) - sums] + made[len(made) - sums :]
-        for i, g in zip(places, values, strict=True):
-            found[i] = g
+def _grad(
+    op: Loop, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
+) -> list[Any]:
+    """Return the gradients of a loop's inputs, for those that want theirs."""
+    c, known = op.counts, specs_of(F, inputs)
+    specs = None if known is None else op.inside(known)
+    live = [k for k in range(len(op.body.outputs)) if not is_zero(heads[k])]
+    of_states, of_outputs, states, rest = _one_step(op, live, needed, specs)
+    found: list[Any] = [None] * len(inputs)
+    if not (rest or of_states):
         return found
+    stacked, sums = ([i for i in rest if (i < c.data) == sliced] for sliced in (True, False))
+    entries = [*states, *(rest[i] for i in (*stacked, *sums))]
+    source, saved = _saved(op, inputs, outputs)
+    source |= {v: (heads[k], k < c.states + c.stacked) for k, v in of_outputs.items()}
+    _same(specs, {v: e for e, (v, _) in saved.items() if v is not e[0]})
+    body, _ = expand(exchanged(Graph(entries), saved), everything=False, specs=specs)
+    read = [v for v in body.variables if v in source]
+    data, free = ([(v, source[v][0]) for v in read if source[v][1] == sliced] for sliced in (True, False))
+    if not data and op.steps is None:
+        data = [(op.given[0], inputs[0])]  # it says how many steps there are
+    first = [(v, heads[j] if j in live else F.zeros_like(inputs[c.data + j])) for j, v in of_states.items()]
+    limit = outputs[-1:] if op.counted else inputs[-1:] if op.limited else []
+    values = added(F, body, (data, first, free), len(stacked), len(sums), limit, steps=op.steps, reverse=not op.reverse)
+    places = [*(c.data + j for j in of_states), *stacked, *sums]
+    for i, g in zip(places, [g for part in values[:3] for g in part], strict=True):
+        found[i] = g
+    return found
 
 
-Loop.gradient_of = Gradient
+def _same(specs: Specs | None, same: dict[Node, Entry]) -> None:
+    """Say that variables have shape and type of entries."""
+    if specs is not None:
+        specs.same.update(same)
+
+
+def _one_step(op: Loop, live: Sequence[int], needed: Sequence[bool], specs: Specs | None) -> tuple:
+    """Differentiate one step.
+
+    Returns
+    -------
+    of_states, of_outputs : dict of int to Node
+        Variables for the gradients of states after the step, and of what it stacks or sums.
+    states : list of (Node, int)
+        The gradients of these states before the step.
+    rest : dict of int to (Node, int)
+        The gradients of other inputs.
+    """
+    c, variables, outputs = op.counts, op.counts.inputs(op.given)[1], op.body.outputs
+    active = _active_states(op, needed)
+    wanted = [i for i, v in enumerate(op.given) if needed[i] and v not in variables]
+    to = [(variables[j], 0) for j in active] + [(op.given[i], 0) for i in wanted]
+    of_outputs = {k: variable(f"head{k}") for k in live if k >= c.states}
+    of_states: dict[int, Node] = {}
+    more = [j for j in active if j in live]
+    while True:  # until no more gradients of states turn up
+        of_states |= {j: variable(f"grad_state{j}") for j in more}
+        of_states = dict(sorted(of_states.items()))
+        heads = of_states | of_outputs
+        _same(specs, {v: outputs[k] for k, v in heads.items()})
+        if not (heads and to):
+            return {}, {}, [], {}
+        found = gradients([outputs[k] for k in heads], [(v, 0) for v in heads.values()], to, specs)
+        by_state = dict(zip(active, found, strict=False))
+        more = [j for j, g in by_state.items() if g is not None and j not in of_states]
+        if not more:
+            break
+    F = Builder(specs)
+    states = [by_state[j] or F.zeros_like(F.value((variables[j], 0))).entry for j in of_states]
+    rest = {i: g for i, g in zip(wanted, found[len(active) :], strict=True) if g is not None}
+    return of_states, of_outputs, states, rest
+
+
+def _saved(op: Loop, inputs: list, outputs: list) -> tuple[dict[Node, tuple[Any, bool]], dict[Entry, Entry]]:
+    """Return what variables of the gradient stand for, and whether it has slices; and the entries that forward stacked."""
+    c, states, extras = op.counts, op.counts.inputs(op.given)[1], set(kept(op.body))
+    source = {v: (x, i < c.data) for i, (v, x) in enumerate(zip(op.given, inputs, strict=False)) if v not in states}
+    saved: dict[Entry, Entry] = {}
+    for k, (e, stacked) in enumerate(zip(c.outputs(op.body.outputs)[1], c.outputs(outputs)[1], strict=True)):
+        if e[0] in states or e in extras:
+            v = variable(f"kept{k}") if e in extras else e[0]
+            saved[e], source[v] = (v, 0), (stacked, True)
+    return source, saved
+
+
+def _active_states(op: Loop, needed: Sequence[bool]) -> list[int]:
+    """Return the states that depend on an input whose gradient is wanted."""
+    active = {v for v, wanted in zip(op.given, needed, strict=False) if wanted}
+    _, states, _, _ = op.counts.inputs(op.given)
+    more = active
+    while more:
+        depends = active_nodes(op.body, active)
+        more = {v for v, (node, _) in zip(states, op.body.outputs, strict=False) if node in depends} - active
+        active |= more
+    return [j for j, v in enumerate(states) if v in active]
+
+
+Loop.grad = _grad  # type: ignore[method-assign]  # loops know nothing of gradients, which are loops

@@ -5,35 +5,50 @@ the same for all steps (*free*); it returns the new states, what is *stacked*, a
 the same steps in reverse: gradients of states are its states, those of data are stacked, those of free inputs are sums.
 So it is a loop as well, and every order follows.  What the gradient needs to know of a step (the states before it, and what
 :func:`.bodies.kept` says) is among the stacked outputs; those that nobody reads are taken away before a graph is run.
-Imports :mod:`.bodies` and :mod:`.trim`; :mod:`.loop_gradient` on use.
+Imports :mod:`.bodies`, :mod:`.specs` and :mod:`.trim`; :mod:`.loop_gradient` brings the gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from .. import dtypes
 from .._core import core
 from ..errors import OpValueError
 from ..opdef import Attrs, infer
-from .bodies import Bodied, body_calls, copy_of, is_zero, specs_of
+from .bodies import Bodied, body_calls, copy_of
 from .calls import replayed
+from .infer import Solver
 from .ir import Graph, Node
-from .specs import Specs
+from .specs import Specs, solved_inside
 from .trim import trimmed
 
 NAME = "_loop"
+_TOLD = "the state {!r} has {} before a step and {} after it"
 
 
 class Counts(NamedTuple):
-    """How many inputs and outputs of each kind a loop has; new states are as many as states."""
+    """How many inputs and outputs of each kind a loop, or its body, has; new states are as many as states."""
 
     data: int
     states: int
     free: int
     stacked: int
     sums: int
+
+    def inputs(self, items: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+        """Return those of data, of states and of free inputs, and what comes after."""
+        return _parts(items, self.data, self.states, self.free)
+
+    def outputs(self, items: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+        """Return those of states, of stacked outputs and of sums, and what comes after."""
+        return _parts(items, self.states, self.stacked, self.sums)
+
+
+def _parts(items: Sequence[Any], a: int, b: int, c: int) -> tuple[Any, Any, Any, Any]:
+    return items[:a], items[a : a + b], items[a + b : a + b + c], items[a + b + c :]
 
 
 class Loop(Bodied):
@@ -54,19 +69,18 @@ class Loop(Bodied):
         How many steps there are at most; by default as many as the data have slices.
     limited, reverse : bool
         Whether the last input says how many; whether the last slice comes first.
-    written : dict of int to int
-        States that stand for auxiliary states of the program: the input and the output of each.
+    told : str
+        What is said of a state that is not the same before and after a step.
     """
 
     def __init__(
         self, given: Sequence[Node], body: Graph, counts: Counts, condition: Graph | None = None,
-        steps: int | None = None, limited: bool = False, reverse: bool = False, written: dict[int, int] | None = None,
+        steps: int | None = None, limited: bool = False, reverse: bool = False, told: str = _TOLD,
     ):  # fmt: skip
         names = [f"data{k}" for k in range(counts.data)] + [f"state{k}" for k in range(counts.states)]
         names += [f"free{k}" for k in range(counts.free)] + ["steps"] * limited
         super().__init__(NAME, names, given, (body,) if condition is None else (body, condition))
-        self.counts, self.steps, self.limited, self.reverse = counts, steps, limited, reverse
-        self.writes = {names[i]: k for i, k in (written or {}).items()}
+        self.counts, self.steps, self.limited, self.reverse, self.told = counts, steps, limited, reverse, told
 
     @property
     def body(self) -> Graph:
@@ -83,18 +97,16 @@ class Loop(Bodied):
 
     # ---- inference ------------------------------------------------------------------------------------------------------
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
-        c, n = self.counts, len(self.body.outputs)
-        stacked = range(c.states, c.states + c.stacked)
+        data, states, free, limit = self.counts.inputs(ins)
+        last, stacked, sums, done = self.counts.outputs(outs)
         length: Any = (self.steps,)
-        for shape in [*ins[: c.data], *(outs[k] for k in stacked)]:
+        for shape in (*data, *stacked):
             length = self._agreed_length(length, shape)
-        inner = [_slice(s) if i < c.data else s for i, s in enumerate(ins[: len(self.given)])]
-        shapes = [_slice(s) if k in stacked else s for k, s in enumerate(outs[:n])]
-        solver = self._settled(self.solved("shape", inner, zip(self.body.outputs, shapes, strict=True)), infer.unify)
-        found = [solver.get((v, 0)) for v in self.given]
-        made = [solver.get(e) for e in self.body.outputs]
-        done = [_stack(length, s) if i < c.data else s for i, s in enumerate(found)] + [(1,)] * self.limited
-        return done, [_stack(length, s) if k in stacked else s for k, s in enumerate(made)] + [(1,)] * self.counted
+        found, made = self._solved("shape", [*map(_slice, data), *states, *free], [*last, *map(_slice, stacked), *sums])
+        data, states, free, _ = self.counts.inputs(found)
+        last, stacked, sums, _ = self.counts.outputs(made)
+        data, stacked = ([None if s is None else (*length, *s) for s in slices] for slices in (data, stacked))
+        return [*data, *states, *free, *[(1,)] * len(limit)], [*last, *stacked, *sums, *[(1,)] * len(done)]
 
     def _agreed_length(self, length: Any, shape: Any) -> Any:
         if shape is None:
@@ -108,107 +120,90 @@ class Loop(Bodied):
             raise OpValueError(text) from None
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
-        n = len(self.body.outputs)
-        solver = self.solved("type", ins[: len(self.given)], zip(self.body.outputs, outs[:n], strict=True))
-        self._settled(solver, None)
-        found = [solver.get((v, 0)) for v in self.given] + [dtypes.INT64] * self.limited
-        return found, [solver.get(e) for e in self.body.outputs] + [dtypes.INT64] * self.counted
+        n_in, n_out = len(self.given), len(self.body.outputs)
+        found, made = self._solved("type", ins[:n_in], outs[:n_out])
+        return found + [dtypes.INT64] * len(ins[n_in:]), made + [dtypes.INT64] * len(outs[n_out:])
 
-    def _settled(self, solver: Any, unify: Any) -> Any:
+    def _solved(self, what: str, ins: list, outs: list) -> tuple[list, list]:
+        return solved_inside(self._everything, self.given, ins, outs, what, self._settle)
+
+    @cached_property
+    def _everything(self) -> Graph:
+        return Graph([*(e for body in self.bodies for e in body.outputs), *((v, 0) for v in self._states)])
+
+    def _settle(self, solver: Solver) -> None:
         """Let every state be the same before and after a step."""
         changed = True
         while changed:
             changed = False
-            for before, after in zip(self._state_variables, self.body.outputs, strict=False):
+            for before, after in zip(self._states, self.body.outputs, strict=False):
                 old, new = solver.get((before, 0)), solver.get(after)
                 if old == new:
                     continue
                 try:
-                    both = unify(old, new) if unify else solver.join(old, new)
+                    both = solver.join(old, new)
                 except infer.Conflict:
-                    raise solver.error(
-                        f"operator {self.name}: the state {before.name!r} has {solver.show(old)} before a step and "
-                        f"{solver.show(new)} after it; expected the same"
-                    ) from None
+                    told = self.told.format(before.name, solver.show(old), solver.show(new))
+                    raise solver.error(f"operator {self.name}: {told}; expected the same") from None
                 solver.set((before, 0), both)
                 solver.set(after, both)
                 solver.run()
                 changed = True
-        return solver
 
     @property
-    def _state_variables(self) -> list[Node]:
-        c = self.counts
-        return self.given[c.data : c.data + c.states]
+    def _states(self) -> list[Node]:
+        """The variables of the body that are states."""
+        return self.counts.inputs(self.given)[1]
 
     # ---- running --------------------------------------------------------------------------------------------------------
-    def _specs(self, inputs: list[Any]) -> list[tuple[tuple[int, ...], int]]:
-        """Return shapes and types of the body's variables."""
-        data = self.counts.data
-        return [(a.shape[1:] if i < data else a.shape, a.dtype_code) for i, a in enumerate(inputs[: len(self.given)])]
+    def _inside(self, specs: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
+        """Return shapes and types of the body's variables, by those of the inputs."""
+        data, states, free, _ = self.counts.inputs(specs)
+        return [*((_slice(s), t) for s, t in data), *states, *free]
 
-    def _length(self, inputs: list[Any], outputs: list[Any]) -> int:
+    def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
+        return Specs(dict(zip(self.given, self._inside(specs), strict=True)))
+
+    def _length(self, inputs: list[Any]) -> int:
         return self.steps if self.steps is not None else inputs[0].shape[0]
 
     def call(self, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
-        specs, c = self._specs(inputs), self.counts
+        specs = self._inside([(a.shape, a.dtype_code) for a in inputs])
+        c, n = self.counts, self._length(inputs)
+        if n == 1:  # the sum of one step is its slice: it is written, and not added
+            c = c._replace(stacked=c.stacked + c.sums, sums=0)
         body = body_calls(self.body, self.given, specs, c.sums)
         condition = None
         if self.counted:
             condition = body_calls(self.bodies[1], self.given[c.data :], specs[c.data :], answer=True)
-        n = self._length(inputs, outputs)
         return core.Loop(body, condition, tuple(c), n, self.limited, self.reverse, inputs, outputs, reqs)
 
     def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:
-        c, n, done = self.counts, self._length(inputs, outputs), 0
-        if self.limited:
-            n = min(n, int(inputs[-1].asnumpy()[0]))
-        states = list(inputs[c.data : c.data + c.states])
-        free = inputs[c.data + c.states : len(self.given)]
-        for array in outputs[c.states :]:
+        data, states, free, limit = self.counts.inputs(inputs)
+        last, stacked, sums, steps = self.counts.outputs(outputs)
+        n = min([self._length(inputs), *(int(a.asnumpy()[0]) for a in limit)])
+        F, done = core.namespace(), 0
+        for array in (*stacked, *sums):
             array[:] = 0
         while done < n:
             t = n - 1 - done if self.reverse else done
-            arrays = dict(zip(self.given, [*(a[t] for a in inputs[: c.data]), *states, *free], strict=True))
-            if self.counted and not replayed(core.namespace(), self.bodies[1], arrays)[0].asnumpy().reshape(-1)[0]:
+            arrays = dict(zip(self.given, [*(a[t] for a in data), *states, *free], strict=True))
+            if self.counted and not replayed(F, self.bodies[1], arrays)[0].asnumpy().reshape(-1)[0]:
                 break
-            found = replayed(core.namespace(), self.body, arrays)
-            states = found[: c.states]
-            for k, value in enumerate(found[c.states :], c.states):
-                if k < c.states + c.stacked:
-                    outputs[k][t] = value
-                else:
-                    outputs[k][:] += value
+            states, slices, terms, _ = self.counts.outputs(replayed(F, self.body, arrays))
+            for array, value in zip(stacked, slices, strict=True):
+                array[t] = value
+            for array, value in zip(sums, terms, strict=True):
+                array[:] += value
             done += 1
-        for array, value in zip(outputs, states, strict=False):
+        for array, value in zip([*last, *steps], [*states, *[done] * len(steps)], strict=True):
             array[:] = value
-        if self.counted:
-            outputs[-1][:] = done
-
-    def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
-        data = self.counts.data
-        found = [(_slice(s), t) if i < data else (s, t) for i, (s, t) in enumerate(specs[: len(self.given)])]
-        return Specs(dict(zip(self.given, found, strict=True)))
-
-    # ---- gradient -------------------------------------------------------------------------------------------------------
-    gradient_of: Any = None  # the class of gradients, which makes loops: :mod:`.loop_gradient` puts it here
-
-    def grad(
-        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-    ) -> list | None:
-        n = len(self.body.outputs)
-        live = tuple(k for k in range(n) if not is_zero(heads[k]))
-        specs = specs_of(F, inputs)
-        key = live, tuple(needed), specs
-        if key not in self._gradients:
-            self._gradients[key] = self.gradient_of(self, *key)
-        return self._gradients[key].apply(F, heads, inputs, outputs)
 
     def trimmed(self, live: Sequence[int]) -> tuple[Loop, list[int], list[int]]:
         """Return the loop with the outputs in `live` alone, and which of its inputs and outputs are left."""
         c, n = self.counts, len(self.body.outputs)
         keep = {k for k in live if k < n}
-        states = {v: j for j, v in enumerate(self._state_variables)}
+        states = {v: j for j, v in enumerate(self._states)}
         condition = self.bodies[1:]
         while True:
             outs = sorted(keep)
@@ -226,10 +221,9 @@ class Loop(Bodied):
         if len(made) == n + self.counted and len(given) == len(self.arguments) and body is self.body:
             return self, given, made
         found = copy_of(self)
-        found.counts = Counts(
-            sum(i < c.data for i in ins), sum(k < c.states for k in outs), sum(i >= c.data + c.states for i in ins),
-            sum(c.states <= k < c.states + c.stacked for k in outs), sum(k >= c.states + c.stacked for k in outs),
-        )  # fmt: skip
+        kinds_in, kinds_out = c.inputs(range(len(self.given)))[:3], c.outputs(range(n))[1:3]
+        found.counts = Counts(*(len({*kind}.intersection(ins)) for kind in kinds_in),
+                              *(len({*kind}.intersection(outs)) for kind in kinds_out))  # fmt: skip
         found.given, found.arguments = [self.given[i] for i in ins], tuple(self.arguments[i] for i in given)
         found._take((body, *condition))
         return found, given, made
@@ -237,7 +231,3 @@ class Loop(Bodied):
 
 def _slice(shape: Any) -> Any:
     return None if shape is None else shape[1:]
-
-
-def _stack(length: tuple, shape: Any) -> Any:
-    return None if shape is None else (*length, *shape)

@@ -1,4 +1,4 @@
-"""Bodies of loops and branches as pure functions: what they assign is among their outputs.
+"""Bodies of loops as pure functions: what they assign is among their outputs.
 
 Imports :mod:`.assignment`, :mod:`.expand`, :mod:`.ir`, :mod:`.states`.
 """

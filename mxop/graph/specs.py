@@ -5,7 +5,7 @@ Imports :mod:`.ir`, :mod:`.builder`, :mod:`.infer` and :mod:`mxop.opdef`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import dtypes
@@ -100,7 +100,7 @@ def _traced(op: Operator, attrs: Any, n_inputs: int, specs: tuple | None) -> _In
     builder.work_for(variable(op.name.lstrip("_")), "_inside")
     try:
         with translated(f"operator {op.name}"):
-            result = op.function(builder, *(builder.value((v, 0)) for v in inputs), **attrs)
+            result = op.called(builder, [builder.value((v, 0)) for v in inputs], attrs)
     except UnknownShapeError:
         return None
     count = op.num_outputs(attrs, n_inputs)
@@ -156,15 +156,22 @@ def infer_whole(op: Operator, attrs: Any, shapes: list, types: list[int]) -> tup
     return [known.shape(e) for e in graph.outputs], [known.dtype(e) for e in graph.outputs]
 
 
-def solved_inside(graph: Graph, inputs: list[Node], ins: list, outs: list, what: str) -> tuple[list, list]:
-    """Infer the shapes or types of an operator that stands for a graph."""
+def solved_inside(
+    graph: Graph, inputs: list[Node], ins: Sequence, outs: Sequence, what: str, settle: Callable | None = None
+) -> tuple[list, list]:
+    """Infer the shapes or types of an operator that stands for a graph, as far as its first outputs are those.
+
+    ``settle(solver)`` adds what is known besides.
+    """
     solver: Solver = Shapes(graph) if what == "shape" else Types(graph)
     for node, value in zip(inputs, ins, strict=True):
         if node in solver and value != solver.unknown:
             solver.set((node, 0), value)
-    for entry, value in zip(graph.outputs, outs, strict=True):
+    for entry, value in zip(graph.outputs, outs, strict=False):
         if value != solver.unknown:
             solver.set(entry, value)
     solver.run()
+    if settle is not None:
+        settle(solver)
     found = [solver.get((n, 0)) if n in solver else value for n, value in zip(inputs, ins, strict=True)]
-    return found, [solver.get(e) for e in graph.outputs]
+    return found, [solver.get(e) for e in graph.outputs[: len(outs)]]

@@ -44,17 +44,19 @@ class Effects:
 
     def deliver(self, node: Node, results: list[Entry]) -> None:
         """Assign the new values of a node's states; `results` are the outputs of the pure function."""
-        op = registry.get(NAME)
         for at, k in node.op.written_inputs(node.attrs, len(node.inputs)):  # type: ignore[union-attr]
-            state, value = node.inputs[at], results[k]
-            if state[0].op is not None or value == state:  # nobody could see it; or it stays as it is
-                continue
-            earlier = self._last.get(state[0])
-            control = (*node.control, earlier) if earlier is not None else node.control
-            name = f"{node.name}_{state[0].name}"
-            made = Node(op, op.parse({}), (state, value), name, None, node.source, node.order, control)
-            self._last[state[0]] = made
-            self.entries.append((made, 0))
+            self.assign(node, node.inputs[at], results[k])
+
+    def assign(self, node: Node, state: Entry, value: Entry) -> None:
+        """Assign the new value of a state that a node has."""
+        if state[0].op is not None or value == state:  # nobody could see it; or it stays as it is
+            return
+        op, earlier = registry.get(NAME), self._last.get(state[0])
+        control = (*node.control, earlier) if earlier is not None else node.control
+        name = f"{node.name}_{state[0].name}"
+        made = Node(op, op.parse({}), (state, value), name, None, node.source, node.order, control)
+        self._last[state[0]] = made
+        self.entries.append((made, 0))
 
     def follow(self, moved: Moved) -> None:
         """Take note that nodes were rebuilt."""

@@ -1,4 +1,4 @@
-"""What loops and branches compute and nobody reads goes, before a graph is run.  Imports :mod:`.ir`."""
+"""What loops compute and nobody reads goes, before a graph is run.  Imports :mod:`.ir`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .ir import Entry, Graph, Node
 
 
 def trimmed(graph: Graph) -> Graph:
-    """Return a graph whose loops and branches compute only what is read."""
+    """Return a graph whose loops compute only what is read."""
     return trimmed_with_moves(graph)[0]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from . import captured
 from .bodies import slice_of
 from .builder import CONTROL, Builder, Value
-from .ir import Entry, Node
+from .ir import Entry, Node, variable
 
 
 class _Values(captured.Api):
@@ -24,16 +24,18 @@ class _Values(captured.Api):
     def wrap(self, entry: Entry) -> Value:
         return self.builder.value(entry)
 
-    def entries(self, value: Value) -> Sequence[Entry]:
-        return (value.entry,)
+    def one(self, value: Value) -> Entry:
+        return value.entry
 
     def begin(self, name: str) -> set[Node]:
         return set()
 
-    def declare(self, node: Node, of: Entry, is_slice: bool) -> None:
+    def variable(self, scope: set[Node], name: str, of: Entry, is_slice: bool) -> Node:
+        found = variable(name)
         if self.builder.specs is not None:
             shape, code = self.builder.specs(of)
-            self.builder.specs.put(node, slice_of(shape) if is_slice and shape is not None else shape, code)
+            self.builder.specs.put(found, slice_of(shape) if is_slice and shape is not None else shape, code)
+        return found
 
     def call(self, scope: set[Node], function: Callable, *args: Any) -> Any:
         self.builder._scopes.append(scope)

@@ -11,8 +11,8 @@ from typing import Any
 
 from .. import limits
 from .._core import core, tape
-from ..errors import OpTypeError, OpValueError, translated
-from ..nested import Form, flatten, leaves, pair, regroup
+from ..errors import OpTypeError, OpValueError
+from ..nested import ForEach, Form, WhileLoop, flatten, leaves, regroup
 from ..opdef import registry
 from ..opdef.operator import carrier
 
@@ -46,25 +46,21 @@ def foreach(body: Callable, data: Any, init_states: Any) -> tuple[Any, Any]:
     """
     if (by_name := carrier(leaves(data))) is not None:  # a function that is compiled
         return by_name.__mxop_operator__("_contrib_foreach", (body, data, init_states), {})
-    flat, form = flatten(data, NDArray, "foreach: data")
-    states_form = flatten(init_states, NDArray, "foreach: init_states")[1]
-    n = _steps(flat)
-    slices = [_slices(a, n) for a in flat]
-    states, outputs = init_states, _Outputs("foreach", "the body")
+    loop = ForEach(NDArray, body, data, init_states)
+    n = _steps(loop.data)
+    slices, states, outputs = (
+        [_slices(a, n) for a in loop.data],
+        init_states,
+        _Outputs("foreach: the output of the body"),
+    )
     for t in range(n):
-        out, states = pair(body(regroup([s[t] for s in slices], form), states), "foreach: the body")
-        found_form = flatten(states, NDArray, "foreach: the states that the body returns")[1]
-        if found_form != states_form:
-            raise OpValueError(f"foreach: the states that the body returns, {states!r}, have another form than init_states, "
-                               f"{init_states!r}")  # fmt: skip
-        outputs.add(out)
+        out, form, states, _ = loop.step([s[t] for s in slices], states)
+        outputs.add(out, form)
     return outputs.stacked(n), states
 
 
 def _steps(data: Sequence[Any]) -> int:
     """Return how many slices data have."""
-    if not data:
-        raise OpValueError("foreach: data is an empty list; expected what the body is run over")
     shapes = [a.shape for a in data]
     if not all(shapes) or len({s[0] for s in shapes}) > 1:
         raise OpValueError(f"foreach: data have shapes {', '.join(map(str, shapes))}; expected the same number of slices along "
@@ -84,29 +80,23 @@ def _slices(array: Any, n: int) -> Any:
 
 
 class _Outputs:
-    """What the steps of a loop return.
+    """What the steps of a loop return; `what` they are called in messages."""
 
-    Parameters
-    ----------
-    loop, function : str
-        What they are called in messages.
-    """
-
-    def __init__(self, loop: str, function: str):
-        self._what = f"{loop}: the output of {function}"
+    def __init__(self, what: str):
+        self._what = what
         self._steps: list[list[Any]] = []
         self._form: Form = []
 
-    def add(self, out: Any) -> None:
+    def add(self, flat: list[Any], form: Form) -> None:
         """Take the output of a step."""
-        flat, form = flatten(out, NDArray, self._what)
-        if self._steps and form != self._form:
-            raise OpValueError(f"{self._what} changes its form: step {len(self._steps)} returned {out!r}")
+        done = len(self._steps)
+        if done and form != self._form:
+            raise OpValueError(f"{self._what} changes its form: step {done} returned {regroup(flat, form)!r}")
         for k, array in enumerate(flat):
-            before = self._steps[0][k] if self._steps else array
+            before = self._steps[0][k] if done else array
             if array.shape != before.shape:
                 raise OpValueError(f"{self._what}, array {k}, has shape {before.shape} in the first step and {array.shape} in "
-                                   f"step {len(self._steps)}; expected the same")  # fmt: skip
+                                   f"step {done}; expected the same")  # fmt: skip
         self._form = form
         self._steps.append(flat)
 
@@ -152,28 +142,13 @@ def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: i
     """
     if (by_name := carrier(leaves(loop_vars))) is not None:
         return by_name.__mxop_operator__("_contrib_while_loop", (cond, func, loop_vars, max_iterations), {})
-    if max_iterations is None:
-        raise OpValueError("while_loop: max_iterations should be specified")
-    with translated("while_loop: max_iterations"):
-        most = int(max_iterations)
-    flat, form = flatten(loop_vars, NDArray, "while_loop: loop_vars")
-    if not flat:
-        raise OpValueError("while_loop: loop_vars should contain at least one element")
-    outputs, done = _Outputs("while_loop", "func"), 0
-    while done < most and _truth(cond(*_listed(loop_vars)), "while_loop: cond"):
-        out, new = pair(func(*_listed(loop_vars)), "while_loop: func")
-        flat_new, _ = flatten(new, NDArray, "while_loop: the loop_vars that func returns")
-        if len(flat_new) != len(flat):
-            raise OpValueError(f"while_loop: the number of loop_vars should be consistent during the loop: {len(flat)} given, "
-                               f"func returned {len(flat_new)}")  # fmt: skip
-        outputs.add([] if out is None else out)
-        loop_vars = regroup(flat_new, form)
+    loop = WhileLoop(NDArray, cond, func, loop_vars, max_iterations)
+    outputs, done = _Outputs("while_loop: the output of func"), 0
+    while done < loop.most and _truth(loop.asked(loop_vars), "while_loop: cond"):
+        out, form, loop_vars, _ = loop.step(loop_vars)
+        outputs.add(out, form)
         done += 1
-    return outputs.stacked(most), loop_vars
-
-
-def _listed(loop_vars: Any) -> Any:
-    return loop_vars if isinstance(loop_vars, (list, tuple)) else [loop_vars]
+    return outputs.stacked(loop.most), loop_vars
 
 
 def _truth(value: Any, what: str) -> bool:

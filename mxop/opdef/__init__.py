@@ -7,6 +7,7 @@ from ..formula import Expr
 from ..formula import functions as F
 from .combine import Reduction
 from .composite import Composite, composite
+from .dims import Of
 from .docs import describe, info
 from .elementwise import Elementwise, Formula, elementwise
 from .external import External
@@ -20,7 +21,7 @@ from .registry import alias, find, get, load_entry_points, names, namespace_of, 
 
 __all__ = [
     "AnyValue", "Attrs", "Bound", "Composite", "DType", "Elementwise", "Expr", "External", "F", "Floats", "Formula",
-    "Kernel", "Loops", "Operator", "Range", "Reduction", "Scalar", "Shape", "alias", "composite", "contiguous_strides",
+    "Kernel", "Loops", "Of", "Operator", "Range", "Reduction", "Scalar", "Shape", "alias", "composite", "contiguous_strides",
     "describe", "elementwise", "find", "get", "info", "kernel", "load_entry_points", "loops", "names", "namespace_of",
     "operators", "reduction", "register", "unregister",
 ]  # fmt: skip

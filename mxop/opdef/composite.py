@@ -1,7 +1,7 @@
 """The kind *composite*: a function of ``F`` that calls other operators.
 
-Gradient, devices and inference follow from the operators that it calls.  Imports :mod:`.above`, :mod:`.operator`,
-:mod:`.rules` and :mod:`.two_way`.
+Gradient, devices and inference follow from the operators that it calls.  Imports :mod:`.above`, :mod:`.dims`,
+:mod:`.operator`, :mod:`.rules` and :mod:`.two_way`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from .. import dtypes
 from ..errors import OpTypeError
-from . import infer, two_way
+from . import dims, infer, two_way
 from .above import ask
 from .operator import Operator, defined
 from .params import Attrs
@@ -55,6 +55,20 @@ class Composite(Operator):
         self._infer = rule
         self.changed()
         return rule
+
+    def dims(self, table: Callable) -> Callable:
+        """Decorate ``table(**params) -> dict``: the dimensions of all inputs and outputs, see :mod:`.dims`."""
+        check_rule(self, "table of dimensions", table, ())
+        self._infer = dims.rule_of(self, table)
+        self.changed()
+        return table
+
+    def called(self, F: Any, inputs: Sequence[Any], attrs: Attrs) -> Any:
+        """Call the function; inputs that a call with `attrs` does not take are None."""
+        if self._active_inputs is None:
+            return self.function(F, *inputs, **attrs)
+        given = dict(zip(self.input_names(attrs), inputs, strict=True))
+        return self.function(F, *map(given.get, self.arguments), **attrs)
 
     @property
     def has_rules(self) -> bool:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import import_module
 
 from .. import dtypes
-from ..errors import OpValueError
+from ..errors import OpTypeError, OpValueError
 from ..opdef import infer
 from ..opdef.parts import reviewed as reviewed
 
@@ -77,6 +77,31 @@ def typed_by_first(op, first=0, *, others=False):
         return [*rest[:first], done[0], *rest[first + 1 :]], done[1:]
 
     op.infer_type = infer_type
+
+
+def float_types(op, **apart):
+    """Let inputs and outputs have one floating-point type, as in MXNet.
+
+    Those in `apart` may have any: by default that type, where None is given, or the one that is.
+    """
+
+    def infer_type(attrs, ins, outs):
+        types = dict(
+            zip([*op.input_names(attrs, len(ins)), *op.output_names(attrs, len(ins))], [*ins, *outs], strict=True)
+        )
+        one = {name: t for name, t in types.items() if name not in apart}
+        found = infer.same_type(op.name, list(one), list(one.values()))[0]
+        if found not in dtypes.FLOATS and found != dtypes.UNKNOWN:
+            raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[found]}")
+        done = [found if name in one else _default(t, apart[name], found) for name, t in types.items()]
+        return done[: len(ins)], done[len(ins) :]
+
+    op.infer_type = infer_type
+
+
+def _default(given, wanted, data):
+    """Return the type of an input that may have any."""
+    return given if given != dtypes.UNKNOWN else data if wanted is None else wanted
 
 
 def on_both(op):

@@ -7,7 +7,8 @@ All are products of stacks of matrices on views, so their gradients are right at
 from typing import Annotated
 
 from ..errors import OpValueError
-from ..opdef import Range, composite, infer
+from ..opdef import Of, Range, composite
+from ._shared import divided
 
 _Heads = Annotated[int, Range(1)]
 
@@ -34,26 +35,22 @@ def _weighted(F, attention, values, heads):
     return F.Reshape(F.transpose(found, axes=(2, 0, 1, 3)), shape=(0, 0, -3))
 
 
-def _fitting(op, joined, heads, parts, what):
-    """Return ``(steps, batch, size of a head)`` of interleaved projections, None where that is not known."""
-    if joined is None:
-        return None, None, None
-    if len(joined) != 3:
-        raise OpValueError(f"operator {op}: {what} has shape {infer.show(joined)}; expected three dimensions, (steps, batch, "
-                           "projections)")  # fmt: skip
-    steps, batch, size = joined
-    if size is not None and size % (heads * parts):
-        raise OpValueError(f"operator {op}: {what} has {size} projections, which {heads} heads of {parts} parts do not "
-                           "divide")  # fmt: skip
-    return steps, batch, None if size is None else size // (heads * parts)
+def _projections(op, heads, parts, what):
+    """Return the dimension of interleaved projections, of heads that have ``size``."""
+    each = heads * parts
+
+    def size(n):
+        if n % each:
+            raise OpValueError(f"operator {op.name}: {what} has {n} projections, which {heads} heads of {parts} parts do not "
+                               "divide")  # fmt: skip
+        return n // each
+
+    return Of("size", lambda n: n * each, size)
 
 
-def _times(batch, heads):
-    return None if batch is None else batch * heads
-
-
-def _agreed(op, name, given, wanted):
-    return infer.same_shape(op, (name, "the shape that fits"), [given, wanted])[0]
+def _stacked(heads):
+    """Return the dimension of all heads of a batch."""
+    return Of("batch", lambda n: n * heads, lambda n: divided(n, heads))
 
 
 @composite(name="_contrib_interleaved_matmul_selfatt_qk")
@@ -79,10 +76,10 @@ def selfatt_qk(F, queries_keys_values, *, heads: _Heads):
     return _scores(F, queries, keys)
 
 
-@selfatt_qk.infer
-def _(ins, outs, *, heads):
-    steps, batch, _ = _fitting(selfatt_qk.name, ins[0], heads, 3, "queries_keys_values")
-    return ins, [_agreed(selfatt_qk.name, "output", outs[0], (_times(batch, heads), steps, steps))]
+@selfatt_qk.dims
+def _(*, heads):
+    joined = ("steps", "batch", _projections(selfatt_qk, heads, 3, "queries_keys_values"))
+    return {"queries_keys_values": joined, "output": (_stacked(heads), "steps", "steps")}
 
 
 @composite(name="_contrib_interleaved_matmul_selfatt_valatt")
@@ -109,12 +106,11 @@ def selfatt_valatt(F, queries_keys_values, attention, *, heads: _Heads):
     return _weighted(F, attention, _part(F, queries_keys_values, heads, 3, 2), heads)
 
 
-@selfatt_valatt.infer
-def _(ins, outs, *, heads):
-    name = selfatt_valatt.name
-    steps, batch, size = _fitting(name, ins[0], heads, 3, "queries_keys_values")
-    ins[1] = _agreed(name, "attention", ins[1], (_times(batch, heads), steps, steps))
-    return ins, [_agreed(name, "output", outs[0], (steps, batch, _times(size, heads)))]
+@selfatt_valatt.dims
+def _(*, heads):
+    joined = ("steps", "batch", _projections(selfatt_valatt, heads, 3, "queries_keys_values"))
+    out = ("steps", "batch", _projections(selfatt_valatt, heads, 1, "output"))
+    return {"queries_keys_values": joined, "attention": (_stacked(heads), "steps", "steps"), "output": out}
 
 
 @composite(name="_contrib_interleaved_matmul_encdec_qk")
@@ -141,15 +137,11 @@ def encdec_qk(F, queries, keys_values, *, heads: _Heads):
     return _scores(F, _by_head(F, F.Reshape(queries, shape=(0, 0, heads, -1))), _part(F, keys_values, heads, 2, 0))
 
 
-@encdec_qk.infer
-def _(ins, outs, *, heads):
-    name = encdec_qk.name
-    steps, batch, size = _fitting(name, ins[0], heads, 1, "queries")
-    others, same, other_size = _fitting(name, ins[1], heads, 2, "keys_values")
-    batch, size = batch if same is None else same, size if other_size is None else other_size
-    ins[0] = _agreed(name, "queries", ins[0], (steps, batch, _times(size, heads)))
-    ins[1] = _agreed(name, "keys_values", ins[1], (others, batch, _times(size, 2 * heads)))
-    return ins, [_agreed(name, "output", outs[0], (_times(batch, heads), steps, others))]
+@encdec_qk.dims
+def _(*, heads):
+    queries, keys = (_projections(encdec_qk, heads, n, what) for n, what in ((1, "queries"), (2, "keys_values")))
+    return {"queries": ("steps", "batch", queries), "keys_values": ("others", "batch", keys),
+            "output": (_stacked(heads), "steps", "others")}  # fmt: skip
 
 
 @composite(name="_contrib_interleaved_matmul_encdec_valatt")
@@ -176,10 +168,8 @@ def encdec_valatt(F, keys_values, attention, *, heads: _Heads):
     return _weighted(F, attention, _part(F, keys_values, heads, 2, 1), heads)
 
 
-@encdec_valatt.infer
-def _(ins, outs, *, heads):
-    name = encdec_valatt.name
-    others, batch, size = _fitting(name, ins[0], heads, 2, "keys_values")
-    steps = None if ins[1] is None else ins[1][1] if len(ins[1]) == 3 else None
-    ins[1] = _agreed(name, "attention", ins[1], (_times(batch, heads), steps, others))
-    return ins, [_agreed(name, "output", outs[0], (ins[1][1], batch, _times(size, heads)))]
+@encdec_valatt.dims
+def _(*, heads):
+    values, out = (_projections(encdec_valatt, heads, n, what) for n, what in ((2, "keys_values"), (1, "output")))
+    return {"keys_values": ("others", "batch", values), "attention": (_stacked(heads), "steps", "others"),
+            "output": ("steps", "batch", out)}  # fmt: skip

@@ -6,9 +6,9 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 from typing import Annotated, Literal
 
 from ..errors import OpValueError
-from ..opdef import Range, Shape, composite, infer
-from ._shared import size_of
-from .windows import before, channels_second, counts, float_types, frame, image, moved, spanned, transposed
+from ..opdef import Of, Range, Shape, composite
+from ._shared import divided, float_types, size_of
+from .windows import channels_second, fitting, frame, moved, transposed
 
 Layout = Literal[None, "NCDHW", "NCHW", "NCW", "NDHWC", "NHWC"]
 Tuning = Literal[None, "fastest", "limited_workspace", "off"]
@@ -26,41 +26,34 @@ def _finished(F, out, bias, axes, kernel):
     return transposed(F, out, axes, back=True)
 
 
-# ---- shapes ---------------------------------------------------------------------------------------------------------
-def _both_ways(op, weight_of, channels_of, ahead, back):
-    """Let shapes follow from each other in both directions.
+def _shares(op, num_group, n, what="the channels of the data, "):
+    """Return how many of them each group has."""
+    if n % num_group:
+        raise OpValueError(f"operator {op}: num_group={num_group} does not divide {what}{n}")
+    return n // num_group
+
+
+def _dims(op, weight, size):
+    """Let shapes follow from each other; ``size0``... are the sizes of the images that come in.
 
     Parameters
     ----------
-    weight_of : callable
-        ``weight_of(channels, num_filter, num_group)``: the first two dimensions of the weight.
-    channels_of : callable
-        ``channels_of(weight, num_group)``: the channels of the data.
-    ahead, back : callable
-        ``ahead(op_name, sizes, at, **params)``: the sizes of the images that come out; ``back``: of those that come in.
+    weight : callable
+        ``weight(op_name, num_filter, num_group)``: the first two dimensions of the weight.
+    size : callable
+        ``size(op_name, at, axis, **params)``: a size of the images that come out.
     """
 
-    @op.infer
-    def _(ins, outs, *, kernel, stride, dilate, pad, num_filter, num_group, no_bias, layout, **params):
+    @op.dims
+    def _(*, kernel, stride, dilate, pad, num_filter, num_group, no_bias, layout, **params):
         at, axes = frame(op.name, kernel, stride, dilate, pad), channels_second(op.name, layout, kernel)
-
-        def agreed(name, given, wanted):
-            shown = [given, moved(wanted, axes, back=True)]
-            names = (name, f"the {name} by data and parameters")
-            return moved(infer.same_shape(op.name, names, shown)[0], axes)
-
-        batch, channels, *sizes = moved(image(op.name, ins[0], at), axes) or (None,) * (len(kernel) + 2)
-        for what, size in (("num_filter=", num_filter), ("the channels of the data, ", channels or 0)):
-            if size % num_group:
-                raise OpValueError(f"operator {op.name}: num_group={num_group} does not divide {what}{size}")
-        weight = agreed("weight", ins[1], (*weight_of(channels, num_filter, num_group), *kernel))
-        out = agreed("output", outs[0], (batch, num_filter, *ahead(op.name, sizes, at, **params)))
-        found = back(op.name, out[2:], at, **params)
-        sizes = [f if d is None else d for d, f in zip(sizes, found, strict=True)]
-        data = (out[0], channels_of(weight, num_group), *sizes)
-        done = [moved(s, axes, back=True) for s in (data, weight, out)]
-        bias = [] if no_bias else infer.same_shape(op.name, ("bias", "num_filter"), [ins[2], (num_filter,)])[:1]
-        return [*done[:2], *bias], done[2:]
+        _shares(op.name, num_group, num_filter, "num_filter=")
+        table = {
+            "data": ("batch", "channels", *(f"size{k}" for k in range(len(kernel)))),
+            "weight": (*weight(op.name, num_filter, num_group), *kernel),
+            "output": ("batch", num_filter, *(size(op.name, at, k, **params) for k in range(len(kernel)))),
+        }
+        return {"bias": (num_filter,)} | {name: moved(dims, axes, back=True) for name, dims in table.items()}
 
 
 # ---- convolution ----------------------------------------------------------------------------------------------------
@@ -123,14 +116,28 @@ def Convolution(
     return _finished(F, out, bias, axes, kernel)
 
 
-#: How the shapes of a convolution follow from each other.
-_RULES = (
-    lambda channels, filters, groups: (filters, None if channels is None else channels // groups),
-    lambda weight, groups: None if weight[1] is None else weight[1] * groups,
-    lambda name, sizes, at, **params: counts(name, sizes, at),
-    lambda name, sizes, at, **params: before(sizes, at),
-)
-_both_ways(Convolution, *_RULES)
+@composite(active_inputs=_inputs)
+def Convolution_v1(
+    F, data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Count,
+    num_group: Count = 1, workspace: int = 1024, no_bias: bool = False, cudnn_tune: Tuning = None, cudnn_off: bool = False,
+    layout: Literal[None, "NCDHW", "NCHW", "NDHWC", "NHWC"] = None,
+):  # fmt: skip
+    """``Convolution``, by another name that old files have; parameters as there.
+
+    >>> x, w = mx.nd.ones((1, 1, 3, 3)), mx.nd.ones((1, 1, 2, 2))
+    >>> mx.nd.Convolution_v1(x, w, kernel=(2, 2), num_filter=1, no_bias=True).shape
+    (1, 1, 2, 2)
+    """
+    return Convolution.function(F, data, weight, bias, kernel=kernel, stride=stride, dilate=dilate, pad=pad,
+                                num_filter=num_filter, num_group=num_group, no_bias=no_bias, layout=layout)  # fmt: skip
+
+
+def _filters(name, num_filter, num_group):
+    return num_filter, Of("channels", lambda n: _shares(name, num_group, n), lambda n: n * num_group)
+
+
+for _op in (Convolution, Convolution_v1):
+    _dims(_op, _filters, lambda name, at, axis, **params: fitting(name, at, axis))
 
 
 # ---- its transpose --------------------------------------------------------------------------------------------------
@@ -187,64 +194,51 @@ def Deconvolution(
     return _finished(F, out, bias, axes, kernel)
 
 
-def _deconvolved(name, sizes, at, *, adj, target_shape, **params):
-    """Return the sizes of the result."""
-    n = len(sizes)
+def _filters_of_channels(name, num_filter, num_group):
+    return Of("channels", lambda n: _shares(name, num_group, n) * num_group, int), num_filter // num_group
+
+
+def _deconvolved(name, at, axis, *, adj, target_shape, **params):
+    n = len(at.kernel)
     for param, value in (("adj", adj), ("target_shape", target_shape)):
         if len(value) not in (0, n) or any(v is None or v < 0 for v in value):
             raise OpValueError(f"operator {name}: {param}={value}; expected {n} numbers of at least 0")
-    if 0 in sizes:
-        raise OpValueError(f"operator {name}: data of sizes {tuple(sizes)} have no elements")
-    whole = spanned(sizes, at._replace(pad=(0,) * n))
     if any(target_shape):
-        if any(t < 1 or (d is not None and d < t) for t, d in zip(target_shape, whole, strict=True)):
-            raise OpValueError(f"operator {name}: target_shape={target_shape}; expected sizes from 1 to those of the whole "
-                               f"result, {infer.show(whole)}")  # fmt: skip
-        return target_shape
-    if any(a >= s for a, s in zip(adj, at.stride, strict=False)):
+        return _cut_to(name, at, axis, target_shape)
+    more = adj[axis] if adj else 0
+    if more >= at.stride[axis]:
         raise OpValueError(f"operator {name}: adj={adj}; expected less than stride={at.stride}")
-    found = spanned(sizes, at, adj)
-    if any(d is not None and d < 1 for d in found):
-        raise OpValueError(f"operator {name}: of a result of sizes {infer.show(whole)}, pad={at.pad} leaves nothing")
-    return found
+
+    def there(size):
+        found = at.span(axis, size) + more
+        if size == 0 or found < 1:
+            raise OpValueError(
+                f"operator {name}: of {size} windows along dimension {axis}, pad={at.pad} leaves nothing"
+            )
+        return found
+
+    def back(size):
+        before = divided(size - more - at.span(axis, 1), at.stride[axis])
+        return None if before is None else before + 1
+
+    return Of(f"size{axis}", there, back)
 
 
-def _deconvolved_from(name, sizes, at, *, adj, target_shape, **params):
-    """Return the sizes of the data, where they follow."""
-    if any(target_shape):
-        return [None] * len(sizes)
-    spare = [
-        None if d is None else d + 2 * at.pad[i] - at.reach(i) - (adj[i] if adj else 0) for i, d in enumerate(sizes)
-    ]
-    return [None if d is None or d % s else d // s + 1 for d, s in zip(spare, at.stride, strict=True)]
+def _cut_to(name, at, axis, target):
+    """Return a dimension that is given, and the result large enough for it."""
+    if 0 in target:
+        raise OpValueError(f"operator {name}: target_shape={target}; expected sizes from 1 on")
+
+    def there(size):
+        whole = at.span(axis, size) + 2 * at.pad[axis] if size else 0
+        if target[axis] > whole:
+            raise OpValueError(f"operator {name}: target_shape={target}; expected sizes from 1 to those of the whole result, "
+                               f"which has {whole} along dimension {axis}")  # fmt: skip
+        return target[axis]
+
+    return Of(f"size{axis}", there, lambda size: None, otherwise=target[axis])
 
 
-_both_ways(
-    Deconvolution,
-    lambda channels, filters, groups: (channels, filters // groups),
-    lambda weight, groups: weight[0],
-    _deconvolved,
-    _deconvolved_from,
-)
-
-
-# ---- MXNet's first version ------------------------------------------------------------------------------------------
-@composite(active_inputs=_inputs)
-def Convolution_v1(
-    F, data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Count,
-    num_group: Count = 1, workspace: int = 1024, no_bias: bool = False, cudnn_tune: Tuning = None, cudnn_off: bool = False,
-    layout: Literal[None, "NCDHW", "NCHW", "NDHWC", "NHWC"] = None,
-):  # fmt: skip
-    """``Convolution``, by another name that old files have; parameters as there.
-
-    >>> x, w = mx.nd.ones((1, 1, 3, 3)), mx.nd.ones((1, 1, 2, 2))
-    >>> mx.nd.Convolution_v1(x, w, kernel=(2, 2), num_filter=1, no_bias=True).shape
-    (1, 1, 2, 2)
-    """
-    return Convolution.function(F, data, weight, bias, kernel=kernel, stride=stride, dilate=dilate, pad=pad,
-                                num_filter=num_filter, num_group=num_group, no_bias=no_bias, layout=layout)  # fmt: skip
-
-
-_both_ways(Convolution_v1, *_RULES)
+_dims(Deconvolution, _filters_of_channels, _deconvolved)
 for _op in (Convolution, Deconvolution, Convolution_v1):
     float_types(_op)

@@ -8,9 +8,9 @@ import math
 from typing import Literal
 
 from .. import dtypes
-from ..errors import OpTypeError, OpValueError
-from ..opdef import F, composite, elementwise, infer, kernel
-from ._shared import device_of, equal_shapes, numbered, on_both, zero_gradient
+from ..errors import OpValueError
+from ..opdef import F, Of, composite, elementwise, kernel
+from ._shared import device_of, equal_shapes, float_types, numbered, on_both, zero_gradient
 
 #: The logarithm of no probability at all: finite, so that differences of it are numbers.
 _NEVER = -1e30
@@ -140,8 +140,6 @@ def CTCLoss(
     >>> mx.nd.CTCLoss(x, mx.nd.array([[1, 0]])).asnumpy().round(4).tolist()
     [1.0986000299453735]
     """
-    if use_label_lengths and not use_data_lengths:  # inputs come in the order of those that there are
-        data_lengths, label_lengths = None, data_lengths
     x = F._widened(data)
     steps, batch = data.shape[:2]
     if data_lengths is None:
@@ -182,28 +180,16 @@ def _(xp, inputs, outputs):
     outputs[0][:, :1] = 0
 
 
-@CTCLoss.infer
-def _(ins, outs, **params):
-    shapes = dict(zip(_inputs(**params), ins, strict=True))
-    data, label = shapes["data"], shapes["label"]
-    for name, shape, rank in (("data", data, 3), ("label", label, 2)):
-        if shape is not None and len(shape) != rank:
-            raise OpValueError(f"operator CTCLoss: {name} has shape {infer.show(shape)}; expected {rank} dimensions")
-    if label is not None and label[1] == 0:
-        raise OpValueError(f"operator CTCLoss: label has shape {label}; expected room for one label at least")
-    known = [None if data is None else data[1], None if label is None else label[0], *(s and s[0] for s in outs)]
-    batch = next((d for d in known if d is not None), None)
-    wanted = {"data": (None, batch, None), "label": (batch, None)}
-    done = [infer.same_shape("CTCLoss", (name, "the batch"), [s, wanted.get(name, (batch,))])[0]
-            for name, s in shapes.items()]  # fmt: skip
-    return done, [infer.same_shape("CTCLoss", ("output", "the batch"), [s, (batch,)])[0] for s in outs]
+@CTCLoss.dims
+def _(**params):
+    vectors = dict.fromkeys(["data_lengths", "label_lengths", *CTCLoss.output_names(None)], ("batch",))
+    return {"data": ("steps", "batch", "classes"), "label": ("batch", Of("labels", int, _room)), **vectors}
 
 
-def _types(attrs, ins, outs):
-    done = infer.same_type("CTCLoss", ("data", *CTCLoss.output_names(None)), [ins[0], *outs])
-    if done[0] not in dtypes.FLOATS and done[0] != dtypes.UNKNOWN:
-        raise OpTypeError(f"operator CTCLoss: needs floating-point data, got {dtypes.NAMES[done[0]]}")
-    return [done[0], *(done[0] if t == dtypes.UNKNOWN else t for t in ins[1:])], done[1:]
+def _room(n):
+    if n == 0:
+        raise OpValueError("operator CTCLoss: label has no columns; expected room for one label at least")
+    return n
 
 
-CTCLoss.infer_type = _types
+float_types(CTCLoss, label=None, data_lengths=None, label_lengths=None)

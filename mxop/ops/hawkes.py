@@ -1,14 +1,12 @@
 """Likelihood of marked self-exciting point processes (Hawkes'), whose excitement decays exponentially.
 
 A loop over the points; its gradient, of every order, follows.  Examples assume ``import mxop as mx``.  May import
-:mod:`mxop.opdef` only.
+:mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
 
 from .. import dtypes
-from ..errors import OpTypeError
-from ..opdef import F, composite, elementwise, infer
-
-_NAMES = ("lda", "alpha", "beta", "state", "lags", "marks", "valid_length", "max_time")
+from ..opdef import F, composite, elementwise
+from ._shared import float_types
 
 
 @elementwise(name="_hawkes_point", broadcast=True)
@@ -82,28 +80,12 @@ def hawkesll(F, lda, alpha, beta, state, lags, marks, valid_length, max_time):
 hawkesll.output_names = lambda attrs, n_inputs=None: ("output", "out_state")
 
 
-@hawkesll.infer
-def _(ins, outs):
-    shapes = dict(zip([*_NAMES, "output", "out_state"], [*ins, *outs], strict=True))
-    sizes = {"n": None, "k": None, "t": None}
+@hawkesll.dims
+def _():
     of = {"lda": "nk", "alpha": "k", "beta": "k", "state": "nk", "lags": "nt", "marks": "nt", "valid_length": "n",
           "max_time": "n", "output": "n", "out_state": "nk"}  # fmt: skip
-    for _ in range(2):  # the second round completes all by what the first one found
-        for name, letters in of.items():
-            wanted = tuple(sizes[c] for c in letters)
-            shapes[name] = infer.same_shape(hawkesll.name, (name, "the shape that fits"), [shapes[name], wanted])[0]
-            sizes.update((c, d) for c, d in zip(letters, shapes[name], strict=True) if d is not None)
-    done = list(shapes.values())
-    return done[:8], done[8:]
+    sizes = {"n": "batch", "k": "marks", "t": "points"}
+    return {name: [sizes[c] for c in letters] for name, letters in of.items()}
 
 
-def _types(attrs, ins, outs):
-    names = [*_NAMES[:5], *_NAMES[6:], "output", "out_state"]
-    done = infer.same_type(hawkesll.name, names, [*ins[:5], *ins[6:], *outs])
-    if done[0] not in dtypes.FLOATS and done[0] != dtypes.UNKNOWN:
-        raise OpTypeError(f"operator {hawkesll.name}: needs floating-point data, got {dtypes.NAMES[done[0]]}")
-    marks = dtypes.INT32 if ins[5] == dtypes.UNKNOWN else ins[5]
-    return [*done[:5], marks, *done[5:7]], done[7:]
-
-
-hawkesll.infer_type = _types
+float_types(hawkesll, marks=dtypes.INT32)

@@ -2,16 +2,15 @@
 
 Their backward needs no head gradient and looks at none: ``executor.backward()`` begins there.  The gradient is a function of
 data and labels as any other, so that it can be differentiated again.  Examples assume ``import mxop as mx``.  May import
-:mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+:mod:`mxop.opdef` only.
 """
 
 import math
 from typing import Annotated, Literal
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
+from ..errors import OpValueError
 from ..opdef import F, Range, composite, elementwise, infer, kernel
-from ._shared import on_both, product_of, size_of, zero_gradient
+from ._shared import float_types, on_both, product_of, size_of, zero_gradient
 
 
 # ---- labels ----------------------------------------------------------------------------------------------------------
@@ -107,13 +106,7 @@ def _with_labels(op, shape_of):
                                    "the data's shape")  # fmt: skip
         return [data, label], [data]
 
-    def infer_type(attrs, ins, outs):
-        data = infer.same_type(op.name, ("data", "output"), [ins[0], outs[0]])[0]
-        if data not in dtypes.FLOATS and data != dtypes.UNKNOWN:
-            raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[data]}")
-        return [data, data if ins[1] == dtypes.UNKNOWN else ins[1]], [data]
-
-    op.infer_type = infer_type
+    float_types(op, label=None)
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import Range, composite, elementwise, infer
-from ._shared import divided
+from ._shared import divided, float_types
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
@@ -64,17 +64,6 @@ def _floats(op, dtype):
     if dtype not in dtypes.FLOATS and dtype != dtypes.UNKNOWN:
         raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[dtype]}")
     return dtype
-
-
-def _one_type(op):
-    """Let all inputs and outputs have one floating-point type."""
-
-    def infer_type(attrs, ins, outs):
-        done = infer.same_type(op.name, _names(op, attrs, len(ins)), [*ins, *outs])
-        _floats(op, done[0])
-        return done[: len(ins)], done[len(ins) :]
-
-    op.infer_type = infer_type
 
 
 def _wide_vectors(op):
@@ -322,7 +311,7 @@ def LayerNorm(F, data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output
 
 
 LayerNorm.output_names = _names_with_std
-_one_type(LayerNorm)
+float_types(LayerNorm)
 
 
 @LayerNorm.infer
@@ -365,7 +354,7 @@ def GroupNorm(F, data, gamma, beta, *, num_groups: Annotated[int, Range(1)] = 1,
 
 
 GroupNorm.output_names = _names_with_std
-_one_type(GroupNorm)
+float_types(GroupNorm)
 
 
 @GroupNorm.infer
@@ -405,7 +394,7 @@ def InstanceNorm(F, data, gamma, beta, *, eps: float = 1e-3):
 
 
 InstanceNorm.output_names = lambda attrs, n_inputs=None: ("output", "mean", "var")
-_one_type(InstanceNorm)
+float_types(InstanceNorm)
 
 
 @InstanceNorm.infer
@@ -440,7 +429,7 @@ def L2Normalization(F, data, *, eps: float = 1e-10, mode: Literal["channel", "in
 
 
 L2Normalization.output_names = lambda attrs, n_inputs=None: ("output", "norm")
-_one_type(L2Normalization)
+float_types(L2Normalization)
 
 
 @L2Normalization.infer
@@ -479,7 +468,7 @@ def LRN(F, data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0,
 
 
 LRN.output_names = lambda attrs, n_inputs=None: ("output", "tmp_norm")
-_one_type(LRN)
+float_types(LRN)
 
 
 @LRN.infer

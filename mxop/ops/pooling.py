@@ -7,8 +7,8 @@ from typing import Literal
 
 from ..errors import OpValueError
 from ..opdef import F, Shape, composite, elementwise, infer, kernel
-from ._shared import both_ways, on_both, typed_by_first
-from .windows import before, channels_second, counts, float_types, frame, image, moved, transposed
+from ._shared import both_ways, float_types, on_both, typed_by_first
+from .windows import before, channels_second, counts, frame, image, moved, transposed
 
 Layout = Literal[None, "NCDHW", "NCHW", "NCW", "NDHWC", "NHWC", "NWC"]
 

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from ..errors import OpTypeError, OpValueError
 from ..opdef import Range, composite, infer, kernel
-from ._shared import both_ways, divided, on_both, times, typed_by_first
-from .windows import float_types
+from ._shared import both_ways, divided, float_types, on_both, times, typed_by_first
 
 
 # ---- nearest --------------------------------------------------------------------------------------------------------

@@ -1,52 +1,52 @@
 """Recurrent layers: the operator ``RNN``, a composition over loops.
 
 In each layer one product serves all steps' inputs; a loop over the steps does the recurrent product and the cell.
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 """
 
 from typing import Annotated, Literal
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
-from ..opdef import F, Range, composite, elementwise, infer
-from ._shared import device_of, divided, size_of
+from ..errors import OpValueError
+from ..opdef import F, Of, Range, composite, elementwise
+from ._shared import float_types, size_of
 
 _GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 
 
 # ---- the vector of parameters ----------------------------------------------------------------------------------------
-def _sizes(state_size, bidirectional, mode, projection_size=None, **params):
-    """Return the sizes of all gates together and of the output, and the number of directions."""
-    return _GATES[mode] * state_size, projection_size or state_size, 1 + bidirectional
+def _weights(n_inputs, *, num_layers, state_size, mode, bidirectional, projection_size, **params):
+    """Return the shapes of the weights of each cell, which is one layer in one direction; first the one for its input."""
+    gates, out, ways = _GATES[mode] * state_size, projection_size or state_size, 1 + bidirectional
+    own = [(gates, out), *[(out, state_size)] * (projection_size is not None)]
+    return [[(gates, n_inputs if k < ways else ways * out), *own] for k in range(num_layers * ways)]
 
 
-def _layout(n_inputs, *, num_layers, state_size, **params):
-    """Return the shapes in the vector: for each layer and direction its weights, and after all of these its biases."""
-    gates, out, ways = _sizes(state_size, **params)
-    weights = []
-    for layer in range(num_layers):
-        of_one = [(gates, ways * out if layer else n_inputs), (gates, out)]
-        weights += (of_one + [(out, state_size)] * (params["projection_size"] is not None)) * ways
-    return weights + [(gates,)] * (2 * num_layers * ways)
+def _sizes(cells):
+    """Return how many weights each cell has, and how many biases all have: two vectors each, for the gates."""
+    return [sum(map(size_of, shapes)) for shapes in cells], sum(2 * shapes[0][0] for shapes in cells)
 
 
-def _cut(F, vector, shapes):
-    """Return the parts of a vector that have these shapes, as vectors; the size of the first one follows."""
-    sizes = list(map(size_of, shapes))
-    return list(F._split_v2(vector, indices=(0, *(-sum(sizes[k:]) for k in range(1, len(sizes)))), axis=0))
+def _cut(F, vector, sizes):
+    """Cut parts of these sizes off the end of a vector; what is before them comes first."""
+    return F._split_v2(vector, indices=(0, *(-sum(sizes[k:]) for k in range(len(sizes)))), axis=0)
 
 
-def _cells(F, parameters, **params):
-    """Return, for each layer and direction, its weights and its biases; the size of the input is not asked for."""
-    shapes, ways = _layout(-1, **params), 1 + params["bidirectional"]
-    n_cells = params["num_layers"] * ways
-    n = len(shapes) // n_cells - 2  # weights of a cell
-    first, *rest = _cut(F, parameters, [(), *shapes[n * ways :]])
-    halves = F.SliceChannel(first, num_outputs=2, axis=0) if ways == 2 else [first]
-    parts = [*(w for half in halves for w in _cut(F, half, shapes[:n])), *rest]
-    weights, biases = parts[: n * n_cells], parts[n * n_cells :]
-    weights = [F.reshape(w, shape=s) for w, s in zip(weights, shapes, strict=False)]
-    return [(weights[n * k : n * k + n], biases[2 * k : 2 * k + 2]) for k in range(n_cells)]
+def _rows(F, data, n):
+    """Return the `n` slices along the first axis."""
+    return (
+        F.SliceChannel(data, num_outputs=n, axis=0, squeeze_axis=True) if n > 1 else [F.reshape(data, shape=(-3, -2))]
+    )
+
+
+def _cells(F, parameters, cells, ways):
+    """Return the weights and the biases of each cell; the size of the input is not asked for."""
+    weights, biases = _sizes(cells)
+    first, *later, biases = _cut(F, parameters, [*weights[ways:], biases])
+    first = _rows(F, F.reshape(first, shape=(ways, -1)), ways)
+    biases = _rows(F, F.reshape(biases, shape=(2 * len(cells), -1)), 2 * len(cells))
+    for vector, (of_input, *own), *two in zip([*first, *later], cells, biases[::2], biases[1::2], strict=True):
+        parts = _cut(F, vector, list(map(size_of, own)))
+        yield [F.reshape(w, shape=s) for w, s in zip(parts, [(of_input[0], -1), *own], strict=True)], two
 
 
 # ---- cells -----------------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def where_inside(inside, data, other):
     return F.where(inside, data, other)
 
 
-def _next_states(F, x, states, weights, bias, *, mode, low, high, stop_nan, **params):
+def _next_states(F, mode, x, states, weights, bias, clip):
     """Return the states after a step; `x` is what the input adds to the gates."""
     h, u = states[0], F.dot(states[0], weights[1], transpose_b=True)
     if mode == "gru":
@@ -76,47 +76,35 @@ def _next_states(F, x, states, weights, bias, *, mode, low, high, stop_nan, **pa
         return [F.Activation(x + u, act_type=mode[4:])]
     i, f, g, o = F.SliceChannel(x + u, num_outputs=4, axis=1)
     c = F.sigmoid(f) * states[1] + F.sigmoid(i) * F.tanh(g)
-    if low is not None:
-        c = F._clip_state(c, low=low, high=high, stop_nan=stop_nan)
+    c = F._clip_state(c, **clip) if clip else c
     h = F.sigmoid(o) * F.tanh(c)
     return [h if len(weights) == 2 else F.dot(h, weights[2], transpose_b=True), c]
 
 
-def _direction(F, data, inside, states, weights, biases, **params):
-    """Run one layer in one direction; return the outputs of all steps and the last states."""
-    both = params["mode"] != "gru"  # a GRU's reset gate is for the recurrent part and its bias alone
-    bias = biases[0] + biases[1] if both else biases[0]
-    x = F.FullyConnected(data, weights[0], bias, num_hidden=_sizes(**params)[0], flatten=False)
+def _run(F, data, inside, states, weights, biases, *, gates, mode, clip):
+    """Run a cell over all steps; return the outputs and the last states."""
+    bias = biases[0] if mode == "gru" else biases[0] + biases[1]  # a GRU's second one is for the recurrent part alone
+    x = F.FullyConnected(data, weights[0], bias, num_hidden=gates, flatten=False)
 
     def step(given, old):
-        if inside is None:
-            new = _next_states(F, given, old, weights, biases[1], **params)
-            return new[0], new
-        new = _next_states(F, given[0], old, weights, biases[1], **params)
-        out = F._where_inside(given[1], new[0], F.zeros_like(new[0]))
-        return out, [F._where_inside(given[1], a, b) for a, b in zip(new, old, strict=True)]
+        new = _next_states(F, mode, given[0], old, weights, biases[1], clip)
+        here = given[1] if inside is not None else None
+        return _within(F, here, new[0]), [_within(F, here, *pair) for pair in zip(new, old, strict=True)]
 
-    return F.contrib.foreach(step, x if inside is None else [x, inside], states)
-
-
-def _layer(F, data, inside, states, cells, **params):
-    """Run one layer in its directions; return the outputs of all steps and the last states of each direction."""
-    outs, lasts = [], []
-    for k, (mine, cell) in enumerate(zip(states, cells, strict=True)):
-        x, within = (a if k == 0 or a is None else F.reverse(a, axis=0) for a in (data, inside))
-        out, last = _direction(
-            F, x, within, mine, *cell, **params
-        )  # backward, what lies beyond the sequence comes first
-        outs.append(F.reverse(out, axis=0) if k else out)
-        lasts.append(last)
-    return F.concat(*outs, dim=2) if len(outs) > 1 else outs[0], lasts
+    return F.contrib.foreach(step, [x] if inside is None else [x, inside], states)
 
 
 def _inside(F, data, lengths):
-    """Return which steps are inside their sequence, as 1 or 0 of shape ``(steps, batch, 1)``."""
-    steps = F.reshape(F.arange(start=0, stop=data.shape[0], dtype="int32", ctx=device_of(data)), shape=(-1, 1, 1))
-    lengths = F.reshape(F.Cast(lengths, dtype="int32"), shape=(1, -1, 1))
-    return F.Cast(F.broadcast_lesser(steps, lengths), dtype=data.dtype)
+    """Return which steps are inside their sequence, as 1 or 0 of shape ``(steps, batch, 1)``; None: all are."""
+    if lengths is None:
+        return None
+    ones = F.ones_like(F.slice_axis(data, axis=2, begin=0, end=1))
+    return F.SequenceMask(ones, F.Cast(lengths, dtype="int32"), use_sequence_length=True)
+
+
+def _within(F, inside, data, other=None):
+    """Return the data where they are inside, and elsewhere the other, zeros by default."""
+    return data if inside is None else F._where_inside(inside, data, F.zeros_like(data) if other is None else other)
 
 
 # ---- the operator ----------------------------------------------------------------------------------------------------
@@ -193,93 +181,65 @@ def RNN(
     >>> mx.nd.RNN(x, params, h, state_size=1, num_layers=1, mode="rnn_relu").asnumpy().ravel().tolist()
     [1.5, 16.5]
     """
-    if use_sequence_length and mode != "lstm":  # inputs come in the order of those that there are
-        state_cell, sequence_length = None, state_cell
-    known = {"mode": mode, "state_size": state_size, "num_layers": num_layers, "bidirectional": bidirectional,
-             "projection_size": projection_size, "low": lstm_state_clip_min, "high": lstm_state_clip_max,
-             "stop_nan": lstm_state_clip_nan}  # fmt: skip
-    ways, cells = 1 + bidirectional, _cells(F, parameters, **known)
-    first = [list(F.SliceChannel(s, num_outputs=len(cells), axis=0, squeeze_axis=True)) if len(cells) > 1
-             else [F.reshape(s, shape=(-3, 0))] for s in (state, state_cell) if s is not None]  # fmt: skip
-    states, inside = [list(s) for s in zip(*first, strict=True)], None
-    if use_sequence_length:
-        inside = _inside(F, data, sequence_length)
-        data = F._where_inside(inside, data, F.zeros_like(data))  # whatever lies beyond, gradients are not NaN
-    last = []
-    for k in range(0, len(cells), ways):
-        if k and p > 0:
+    shapes = _weights(0, num_layers=num_layers, state_size=state_size, mode=mode, bidirectional=bidirectional,
+                      projection_size=projection_size)  # fmt: skip
+    ways, gates = 1 + bidirectional, shapes[0][0][0]
+    clip = {"low": lstm_state_clip_min, "high": lstm_state_clip_max, "stop_nan": lstm_state_clip_nan}
+    clip = None if lstm_state_clip_min is None else clip
+    states = zip(*(_rows(F, s, len(shapes)) for s in (state, state_cell) if s is not None), strict=True)
+    cells = zip(states, _cells(F, parameters, shapes, ways), strict=True)
+    inside, last = _inside(F, data, sequence_length), []
+    data = _within(F, inside, data)  # whatever lies beyond, gradients are not NaN
+    for layer in range(num_layers):
+        if layer and p > 0:
             data = F.Dropout(data, p=p) if p < 1 or not is_train else F.zeros_like(data)  # where Dropout has NaN
-        data, found = _layer(F, data, inside, states[k : k + ways], cells[k : k + ways], **known)
-        last += found
+        outs = []
+        for backward, (old, cell) in zip(range(ways), cells, strict=False):
+            x, within = (F.reverse(a, axis=0) if backward and a is not None else a for a in (data, inside))
+            out, new = _run(F, x, within, list(old), *cell, gates=gates, mode=mode, clip=clip)
+            outs.append(F.reverse(out, axis=0) if backward else out)
+            last.append(new)
+        data = F.concat(*outs, dim=2) if len(outs) > 1 else outs[0]
     return [data, *(F.stack(*s, axis=0) for s in zip(*last, strict=True))] if state_outputs else [data]
 
 
 RNN.output_names = lambda attrs, n_inputs=None: ("output", "state_output", "statecell_output")[: RNN.num_outputs(attrs)]
 
 
-def _check(*, mode, projection_size, lstm_state_clip_min, lstm_state_clip_max, **params):
-    """Raise unless the parameters fit each other."""
+def _steps(n):
+    if n == 0:
+        raise OpValueError("operator RNN: data have no steps; expected at least one")
+    return n
+
+
+@RNN.dims
+def _(*, mode, state_size, projection_size, lstm_state_clip_min, lstm_state_clip_max, **params):
     if projection_size is not None and (mode != "lstm" or projection_size < 1):
         raise OpValueError(f"operator RNN: projection_size={projection_size} with mode={mode!r}; expected a size from 1 "
                            f"on, and mode='lstm'")  # fmt: skip
     if (lstm_state_clip_min is None) != (lstm_state_clip_max is None):
         raise OpValueError(f"operator RNN: lstm_state_clip_min={lstm_state_clip_min}, lstm_state_clip_max="
                            f"{lstm_state_clip_max}; expected both or none")  # fmt: skip
+    params |= {"mode": mode, "state_size": state_size, "projection_size": projection_size}
+    fixed, one = (sum(weights) + biases for weights, biases in map(_sizes, (_weights(n, **params) for n in range(2))))
+    each, cells = one - fixed, _weights(0, **params)
+    out = cells[0][1][1]
 
+    def inputs_of(n):
+        if n < fixed or (n - fixed) % each:
+            raise OpValueError(
+                f"operator RNN: parameters has {n} elements; expected {fixed} and {each} more for each input"
+            )
+        return (n - fixed) // each
 
-def _fitting(steps, batch, n_inputs, params):
-    """Return the shapes of all inputs and outputs, as far as they follow."""
-    _, size, ways = _sizes(**params)
-    state, cell = ((params["num_layers"] * ways, batch, n) for n in (size, params["state_size"]))
+    state, cell = ((len(cells), "batch", n) for n in (out, state_size))
     return {
-        "data": (steps, batch, n_inputs),
-        "parameters": (None if n_inputs is None else sum(map(size_of, _layout(n_inputs, **params))),),
-        "sequence_length": (batch,),
-        "output": (steps, batch, ways * size),
+        "data": ("steps", "batch", "inputs"),
+        "parameters": (Of("inputs", lambda n: fixed + each * n, inputs_of),),
+        "sequence_length": ("batch",),
+        "output": (Of("steps", _steps, _steps), "batch", out * (1 + params["bidirectional"])),
         **{"state": state, "state_output": state, "state_cell": cell, "statecell_output": cell},
     }
 
 
-def _inputs_of(n_parameters, params):
-    """Return the size of the input that the number of parameters gives; None when that is not known."""
-    gates, _, ways = _sizes(**params)
-    rest = sum(map(size_of, _layout(0, **params)))
-    if n_parameters is None:
-        return None
-    found = divided(n_parameters - rest, gates * ways)
-    if found is None or found < 0:
-        raise OpValueError(f"operator RNN: parameters has {n_parameters} elements; expected {rest} and {gates * ways} more for "
-                           f"each input")  # fmt: skip
-    return found
-
-
-@RNN.infer
-def _(ins, outs, **params):
-    _check(**params)
-    n, known = len(ins), (None, None, None)
-    shapes = dict(zip([*_inputs(**params), *RNN.output_names(params)], [*ins, *outs], strict=True))
-    for _ in range(2):  # the second round completes all by what the first one found
-        fits = _fitting(*known, params)
-        for name, shape in shapes.items():
-            shapes[name] = infer.same_shape("RNN", (name, "the shape that fits"), [shape, fits[name]])[0]
-        data, output = shapes["data"], shapes["output"]
-        batches = [s[0 if name == "sequence_length" else 1] for name, s in shapes.items() if name != "parameters"]
-        n_inputs = _inputs_of(shapes["parameters"][0], params) if data[2] is None else data[2]
-        known = output[0] if data[0] is None else data[0], next((d for d in batches if d is not None), None), n_inputs
-    if known[0] == 0:
-        raise OpValueError("operator RNN: data have no steps; expected at least one")
-    done = list(shapes.values())
-    return done[:n], done[n:]
-
-
-def _infer_type(attrs, ins, outs):
-    """Let all have one floating-point type, but lengths, which may have another."""
-    names = [*RNN.input_names(attrs), *RNN.output_names(attrs)]
-    n = len(ins) - attrs["use_sequence_length"]
-    done = infer.same_type("RNN", names[:n] + names[len(ins) :], [*ins[:n], *outs])
-    if done[0] not in dtypes.FLOATS and done[0] != dtypes.UNKNOWN:
-        raise OpTypeError(f"operator RNN: needs floating-point data, got {dtypes.NAMES[done[0]]}")
-    return done[:n] + [done[0] if t == dtypes.UNKNOWN else t for t in ins[n:]], done[n:]
-
-
-RNN.infer_type = _infer_type
+float_types(RNN, sequence_length=None)

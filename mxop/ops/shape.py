@@ -307,7 +307,15 @@ def _squeeze_forward(data, *, axis):
     return kept if kept or numpy_shape() else (1,)
 
 
-reshaping(squeeze, _squeeze_forward)
+def _squeeze_backward(out, data, *, axis):
+    if axis is None or out in ((1,), (None,)):  # one dimension remains of any number
+        return _fill_one(out, data)
+    rank, rest = len(out) + len(axis), iter(out)
+    axes = {infer.normal_axis("squeeze", a, rank) for a in axis}
+    return tuple(1 if i in axes else next(rest) for i in range(rank))
+
+
+reshaping(squeeze, _squeeze_forward, _squeeze_backward)
 
 
 # ---- transpose and flip ---------------------------------------------------------------------------------------------

@@ -1,16 +1,15 @@
 """Windows that slide over images, and sums of windows: two linear operators, each the gradient of the other.
 
 What convolutions and pooling are made of; ``im2col`` and ``col2im`` are this pair in MXNet's layout.
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 """
 
 from itertools import product
 from typing import Literal, NamedTuple
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
-from ..opdef import Shape, composite, infer, kernel
-from ._shared import both_ways, divided, on_both, product_of, size_of, times, typed_by_first
+from ..errors import OpValueError
+from ..opdef import Of, Shape, composite, infer, kernel
+from ._shared import both_ways, divided, float_types, on_both, product_of, size_of, times, typed_by_first
 from .shape import inverse
 from .slicing import _slice_operator
 
@@ -27,6 +26,10 @@ class Frame(NamedTuple):
     def reach(self, axis):
         """Return how many elements a window spans."""
         return self.dilate[axis] * (self.kernel[axis] - 1) + 1
+
+    def span(self, axis, n):
+        """Return how many elements `n` windows span, without padding."""
+        return (n - 1) * self.stride[axis] + self.reach(axis) - 2 * self.pad[axis]
 
 
 def frame(op, kernel, stride=(), dilate=(), pad=()):
@@ -71,16 +74,19 @@ def _count(op, size, at, axis, count):
 
 def spanned(sizes, at, adj=None):
     """Return the sizes of images of which just so many windows fit, without padding; `adj` elements are added."""
-    return tuple(
-        None if n is None else (n - 1) * at.stride[i] + at.reach(i) - 2 * at.pad[i] + (adj[i] if adj else 0)
-        for i, n in enumerate(sizes)
-    )
+    return tuple(None if n is None else at.span(i, n) + (adj[i] if adj else 0) for i, n in enumerate(sizes))
 
 
 def before(sizes, at, count="valid"):
     """Return the sizes of images in which there are so many windows, where one size alone fits."""
     fits = sizes if count == "same" else spanned(sizes, at)
     return [n if s == 1 else None for n, s in zip(fits, at.stride, strict=True)]
+
+
+def fitting(op, at, axis):
+    """Return the dimension that counts windows along an axis of images whose sizes are called ``size0``..."""
+    back = at.span if at.stride[axis] == 1 else lambda axis, n: None
+    return Of(f"size{axis}", lambda n: _count(op, n, at, axis, "valid"), lambda n: back(axis, n))
 
 
 def image(op, shape, at, name="data"):
@@ -112,19 +118,6 @@ def moved(shape, axes, back=False):
 def transposed(F, data, axes, back=False):
     """Return data in another layout."""
     return data if axes is None else F.transpose(data, axes=inverse(axes) if back else axes)
-
-
-def float_types(op):
-    """Let inputs and outputs have one type, of floating-point numbers, as in MXNet."""
-
-    def infer_type(attrs, ins, outs):
-        names = [*op.input_names(attrs, len(ins)), *op.output_names(attrs, len(ins))]
-        done = infer.same_type(op.name, names, [*ins, *outs])
-        if done[0] not in dtypes.FLOATS and done[0] != dtypes.UNKNOWN:
-            raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[done[0]]}")
-        return done[: len(ins)], done[len(ins) :]
-
-    op.infer_type = infer_type
 
 
 # ---- the pair -------------------------------------------------------------------------------------------------------

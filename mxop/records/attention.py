@@ -42,7 +42,7 @@ def _record(reference, *cases, refuses):
 RECORDS: dict[str, Record] = {
     "_contrib_interleaved_matmul_selfatt_qk": _record(
         _selfatt_qk, (((3, 2, 12),), 2), (((2, 1, 9),), 1),
-        refuses=[("do not divide", ((3, 2, 9),)), ("three dimensions", ((3, 12),))],
+        refuses=[("do not divide", ((3, 2, 9),)), ("expected 3 dimensions", ((3, 12),))],
     ),
     "_contrib_interleaved_matmul_selfatt_valatt": _record(
         lambda joined, attention, heads: _weighted(attention, _parts(joined, heads, 3)[2]),

@@ -12,8 +12,9 @@ from typing import Any
 
 from .. import attribute
 from ..attribute import AttrScope
+from ..errors import OpTypeError
 from ..graph import captured
-from ..graph.ir import Entry, Node
+from ..graph.ir import Entry, Node, variable
 from .compose import make_node
 from .symbol import Symbol
 
@@ -28,16 +29,19 @@ class _Symbols(captured.Api):
     def wrap(self, entry: Entry) -> Symbol:
         return Symbol([entry])
 
-    def entries(self, value: Symbol) -> Sequence[Entry]:
-        return value._entries
+    def one(self, value: Symbol) -> Entry:
+        if len(value._entries) != 1:
+            raise OpTypeError(f"{value!r} has {len(value._entries)} outputs; control flow takes values of one output, or lists "
+                              "of them")  # fmt: skip
+        return value._entries[0]
 
     def begin(self, name: str) -> str:
         outer = attribute.current().get().get(_INSIDE)
         name = f"{outer}${name}" if outer else name
         return f"{name}{next(_numbers.setdefault(name, count()))}"
 
-    def strings(self, scope: str) -> dict[str, str]:
-        return self.call(scope, attribute.current().get)
+    def variable(self, scope: str, name: str, of: Entry, is_slice: bool) -> Node:
+        return variable(name, self.call(scope, attribute.current().get))
 
     def call(self, scope: str, function: Callable, *args: Any) -> Any:
         with AttrScope(**{_INSIDE: scope}):

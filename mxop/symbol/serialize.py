@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from .. import limits
 from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError
-from ..graph.branches import Branch
 from ..graph.control_files import strings
 from ..graph.ir import Entry, Graph, Node, describe, variable
 from ..graph.loops import Loop
@@ -81,7 +80,7 @@ def _as_written(item: NodeData, before: NodeData) -> None:
 
 def _sorted(node: Node) -> dict[str, str]:
     text = node.text()
-    if isinstance(node.op, (Loop, Branch)):
+    if isinstance(node.op, Loop):
         text = strings(node.op)
     for p in node.op.spec.params if node.op is not None else ():
         if p.kind is AnyValue and p.name in text and node.attrs[p.name] is not None:

@@ -1,0 +1,98 @@
+"""Shapes as tables: each dimension of each input and output is a number, a name, or follows from one that has a name.
+
+What is known of one shape so completes all others, in both directions.  Imports :mod:`.infer` and :mod:`mxop.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..errors import OpValueError
+from . import infer
+
+
+class Of(NamedTuple):
+    """A dimension that follows from another.
+
+    Parameters
+    ----------
+    name : str
+        The other.
+    there, back : callable
+        ``there(size)``: this dimension, from the size of the other, and back; None where it does not follow.
+    otherwise : int, optional
+        What it is as long as the other is not known.
+
+    Examples
+    --------
+    >>> from mxop.op import Of
+    >>> halves = Of("size", lambda n: 2 * n, lambda n: None if n % 2 else n // 2)
+    >>> completed("halved", {"data": (halves,), "output": ("size",)}, {"data": (6,), "output": None})
+    {'data': (6,), 'output': (3,)}
+    """
+
+    name: str
+    there: Callable[[int], int | None]
+    back: Callable[[int], int | None]
+    otherwise: int | None = None
+
+
+Dim = int | str | Of | None
+
+
+def completed(op: str, table: Mapping[str, Sequence[Dim]], shapes: Mapping[str, infer.Shape]) -> dict[str, infer.Shape]:
+    """Return the shapes of an operator's inputs and outputs, completed by a table of their dimensions.
+
+    Raises
+    ------
+    OpValueError
+        When one does not fit.
+
+    Examples
+    --------
+    >>> completed("pairs", {"data": ("batch", "size"), "output": ("batch", 2)}, {"data": None, "output": (3, None)})
+    {'data': (3, None), 'output': (3, 2)}
+    """
+    sizes: dict[str, int] = {}
+
+    def size(dim: Dim) -> int | None:
+        if isinstance(dim, Of):
+            return dim.there(sizes[dim.name]) if dim.name in sizes else dim.otherwise
+        return sizes.get(dim) if isinstance(dim, str) else dim
+
+    done, n_known = dict(shapes), -1
+    while len(sizes) > n_known:  # until all is completed by all that was found
+        n_known = len(sizes)
+        for name, shape in done.items():
+            dims = table[name]
+            if shape is not None and len(shape) != len(dims):
+                raise OpValueError(f"operator {op}: {name} has shape {infer.show(shape)}; expected {len(dims)} dimensions, "
+                                   f"{_shown(dims)}")  # fmt: skip
+            names = name, "the shape that fits"
+            done[name] = infer.same_shape(op, names, [shape, tuple(map(size, dims))])[0]
+            for dim, n in zip(dims, done[name] or (), strict=True):
+                of, known = (dim.name, dim.back(n)) if isinstance(dim, Of) and n is not None else (dim, n)
+                if not isinstance(of, str) or known is None:
+                    continue
+                if known < 0:
+                    raise OpValueError(f"operator {op}: {name} has shape {infer.show(done[name])}; no {of} gives {n}")
+                sizes.setdefault(of, known)
+    return done
+
+
+def _shown(dims: Sequence[Dim]) -> str:
+    """Write what each dimension is, for a message."""
+    return f"({', '.join('?' if d is None else f'of {d.name}' if isinstance(d, Of) else str(d) for d in dims)})"
+
+
+def rule_of(op: Any, table: Callable) -> Callable:
+    """Return the two-way rule that a table of shapes, a function of the parameters, is."""
+
+    def rule(ins: list, outs: list, **params: Any) -> tuple[list, list]:
+        names = [*op.input_names(params, len(ins)), *op.output_names(params, len(ins))]
+        done = completed(op.name, table(**params), dict(zip(names, [*ins, *outs], strict=True)))
+        found = list(done.values())
+        return found[: len(ins)], found[len(ins) :]
+
+    return rule
