@@ -112,6 +112,25 @@ def test_backward_after_inference_runs_forward_again():
     np.testing.assert_allclose(expected, [[np.cos(np.exp(0.5)) * np.exp(0.5)]], rtol=1e-5)
 
 
+@pytest.mark.parametrize("net", [
+    lambda: sym.LeakyReLU(a, act_type="elu"), lambda: sym.Dropout(a, p=0.0),
+    lambda: sym.BatchNorm(a, b, sym.zeros_like(b), use_global_stats=True),
+    lambda: sym.RNN(sym.reshape(a, shape=(3, 1, 2)), b, sym.zeros((1, 1, 2)), mode="rnn_tanh", num_layers=1, state_size=2),
+])  # fmt: skip
+def test_backward_after_inference_where_nothing_is_drawn_and_no_state_changes(net):
+    """These operators do one or the other with other parameters."""
+    executor = net().simple_bind(mx.cpu(), a=(3, 2))
+    for array in executor.arg_arrays:
+        array[:] = np.random.default_rng(0).normal(size=array.shape)
+    expected = []
+    for is_train in (True, False):
+        head = nd.ones(executor.forward(is_train=is_train)[0].shape)
+        executor.backward(head)
+        expected.append([g.asnumpy() for g in executor.grad_arrays])
+    for trained, inferred in zip(*expected, strict=True):
+        np.testing.assert_array_equal(trained, inferred)
+
+
 def test_losses_need_no_head_gradients():
     @kernel
     def test_executor_loss(data):

@@ -343,6 +343,43 @@ def test_what_cannot_be_shared():
         bucket(5, shared_arg_names=["fc_bias"], shared_exec=other)
 
 
+# ---- gradients where arguments lie --------------------------------------------------------------------------------------
+NETS = [
+    lambda x, y: sym.sin(x) * y, lambda x, y: sym.softmax(x * y, axis=-1) * sym.exp(y),
+    lambda x, y: sym.dot(x, sym.dot(y, x, True)), lambda x, y: sym.sum(sym.square(x) * y, axis=1),
+    lambda x, y: sym.broadcast_sub(x, sym.mean(y, axis=1, keepdims=True)) * sym.tanh(x),
+]  # fmt: skip
+
+
+def with_gradients_at(net, shape, places, req):
+    """Return the array of twice as many numbers whose halves are the arguments, after backward into its parts."""
+    rng, size = np.random.default_rng(0), np.prod(shape)
+    memory = nd.array(rng.normal(size=2 * size + 3), dtype="float64")
+    x, y = (memory[k * size : (k + 1) * size].reshape(shape) for k in range(2))
+    grads = dict(zip("ab", [nd.zeros(shape, dtype="float64") for _ in "ab"], strict=True))
+    if places is not None:
+        grads = {n: memory[at(size) : at(size) + size].reshape(shape) for n, at in places.items()}
+    executor = net(a, b).bind(mx.cpu(), {"a": x, "b": y}, grads, req)
+    head = rng.normal(size=executor.forward(is_train=True)[0].shape)
+    executor.backward(nd.array(head, dtype="float64"))
+    return memory.asnumpy(), grads
+
+
+@pytest.mark.parametrize("req", ["write", "add"])
+@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize("shape", [(3, 4), (64, 33)])
+@pytest.mark.parametrize("places", [
+    {"a": lambda n: 0, "b": lambda n: n}, {"a": lambda n: n, "b": lambda n: 0}, {"a": lambda n: 3}, {"b": lambda n: n - 2},
+])  # fmt: skip
+def test_gradients_in_the_memory_of_arguments_are_written_last(net, shape, places, req):
+    expected, grads = with_gradients_at(net, shape, None, "write")
+    for name, at in places.items():
+        part = expected[at(np.prod(shape)) :][: np.prod(shape)]
+        part[:] = grads[name].asnumpy().ravel() + (part if req == "add" else 0)
+    found, _ = with_gradients_at(net, shape, places, req)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_contexts_of_groups():
     with mx.AttrScope(ctx_group="first"):
         net = sym.FullyConnected(sym.Variable("data"), num_hidden=4, name="one")

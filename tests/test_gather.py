@@ -23,6 +23,19 @@ def test_take_out_of_range(mode, rows, dtype):
     assert nd.take(array(X), array(indices, dtype), mode=mode).asnumpy().tolist() == X[rows].tolist()
 
 
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_rows_of_a_few_elements_begin_anywhere(columns, dtype):
+    """Short rows are copied as one number where addresses allow it (a sanitizer of undefined behaviour says where not)."""
+    for from_, to in ((0, 1), (1, 0), (1, 1), (2, 3)):
+        memory, out = array(np.arange(40) % 100, dtype), nd.zeros((5 * columns + 3,), dtype=dtype)
+        rows = memory[from_ : from_ + 4 * columns].reshape((4, columns))
+        nd.take(rows, array([3, 0, 2, 2, 1]), out=out[to : to + 5 * columns].reshape((5, columns)))
+        expected = np.zeros(out.shape, dtype)
+        expected[to : to + 5 * columns] = rows.asnumpy()[[3, 0, 2, 2, 1]].ravel()
+        np.testing.assert_array_equal(out.asnumpy(), expected)
+
+
 def test_take_refuses_and_writes_nothing():
     out = nd.full((3, 3), 7)
     for bad in (4, -1, np.nan, np.inf):

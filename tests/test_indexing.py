@@ -236,6 +236,20 @@ def test_overlapping_assignment_reads_first():
     assert x.asnumpy().tolist() == [4, 3, 2, 1, 0, 0]
     x[[0, 1, 2]] = x[3:]
     assert x.asnumpy().tolist() == [1, 0, 0, 1, 0, 0]
+    x = nd.arange(5)
+    x[[True, True, False, True, True]] = x[3::-1]
+    assert x.asnumpy().tolist() == [3, 2, 2, 1, 0]
+    x[:4][[True] * 4] = np.asarray(x)[1:]
+    assert x.asnumpy().tolist() == [2, 2, 1, 0, 0]
+
+
+def test_a_mask_that_is_the_array_itself_is_read_first():
+    x = nd.array([True, False, False, True, True], dtype="bool")
+    x[x[::-1]] = False
+    assert x.asnumpy().tolist() == [False, False, False, True, False]
+    x = nd.array([True, True, False, False, True], dtype="bool")
+    x[x[::-1]] = [False, True, True]
+    assert x.asnumpy().tolist() == [False, True, False, True, True]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd, sym
+from mxop._kernels import interp, team
 from mxop.op import F, reduction
 from mxop.opdef.registry import unregister
 
@@ -341,3 +342,23 @@ def test_records_that_cannot_be_meant():
     ):
         with pytest.raises(mx.MXNetError, match=match):
             mx.records.record("whatever", **details)
+
+
+# ---- results where the data lie ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", ["sum", "max", "prod", "norm", "mean"])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((2, 3), 1), ((1, 3), 0), ((4, 3), 0), ((2, 3, 4), 1), ((300, 7), 1), ((7, 300), 0)]
+)
+def test_results_that_overlap_what_is_reduced(name, shape, axis, threads):
+    """Whichever elements they take the place of, these are read first."""
+    interp.tune(parallel_bytes=256)
+    team.set_num_threads(threads)
+    values = np.random.default_rng(0).uniform(0.9, 1.1, np.prod(shape))
+    function = getattr(nd, name)
+    expected = function(nd.array(values.reshape(shape), dtype="float64"), axis=axis).asnumpy()
+    for at in {*range(20), values.size // 2, values.size - 1} & {*range(values.size)}:
+        memory = nd.array(np.append(values, np.zeros(expected.size)), dtype="float64")
+        out = memory[at : at + expected.size].reshape(expected.shape)
+        function(memory[: values.size].reshape(shape), axis=axis, out=out)
+        np.testing.assert_array_equal(out.asnumpy(), expected, err_msg=f"from element {at} on")

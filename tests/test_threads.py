@@ -374,3 +374,16 @@ def test_best_instruction_set_is_chosen(best):
 def test_unknown_instruction_set_is_refused():
     message = fails_python("import mxop", MXOP_CPU="v9")
     assert "'v9'" in message and interp.available_instruction_sets()[0] in message
+
+
+@pytest.mark.parametrize("block_bytes", [64, 512, 8192])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_columns_beyond_a_block(threads, block_bytes):
+    """Each thread has room for a block of values, and for the totals of a task's columns."""
+    interp.tune(parallel_bytes=4096, block_bytes=block_bytes)
+    team.set_num_threads(threads)
+    base = np.random.default_rng(0).normal(size=(40, 2 * 1030))
+    x = nd.array(base, dtype="float64")[:, ::2]
+    for _ in range(20):
+        np.testing.assert_allclose(nd.sum(x, axis=0).asnumpy(), base[:, ::2].sum(0), rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(nd.max(x, axis=0).asnumpy(), base[:, ::2].max(0))

@@ -1,9 +1,10 @@
 """Reductions on the CPU: a program on each element, a combination of the values, a program on each result.
 
-May import :mod:`.array`, :mod:`.call`, :mod:`mxop._kernels`, :mod:`mxop.opdef`.
+May import :mod:`.array`, :mod:`.call`, :mod:`.transfer`, :mod:`mxop._kernels`, :mod:`mxop.opdef`.
 """
 from mxop._core.array cimport Array, Value, fill_operand, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
+from mxop._core.transfer cimport overlaps
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program, itemsize_of
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport Reduced, reduce
@@ -123,7 +124,8 @@ cdef ReductionRun reduction_run(ReductionCall call, Array source, tuple axes, Ar
     if run.kept != result.size:  # rules of the operator that disagree must not write beyond the result
         raise ValueError(f"{call.op.name}: reduces {source.shape_tuple()} over axes {axes} to {run.kept} elements; its "
                          f"result has the shape {result.shape_tuple()}")
-    run.direct = result.contiguous and result.dtype == run.ctype and req in (REQ_WRITE, REQ_INPLACE)
+    run.direct = (result.contiguous and result.dtype == run.ctype and req in (REQ_WRITE, REQ_INPLACE)
+                  and not overlaps(source, result))  # a result is written before all elements are read
     dense_operand(&run.operands[0], write_pointer(result), run.ctype)
     dense_operand(&run.operands[1], <char*>&run.count, 1)
     if call.final_formula is not None:  # one number for all elements

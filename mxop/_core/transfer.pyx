@@ -49,6 +49,19 @@ cdef int extent(Array a, char** low, char** high) except -1:
     return 0
 
 
+def span(Array a):
+    """Return the addresses at which the memory of an array begins and ends."""
+    cdef char* low
+    cdef char* high
+    if a.gpu is not None:
+        from mxop._gpu import device
+        return device.extent(a.gpu)
+    if a.size == 0 or read_pointer(a) == NULL:
+        return 0, 0
+    extent(a, &low, &high)
+    return <size_t>low, <size_t>high
+
+
 cdef bint same_layout(Array a, Array b) except -1:
     """Tell whether element k of both arrays lies at the same address."""
     cdef int i

@@ -141,7 +141,7 @@ cdef void take_lanes(const unit* data, unit* out, const Py_ssize_t* place, Shape
 cdef void take_part(const char* data, char* out, const Py_ssize_t* place, Shape s, Py_ssize_t itemsize, Py_ssize_t begin,
                     Py_ssize_t end) noexcept nogil:
     cdef Py_ssize_t width = itemsize if s.lanes else s.inner * itemsize
-    if not s.lanes and width not in (1, 2, 4, 8):
+    if not s.lanes and (width not in (1, 2, 4, 8) or (<Py_ssize_t>data | <Py_ssize_t>out) & (width - 1)):  # no place of a unit
         take_rows(data, out, place, s, itemsize, begin, end)
     elif width == 1:
         (take_lanes[uint8_t] if s.lanes else take_units[uint8_t])(<const uint8_t*>data, <uint8_t*>out, place, s, begin, end)

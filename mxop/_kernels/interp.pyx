@@ -175,7 +175,7 @@ def tune(parallel_bytes=None, stream_bytes=None, block_bytes=None):
         team.PARALLEL_BYTES = parallel_bytes
     if stream_bytes is not None:
         _stream_bytes = stream_bytes
-    return {"parallel_bytes": team.PARALLEL_BYTES, "stream_bytes": _stream_bytes}
+    return {"parallel_bytes": team.PARALLEL_BYTES, "stream_bytes": _stream_bytes, "block_bytes": BLOCK_BYTES}
 
 
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil:

@@ -310,10 +310,10 @@ cdef void do_part(Program map_, const Job* job, Py_ssize_t t, char* memory) noex
 
 cdef void divide(Job* job, int threads) noexcept nogil:
     """Say what tasks there are, and in how many parts each is done.  Where rows are cut does not depend on the threads."""
-    cdef Py_ssize_t most = MAX_CHUNKS
+    cdef Py_ssize_t most = MAX_CHUNKS, width = min(<Py_ssize_t>WIDTH, job.block)  # a row of a task is computed at once
     if job.columns:
-        job.tiles = (job.inner + WIDTH - 1) // WIDTH
-        job.width = min(job.inner, ((job.inner + job.tiles - 1) // job.tiles + 15) & ~15)
+        job.tiles = (job.inner + width - 1) // width
+        job.width = min(job.inner, width, ((job.inner + job.tiles - 1) // job.tiles + 15) & ~15)
         job.tiles = (job.inner + job.width - 1) // job.width
         job.tasks = job.n_kept // job.inner * job.tiles
         most = MAX_PARTS // max(job.tasks, 1)

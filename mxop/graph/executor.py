@@ -326,7 +326,7 @@ class Executor:
 
     def _forward_again(self) -> None:
         """Run forward in training mode, where that is the same computation as the run before, or the first."""
-        nodes = self._graph.nodes
+        nodes = self._lowered[True].graph.nodes  # which draw no more than these parameters ask for
         if self._last_run and any(n.op and (not n.op.repeatable or n.mutated_inputs()) for n in nodes):
             raise MXNetError("backward() after forward(is_train=False): running forward again would draw other random "
                              "numbers or update states twice; call forward(is_train=True) before")  # fmt: skip

@@ -35,11 +35,14 @@ class Result:
     array : NDArray
     req : int
         1 to write, 3 to add.
+    last : bool
+        Whether it may be written only when all nodes have run, because they read what lies there.
     """
 
     entry: Entry
     array: Any
     req: int = WRITE
+    last: bool = False
 
 
 @dataclass
@@ -180,7 +183,7 @@ def _deliver(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) -> N
         for result in phase.results:
             entry = result.entry
             direct = made_in.get(entry[0]) == p and entry not in plan.homes and entry not in plan.alias
-            if direct and (result.req == WRITE or readers[entry] == 1):
+            if direct and not result.last and (result.req == WRITE or readers[entry] == 1):
                 plan.homes[entry] = Home(array=result.array, req=result.req)
             else:
                 copies.append(result)

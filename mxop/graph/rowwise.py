@@ -109,7 +109,7 @@ class Step:
 def _source(read: Read, step: Step | None) -> Read:
     if step is None or not step.only_reads:
         return read
-    (origin,) = step.reads
+    origin = step.reads[0]  # the others, if any, are not in the formula
     missing = (1,) * (len(read.shape) - len(step.space))
     return Read(origin.entry, missing + origin.shape) if read.shape == missing + step.space else read
 

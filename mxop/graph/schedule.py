@@ -91,6 +91,7 @@ def build(
         Whether values that live at different times share memory.
     """
     phases, bound = _without_constants(phases, known, bound, arena.like)
+    _find_overlaps(phases, bound)
     written = {n.inputs[i][0] for phase in phases for n in phase.nodes for i in n.mutated_inputs()}
     contiguous = {n for n, a in bound.items() if a._contiguous and n not in written}
     plan = make_plan(phases, known, contiguous, bound, share)
@@ -109,6 +110,23 @@ def build(
         described = partial(_described, made_for, len(copies))
         schedules.append(core.Schedule(calls, partial(_explained, made_for), described, _NAMES[k]))
     return schedules, plan
+
+
+def _find_overlaps(phases: Sequence[Phase], bound: dict[Node, Any]) -> None:
+    """Let results wait whose arrays lie where those of variables do: gradients may be given the arguments' own memory."""
+    spans = [(*core.span(a), None) for a in bound.values()]
+    spans += [(*core.span(r.array), r) for phase in phases for r in phase.results]
+    reach, before = 0, []  # where the variables so far end; results behind the last of them
+    for low, high, result in sorted(spans, key=lambda span: span[:2]):
+        if result is None:
+            reach = max(reach, high)
+            for r_high, r in before:
+                r.last = r_high > low
+            before = []
+        elif low < reach:
+            result.last = True
+        else:
+            before.append((high, result))
 
 
 class _Arrays:

@@ -320,8 +320,9 @@ def _assign_advanced(x: NDArray, items: tuple, value: Any) -> None:
         value = value.as_in_context(x.context)
     _check_writable(memory)
     try:
-        key = _numpy_key(items, xp)
+        key = tuple(_apart(k, memory, xp) if isinstance(k, xp.ndarray) else k for k in _numpy_key(items, xp))
         found = converted(_memory(value)[0] if isinstance(value, Dense) else numeric(value, xp), x.dtype_code)
+        found = _apart(found, memory, xp)
         if len(key) == 1 and found.ndim > 1 and _is_mask(key[0], xp) and key[0].shape == x.shape:
             found = found.reshape(_fitting(found.shape, (int(key[0].sum()),)))  # NumPy does not drop leading ones here
         memory[key] = found
@@ -331,6 +332,11 @@ def _assign_advanced(x: NDArray, items: tuple, value: Any) -> None:
         raise OpIndexError(str(problem)) from None
     except (TypeError, ValueError, OverflowError) as problem:
         raise OpValueError(f"cannot assign: {problem}") from None
+
+
+def _apart(found: Any, memory: Any, xp: Any) -> Any:
+    """Return what does not lie where it is assigned to: NumPy writes through a mask without a look at what overlaps."""
+    return found.copy() if xp.may_share_memory(found, memory) else found
 
 
 def _recorded_assign(x: NDArray, items: tuple, value: NDArray) -> None:
