@@ -18,7 +18,7 @@ from .constants import is_literal, is_small
 from .fuse import Fused
 from .infer import Known, located
 from .ir import Entry, Node, describe
-from .plan import WRITE, Phase, Plan, make_plan
+from .plan import WRITE, Phase, Plan, Result, make_plan
 from .rowwise import Turn
 from .stages import Strip
 
@@ -116,7 +116,8 @@ def _find_overlaps(phases: Sequence[Phase], bound: dict[Node, Any]) -> None:
     """Let results wait whose arrays lie where those of variables do: gradients may be given the arguments' own memory."""
     spans = [(*core.span(a), None) for a in bound.values()]
     spans += [(*core.span(r.array), r) for phase in phases for r in phase.results]
-    reach, before = 0, []  # where the variables so far end; results behind the last of them
+    before: list[tuple[int, Result]] = []  # results behind the last variable
+    reach = 0  # where the variables so far end
     for low, high, result in sorted(spans, key=lambda span: span[:2]):
         if result is None:
             reach = max(reach, high)
