@@ -8,10 +8,10 @@ from scipy import stats
 
 import mxop as mx
 from mxop import autograd, records
-from mxop.check import check_op
+from mxop.check import cases, check_op, find_record
 from mxop.dtypes import INT32
 from mxop.errors import OpValueError
-from mxop.opdef import composite, elementwise, infer, kernel
+from mxop.opdef import composite, elementwise, infer, kernel, registry
 from mxop.records import Refusal, record
 
 
@@ -516,3 +516,11 @@ def test_custom_op_with_a_state(own, right):
             refused("Custom", "values: float64: output 0")
     finally:
         records._users.pop("Custom", None)
+
+
+def test_larger_shapes_have_bounded_results():
+    op = registry.get("diag")
+    vector = next(c for c in cases.cases(op, find_record(op), np.random.default_rng(0)) if len(c.shapes[0]) == 1)
+    for size in (200_000, 20_000):
+        (values,) = vector.enlarged("float32", (size, 2_000))
+        assert 2_000 <= values.size < 2_010  # not a matrix of 20,000 rows and columns

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ FLOATS = ("float64", "float32", "float16", "bfloat16")
 INTEGERS = ("int8", "uint8", "int32", "int64")
 
 
+#: Elements of results of larger shapes: a matrix that a vector becomes takes its square.
+MOST_RESULTS = 1 << 23
 #: What draws are made to repeat with.
 SEED = 7
 
@@ -163,12 +166,21 @@ class Case:
             factor = max(int(np.ceil((size / largest) ** (1 / rank))), 1)
             shapes = [tuple(d * factor if d > 1 else d for d in s) for s in self.shapes]
             try:
+                if self.n_results(shapes, dtype) > MOST_RESULTS:
+                    continue
                 values = self.sample(dtype, shapes)
                 self.call(self.arrays(values))
             except MXNetError:
                 continue
             return values
         return self.sample(dtype)
+
+    def n_results(self, shapes: Sequence[tuple[int, ...]], dtype: str) -> int:
+        """Return how many elements the results have for inputs of these shapes; 0 where shapes do not say."""
+        try:
+            return sum(prod(s) for s in self.op.infer_outputs(self.attrs, list(shapes), self.codes(dtype))[0])
+        except MXNetError:
+            return 0
 
     # ---- calls ----------------------------------------------------------------------------------------------------------
     def call(self, inputs: Sequence[Any], out: Any = None, req: int = WRITE, seeded: bool = True) -> list:
