@@ -16,6 +16,7 @@ from .. import dtypes
 from .._core import core, dispatch, tape
 from ..errors import MXNetError
 from ..opdef import Operator, contiguous_strides
+from ..opdef.infer import known as is_known
 from ..opdef.params import IS_TRAIN
 from ..records import Record
 
@@ -178,7 +179,8 @@ class Case:
     def n_results(self, shapes: Sequence[tuple[int, ...]], dtype: str) -> int:
         """Return how many elements the results have for inputs of these shapes; 0 where shapes do not say."""
         try:
-            return sum(prod(s) for s in self.op.infer_outputs(self.attrs, list(shapes), self.codes(dtype))[0])
+            found, _ = self.op.infer_outputs(self.attrs, list(shapes), self.codes(dtype))
+            return sum(prod(s) for s in found if is_known(s))
         except MXNetError:
             return 0
 
