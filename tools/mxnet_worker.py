@@ -15,7 +15,7 @@ import numpy as np
 # ---- messages --------------------------------------------------------------------------------------------------------
 def send(stream, head, arrays):
     """Write a message."""
-    arrays = [np.ascontiguousarray(a) for a in arrays]
+    arrays = [np.asarray(a, order="C") for a in arrays]
     head = dict(head, arrays=[[a.dtype.name, a.shape] for a in arrays])
     stream.write(json.dumps(head).encode() + b"\n" + b"".join(a.tobytes() for a in arrays))
     stream.flush()
