@@ -89,7 +89,8 @@ def test_results_go_where_out_says():
     nd.LayerNorm(x, gamma, beta, out=wide[:, :300])
     np.testing.assert_array_equal(wide.asnumpy(), np.pad(wanted[0], ((0, 0), (0, 300))))
     with pytest.raises(mx.MXNetError, match="out holds 3 arrays, but a call returns 1"):
-        nd.LayerNorm(x, gamma, beta, out=outs)
+        nd.LayerNorm(x, gamma, 2 * beta, out=outs)
+    assert (outs[0].asnumpy() == wanted[0]).all()
     assert nd.LayerNorm(x, gamma, beta, out=x) is x and (x.asnumpy() == wanted[0]).all()
 
 

@@ -98,9 +98,12 @@ cdef class Plan:
         if is_recording():
             return None
         given = output_list(op, out, len(self.results) if self.shown is None else len(self.shown))
+        places = range(len(given)) if self.shown is None else self.shown
+        if any([a is not None and at is None for a, at in zip(given, places)]):  # an error: nothing may be written
+            return None
         for k in range(len(given)):
-            at = k if self.shown is None else self.shown[k]
-            if given[k] is None or at is None or found[at] is not None:
+            at = places[k]
+            if given[k] is None or found[at] is not None:
                 continue
             like = <Array>self.results[at]
             a = prepared_output(op, given[k], like.shape_tuple(), like.dtype)

@@ -157,14 +157,10 @@ cdef class StripCall(Call):
 
     cdef void run_block(self, Py_ssize_t index, bint more, char* room, Operand* operands) noexcept nogil:
         """Run all stages on one block of rows; meanwhile fetch the arrays of the next one, if there are more."""
-        cdef Py_ssize_t first = index * self.block_rows, last = min(self.rows, first + self.block_rows), row, part = 0
+        cdef Py_ssize_t first = index * self.block_rows, last = min(self.rows, first + self.block_rows), part = 0
         cdef Py_ssize_t parts = (last - first) * self.n_long
         cdef int k, slot
-        cdef bint placed
         cdef Stage* stage
-        cdef Operand* mine
-        cdef Rows rows
-        cdef char* result
         cdef Ahead ahead
         cdef Ahead* little = NULL
         for k in range(self.n_operands):
@@ -184,21 +180,28 @@ cdef class StripCall(Call):
                     self.fetch(last, part, part + last - first, parts)
                     part += last - first
                 continue
-            mine, result = operands + stage.first, NULL
-            slot = self.slots[stage.first + stage.n_inputs] if stage.combine >= 0 else -1
-            if slot >= 0:
-                result = room + self.offsets[slot]
-            placed = stage.in_place and _place(stage.program, first, stage.inner, mine, mine + stage.n_inputs if slot < 0 else NULL,
-                                               room + self.scratch, &rows)
-            for row in range(first, last):
-                self.read_numbers(stage, mine, row, room + self.own_scalars)
-                if placed:
-                    _row(stage.program, stage.combine, stage.inner, room + self.own_scalars, &rows, result, little if stage.costly else NULL)
-                    result += self.row_bytes[slot] if slot >= 0 else 0
-                else:
-                    self.run_stage(stage, mine, room, room + self.own_scalars, first, row, row + 1, little)
-                if more:
-                    self.fetch(last, part, part + 1, parts)
+            self.run_rows(stage, operands + stage.first, room, first, last, little, part if more else -1, parts)
+            part += last - first
+
+    cdef void run_rows(self, const Stage* stage, Operand* mine, char* room, Py_ssize_t first, Py_ssize_t last, Ahead* little,
+                       Py_ssize_t part, Py_ssize_t parts) noexcept nogil:
+        """Run one stage row by row, with the numbers of each; fetch the next block from `part` on, unless that is -1."""
+        cdef int slot = self.slots[stage.first + stage.n_inputs] if stage.combine >= 0 else -1
+        cdef char* numbers = room + self.own_scalars
+        cdef char* result = room + self.offsets[slot] if slot >= 0 else NULL
+        cdef Py_ssize_t step = self.row_bytes[slot] if slot >= 0 else 0, row
+        cdef Rows rows
+        cdef bint placed = stage.in_place and _place(stage.program, first, stage.inner, mine,
+                                                     NULL if slot >= 0 else mine + stage.n_inputs, room + self.scratch, &rows)
+        for row in range(first, last):
+            self.read_numbers(stage, mine, row, numbers)
+            if placed:
+                _row(stage.program, stage.combine, stage.inner, numbers, &rows, result, little if stage.costly else NULL)
+                result += step
+            else:
+                self.run_stage(stage, mine, room, numbers, first, row, row + 1, little)
+            if part >= 0:
+                self.fetch(last, part, part + 1, parts)
                 part += 1
 
     cdef void look_ahead(self, Ahead* ahead, Py_ssize_t first) noexcept nogil:
