@@ -25,8 +25,8 @@ cdef enum:
     FEW = 16            # tasks that are enough; of fewer, each is divided, always in the same places
     CHUNK = 65536       # elements of a part of a task
     MAX_CHUNKS = 64
-    MAX_PARTS = 128     # of all tasks
-    WIDTH = 1024        # columns of a task at most: their totals and eight rows stay in the first cache
+    MAX_PARTS = 32      # of all tasks: the totals of each are written, and read again
+    WIDTH = 4096        # columns of a task at most: their totals stay in the second cache
     LONG_RUN = 256      # neighbours that are combined where they lie, though not all of what is reduced lies side by side
     FETCHED = 4096      # bytes of them that are fetched ahead
     NARROW = 32         # columns that are too few for vectors: several rows are taken for one
@@ -310,7 +310,7 @@ cdef void do_part(Program map_, const Job* job, Py_ssize_t t, char* memory) noex
 
 cdef void divide(Job* job, int threads) noexcept nogil:
     """Say what tasks there are, and in how many parts each is done.  Where rows are cut does not depend on the threads."""
-    cdef Py_ssize_t most = MAX_CHUNKS, width = min(<Py_ssize_t>WIDTH, job.block)  # a row of a task is computed at once
+    cdef Py_ssize_t most = MAX_CHUNKS, width = WIDTH if job.direct else min(<Py_ssize_t>WIDTH, job.block)  # a row is computed at once
     if job.columns:
         job.tiles = (job.inner + width - 1) // width
         job.width = min(job.inner, width, ((job.inner + job.tiles - 1) // job.tiles + 15) & ~15)

@@ -279,7 +279,7 @@ def product(name: str, rows: int, inner: int, columns: int) -> Workload:
                     numpy_out=lambda x, y, o: np.dot(x, y, out=o), torch=lambda x, y: torch.mm(x, y),
                     torch_out=lambda x, y, o: torch.mm(x, y, out=o), jax=lambda x, y: x @ y)  # fmt: skip
     return Workload(name, f"dot, {rows}x{inner}x{columns} float32", ways, normal((rows, inner), (inner, columns)),
-                    flops=2.0 * rows * inner * columns, rest=0.03)  # fmt: skip
+                    flops=2.0 * rows * inner * columns)  # fmt: skip
 
 
 def sparse() -> Workload:
@@ -306,11 +306,10 @@ MATRICES = [
     Workload("m.bdot", "batch_dot, 64x128x128x128 float32",
              programs(mxop=nd.batch_dot, numpy=np.matmul, numpy_out=lambda x, y, o: np.matmul(x, y, out=o),
                       torch=lambda x, y: torch.bmm(x, y), torch_out=lambda x, y, o: torch.bmm(x, y, out=o),
-                      jax=lambda x, y: x @ y), normal((64, 128, 128), (64, 128, 128)), flops=2.0 * 64 * 128**3, rest=0.03),
+                      jax=lambda x, y: x @ y), normal((64, 128, 128), (64, 128, 128)), flops=2.0 * 64 * 128**3),
     Workload("m.fc", "FullyConnected 128x1024 to 1024, forward and backward",
              {"mxop": Prepared(fully_connected), "torch": Prepared(fully_connected_torch), "jax": fully_connected_jax},
-             normal((128, 1024), (1024, 1024), (1024,), (128, 1024), scale=0.1), flops=6.0 * 128 * 1024**2, bound=0.8,
-             rest=0.03),
+             normal((128, 1024), (1024, 1024), (1024,), (128, 1024), scale=0.1), flops=6.0 * 128 * 1024**2, bound=0.8),
 ]  # fmt: skip
 if hasattr(nd, "sparse") and hasattr(nd.sparse, "csr_matrix") and optional("scipy") is not None:
     MATRICES.append(sparse())

@@ -14,8 +14,6 @@ from large import LARGE, normal
 from systems import jax, mx, torch
 from timing import Workload
 
-REST = 0.04  # seconds; OpenBLAS' threads wait for about 25 ms
-
 HAND_WRITTEN = r"""
 #include <cmath>
 #include "mxnet/lib_api.h"
@@ -182,15 +180,15 @@ BOUND = {"hand-written": 1.1}
 WORKLOADS = [
     Workload("f.chain", "chain of 10 elementwise operators, 1e7",
              {"sym": lambda x: chain(mx.sym, x), "numpy": lambda x: chain(np, x)} | in_each(chain), normal(LARGE), moved=8e7,
-             bound=0.8, bounds={"torch": 0.35}, rest=REST),
+             bound=0.8, bounds={"torch": 0.35}),
     Workload("f.norm", "LayerNorm of 4096 x 1024",
              {"sym": layer_norm_symbol, "hand-written": written("written_layer_norm"), "torch": norm_torch, "jax": norm_jax},
-             normal((4096, 1024), 1024, 1024), moved=3.4e7, bound=0.8, bounds=BOUND, rest=REST, rounds=41),
+             normal((4096, 1024), 1024, 1024), moved=3.4e7, bound=0.8, bounds=BOUND, rounds=41),
     Workload("f.gelu", f"GELU-MLP of {TOKENS} x {WIDTH[0]}, {WIDTH[1]} hidden",
              {"sym": perceptron_symbol, "hand-written": layers} | perceptron_theirs(),
              normal((TOKENS, WIDTH[0]), WIDTH[::-1], WIDTH[1], WIDTH, WIDTH[0], scale=0.05),
-             flops=4.0 * TOKENS * WIDTH[0] * WIDTH[1], bound=0.8, bounds=BOUND, rest=REST),
+             flops=4.0 * TOKENS * WIDTH[0] * WIDTH[1], bound=0.8, bounds=BOUND),
     Workload("f.adam", "Adam step of 4e6",
              {"sym": lambda *s: adam(mx.sym, *s), "hand-written": written("written_adam")} | in_each(adam), adam_arrays,
-             moved=1.12e8, bound=0.8, bounds=BOUND, rest=REST, rounds=41),
+             moved=1.12e8, bound=0.8, bounds=BOUND, rounds=41),
 ]  # fmt: skip

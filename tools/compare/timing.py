@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from systems import NO_PEERS, OURS, THREADS, Call, as_arrays, calls, set_threads
 
+REST = 0.04  # seconds; the threads of OpenBLAS and of OpenMP wait for about 25 ms before they sleep
 AT_THE_LIMIT = 0.85  # a share of the bandwidth or of the peak from which on a ratio of 1 is enough
 
 
@@ -51,7 +52,6 @@ class Workload:
     tolerance: float | None = 2e-3
     rounds: int = 11
     threads: int = THREADS
-    rest: float = 0.0
 
     def measure(self, probes: dict[str, Call], brief: bool) -> list[Row]:
         """Check and time; return the row against the best peer, then those of `bounds`."""
@@ -63,7 +63,7 @@ class Workload:
                 return [Row(self.name, self.what, "", float("nan"), False, "not comparable")]
             wanted = {} if not (self.moved or self.flops) else probes
             least = 2e-4 if brief else 2e-3
-            seconds = in_turn({**systems, **wanted}, 2 if brief else self.rounds, least, self.rest)
+            seconds = in_turn({**systems, **wanted}, 2 if brief else self.rounds, least)
         finally:
             set_threads(THREADS)
         return self.rows({n: s for n, s in seconds.items() if n in systems}, seconds)
@@ -152,16 +152,16 @@ def _alike(results: Sequence[np.ndarray], wanted: Sequence[np.ndarray], toleranc
     return True
 
 
-def in_turn(systems: dict[str, Call], rounds: int, least: float, rest: float = 0.0) -> dict[str, float]:
+def in_turn(systems: dict[str, Call], rounds: int, least: float) -> dict[str, float]:
     """Time every system once a round, in an order that rotates; return medians of seconds for one call.
+
+    Before each measurement the threads of the system before fall asleep: waiting, they would hold the cores.  One call that is
+    not timed follows, which wakes the system's own.
 
     Parameters
     ----------
     least : float
         Seconds that one measurement takes at least; short calls are repeated.
-    rest : float
-        Seconds before each measurement in which the threads of the system before fall asleep: waiting, they would hold
-        the cores.  One call that is not timed follows, which wakes the system's own.
     """
     repeats = {}
     for name, call in systems.items():
@@ -180,9 +180,8 @@ def in_turn(systems: dict[str, Call], rounds: int, least: float, rest: float = 0
         for k in range(rounds):
             for name in names[k % len(names) :] + names[: k % len(names)]:
                 call, n = systems[name], repeats[name]
-                if rest:
-                    time.sleep(rest)
-                    call()
+                time.sleep(REST)
+                call()
                 start = time.perf_counter()
                 for _ in range(n):
                     call()

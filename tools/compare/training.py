@@ -213,13 +213,12 @@ def lstm_torch(x: Any, parameters: Any, head: Any) -> Callable:
 WORKLOADS = [
     Workload("t.mlp", "training step, MLP 784-512-512-10, batch 128",
              {"mxop": Prepared(perceptron_bound), "torch": Prepared(perceptron_torch), "jax": Prepared(perceptron_jax)},
-             perceptron, flops=6.0 * BATCH * sum(a * b for a, b in pairwise(WIDTHS)), bound=0.8,
-             rest=0.03, tolerance=0.05),
+             perceptron, flops=6.0 * BATCH * sum(a * b for a, b in pairwise(WIDTHS)), bound=0.8, tolerance=0.05),
     Workload("t.gp", "gradients of a critic with gradient penalty, MLP 64-256-256-1, batch 256",
-             {"mxop": Prepared(penalty), "torch": Prepared(penalty_torch)}, critic, bound=0.6, rest=0.03),
+             {"mxop": Prepared(penalty), "torch": Prepared(penalty_torch)}, critic, bound=0.6),
     Workload("t.gpc", "the same, compiled",
-             {"mxop": Prepared(penalty_compiled), "jax": penalty_jax}, critic, bound=0.8, rest=0.03),
+             {"mxop": Prepared(penalty_compiled), "jax": penalty_jax}, critic, bound=0.8),
     Workload("t.lstm", "LSTM, 2 layers, T=50, batch 32, hidden 256, forward and backward",
              {"mxop": Prepared(lstm_bound), "torch": Prepared(lstm_torch)}, lstm,
-             flops=3.0 * 2 * STEPS * SEQUENCES * 2 * 8 * HIDDEN * HIDDEN, bound=1.0, rest=0.03),
+             flops=3.0 * 2 * STEPS * SEQUENCES * 2 * 8 * HIDDEN * HIDDEN, bound=1.0),
 ]  # fmt: skip

@@ -12,8 +12,8 @@
 /* ---- one row: floating point ------------------------------------------------------------------------------------------- */
 static inline double mx_sum_float(const float *x, ptrdiff_t n) { return mx_sum_f32(x, n); }
 static inline double mx_sum_double(const double *x, ptrdiff_t n) { return mx_sum_f64(x, n); }
-static double mx_squares_float(const float *x, ptrdiff_t n) { MX_ADD_UP(double, n, (double)x[at] * (double)x[at]); }
-static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP(double, n, x[at] * x[at]); }
+static double mx_squares_float(const float *x, ptrdiff_t n) { MX_ADD_UP_FROM(double, x, n, (double)x[at] * (double)x[at]); }
+static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP_FROM(double, x, n, x[at] * x[at]); }
 
 /* A row by blocks; and each of several rows.  The loop over rows has nothing to decide: deciding in it costs a tenth. */
 #define MX_BLOCKS(COMBINE, OF)                                                                                          \
@@ -33,8 +33,10 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP(double
         if (n >= lanes) {                                                                                               \
             double part[lanes];                                                                                         \
             for (int k = 0; k < lanes; k++) part[k] = (double)x[k];                                                     \
-            for (i = lanes; i + 2 * lanes <= n; i += 2 * lanes) /* two at a time: one waits for another half as long */ \
+            for (i = lanes; i + 2 * lanes <= n; i += 2 * lanes) { /* two at a time: one waits for another half as long */\
+                MX_FETCH((const char *)(x + i) + MX_FETCHED, 2 * lanes * sizeof *x)                                     \
                 for (int k = 0; k < lanes; k++) part[k] *= (double)x[i + k] * (double)x[i + lanes + k];                 \
+            }                                                                                                           \
             for (; i + lanes <= n; i += lanes)                                                                          \
                 for (int k = 0; k < lanes; k++) part[k] *= (double)x[i + k];                                            \
             for (int half = lanes / 2; half; half /= 2)                                                                 \
@@ -81,14 +83,27 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP(double
     }
 
 /* ---- columns ----------------------------------------------------------------------------------------------------------- */
-/* Eight rows at a time, so that accumulators are read and written once for eight elements. */
-#define MX_EIGHT(A, TERM)                                                                                               \
+/* Eight rows at a time, so that accumulators are read and written once for eight elements; of rows that no cache can hold, a
+   little is fetched ahead. */
+enum { MX_PART = 64, MX_FETCHED_ROW = 1024, MX_CACHED = 1 << 19 };
+static void mx_fetch_eight(const char *x, ptrdiff_t step, ptrdiff_t bytes)
+{
+    for (int row = 0; row < 8; row++, x += step) MX_FETCH(x + MX_FETCHED_ROW, bytes)
+}
+#define MX_EIGHT_OF(A, TERM, from, to)                                                                                  \
     MX_IVDEP                                                                                                            \
-    for (ptrdiff_t j = 0; j < width; j++) {                                                                             \
+    for (ptrdiff_t j = from; j < to; j++) {                                                                             \
         A t = total[j];                                                                                                 \
         TERM(0) TERM(1) TERM(2) TERM(3) TERM(4) TERM(5) TERM(6) TERM(7)                                                 \
         total[j] = t;                                                                                                   \
     }
+#define MX_EIGHT(T, A, TERM)                                                                                            \
+    ptrdiff_t first = 0;                                                                                                \
+    for (; first + MX_PART <= width; first += MX_PART) {                                                                \
+        if (far) mx_fetch_eight((const char *)((const T *)x + first), step, MX_PART * sizeof(T));                       \
+        MX_EIGHT_OF(A, TERM, first, first + MX_PART)                                                                    \
+    }                                                                                                                   \
+    MX_EIGHT_OF(A, TERM, first, width)
 #define MX_ONE(A, TERM)                                                                                                 \
     MX_IVDEP                                                                                                            \
     for (ptrdiff_t j = 0; j < width; j++) {                                                                             \
@@ -96,17 +111,17 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP(double
         TERM(0)                                                                                                         \
         total[j] = t;                                                                                                   \
     }
-#define MX_EACH_ROW(A, TERM)                                                                                            \
-    for (; r + 8 <= rows; r += 8, x = (const char *)x + 8 * step) { MX_EIGHT(A, TERM) }                                 \
+#define MX_EACH_ROW(T, A, TERM)                                                                                         \
+    for (; r + 8 <= rows; r += 8, x = (const char *)x + 8 * step) { MX_EIGHT(T, A, TERM) }                              \
     for (; r < rows; r++, x = (const char *)x + step) { MX_ONE(A, TERM) }
 #define MX_AT(T, k) ((const T *)((const char *)x + k * step))[j]
 
 /* Extremes of eight rows are found in the type of the elements, before they meet accumulators of another; see mx_larger. */
 #define MX_EXTREME_COLUMNS(T, A, PICK)                                                                                  \
     for (; r + 8 <= rows; r += 8, x = (const char *)x + 8 * step)                                                       \
-        for (ptrdiff_t first = 0; first < width; first += MX_PART) {                                                    \
-            const ptrdiff_t last = width - first < MX_PART ? width : first + MX_PART;                                   \
-            T part[MX_PART];                                                                                            \
+        for (ptrdiff_t first = 0; first < width; first += MX_PART_OF_EXTREMES) {                                        \
+            const ptrdiff_t last = width - first < MX_PART_OF_EXTREMES ? width : first + MX_PART_OF_EXTREMES;           \
+            T part[MX_PART_OF_EXTREMES];                                                                                \
             MX_IVDEP                                                                                                    \
             for (ptrdiff_t j = first; j < last; j++) {                                                                  \
                 T m = PICK(MX_AT(T, 0), MX_AT(T, 1));                                                                   \
@@ -127,16 +142,17 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP(double
             total[j] = PICK(t, v);                                                                                      \
         }                                                                                                               \
     }
-enum { MX_PART = 256 };
+enum { MX_PART_OF_EXTREMES = 256 };
 
 #define MX_GATHER(T, A, LARGER, SMALLER)                                                                                \
     static void mx_gather_##T(int combine, void *totals, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width)\
     {                                                                                                                   \
         A *MX_RESTRICT total = (A *)totals;                                                                             \
+        const int far = rows * step > MX_CACHED;                                                                        \
         ptrdiff_t r = 0;                                                                                                \
-        if (combine == MX_ADD) { MX_EACH_ROW(A, MX_PLUS_##T) }                                                          \
-        else if (combine == MX_MUL) { MX_EACH_ROW(A, MX_TIMES_##T) }                                                    \
-        else if (combine == MX_HYPOT) { MX_EACH_ROW(A, MX_SQUARE_##T) }                                                 \
+        if (combine == MX_ADD) { MX_EACH_ROW(T, A, MX_PLUS_##T) }                                                       \
+        else if (combine == MX_MUL) { MX_EACH_ROW(T, A, MX_TIMES_##T) }                                                 \
+        else if (combine == MX_HYPOT) { MX_EACH_ROW(T, A, MX_SQUARE_##T) }                                              \
         else if (combine == MX_MAX) { MX_EXTREME_COLUMNS(T, A, LARGER) }                                                \
         else { MX_EXTREME_COLUMNS(T, A, SMALLER) }                                                                      \
     }

@@ -21,19 +21,32 @@
 #define MX_ROLLED_EIGHT
 #endif
 
+/* Loops over what may come from memory ask for what they read this far ahead: hardware that does so by itself stops at the end of
+   a page, and starts again late.  Of what is in a cache it costs next to nothing. */
+enum { MX_FETCHED = 4096 };
+#if defined(__GNUC__)
+#define MX_FETCH(p, bytes) for (int line_ = 0; line_ < (int)(bytes); line_ += 64) __builtin_prefetch((const char *)(p) + line_, 0, 3);
+#else
+#define MX_FETCH(p, bytes)
+#endif
+
 #define MX_LANES_float 64
 #define MX_LANES_double 32
 
-/* The sum of VALUE, an expression of `at`, for 0 <= at < n; returned in double. */
-#define MX_ADD_UP(T, n, VALUE)                                                                                \
+/* The sum of VALUE, an expression of `at`, for 0 <= at < n; returned in double.  FETCH stands before each step. */
+#define MX_ADD_UP(T, n, VALUE) MX_ADD_UP_WITH(T, n, , VALUE)
+#define MX_ADD_UP_FROM(T, x, n, VALUE) MX_ADD_UP_WITH(T, n, MX_FETCH((const char *)(x + i) + MX_FETCHED, lanes_ * sizeof *x), VALUE)
+#define MX_ADD_UP_WITH(T, n, FETCH, VALUE)                                                                    \
     do {                                                                                                      \
         enum { lanes_ = MX_LANES_##T };                                                                       \
         double parts[8] = {0};                                                                                \
         ptrdiff_t i = 0;                                                                                      \
         if (n >= lanes_) {                                                                                    \
             T lanes[lanes_] = {0};                                                                            \
-            for (; i + lanes_ <= n; i += lanes_)                                                              \
+            for (; i + lanes_ <= n; i += lanes_) {                                                            \
+                FETCH                                                                                         \
                 for (int k = 0; k < lanes_; k++) { const ptrdiff_t at = i + k; lanes[k] += (VALUE); }         \
+            }                                                                                                 \
             for (int j = 0; j < lanes_; j += 8)                                                               \
                 MX_ROLLED_EIGHT for (int k = 0; k < 8; k++) parts[k] += (double)lanes[k + j];                 \
         }                                                                                                     \
@@ -45,8 +58,8 @@
         return total;                                                                                         \
     } while (0)
 
-static double mx_sum_f32(const float *x, ptrdiff_t n) { MX_ADD_UP(float, n, x[at]); }
-static double mx_sum_f64(const double *x, ptrdiff_t n) { MX_ADD_UP(double, n, x[at]); }
+static double mx_sum_f32(const float *x, ptrdiff_t n) { MX_ADD_UP_FROM(float, x, n, x[at]); }
+static double mx_sum_f64(const double *x, ptrdiff_t n) { MX_ADD_UP_FROM(double, x, n, x[at]); }
 
 /* The sum of the squares of x[i] * scale. */
 static double mx_squares_f64(const double *x, ptrdiff_t n, double scale)
@@ -91,7 +104,10 @@ static double mx_squares_f64(const double *x, ptrdiff_t n, double scale)
                 T lanes[LANES];                                                                               \
                 INT other[LANES] = {0};                                                                       \
                 for (int k = 0; k < LANES; k++) lanes[k] = x[k];                                              \
-                for (; i + LANES <= n; i += LANES) { MX_EXTREME_STEP(T, BEYOND, LANES, lanes, other) }        \
+                for (; i + LANES <= n; i += LANES) {                                                          \
+                    MX_FETCH((const char *)(x + i) + MX_FETCHED, LANES * sizeof *x)                             \
+                    MX_EXTREME_STEP(T, BEYOND, LANES, lanes, other)                                           \
+                }                                                                                             \
                 if (LANES > 32) {                                                                             \
                     MX_EXTREME_HALF(BEYOND, LANES / 2, lanes)                                                 \
                     for (int k = 0; k < LANES / 2; k++) other[k] |= other[k + LANES / 2];                     \
