@@ -60,6 +60,23 @@ def test_every_way_gives_the_stable_order(dtype, kind):
                 assert np.array_equal(found, np.take(want, np.arange(k), axis)), (shape, axis, ascending, k)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_rows_of_every_length(dtype):
+    """Registers hold some words exactly, some with room left, and more are divided; the largest word fills what is left."""
+    rng = np.random.default_rng(5)
+    largest = np.inf if "float" in dtype else np.iinfo(dtype).max
+    for n in [*range(2, 70), *range(120, 140), *range(250, 270), 511, 512, 513, 1025, 2500]:
+        pipe = np.minimum(np.arange(n), np.arange(n)[::-1])
+        rows = [rng.permutation(n), pipe, rng.integers(0, 2, n), np.zeros(n), rng.standard_normal(n) * 1e6]
+        rows = np.stack([*rows, np.where(rng.integers(0, 3, n), rows[0], 0)]).astype(dtype)
+        rows[-1][rows[-1] == 0] = largest
+        for x in (rows, rows[:1]):  # several at once; one alone
+            given = nd.array(x, dtype=dtype)
+            assert np.array_equal(nd.sort(given, axis=1).asnumpy(), np.sort(x, 1)), n
+            want = np.argsort(x, 1, kind="stable")
+            assert np.array_equal(nd.argsort(given, axis=1, dtype="int32").asnumpy(), want), n
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_do_not_matter(threads):
     x = np.random.default_rng(3).integers(0, 1000, 700_000).astype("float32")

@@ -21,6 +21,7 @@ cdef extern from "mxop_bulk.h" nogil:
         void (*pack)(const void* words, uint64_t* packed, Py_ssize_t rows, Py_ssize_t cols, uint64_t low, int shift,
                      int64_t first) noexcept nogil
         Py_ssize_t (*below)(const void* words, Py_ssize_t n, uint64_t limit) noexcept nogil
+        void (*sort)(void* words, void* spare, void* to, Py_ssize_t n) noexcept nogil
     ctypedef struct mx_order:
         const mx_words* words[2]
         void (*keys)(int type, uint64_t flip, int zeros, const char* x, Py_ssize_t xstep, char* words, Py_ssize_t wstep,

@@ -25,8 +25,9 @@ cdef enum:
     INT32 = 4
     INT64 = 6
     WORTH = 32768       # elements that a thread should have
-    PER_PART = 131072   # elements of a lane that several threads sort
+    PER_PART = 32768    # elements of a lane that several threads sort
     FEW = 48            # words that insertion sorts
+    BUCKETS = 8         # bits of the digit by which threads divide words
     SHORT = 4096        # words for which larger tables of digits take longer than another pass
     LEADING = 33        # bits that are sorted by digits: three passes
     MOST_PARTS = 64
@@ -101,11 +102,14 @@ cdef void one_digit(const mx_words* way, const char* words, char* to, Py_ssize_t
 
 
 cdef char* by_digits(char* words, char* spare, Py_ssize_t n, bint wide, int base, uint32_t* counts, int parts) noexcept nogil:
-    """Sort words by their bits from `base` on; return which of both memories has them."""
+    """Sort words by their bits from `base` on, or by all; return which of both memories has them."""
     cdef const mx_words* way = bulk().order.words[wide]
     cdef int size = 8 if wide else 4, bits, skip, passes, digit, p
     cdef uint64_t low, high
     cdef char* other
+    if way.sort != NULL:
+        by_words(way, words, spare, n, size, counts, parts)
+        return words
     if n <= FEW:
         way.insert(words, n)
         return words
@@ -123,6 +127,30 @@ cdef char* by_digits(char* words, char* spare, Py_ssize_t n, bint wide, int base
     if skip:
         sort_runs(<uint64_t*>words, <uint64_t*>spare, n, NULL, low, skip, counts, parts)
     return words
+
+
+cdef void by_words(const mx_words* way, char* words, char* spare, Py_ssize_t n, int size, uint32_t* counts, int parts) noexcept nogil:
+    """Sort words as they are; where there are several parts, those that have their first digit in common."""
+    cdef uint64_t low, high
+    cdef Py_ssize_t t
+    if parts == 1:
+        way.sort(words, spare, words, n)
+        return
+    range_of(way, words, n, size, parts, &low, &high)
+    one_digit(way, words, spare, n, size, low, max(0, bits_of(high - low) - <int>BUCKETS), BUCKETS, counts, parts)
+    counts += <Py_ssize_t>(parts - 1) << MX_DIGIT  # of the last part: where each digit ends
+    for t in prange(parts, num_threads=parts, schedule="static"):
+        sort_digits(way, words, spare, n, size, counts, cut(n, t, parts), cut(n, t + 1, parts))
+
+
+cdef void sort_digits(const mx_words* way, char* words, char* spare, Py_ssize_t n, int size, const uint32_t* ends,
+                      Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Sort the words of the digits that begin in a range."""
+    cdef Py_ssize_t start = 0, k
+    for k in range(1 << BUCKETS):
+        if begin <= start < end and ends[k] > start:
+            way.sort(spare + start * size, words + start * size, words + start * size, ends[k] - start)
+        start = ends[k]
 
 
 cdef void sort_runs(uint64_t* words, uint64_t* spare, Py_ssize_t n, const uint64_t* keys, uint64_t low, int shift,

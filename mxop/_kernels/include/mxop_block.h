@@ -28,6 +28,18 @@
 #define MX_IVDEP _Pragma("GCC ivdep")
 #endif
 
+/* Arrays of vectors are in registers only where every loop over them is unrolled. */
+#if defined(__clang__)
+#define MX_INLINE static inline __attribute__((always_inline))
+#define MX_UNROLLED _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define MX_INLINE static inline __attribute__((always_inline))
+#define MX_UNROLLED _Pragma("GCC unroll 32")
+#else
+#define MX_INLINE static __forceinline
+#define MX_UNROLLED
+#endif
+
 /* How many elements a loop takes at once for which its scalars are spread out. */
 #define MX_RUN 64
 

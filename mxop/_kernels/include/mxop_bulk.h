@@ -35,6 +35,7 @@ typedef struct {
     void (*scatter)(const void *words, void *to, ptrdiff_t n, uint64_t low, int shift, int bits, uint32_t *places);
     void (*pack)(const void *words, uint64_t *packed, ptrdiff_t rows, ptrdiff_t cols, uint64_t low, int shift, int64_t first);
     ptrdiff_t (*below)(const void *words, ptrdiff_t n, uint64_t limit);
+    void (*sort)(void *words, void *spare, void *to, ptrdiff_t n);  /* into either memory; or NULL, where digits are as quick */
 } mx_words;
 typedef struct {
     const mx_words *words[2];

@@ -39,17 +39,6 @@
 #define MX_GEMM_NEAR 131072         /* bytes that a row of A may reach over, where each of its numbers has a line of its own */
 #define MX_GEMM_FAR 256             /* summands from which C is fetched before they are added up */
 
-/* The blocks are in registers only where every loop over them is unrolled. */
-#if defined(__clang__)
-#define MX_GEMM_INLINE static inline __attribute__((always_inline))
-#define MX_UNROLL _Pragma("clang loop unroll(full)")
-#elif defined(__GNUC__)
-#define MX_GEMM_INLINE static inline __attribute__((always_inline))
-#define MX_UNROLL _Pragma("GCC unroll 32")
-#else
-#define MX_GEMM_INLINE static __forceinline
-#define MX_UNROLL
-#endif
 #if defined(__clang__) && defined(__AVX512F__)
 #define MX_GEMM_WIDE __attribute__((min_vector_width(512)))     /* halves would be too many for the registers */
 #else

@@ -16,22 +16,22 @@ typedef T G(vector);
 
 /* The sums over `depth` summands for a block of C of constant size, in registers.  Numbers of A are at a[row * a_row +
    summand * a_k], vectors of B at b + summand * b_k. */
-MX_GEMM_INLINE void G(block)(const int rows, const int vectors, ptrdiff_t depth, const T *MX_RESTRICT a, ptrdiff_t a_row,
+MX_INLINE void G(block)(const int rows, const int vectors, ptrdiff_t depth, const T *MX_RESTRICT a, ptrdiff_t a_row,
                              ptrdiff_t a_k, const T *MX_RESTRICT b, ptrdiff_t b_k, T *MX_RESTRICT c, ptrdiff_t c_row,
                              T alpha, int add)
 {
     G(vector) sums[MX_GEMM_ROWS * MX_GEMM_VECTORS], columns[MX_GEMM_VECTORS];
-    MX_UNROLL for (int q = 0; q < rows * vectors; q++) sums[q] = (G(vector)){0};
+    MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] = (G(vector)){0};
 #if defined(__GNUC__)
     if (depth >= MX_GEMM_FAR)   /* C is not in the first cache, and is wanted at the end */
-        MX_UNROLL for (int q = 0; q < rows * vectors; q++)
+        MX_UNROLLED for (int q = 0; q < rows * vectors; q++)
             __builtin_prefetch(c + q / vectors * c_row + q % vectors * LANES, 1, 3);
 #endif
     for (ptrdiff_t k = 0; k < depth; k++, a += a_k, b += b_k) {
-        MX_UNROLL for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
-        MX_UNROLL for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
+        MX_UNROLLED for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
+        MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
     }
-    MX_UNROLL for (int q = 0; q < rows * vectors; q++) {
+    MX_UNROLLED for (int q = 0; q < rows * vectors; q++) {
         G(vector) *at = (G(vector) *)(c + q / vectors * c_row + q % vectors * LANES);
         *at = add ? *at + alpha * sums[q] : alpha * sums[q];
     }
@@ -42,7 +42,7 @@ MX_GEMM_INLINE void G(block)(const int rows, const int vectors, ptrdiff_t depth,
     case r:                                                                                                             \
         G(block)(r <= MX_GEMM_ROWS ? r : 1, vectors, depth, a, a_row, a_k, b, b_k, c, c_row, alpha, add);               \
         break;
-MX_GEMM_INLINE void G(rows)(int rows, const int vectors, ptrdiff_t depth, const T *a, ptrdiff_t a_row, ptrdiff_t a_k,
+MX_INLINE void G(rows)(int rows, const int vectors, ptrdiff_t depth, const T *a, ptrdiff_t a_row, ptrdiff_t a_k,
                             const T *b, ptrdiff_t b_k, T *c, ptrdiff_t c_row, T alpha, int add)
 {
     switch (rows) {
@@ -75,7 +75,7 @@ MX_GEMM_WIDE static void G(multiply)(int rows, int wide, int beside, ptrdiff_t d
 #if defined(MX_GEMM_SHUFFLES) && defined(MX_GEMM_BYTES)
 #define MX_GEMM_SQUARE (LANES >= 8 ? 8 : 4)     /* rows and columns that are transposed in registers */
 
-MX_GEMM_INLINE void G(turn_four)(const T *x, ptrdiff_t across, T *to, ptrdiff_t width)
+MX_INLINE void G(turn_four)(const T *x, ptrdiff_t across, T *to, ptrdiff_t width)
 {
     typedef G(four) V;
     const V a = *(const V *)x, b = *(const V *)(x + across), c = *(const V *)(x + 2 * across), d = *(const V *)(x + 3 * across);
@@ -88,21 +88,21 @@ MX_GEMM_INLINE void G(turn_four)(const T *x, ptrdiff_t across, T *to, ptrdiff_t 
 }
 
 /* Numbers change places within quarters of a vector, which is cheap, then quarters between its halves. */
-MX_GEMM_INLINE void G(turn_eight)(const T *x, ptrdiff_t across, T *to, ptrdiff_t width)
+MX_INLINE void G(turn_eight)(const T *x, ptrdiff_t across, T *to, ptrdiff_t width)
 {
     typedef G(eight) V;
     V a[8], b[8];
-    MX_UNROLL for (int i = 0; i < 8; i++) a[i] = *(const V *)(x + i * across);
-    MX_UNROLL for (int i = 0; i < 8; i += 2) {
+    MX_UNROLLED for (int i = 0; i < 8; i++) a[i] = *(const V *)(x + i * across);
+    MX_UNROLLED for (int i = 0; i < 8; i += 2) {
         b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
         b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
     }
-    MX_UNROLL for (int i = 0; i < 8; i += 4)
-        MX_UNROLL for (int j = 0; j < 2; j++) {
+    MX_UNROLLED for (int i = 0; i < 8; i += 4)
+        MX_UNROLLED for (int j = 0; j < 2; j++) {
             a[i + 2 * j] = __builtin_shufflevector(b[i + j], b[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
             a[i + 2 * j + 1] = __builtin_shufflevector(b[i + j], b[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
         }
-    MX_UNROLL for (int i = 0; i < 4; i++) {
+    MX_UNROLLED for (int i = 0; i < 4; i++) {
         *(V *)(to + i * width) = __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
         *(V *)(to + (i + 4) * width) = __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     }
@@ -133,7 +133,7 @@ static void G(copy_lines)(const char *from, ptrdiff_t along, ptrdiff_t count, pt
 {
     if (count == WIDTH && width == WIDTH) {     /* of a constant length, that is a few vectors */
         for (ptrdiff_t k = 0; k < depth; k++, from += along)
-            MX_UNROLL for (int j = 0; j < MX_GEMM_VECTORS; j++)
+            MX_UNROLLED for (int j = 0; j < MX_GEMM_VECTORS; j++)
                 *(G(vector) *)(panel + k * WIDTH + j * LANES) = *(const G(vector) *)((const T *)from + j * LANES);
         return;
     }
@@ -212,24 +212,24 @@ static void G(deliver)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_
 /* ---- a row times a matrix: B is read once, and not packed ------------------------------------------------------------ */
 
 /* Sums of products of `x` and of a few columns of which the numbers lie side by side; all columns are added up alike. */
-MX_GEMM_INLINE void G(dots)(const int columns, ptrdiff_t depth, const T *MX_RESTRICT x, const T *MX_RESTRICT b,
+MX_INLINE void G(dots)(const int columns, ptrdiff_t depth, const T *MX_RESTRICT x, const T *MX_RESTRICT b,
                             ptrdiff_t b_column, T *MX_RESTRICT sums)
 {
     enum { PARTS = 4 };
     G(vector) parts[4][PARTS];
     ptrdiff_t k = 0;
-    MX_UNROLL for (int j = 0; j < columns; j++)
-        MX_UNROLL for (int p = 0; p < PARTS; p++) parts[j][p] = (G(vector)){0};
+    MX_UNROLLED for (int j = 0; j < columns; j++)
+        MX_UNROLLED for (int p = 0; p < PARTS; p++) parts[j][p] = (G(vector)){0};
     for (; k + PARTS * LANES <= depth; k += PARTS * LANES)
-        MX_UNROLL for (int p = 0; p < PARTS; p++) {
+        MX_UNROLLED for (int p = 0; p < PARTS; p++) {
             const G(vector) some = *(const G(vector) *)(x + k + p * LANES);
-            MX_UNROLL for (int j = 0; j < columns; j++)
+            MX_UNROLLED for (int j = 0; j < columns; j++)
                 parts[j][p] += some * *(const G(vector) *)(b + j * b_column + k + p * LANES);
         }
     for (; k + LANES <= depth; k += LANES)
-        MX_UNROLL for (int j = 0; j < columns; j++)
+        MX_UNROLLED for (int j = 0; j < columns; j++)
             parts[j][0] += *(const G(vector) *)(x + k) * *(const G(vector) *)(b + j * b_column + k);
-    MX_UNROLL for (int j = 0; j < columns; j++) {
+    MX_UNROLLED for (int j = 0; j < columns; j++) {
         const G(vector) joined = (parts[j][0] + parts[j][1]) + (parts[j][2] + parts[j][3]);
         T lanes[LANES], four[4] = {0}, rest = 0;
         memcpy(lanes, &joined, sizeof lanes);
@@ -252,7 +252,7 @@ static void G(add_lines)(ptrdiff_t columns, ptrdiff_t depth, const T *MX_RESTRIC
         MX_IVDEP
         for (ptrdiff_t j = 0; j < columns; j++) {
             T sum = sums[j];
-            MX_UNROLL for (int i = 0; i < LINES; i++) sum += x[k + i] * from[i * b_k + j];
+            MX_UNROLLED for (int i = 0; i < LINES; i++) sum += x[k + i] * from[i * b_k + j];
             sums[j] = sum;
         }
     }

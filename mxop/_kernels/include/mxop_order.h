@@ -11,9 +11,11 @@
 #include "mxop_bulk.h"
 
 #define WORD uint32_t
+#define MX_BITS 32
 #define MX_ORDER(name) mx_##name##_w32
 #include "mxop_order_word.h"
 #define WORD uint64_t
+#define MX_BITS 64
 #define MX_ORDER(name) mx_##name##_w64
 #include "mxop_order_word.h"
 

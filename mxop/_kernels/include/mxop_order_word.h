@@ -95,7 +95,16 @@ static ptrdiff_t MX_ORDER(below)(const void *words, ptrdiff_t n, uint64_t limit)
     return (ptrdiff_t)found;
 }
 
+#ifdef __AVX512F__
+#include "mxop_order_quick.h"
+#define MX_SORT MX_ORDER(sort)
+#else
+#define MX_SORT 0
+#endif
+
 static const mx_words MX_ORDER(words) = {MX_ORDER(network), MX_ORDER(insert), MX_ORDER(range), MX_ORDER(count),
-                                         MX_ORDER(scatter), MX_ORDER(pack), MX_ORDER(below)};
+                                         MX_ORDER(scatter), MX_ORDER(pack), MX_ORDER(below), MX_SORT};
 #undef WORD
+#undef MX_BITS
+#undef MX_SORT
 #undef MX_ORDER
