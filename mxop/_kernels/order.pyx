@@ -2,8 +2,9 @@
 
 Elements become unsigned words that are ordered as they are (``mxop_order.h``); where places are wanted, the index lies below
 the key, so no two words are equal, and every way of sorting gives the same stable order.  Short lanes are sorted by a network,
-`MX_LANES` at a time, long ones by their digits, least significant first, and of a few among many a heap is kept.  Keys of 64
-bits are sorted by their leading bits, and then the runs that those leave equal.  May import its neighbours.
+`MX_LANES` at a time, long ones by quicksort where vectors can be packed (``mxop_order_quick.h``), elsewhere by their digits, least
+significant first, and of a few among many a heap is kept.  Digits of keys of 64 bits are those of their leading bits; then come
+the runs that these leave equal.  May import its neighbours.
 """
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -101,35 +102,19 @@ cdef void one_digit(const mx_words* way, const char* words, char* to, Py_ssize_t
                         counts + (t << MX_DIGIT))
 
 
-cdef char* by_digits(char* words, char* spare, Py_ssize_t n, bint wide, int base, uint32_t* counts, int parts) noexcept nogil:
+cdef char* ordered(char* words, char* spare, Py_ssize_t n, bint wide, int base, uint32_t* counts, int parts) noexcept nogil:
     """Sort words by their bits from `base` on, or by all; return which of both memories has them."""
     cdef const mx_words* way = bulk().order.words[wide]
-    cdef int size = 8 if wide else 4, bits, skip, passes, digit, p
-    cdef uint64_t low, high
-    cdef char* other
     if way.sort != NULL:
-        by_words(way, words, spare, n, size, counts, parts)
+        by_pivots(way, words, spare, n, 8 if wide else 4, counts, parts)
         return words
     if n <= FEW:
         way.insert(words, n)
         return words
-    range_of(way, words, n, size, parts, &low, &high)
-    low = low >> base << base
-    bits = bits_of((high - low) >> base)
-    skip = max(0, bits - LEADING) if wide and base == 0 else 0
-    bits -= skip
-    digit = <int>MX_DIGIT if n > SHORT else 8
-    passes = (bits + digit - 1) // digit
-    for p in range(passes):
-        digit = (bits + passes - 1) // passes
-        one_digit(way, words, spare, n, size, low, base + skip + p * digit, digit, counts, parts)
-        other, words, spare = words, spare, words
-    if skip:
-        sort_runs(<uint64_t*>words, <uint64_t*>spare, n, NULL, low, skip, counts, parts)
-    return words
+    return by_digits(words, spare, n, wide, base, counts, parts)
 
 
-cdef void by_words(const mx_words* way, char* words, char* spare, Py_ssize_t n, int size, uint32_t* counts, int parts) noexcept nogil:
+cdef void by_pivots(const mx_words* way, char* words, char* spare, Py_ssize_t n, int size, uint32_t* counts, int parts) noexcept nogil:
     """Sort words as they are; where there are several parts, those that have their first digit in common."""
     cdef uint64_t low, high
     cdef Py_ssize_t t
@@ -151,6 +136,28 @@ cdef void sort_digits(const mx_words* way, char* words, char* spare, Py_ssize_t 
         if begin <= start < end and ends[k] > start:
             way.sort(spare + start * size, words + start * size, words + start * size, ends[k] - start)
         start = ends[k]
+
+
+cdef char* by_digits(char* words, char* spare, Py_ssize_t n, bint wide, int base, uint32_t* counts, int parts) noexcept nogil:
+    """Sort words by their bits from `base` on; return which of both memories has them."""
+    cdef const mx_words* way = bulk().order.words[wide]
+    cdef int size = 8 if wide else 4, bits, skip, passes, digit, p
+    cdef uint64_t low, high
+    cdef char* other
+    range_of(way, words, n, size, parts, &low, &high)
+    low = low >> base << base
+    bits = bits_of((high - low) >> base)
+    skip = max(0, bits - LEADING) if wide and base == 0 else 0
+    bits -= skip
+    digit = <int>MX_DIGIT if n > SHORT else 8
+    passes = (bits + digit - 1) // digit
+    for p in range(passes):
+        digit = (bits + passes - 1) // passes
+        one_digit(way, words, spare, n, size, low, base + skip + p * digit, digit, counts, parts)
+        other, words, spare = words, spare, words
+    if skip:
+        sort_runs(<uint64_t*>words, <uint64_t*>spare, n, NULL, low, skip, counts, parts)
+    return words
 
 
 cdef void sort_runs(uint64_t* words, uint64_t* spare, Py_ssize_t n, const uint64_t* keys, uint64_t low, int shift,
@@ -196,11 +203,11 @@ cdef void runs_between(uint64_t* words, uint64_t* spare, Py_ssize_t begin, Py_ss
                     top = keys[<uint32_t>spare[k] * key_step] - low
                     spare[k] = (top & ((<uint64_t>1 << shift) - 1)) << 32 | <uint32_t>spare[k]
             if step == 1:
-                found = by_digits(<char*>&spare[i], <char*>&words[i], j - i, True, 0 if keys == NULL else 32, counts, 1)
+                found = ordered(<char*>&spare[i], <char*>&words[i], j - i, True, 0 if keys == NULL else 32, counts, 1)
                 if found != <char*>&words[i]:
                     memcpy(&words[i], found, (j - i) * sizeof(uint64_t))
             else:
-                found = by_digits(<char*>&spare[i], <char*>&spare[end + i], j - i, True, 32, counts, 1)
+                found = ordered(<char*>&spare[i], <char*>&spare[end + i], j - i, True, 32, counts, 1)
                 for k in range(i, j):
                     words[k * step] = (<uint64_t*>found)[k - i]
         i = j
@@ -416,13 +423,13 @@ cdef class Order(Work):
             for t in prange(parts, num_threads=parts, schedule="static"):
                 self.begin(x, room, cut(n, t, parts), cut(n, t + 1, parts))
         if self.places < 0:
-            found = by_digits(room.keys, <char*>room.packed, n, self.wide, 0, room.counts, parts)
+            found = ordered(room.keys, <char*>room.packed, n, self.wide, 0, room.counts, parts)
         else:
             if self.wide:
                 range_of(way, room.keys, n, 8, parts, &low, &high)
                 shift = max(0, bits_of(high - low) - 32)
                 way.pack(room.keys, room.packed, 1, n, low, shift, 0)
-            found = by_digits(<char*>room.packed, <char*>room.spare, n, True, 32, room.counts, parts)
+            found = ordered(<char*>room.packed, <char*>room.spare, n, True, 32, room.counts, parts)
             if shift:
                 sort_runs(<uint64_t*>found, room.packed if found == <char*>room.spare else room.spare, n, <uint64_t*>room.keys,
                           low, shift, room.counts, parts)
