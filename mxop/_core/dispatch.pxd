@@ -22,6 +22,7 @@ cdef class OpFunction:
     cdef tuple arguments            # of the operator
     cdef str number                 # the parameter that counts inputs, or None
     cdef int has_mode               # whether its function asks if the call trains; -1: not looked at yet
+    cdef bint is_view               # whether its results lie in its input; known when has_mode is
     cdef tuple named(self, tuple args, dict kwargs)
     cdef bint may_be_plain(self, tuple args)
     cdef Py_ssize_t leading_inputs(self, object attrs) except -2

@@ -87,7 +87,7 @@ cdef object invoke_checked(OpFunction f, object inputs, object attrs, object out
 cdef object run_unwatched(OpFunction f, object inputs, object attrs, object out, int req):
     """Run a call: in the mode of the thread, and with its states delivered."""
     if f.has_mode < 0:
-        f.has_mode = f.op.spec.has_mode
+        f.is_view, f.has_mode = f.kind == KERNEL and f.op.make_view is not None, f.op.spec.has_mode
     if f.has_mode and is_training():
         attrs = attrs.training(True)
     if f.writes:
@@ -139,7 +139,7 @@ cdef object run_kind(OpFunction f, object inputs, object attrs, object out, int 
     if f.kind == REDUCTION:
         return run_reduction(f.op, attrs, <Array?>inputs[0], out, req)
     if f.kind == KERNEL:
-        if f.op.make_view is not None:
+        if f.is_view:
             return run_view(f.op, attrs, inputs, out, req)
         return run_kernel(f.op, attrs, inputs, out, req)
     if f.kind == EXTERNAL:
@@ -294,9 +294,7 @@ cdef class OpFunction:
             args = self.named(args, kwargs)
         if self.may_be_plain(args) and not self.shadowed(kwargs):  # only parameters are left
             counted = self.n_in < 0 and self.number is not None and self.number not in kwargs
-            if counted:
-                kwargs[self.number] = len(args)
-            attrs = parsed_params(self.op, kwargs, self.parsed)
+            attrs = parsed_params(self.op, kwargs, self.parsed, len(args) if counted else -1)
             if self.fixed_inputs or counted:
                 return invoke_checked(self, args, attrs, out, REQ_WRITE)
             if self.n_in < 0:
@@ -469,13 +467,15 @@ cdef tuple bind_arguments(op, tuple args, dict kwargs, Parsed cache):
     return [given[n] for n in wanted], attrs
 
 
-cdef object parsed_params(object op, dict kwargs, Parsed cache):
-    """Parse parameters, remembering what equal arguments gave."""
+cdef object parsed_params(object op, dict kwargs, Parsed cache, Py_ssize_t n_inputs=-1):
+    """Parse parameters, and the number of inputs where that is one of them, remembering what equal arguments gave."""
     cdef tuple names, values
-    attrs = cache.find(kwargs)
+    attrs = cache.find(kwargs, n_inputs)
     if attrs is not None:
         return attrs
     names, values = tuple(kwargs), tuple(kwargs.values())
+    if n_inputs >= 0:
+        kwargs[op.num_args_param] = n_inputs
     if kwargs and not op.spec.names and not isinstance(op, External):  # MXNet's functions without parameters take these and ignore them
         kwargs.pop("ctx", None)
         kwargs.pop("dtype", None)
@@ -490,7 +490,7 @@ cdef object parsed_params(object op, dict kwargs, Parsed cache):
         found = op.parse(kwargs)
         if not holds_arrays(kwargs):  # a number now, another one later
             keep(cache.kept, key, found)
-    return cache.note(names, values, found)
+    return cache.note(names, values, n_inputs, found)
 
 
 cdef object key_of(object value):

@@ -15,12 +15,12 @@ cdef class Plans(Latest):
     cdef object find(self, object op, object attrs, object inputs, bint strides)
     cdef object put(self, object op, object attrs, object inputs, bint strides, object plan)
 
-# Parameters by the keyword arguments that they were parsed from.
+# Parameters by the keyword arguments that they were parsed from, and by the number of inputs where that is one of them.
 cdef class Parsed:
     cdef dict kept
     cdef list latest
-    cdef object find(self, dict kwargs)
-    cdef object note(self, tuple names, tuple values, object attrs)
+    cdef object find(self, dict kwargs, Py_ssize_t n_inputs)
+    cdef object note(self, tuple names, tuple values, Py_ssize_t n_inputs, object attrs)
 
 cdef object MISSING
 cdef bint numpy_shapes() except -1

@@ -104,7 +104,7 @@ cdef class Parsed:
     def __init__(self):
         self.kept, self.latest = {}, [None] * CALLS
 
-    cdef object find(self, dict kwargs):
+    cdef object find(self, dict kwargs, Py_ssize_t n_inputs):
         """Return what the very same objects gave; None where they did not come lately."""
         cdef PyObject* name
         cdef PyObject* value
@@ -113,8 +113,8 @@ cdef class Parsed:
         found = self.latest[len(kwargs) & (CALLS - 1)]
         if found is None:
             return None
-        names, values, attrs = <tuple>found
-        if len(names) != len(kwargs):
+        names, values, n, attrs = <tuple>found
+        if len(names) != len(kwargs) or <Py_ssize_t>n != n_inputs:
             return None
         while PyDict_Next(kwargs, &at, &name, &value):
             if name != <PyObject*>names[k] or value != <PyObject*>values[k]:
@@ -122,7 +122,7 @@ cdef class Parsed:
             k += 1
         return attrs
 
-    cdef object note(self, tuple names, tuple values, object attrs):
+    cdef object note(self, tuple names, tuple values, Py_ssize_t n_inputs, object attrs):
         """Keep what keyword arguments gave, if nobody can change them."""
         for value in values:
             if type(value) is tuple:
@@ -131,5 +131,5 @@ cdef class Parsed:
                         return attrs
             elif type(value) not in _SIMPLE:
                 return attrs
-        self.latest[len(names) & (CALLS - 1)] = (names, values, attrs)
+        self.latest[len(names) & (CALLS - 1)] = (names, values, n_inputs, attrs)
         return attrs
