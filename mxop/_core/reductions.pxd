@@ -8,6 +8,7 @@ cdef class ReductionCall:
     cdef int combine
     cdef dict axes              # rank -> axes
     cdef list programs          # by compute type: for each element, for each result
+    cdef dict types             # type of the data -> compute type
     cdef int compute_type(self, int dtype) except -1
     cdef tuple programs_of(self, int ctype)
     cdef tuple axes_of(self, int rank)

@@ -24,15 +24,16 @@ cdef class ReductionCall:
         self.op, self.attrs = op, attrs
         self.combine = CODES[op.combine_of(attrs).name]
         self.map_formula, self.final_formula = op.formulas(attrs)
-        self.axes, self.programs = {}, [None] * 7
+        self.axes, self.programs, self.types = {}, [None] * 7, {}
 
     cdef int compute_type(self, int dtype) except -1:
-        cdef int ctype = self.map_formula.compute_type(dtype)
-        if self.op.wide:
-            return 1
-        if self.final_formula is not None and ctype > 1 and not self.final_formula.integer:
-            return 1
-        return ctype
+        found = self.types.get(dtype)
+        if found is None:
+            found = self.map_formula.compute_type(dtype)
+            if self.op.wide or (self.final_formula is not None and found > 1 and not self.final_formula.integer):
+                found = 1
+            self.types[dtype] = found
+        return found
 
     cdef tuple programs_of(self, int ctype):
         """Return the programs for each element and for each result."""
