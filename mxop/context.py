@@ -103,9 +103,9 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
             memory.empty_cache()
 
 
-_CPU0 = Context("cpu", 0)
-_defaults = Current(lambda: _CPU0)
-_contexts: dict[tuple[bool, int], Context] = {(False, 0): _CPU0}
+CPU0 = Context("cpu", 0)
+_defaults = Current(lambda: CPU0)
+_contexts: dict[tuple[bool, int], Context] = {(False, 0): CPU0}
 
 
 def of_array(on_gpu: bool, place: int) -> Context:
@@ -177,7 +177,7 @@ def memory_stats(ctx: Context | None = None) -> dict[str, int]:
 
 def empty_cache(ctx: Context | None = None) -> None:
     """Give the memory that waits for reuse back to the system."""
-    (ctx or _CPU0).empty_cache()
+    (ctx or CPU0).empty_cache()
 
 
 def set_memory_limit(nbytes: int) -> None:

@@ -11,16 +11,21 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
-from .context import current_context
+from .context import CPU0, current_context
 from .errors import OpTypeError
 from .opdef.params import NULL
 
 Draw = Callable[[str, dict, Any, Any, Any, Any, dict], Any]
-_CPU0 = "cpu(0)"
+_PLAIN = (int, float)
 
 
 def _of_arrays(name: str, params: dict[str, Any], kind: type, many: bool = True) -> bool:
     """Tell whether the parameters are arrays (or symbols); they are all such, or all numbers."""
+    for value in params.values():
+        if type(value) not in _PLAIN:
+            break
+    else:
+        return False
     arrays = [isinstance(value, kind) for value in params.values()]
     if many and all(arrays):
         return True
@@ -47,9 +52,9 @@ def on_arrays(operator: Callable[[str], Callable], kind: type) -> Draw:
             return operator(f"_sample_{name}")(*params.values(), shape=shape, dtype=dtype, **options)
         if shape is None:
             shape = getattr(out, "shape", (1,))
-        place = str(current_context() if ctx is None else ctx)
-        if out is None and place != _CPU0:
-            options["ctx"] = place
+        place = current_context() if ctx is None else ctx
+        if out is None and place is not CPU0:
+            options["ctx"] = "" if place == CPU0 else str(place)
         return operator(f"_random_{name}")(**params, shape=shape, dtype=dtype, **options)
 
     return draw

@@ -520,3 +520,25 @@ def test_the_result_says_shape_and_type(name, params):
         assert np.array_equal(getattr(nd, name)(*params, shape=(20, 30), dtype=dtype).asnumpy(), out.asnumpy())
     with pytest.raises(mx.MXNetError, match="shape"):
         getattr(nd, name)(*params)
+
+
+def test_calls_that_were_prepared_draw_anew_from_the_generator_of_their_device():
+    """Equal calls run one plan on the CPU number 0; what it draws is what a symbol draws, and threads draw apart."""
+    mx.random.seed(11)
+    eager = [mx.nd.random.uniform(2, 3, shape=(2, 3)).asnumpy() for _ in range(4)]
+    mx.random.seed(11)
+    bound = mx.sym.random.uniform(2, 3, shape=(2, 3)).simple_bind(mx.cpu())
+    for want in eager:
+        assert np.array_equal(bound.forward()[0].asnumpy(), want)
+    mx.random.seed(11)
+    with mx.cpu(1):
+        elsewhere = mx.nd.random.uniform(2, 3, shape=(2, 3))
+    there = mx.nd.random.uniform(2, 3, shape=(2, 3), ctx=mx.cpu(1))
+    assert elsewhere.context == there.context == mx.cpu(1)
+    here = mx.nd.random.uniform(2, 3, shape=(2, 3), ctx="cpu(0)")  # the other device drew nothing from this one's
+    assert here.context == mx.cpu(0) and np.array_equal(here.asnumpy(), eager[0])
+    assert not np.array_equal(elsewhere.asnumpy(), there.asnumpy())
+
+    with ThreadPoolExecutor(4) as pool:
+        drawn = list(pool.map(lambda _: mx.nd.random.normal(shape=(5,)).asnumpy().tobytes(), range(200)))
+    assert len(set(drawn)) == 200

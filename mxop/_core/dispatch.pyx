@@ -327,7 +327,7 @@ cdef class OpFunction:
     cdef bint may_be_plain(self, tuple args):
         """Tell whether all arguments by position are arrays, and may be all inputs."""
         cdef Py_ssize_t k, n = len(args)
-        if n == 0 or (n != self.n_in if self.fixed_inputs else self.open_inputs):
+        if n != self.n_in if self.fixed_inputs else n == 0 or self.open_inputs:
             return False
         for k in range(n):
             if not isinstance(args[k], Array):

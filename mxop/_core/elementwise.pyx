@@ -41,10 +41,14 @@ cdef dict _calls = {}      # operator -> {(inputs, static parameters): Elementwi
 cdef ElementwiseCall call_for(object op, object attrs, int n):
     """Return the call of an operator with these static parameters, the same object each time."""
     cdef dict calls = <dict?>_calls.setdefault(op, {})
+    latest = calls.get(None)
+    if latest is not None and (<tuple>latest)[0] is attrs and <int>(<tuple>latest)[1] == n:
+        return <ElementwiseCall>(<tuple>latest)[2]
     found = calls.get(op.static_key(attrs, n))
     if found is None:
         made = ElementwiseCall(op, attrs, n)
         found = keep(calls, op.static_key(attrs, n), made)  # tracing may have found that values are needed
+    calls[None] = attrs, n, found
     return <ElementwiseCall>found
 
 

@@ -86,6 +86,8 @@ class Plan(plans.Plan):
         How many outputs a call of the operator returns.
     shown : list of (int or None), optional
         For each output of the operator, which output of the graph it is.
+    draws : bool, default False
+        Whether random numbers may be drawn: for what has no gradient, and lies on the CPU's device number 0.
     """
 
     @collected_later()
@@ -99,7 +101,9 @@ class Plan(plans.Plan):
         described: Callable,
         n_visible: int = 1,
         shown: list | None = None,
+        draws: bool = False,
     ):
+        self.draws = draws
         self.variables, self.specs, self.sought, self.described = variables, specs, sought, described
         self.passes = selected()
         # Once: what runs forward and what runs backward may have been prepared by two threads, and share their buffers.
@@ -125,8 +129,9 @@ class Plan(plans.Plan):
             lowered = lower_training(source, given, [self.variables[i] for i in self.sought], is_train)
         else:
             lowered = lower_inference(source, given, is_train)
-        if any(n.op is not None and (n.op.stateful or not n.op.repeatable or n.op.aux) for n in lowered.graph.nodes):
-            raise MXNetError("a plan holds functions only")
+        for op in [n.op for n in lowered.graph.nodes if n.op is not None]:
+            if op.aux or (op.stateful if op.repeatable else not self.draws):
+                raise MXNetError("a plan holds functions only")
         for head, entry in zip(lowered.heads, source.outputs, strict=False):
             if head is not None:
                 lowered.given[head] = known.shape(entry), known.dtype(entry)
@@ -210,7 +215,8 @@ def _composite_plan(op: Operator, attrs: Attrs, specs: tuple, wanted: tuple[int,
     shown = None if len(read) == total else [read.index(k) if k in read else None for k in range(total)]
     n_visible = total if op.writes else op.num_visible_outputs(attrs, len(specs))
     graph = Graph([(node, k) for k in read])
-    return Plan(graph, variables, specs, wanted, is_train, lambda: (op.name, names), n_visible, shown)
+    draws = not specs and not attrs.get("ctx")
+    return Plan(graph, variables, specs, wanted, is_train, lambda: (op.name, names), n_visible, shown, draws)
 
 
 def _read_outputs(op: Operator, attrs: Attrs, n_inputs: int, total: int) -> list[int]:

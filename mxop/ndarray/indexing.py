@@ -376,7 +376,7 @@ def iterate(x: NDArray):
     """Yield ``x[0], x[1], ...``."""
     if x.ndim == 0:
         raise OpTypeError("iteration over a 0-d array")
-    return (getitem(x, i) for i in range(x.shape[0]))
+    return (x[i] for i in range(x.shape[0]))
 
 
 def contains(x: NDArray, value: Any) -> bool:
