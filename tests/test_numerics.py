@@ -297,3 +297,16 @@ def test_long_runs_that_lie_apart_are_combined_where_they_are(shape):
                 assert np.array_equal(found.setdefault(name, result), result, equal_nan=True)
     finally:
         mx.context.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_wide_rows_are_summed_as_they_lie(dtype, step):
+    """Columns side by side are combined where they are, in long stretches; others go through blocks that are shorter."""
+    values = np.random.default_rng(step).integers(0, 8, (24, 20000)).astype(dtype)
+    part = mx.nd.array(values, dtype=dtype)[:, ::step]
+    want = values[:, ::step].astype("float64")
+    assert np.array_equal(part.sum(axis=0).asnumpy(), want.sum(0))
+    assert np.array_equal(part.max(axis=0).asnumpy(), want.max(0))
+    assert np.array_equal((part * 1).sum(axis=0).asnumpy(), want.sum(0))
+    assert np.allclose(part.astype("float32").norm(axis=0).asnumpy(), np.sqrt((want * want).sum(0)), rtol=1e-6)

@@ -7,17 +7,17 @@ are the same each time.  May import its neighbours.
 """
 
 from cython.parallel cimport prange
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, malloc
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from mxop._kernels.interp cimport MAX_DIMS, itemsize_of
+from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport threads_of
 from mxop._kernels.work cimport Work
 
 cdef enum:
     MOST_SIZES = MAX_DIMS
-    FEW = 64  # indices whose places need no memory of their own
+    SOME = 512  # indices whose places are found at a time
     FLOAT32 = 0  # type codes
     FLOAT64 = 1
     UINT8 = 3
@@ -56,6 +56,20 @@ ctypedef fused number:
     int32_t
     int64_t
 
+cdef struct Two:  # several elements that are taken as one
+    int64_t a, b
+
+cdef struct Four:
+    Two a, b
+
+ctypedef fused row_t:
+    uint8_t
+    int16_t
+    int32_t
+    int64_t
+    Two
+    Four
+
 cdef struct Shape:
     Py_ssize_t outer, n, inner, m
     bint lanes
@@ -72,12 +86,41 @@ cdef inline int64_t whole(index_t value) noexcept nogil:
         return <int64_t>value
 
 
-cdef Py_ssize_t locate(const index_t* index, Py_ssize_t count, int64_t size, int mode, Py_ssize_t* place) noexcept nogil:
-    """Add one coordinate to `count` places; return the position of an index that names none, or -1."""
+cdef inline int64_t in_range(index_t value) noexcept nogil:
+    """Cut the fraction off an index that may name a place; what cannot becomes -1, or too large."""
+    if index_t is float or index_t is double:
+        value = value if value > -1 else -1
+        return <int64_t>(value if value < 9.2e18 else 9.2e18)
+    else:
+        return <int64_t>value
+
+
+cdef Py_ssize_t refused(const index_t* index, Py_ssize_t count, int64_t size, int mode) noexcept nogil:
+    """Return the position of an index that names no place, or -1."""
+    cdef int64_t at, least = -size if mode == NEGATIVE else 0
+    cdef Py_ssize_t k
+    if size == 0:
+        return 0 if count else -1
+    if mode == CLIP or mode == WRAP:
+        return -1
+    for k in range(count):
+        at = whole[index_t](index[k])
+        if at < least or at >= size:
+            return k
+    return -1
+
+
+cdef void locate(const index_t* index, Py_ssize_t count, int64_t size, int mode, bint first, Py_ssize_t* place) noexcept nogil:
+    """Let places have one coordinate more; none is refused."""
     cdef Py_ssize_t k
     cdef int64_t at
-    if size == 0 and count:
-        return 0
+    cdef bint beyond = not first
+    if first:  # without a decision in the loop: hardly any is out of range
+        for k in range(count):
+            place[k] = in_range[index_t](index[k])
+            beyond |= <uint64_t>place[k] >= <uint64_t>size
+    if not beyond:
+        return
     for k in range(count):
         at = whole[index_t](index[k])
         if at < 0 or at >= size:
@@ -86,26 +129,48 @@ cdef Py_ssize_t locate(const index_t* index, Py_ssize_t count, int64_t size, int
             elif mode == WRAP:
                 at %= size  # C's remainder has the sign of `at`
                 at += size if at < 0 else 0
-            elif mode == NEGATIVE and -size <= at < 0:
-                at += size
             else:
-                return k
-        place[k] = place[k] * size + at
-    return -1
+                at += size
+        place[k] = at if first else place[k] * size + at
 
 
-cdef Py_ssize_t locate_any(const void* index, char kind, Py_ssize_t count, int64_t size, int mode, Py_ssize_t* place) noexcept nogil:
+cdef bint all_within(const Py_ssize_t* place, Py_ssize_t count, Py_ssize_t size) noexcept nogil:
+    """Tell whether all places exist."""
+    cdef bint beyond = False
+    cdef Py_ssize_t k
+    for k in range(count):
+        beyond |= <size_t>place[k] >= <size_t>size
+    return not beyond
+
+
+cdef Py_ssize_t refused_any(const void* index, char kind, Py_ssize_t count, int64_t size, int mode) noexcept nogil:
     if kind == c"f":
-        return locate[float](<const float*>index, count, size, mode, place)
+        return refused[float](<const float*>index, count, size, mode)
     if kind == c"d":
-        return locate[double](<const double*>index, count, size, mode, place)
+        return refused[double](<const double*>index, count, size, mode)
     if kind == c"b":
-        return locate[int8_t](<const int8_t*>index, count, size, mode, place)
+        return refused[int8_t](<const int8_t*>index, count, size, mode)
     if kind == c"B":
-        return locate[uint8_t](<const uint8_t*>index, count, size, mode, place)
+        return refused[uint8_t](<const uint8_t*>index, count, size, mode)
     if kind == c"i":
-        return locate[int32_t](<const int32_t*>index, count, size, mode, place)
-    return locate[int64_t](<const int64_t*>index, count, size, mode, place)
+        return refused[int32_t](<const int32_t*>index, count, size, mode)
+    return refused[int64_t](<const int64_t*>index, count, size, mode)
+
+
+cdef void locate_any(const char* index, char kind, Py_ssize_t begin, Py_ssize_t count, int64_t size, int mode, bint first,
+                     Py_ssize_t* place) noexcept nogil:
+    if kind == c"f":
+        locate[float](<const float*>index + begin, count, size, mode, first, place)
+    elif kind == c"d":
+        locate[double](<const double*>index + begin, count, size, mode, first, place)
+    elif kind == c"b":
+        locate[int8_t](<const int8_t*>index + begin, count, size, mode, first, place)
+    elif kind == c"B":
+        locate[uint8_t](<const uint8_t*>index + begin, count, size, mode, first, place)
+    elif kind == c"i":
+        locate[int32_t](<const int32_t*>index + begin, count, size, mode, first, place)
+    else:
+        locate[int64_t](<const int64_t*>index + begin, count, size, mode, first, place)
 
 
 # ---- take -------------------------------------------------------------------------------------------------------------
@@ -117,10 +182,15 @@ cdef void take_rows(const char* data, char* out, const Py_ssize_t* place, Shape 
         memcpy(out + t * width, data + (t // s.m * s.n + place[t % s.m]) * width, width)
 
 
-cdef void take_units(const unit* data, unit* out, const Py_ssize_t* place, Shape s, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Copy rows of one element each."""
-    cdef Py_ssize_t t, j = begin % s.m
-    cdef const unit* source = data + begin // s.m * s.n
+cdef void take_units(const row_t* data, row_t* out, const Py_ssize_t* place, Shape s, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Copy rows of one element each, or of few."""
+    cdef Py_ssize_t t, j
+    cdef const row_t* source
+    if end <= s.m:
+        for t in range(begin, end):
+            out[t] = data[place[t]]
+        return
+    j, source = begin % s.m, data + begin // s.m * s.n
     for t in range(begin, end):
         out[t] = source[place[j]]
         j += 1
@@ -141,16 +211,28 @@ cdef void take_lanes(const unit* data, unit* out, const Py_ssize_t* place, Shape
 cdef void take_part(const char* data, char* out, const Py_ssize_t* place, Shape s, Py_ssize_t itemsize, Py_ssize_t begin,
                     Py_ssize_t end) noexcept nogil:
     cdef Py_ssize_t width = itemsize if s.lanes else s.inner * itemsize
-    if not s.lanes and (width not in (1, 2, 4, 8) or (<Py_ssize_t>data | <Py_ssize_t>out) & (width - 1)):  # no place of a unit
-        take_rows(data, out, place, s, itemsize, begin, end)
+    if s.lanes and width == 1:
+        take_lanes[uint8_t](<const uint8_t*>data, <uint8_t*>out, place, s, begin, end)
+    elif s.lanes and width == 2:
+        take_lanes[int16_t](<const int16_t*>data, <int16_t*>out, place, s, begin, end)
+    elif s.lanes and width == 4:
+        take_lanes[int32_t](<const int32_t*>data, <int32_t*>out, place, s, begin, end)
+    elif s.lanes:
+        take_lanes[int64_t](<const int64_t*>data, <int64_t*>out, place, s, begin, end)
+    elif width not in (1, 2, 4, 8, 16, 32) or (<Py_ssize_t>data | <Py_ssize_t>out) & (min(width, <Py_ssize_t>8) - 1):
+        take_rows(data, out, place, s, itemsize, begin, end)  # no place of a unit
     elif width == 1:
-        (take_lanes[uint8_t] if s.lanes else take_units[uint8_t])(<const uint8_t*>data, <uint8_t*>out, place, s, begin, end)
+        take_units[uint8_t](<const uint8_t*>data, <uint8_t*>out, place, s, begin, end)
     elif width == 2:
-        (take_lanes[int16_t] if s.lanes else take_units[int16_t])(<const int16_t*>data, <int16_t*>out, place, s, begin, end)
+        take_units[int16_t](<const int16_t*>data, <int16_t*>out, place, s, begin, end)
     elif width == 4:
-        (take_lanes[int32_t] if s.lanes else take_units[int32_t])(<const int32_t*>data, <int32_t*>out, place, s, begin, end)
+        take_units[int32_t](<const int32_t*>data, <int32_t*>out, place, s, begin, end)
+    elif width == 8:
+        take_units[int64_t](<const int64_t*>data, <int64_t*>out, place, s, begin, end)
+    elif width == 16:
+        take_units[Two](<const Two*>data, <Two*>out, place, s, begin, end)
     else:
-        (take_lanes[int64_t] if s.lanes else take_units[int64_t])(<const int64_t*>data, <int64_t*>out, place, s, begin, end)
+        take_units[Four](<const Four*>data, <Four*>out, place, s, begin, end)
 
 
 # ---- put and add ------------------------------------------------------------------------------------------------------
@@ -336,31 +418,65 @@ cdef class Gather(Work):
         self.itemsize, self.step = itemsize_of(dtype), itemsize_of(index_dtype) * self.count
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        cdef Py_ssize_t few[FEW]
-        cdef Py_ssize_t* place = few
-        cdef Py_ssize_t refused
-        if self.count > FEW:
-            place = <Py_ssize_t*>malloc(self.count * sizeof(Py_ssize_t))
-            if place == NULL:
-                raise MemoryError(f"no memory for {self.count} indices")
-        memset(place, 0, self.count * sizeof(Py_ssize_t))
+        cdef bint by_table = self.putting or self.shape.lanes or self.shape.outer > 1  # places are asked for several times
+        cdef Py_ssize_t position
+        cdef Block* table = block_new(self.count * sizeof(Py_ssize_t)) if by_table else NULL
         with nogil:
-            refused = self.locate(data[1], place)
-            if refused < 0:
-                self.move(data[0], data[2], place, threads)
-        if place != few:
-            free(place)
-        return refused
+            position = self.refused(data[1])
+            if position < 0 and by_table:
+                self.locate(data[1], 0, self.count, <Py_ssize_t*>table.data)
+                self.move(data[0], data[2], <Py_ssize_t*>table.data, threads)
+            elif position < 0:
+                self.all_rows(data, threads)
+        if by_table:
+            block_release(table)
+        return position
 
-    cdef Py_ssize_t locate(self, const char* index, Py_ssize_t* place) noexcept nogil:
-        """Find the places; return the position of an index that names none, or -1."""
-        cdef Py_ssize_t bad
+    cdef Py_ssize_t refused(self, const char* index) noexcept nogil:
+        """Return the position of an index that names no place, or -1."""
+        cdef Py_ssize_t position
         cdef int k
         for k in range(self.n_sizes):
-            bad = locate_any(index + k * self.step, self.index_kind, self.count, self.sizes[k], self.how, place)
-            if bad >= 0:
-                return k * self.count + bad
+            position = refused_any(index + k * self.step, self.index_kind, self.count, self.sizes[k], self.how)
+            if position >= 0:
+                return k * self.count + position
         return -1
+
+    cdef void locate(self, const char* index, Py_ssize_t begin, Py_ssize_t count, Py_ssize_t* place) noexcept nogil:
+        """Find the places of some of the indices."""
+        cdef int k
+        if self.n_sizes == 0:
+            memset(place, 0, count * sizeof(Py_ssize_t))
+        for k in range(self.n_sizes):
+            locate_any(index + k * self.step, self.index_kind, begin, count, self.sizes[k], self.how, k == 0, place)
+
+    cdef const Py_ssize_t* places(self, const char* index, Py_ssize_t begin, Py_ssize_t count, Py_ssize_t* room) noexcept nogil:
+        """Return the places of some of the indices: those themselves, if they are such."""
+        cdef const Py_ssize_t* found = <const Py_ssize_t*>index + begin
+        if sizeof(Py_ssize_t) == 8 and self.index_kind == c"q" and self.n_sizes == 1 and all_within(found, count, self.sizes[0]):
+            return found
+        self.locate(index, begin, count, room)
+        return room
+
+    cdef void all_rows(self, char** data, int threads) noexcept nogil:
+        """Take the rows that all indices name."""
+        cdef Py_ssize_t t
+        threads = threads_of(threads, self.count * self.shape.inner * self.itemsize // WORTH)
+        if threads == 1:
+            self.rows(data, 0, self.count)
+            return
+        for t in prange(threads, num_threads=threads, schedule="static"):
+            self.rows(data, t * self.count // threads, (t + 1) * self.count // threads)
+
+    cdef void rows(self, char** data, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+        """Take the rows that some indices name; their places stay in the first cache."""
+        cdef Py_ssize_t place[SOME]
+        cdef Py_ssize_t width = self.shape.inner * self.itemsize
+        cdef Shape s = self.shape
+        while begin < end and width:
+            s.m = min(<Py_ssize_t>SOME, end - begin)
+            take_part(data[0], data[2] + begin * width, self.places(data[1], begin, s.m, place), s, self.itemsize, 0, s.m)
+            begin += s.m
 
     cdef void move(self, const char* source, char* target, const Py_ssize_t* place, int threads) noexcept nogil:
         cdef Shape s = self.shape

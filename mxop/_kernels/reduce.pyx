@@ -44,6 +44,7 @@ cdef struct Job:
     bint plain                  # nothing is computed of an element
     bint direct                 # and it has the type already
     bint columns                # neighbours in memory belong to different results
+    bint side_by_side           # these are combined where they lie
     Py_ssize_t block, stride    # elements computed at once; bytes of a register
     Py_ssize_t n_kept, n_reduced, inner, width, tiles, tasks, chunks, per_chunk
     char* scratch               # of every thread
@@ -271,7 +272,7 @@ cdef void columns_part(Program map_, const Job* job, Py_ssize_t outer, Py_ssize_
     while r < stop:
         operand.data = base + offset_of(r, s.n_reduced, s.reduced_shape, s.reduced_strides)
         rows = min(stop - r, run - r % run)
-        if job.direct and step == itemsize_of(job.vtype):
+        if job.side_by_side:
             gather(job, totals, operand.data, rows, down, width)
         else:
             rows = min(rows, max(job.block // width, 1))
@@ -310,8 +311,10 @@ cdef void do_part(Program map_, const Job* job, Py_ssize_t t, char* memory) noex
 
 cdef void divide(Job* job, int threads) noexcept nogil:
     """Say what tasks there are, and in how many parts each is done.  Where rows are cut does not depend on the threads."""
-    cdef Py_ssize_t most = MAX_CHUNKS, width = WIDTH if job.direct else min(<Py_ssize_t>WIDTH, job.block)  # a row is computed at once
+    cdef Py_ssize_t most = MAX_CHUNKS, width = WIDTH
     if job.columns:
+        if not job.side_by_side:
+            width = min(width, job.block)  # a row of a task is computed at once
         job.tiles = (job.inner + width - 1) // width
         job.width = min(job.inner, width, ((job.inner + job.tiles - 1) // job.tiles + 15) & ~15)
         job.tiles = (job.inner + job.width - 1) // job.width
@@ -379,6 +382,7 @@ cdef bint describe(Job* job, Program map_, int combine, Reduced* source, const c
     job.plain = map_.copies
     job.vtype = 0 if combine == COMBINE_HYPOT and job.plain and source.dtype in (0, 2, 12) else map_.ctype
     job.direct = job.plain and source.dtype == job.vtype
+    job.side_by_side = job.columns and job.direct and source.kept_strides[last] == itemsize_of(job.vtype)
     job.block = BLOCK_BYTES // map_.itemsize
     job.stride = (job.block * map_.itemsize + 63) & ~63
     return True
