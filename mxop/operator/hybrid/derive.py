@@ -1,6 +1,6 @@
 """The gradient of a kernel, as another kernel: so it is compiled and differentiated again like any other.
 
-It goes through the program forward, and then backward statement by statement, loops from their end; what a statement
+Each statement becomes two: what goes forward, and what goes back, loops from their end, after all has gone forward; what it
 passes on is what :func:`mxop.formula.vjp` says of its expression.  A number of a block that follows from what does not change
 is computed again.  What else is overwritten although its value is read on the way back is kept in tensors indexed by the
 loops around it, and put back on the way; a loop that only accumulates keeps what was there before it.  Loops whose iterations
@@ -11,10 +11,8 @@ Imports :mod:`.ir`, :mod:`.races`, :mod:`.scalars`, :mod:`.types`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ...formula import Expr, const, substitute, vjp, walk
 from ...formula.expr import CALL, INPUT
@@ -52,12 +50,10 @@ class _Gradient(ir.Builder):
         self.new = Routine(source, variables=dict(self.old.variables))
         self.gradients: dict[Variable, Variable] = {}
         self.out: list[Statement] = []
-        self.line, self.nested = 0, 0
+        self.line = 0
         self.loops: list[tuple[Expr, Expr | None]] = []  # position and number of iterations of the loops around
-        #: (statement, before it or at the end of one of its blocks) -> what is kept there -> the element that holds it
-        self.kept: dict[tuple[Any, Any], dict[Expr, Expr]] = {}
         self.allocations: list[Statement] = []
-        self.hoisted: set[Assign] = set()
+        self.hoisted: set[Assign] = set()  # before which nothing is kept, but before a loop around them
         self.independent: dict[For, tuple[str, tuple[Expr, ...]]] = {}  # loops, and how they run if they are
         every = ir.assignments(self.body)
         floats = {v for v in self.old.variables.values() if types.of_variable(v) in FLOATS}
@@ -143,19 +139,19 @@ class _Gradient(ir.Builder):
         old = self.old
         arguments = [self.copied(v) if v.is_tensor and v.written else v for v in old.arguments]
         chosen = self.variable(wanted, "attribute")
+        back: list[Statement] = []
         for s in self.body:
-            with self.collected() as written:
-                self.forward([s])
-            self.out += [*self.allocations, *written]
-            self.allocations = []
+            forward, backward = self.statement(s)
+            self.out += [*self.allocations, *forward]
+            back, self.allocations = [*backward, *back], []
         tensors = [v for v in old.variables.values() if v.is_tensor and (v in self.active or v in self.wanted)]
         self.out += [Allocate(self.gradient_of(v), self.line) for v in tensors if v not in self.given]
         results = [self.gradient_of(v) for v in self.wanted]
         for v, head in self.heads.items():
             if v in self.active and v not in self.given:
                 self.each(self.gradient_of(v), head, added=True)
-        self.enter(None, self.scopes.top)
-        self.backward(self.body)
+        self.start(self.scopes.top)
+        self.out += back
         scopes = Scopes(self.out)
         for loop, (word, bounds) in self.independent.items():
             met = meeting(loop, scopes)
@@ -174,77 +170,60 @@ class _Gradient(ir.Builder):
         self.each(v, given)
         return given
 
-    # ---- forward ------------------------------------------------------------------------------------------------------
-    def forward(self, body: Sequence[Statement]) -> None:
-        """Write the program as it is, keeping what will be overwritten."""
-        for s in body:
-            self.line = s.line
-            if isinstance(s, Allocate) and self.nested:
+    # ---- forward, and back --------------------------------------------------------------------------------------------
+    def statement(self, s: Statement) -> tuple[list[Statement], list[Statement]]:
+        """Return what goes forward through a statement, keeping what it overwrites, and what goes back."""
+        self.line, kept = s.line, dict[Expr, Expr]()
+        if isinstance(s, Allocate):
+            if s not in self.body:
                 raise Underivable(f"line {s.line} allocates a tensor inside a loop or a condition")
-            if not (isinstance(s, Allocate) or any(a.variable in self.required for a in ir.assignments([s]))):
-                continue
+            return [s], []
+        with self.collected() as forward:
             match s:
-                case Assign():
-                    if s not in self.hoisted and s.variable in self.needed and s not in self.scopes.first:
-                        self.keep((s, "before"), s.target)
+                case Assign() if s not in self.hoisted and s.variable in self.needed and s not in self.scopes.first:
+                    kept = self.keep([s.target])
                 case For():
-                    self.keep_before(s)
-                    with self.loop(s):
-                        self.forward_block(s, 0)
-                    continue
-                case If():
-                    self.forward_condition(s)
-                    continue
-            self.out.append(s)
-
-    def forward_block(self, owner: For | If, at: int) -> None:
-        """Write a block; keep, at its end, the numbers that end with it."""
-        self.forward(ir.blocks(owner)[at])
-        self.line = owner.line
-        for variable in _sorted((self.scopes.of[owner, at] & self.needed) - self.again):
-            self.keep((owner, at), variable.leaf)
-
-    def forward_condition(self, s: If) -> None:
-        if {a.variable for a in ir.assignments([s])} & names_in(s.test):  # it would be another on the way back
-            self.keep((s, "before"), s.test, node("int32", node("ne", s.test, 0)), "int32")
-        self.condition(s, s.test, self.forward_block)
-
-    def condition(self, s: If, test: Expr, write: Callable[[If, int], None]) -> None:
-        blocks = []
-        self.nested += 1
-        for at in (0, 1):
-            with self.collected() as written:
-                write(s, at)
-            blocks.append(written)
-        self.nested -= 1
-        self.out.append(If(test, *blocks, s.line))
-
-    # ---- backward -----------------------------------------------------------------------------------------------------
-    def backward(self, body: Sequence[Statement]) -> None:
-        for s in reversed(body):
-            self.line = s.line
-            kept = self.kept.get((s, "before"), {})
+                    kept = self.keep(self.accumulated(s))
+                case If() if {a.variable for a in ir.assignments([s])} & names_in(s.test):  # another on the way back
+                    kept = self.keep([s.test], node("int32", node("ne", s.test, 0)), "int32")
+        with self.collected() as back:
             match s:
                 case Assign():
+                    forward += [s] if s.variable in self.required else []
                     self.restore(kept)
                     self.back_assignment(s)
                 case For():
-                    with self.loop(s, backward=True):
-                        self.backward_block(s, 0)
+                    reverse, *around = self.counted(s)
+                    self.loops.append(tuple(around))
+                    there, again = self.block(s, 0)
+                    self.loops.pop()
+                    forward += [self.loop(s, s.bounds, there)] if there else []
+                    self.out.append(self.loop(s, reverse, again))
                     self.restore(kept)
                 case If():
-                    self.condition(s, node("ne", kept[s.test], 0) if kept else s.test, self.backward_block)
+                    (there, again), (other, back_other) = (self.block(s, at) for at in (0, 1))
+                    forward += [If(s.test, there, other, s.line)] if there or other else []
+                    self.out.append(If(node("ne", kept[s.test], 0) if kept else s.test, again, back_other, s.line))
+        return forward, back
 
-    def backward_block(self, owner: For | If, at: int) -> None:
-        self.enter((owner, at), self.scopes.of[owner, at])
-        for s in ir.blocks(owner)[at]:
-            if isinstance(s, Assign) and s.variable in self.again:
-                self.assign(s.target, s.value)
-        self.backward(ir.blocks(owner)[at])
+    def block(self, owner: For | If, at: int) -> tuple[list[Statement], list[Statement]]:
+        """Return what goes forward through a block, keeping the numbers that end with it, and what goes back."""
+        body, declared = ir.blocks(owner)[at], self.scopes.of[owner, at]
+        there, back = list[Statement](), list[Statement]()
+        for s in body:
+            forward, backward = self.statement(s)
+            there, back = [*there, *forward], [*backward, *back]
+        self.line = owner.line
+        with self.collected() as end:
+            kept = self.keep(v.leaf for v in _sorted((declared & self.needed) - self.again))
+        with self.collected() as begin:
+            self.restore(kept)
+            self.start(declared)
+            self.out += [replace(s) for s in body if isinstance(s, Assign) and s.variable in self.again]
+        return there + end, begin + back
 
-    def enter(self, key: Any, declared: set[Variable]) -> None:
-        """Begin the way back through a block: the numbers that it declares, and their gradients."""
-        self.restore(self.kept.get(key, {}))
+    def start(self, declared: set[Variable]) -> None:
+        """Begin the way back through a block that declares numbers: with their gradients."""
         for variable in _sorted(declared & self.active):
             self.assign(self.gradient_of(variable).leaf, node("real", 0))
 
@@ -290,59 +269,58 @@ class _Gradient(ir.Builder):
         return substitute(gradients, names)
 
     # ---- loops --------------------------------------------------------------------------------------------------------
-    @contextmanager
-    def loop(self, s: For, backward: bool = False) -> Iterator[None]:
-        """Write a loop, in order or from its end."""
-        bounds = start, stop, _ = s.bounds
+    def counted(self, s: For) -> tuple[tuple[Expr, ...], Expr, Expr | None]:
+        """Return a loop's bounds from its end, the position of an iteration, and the number of them if it is certain."""
+        start, stop, _ = s.bounds
         step, at, times = fixed(s.bounds[2]), s.variable.leaf, stop
         if not step:
             raise Underivable(f"the step of the loop in line {s.line} is no fixed number")
         if fixed(start) != 0 or step != 1:
             times = node("neg", node("floordiv", node("neg", node("sub", stop, start)), step))
             at = node("floordiv", node("sub", at, start), step)
-        if backward:
-            last = stop if step == 1 else node("add", start, node("mul", times, step))
-            bounds = node("sub", last, step), node("sub", start, step), const(-step)
+        last = stop if step == 1 else node("add", start, node("mul", times, step))
         certain = all(v.is_tensor or v.kind == "attribute" or v in self.scopes.fixed for v in names_in(*s.bounds))
-        self.loops.append((at, times if certain and not loads(*s.bounds) else None))
-        self.nested += 1
-        with self.collected() as body:
-            yield
-        self.nested -= 1
-        self.loops.pop()
+        reverse = node("sub", last, step), node("sub", start, step), const(-step)
+        return reverse, at, times if certain and not loads(*s.bounds) else None
+
+    def loop(self, s: For, bounds: tuple[Expr, ...], body: list[Statement]) -> For:
+        """Return a loop that runs in order, unless its iterations turn out to be independent."""
         loop = For(s.variable, "range", bounds, body, s.line)
         self.independent[loop] = s.word if s.word in CONCURRENT else "range", s.bounds
-        self.out.append(loop)
+        return loop
 
     # ---- keeping values -----------------------------------------------------------------------------------------------
-    def keep(self, key: tuple, what: Expr, value: Expr | None = None, dtype: Variable | str | None = None) -> None:
-        """Store a value in an element for the current iteration of all loops."""
-        sizes = [node("maximum", times, 0) for _, times in self.loops if times is not None]
-        if len(sizes) < len(self.loops):
-            raise Underivable(f"line {self.line} overwrites what is needed, inside a loop whose bounds are not fixed")
-        shape = tuple(sizes) or (const(1),)
-        if dtype is None:
-            dtype = v if (v := variable_of(what)).is_tensor else self.types.machine(what).rstrip("_")
-        tensor = self.variable("kept", "local", shape=shape, dtype=dtype, rank=len(shape))
-        self.allocations.append(Allocate(tensor, self.line))
-        held = load(tensor, [at for at, _ in self.loops] or [const(0)])
-        self.kept.setdefault(key, {})[what] = held
-        self.assign(held, what if value is None else value)
+    def keep(self, values: Iterable[Expr], stored: Expr | None = None, dtype: str | None = None) -> dict[Expr, Expr]:
+        """Store values in elements for the current iteration of all loops; return the elements."""
+        kept = {}
+        for what in values:
+            sizes = [node("maximum", times, 0) for _, times in self.loops if times is not None]
+            if len(sizes) < len(self.loops):
+                where = "inside a loop whose bounds are not fixed"
+                raise Underivable(f"line {self.line} overwrites what is needed, {where}")
+            shape = tuple(sizes) or (const(1),)
+            v = variable_of(what)
+            kind = dtype or (v if v.is_tensor else self.types.machine(what).rstrip("_"))
+            tensor = self.variable("kept", "local", shape=shape, dtype=kind, rank=len(shape))
+            self.allocations.append(Allocate(tensor, self.line))
+            kept[what] = load(tensor, [at for at, _ in self.loops] or [const(0)])
+            self.assign(kept[what], what if stored is None else stored)
+        return kept
 
     def restore(self, kept: dict[Expr, Expr]) -> None:
         for target, held in kept.items():
             self.assign(target, held)
 
-    def keep_before(self, loop: For) -> None:
-        """Keep, before a loop, what it accumulates into and does not read but for that."""
+    def accumulated(self, loop: For) -> Iterator[Expr]:
+        """Yield what a loop accumulates into and does not read but for that: it is kept before the loop."""
         every, inside, kept = ir.assignments([loop]), ir.changing([loop]), self.needed - self.reads([loop])
         for target in dict.fromkeys(s.target for s in every if s.variable in kept):
             variable = variable_of(target)
             found = {s for s in every if s.variable is variable}
             varies = names_in(*target.args[1:]) & inside if target.args else variable not in self.scopes.known[loop]
             if not varies and not self.hoisted & found and all(s.target is target for s in found):
-                self.keep((loop, "before"), target)
                 self.hoisted |= found
+                yield target
 
 
 def _shape(like: Variable) -> tuple[Expr, ...]:
