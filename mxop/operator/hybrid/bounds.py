@@ -2,7 +2,7 @@
 
 Integers are followed as intervals, whose ends are infinite where nothing is known: after an operation that may wrap around
 in its type, too.  Where all indices are proven to lie inside, the kernel runs without checks; otherwise it runs with them, and
-raises IndexError as plain Python would.  Imports :mod:`.ir`, :mod:`.scalars`, :mod:`.types`.
+raises IndexError as plain Python would.  Imports :mod:`.ir`, :mod:`.types`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 
 from ...formula import Expr
 from ...formula.expr import CALL, INPUT
-from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments, expressions
-from .scalars import INTEGERS, fixed, loads, variable_of
+from . import ir
+from .ir import INTEGERS, Allocate, Assign, For, If, Routine, Statement, Variable, fixed, loads, variable_of
 from .types import Types
 
 Interval = tuple[float, float]
@@ -43,7 +43,7 @@ class Shapes:
             v: (int(a), int(a)) for v, a in zip(routine.attributes, attributes) if type(a) in (int, bool)
         }
         self.assigned: dict[Variable, set[Expr]] = {}  # values, of which a number may have one
-        for s in assignments(routine.body):
+        for s in ir.assignments(routine.body):
             self.assigned.setdefault(s.variable, set()).add(s.value)
         self.block(routine.body)
         self.safe &= all(math.prod(n[1] for n in sizes) < _MOST for sizes in self.of.values())
@@ -66,7 +66,7 @@ class Shapes:
     # ---- statements -------------------------------------------------------------------------------------------------
     def block(self, body: list[Statement]) -> None:
         for s in body:
-            for access in loads(*expressions(s)):
+            for access in loads(*ir.expressions(s)):
                 self.element(access)
             match s:
                 case Allocate():

@@ -25,9 +25,8 @@ from ...formula.expr import INPUT
 from ...formula.text import number
 from .bounds import ANY
 from .compiled import Compiled, Known, call
-from .ir import Allocate, Assign, For, Statement, Variable, assignments
+from .ir import FLOATS, ROWS, Allocate, Assign, For, Statement, Variable, assignments, loads, names_in, variable_of
 from .races import conflict
-from .scalars import FLOATS, ROWS, loads, names_in, variable_of
 from .translate import WRAPPING, Translator, short
 from .types import machine
 

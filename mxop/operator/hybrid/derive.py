@@ -5,7 +5,7 @@ passes on is what :func:`mxop.formula.vjp` says of its expression.  A number of 
 is computed again.  What else is overwritten although its value is read on the way back is kept in tensors indexed by the
 loops around it, and put back on the way; a loop that only accumulates keeps what was there before it.  Loops whose iterations
 turn out to be independent run as they do forward, in threads where those did.
-Imports :mod:`.ir`, :mod:`.races`, :mod:`.scalars`, :mod:`.types`.
+Imports :mod:`.ir`, :mod:`.races`, :mod:`.types`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from dataclasses import replace
 from ...formula import Expr, const, substitute, vjp, walk
 from ...formula.expr import CALL, INPUT
 from . import ir
-from .ir import Allocate, Assign, For, If, Routine, Scopes, Statement, Variable
+from .ir import Allocate, Assign, For, If, Routine, Scopes, Statement, Variable, fixed, names_in, node, variable_of
 from .races import CONCURRENT, loops_to, meeting, told_apart
-from .scalars import FLOATS, ROWS, fixed, load, loads, names_in, node, size, upto, variable_of
 from .types import Types
 
 
@@ -56,7 +55,7 @@ class _Gradient(ir.Builder):
         self.hoisted: set[Assign] = set()  # before which nothing is kept, but before a loop around them
         self.independent: dict[For, tuple[str, tuple[Expr, ...]]] = {}  # loops, and how they run if they are
         every = ir.assignments(self.body)
-        floats = {v for v in self.old.variables.values() if types.of_variable(v) in FLOATS}
+        floats = {v for v in self.old.variables.values() if types.of_variable(v) in ir.FLOATS}
         flow = [(names_in(s.value), {s.variable} & floats) for s in every]
         self.active = _reached(floats & set(self.wanted), flow)  # through which a gradient flows
         self.heads = {v: self.variable(f"{v.unique}__h", "input", rank=v.rank) for v in self.old.results}
@@ -79,14 +78,16 @@ class _Gradient(ir.Builder):
     def each(self, target: Variable, value: Variable, added: bool = False) -> None:
         """Copy a tensor, or add it to another."""
         indices = [self.variable("at", "loop") for _ in range(target.rank or 0)]
-        place, other = (load(t, [i.leaf for i in indices]) for t in (target, value))
+        place, other = (ir.load(t, [i.leaf for i in indices]) for t in (target, value))
         body: list[Statement] = [Assign(place, node("add", place, other) if added else other, self.line)]
-        self.out += ir.nested(indices, "grid", [upto(size(target, k)) for k in range(len(indices))], body, self.line)
+        self.out += ir.nested(
+            indices, "grid", [ir.upto(ir.size(target, k)) for k in range(len(indices))], body, self.line
+        )
 
     def place(self, target: Expr) -> Expr:
         """Return the gradient of a variable or an element."""
         gradient = self.gradient_of(variable_of(target))
-        return gradient.leaf if target.kind == INPUT else load(gradient, target.args[1:])
+        return gradient.leaf if target.kind == INPUT else ir.load(gradient, target.args[1:])
 
     def gradient_of(self, v: Variable) -> Variable:
         if v not in self.gradients:
@@ -112,7 +113,7 @@ class _Gradient(ir.Builder):
         times, found = Counter(s.variable for s in every), set[Variable]()
         inner = set().union(*self.scopes.of.values())
         for s in reversed(every):
-            read, named = map(variable_of, loads(s.value)), names_in(s.value)
+            read, named = map(variable_of, ir.loads(s.value)), names_in(s.value)
             if (
                 s.target.kind == INPUT and s.variable in inner & self.needed and times[s.variable] == 1
                 and all(v.kind == "input" and not v.written for v in read)
@@ -126,7 +127,7 @@ class _Gradient(ir.Builder):
         """Tell whether the gradient of an output stays what is given: elements get one value, to which others are added."""
         stores = [s for s in ir.assignments(self.body) if s.variable is v]
         first, *rest = stores or [None]
-        read = [a for s in ir.statements(self.body) for a in loads(*ir.other_than_sum(s)) if variable_of(a) is v]
+        read = [a for s in ir.statements(self.body) for a in ir.loads(*ir.other_than_sum(s)) if variable_of(a) is v]
         if read or v.kind == "input" or first is None or not all(map(ir.adds, rest)):
             return False
         if ir.adds(first):
@@ -245,13 +246,13 @@ class _Gradient(ir.Builder):
 
     def flows(self, e: Expr) -> bool:
         """Tell whether a gradient flows into an expression."""
-        return bool(names_in(e) & self.active) and self.types.of(e) in FLOATS
+        return bool(names_in(e) & self.active) and self.types.of(e) in ir.FLOATS
 
     def pull(self, e: Expr, head: Expr) -> None:
         """Add what a gradient of an expression gives to the numbers and elements in it."""
         read = [n for n in walk([e]) if n.label == "load" or (n.kind == INPUT and not n.label.is_tensor)]  # type: ignore[union-attr]
         read = [n for n in read if variable_of(n) in self.active]
-        found = {n: g for n, g in zip(read, vjp([e], [head], read, ROWS), strict=True) if g is not None}
+        found = {n: g for n, g in zip(read, vjp([e], [head], read, ir.ROWS), strict=True) if g is not None}
         for n, g in zip(found, self.named(list(found.values())), strict=True):
             place = self.place(n)
             self.assign(place, node("add", place, node(self.types.machine(n), g) if n.kind == INPUT else g))
@@ -261,7 +262,7 @@ class _Gradient(ir.Builder):
         uses = Counter(a for n in walk(gradients) for a in n.args) + Counter(gradients)
         roots, names = set(gradients) if len(gradients) > 1 else set(), dict[Expr, Expr]()
         for n in walk(gradients):
-            costs = uses[n] > 1 and any(part.kind == CALL and ROWS[part.label].costly for part in walk([n]))  # type: ignore[index]
+            costs = uses[n] > 1 and any(part.kind == CALL and ir.ROWS[part.label].costly for part in walk([n]))  # type: ignore[index]
             if (costs or n in roots) and n.kind == CALL:
                 (value,) = substitute([n], names)
                 names[n] = self.variable("g", "scalar").leaf
@@ -281,7 +282,7 @@ class _Gradient(ir.Builder):
         last = stop if step == 1 else node("add", start, node("mul", times, step))
         certain = all(v.is_tensor or v.kind == "attribute" or v in self.scopes.fixed for v in names_in(*s.bounds))
         reverse = node("sub", last, step), node("sub", start, step), const(-step)
-        return reverse, at, times if certain and not loads(*s.bounds) else None
+        return reverse, at, times if certain and not ir.loads(*s.bounds) else None
 
     def loop(self, s: For, bounds: tuple[Expr, ...], body: list[Statement]) -> For:
         """Return a loop that runs in order, unless its iterations turn out to be independent."""
@@ -303,7 +304,7 @@ class _Gradient(ir.Builder):
             kind = dtype or (v if v.is_tensor else self.types.machine(what).rstrip("_"))
             tensor = self.variable("kept", "local", shape=shape, dtype=kind, rank=len(shape))
             self.allocations.append(Allocate(tensor, self.line))
-            kept[what] = load(tensor, [at for at, _ in self.loops] or [const(0)])
+            kept[what] = ir.load(tensor, [at for at, _ in self.loops] or [const(0)])
             self.assign(kept[what], what if stored is None else stored)
         return kept
 
@@ -324,7 +325,7 @@ class _Gradient(ir.Builder):
 
 
 def _shape(like: Variable) -> tuple[Expr, ...]:
-    return tuple([size(like, k) for k in range(like.rank or 0)])
+    return tuple([ir.size(like, k) for k in range(like.rank or 0)])
 
 
 def _sorted(variables: set[Variable]) -> list[Variable]:

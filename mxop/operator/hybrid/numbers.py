@@ -1,7 +1,7 @@
 """Python's division and what else numba and NumPy do not do alike, as functions of NumPy's numbers that numba compiles.
 
 :func:`plain` and :func:`compiled` are what translated kernels name besides their variables.
-Imports :mod:`.scalars`, :mod:`.words`.
+Imports :mod:`.ir`, :mod:`.words`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .scalars import CASTS
+from .ir import CASTS
 from .words import NUMPY, OPERATIONS
 
 

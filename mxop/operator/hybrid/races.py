@@ -2,7 +2,7 @@
 
 The rule: of every tensor that a loop writes, one index must be the same in all places of the loop and tell its iterations
 apart: the loop's variable, ``2*i + 1``, or ``i*n + j`` where ``j`` runs through ``range(n)``.  Numbers must not be carried
-from one iteration to the next.  Imports :mod:`.ir`, :mod:`.scalars`, and :mod:`mxop.formula` for the slope of an index.
+from one iteration to the next.  Imports :mod:`.ir`, and :mod:`mxop.formula` for the slope of an index.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from ...formula import Expr, const, vjp, walk
 from ...formula.expr import CALL, INPUT
 from . import ir
-from .ir import Assign, For, Routine, Scopes, Statement, Variable
-from .scalars import ROWS, fixed, loads, names_in, size, upto, variable_of
+from .ir import ROWS, Assign, For, Routine, Scopes, Statement, Variable, fixed, loads, names_in, size, upto, variable_of
 
 #: Words whose iterations must be independent.
 CONCURRENT = ("parallel", "vectorize")

@@ -2,7 +2,7 @@
 
 A type is a NumPy dtype's name (``'float32'``, ``'bool_'``), or ``'int'``, ``'float'``, ``'bool'`` for Python's numbers, which
 take the type of the other operand.  What an operation gives is not written here: it is asked of the plain words and of
-NumPy, on samples, so the compiled kernel has the types of the plain run.  Imports :mod:`.ir`, :mod:`.scalars`,
+NumPy, on samples, so the compiled kernel has the types of the plain run.  Imports :mod:`.ir`,
 :mod:`.words`.
 """
 
@@ -18,8 +18,7 @@ from ... import dtypes
 from ...errors import MXNetError
 from ...formula import Expr, readable, walk
 from ...formula.expr import CONST, INPUT
-from .ir import For, Routine, assignments, expressions, statements
-from .scalars import Variable, variable_of
+from .ir import For, Routine, Variable, assignments, expressions, statements, variable_of
 from .words import NARROW, OPERATIONS
 
 WEAK = {"int": 1, "float": 1.0, "bool": True}
