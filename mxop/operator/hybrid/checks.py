@@ -145,17 +145,15 @@ class _Reader(ir.Builder, ast.NodeVisitor):
         self.scopes[-1][found.unique] = found
         return found
 
-    def declare(self, name: str, kind: str, tree: Any, **more: Any) -> Variable:
+    def declare(self, name: str, kind: str, tree: Any, how: str = "", **more: Any) -> Variable:
+        """Declare a name, which must be new: `how` says what another one would be."""
+        old = self.lookup(name)
+        self.require(old is None, tree, f"{old and old.what} {name!r} is {how}")
         self.require(name not in WORDS, tree, f"{name!r} is a word of the language and cannot be assigned")
         ours = name.startswith("_mx_")
         self.require(not ours, tree, f"{name!r}: names that begin with _mx_ are those of compiled texts")
         variable = self.scopes[-1][name] = self.routine.new(name, kind, tree.lineno, **more)
         return variable
-
-    def unused(self, name: str, tree: ast.AST, how: str) -> None:
-        """Raise for a name that is declared already."""
-        old = self.lookup(name)
-        self.require(old is None, tree, f"{old and old.what} {name!r} is {how}")
 
     @contextmanager
     def block(self, known: Mapping[str, Variable] = {}) -> Iterator[tuple[list, dict[str, Variable]]]:
@@ -243,13 +241,12 @@ class _Reader(ir.Builder, ast.NodeVisitor):
     def memory(self, tree: ast.Assign, target: ast.expr, call: Any) -> None:
         word = call.func.id
         name = self.named(target, tree, f"{word} is assigned to a name")
-        self.unused(name, tree, f"redefined by {word}")
         given, output = self.arguments(call), word == "output_tensor"
         problem = "output_tensor stands outside of loops and conditions; use allocate for an intermediate tensor"
         self.require(not output or len(self.scopes) == 1, tree, problem)
         (shape, rank), dtype = self.shape(given[0]), self.dtype(given[1])
         like = self.tensor(given[0].value, "shape") if isinstance(given[0], ast.Attribute) else None
-        variable = self.declare(name, "output" if output else "local", target,
+        variable = self.declare(name, "output" if output else "local", target, f"redefined by {word}",
                                 shape=tuple(shape), dtype=dtype, rank=rank, like=like)  # fmt: skip
         self.out.append(Allocate(variable, tree.lineno))
 
@@ -303,8 +300,7 @@ class _Reader(ir.Builder, ast.NodeVisitor):
         found = []
         for target in targets:
             name = self.named(target, tree, "a loop variable is a name")
-            self.unused(name, tree, "overwritten by this loop")
-            found.append(self.declare(name, "loop", target, rank=rank))
+            found.append(self.declare(name, "loop", target, "overwritten by this loop", rank=rank))
         if several or word != "grid":
             return found[:n]
         (whole,) = found

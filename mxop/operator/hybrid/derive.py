@@ -80,9 +80,7 @@ class _Gradient(ir.Builder):
         indices = [self.variable("at", "loop") for _ in range(target.rank or 0)]
         place, other = (ir.load(t, [i.leaf for i in indices]) for t in (target, value))
         body: list[Statement] = [Assign(place, node("add", place, other) if added else other, self.line)]
-        self.out += ir.nested(
-            indices, "grid", [ir.upto(ir.size(target, k)) for k in range(len(indices))], body, self.line
-        )
+        self.out += ir.nested(indices, "grid", [ir.upto(n) for n in _shape(target)], body, self.line)
 
     def place(self, target: Expr) -> Expr:
         """Return the gradient of a variable or an element."""
@@ -98,12 +96,14 @@ class _Gradient(ir.Builder):
     # ---- what is read on the way back -------------------------------------------------------------------------------
     def read_back(self, s: Statement) -> set[Variable]:
         """Return the variables whose values are read on the way back through a statement."""
-        found = set() if isinstance(s, (Allocate, Assign)) else names_in(*ir.expressions(s))
-        if isinstance(s, Assign):
-            with self.collected() as written:
-                self.back_assignment(s)
-            found = names_in(*s.target.args[1:], *(e for w in ir.assignments(written) for e in ir.expressions(w)))
-        return {v for v in found if v.unique in self.old.variables}
+        if isinstance(s, Allocate):
+            return set()
+        if not isinstance(s, Assign):
+            return names_in(*ir.expressions(s))
+        with self.collected() as written:
+            self.back_assignment(s)
+        found = names_in(*s.target.args[1:], *(e for w in ir.assignments(written) for e in ir.expressions(w)))
+        return found & set(self.old.variables.values())
 
     def reads(self, body: Iterable[Statement]) -> set[Variable]:
         return set().union(*(self.uses[s] for s in ir.statements(body)))

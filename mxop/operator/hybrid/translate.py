@@ -154,16 +154,12 @@ class Translator:
             self.inside_parallel = False
             return
         held = self.accumulators(s)
-        if not held:
-            self.sequential(s, bounds)
-            return
-        with self.block(f"if ({self.runs(bounds)})"):
+        with self.block(f"if ({self.runs(bounds)})") if held else nullcontext():
             for access in held:
                 self.registers[access] = self.new("r", self.types.machine(access), self.value(access))
             self.sequential(s, bounds)
             for access in held:
-                name = self.registers.pop(access)
-                self.store(access, name)
+                self.store(access, self.registers.pop(access))
 
     def runs(self, bounds: list[str]) -> str:
         """Return the condition that a loop runs at all."""
