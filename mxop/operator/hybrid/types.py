@@ -19,7 +19,7 @@ from ...errors import MXNetError
 from ...formula import Expr, readable, walk
 from ...formula.expr import CONST, INPUT
 from .ir import For, Routine, Variable, assignments, expressions, statements, variable_of
-from .words import NARROW, OPERATIONS
+from .words import OPERATIONS, held
 
 WEAK = {"int": 1, "float": 1.0, "bool": True}
 #: What holds a type while it is computed.
@@ -73,9 +73,7 @@ def is_integer(kind: str) -> bool:
 
 def element_kind(code: int) -> str:
     """Return the type of a tensor's elements while a kernel works on them."""
-    if code in NARROW:
-        return "float32"
-    return "bool_" if code == dtypes.BOOL else dtypes.NAMES[code]
+    return "bool_" if code == dtypes.BOOL else dtypes.NAMES[held(code)]
 
 
 class Types:
