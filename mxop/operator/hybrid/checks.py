@@ -10,7 +10,7 @@ Imports :mod:`.ir` and :mod:`.words`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial, reduce
 from types import ModuleType
@@ -364,24 +364,18 @@ class _Reader(ir.Builder, ast.NodeVisitor):
 
     def visit_Compare(self, tree: ast.Compare) -> Expr:
         self.require(all(type(op) in OPERATORS for op in tree.ops), tree, "comparisons are < <= > >= == !=")
-        last = self.visit(tree.left)
-
-        def compared(op: ast.cmpop, right: ast.expr) -> Expr:
-            nonlocal last
-            left, last = last, self.visit(right)
-            return node(OPERATORS[type(op)], left, last)
-
-        return self.logical(tree, "land", [partial(compared, *one) for one in zip(tree.ops, tree.comparators)])
+        operands = [tree.left, *tree.comparators]
+        if len(operands) == 2:
+            return node(OPERATORS[type(tree.ops[0])], *map(self.visit, operands))
+        pairs = [ast.Compare(a, [op], [b]) for a, op, b in zip(operands, tree.ops, operands[1:])]
+        return self.visit_BoolOp(ast.copy_location(ast.BoolOp(ast.And(), pairs), tree))
 
     def visit_BoolOp(self, tree: ast.BoolOp) -> Expr:
-        return self.logical(tree, OPERATORS[type(tree.op)], [partial(self.visit, part) for part in tree.values])
-
-    def logical(self, tree: ast.expr, word: str, parts: Sequence[Callable[[], Expr]]) -> Expr:
-        """Return ``a and b and ...``: elements are read only when what is before does not decide."""
-        found = parts[0]()
-        for read in parts[1:]:
+        """Read ``a and b and ...``: elements are read only when what is before does not decide."""
+        word, found = OPERATORS[type(tree.op)], self.visit(tree.values[0])
+        for part in tree.values[1:]:
             with self.collected() as needed:
-                other = read()
+                other = self.visit(part)
             if not needed and set(loads(other)) <= set(loads(found)):
                 found = node(word, found, other)
                 continue

@@ -173,20 +173,14 @@ class _Gradient(ir.Builder):
 
     # ---- forward, and back --------------------------------------------------------------------------------------------
     def statement(self, s: Statement) -> tuple[list[Statement], list[Statement]]:
-        """Return what goes forward through a statement, keeping what it overwrites, and what goes back."""
-        self.line, kept = s.line, dict[Expr, Expr]()
+        """Return what goes forward through a statement, and what goes back."""
+        self.line = s.line
         if isinstance(s, Allocate):
             if s not in self.body:
                 raise Underivable(f"line {s.line} allocates a tensor inside a loop or a condition")
             return [s], []
         with self.collected() as forward:
-            match s:
-                case Assign() if s not in self.hoisted and s.variable in self.needed and s not in self.scopes.first:
-                    kept = self.keep([s.target])
-                case For():
-                    kept = self.keep(self.accumulated(s))
-                case If() if {a.variable for a in ir.assignments([s])} & names_in(s.test):  # another on the way back
-                    kept = self.keep([s.test], node("int32", node("ne", s.test, 0)), "int32")
+            kept = self.keep_before(s)
         with self.collected() as back:
             match s:
                 case Assign():
@@ -202,9 +196,9 @@ class _Gradient(ir.Builder):
                     self.out.append(self.loop(s, reverse, again))
                     self.restore(kept)
                 case If():
-                    (there, again), (other, back_other) = (self.block(s, at) for at in (0, 1))
-                    forward += [If(s.test, there, other, s.line)] if there or other else []
-                    self.out.append(If(node("ne", kept[s.test], 0) if kept else s.test, again, back_other, s.line))
+                    there, again = zip(self.block(s, 0), self.block(s, 1))
+                    forward += [If(s.test, *there, s.line)] if any(there) else []
+                    self.out.append(If(node("ne", kept[s.test], 0) if kept else s.test, *again, s.line))
         return forward, back
 
     def block(self, owner: For | If, at: int) -> tuple[list[Statement], list[Statement]]:
@@ -291,6 +285,17 @@ class _Gradient(ir.Builder):
         return loop
 
     # ---- keeping values -----------------------------------------------------------------------------------------------
+    def keep_before(self, s: Statement) -> dict[Expr, Expr]:
+        """Keep what a statement overwrites; of a condition, what would be another on the way back."""
+        match s:
+            case Assign() if s.variable in self.needed and s not in self.hoisted:
+                return self.keep([s.target] if s.target.kind == CALL or s.variable in self.scopes.known[s] else [])
+            case For():
+                return self.keep(self.accumulated(s))
+            case If() if {a.variable for a in ir.assignments([s])} & names_in(s.test):
+                return self.keep([s.test], node("int32", node("ne", s.test, 0)), "int32")
+        return {}
+
     def keep(self, values: Iterable[Expr], stored: Expr | None = None, dtype: str | None = None) -> dict[Expr, Expr]:
         """Store values in elements for the current iteration of all loops; return the elements."""
         kept = {}

@@ -287,13 +287,11 @@ class Builder:
 class Scopes:
     """Where numbers are declared.
 
-    `top` are those of the function's own block, `fixed` those of them that are assigned once; `first` has the assignments
-    before which a variable had no value, `known` what has been declared before a statement, and `of` what lives in a block (the
-    position of one in a statement) and ends with it.
+    `top` are those of the function's own block, `fixed` those of them that are assigned once; `known` has what has been
+    declared before a statement, and `of` what lives in a block (the position of one in a statement) and ends with it.
     """
 
     def __init__(self, body: Sequence[Statement]):
-        self.first: set[Assign] = set()
         self.known: dict[Statement, set[Variable]] = {}
         self.of: dict[tuple[Statement, int], set[Variable]] = {}
         self.top = self._block(body, set())
@@ -304,9 +302,8 @@ class Scopes:
         new: set[Variable] = set()
         for s in body:
             known = self.known[s] = before | new
-            if isinstance(s, Assign) and s.target.kind == INPUT and s.variable not in known:
-                self.first.add(s)
-                new.add(s.variable)
+            if isinstance(s, Assign) and s.target.kind == INPUT:
+                new |= {s.variable} - known
             found = [self._block(inner, known) for inner in blocks(s)]
             both = found[0] & found[1] if isinstance(s, If) else set()
             self.of |= {(s, k): declared - both for k, declared in enumerate(found)}
