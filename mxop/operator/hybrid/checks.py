@@ -255,7 +255,7 @@ class _Reader(ir.Builder, ast.NodeVisitor):
         if isinstance(tree, ast.Attribute) and tree.attr == "shape":
             variable = self.tensor(tree.value, "shape")
             return [size(variable, k) for k in range(likely if variable.rank is None else variable.rank)], variable.rank
-        sizes = [self.visit(item) for item in items(tree)]
+        sizes = [self.visit(item) for item in (tree.elts if isinstance(tree, (ast.Tuple, ast.List)) else [tree])]
         return sizes, len(sizes)
 
     def dtype(self, tree: ast.expr) -> Any:
@@ -526,11 +526,6 @@ def constant(tree: ast.expr) -> Any:
         value = constant(tree.operand)
         return -value if type(value) in (int, float) else _NOTHING
     return tree.value if isinstance(tree, ast.Constant) else _NOTHING
-
-
-def items(tree: Any) -> list[ast.expr]:
-    """Return the items of a tuple or a list, or the one thing that stands alone."""
-    return tree.elts if isinstance(tree, (ast.Tuple, ast.List)) else [tree]
 
 
 def _number_names(tree: ast.FunctionDef) -> set[str]:

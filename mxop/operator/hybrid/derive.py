@@ -18,7 +18,7 @@ from ...formula import Expr, const, substitute, vjp, walk
 from ...formula.expr import CALL, INPUT
 from . import ir
 from .ir import Allocate, Assign, For, If, Routine, Scopes, Statement, Variable, fixed, names_in, node, variable_of
-from .races import CONCURRENT, loops_to, meeting, told_apart
+from .races import CONCURRENT, meeting, told_apart
 from .types import Types
 
 
@@ -133,7 +133,8 @@ class _Gradient(ir.Builder):
         if ir.adds(first):
             return True
         one = {s.target for s in rest} <= {first.target}
-        return one and all(told_apart([first.target], s, ir.changing(s.body)) for s in loops_to(first, self.body))
+        around = [s for s in ir.statements(self.body) if isinstance(s, For) and first in ir.statements(s.body)]
+        return one and all(told_apart([first.target], s, ir.changing(s.body)) for s in around)
 
     # ---- the function -------------------------------------------------------------------------------------------------
     def routine(self, wanted: str) -> Routine:

@@ -132,11 +132,7 @@ def merge(tensor, copies, block):
             whole[i] += one[i]
 
 
-def flat(tensor):
-    return tensor.reshape(tensor.size)
-
-
-_OWN = (ifloordiv, imod, floordiv, mod, at, ipow, maximum, minimum, half, parts, copies, copy, blocks, merge, flat)
+_OWN = (ifloordiv, imod, floordiv, mod, at, ipow, maximum, minimum, half, parts, copies, copy, blocks, merge)
 _NUMPY = NUMPY | {name: getattr(np, name) for name in ("zeros", "empty", "bool_", "inf", "nan")}
 
 

@@ -78,11 +78,6 @@ def _conflicts(loop: For, scopes: Scopes) -> Iterator[tuple[Assign, str]]:
                       "use reduce or serial")  # fmt: skip
 
 
-def loops_to(inner: Statement, body: Sequence[Statement]) -> list[For]:
-    """Return the loops around a statement."""
-    return [s for s in ir.statements(body) if isinstance(s, For) and inner in ir.statements(s.body)]
-
-
 def told_apart(places: list[Expr], loop: For, own: set[Variable]) -> bool:
     """Tell whether different iterations name different elements in these places, whatever else happens."""
     if len({len(a.args) for a in places}) > 1:

@@ -231,7 +231,8 @@ class Translator:
     def in_blocks(self, s: For, bounds: list[str], late: Sequence[Assign]) -> None:
         """Write a loop in blocks of iterations: all but some additions, then these, in their order."""
         n, begin, k = self.new("n", "int64", _times(bounds)), self.fresh("b"), self.fresh("k")
-        flat = {v: self.new("flat", "", f"_mx_flat({self.name(v)})") for v in dict.fromkeys(t.variable for t in late)}
+        names = {v: self.name(v) for v in dict.fromkeys(t.variable for t in late)}
+        flat = {v: self.new("flat", "", f"{name}.reshape({name}.size)") for v, name in names.items()}
         put: dict[Statement, list[str]] = {}
         with self.block(f"for {begin} in range(0, {n}, {BLOCK})"):
             many = self.new("m", "int64", f"min({n} - {begin}, {BLOCK})")

@@ -34,11 +34,6 @@ def machine(kind: str) -> str:
     return MACHINE.get(kind, kind)
 
 
-def sample(kind: str) -> Any:
-    """Return a value of a type."""
-    return WEAK[kind] if kind in WEAK else getattr(np, kind)(1)
-
-
 def kind_of(value: Any) -> str:
     """Return the type of a value."""
     if type(value) in (int, float, bool):
@@ -48,9 +43,9 @@ def kind_of(value: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def applied(primitive: str, *kinds: str) -> str:
-    """Return the type that a primitive gives."""
+    """Return the type that a primitive gives: that of its result for samples."""
     with np.errstate(all="ignore"):
-        return kind_of(OPERATIONS[primitive](*map(sample, kinds)))
+        return kind_of(OPERATIONS[primitive](*(WEAK[k] if k in WEAK else getattr(np, k)(1) for k in kinds)))
 
 
 def joined(a: str, b: str) -> str | None:
