@@ -277,35 +277,26 @@ class _Reader(ir.Builder, ast.NodeVisitor):
             *words, last = [name for name, word in TABLE.items() if word.kind == "loop"]
             self.fail(tree, f"a loop runs over one of {', '.join(words)} or {last}")
         given, word = self.arguments(tree.iter), tree.iter.func.id  # type: ignore[arg-type,attr-defined]
-        targets = tree.target.elts if isinstance(tree.target, ast.Tuple) else [tree.target]
+        several = isinstance(tree.target, ast.Tuple)
+        targets = tree.target.elts if several else [tree.target]  # type: ignore[attr-defined]
         if word == "grid":
             sizes, rank = self.shape(given[0], len(targets))
             ranges = [upto(n) for n in sizes]
         else:
             args, rank = [self.visit(a) for a in given], None
             ranges = [upto(args[0]) if len(args) == 1 else (*args, const(1))[:3]]
-        with self.block() as (body, _):
-            variables = self.loop_variables(tree, targets, word, len(ranges), rank)
-            self.each(tree.body)
-        self.out += ir.nested(variables, word, ranges, body, tree.lineno)
-
-    def loop_variables(
-        self, tree: ast.For, targets: list[ast.expr], word: str, n: int, rank: int | None
-    ) -> list[Variable]:
-        """Declare what a loop runs over; return one variable for each dimension."""
-        several = isinstance(tree.target, ast.Tuple)
         if several and (word != "grid" or rank not in (None, len(targets))):
             self.fail(tree, "several loop variables need grid with as many sizes" if self.ranks is None or word != "grid"
                       else f"{len(targets)} loop variables for a grid of {rank} dimensions")  # fmt: skip
-        found = []
-        for target in targets:
-            name = self.named(target, tree, "a loop variable is a name")
-            found.append(self.declare(name, "loop", target, "overwritten by this loop", rank=rank))
-        if several or word != "grid":
-            return found[:n]
-        (whole,) = found
-        whole.kind, whole.loops = "grid", tuple(self.routine.new(whole.name, "loop", tree.lineno) for _ in range(n))
-        return list(whole.loops)
+        with self.block() as (body, _):
+            names = [self.named(target, tree, "a loop variable is a name") for target in targets]
+            found = [self.declare(name, "loop", tree, "overwritten by this loop", rank=rank) for name in names]
+            if word == "grid" and not several:  # one name for as many variables as there are dimensions
+                (whole,) = found
+                found = [self.routine.new(whole.name, "loop", tree.lineno) for _ in ranges]
+                whole.kind, whole.loops = "grid", tuple(found)
+            self.each(tree.body)
+        self.out += ir.nested(found, word, ranges, body, tree.lineno)
 
     def visit_If(self, tree: ast.If) -> None:
         test = self.visit(tree.test)
