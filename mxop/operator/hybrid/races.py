@@ -8,7 +8,7 @@ from one iteration to the next.  Imports :mod:`.ir`, and :mod:`mxop.formula` for
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...formula import Expr, const, vjp, walk
 from ...formula.expr import CALL, INPUT
@@ -44,23 +44,21 @@ def meeting(loop: For, scopes: Scopes) -> set[Variable] | None:
 
 def written_whole(routine: Routine) -> set[Variable]:
     """Return the outputs that the first loops that name them assign everywhere, whatever they held before."""
-    return {v for v in routine.results if v.kind == "output" and v.rank and _assigns_all(routine.body, v)}
+    return {v for v in routine.results if v.kind == "output" and v.rank and _assigns_all(routine.body, v, {})}
 
 
-def _assigns_all(body: Sequence[Statement], v: Variable) -> bool:
-    ranges: dict[Expr, tuple[Expr, ...]] = {}
-    places: set[Expr] = set()
-    while True:
-        s = next((s for s in body if v in ir.accesses([s])), None)
-        places = places or set(ir.accesses([s])[v]) if s else places
-        if not isinstance(s, For):
-            break
-        ranges[s.variable.leaf], body = s.bounds, s.body
-    if not isinstance(s, Assign) or places != {s.target} or v in names_in(s.value):
+def _assigns_all(body: Sequence[Statement], v: Variable, around: Mapping[Expr, tuple[Expr, ...]]) -> bool:
+    """Tell whether the first statement that names a tensor does nothing else with it than assign all elements."""
+    s = next((s for s in body if v in ir.accesses([s])), None)
+    if s is None or len(set(ir.accesses([s])[v])) > 1:
+        return False
+    if isinstance(s, For):
+        return _assigns_all(s.body, v, {**around, s.variable.leaf: s.bounds})
+    if not isinstance(s, Assign) or s.variable is not v or v in names_in(s.value):
         return False
     indices = s.target.args[1:]
-    return set(indices) == set(ranges) and len(indices) == len(ranges) and all(
-        any(all(map(operator.is_, ranges[i], upto(n))) for n in (v.shape[k], size(v, k))) for k, i in enumerate(indices)
+    return set(indices) == set(around) and len(indices) == len(around) and all(
+        any(all(map(operator.is_, around[i], upto(n))) for n in (v.shape[k], size(v, k))) for k, i in enumerate(indices)
     )  # fmt: skip
 
 
