@@ -24,7 +24,7 @@ from .types import Types
 Interval = tuple[float, float]
 ANY = (-math.inf, math.inf)
 _MOST = 2**32  # elements of a tensor
-_RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in INTEGERS}
+_RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in INTEGERS} | {None: ANY}
 
 
 class Shapes:
@@ -118,9 +118,7 @@ class Shapes:
             operands = [operands[0] or ANY]
         if None in operands:
             return None
-        if self.types is None:
-            return _interval(str(e.label), *operands)  # type: ignore[arg-type]
-        kind = self.types.machine(e)
+        kind = self.types and self.types.machine(e)
         found = _interval(str(e.label), *(_held(o, kind) for o in operands))  # type: ignore[arg-type]
         return found and _held(found, kind)
 
@@ -133,8 +131,8 @@ _BY_ENDS: dict[str, Callable[..., float]] = {
 _OF_ANY = ("maximum", "minimum")  # which have ends where one operand has
 
 
-def _held(found: Interval, kind: str) -> Interval:
-    """Return an interval in a type, in which what does not fit would wrap around."""
+def _held(found: Interval, kind: str | None) -> Interval:
+    """Return an interval in a type, in which what does not fit would wrap around; None is a type that holds all."""
     least, most = _RANGES.get(kind, (0, -1))
     return found if all(least <= end <= most for end in found if math.isfinite(end)) else ANY
 
