@@ -28,7 +28,7 @@ from .function import Kernel
 from .ir import Routine
 from .source import HybridError
 from .types import WEAK, Types, declared_codes, kind_of
-from .words import NARROW
+from .words import widened
 
 _MANY = 2048  # things that a body knows of calls
 
@@ -188,10 +188,10 @@ class Hybrid(Body):
         safe = known.shapes.safe
         # of an index into a tensor without elements, nothing could stand in for the element
         if not (as_python or (known.shapes.empty and not safe)):
-            call(partial(known.compiled, safe), known, inputs, outputs, _wide)
+            call(partial(known.compiled, safe), known, inputs, outputs, widened)
         elif self._plain is None:
             with np.errstate(all="ignore"):
-                call(known.compiled.as_python, known, inputs, outputs, _wide)
+                call(known.compiled.as_python, known, inputs, outputs, widened)
         else:
             arrays, numbers = iter(inputs), iter(known.attributes)
             given = [np.array(next(arrays)) if v.is_tensor else next(numbers) for v in self.routine.arguments]
@@ -263,10 +263,6 @@ class Derived(Hybrid):
 
     def infer_types(self, codes: Sequence[int], attributes: Any) -> list[int]:
         return [codes[k] for k in attributes[self.wanted]]
-
-
-def _wide(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.float32) if dtypes.code_of(array.dtype) in NARROW else array
 
 
 def _general(attributes: Sequence[Any]) -> tuple:

@@ -2,7 +2,7 @@
 
 Integers are followed as intervals, whose ends are infinite where nothing is known: after an operation that may wrap around
 in its type, too.  Where all indices are proven to lie inside, the kernel runs without checks; otherwise it runs with them, and
-raises IndexError as plain Python would.  Imports :mod:`.ir`, :mod:`.scalars`, :mod:`.types`.
+raises IndexError as plain Python would.  Imports :mod:`.ir`, :mod:`.types`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 
 from ...formula import Expr
 from ...formula.expr import CALL, INPUT
-from .ir import Allocate, Assign, For, If, Routine, Statement, Variable, assignments, expressions
-from .scalars import INTEGERS, fixed, loads, variable_of
+from . import ir
+from .ir import INTEGERS, Allocate, Assign, For, If, Routine, Statement, Variable, fixed, loads, variable_of
 from .types import Types
 
 Interval = tuple[float, float]
 ANY = (-math.inf, math.inf)
 _MOST = 2**32  # elements of a tensor
-_RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in INTEGERS}
+_RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in INTEGERS} | {None: ANY}
 
 
 class Shapes:
@@ -43,7 +43,7 @@ class Shapes:
             v: (int(a), int(a)) for v, a in zip(routine.attributes, attributes) if type(a) in (int, bool)
         }
         self.assigned: dict[Variable, set[Expr]] = {}  # values, of which a number may have one
-        for s in assignments(routine.body):
+        for s in ir.assignments(routine.body):
             self.assigned.setdefault(s.variable, set()).add(s.value)
         self.block(routine.body)
         self.safe &= all(math.prod(n[1] for n in sizes) < _MOST for sizes in self.of.values())
@@ -66,7 +66,7 @@ class Shapes:
     # ---- statements -------------------------------------------------------------------------------------------------
     def block(self, body: list[Statement]) -> None:
         for s in body:
-            for access in loads(*expressions(s)):
+            for access in loads(*ir.expressions(s)):
                 self.element(access)
             match s:
                 case Allocate():
@@ -118,9 +118,7 @@ class Shapes:
             operands = [operands[0] or ANY]
         if None in operands:
             return None
-        if self.types is None:
-            return _interval(str(e.label), *operands)  # type: ignore[arg-type]
-        kind = self.types.machine(e)
+        kind = self.types and self.types.machine(e)
         found = _interval(str(e.label), *(_held(o, kind) for o in operands))  # type: ignore[arg-type]
         return found and _held(found, kind)
 
@@ -133,8 +131,8 @@ _BY_ENDS: dict[str, Callable[..., float]] = {
 _OF_ANY = ("maximum", "minimum")  # which have ends where one operand has
 
 
-def _held(found: Interval, kind: str) -> Interval:
-    """Return an interval in a type, in which what does not fit would wrap around."""
+def _held(found: Interval, kind: str | None) -> Interval:
+    """Return an interval in a type, in which what does not fit would wrap around; None is a type that holds all."""
     least, most = _RANGES.get(kind, (0, -1))
     return found if all(least <= end <= most for end in found if math.isfinite(end)) else ANY
 

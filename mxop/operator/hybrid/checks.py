@@ -2,24 +2,44 @@
 
 Every name is declared once, in scope, and used as what it is; the first thing that is not in the language raises.  A kernel
 is read when it is made, and again for each combination of ranks: then ``grid`` becomes loops, and shapes have their lengths.
-What depends on the types of a call is checked in :mod:`.types`.  Imports :mod:`.expressions`, :mod:`.ir` and :mod:`.words`.
+What is only computed when a condition holds becomes a condition: ``a if c else b``, and ``c and x[i] > 0``, where the element
+may not exist otherwise.  What depends on the types of a call is checked in :mod:`.types`.
+Imports :mod:`.ir` and :mod:`.words`.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial, reduce
 from types import ModuleType
 from typing import Any
 
+from ...errors import closest
 from ...formula import Expr, const
-from .expressions import Expressions, constant, items, kind_of_call
-from .ir import Allocate, Assign, If, Routine, nested
-from .scalars import Variable, node, size, upto
+from . import ir
+from .ir import Allocate, Assign, If, Routine, Variable, loads, node, size, upto
 from .source import Source
-from .words import TABLE, WORDS
+from .words import TABLE, WORDS, primitive
 
+#: Python's operators as primitives.
+OPERATORS: dict[type, str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
+    ast.And: "land", ast.Or: "lor", ast.Not: "lnot", ast.USub: "neg",
+}  # fmt: skip
+#: Words that are several primitives.
+COMPOSED: dict[str, Callable[..., Expr]] = {
+    "isnan": lambda x: node("ne", x, x),
+    "isinf": lambda x: node("eq", node("abs", x), float("inf")),
+    "isfinite": lambda x: node("lt", node("abs", x), float("inf")),
+    "ceil_div": lambda a, b: node("neg", node("floordiv", node("neg", a), b)),
+}
+_MISPLACED = {
+    "memory": "is assigned to a name", "loop": "stands after for ... in only", "block": "stands after with only",
+}  # fmt: skip
+_NOTHING = object()
 _FORBIDDEN = {
     ast.While: "while is not allowed; use a for loop over range",
     ast.Break: "break is not allowed; every iteration of a loop runs",
@@ -65,19 +85,75 @@ def lower(source: Source, attributes: frozenset[str] = frozenset(), ranks: Mappi
     return reader.routine
 
 
-class _Reader(Expressions):
+class _Reader(ir.Builder, ast.NodeVisitor):
+    """Reads one statement after another.
+
+    `ranks` are the dimensions of the inputs (None where they are not known yet: a shape that could have any number has one),
+    `lists` the values of attributes that are no numbers.  Statements go to `out`; `gone` is what was declared in a scope that
+    has ended.
+    """
+
+    def __init__(self, source: Source, ranks: Mapping[str, int] | None, lists: Mapping[str, Any]):
+        self.source, self.fail = source, source.fail
+        self.ranks, self.lists = ranks, lists
+        self.routine = Routine(source)
+        self.out = self.routine.body
+        self.scopes: list[dict[str, Variable]] = [{}]
+        self.gone: dict[str, Variable] = {}
+
+    def require(self, holds: object, tree: ast.AST | int, problem: str) -> None:
+        """Raise for a place in the text unless something holds."""
+        if not holds:
+            self.fail(tree, problem)
+
     # ---- names ------------------------------------------------------------------------------------------------------
-    def declare(self, name: str, kind: str, tree: Any, **more: Any) -> Variable:
+    def lookup(self, name: str) -> Variable | None:
+        return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+
+    def named(self, item: Any, tree: ast.AST, problem: str) -> str:
+        """Return the name that something in a statement has to be."""
+        self.require(isinstance(item, ast.Name), tree, problem)
+        return item.id
+
+    def use(self, tree: ast.Name) -> Variable:
+        name, found = tree.id, self.lookup(tree.id)
+        if found is not None:
+            return found
+        self.require(name not in WORDS, tree, f"{name!r} is a function and can only be called")
+        if name in self.gone:
+            line = self.gone[name].line
+            self.fail(tree, f"variable {name!r} is used out of the scope that declares it (line {line})")
+        known = closest(name, [n for scope in self.scopes for n in scope])
+        self.fail(tree, f"variable {name!r} is not declared: a kernel sees its arguments and what it assigns{known}")
+
+    def tensor(self, tree: Any, what: str) -> Variable:
+        name = self.named(tree, tree, f"{what} is asked of the name of a tensor")
+        variable = self.use(tree)
+        self.require(variable.is_tensor, tree, f"{name!r} is no tensor and has no {what}")
+        return variable
+
+    def check_overwrite(self, tree: ast.AST, found: Variable) -> None:
+        fixed = found.kind in ("loop", "grid", "attribute")
+        self.require(not fixed, tree, f"{found.what} {found.name!r} is overwritten")
+        self.require(not found.is_tensor, tree,
+                     f"tensor {found.name!r} needs all its indices; it cannot be assigned as a whole or redefined")  # fmt: skip
+
+    def temporary(self, tree: ast.expr) -> Variable:
+        """Declare a number that has no name in the text."""
+        found = self.routine.new("mx", "scalar", tree.lineno)
+        found.name = ast.unparse(tree)
+        self.scopes[-1][found.unique] = found
+        return found
+
+    def declare(self, name: str, kind: str, tree: Any, how: str = "", **more: Any) -> Variable:
+        """Declare a name, which must be new: `how` says what another one would be."""
+        old = self.lookup(name)
+        self.require(old is None, tree, f"{old and old.what} {name!r} is {how}")
         self.require(name not in WORDS, tree, f"{name!r} is a word of the language and cannot be assigned")
         ours = name.startswith("_mx_")
         self.require(not ours, tree, f"{name!r}: names that begin with _mx_ are those of compiled texts")
         variable = self.scopes[-1][name] = self.routine.new(name, kind, tree.lineno, **more)
         return variable
-
-    def unused(self, name: str, tree: ast.AST, how: str) -> None:
-        """Raise for a name that is declared already."""
-        old = self.lookup(name)
-        self.require(old is None, tree, f"{old and old.what} {name!r} is {how}")
 
     @contextmanager
     def block(self, known: Mapping[str, Variable] = {}) -> Iterator[tuple[list, dict[str, Variable]]]:
@@ -126,9 +202,9 @@ class _Reader(Expressions):
 
     # ---- statements -------------------------------------------------------------------------------------------------
     def generic_visit(self, tree: ast.AST) -> None:
-        if isinstance(tree, ast.stmt):
-            self.fail(tree, _FORBIDDEN.get(type(tree), f"{type(tree).__name__.lower()} is not in the language"))
-        super().generic_visit(tree)
+        name = type(tree).__name__
+        shown = name.lower() if isinstance(tree, ast.stmt) else name
+        self.fail(tree, _FORBIDDEN.get(type(tree), f"{shown} is not in the language"))
 
     def visit_Pass(self, tree: ast.Pass) -> None:
         pass
@@ -143,11 +219,11 @@ class _Reader(Expressions):
         if kind_of_call(value) == "memory":
             self.memory(tree, target, value)
         else:
-            found = self.expression(value)
+            found = self.visit(value)
             self.out.append(Assign(self.place(target), found, tree.lineno))
 
     def visit_AugAssign(self, tree: ast.AugAssign) -> None:
-        label, value = self.operator(tree), self.expression(tree.value)
+        label, value = self.operator(tree), self.visit(tree.value)
         if isinstance(tree.target, ast.Name):
             self.use(tree.target)
         place = self.place(tree.target)
@@ -165,13 +241,12 @@ class _Reader(Expressions):
     def memory(self, tree: ast.Assign, target: ast.expr, call: Any) -> None:
         word = call.func.id
         name = self.named(target, tree, f"{word} is assigned to a name")
-        self.unused(name, tree, f"redefined by {word}")
         given, output = self.arguments(call), word == "output_tensor"
         problem = "output_tensor stands outside of loops and conditions; use allocate for an intermediate tensor"
         self.require(not output or len(self.scopes) == 1, tree, problem)
         (shape, rank), dtype = self.shape(given[0]), self.dtype(given[1])
         like = self.tensor(given[0].value, "shape") if isinstance(given[0], ast.Attribute) else None
-        variable = self.declare(name, "output" if output else "local", target,
+        variable = self.declare(name, "output" if output else "local", target, f"redefined by {word}",
                                 shape=tuple(shape), dtype=dtype, rank=rank, like=like)  # fmt: skip
         self.out.append(Allocate(variable, tree.lineno))
 
@@ -180,7 +255,7 @@ class _Reader(Expressions):
         if isinstance(tree, ast.Attribute) and tree.attr == "shape":
             variable = self.tensor(tree.value, "shape")
             return [size(variable, k) for k in range(likely if variable.rank is None else variable.rank)], variable.rank
-        sizes = [self.expression(item) for item in items(tree)]
+        sizes = [self.visit(item) for item in (tree.elts if isinstance(tree, (ast.Tuple, ast.List)) else [tree])]
         return sizes, len(sizes)
 
     def dtype(self, tree: ast.expr) -> Any:
@@ -202,39 +277,29 @@ class _Reader(Expressions):
             *words, last = [name for name, word in TABLE.items() if word.kind == "loop"]
             self.fail(tree, f"a loop runs over one of {', '.join(words)} or {last}")
         given, word = self.arguments(tree.iter), tree.iter.func.id  # type: ignore[arg-type,attr-defined]
-        targets = tree.target.elts if isinstance(tree.target, ast.Tuple) else [tree.target]
+        several = isinstance(tree.target, ast.Tuple)
+        targets = tree.target.elts if several else [tree.target]  # type: ignore[attr-defined]
         if word == "grid":
             sizes, rank = self.shape(given[0], len(targets))
             ranges = [upto(n) for n in sizes]
         else:
-            args, rank = [self.expression(a) for a in given], None
+            args, rank = [self.visit(a) for a in given], None
             ranges = [upto(args[0]) if len(args) == 1 else (*args, const(1))[:3]]
-        with self.block() as (body, _):
-            variables = self.loop_variables(tree, targets, word, len(ranges), rank)
-            self.each(tree.body)
-        self.out += nested(variables, word, ranges, body, tree.lineno)
-
-    def loop_variables(
-        self, tree: ast.For, targets: list[ast.expr], word: str, n: int, rank: int | None
-    ) -> list[Variable]:
-        """Declare what a loop runs over; return one variable for each dimension."""
-        several = isinstance(tree.target, ast.Tuple)
         if several and (word != "grid" or rank not in (None, len(targets))):
             self.fail(tree, "several loop variables need grid with as many sizes" if self.ranks is None or word != "grid"
                       else f"{len(targets)} loop variables for a grid of {rank} dimensions")  # fmt: skip
-        found = []
-        for target in targets:
-            name = self.named(target, tree, "a loop variable is a name")
-            self.unused(name, tree, "overwritten by this loop")
-            found.append(self.declare(name, "loop", target, rank=rank))
-        if several or word != "grid":
-            return found[:n]
-        (whole,) = found
-        whole.kind, whole.loops = "grid", tuple(self.routine.new(whole.name, "loop", tree.lineno) for _ in range(n))
-        return list(whole.loops)
+        with self.block() as (body, _):
+            names = [self.named(target, tree, "a loop variable is a name") for target in targets]
+            found = [self.declare(name, "loop", tree, "overwritten by this loop", rank=rank) for name in names]
+            if word == "grid" and not several:  # one name for as many variables as there are dimensions
+                (whole,) = found
+                found = [self.routine.new(whole.name, "loop", tree.lineno) for _ in ranges]
+                whole.kind, whole.loops = "grid", tuple(found)
+            self.each(tree.body)
+        self.out += ir.nested(found, word, ranges, body, tree.lineno)
 
     def visit_If(self, tree: ast.If) -> None:
-        test = self.expression(tree.test)
+        test = self.visit(tree.test)
         with self.block() as (body, first):
             self.each(tree.body)
         # what both branches assign is declared by the condition: the second branch finds the first one's variables
@@ -255,8 +320,203 @@ class _Reader(Expressions):
                 continue
             self.require(isinstance(constant(name), str), tree, "attr takes a string and a value")
             if not isinstance(value[0], ast.Constant):
-                self.expression(value[0])
+                self.visit(value[0])
         self.each(tree.body)
+
+    # ---- expressions ------------------------------------------------------------------------------------------------
+    def visit_Constant(self, tree: ast.Constant) -> Expr:
+        return self.number(tree, tree.value)
+
+    def number(self, tree: ast.AST, value: Any) -> Expr:
+        """Return a number; floats that could be taken for integers say that they are none."""
+        if isinstance(value, bool):
+            return node("eq" if value else "ne", 1, 1)
+        if isinstance(value, float):
+            return node("real", value) if value.is_integer() else const(value)
+        self.require(isinstance(value, int), tree, f"{value!r} is no number")
+        self.require(-(2**63) <= value < 2**63, tree, f"{value} is no integer of 64 bits")
+        return const(value)
+
+    def operator(self, tree: ast.BinOp | ast.AugAssign) -> str:
+        kind = type(tree.op)
+        self.require(kind in OPERATORS, tree, f"operator {kind.__name__} is not in the language: + - * / // % ** are")
+        return OPERATORS[kind]
+
+    def visit_BinOp(self, tree: ast.BinOp) -> Expr:
+        return node(self.operator(tree), self.visit(tree.left), self.visit(tree.right))
+
+    def visit_UnaryOp(self, tree: ast.UnaryOp) -> Expr:
+        value = constant(tree)
+        if value is not _NOTHING:
+            return self.number(tree, value)
+        self.require(not isinstance(tree.op, ast.Invert), tree, "operator ~ is not in the language")
+        operand, label = self.visit(tree.operand), OPERATORS.get(type(tree.op))
+        return node(label, operand) if label else operand
+
+    def visit_Compare(self, tree: ast.Compare) -> Expr:
+        self.require(all(type(op) in OPERATORS for op in tree.ops), tree, "comparisons are < <= > >= == !=")
+        operands = [tree.left, *tree.comparators]
+        if len(operands) == 2:
+            return node(OPERATORS[type(tree.ops[0])], *map(self.visit, operands))
+        pairs = [ast.Compare(a, [op], [b]) for a, op, b in zip(operands, tree.ops, operands[1:])]
+        return self.visit_BoolOp(ast.copy_location(ast.BoolOp(ast.And(), pairs), tree))
+
+    def visit_BoolOp(self, tree: ast.BoolOp) -> Expr:
+        """Read ``a and b and ...``: elements are read only when what is before does not decide."""
+        word, found = OPERATORS[type(tree.op)], self.visit(tree.values[0])
+        for part in tree.values[1:]:
+            with self.collected() as needed:
+                other = self.visit(part)
+            if not needed and set(loads(other)) <= set(loads(found)):
+                found = node(word, found, other)
+                continue
+            held = self.temporary(tree).leaf
+            self.out.append(Assign(held, node(word, found, found), tree.lineno))
+            needed.append(Assign(held, node(word, other, other), tree.lineno))
+            self.out.append(If(held if word == "land" else node("lnot", held), needed, [], tree.lineno))
+            found = held
+        return found
+
+    def visit_IfExp(self, tree: ast.IfExp) -> Expr:
+        test = self.visit(tree.test)
+        held = self.temporary(tree).leaf
+        blocks = []
+        for part in (tree.body, tree.orelse):
+            with self.collected() as block:
+                block.append(Assign(held, self.visit(part), tree.lineno))
+            blocks.append(block)
+        self.out.append(If(test, *blocks, tree.lineno))
+        return held
+
+    def visit_Name(self, tree: ast.Name) -> Expr:
+        variable = self.use(tree)
+        self.require(not variable.is_tensor, tree, f"tensor {tree.id!r} needs all its indices")
+        self.require(variable.kind != "grid", tree,
+                     f"{tree.id!r} holds all indices of a grid; use it as an index, or take {tree.id}[0]")  # fmt: skip
+        return variable.leaf
+
+    def visit_Attribute(self, tree: ast.Attribute) -> None:
+        of_tensors = tree.attr in ("shape", "dtype")
+        self.require(of_tensors, tree, f"attribute .{tree.attr} is not in the language; tensors have .shape and .dtype")
+        self.tensor(tree.value, tree.attr)
+        if tree.attr == "shape":
+            self.fail(tree, "a shape is used whole in grid, allocate and output_tensor only; take x.shape[0]")
+        self.fail(tree, ".dtype stands in allocate and output_tensor only")
+
+    # ---- calls ------------------------------------------------------------------------------------------------------
+    def visit_Call(self, tree: ast.Call) -> Expr:
+        if not isinstance(tree.func, ast.Name):
+            self.fail(tree, f"function {ast.unparse(tree.func)!r} is not in the language; use its words, as in sqrt(x)")
+        name, kind = tree.func.id, kind_of_call(tree)
+        if kind is None:
+            functions = [n for n, word in TABLE.items() if word.kind == "function"]
+            self.fail(tree, f"function {name!r} is not in the language{closest(name, functions)}")
+        self.require(kind == "function", tree, f"{name} {_MISPLACED.get(kind)}")
+        given = self.arguments(tree)
+        if name == "len":
+            return self.length(given[0])
+        operands = [self.visit(item) for item in given]
+        if name in COMPOSED:
+            return COMPOSED[name](*operands)
+        return reduce(partial(node, primitive(name)), operands) if len(given) > 1 else node(primitive(name), *operands)
+
+    def arguments(self, tree: ast.Call) -> list[ast.expr]:
+        """Return what a word is called with, in the order in which it takes it."""
+        name = tree.func.id  # type: ignore[attr-defined]
+        word, given = TABLE[name], dict(enumerate(tree.args))
+        for keyword in tree.keywords:
+            self.require(word.names, tree, f"{name} takes its arguments by position")
+            at = word.names.index(keyword.arg) if keyword.arg in word.names else None
+            if at is None or at in given:
+                self.fail(tree, f"{name} has no argument {keyword.arg!r}, or it is given twice")
+            given[at] = keyword.value
+        n = len(given)
+        enough = word.least <= n <= word.most and all(k in given for k in range(word.least))
+        self.require(enough, tree, f"{name} takes {word.takes}, {n} argument{'s' if n != 1 else ''} given")
+        return [given[k] for k in sorted(given)]
+
+    def length(self, tree: ast.expr) -> Expr:
+        if isinstance(tree, ast.Attribute) and tree.attr == "shape":
+            return const(self.tensor(tree.value, "len").rank or 1)
+        return size(self.tensor(tree, "len"), 0)
+
+    # ---- elements ---------------------------------------------------------------------------------------------------
+    def visit_Subscript(self, tree: ast.Subscript, store: bool = False) -> Expr:
+        """Read ``x[i, j]``, ``x.shape[0]`` and ``arg[0]``."""
+        base: Any = tree.value
+        if isinstance(base, ast.Attribute):
+            return self.size(tree, base, store)
+        twice = isinstance(base, ast.Subscript)
+        self.require(not twice, tree, "tensors take all indices at once: write x[i, j], not x[i][j]")
+        name = self.named(base, tree, "only tensors have elements")
+        variable = self.use(base)
+        if variable.kind in ("grid", "attribute") and not store:
+            return self.item(tree, variable)
+        if store and not variable.is_tensor:
+            self.check_overwrite(tree, variable)
+        self.require(variable.is_tensor, tree, f"{name!r} is no tensor and has no elements")
+        variable.written |= store
+        return ir.load(variable, self.indices(tree, variable))
+
+    def item(self, tree: ast.Subscript, variable: Variable) -> Expr:
+        """Return an index of a grid, or a number of an attribute that is a list."""
+        at, n = constant(tree.slice), variable.rank
+        if type(at) is not int or at < 0 or (n is not None and at >= n):
+            self.fail(tree, f"{variable.name!r} is indexed by a fixed number from 0{f' to {n - 1}' if n else ''}")
+        if variable.kind == "grid":
+            return variable.loops[min(at, len(variable.loops) - 1)].leaf
+        if self.ranks is None:
+            return const(1)
+        value = self.lists.get(variable.name)
+        if not isinstance(value, (tuple, list)) or at >= len(value):
+            self.fail(tree, f"attribute {variable.name} = {value!r} has no item {at}")
+        return self.number(tree, value[at])
+
+    def indices(self, tree: ast.Subscript, variable: Variable) -> list[Expr]:
+        found: list[Expr] = []
+        certain, name = True, variable.name
+        for item in tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]:
+            part = isinstance(item, ast.Slice) or constant(item) in (Ellipsis, None)
+            self.require(not part, tree, f"tensor {name!r} needs all its indices; slices are not in the language")
+            whole = self.lookup(item.id) if isinstance(item, ast.Name) else None
+            if whole is not None and whole.kind == "grid":
+                found += [v.leaf for v in whole.loops]
+                certain &= whole.rank is not None
+            else:
+                found.append(self.visit(item))
+        n = len(found)
+        if certain and variable.rank is None:
+            variable.rank = n
+        if certain and variable.rank != n:
+            self.fail(tree, f"tensor {name!r} needs all its {variable.rank} indices, {n} given" if self.ranks is None else
+                      f"tensor {name!r} has {variable.rank} dimensions, but is used with {n} indices")  # fmt: skip
+        return found
+
+    def size(self, tree: ast.Subscript, base: ast.Attribute, store: bool) -> Expr:
+        if base.attr != "shape":
+            self.visit(base)
+        variable, at = self.tensor(base.value, "shape"), constant(tree.slice)
+        self.require(not store, tree, "a shape cannot be assigned")
+        self.require(type(at) is int, tree, "a shape is indexed by a fixed number")
+        rank = variable.rank or 0
+        if self.ranks is None:
+            return size(variable, at)
+        self.require(-rank <= at < rank, tree, f"a tensor of {rank} dimensions has no shape[{at}]")
+        return size(variable, at % rank)
+
+
+def kind_of_call(tree: ast.AST | None) -> str | None:
+    """Return the kind of the word that is called, None where none is."""
+    called = isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in TABLE
+    return TABLE[tree.func.id].kind if called else None  # type: ignore[union-attr]
+
+
+def constant(tree: ast.expr) -> Any:
+    """Return a number, string... that stands in the text (``-1`` too), or a value that equals nothing."""
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        value = constant(tree.operand)
+        return -value if type(value) in (int, float) else _NOTHING
+    return tree.value if isinstance(tree, ast.Constant) else _NOTHING
 
 
 def _number_names(tree: ast.FunctionDef) -> set[str]:

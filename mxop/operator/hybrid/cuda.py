@@ -25,9 +25,8 @@ from ...formula.expr import INPUT
 from ...formula.text import number
 from .bounds import ANY
 from .compiled import Compiled, Known, call
-from .ir import Allocate, Assign, For, Statement, Variable, assignments
+from .ir import FLOATS, ROWS, Allocate, Assign, For, Statement, Variable, assignments, loads, names_in, variable_of
 from .races import conflict
-from .scalars import FLOATS, ROWS, loads, names_in, variable_of
 from .translate import WRAPPING, Translator, short
 from .types import machine
 
@@ -151,19 +150,14 @@ class CudaTranslator(Translator):
 
     spread = sequential  # what is not on the grid already runs in order
 
-    def spread_loops(self, s: Statement) -> list[For]:
+    def spread_loops(self, s: Statement, around: Sequence[For] = ()) -> Sequence[For]:
         """Return a loop and those directly inside it whose iterations may all run at once."""
-        loops: list[For] = []
-        while isinstance(s, For) and s.word not in _IN_ORDER and conflict(s, self.scopes) is None:
-            if {loop.variable for loop in loops} & names_in(*s.bounds) or (loads(*s.bounds) and loops):
-                break
-            loops.append(s)
-            if len(s.body) != 1:
-                break
-            s = s.body[0]
-        return loops
+        apart = isinstance(s, For) and s.word not in _IN_ORDER and conflict(s, self.scopes) is None
+        if not apart or {loop.variable for loop in around} & names_in(*s.bounds) or (around and loads(*s.bounds)):
+            return around
+        return self.spread_loops(s.body[0], [*around, s]) if len(s.body) == 1 else [*around, s]
 
-    def on_grid(self, loops: list[For]) -> None:
+    def on_grid(self, loops: Sequence[For]) -> None:
         """Write loops as one loop over all their iterations, of which each thread takes its share."""
         bounds = [[self.new("b", "int64", self.value(b, "int64")) for b in s.bounds] for s in loops]
         counts = [self.new("n", "int64", f"({self.runs(b)}) ? ({b[1]} - {b[0]} - ({b[2]} > 0 ? 1 : -1)) / {b[2]} + 1 : 0")

@@ -1,27 +1,24 @@
 """The gradient of a kernel, as another kernel: so it is compiled and differentiated again like any other.
 
-It goes through the program forward, and then backward statement by statement, loops from their end; what a statement
+Each statement becomes two: what goes forward, and what goes back, loops from their end, after all has gone forward; what it
 passes on is what :func:`mxop.formula.vjp` says of its expression.  A number of a block that follows from what does not change
 is computed again.  What else is overwritten although its value is read on the way back is kept in tensors indexed by the
 loops around it, and put back on the way; a loop that only accumulates keeps what was there before it.  Loops whose iterations
 turn out to be independent run as they do forward, in threads where those did.
-Imports :mod:`.ir`, :mod:`.races`, :mod:`.scalars`, :mod:`.types`.
+Imports :mod:`.ir`, :mod:`.races`, :mod:`.types`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ...formula import Expr, const, substitute, vjp, walk
 from ...formula.expr import CALL, INPUT
 from . import ir
-from .ir import Allocate, Assign, For, If, Routine, Scopes, Statement, Variable
-from .races import CONCURRENT, loops_to, meeting, told_apart
-from .scalars import FLOATS, ROWS, fixed, load, loads, names_in, node, size, upto, variable_of
+from .ir import Allocate, Assign, For, If, Routine, Scopes, Statement, Variable, fixed, names_in, node, variable_of
+from .races import CONCURRENT, meeting, told_apart
 from .types import Types
 
 
@@ -52,15 +49,13 @@ class _Gradient(ir.Builder):
         self.new = Routine(source, variables=dict(self.old.variables))
         self.gradients: dict[Variable, Variable] = {}
         self.out: list[Statement] = []
-        self.line, self.nested = 0, 0
+        self.line = 0
         self.loops: list[tuple[Expr, Expr | None]] = []  # position and number of iterations of the loops around
-        #: (statement, before it or at the end of one of its blocks) -> what is kept there -> the element that holds it
-        self.kept: dict[tuple[Any, Any], dict[Expr, Expr]] = {}
         self.allocations: list[Statement] = []
-        self.hoisted: set[Assign] = set()
+        self.hoisted: set[Assign] = set()  # before which nothing is kept, but before a loop around them
         self.independent: dict[For, tuple[str, tuple[Expr, ...]]] = {}  # loops, and how they run if they are
         every = ir.assignments(self.body)
-        floats = {v for v in self.old.variables.values() if types.of_variable(v) in FLOATS}
+        floats = {v for v in self.old.variables.values() if types.of_variable(v) in ir.FLOATS}
         flow = [(names_in(s.value), {s.variable} & floats) for s in every]
         self.active = _reached(floats & set(self.wanted), flow)  # through which a gradient flows
         self.heads = {v: self.variable(f"{v.unique}__h", "input", rank=v.rank) for v in self.old.results}
@@ -83,14 +78,14 @@ class _Gradient(ir.Builder):
     def each(self, target: Variable, value: Variable, added: bool = False) -> None:
         """Copy a tensor, or add it to another."""
         indices = [self.variable("at", "loop") for _ in range(target.rank or 0)]
-        place, other = (load(t, [i.leaf for i in indices]) for t in (target, value))
+        place, other = (ir.load(t, [i.leaf for i in indices]) for t in (target, value))
         body: list[Statement] = [Assign(place, node("add", place, other) if added else other, self.line)]
-        self.out += ir.nested(indices, "grid", [upto(size(target, k)) for k in range(len(indices))], body, self.line)
+        self.out += ir.nested(indices, "grid", [ir.upto(n) for n in _shape(target)], body, self.line)
 
     def place(self, target: Expr) -> Expr:
         """Return the gradient of a variable or an element."""
         gradient = self.gradient_of(variable_of(target))
-        return gradient.leaf if target.kind == INPUT else load(gradient, target.args[1:])
+        return gradient.leaf if target.kind == INPUT else ir.load(gradient, target.args[1:])
 
     def gradient_of(self, v: Variable) -> Variable:
         if v not in self.gradients:
@@ -101,12 +96,14 @@ class _Gradient(ir.Builder):
     # ---- what is read on the way back -------------------------------------------------------------------------------
     def read_back(self, s: Statement) -> set[Variable]:
         """Return the variables whose values are read on the way back through a statement."""
-        found = set() if isinstance(s, (Allocate, Assign)) else names_in(*ir.expressions(s))
-        if isinstance(s, Assign):
-            with self.collected() as written:
-                self.back_assignment(s)
-            found = names_in(*s.target.args[1:], *(e for w in ir.assignments(written) for e in ir.expressions(w)))
-        return {v for v in found if v.unique in self.old.variables}
+        if isinstance(s, Allocate):
+            return set()
+        if not isinstance(s, Assign):
+            return names_in(*ir.expressions(s))
+        with self.collected() as written:
+            self.back_assignment(s)
+        found = names_in(*s.target.args[1:], *(e for w in ir.assignments(written) for e in ir.expressions(w)))
+        return found & set(self.old.variables.values())
 
     def reads(self, body: Iterable[Statement]) -> set[Variable]:
         return set().union(*(self.uses[s] for s in ir.statements(body)))
@@ -116,7 +113,7 @@ class _Gradient(ir.Builder):
         times, found = Counter(s.variable for s in every), set[Variable]()
         inner = set().union(*self.scopes.of.values())
         for s in reversed(every):
-            read, named = map(variable_of, loads(s.value)), names_in(s.value)
+            read, named = map(variable_of, ir.loads(s.value)), names_in(s.value)
             if (
                 s.target.kind == INPUT and s.variable in inner & self.needed and times[s.variable] == 1
                 and all(v.kind == "input" and not v.written for v in read)
@@ -130,32 +127,33 @@ class _Gradient(ir.Builder):
         """Tell whether the gradient of an output stays what is given: elements get one value, to which others are added."""
         stores = [s for s in ir.assignments(self.body) if s.variable is v]
         first, *rest = stores or [None]
-        read = [a for s in ir.statements(self.body) for a in loads(*ir.other_than_sum(s)) if variable_of(a) is v]
+        read = [a for s in ir.statements(self.body) for a in ir.loads(*ir.other_than_sum(s)) if variable_of(a) is v]
         if read or v.kind == "input" or first is None or not all(map(ir.adds, rest)):
             return False
         if ir.adds(first):
             return True
         one = {s.target for s in rest} <= {first.target}
-        return one and all(told_apart([first.target], s, ir.changing(s.body)) for s in loops_to(first, self.body))
+        around = [s for s in ir.statements(self.body) if isinstance(s, For) and first in ir.statements(s.body)]
+        return one and all(told_apart([first.target], s, ir.changing(s.body)) for s in around)
 
     # ---- the function -------------------------------------------------------------------------------------------------
     def routine(self, wanted: str) -> Routine:
         old = self.old
         arguments = [self.copied(v) if v.is_tensor and v.written else v for v in old.arguments]
         chosen = self.variable(wanted, "attribute")
+        back: list[Statement] = []
         for s in self.body:
-            with self.collected() as written:
-                self.forward([s])
-            self.out += [*self.allocations, *written]
-            self.allocations = []
+            forward, backward = self.statement(s)
+            self.out += [*self.allocations, *forward]
+            back, self.allocations = [*backward, *back], []
         tensors = [v for v in old.variables.values() if v.is_tensor and (v in self.active or v in self.wanted)]
         self.out += [Allocate(self.gradient_of(v), self.line) for v in tensors if v not in self.given]
         results = [self.gradient_of(v) for v in self.wanted]
         for v, head in self.heads.items():
             if v in self.active and v not in self.given:
                 self.each(self.gradient_of(v), head, added=True)
-        self.enter(None, self.scopes.top)
-        self.backward(self.body)
+        self.start(self.scopes.top)
+        self.out += back
         scopes = Scopes(self.out)
         for loop, (word, bounds) in self.independent.items():
             met = meeting(loop, scopes)
@@ -174,77 +172,54 @@ class _Gradient(ir.Builder):
         self.each(v, given)
         return given
 
-    # ---- forward ------------------------------------------------------------------------------------------------------
-    def forward(self, body: Sequence[Statement]) -> None:
-        """Write the program as it is, keeping what will be overwritten."""
-        for s in body:
-            self.line = s.line
-            if isinstance(s, Allocate) and self.nested:
+    # ---- forward, and back --------------------------------------------------------------------------------------------
+    def statement(self, s: Statement) -> tuple[list[Statement], list[Statement]]:
+        """Return what goes forward through a statement, and what goes back."""
+        self.line = s.line
+        if isinstance(s, Allocate):
+            if s not in self.body:
                 raise Underivable(f"line {s.line} allocates a tensor inside a loop or a condition")
-            if not (isinstance(s, Allocate) or any(a.variable in self.required for a in ir.assignments([s]))):
-                continue
+            return [s], []
+        with self.collected() as forward:
+            kept = self.keep_before(s)
+        with self.collected() as back:
             match s:
                 case Assign():
-                    if s not in self.hoisted and s.variable in self.needed and s not in self.scopes.first:
-                        self.keep((s, "before"), s.target)
-                case For():
-                    self.keep_before(s)
-                    with self.loop(s):
-                        self.forward_block(s, 0)
-                    continue
-                case If():
-                    self.forward_condition(s)
-                    continue
-            self.out.append(s)
-
-    def forward_block(self, owner: For | If, at: int) -> None:
-        """Write a block; keep, at its end, the numbers that end with it."""
-        self.forward(ir.blocks(owner)[at])
-        self.line = owner.line
-        for variable in _sorted((self.scopes.of[owner, at] & self.needed) - self.again):
-            self.keep((owner, at), variable.leaf)
-
-    def forward_condition(self, s: If) -> None:
-        if {a.variable for a in ir.assignments([s])} & names_in(s.test):  # it would be another on the way back
-            self.keep((s, "before"), s.test, node("int32", node("ne", s.test, 0)), "int32")
-        self.condition(s, s.test, self.forward_block)
-
-    def condition(self, s: If, test: Expr, write: Callable[[If, int], None]) -> None:
-        blocks = []
-        self.nested += 1
-        for at in (0, 1):
-            with self.collected() as written:
-                write(s, at)
-            blocks.append(written)
-        self.nested -= 1
-        self.out.append(If(test, *blocks, s.line))
-
-    # ---- backward -----------------------------------------------------------------------------------------------------
-    def backward(self, body: Sequence[Statement]) -> None:
-        for s in reversed(body):
-            self.line = s.line
-            kept = self.kept.get((s, "before"), {})
-            match s:
-                case Assign():
+                    forward += [s] if s.variable in self.required else []
                     self.restore(kept)
                     self.back_assignment(s)
                 case For():
-                    with self.loop(s, backward=True):
-                        self.backward_block(s, 0)
+                    reverse, *around = self.counted(s)
+                    self.loops.append(tuple(around))
+                    there, again = self.block(s, 0)
+                    self.loops.pop()
+                    forward += [self.loop(s, s.bounds, there)] if there else []
+                    self.out.append(self.loop(s, reverse, again))
                     self.restore(kept)
                 case If():
-                    self.condition(s, node("ne", kept[s.test], 0) if kept else s.test, self.backward_block)
+                    there, again = zip(self.block(s, 0), self.block(s, 1))
+                    forward += [If(s.test, *there, s.line)] if any(there) else []
+                    self.out.append(If(node("ne", kept[s.test], 0) if kept else s.test, *again, s.line))
+        return forward, back
 
-    def backward_block(self, owner: For | If, at: int) -> None:
-        self.enter((owner, at), self.scopes.of[owner, at])
-        for s in ir.blocks(owner)[at]:
-            if isinstance(s, Assign) and s.variable in self.again:
-                self.assign(s.target, s.value)
-        self.backward(ir.blocks(owner)[at])
+    def block(self, owner: For | If, at: int) -> tuple[list[Statement], list[Statement]]:
+        """Return what goes forward through a block, keeping the numbers that end with it, and what goes back."""
+        body, declared = ir.blocks(owner)[at], self.scopes.of[owner, at]
+        there, back = list[Statement](), list[Statement]()
+        for s in body:
+            forward, backward = self.statement(s)
+            there, back = [*there, *forward], [*backward, *back]
+        self.line = owner.line
+        with self.collected() as end:
+            kept = self.keep(v.leaf for v in _sorted((declared & self.needed) - self.again))
+        with self.collected() as begin:
+            self.restore(kept)
+            self.start(declared)
+            self.out += [replace(s) for s in body if isinstance(s, Assign) and s.variable in self.again]
+        return there + end, begin + back
 
-    def enter(self, key: Any, declared: set[Variable]) -> None:
-        """Begin the way back through a block: the numbers that it declares, and their gradients."""
-        self.restore(self.kept.get(key, {}))
+    def start(self, declared: set[Variable]) -> None:
+        """Begin the way back through a block that declares numbers: with their gradients."""
         for variable in _sorted(declared & self.active):
             self.assign(self.gradient_of(variable).leaf, node("real", 0))
 
@@ -266,13 +241,13 @@ class _Gradient(ir.Builder):
 
     def flows(self, e: Expr) -> bool:
         """Tell whether a gradient flows into an expression."""
-        return bool(names_in(e) & self.active) and self.types.of(e) in FLOATS
+        return bool(names_in(e) & self.active) and self.types.of(e) in ir.FLOATS
 
     def pull(self, e: Expr, head: Expr) -> None:
         """Add what a gradient of an expression gives to the numbers and elements in it."""
         read = [n for n in walk([e]) if n.label == "load" or (n.kind == INPUT and not n.label.is_tensor)]  # type: ignore[union-attr]
         read = [n for n in read if variable_of(n) in self.active]
-        found = {n: g for n, g in zip(read, vjp([e], [head], read, ROWS), strict=True) if g is not None}
+        found = {n: g for n, g in zip(read, vjp([e], [head], read, ir.ROWS), strict=True) if g is not None}
         for n, g in zip(found, self.named(list(found.values())), strict=True):
             place = self.place(n)
             self.assign(place, node("add", place, node(self.types.machine(n), g) if n.kind == INPUT else g))
@@ -282,7 +257,7 @@ class _Gradient(ir.Builder):
         uses = Counter(a for n in walk(gradients) for a in n.args) + Counter(gradients)
         roots, names = set(gradients) if len(gradients) > 1 else set(), dict[Expr, Expr]()
         for n in walk(gradients):
-            costs = uses[n] > 1 and any(part.kind == CALL and ROWS[part.label].costly for part in walk([n]))  # type: ignore[index]
+            costs = uses[n] > 1 and any(part.kind == CALL and ir.ROWS[part.label].costly for part in walk([n]))  # type: ignore[index]
             if (costs or n in roots) and n.kind == CALL:
                 (value,) = substitute([n], names)
                 names[n] = self.variable("g", "scalar").leaf
@@ -290,63 +265,73 @@ class _Gradient(ir.Builder):
         return substitute(gradients, names)
 
     # ---- loops --------------------------------------------------------------------------------------------------------
-    @contextmanager
-    def loop(self, s: For, backward: bool = False) -> Iterator[None]:
-        """Write a loop, in order or from its end."""
-        bounds = start, stop, _ = s.bounds
+    def counted(self, s: For) -> tuple[tuple[Expr, ...], Expr, Expr | None]:
+        """Return a loop's bounds from its end, the position of an iteration, and the number of them if it is certain."""
+        start, stop, _ = s.bounds
         step, at, times = fixed(s.bounds[2]), s.variable.leaf, stop
         if not step:
             raise Underivable(f"the step of the loop in line {s.line} is no fixed number")
         if fixed(start) != 0 or step != 1:
             times = node("neg", node("floordiv", node("neg", node("sub", stop, start)), step))
             at = node("floordiv", node("sub", at, start), step)
-        if backward:
-            last = stop if step == 1 else node("add", start, node("mul", times, step))
-            bounds = node("sub", last, step), node("sub", start, step), const(-step)
+        last = stop if step == 1 else node("add", start, node("mul", times, step))
         certain = all(v.is_tensor or v.kind == "attribute" or v in self.scopes.fixed for v in names_in(*s.bounds))
-        self.loops.append((at, times if certain and not loads(*s.bounds) else None))
-        self.nested += 1
-        with self.collected() as body:
-            yield
-        self.nested -= 1
-        self.loops.pop()
+        reverse = node("sub", last, step), node("sub", start, step), const(-step)
+        return reverse, at, times if certain and not ir.loads(*s.bounds) else None
+
+    def loop(self, s: For, bounds: tuple[Expr, ...], body: list[Statement]) -> For:
+        """Return a loop that runs in order, unless its iterations turn out to be independent."""
         loop = For(s.variable, "range", bounds, body, s.line)
         self.independent[loop] = s.word if s.word in CONCURRENT else "range", s.bounds
-        self.out.append(loop)
+        return loop
 
     # ---- keeping values -----------------------------------------------------------------------------------------------
-    def keep(self, key: tuple, what: Expr, value: Expr | None = None, dtype: Variable | str | None = None) -> None:
-        """Store a value in an element for the current iteration of all loops."""
-        sizes = [node("maximum", times, 0) for _, times in self.loops if times is not None]
-        if len(sizes) < len(self.loops):
-            raise Underivable(f"line {self.line} overwrites what is needed, inside a loop whose bounds are not fixed")
-        shape = tuple(sizes) or (const(1),)
-        if dtype is None:
-            dtype = v if (v := variable_of(what)).is_tensor else self.types.machine(what).rstrip("_")
-        tensor = self.variable("kept", "local", shape=shape, dtype=dtype, rank=len(shape))
-        self.allocations.append(Allocate(tensor, self.line))
-        held = load(tensor, [at for at, _ in self.loops] or [const(0)])
-        self.kept.setdefault(key, {})[what] = held
-        self.assign(held, what if value is None else value)
+    def keep_before(self, s: Statement) -> dict[Expr, Expr]:
+        """Keep what a statement overwrites; of a condition, what would be another on the way back."""
+        match s:
+            case Assign() if s.variable in self.needed and s not in self.hoisted:
+                return self.keep([s.target] if s.target.kind == CALL or s.variable in self.scopes.known[s] else [])
+            case For():
+                return self.keep(self.accumulated(s))
+            case If() if {a.variable for a in ir.assignments([s])} & names_in(s.test):
+                return self.keep([s.test], node("int32", node("ne", s.test, 0)), "int32")
+        return {}
+
+    def keep(self, values: Iterable[Expr], stored: Expr | None = None, dtype: str | None = None) -> dict[Expr, Expr]:
+        """Store values in elements for the current iteration of all loops; return the elements."""
+        kept = {}
+        for what in values:
+            sizes = [node("maximum", times, 0) for _, times in self.loops if times is not None]
+            if len(sizes) < len(self.loops):
+                where = "inside a loop whose bounds are not fixed"
+                raise Underivable(f"line {self.line} overwrites what is needed, {where}")
+            shape = tuple(sizes) or (const(1),)
+            v = variable_of(what)
+            kind = dtype or (v if v.is_tensor else self.types.machine(what).rstrip("_"))
+            tensor = self.variable("kept", "local", shape=shape, dtype=kind, rank=len(shape))
+            self.allocations.append(Allocate(tensor, self.line))
+            kept[what] = ir.load(tensor, [at for at, _ in self.loops] or [const(0)])
+            self.assign(kept[what], what if stored is None else stored)
+        return kept
 
     def restore(self, kept: dict[Expr, Expr]) -> None:
         for target, held in kept.items():
             self.assign(target, held)
 
-    def keep_before(self, loop: For) -> None:
-        """Keep, before a loop, what it accumulates into and does not read but for that."""
+    def accumulated(self, loop: For) -> Iterator[Expr]:
+        """Yield what a loop accumulates into and does not read but for that: it is kept before the loop."""
         every, inside, kept = ir.assignments([loop]), ir.changing([loop]), self.needed - self.reads([loop])
         for target in dict.fromkeys(s.target for s in every if s.variable in kept):
             variable = variable_of(target)
             found = {s for s in every if s.variable is variable}
             varies = names_in(*target.args[1:]) & inside if target.args else variable not in self.scopes.known[loop]
             if not varies and not self.hoisted & found and all(s.target is target for s in found):
-                self.keep((loop, "before"), target)
                 self.hoisted |= found
+                yield target
 
 
 def _shape(like: Variable) -> tuple[Expr, ...]:
-    return tuple([size(like, k) for k in range(like.rank or 0)])
+    return tuple([ir.size(like, k) for k in range(like.rank or 0)])
 
 
 def _sorted(variables: set[Variable]) -> list[Variable]:

@@ -1,6 +1,6 @@
 """``kernel``: a function in the hybrid language, as people hold it and as it runs as plain Python on NumPy arrays.
 
-Imports :mod:`.checks`, :mod:`.races`, :mod:`.source`, :mod:`.words`.
+Imports :mod:`.checks`, :mod:`.races`, :mod:`.source`, :mod:`.types`, :mod:`.words`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ... import dtypes
 from ...errors import OpTypeError
 from . import words
 from .checks import lower
 from .races import check_races
 from .source import read
+from .types import declared_codes
 
 
 class Kernel:
@@ -69,12 +71,11 @@ class Kernel:
         given = dict(zip(arguments, arrays))
         with np.errstate(all="ignore"):
             found = self._plain(**{v.name: words.widened(a) if v.is_tensor else a for v, a in given.items()})
-        results = []
+        tensors = {v: np.asarray(a) for v, a in given.items() if v.is_tensor}
+        codes, results = declared_codes(self.routine, [dtypes.code_of(a.dtype) for a in tensors.values()]), []
         for v, array in zip(self.routine.results, found if isinstance(found, tuple) else (found,), strict=True):
-            results.append(words.narrowed(array))
-            if v.kind == "input":
-                assigned, results[-1] = results[-1], np.asarray(given[v])
-                results[-1][...] = assigned
+            results.append(tensors[v] if v in tensors else np.empty(array.shape, dtypes.numpy_dtype(codes[v])))
+            results[-1][...] = array
         return results[0] if self.routine.single else tuple(results)
 
 

@@ -1,7 +1,7 @@
 """Python's division and what else numba and NumPy do not do alike, as functions of NumPy's numbers that numba compiles.
 
 :func:`plain` and :func:`compiled` are what translated kernels name besides their variables.
-Imports :mod:`.scalars`, :mod:`.words`.
+Imports :mod:`.ir`, :mod:`.words`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .scalars import CASTS
+from .ir import CASTS
 from .words import NUMPY, OPERATIONS
 
 
@@ -132,11 +132,7 @@ def merge(tensor, copies, block):
             whole[i] += one[i]
 
 
-def flat(tensor):
-    return tensor.reshape(tensor.size)
-
-
-_OWN = (ifloordiv, imod, floordiv, mod, at, ipow, maximum, minimum, half, parts, copies, copy, blocks, merge, flat)
+_OWN = (ifloordiv, imod, floordiv, mod, at, ipow, maximum, minimum, half, parts, copies, copy, blocks, merge)
 _NUMPY = NUMPY | {name: getattr(np, name) for name in ("zeros", "empty", "bool_", "inf", "nan")}
 
 

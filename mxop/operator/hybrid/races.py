@@ -2,19 +2,18 @@
 
 The rule: of every tensor that a loop writes, one index must be the same in all places of the loop and tell its iterations
 apart: the loop's variable, ``2*i + 1``, or ``i*n + j`` where ``j`` runs through ``range(n)``.  Numbers must not be carried
-from one iteration to the next.  Imports :mod:`.ir`, :mod:`.scalars`, and :mod:`mxop.formula` for the slope of an index.
+from one iteration to the next.  Imports :mod:`.ir`, and :mod:`mxop.formula` for the slope of an index.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...formula import Expr, const, vjp, walk
 from ...formula.expr import CALL, INPUT
 from . import ir
-from .ir import Assign, For, Routine, Scopes, Statement, Variable
-from .scalars import ROWS, fixed, loads, names_in, size, upto, variable_of
+from .ir import ROWS, Assign, For, Routine, Scopes, Statement, Variable, fixed, loads, names_in, size, upto, variable_of
 
 #: Words whose iterations must be independent.
 CONCURRENT = ("parallel", "vectorize")
@@ -45,23 +44,21 @@ def meeting(loop: For, scopes: Scopes) -> set[Variable] | None:
 
 def written_whole(routine: Routine) -> set[Variable]:
     """Return the outputs that the first loops that name them assign everywhere, whatever they held before."""
-    return {v for v in routine.results if v.kind == "output" and v.rank and _assigns_all(routine.body, v)}
+    return {v for v in routine.results if v.kind == "output" and v.rank and _assigns_all(routine.body, v, {})}
 
 
-def _assigns_all(body: Sequence[Statement], v: Variable) -> bool:
-    ranges: dict[Expr, tuple[Expr, ...]] = {}
-    places: set[Expr] = set()
-    while True:
-        s = next((s for s in body if v in ir.accesses([s])), None)
-        places = places or set(ir.accesses([s])[v]) if s else places
-        if not isinstance(s, For):
-            break
-        ranges[s.variable.leaf], body = s.bounds, s.body
-    if not isinstance(s, Assign) or places != {s.target} or v in names_in(s.value):
+def _assigns_all(body: Sequence[Statement], v: Variable, around: Mapping[Expr, tuple[Expr, ...]]) -> bool:
+    """Tell whether the first statement that names a tensor does nothing else with it than assign all elements."""
+    s = next((s for s in body if v in ir.accesses([s])), None)
+    if s is None or len(set(ir.accesses([s])[v])) > 1:
+        return False
+    if isinstance(s, For):
+        return _assigns_all(s.body, v, {**around, s.variable.leaf: s.bounds})
+    if not isinstance(s, Assign) or s.variable is not v or v in names_in(s.value):
         return False
     indices = s.target.args[1:]
-    return set(indices) == set(ranges) and len(indices) == len(ranges) and all(
-        any(all(map(operator.is_, ranges[i], upto(n))) for n in (v.shape[k], size(v, k))) for k, i in enumerate(indices)
+    return set(indices) == set(around) and len(indices) == len(around) and all(
+        any(all(map(operator.is_, around[i], upto(n))) for n in (v.shape[k], size(v, k))) for k, i in enumerate(indices)
     )  # fmt: skip
 
 
@@ -77,11 +74,6 @@ def _conflicts(loop: For, scopes: Scopes) -> Iterator[tuple[Assign, str]]:
             why = f"no index of {name!r} is a function of {loop.variable.name!r} alone in every place"
             yield s, (f"iterations of {over} may write the same elements of {name!r}, or read what others write: {why}; "
                       "use reduce or serial")  # fmt: skip
-
-
-def loops_to(inner: Statement, body: Sequence[Statement]) -> list[For]:
-    """Return the loops around a statement."""
-    return [s for s in ir.statements(body) if isinstance(s, For) and inner in ir.statements(s.body)]
 
 
 def told_apart(places: list[Expr], loop: For, own: set[Variable]) -> bool:

@@ -4,7 +4,7 @@ Every operation is written in the type that :mod:`.types` found, so literals do 
 integers wrap as NumPy's do.  The outermost ``parallel`` loop becomes ``prange``, an element that a loop accumulates into is
 held in a register, what is used twice has a name.  Where iterations add to the same elements, a parallel loop runs in parts
 with a copy each, and a loop inside makes its additions after the rest of a block of iterations, which is vectorised then.
-Imports :mod:`.types`, :mod:`.ir`, :mod:`.races`, :mod:`.scalars`.
+Imports :mod:`.types`, :mod:`.ir`, :mod:`.races`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from ...formula import Expr, walk
 from ...formula.expr import CALL, CONST, INPUT
 from ...formula.text import texts
 from . import ir
-from .ir import Allocate, Assign, For, If, Scopes, Statement, Variable
+from .ir import Allocate, Assign, For, If, Scopes, Statement, Variable, fixed, literal, loads, names_in
 from .races import meeting
-from .scalars import CASTS, FLOATS, ROWS, fixed, literal, loads, names_in
 from .types import Types, is_integer
 
 _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "land": "and", "lor": "or"}
 #: Primitive -> text over its operands and their type ``{k}``; the others are functions of their own name.
 _FORMS = {label: f"({{0}} {sign} {{1}})" for label, sign in _SIGNS.items()} | {
-    **{label: ROWS[label].cuda for label in ("add", "sub", "mul", "div", "neg", "square", "cube", "real")},  # as in C
+    **{label: ir.ROWS[label].cuda for label in ("add", "sub", "mul", "div", "neg", "square", "cube", "real")},  # as in C
     "lnot": "(not {0})", "where": "({1} if {0} else {2})", "size": "{0}.shape[{1}]", "float16": "_mx_half({0})",
     "rsqrt": "(_mx_{k}(1.0) / _mx_sqrt({0}))",
 }  # fmt: skip
@@ -155,16 +154,12 @@ class Translator:
             self.inside_parallel = False
             return
         held = self.accumulators(s)
-        if not held:
-            self.sequential(s, bounds)
-            return
-        with self.block(f"if ({self.runs(bounds)})"):
+        with self.block(f"if ({self.runs(bounds)})") if held else nullcontext():
             for access in held:
                 self.registers[access] = self.new("r", self.types.machine(access), self.value(access))
             self.sequential(s, bounds)
             for access in held:
-                name = self.registers.pop(access)
-                self.store(access, name)
+                self.store(access, self.registers.pop(access))
 
     def runs(self, bounds: list[str]) -> str:
         """Return the condition that a loop runs at all."""
@@ -236,7 +231,8 @@ class Translator:
     def in_blocks(self, s: For, bounds: list[str], late: Sequence[Assign]) -> None:
         """Write a loop in blocks of iterations: all but some additions, then these, in their order."""
         n, begin, k = self.new("n", "int64", _times(bounds)), self.fresh("b"), self.fresh("k")
-        flat = {v: self.new("flat", "", f"_mx_flat({self.name(v)})") for v in dict.fromkeys(t.variable for t in late)}
+        names = {v: self.name(v) for v in dict.fromkeys(t.variable for t in late)}
+        flat = {v: self.new("flat", "", f"{name}.reshape({name}.size)") for v, name in names.items()}
         put: dict[Statement, list[str]] = {}
         with self.block(f"for {begin} in range(0, {n}, {BLOCK})"):
             many = self.new("m", "int64", f"min({n} - {begin}, {BLOCK})")
@@ -308,7 +304,7 @@ class Translator:
         number = literal(e)
         if number.kind != CONST:
             return text if self.types.machine(e) == want else self.converted(text, want)
-        if want == "bool_" or want in FLOATS or math.isfinite(number.label):  # type: ignore[arg-type]
+        if want == "bool_" or want in ir.FLOATS or math.isfinite(number.label):  # type: ignore[arg-type]
             return self.number(number.label != 0 if want == "bool_" else number.label, want)  # type: ignore[arg-type]
         return self.converted(self.number(number.label, "float64"), want)  # type: ignore[arg-type]
 
@@ -340,11 +336,11 @@ class Translator:
     def operation(self, n: Expr) -> str:
         """Return the primitive that a call is in the type in which it is computed."""
         label, kind = str(n.label), self.types.machine(n)
-        if (label in _ROUNDING and kind not in FLOATS) or (label in CASTS and label != "float16"):
+        if (label in _ROUNDING and kind not in ir.FLOATS) or (label in ir.CASTS and label != "float16"):
             return "real"  # the operand is what it should be
         if kind == "bool_":
             return _OF_BOOLS.get(label, label)
-        if label == "pow" and kind in FLOATS:
+        if label == "pow" and kind in ir.FLOATS:
             return {2: "square", 3: "cube"}.get(fixed(literal(n.args[1])), label)
         return label
 

@@ -2,7 +2,7 @@
 
 A type is a NumPy dtype's name (``'float32'``, ``'bool_'``), or ``'int'``, ``'float'``, ``'bool'`` for Python's numbers, which
 take the type of the other operand.  What an operation gives is not written here: it is asked of the plain words and of
-NumPy, on samples, so the compiled kernel has the types of the plain run.  Imports :mod:`.ir`, :mod:`.scalars`,
+NumPy, on samples, so the compiled kernel has the types of the plain run.  Imports :mod:`.ir`,
 :mod:`.words`.
 """
 
@@ -18,9 +18,8 @@ from ... import dtypes
 from ...errors import MXNetError
 from ...formula import Expr, readable, walk
 from ...formula.expr import CONST, INPUT
-from .ir import For, Routine, assignments, expressions, statements
-from .scalars import Variable, variable_of
-from .words import NARROW, OPERATIONS
+from .ir import For, Routine, Variable, assignments, expressions, statements, variable_of
+from .words import OPERATIONS, held
 
 WEAK = {"int": 1, "float": 1.0, "bool": True}
 #: What holds a type while it is computed.
@@ -35,11 +34,6 @@ def machine(kind: str) -> str:
     return MACHINE.get(kind, kind)
 
 
-def sample(kind: str) -> Any:
-    """Return a value of a type."""
-    return WEAK[kind] if kind in WEAK else getattr(np, kind)(1)
-
-
 def kind_of(value: Any) -> str:
     """Return the type of a value."""
     if type(value) in (int, float, bool):
@@ -49,9 +43,9 @@ def kind_of(value: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def applied(primitive: str, *kinds: str) -> str:
-    """Return the type that a primitive gives."""
+    """Return the type that a primitive gives: that of its result for samples."""
     with np.errstate(all="ignore"):
-        return kind_of(OPERATIONS[primitive](*map(sample, kinds)))
+        return kind_of(OPERATIONS[primitive](*(WEAK[k] if k in WEAK else getattr(np, k)(1) for k in kinds)))
 
 
 def joined(a: str, b: str) -> str | None:
@@ -74,9 +68,7 @@ def is_integer(kind: str) -> bool:
 
 def element_kind(code: int) -> str:
     """Return the type of a tensor's elements while a kernel works on them."""
-    if code in NARROW:
-        return "float32"
-    return "bool_" if code == dtypes.BOOL else dtypes.NAMES[code]
+    return "bool_" if code == dtypes.BOOL else dtypes.NAMES[held(code)]
 
 
 class Types:

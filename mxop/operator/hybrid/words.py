@@ -2,7 +2,7 @@
 
 They are also its definition: the compiler asks them for the type of every expression (:mod:`.types`).  Numbers behave as
 NumPy's scalars do; a function of Python numbers gives a Python number.  Tensors of float16 and bfloat16 hold float32 while
-a kernel works on them (:class:`Narrow`) and are rounded when it is done.  Imports NumPy and :mod:`mxop.dtypes`.
+a kernel works on them and are rounded when it is done.  Imports NumPy and :mod:`mxop.dtypes`.
 """
 
 from __future__ import annotations
@@ -20,36 +20,16 @@ import numpy as np
 from ... import dtypes
 from ...errors import OpValueError
 
-NARROW = (dtypes.FLOAT16, dtypes.BFLOAT16)
 
-
-class Narrow(np.ndarray):
-    """Float32 elements of a tensor whose ``dtype`` is a narrower one."""
-
-    narrow: np.dtype | None = None
-
-    @property
-    def dtype(self) -> Any:  # type: ignore[override]
-        return np.dtype(np.float32) if self.narrow is None else self.narrow
-
-    def __array_finalize__(self, source: Any) -> None:
-        self.narrow = getattr(source, "narrow", None)
+def held(code: int) -> int:
+    """Return the type in which a kernel holds the elements of a tensor."""
+    return dtypes.FLOAT32 if code in (dtypes.FLOAT16, dtypes.BFLOAT16) else code
 
 
 def widened(array: Any) -> np.ndarray:
     """Return what a kernel works on: the array itself, or a float32 copy of a narrow one."""
     array = np.asarray(array)
-    code = dtypes.code_of(array.dtype)
-    if code not in NARROW:
-        return array
-    found = array.astype(np.float32).view(Narrow)
-    found.narrow = dtypes.numpy_dtype(code)
-    return found
-
-
-def narrowed(array: np.ndarray) -> np.ndarray:
-    """Return the result of a kernel in its own dtype."""
-    return np.asarray(array).astype(array.narrow) if isinstance(array, Narrow) and array.narrow is not None else array
+    return array.astype(dtypes.numpy_dtype(held(dtypes.code_of(array.dtype))), copy=False)
 
 
 # ---- memory ---------------------------------------------------------------------------------------------------------
@@ -61,7 +41,7 @@ def output_tensor(shape: Any, dtype: Any) -> np.ndarray:
     >>> output_tensor((2,), 'float32')
     array([0., 0.], dtype=float32)
     """
-    return widened(np.zeros(sizes(shape), dtypes.numpy_dtype(dtypes.code_of(dtype))))
+    return np.zeros(sizes(shape), dtypes.numpy_dtype(held(dtypes.code_of(dtype))))
 
 
 def allocate(shape: Any, dtype: Any, scope: str = "global") -> np.ndarray:
