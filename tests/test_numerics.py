@@ -303,7 +303,7 @@ def test_long_runs_that_lie_apart_are_combined_where_they_are(shape):
 @pytest.mark.parametrize("step", [1, 2, -1])
 def test_wide_rows_are_summed_as_they_lie(dtype, step):
     """Columns side by side are combined where they are, in long stretches; others go through blocks that are shorter."""
-    values = np.random.default_rng(step).integers(0, 8, (24, 20000)).astype(dtype)
+    values = np.random.default_rng(5).integers(0, 8, (24, 20000)).astype(dtype)
     part = mx.nd.array(values, dtype=dtype)[:, ::step]
     want = values[:, ::step].astype("float64")
     assert np.array_equal(part.sum(axis=0).asnumpy(), want.sum(0))
