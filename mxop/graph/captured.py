@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from ..errors import OpTypeError, OpValueError
 from ..nested import ForEach, WhileLoop, flatten, regroup
 from ..opdef import registry
 from .bodies import exchanged
 from .ir import Entry, Graph, Node, variable
+
+
+_given: WeakSet[Node] = WeakSet()  # what stands for slices and states: of one name, they are several all the same
 
 
 class Api:
@@ -83,6 +87,7 @@ class Subgraph:
             api.variable(self.scope, f"{node.name}-{k}", (node, k), i < n_data)
             for i, (node, k) in enumerate(self.parameters)
         ]
+        _given.update(self.variables)
 
     def given(self) -> list[Any]:
         """Return what the function is called with."""
@@ -218,7 +223,7 @@ def _gathered(subs: Sequence[Subgraph], inputs: Sequence[Entry]) -> tuple[list[E
             if v in sub.variables:
                 places[-1].append(sub.variables.index(v))
                 continue
-            key = e[0].name if sub.api.named and e[0].op is None else e
+            key = e[0].name if sub.api.named and e[0].op is None and e[0] not in _given else e
             if key not in read:
                 read[key] = len(inputs)
                 inputs.append(e)
