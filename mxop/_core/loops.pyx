@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 from mxop._core.array cimport Array, alloc_tuple, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.results cimport ADDS, DENSE, fresh_like, goes_beside
-from mxop._core.transfer cimport contiguous_copy, copy_into
+from mxop._core.transfer cimport contiguous_copy, copy_into, same_layout
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, itemsize_of
 
 cdef enum: OFTEN = 256      # steps between looks at signals and other threads
@@ -90,15 +90,21 @@ cdef class Loop(Call):
 
     def __init__(self, Body body, Body condition, tuple counts, Py_ssize_t steps, bint limited, bint reverse,
                  list inputs, list outputs, list reqs):
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, i
         cdef Array a
+        cdef list read
+        cdef set used = body.places.used()
         self.n_data, self.n_states, self.n_free, self.n_stacked, self.n_sums = counts
         self.body, self.condition, self.steps, self.limited, self.reverse = body, condition, steps, limited, reverse
         self.inputs, self.outputs, self.reqs, self.ready, self.work = inputs, outputs, reqs, list(inputs), []
         self.copies_in = not all([(<Array>a).contiguous for a in inputs])
         for k in range(len(outputs)):
             a = <Array>outputs[k]
-            if goes_beside(a, inputs, reqs[k], DENSE | (ADDS if self.is_sum(k) else 0)):
+            read = list(inputs)
+            i = self.n_data + k
+            if k < self.n_states and i not in used and same_layout(<Array>inputs[i], a):
+                del read[i]  # the last state may lie where the first one does, which no step reads
+            if goes_beside(a, read, reqs[k], DENSE | (ADDS if self.is_sum(k) else 0)):
                 a, self.copies_out = fresh_like(a, False), True
             self.work.append(a)
         self.n_moving = self.n_data + self.n_stacked

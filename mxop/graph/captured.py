@@ -17,7 +17,6 @@ from ..opdef import registry
 from .bodies import exchanged
 from .ir import Entry, Graph, Node, variable
 
-
 _given: WeakSet[Node] = WeakSet()  # what stands for slices and states: of one name, they are several all the same
 
 

@@ -258,10 +258,7 @@ class Cond(ControlFlow):
         old = [(v, value) for (v, _), value in zip(old, last, strict=True)]
         old = [(variable(str(k)), F.squeeze(value, axis=0)) for k, value in enumerate(stacked)] + old
         made, new = outputs(second, graphs[2])
-        last, *_ = added(
-            F, Graph([*made, *new]), ([], old, free), 0, limit=[1 - steps], steps=1,
-            told="output {} has {} in the first branch and {} in the second",
-        )  # fmt: skip
+        last, *_ = added(F, Graph([*made, *new]), ([], old, free), 0, limit=[1 - steps], steps=1, otherwise=True)
         return last[:n], dict(zip(states, last[n:], strict=True))
 
 
