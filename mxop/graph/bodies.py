@@ -21,6 +21,7 @@ from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, optimized
 from .passes import of_stage, selected
 from .plan import ADD, WRITE, Phase, Result
+from .rewrite import exchanged
 from .schedule import Buffers, build
 from .specs import Specs
 from .states import Effects
@@ -181,21 +182,6 @@ def _keeps(node: Node) -> bool:
         return True
     view = isinstance(op, Kernel) and op.make_view is not None
     return bool(node.inputs) and op.kind != "elementwise" and not view
-
-
-def exchanged(graph: Graph, values: dict[Entry, Entry]) -> Graph:
-    """Return a graph with entries exchanged; a node goes where all of its outputs do."""
-    made: dict[Node, Node] = {}
-
-    def entry(e: Entry) -> Entry:
-        return values.get(e) or (made.get(e[0], e[0]), e[1])
-
-    for node in graph.nodes:
-        inputs = tuple(entry(e) for e in node.inputs)
-        control = tuple(made.get(n, n) for n in node.control if (n, 0) not in values)
-        if inputs != node.inputs or control != node.control:
-            made[node] = node.replaced(inputs, control=control)
-    return Graph([entry(e) for e in graph.outputs])
 
 
 def is_vector(shape: Any) -> bool:

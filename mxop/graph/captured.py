@@ -2,7 +2,7 @@
 
 A function is called once, with variables in the place of slices and states.  What it reads from outside becomes an input of
 the call.  An :class:`Api` says what kind of thing the function is called with, and how it is told what was made inside.
-Imports :mod:`.bodies`, :mod:`.control_flow`, :mod:`.ir` and :mod:`mxop.nested`.
+Imports :mod:`.ir`, :mod:`.rewrite` and :mod:`mxop.nested`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from weakref import WeakSet
 from ..errors import OpTypeError, OpValueError
 from ..nested import ForEach, WhileLoop, flatten, regroup
 from ..opdef import registry
-from .bodies import exchanged
 from .ir import Entry, Graph, Node, variable
+from .rewrite import exchanged
 
 _given: WeakSet[Node] = WeakSet()  # what stands for slices and states: of one name, they are several all the same
 

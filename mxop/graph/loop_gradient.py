@@ -1,6 +1,6 @@
 """The gradient of a loop: a loop over the same steps in reverse.
 
-Imports :mod:`.bodies`, :mod:`.builder`, :mod:`.expand`, :mod:`.gradient`, :mod:`.loops`, :mod:`.specs`.
+Imports :mod:`.bodies`, :mod:`.builder`, :mod:`.expand`, :mod:`.gradient`, :mod:`.loops`, :mod:`.rewrite`, :mod:`.specs`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..opdef import Attrs
-from .bodies import exchanged, is_zero, kept, specs_of
+from .bodies import is_zero, kept, specs_of
 from .builder import Builder
 from .expand import expand
 from .gradient import active_nodes, gradients
 from .ir import NO_ATTRS, Entry, Graph, Node, variable
 from .loops import Counts, Loop
+from .rewrite import exchanged
 from .specs import Specs
 
 Pairs = Sequence[tuple[Node, Any]]  # variables of a body, and what they stand for
