@@ -63,6 +63,24 @@ def test_random_operators_draw_in_each_step_as_arrays_do():
     assert not np.array_equal(executor.forward(is_train=True)[0].asnumpy(), found[0])  # the next run draws anew
 
 
+def test_what_is_drawn_after_a_loop_waits_for_what_is_left_of_it():
+    """Its first output, a state that nobody reads, is taken away; it runs once all the same."""
+
+    def program(F, x, s):
+        out, _ = F.contrib.foreach(lambda a, s: (a + F.random.uniform(shape=(2,)), s + a), x, s)
+        return [out, F.random.uniform(shape=(2,)), F.random.uniform(shape=(2,))]
+
+    x, s = nd.zeros((3, 2)), nd.zeros(2)
+    group = sym.Group(program(sym, V("x"), V("s")))
+    executor = group.bind(mx.cpu(), {"x": x, "s": s}, args_grad={"x": nd.zeros((3, 2))})
+    for is_train in (False, True):
+        mx.random.seed(5)
+        wanted = [a.asnumpy() for a in program(nd, x, s)]
+        mx.random.seed(5)
+        for value, expected in zip(executor.forward(is_train), wanted, strict=True):
+            np.testing.assert_array_equal(value.asnumpy(), expected)
+
+
 def test_bodies_know_whether_they_train():
     out, _ = sym.contrib.foreach(lambda x, s: (sym.Dropout(x, p=0.5), s + x), V("x"), V("h"))
     executor = out.bind(mx.cpu(), {"x": nd.ones((3, 8)), "h": nd.ones(8)})

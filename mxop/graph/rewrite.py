@@ -61,14 +61,12 @@ def rebuilt(node: Node, moved: Moved, controls: dict[Node, Node] | None = None) 
     Parameters
     ----------
     controls : dict, optional
-        Nodes that others stand for, beside those whose first output moved.
+        Nodes that others stand for, beside those of which an output moved.
     """
     control = node.control
     if control:
-        after = [(n, _moved_node(n, moved, controls or {})) for n in control]
-        control = tuple(
-            dict.fromkeys([new for n, new in after if new is n or new.op is not None])
-        )  # a variable is there
+        after = {_moved_node(n, moved, controls or {}): n for n in control}
+        control = tuple([new for new, n in after.items() if new is n or new.op is not None])  # a variable is there
     for entry in node.inputs:
         if entry in moved:
             break
@@ -78,7 +76,8 @@ def rebuilt(node: Node, moved: Moved, controls: dict[Node, Node] | None = None) 
 
 
 def _moved_node(node: Node, moved: Moved, controls: dict[Node, Node]) -> Node:
-    return controls.get(node) or moved.get((node, 0), (node, 0))[0]
+    places = [moved[node, k][0] for k in range(node.n_outputs) if (node, k) in moved]
+    return controls.get(node) or next((n for n in places if n is not node), node)
 
 
 def adopt(entries: Iterable[Entry], node: Node, known: Known) -> list[Entry]:
