@@ -80,17 +80,19 @@ class Bodied(External):
         """Return the prepared call."""
         raise NotImplementedError
 
-    def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
+    def inside(self, specs: Sequence[tuple[Any, int]], is_train: bool | None = None) -> Specs:
         """Return what is known inside of the bodies, by shapes and types of the inputs."""
         raise NotImplementedError
+
+    def inside_of(self, node: Node, specs: Specs | None) -> Specs | None:
+        """Return it for a node, by what is known outside."""
+        return None if specs is None else self.inside([specs(e) for e in node.inputs], specs.is_train)
 
     def expanded(
         self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
     ) -> list[Entry] | None:
         """Return what a node becomes when graphs are expanded; see :func:`.expand.expand`."""
-        inner = None if specs is None else self.inside([specs(e) for e in node.inputs])
-        if inner is not None:
-            inner.is_train = specs.is_train
+        inner = self.inside_of(node, specs)
         op = self.with_bodies([expand(b, everything, specs=inner)[0] for b in self.bodies])
         new = node if op is self else node.replaced(op=op)
         return None if new is node else [(new, k) for k in range(node.n_outputs)]

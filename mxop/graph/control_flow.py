@@ -188,17 +188,15 @@ class ControlFlow(Bodied):
         return self._graphs[key]
 
     # ---- running --------------------------------------------------------------------------------------------------------
-    def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
+    def inside(self, specs: Sequence[tuple[Any, int]], is_train: bool | None = None) -> Specs:
         found = [(s and slice_of(s), t) if k in self.roles.data else (s, t) for k, (s, t) in enumerate(specs)]
-        return Specs({v: found[k] for v, k in self._inside})
+        return Specs({v: found[k] for v, k in self._inside}, is_train)
 
     def expanded(
         self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
     ) -> list[Entry] | None:
         """Return the loops that a call is, and deliver its auxiliary states."""
-        inner = None if specs is None else self.inside([specs(e) for e in node.inputs])
-        if inner is not None:
-            inner.is_train = specs.is_train
+        inner = self.inside_of(node, specs)
         bodies = [pure(b, v, at, inner) for b, v, at in zip(self.bodies, self.inner, self.roles.at, strict=True)]
         F = Builder(specs)
         F.work_for(node, "", node.order, node.control if effects is None else effects.control_of(node))

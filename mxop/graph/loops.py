@@ -172,8 +172,8 @@ class Loop(Bodied):
         data, states, free, _ = self.counts.inputs(specs)
         return [*((_slice(s), t) for s, t in data), *states, *free]
 
-    def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
-        return Specs(dict(zip(self.given, self._inside(specs), strict=True)))
+    def inside(self, specs: Sequence[tuple[Any, int]], is_train: bool | None = None) -> Specs:
+        return Specs(dict(zip(self.given, self._inside(specs), strict=True)), is_train)
 
     def _length(self, inputs: list[Any]) -> int:
         return self.steps if self.steps is not None else inputs[0].shape[0]
