@@ -150,8 +150,8 @@ def make_plan(
         for node in phase.nodes:
             _find_alias(plan, node, delivered, known, contiguous)
     _deliver(plan, phases, made_in)
-    _begin_there(plan, phases, made_in, known)
     if share:
+        _begin_there(plan, phases, made_in, known)
         plan.phases = phases = [
             Phase(_early(plan, p, phases, made_in, known), phase.results) for p, phase in enumerate(phases)
         ]
