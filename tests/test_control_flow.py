@@ -278,6 +278,16 @@ def test_variables_of_one_name_are_one_argument():
     assert executor.forward()[0].asnumpy().ravel().tolist() == [0, 3, 6, 0, 0]
 
 
+def test_states_that_begin_with_one_array_are_several():
+    def step(i, a, b):
+        chosen = sym.contrib.cond(V("c") > 0, lambda: a - b, lambda: b - a)  # both are called after z
+        return [], [i + 1, chosen, b * 2]
+
+    _, (_, a, b) = sym.contrib.while_loop(lambda i, a, b: i < 2, step, [V("i"), V("z"), V("z")], 3)
+    arrays = {"c": nd.array([1]), "i": nd.zeros(1), "z": nd.array([1, 2])}
+    assert [x.asnumpy().tolist() for x in sym.Group([a, b]).eval(**arrays)] == [[-2, -4], [4, 8]]
+
+
 def test_cond_forms_and_conditions():
     a, b = nd.array([1]), nd.array([2])
     assert nd.contrib.cond(a < b, lambda: [a, [b]], lambda: b)[1][0] is b

@@ -63,6 +63,24 @@ def test_random_operators_draw_in_each_step_as_arrays_do():
     assert not np.array_equal(executor.forward(is_train=True)[0].asnumpy(), found[0])  # the next run draws anew
 
 
+def test_what_is_drawn_after_a_loop_waits_for_what_is_left_of_it():
+    """Its first output, a state that nobody reads, is taken away; it runs once all the same."""
+
+    def program(F, x, s):
+        out, _ = F.contrib.foreach(lambda a, s: (a + F.random.uniform(shape=(2,)), s + a), x, s)
+        return [out, F.random.uniform(shape=(2,)), F.random.uniform(shape=(2,))]
+
+    x, s = nd.zeros((3, 2)), nd.zeros(2)
+    group = sym.Group(program(sym, V("x"), V("s")))
+    executor = group.bind(mx.cpu(), {"x": x, "s": s}, args_grad={"x": nd.zeros((3, 2))})
+    for is_train in (False, True):
+        mx.random.seed(5)
+        wanted = [a.asnumpy() for a in program(nd, x, s)]
+        mx.random.seed(5)
+        for value, expected in zip(executor.forward(is_train), wanted, strict=True):
+            np.testing.assert_array_equal(value.asnumpy(), expected)
+
+
 def test_bodies_know_whether_they_train():
     out, _ = sym.contrib.foreach(lambda x, s: (sym.Dropout(x, p=0.5), s + x), V("x"), V("h"))
     executor = out.bind(mx.cpu(), {"x": nd.ones((3, 8)), "h": nd.ones(8)})
@@ -417,6 +435,47 @@ def test_a_choice_by_nan_and_minus_zero_hands_on_what_was_made():
     for c, wanted in ((np.nan, -0.0), (0.5, -0.0), (-0.0, 1.0), (0.0, 1.0)):
         found = chosen.eval(c=nd.array([c]), x=nd.zeros(2))[0].asnumpy()
         assert found.tobytes() == np.full(2, wanted, "float32").tobytes()
+
+
+@pytest.mark.parametrize("c", [1, -1])
+def test_what_a_choice_hands_on_stays_where_it_is(c):
+    """What the first branch makes lies in the place of the result, and backward reads the head gradient itself."""
+    x = V("x")
+    chosen = sym.contrib.cond(V("c") > 0, lambda: x * 2, lambda: x / 2)
+    last = sym.contrib.cond(V("c") > 0, lambda: chosen + 1, lambda: chosen - 1)
+    a, head = np.arange(-500, 500, dtype="float32"), np.arange(1000, dtype="float32")
+    for total, wanted, slope, forward, both in (
+        (chosen, a * 2 if c > 0 else a / 2, 2 if c > 0 else 0.5, 0, 2),
+        (sym.sin(chosen), np.sin(a * 2 if c > 0 else a / 2), None, 1, 4),
+        (last, a * 2 + 1 if c > 0 else a / 2 - 1, 2 if c > 0 else 0.5, 1, 3),
+    ):
+        arrays = {"c": nd.array([c]), "x": nd.array(a)}
+        grads = {"x": nd.zeros(1000)}
+        executor = total.bind(mx.cpu(), arrays, args_grad=grads)
+        for is_train, most in ((False, forward), (True, both)):
+            assert executor.explain(is_train).memory["planned"] < 4000 * most + 100
+            np.testing.assert_allclose(executor.forward(is_train)[0].asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+        given = nd.array(head)
+        executor.backward(given)
+        assert (given.asnumpy() == head).all() and (arrays["x"].asnumpy() == a).all()
+        np.testing.assert_allclose(executor.outputs[0].asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+        if slope is not None:
+            assert (grads["x"].asnumpy() == head * slope).all()
+
+
+@pytest.mark.parametrize("c", [1, -1])
+def test_what_others_read_is_not_written_over(c):
+    """An argument, and what is read after the choice or twice by it, keeps its memory."""
+    x, y = V("x"), sym.sin(V("x"))
+    total = sym.contrib.cond(V("c") > 0, lambda: [x * 1, y * 1, y], lambda: [y + x, y, x * 3])
+    arrays = {"c": nd.array([c]), "x": nd.array([1, 2])}
+    executor = sym.Group([*total, y * 5, x + 1]).bind(mx.cpu(), arrays)
+    a, b = np.array([1, 2], "float32"), np.sin(np.array([1, 2], "float32"))
+    for _ in range(2):
+        found = executor.forward()
+        for value, wanted in zip(found, [*((a, b, b) if c > 0 else (b + a, b, a * 3)), b * 5, a + 1], strict=True):
+            np.testing.assert_allclose(value.asnumpy(), wanted, rtol=1e-6)
+    assert arrays["x"].asnumpy().tolist() == [1, 2]
 
 
 def test_a_choice_runs_operator_by_operator_on_a_gpu(simulated_gpu):

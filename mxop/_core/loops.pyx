@@ -11,9 +11,9 @@ from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport Array, alloc_tuple, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
-from mxop._core.results cimport ADDS, DENSE, fresh_like, goes_beside
-from mxop._core.transfer cimport contiguous_copy, copy_into
-from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, itemsize_of
+from mxop._core.results cimport ADDS, DENSE, deliver, fresh_like, goes_beside
+from mxop._core.transfer cimport contiguous_copy, same_layout
+from mxop._kernels.interp cimport REQ_ADD, itemsize_of
 
 cdef enum: OFTEN = 256      # steps between looks at signals and other threads
 
@@ -81,42 +81,41 @@ cdef class Loop(Call):
     cdef Body body, condition
     cdef list inputs, outputs, reqs, ready, work
     cdef bint copies_in, copies_out, limited, reverse
-    cdef Py_ssize_t n_data, n_states, n_free, n_stacked, n_sums, steps
-    cdef list pairs                 # for each state two places
-    cdef Py_ssize_t n_moving        # what has slices: the data, then the stacked outputs
-    cdef Py_ssize_t* strides
-    cdef char** starts
-    cdef char*** slots              # where the body finds each
+    cdef Py_ssize_t n_data, n_states, n_free, n_in, n_stacked, n_sums, steps
+    cdef list pairs                 # for each state two places, if there may be several steps
+    cdef Py_ssize_t* strides        # of what the body is given: by how much a slice lies behind the one before
 
     def __init__(self, Body body, Body condition, tuple counts, Py_ssize_t steps, bint limited, bint reverse,
                  list inputs, list outputs, list reqs):
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, i
         cdef Array a
+        cdef list read
+        cdef set used = body.places.used()
         self.n_data, self.n_states, self.n_free, self.n_stacked, self.n_sums = counts
+        self.n_in = self.n_data + self.n_states + self.n_free
         self.body, self.condition, self.steps, self.limited, self.reverse = body, condition, steps, limited, reverse
         self.inputs, self.outputs, self.reqs, self.ready, self.work = inputs, outputs, reqs, list(inputs), []
         self.copies_in = not all([(<Array>a).contiguous for a in inputs])
         for k in range(len(outputs)):
             a = <Array>outputs[k]
-            if goes_beside(a, inputs, reqs[k], DENSE | (ADDS if self.is_sum(k) else 0)):
+            read = list(inputs)
+            i = self.n_data + k
+            if k < self.n_states and i not in used and same_layout(<Array>inputs[i], a):
+                del read[i]  # the last state may lie where the first one does, which no step reads
+            if goes_beside(a, read, reqs[k], DENSE | (ADDS if self.is_sum(k) else 0)):
                 a, self.copies_out = fresh_like(a, False), True
             self.work.append(a)
-        self.n_moving = self.n_data + self.n_stacked
-        self.strides = <Py_ssize_t*>calloc(self.n_moving + 1, sizeof(Py_ssize_t))
-        self.starts = <char**>calloc(self.n_moving + 1, sizeof(char*))
-        self.slots = <char***>calloc(self.n_moving + 1, sizeof(char**))
-        if self.strides == NULL or self.starts == NULL or self.slots == NULL:
+        self.strides = <Py_ssize_t*>calloc(body.n_given + 1, sizeof(Py_ssize_t))
+        if self.strides == NULL:
             raise MemoryError()
-        for k in range(self.n_moving):
-            a = <Array>(inputs[k] if k < self.n_data else outputs[self.n_states + k - self.n_data])
-            self.strides[k] = nbytes_of(a) // max(steps, 1)
-            self.slots[k] = &body.at[k if k < self.n_data else k + 2 * self.n_states + self.n_free]
-        self.pairs = [(fresh_like(a, False), fresh_like(a, False)) for a in outputs[: self.n_states]]
+        for k in range(self.n_data):
+            self.strides[k] = nbytes_of(<Array>inputs[k]) // max(steps, 1)
+        for k in range(self.n_states, self.n_states + self.n_stacked):
+            self.strides[self.n_in + k] = nbytes_of(<Array>outputs[k]) // max(steps, 1)
+        self.pairs = [(fresh_like(a, False), fresh_like(a, False)) for a in outputs[: self.n_states] if steps > 1]
 
     def __dealloc__(self):
         free(self.strides)
-        free(self.starts)
-        free(self.slots)
 
     cdef bint is_sum(self, Py_ssize_t k) noexcept:
         k -= self.n_states + self.n_stacked
@@ -128,47 +127,42 @@ cdef class Loop(Call):
         return 0
 
     cdef int execute(self) except -1:
-        cdef Py_ssize_t n = self.begin(), s = 0, t, k, n_in = self.n_data + self.n_states + self.n_free
-        cdef char** at = self.body.at
-        for k in range(self.n_moving):
-            self.starts[k] = self.slots[k][0]
+        cdef Py_ssize_t n = self.begin(), s = 0, k
         while s < n and (self.condition is None or self.goes_on()):
-            t = n - 1 - s if self.reverse else s
-            for k in range(self.n_moving):
-                self.slots[k][0] = self.starts[k] + t * self.strides[k]
             if s == n - 1:  # there is no other step: the new states are the last ones
                 for k in range(self.n_states):
-                    at[n_in + k] = write_pointer(<Array>self.work[k])
+                    self.body.at[self.n_in + k] = write_pointer(<Array>self.work[k])
             self.body.run()
-            self.step_states()
+            self.go_on()
             s += 1
             if s % OFTEN == 0:
                 PyErr_CheckSignals()
                 with nogil:  # other threads may run
                     pass
         self.finish(s)
-        return self.deliver()
+        return deliver(self.work, self.outputs, self.reqs) if self.copies_out else 0
 
     cdef Py_ssize_t begin(self) except -1:
         """Set the pointers for the first step; return how many steps there may be."""
-        cdef Py_ssize_t k, n = self.steps, n_in = self.n_data + self.n_states + self.n_free
+        cdef Py_ssize_t k, n = self.steps
         cdef char** at = self.body.at
         cdef Array a
-        for k in range(n_in):
+        for k in range(self.n_in):
             at[k] = self.read(k)
-        for k in range(self.n_states):
-            a = <Array>(<tuple>self.pairs[k])[0]
-            at[n_in + k] = a.data
+        for k in range(len(self.pairs)):
+            at[self.n_in + k] = (<Array>(<tuple>self.pairs[k])[0]).data
         for k in range(self.n_states, self.n_states + self.n_stacked + self.n_sums):
             a = <Array>self.work[k]
-            at[n_in + k] = write_pointer(a)
+            at[self.n_in + k] = write_pointer(a)
             if self.is_sum(k) and (a is not self.outputs[k] or self.reqs[k] != REQ_ADD):
                 memset(a.data, 0, nbytes_of(a))
         if self.condition is not None:
             for k in range(self.n_free):
                 self.condition.at[self.n_states + k] = at[self.n_data + self.n_states + k]
         if self.limited:
-            n = min(n, <Py_ssize_t>(<int64_t*>self.read(n_in))[0])
+            n = min(n, <Py_ssize_t>(<int64_t*>self.read(self.n_in))[0])
+        for k in range(self.body.n_given if self.reverse else 0):
+            at[k] += (n - 1) * self.strides[k]
         return n
 
     cdef bint goes_on(self) except -1:
@@ -179,26 +173,30 @@ cdef class Loop(Call):
         self.condition.run()
         return (<int64_t*>(<Array>self.condition.buffers[0]).data)[0] != 0
 
-    cdef void step_states(self) noexcept:
-        """Let the new states be those of the next step."""
-        cdef Py_ssize_t k, n_in = self.n_data + self.n_states + self.n_free
+    cdef void go_on(self) noexcept:
+        """Set the pointers for the next step, to which the new states are the states."""
+        cdef Py_ssize_t k
         cdef char** at = self.body.at
         cdef char* one
         for k in range(self.n_states):
-            at[self.n_data + k] = at[n_in + k]
+            at[self.n_data + k] = at[self.n_in + k]
+        for k in range(len(self.pairs)):
             one = (<Array>(<tuple>self.pairs[k])[0]).data
-            at[n_in + k] = (<Array>(<tuple>self.pairs[k])[1]).data if at[n_in + k] == one else one
+            at[self.n_in + k] = (<Array>(<tuple>self.pairs[k])[1]).data if at[self.n_in + k] == one else one
+        for k in range(self.body.n_given):
+            at[k] += -self.strides[k] if self.reverse else self.strides[k]
 
     cdef int finish(self, Py_ssize_t done) except -1:
         """Write the last states, zeros for the steps that were not made, and their number."""
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, stride
         cdef Array a
         for k in range(self.n_states):
             a = <Array>self.work[k]
             if write_pointer(a) != self.body.at[self.n_data + k]:
                 memcpy(a.data, self.body.at[self.n_data + k], nbytes_of(a))
-        for k in range(self.n_data, self.n_moving):
-            memset(self.starts[k] + done * self.strides[k], 0, (self.steps - done) * self.strides[k])
+        for k in range(self.n_states, self.n_states + self.n_stacked):
+            stride = self.strides[self.n_in + k]
+            memset(write_pointer(<Array>self.work[k]) + done * stride, 0, (self.steps - done) * stride)
         if self.condition is not None:
             a = <Array>self.work[len(self.work) - 1]
             (<int64_t*>write_pointer(a))[0] = done
@@ -211,15 +209,6 @@ cdef class Loop(Call):
             a = contiguous_copy(a)
             self.ready[k] = a  # it lives until the next run
         return read_pointer(a)
-
-    cdef int deliver(self) except -1:
-        """Copy what could not be written in place."""
-        cdef Py_ssize_t k
-        if self.copies_out:
-            for k in range(len(self.outputs)):
-                if self.work[k] is not self.outputs[k] and self.reqs[k] != REQ_NULL:
-                    copy_into(<Array>self.work[k], <Array>self.outputs[k], self.reqs[k])
-        return 0
 
 
 cdef inline Py_ssize_t nbytes_of(Array a) noexcept:

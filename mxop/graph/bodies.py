@@ -21,6 +21,7 @@ from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, optimized
 from .passes import of_stage, selected
 from .plan import ADD, WRITE, Phase, Result
+from .rewrite import exchanged
 from .schedule import Buffers, build
 from .specs import Specs
 from .states import Effects
@@ -79,17 +80,19 @@ class Bodied(External):
         """Return the prepared call."""
         raise NotImplementedError
 
-    def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
+    def inside(self, specs: Sequence[tuple[Any, int]], is_train: bool | None = None) -> Specs:
         """Return what is known inside of the bodies, by shapes and types of the inputs."""
         raise NotImplementedError
+
+    def inside_of(self, node: Node, specs: Specs | None) -> Specs | None:
+        """Return it for a node, by what is known outside."""
+        return None if specs is None else self.inside([specs(e) for e in node.inputs], specs.is_train)
 
     def expanded(
         self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
     ) -> list[Entry] | None:
         """Return what a node becomes when graphs are expanded; see :func:`.expand.expand`."""
-        inner = None if specs is None else self.inside([specs(e) for e in node.inputs])
-        if inner is not None:
-            inner.is_train = specs.is_train
+        inner = self.inside_of(node, specs)
         op = self.with_bodies([expand(b, everything, specs=inner)[0] for b in self.bodies])
         new = node if op is self else node.replaced(op=op)
         return None if new is node else [(new, k) for k in range(node.n_outputs)]
@@ -181,21 +184,6 @@ def _keeps(node: Node) -> bool:
         return True
     view = isinstance(op, Kernel) and op.make_view is not None
     return bool(node.inputs) and op.kind != "elementwise" and not view
-
-
-def exchanged(graph: Graph, values: dict[Entry, Entry]) -> Graph:
-    """Return a graph with entries exchanged; a node goes where all of its outputs do."""
-    made: dict[Node, Node] = {}
-
-    def entry(e: Entry) -> Entry:
-        return values.get(e) or (made.get(e[0], e[0]), e[1])
-
-    for node in graph.nodes:
-        inputs = tuple(entry(e) for e in node.inputs)
-        control = tuple(made.get(n, n) for n in node.control if (n, 0) not in values)
-        if inputs != node.inputs or control != node.control:
-            made[node] = node.replaced(inputs, control=control)
-    return Graph([entry(e) for e in graph.outputs])
 
 
 def is_vector(shape: Any) -> bool:

@@ -2,19 +2,22 @@
 
 A function is called once, with variables in the place of slices and states.  What it reads from outside becomes an input of
 the call.  An :class:`Api` says what kind of thing the function is called with, and how it is told what was made inside.
-Imports :mod:`.bodies`, :mod:`.control_flow`, :mod:`.ir` and :mod:`mxop.nested`.
+Imports :mod:`.ir`, :mod:`.rewrite` and :mod:`mxop.nested`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from ..errors import OpTypeError, OpValueError
 from ..nested import ForEach, WhileLoop, flatten, regroup
 from ..opdef import registry
-from .bodies import exchanged
 from .ir import Entry, Graph, Node, variable
+from .rewrite import exchanged
+
+_given: WeakSet[Node] = WeakSet()  # what stands for slices and states: of one name, they are several all the same
 
 
 class Api:
@@ -83,6 +86,7 @@ class Subgraph:
             api.variable(self.scope, f"{node.name}-{k}", (node, k), i < n_data)
             for i, (node, k) in enumerate(self.parameters)
         ]
+        _given.update(self.variables)
 
     def given(self) -> list[Any]:
         """Return what the function is called with."""
@@ -218,7 +222,7 @@ def _gathered(subs: Sequence[Subgraph], inputs: Sequence[Entry]) -> tuple[list[E
             if v in sub.variables:
                 places[-1].append(sub.variables.index(v))
                 continue
-            key = e[0].name if sub.api.named and e[0].op is None else e
+            key = e[0].name if sub.api.named and e[0].op is None and e[0] not in _given else e
             if key not in read:
                 read[key] = len(inputs)
                 inputs.append(e)

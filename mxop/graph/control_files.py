@@ -15,10 +15,12 @@ from .bodies import Named, over_inputs
 from .ir import Graph
 from .loops import NAME, Counts, Loop
 
+_OPTIONS = ("steps", "limited", "reverse", "otherwise")
+
 
 def _parameters(
     *, num_given: int, first_locs: Shape, second_locs: Shape | None = None, counts: Shape, steps: int | None = None,
-    limited: bool = False, reverse: bool = False,
+    limited: bool = False, reverse: bool = False, otherwise: bool = False,
 ):  # fmt: skip
     """Run a body once for each step; what ``_foreach``, ``_while_loop``, ``_cond`` and their gradients become."""
 
@@ -35,7 +37,7 @@ def _loop(named: Named, attrs: Attrs, bodies: Sequence[Graph]) -> Loop:
     if sum(counts[:3]) != len(given) or counts.states + counts.stacked + counts.sums != len(body.outputs):
         raise OpValueError(f"operator {NAME}: counts={attrs.counts} for {len(given)} inputs and {len(body.outputs)} "
                            f"outputs of the body")  # fmt: skip
-    return Loop(given, body, counts, *condition, steps=attrs.steps, limited=attrs.limited, reverse=attrs.reverse)
+    return Loop(given, body, counts, *condition, **{key: attrs[key] for key in _OPTIONS})
 
 
 def strings(op: Loop) -> dict[str, str]:
@@ -43,7 +45,7 @@ def strings(op: Loop) -> dict[str, str]:
     at = {v: k for k, v in enumerate(op.given)}
     places = {key: [at[v] for v in body.variables] for key, body in zip(("first_locs", "second_locs"), op.bodies)}
     params = {"num_given": len(op.given), **places, "counts": list(op.counts)}
-    params |= {key: getattr(op, key) for key in ("steps", "limited", "reverse")}
+    params |= {key: getattr(op, key) for key in _OPTIONS}
     return {key: str(value) for key, value in params.items()}
 
 

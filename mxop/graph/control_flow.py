@@ -8,9 +8,9 @@ Imports :mod:`.bodies`, :mod:`.loop_gradient`, :mod:`.pure`, :mod:`.specs` and :
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..errors import OpValueError
@@ -19,33 +19,86 @@ from ..opdef.params import Shape
 from .bodies import Bodied, Named, is_vector, over_inputs, slice_of
 from .builder import Builder, Value
 from .ir import Entry, Graph, Node, variable
-from .loop_gradient import Pairs, added
+from .loop_gradient import added
 from .pure import Pure, pure
 from .specs import Specs, solved_inside
 from .states import Effects
 
 
+class Roles(NamedTuple):
+    """What the parameters of a call say of its inputs and bodies.
+
+    Attributes
+    ----------
+    at : sequence of tuple of int
+        For each body, a condition first, the inputs of the call that its variables are.
+    stacked : int
+        How many outputs of a body are stacked; new states follow them.
+    data, states : sequence of int
+        The inputs of which bodies read slices; those that bodies give new values.
+    steps : int, optional
+        How many steps there are at most; by default as many as the data have slices.
+    """
+
+    at: Sequence[tuple[int, ...]]
+    stacked: int
+    data: Sequence[int] = ()
+    states: Sequence[int] = ()
+    steps: int | None = None
+
+
+def _foreach(
+    *data, num_args: int, num_outputs: int, num_out_data: int, in_state_locs: Shape, in_data_locs: Shape, remain_locs: Shape
+):  # fmt: skip
+    """Run a body over slices of arrays; see ``mx.sym.contrib.foreach``."""
+    at, n = (*in_data_locs, *in_state_locs, *remain_locs), len(in_data_locs)
+    if sorted(at) != list(range(len(at))):
+        raise OpValueError(f"operator _foreach: its parameters give the inputs {list(at)}; expected each number once")
+    place = tuple(at.index(k) for k in range(len(at)))  # the input of each variable, from the variable of each input
+    return Roles([place], num_out_data, range(n), range(n, n + len(in_state_locs)))
+
+
+def _while_loop(
+    *data, num_args: int, num_outputs: int, num_out_data: int, max_iterations: int, cond_input_locs: Shape,
+    func_input_locs: Shape, func_var_locs: Shape,
+):  # fmt: skip
+    """Run a body while a condition holds; see ``mx.sym.contrib.while_loop``."""
+    at = func_input_locs
+    if any(not 0 <= k < len(at) for k in func_var_locs):
+        raise OpValueError(f"operator _while_loop: func_var_locs={func_var_locs} of {len(at)} inputs")
+    if max_iterations < 0:
+        raise OpValueError(f"operator _while_loop: max_iterations={max_iterations}; expected at least 0")
+    return Roles([cond_input_locs, at], num_out_data, (), [at[k] for k in func_var_locs], max_iterations)
+
+
+def _cond(
+    *data, num_args: int, num_outputs: int, cond_input_locs: Shape, then_input_locs: Shape, else_input_locs: Shape
+):
+    """Run one of two bodies; see ``mx.sym.contrib.cond``."""
+    return Roles([cond_input_locs, then_input_locs, else_input_locs], num_outputs, steps=1)
+
+
 class ControlFlow(Bodied):
     """One call of an operator of control flow.
+
+    Its body becomes a loop, with the condition if there is one.  A choice is two loops of one step at most: the second body
+    makes its step unless the first did, and its states are what the first one made, which its step replaces.
 
     Attributes
     ----------
     attrs : Attrs
+    roles : Roles
     inner : list of list of Node
         The variables of each body, in its order.
-    at : list of tuple of int
-        The inputs of the call that they are.
     """
 
-    n_bodies = 1
-
-    def __init__(self, named: Named, attrs: Attrs, bodies: Sequence[Graph]):
-        if len(bodies) != self.n_bodies:
-            raise OpValueError(f"operator {named.name} has {self.n_bodies} subgraphs, {len(bodies)} given")
+    def __init__(self, roles: Callable[..., Roles], named: Named, attrs: Attrs, bodies: Sequence[Graph]):
+        self.attrs, self.roles, self.inner = attrs, roles(**attrs), [b.variables for b in bodies]
+        if len(bodies) != len(self.roles.at):
+            raise OpValueError(f"operator {named.name} has {len(self.roles.at)} subgraphs, {len(bodies)} given")
         names = [f"arg{k}" for k in range(attrs.num_args - len(bodies))]
         super().__init__(named.name, names, (), bodies, doc=named.doc)
-        self._spec, self.attrs, self.inner = named.spec, attrs, [b.variables for b in bodies]
-        self.at = self._positions()
+        self._spec = named.spec
         self._graph()  # it says what does not fit
         states = {v for b in bodies for v in b.arguments()[1]}
         self.aux = tuple(names[k] for k in sorted({k for v, k in self._inside if v in states}))
@@ -53,28 +106,58 @@ class ControlFlow(Bodied):
     @property
     def _inside(self) -> list[tuple[Node, int]]:
         """Each variable of a body, and the input that it is."""
-        return [p for inner, at in zip(self.inner, self.at, strict=True) for p in zip(inner, at, strict=True)]
-
-    def _positions(self) -> list[tuple[int, ...]]:
-        """Return at which inputs of the call the variables of each body lie."""
-        raise NotImplementedError
+        return [p for inner, at in zip(self.inner, self.roles.at, strict=True) for p in zip(inner, at, strict=True)]
 
     def made(self, F: Builder, inputs: list[Value], bodies: Sequence[Pure]) -> tuple[list[Value], dict[int, Value]]:
         """Add the loops that a call is; return its outputs, and the new values of the inputs that are states.
 
         The bodies were made pure, or not yet.
         """
-        place, graphs = over_inputs(self.name, len(inputs), [b.graph for b in bodies], self.inner, self.at)
-        return self._made(F, list(zip(place, inputs, strict=True)), graphs, bodies)
+        _, n, data, states, steps = self.roles
+        place, graphs = over_inputs(self.name, len(inputs), [b.graph for b in bodies], self.inner, self.roles.at)
+        asked = int(len(bodies) > 1)
+        self._check(bodies[:asked], bodies[asked:])
+        condition = Graph(graphs[0].outputs[:1]) if asked else None
+        changed = [*states, *sorted({k for body in bodies[asked:] for k in body.states})]
 
-    def _made(self, F: Builder, pairs: Pairs, graphs: list[Graph], bodies: Sequence[Pure]) -> Any:
-        """Do so for graphs over shared variables, one for each input."""
-        raise NotImplementedError
+        def step(body: Pure, graph: Graph) -> tuple[Sequence[Entry], list[Entry]]:
+            """Return what a body makes: what is stacked, and what has changed."""
+            new = dict(zip([*states, *body.states], graph.outputs[n:], strict=True))
+            return graph.outputs[:n], [new.get(k, (place[k], 0)) for k in changed]
 
-    def _check_answer(self, body: Pure) -> None:
-        """Raise unless a condition has one output."""
-        if body.n != 1:
-            raise OpValueError(f"operator {self.name}: the condition has {body.n} outputs; expected one")
+        pairs = list(zip(place, self._columns(F, inputs), strict=True))
+        free = [pair for k, pair in enumerate(pairs) if k not in (*data, *changed)]
+        parts = [pairs[k] for k in data], [pairs[k] for k in changed], free
+        (out, new), *other = map(step, bodies[asked:], graphs[asked:])
+        last, stacked, _, done = added(F, Graph([*new, *out]), parts, n, condition=condition, steps=steps)
+        for out, new in other:
+            old = [(variable(str(k)), F.squeeze(value, axis=0)) for k, value in enumerate(stacked)]
+            old += [(place[k], value) for k, value in zip(changed, last, strict=True)]
+            limit = [1 - done[0]]
+            made, *_ = added(F, Graph([*out, *new]), ([], old, free), 0, limit=limit, steps=1, otherwise=True)
+            stacked, last = made[:n], made[n:]
+        return [*stacked, *last[: len(states)]], dict(zip(changed[len(states) :], last[len(states) :], strict=True))
+
+    def _columns(self, F: Builder, inputs: list[Value]) -> list[Value]:
+        """Return the inputs, data that are vectors as columns."""
+        data = self.roles.data if F.specs else ()
+        return [
+            F.expand_dims(v, axis=1) if k in data and is_vector(F.specs(v.entry)[0]) else v
+            for k, v in enumerate(inputs)
+        ]
+
+    def _check(self, asked: Sequence[Pure], bodies: Sequence[Pure]) -> None:
+        """Raise unless the bodies return as much as the parameters say."""
+        n, n_states, total = self.roles.stacked, len(self.roles.states), self.attrs.num_outputs
+        if len(bodies) == 1 and (bodies[0].n != n + n_states or total != bodies[0].n or n < 0):
+            raise OpValueError(f"operator {self.name}: the body has {bodies[0].n} outputs; the parameters say {n} and "
+                               f"{n_states} states, of {total}")  # fmt: skip
+        for condition in asked:
+            if condition.n != 1:
+                raise OpValueError(f"operator {self.name}: the condition has {condition.n} outputs; expected one")
+        if any(body.n != n + n_states for body in bodies):
+            raise OpValueError(f"operator {self.name}: num_outputs={total}, but the branches have {bodies[0].n} and "
+                               f"{bodies[1].n} outputs")  # fmt: skip
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         return attrs.num_outputs
@@ -105,23 +188,16 @@ class ControlFlow(Bodied):
         return self._graphs[key]
 
     # ---- running --------------------------------------------------------------------------------------------------------
-    def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
-        data = self._data()
-        found = [(s and slice_of(s), t) if k in data else (s, t) for k, (s, t) in enumerate(specs)]
-        return Specs({v: found[k] for v, k in self._inside})
-
-    def _data(self) -> list[int]:
-        """Return the inputs of the call of which the bodies read slices."""
-        return []
+    def inside(self, specs: Sequence[tuple[Any, int]], is_train: bool | None = None) -> Specs:
+        found = [(s and slice_of(s), t) if k in self.roles.data else (s, t) for k, (s, t) in enumerate(specs)]
+        return Specs({v: found[k] for v, k in self._inside}, is_train)
 
     def expanded(
         self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
     ) -> list[Entry] | None:
         """Return the loops that a call is, and deliver its auxiliary states."""
-        inner = None if specs is None else self.inside([specs(e) for e in node.inputs])
-        if inner is not None:
-            inner.is_train = specs.is_train
-        bodies = [pure(b, v, at, inner) for b, v, at in zip(self.bodies, self.inner, self.at, strict=True)]
+        inner = self.inside_of(node, specs)
+        bodies = [pure(b, v, at, inner) for b, v, at in zip(self.bodies, self.inner, self.roles.at, strict=True)]
         F = Builder(specs)
         F.work_for(node, "", node.order, node.control if effects is None else effects.control_of(node))
         outputs, states = self.made(F, [F.value(e) for e in node.inputs], bodies)
@@ -130,144 +206,6 @@ class ControlFlow(Bodied):
         return [v.entry for v in outputs]
 
 
-# ---- loops --------------------------------------------------------------------------------------------------------------
-def _foreach_parameters(
-    *data, num_args: int, num_outputs: int, num_out_data: int, in_state_locs: Shape, in_data_locs: Shape, remain_locs: Shape
-):  # fmt: skip
-    """Run a body over slices of arrays; see ``mx.sym.contrib.foreach``."""
-
-
-def _while_parameters(
-    *data, num_args: int, num_outputs: int, num_out_data: int, max_iterations: int, cond_input_locs: Shape,
-    func_input_locs: Shape, func_var_locs: Shape,
-):  # fmt: skip
-    """Run a body while a condition holds; see ``mx.sym.contrib.while_loop``."""
-
-
-def _cond_parameters(
-    *data, num_args: int, num_outputs: int, cond_input_locs: Shape, then_input_locs: Shape, else_input_locs: Shape
-):
-    """Run one of two bodies; see ``mx.sym.contrib.cond``."""
-
-
-class LoopCall(ControlFlow):
-    """What ``_foreach`` and ``_while_loop`` share: the last body is that of a loop."""
-
-    def _states(self) -> list[int]:
-        """Return the inputs of the call that are states."""
-        raise NotImplementedError
-
-    def _made(self, F: Builder, pairs: Pairs, graphs: list[Graph], bodies: Sequence[Pure]) -> Any:
-        (*asked, body), outputs, n_out = bodies, graphs[-1].outputs, self.attrs.num_out_data
-        data, states = self._data(), self._states()
-        if body.n != n_out + len(states) or self.attrs.num_outputs != body.n or not 0 <= n_out <= body.n:
-            raise OpValueError(f"operator {self.name}: the body has {body.n} outputs; the parameters say {n_out} and "
-                               f"{len(states)} states, of {self.attrs.num_outputs}")  # fmt: skip
-        if (steps := self.attrs.get("max_iterations")) is not None and steps < 0:
-            raise OpValueError(f"operator {self.name}: max_iterations={steps}; expected at least 0")
-        for condition in asked:
-            self._check_answer(condition)
-        changed = [*states, *body.states]
-        free = [k for k in range(len(pairs)) if k not in (*data, *changed)]
-        last, stacked, _, _ = added(
-            F, Graph([*outputs[n_out:], *outputs[:n_out]]),
-            tuple([pairs[k] for k in at] for at in (data, changed, free)), n_out,
-            condition=Graph(graphs[0].outputs[:1]) if asked else None, steps=steps,
-        )  # fmt: skip
-        n = len(states)
-        return [*stacked, *last[:n]], dict(zip(body.states, last[n:], strict=True))
-
-
-class ForEach(LoopCall):
-    """``_foreach``: inputs are data, states, and what else the body reads."""
-
-    def made(self, F: Builder, inputs: list[Value], bodies: Sequence[Pure]) -> tuple[list[Value], dict[int, Value]]:
-        data = self._data()
-        columns = [
-            F.expand_dims(v, axis=1) if k in data and F.specs and is_vector(F.specs(v.entry)[0]) else v
-            for k, v in enumerate(inputs)
-        ]
-        return super().made(F, columns, bodies)
-
-    def _data(self) -> list[int]:
-        return list(range(len(self.attrs.in_data_locs)))
-
-    def _states(self) -> list[int]:
-        n = len(self.attrs.in_data_locs)
-        return list(range(n, n + len(self.attrs.in_state_locs)))
-
-    def _positions(self) -> list[tuple[int, ...]]:
-        a = self.attrs
-        return [_inverse(self.name, (*a.in_data_locs, *a.in_state_locs, *a.remain_locs))]
-
-
-class WhileLoop(LoopCall):
-    """``_while_loop``: inputs are loop variables, and what else condition and body read."""
-
-    n_bodies = 2
-
-    def _states(self) -> list[int]:
-        at = self.attrs.func_input_locs
-        if any(not 0 <= k < len(at) for k in self.attrs.func_var_locs):
-            raise OpValueError(f"operator {self.name}: func_var_locs={self.attrs.func_var_locs} of {len(at)} inputs")
-        return [at[k] for k in self.attrs.func_var_locs]
-
-    def _positions(self) -> list[tuple[int, ...]]:
-        return [tuple(self.attrs.cond_input_locs), tuple(self.attrs.func_input_locs)]
-
-
-def _inverse(name: str, at: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the input of each variable, from the variable of each input."""
-    if sorted(at) != list(range(len(at))):
-        raise OpValueError(f"operator {name}: its parameters give the inputs {list(at)}; expected each number once")
-    return tuple(at.index(k) for k in range(len(at)))
-
-
-# ---- choice -------------------------------------------------------------------------------------------------------------
-class Cond(ControlFlow):
-    """``_cond``: the first body says which of the other two runs.
-
-    Each is a loop of one step at most.  The second one's states are what the first one made: it makes its step, in which
-    they become its own, unless the first did.
-    """
-
-    n_bodies = 3
-
-    def _positions(self) -> list[tuple[int, ...]]:
-        a = self.attrs
-        return [tuple(a.cond_input_locs), tuple(a.then_input_locs), tuple(a.else_input_locs)]
-
-    def _made(self, F: Builder, pairs: Pairs, graphs: list[Graph], bodies: Sequence[Pure]) -> Any:
-        n, (condition, first, second) = self.attrs.num_outputs, bodies
-        self._check_answer(condition)
-        if (first.n, second.n) != (n, n):
-            raise OpValueError(f"operator {self.name}: num_outputs={n}, but the branches have {first.n} and {second.n} "
-                               f"outputs")  # fmt: skip
-        states = sorted({*first.states, *second.states})
-        free = [pair for k, pair in enumerate(pairs) if k not in states]
-
-        def outputs(body: Pure, graph: Graph) -> tuple[Sequence[Entry], list[Entry]]:
-            new = dict(zip(body.states, graph.outputs[n:], strict=True))
-            return graph.outputs[:n], [new.get(k, (pairs[k][0], 0)) for k in states]
-
-        made, new = outputs(first, graphs[1])
-        old = [pairs[k] for k in states]
-        last, stacked, _, (steps,) = added(
-            F, Graph([*new, *made]), ([], old, free), n, condition=Graph(graphs[0].outputs[:1]), steps=1
-        )
-        old = [(v, value) for (v, _), value in zip(old, last, strict=True)]
-        old = [(variable(str(k)), F.squeeze(value, axis=0)) for k, value in enumerate(stacked)] + old
-        made, new = outputs(second, graphs[2])
-        last, *_ = added(
-            F, Graph([*made, *new]), ([], old, free), 0, limit=[1 - steps], steps=1,
-            told="output {} has {} in the first branch and {} in the second",
-        )  # fmt: skip
-        return last[:n], dict(zip(states, last[n:], strict=True))
-
-
-for _name, _signature, _make in (
-    ("foreach", _foreach_parameters, ForEach),
-    ("while_loop", _while_parameters, WhileLoop),
-    ("cond", _cond_parameters, Cond),
-):
-    registry.register(Named(f"_{_name}", _signature, _make, f"contrib.{_name}"))
+for _roles in (_foreach, _while_loop, _cond):
+    _name = _roles.__name__
+    registry.register(Named(_name, _roles, partial(ControlFlow, _roles), f"contrib.{_name[1:]}"))

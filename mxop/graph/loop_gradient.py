@@ -1,6 +1,6 @@
 """The gradient of a loop: a loop over the same steps in reverse.
 
-Imports :mod:`.bodies`, :mod:`.builder`, :mod:`.expand`, :mod:`.gradient`, :mod:`.loops`, :mod:`.specs`.
+Imports :mod:`.bodies`, :mod:`.builder`, :mod:`.expand`, :mod:`.gradient`, :mod:`.loops`, :mod:`.rewrite`, :mod:`.specs`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..opdef import Attrs
-from .bodies import exchanged, is_zero, kept, specs_of
+from .bodies import is_zero, kept, specs_of
 from .builder import Builder
 from .expand import expand
 from .gradient import active_nodes, gradients
 from .ir import NO_ATTRS, Entry, Graph, Node, variable
 from .loops import Counts, Loop
+from .rewrite import exchanged
 from .specs import Specs
 
 Pairs = Sequence[tuple[Node, Any]]  # variables of a body, and what they stand for
@@ -26,10 +27,10 @@ def added(
 ) -> tuple[list, list, list, list]:  # fmt: skip
     """Add a loop over data, states and free inputs; return what :meth:`.loops.Counts.outputs` does.
 
-    It also stacks what its gradient will read: states, and what :func:`.bodies.kept` lists.
+    It also stacks what its gradient will read: states that the body reads, and what :func:`.bodies.kept` lists.
     """
-    at = len(pairs[1]) + n_stacked
-    extras = [*((v, 0) for v, _ in pairs[1]), *kept(body)]
+    at, read = len(pairs[1]) + n_stacked, set(body.variables)
+    extras = [*((v, 0) for v, _ in pairs[1] if v in read), *kept(body)]
     body = Graph([*body.outputs[:at], *extras, *body.outputs[at:]])
     given = [pair for kind in pairs for pair in kind]
     counts = Counts(*map(len, pairs), n_stacked + len(extras), n_sums)
@@ -46,14 +47,17 @@ def _grad(
     c, known = op.counts, specs_of(F, inputs)
     specs = None if known is None else op.inside(known)
     live = [k for k in range(len(op.body.outputs)) if not is_zero(heads[k])]
-    of_states, of_outputs, states, rest = _one_step(op, live, needed, specs)
+    handed_on = op.replaced if op.otherwise else []
+    of_states, of_outputs, states, rest = _one_step(op, live, handed_on, needed, specs)
     found: list[Any] = [None] * len(inputs)
+    for j in set(handed_on).intersection(live):
+        found[c.data + j] = heads[j]  # where this loop makes a step, nobody asks
     if not (rest or of_states):
         return found
     stacked, sums = ([i for i in rest if (i < c.data) == sliced] for sliced in (True, False))
     entries = [*states, *(rest[i] for i in (*stacked, *sums))]
     source, saved = _saved(op, inputs, outputs)
-    source |= {v: (heads[k], k < c.states + c.stacked) for k, v in of_outputs.items()}
+    source |= {v: (heads[k], c.states <= k < c.states + c.stacked) for k, v in of_outputs.items()}
     _same(specs, {v: e for e, (v, _) in saved.items() if v is not e[0]})
     body, _ = expand(exchanged(Graph(entries), saved), everything=False, specs=specs)
     read = [v for v in body.variables if v in source]
@@ -75,23 +79,25 @@ def _same(specs: Specs | None, same: dict[Node, Entry]) -> None:
         specs.same.update(same)
 
 
-def _one_step(op: Loop, live: Sequence[int], needed: Sequence[bool], specs: Specs | None) -> tuple:
+def _one_step(
+    op: Loop, live: Sequence[int], handed_on: Sequence[int], needed: Sequence[bool], specs: Specs | None
+) -> tuple:
     """Differentiate one step.
 
     Returns
     -------
     of_states, of_outputs : dict of int to Node
-        Variables for the gradients of states after the step, and of what it stacks or sums.
+        Variables for the gradients of states after the step, and of what it stacks, sums, or makes instead of another loop.
     states : list of (Node, int)
         The gradients of these states before the step.
     rest : dict of int to (Node, int)
         The gradients of other inputs.
     """
     c, variables, outputs = op.counts, op.counts.inputs(op.given)[1], op.body.outputs
-    active = _active_states(op, needed)
+    active = [j for j in _active_states(op, needed) if j not in handed_on]
     wanted = [i for i, v in enumerate(op.given) if needed[i] and v not in variables]
     to = [(variables[j], 0) for j in active] + [(op.given[i], 0) for i in wanted]
-    of_outputs = {k: variable(f"head{k}") for k in live if k >= c.states}
+    of_outputs = {k: variable(f"head{k}") for k in live if k >= c.states or k in handed_on}
     of_states: dict[int, Node] = {}
     more = [j for j in active if j in live]
     while True:  # until no more gradients of states turn up
@@ -107,7 +113,7 @@ def _one_step(op: Loop, live: Sequence[int], needed: Sequence[bool], specs: Spec
         if not more:
             break
     F = Builder(specs)
-    states = [by_state[j] or F.zeros_like(F.value((variables[j], 0))).entry for j in of_states]
+    states = [by_state[j] or F.zeros_like(F.value((v, 0))).entry for j, v in of_states.items()]
     rest = {i: g for i, g in zip(wanted, found[len(active) :], strict=True) if g is not None}
     return of_states, of_outputs, states, rest
 

@@ -26,7 +26,8 @@ from .specs import Specs, solved_inside
 from .trim import trimmed
 
 NAME = "_loop"
-_TOLD = "the state {!r} has {} before a step and {} after it"
+_CHANGED = "the state {!r} has {} before a step and {} after it"
+_DIFFER = "output {} has {} in the first branch and {} in the second"
 
 
 class Counts(NamedTuple):
@@ -69,18 +70,20 @@ class Loop(Bodied):
         How many steps there are at most; by default as many as the data have slices.
     limited, reverse : bool
         Whether the last input says how many; whether the last slice comes first.
-    told : str
-        What is said of a state that is not the same before and after a step.
+    otherwise : bool
+        Whether it makes steps only where another loop made none.  States that its steps do not read are what that loop made,
+        and nobody asks for their gradient where that loop made nothing.
     """
 
     def __init__(
         self, given: Sequence[Node], body: Graph, counts: Counts, condition: Graph | None = None,
-        steps: int | None = None, limited: bool = False, reverse: bool = False, told: str = _TOLD,
+        steps: int | None = None, limited: bool = False, reverse: bool = False, otherwise: bool = False,
     ):  # fmt: skip
         names = [f"data{k}" for k in range(counts.data)] + [f"state{k}" for k in range(counts.states)]
         names += [f"free{k}" for k in range(counts.free)] + ["steps"] * limited
         super().__init__(NAME, names, given, (body,) if condition is None else (body, condition))
-        self.counts, self.steps, self.limited, self.reverse, self.told = counts, steps, limited, reverse, told
+        self.counts, self.steps = counts, steps
+        self.limited, self.reverse, self.otherwise = limited, reverse, otherwise
 
     @property
     def body(self) -> Graph:
@@ -143,7 +146,9 @@ class Loop(Bodied):
                 try:
                     both = solver.join(old, new)
                 except infer.Conflict:
-                    told = self.told.format(before.name, solver.show(old), solver.show(new))
+                    told = (_DIFFER if self.otherwise else _CHANGED).format(
+                        before.name, solver.show(old), solver.show(new)
+                    )
                     raise solver.error(f"operator {self.name}: {told}; expected the same") from None
                 solver.set((before, 0), both)
                 solver.set(after, both)
@@ -155,17 +160,27 @@ class Loop(Bodied):
         """The variables of the body that are states."""
         return self.counts.inputs(self.given)[1]
 
+    @property
+    def replaced(self) -> list[int]:
+        """The states that no step reads."""
+        read = set(self.body.variables)
+        return [j for j, v in enumerate(self._states) if v not in read]
+
     # ---- running --------------------------------------------------------------------------------------------------------
     def _inside(self, specs: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
         """Return shapes and types of the body's variables, by those of the inputs."""
         data, states, free, _ = self.counts.inputs(specs)
         return [*((_slice(s), t) for s, t in data), *states, *free]
 
-    def inside(self, specs: Sequence[tuple[Any, int]]) -> Specs:
-        return Specs(dict(zip(self.given, self._inside(specs), strict=True)))
+    def inside(self, specs: Sequence[tuple[Any, int]], is_train: bool | None = None) -> Specs:
+        return Specs(dict(zip(self.given, self._inside(specs), strict=True)), is_train)
 
     def _length(self, inputs: list[Any]) -> int:
         return self.steps if self.steps is not None else inputs[0].shape[0]
+
+    def takes_place(self) -> dict[int, int]:
+        """Return the inputs whose memory an output may take: of first states that no step reads, the last ones."""
+        return {j: self.counts.data + j for j in self.replaced}
 
     def call(self, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
         specs = self._inside([(a.shape, a.dtype_code) for a in inputs])

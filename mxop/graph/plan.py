@@ -8,12 +8,13 @@ Imports :mod:`.assignment`, :mod:`.ir`, :mod:`.infer`, :mod:`.order`, :mod:`.tra
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .. import dtypes
-from ..opdef import Elementwise
+from ..opdef import Elementwise, contiguous_strides
 from .assignment import Assign
 from .infer import Known
 from .ir import Entry, Graph, Node
@@ -150,6 +151,7 @@ def make_plan(
             _find_alias(plan, node, delivered, known, contiguous)
     _deliver(plan, phases, made_in)
     if share:
+        _begin_there(plan, phases, made_in, known)
         plan.phases = phases = [
             Phase(_early(plan, p, phases, made_in, known), phase.results) for p, phase in enumerate(phases)
         ]
@@ -188,6 +190,21 @@ def _deliver(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) -> N
             else:
                 copies.append(result)
         plan.copies.append(copies)
+
+
+def _begin_there(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int], known: Known) -> None:
+    """Let values be made where what takes their place belongs."""
+    nodes = [node for phase in phases for node in phase.nodes if node.op is not None]
+    readers = Counter(plan.root(e) for n in nodes if (n, 0) not in plan.alias for e in elements_read(n))
+    readers.update(plan.root(r.entry) for phase in phases for r in phase.results)
+    for node in reversed(nodes):
+        for k, i in _kept_in_place(node).items():
+            home, first = plan.homes.get((node, k)), plan.root(node.inputs[i])
+            if home is None or home.req != WRITE or not home.array._contiguous or first in plan.homes:
+                continue
+            if readers[first] == 1 and made_in.get(first[0]) == made_in[node]:
+                shape = known.shape(first)
+                plan.homes[first] = Home(array=home.array._view(shape, contiguous_strides(shape), 0))
 
 
 def _early(plan: Plan, p: int, phases: Sequence[Phase], made_in: dict[Node, int], known: Known) -> list[Node]:
@@ -302,12 +319,10 @@ def _share(plan: Plan, phases: Sequence[Phase], last: dict[Entry, int], known: K
 def _take_place(plan: Plan, node: Node, step: int, last: dict[Entry, int], known: Known) -> dict[int, int]:
     """Return the buffers of dying operands that a node's outputs can take: ``{output: buffer}``."""
     taken: dict[int, int] = {}
-    if not isinstance(node.op, Elementwise):
-        return taken
     for k in range(node.n_outputs):
         if (node, k) in plan.homes or (node, k) not in last:
             continue
-        for entry in node.inputs:
+        for entry in _overwritten(plan, node, k):
             root = plan.root(entry)
             home = plan.homes.get(root)
             if home is None or home.buffer < 0 or home.buffer in taken.values() or last.get(root) != step:
@@ -316,6 +331,21 @@ def _take_place(plan: Plan, node: Node, step: int, last: dict[Entry, int], known
                 taken[k] = home.buffer
                 break
     return taken
+
+
+def _overwritten(plan: Plan, node: Node, k: int) -> Sequence[Entry]:
+    """Return the operands whose place an output may take."""
+    if isinstance(node.op, Elementwise):
+        return node.inputs  # it reads an element before it writes it
+    if (i := _kept_in_place(node).get(k)) is None:
+        return ()
+    roots = [plan.root(e) for e in node.inputs]
+    return [node.inputs[i]] if roots.count(roots[i]) == 1 else []
+
+
+def _kept_in_place(node: Node) -> dict[int, int]:
+    """Return the outputs that need not be written where they lie in an input's place already, and that input."""
+    return node.op.takes_place() if node.op.bodies else {}
 
 
 class _Free:

@@ -12,7 +12,10 @@ Moved = dict[Entry, Entry]
 
 
 def rewrite(
-    graph: Graph, replace: Callable[[Node], list[Entry] | None], known: Known | None = None
+    graph: Graph,
+    replace: Callable[[Node], list[Entry] | None],
+    known: Known | None = None,
+    given: Moved | None = None,
 ) -> tuple[Graph, Moved]:
     """Return a graph with nodes exchanged; the old one stays as it is, and is returned when nothing was.
 
@@ -23,6 +26,8 @@ def rewrite(
         keep it.
     known : Known, optional
         Shapes and types; those of rebuilt nodes are added.
+    given : dict, optional
+        Where entries go, whatever becomes of their nodes.
 
     Returns
     -------
@@ -30,7 +35,7 @@ def rewrite(
     moved : dict
         Where each entry that changed went.
     """
-    moved: Moved = {}
+    moved: Moved = dict(given or {})
     for node in graph.nodes:
         if node.op is None:
             continue
@@ -41,8 +46,13 @@ def rewrite(
         if entries is None and new is node:
             continue
         for k in range(node.n_outputs):
-            moved[node, k] = (new, k) if entries is None else entries[k]
+            moved.setdefault((node, k), (new, k) if entries is None else entries[k])
     return (Graph(moved.get(e, e) for e in graph.outputs) if moved else graph), moved
+
+
+def exchanged(graph: Graph, values: Moved) -> Graph:
+    """Return a graph with entries exchanged; a node goes where all of its outputs do."""
+    return rewrite(graph, lambda node: None, given=values)[0]
 
 
 def rebuilt(node: Node, moved: Moved, controls: dict[Node, Node] | None = None) -> Node:
@@ -51,11 +61,12 @@ def rebuilt(node: Node, moved: Moved, controls: dict[Node, Node] | None = None) 
     Parameters
     ----------
     controls : dict, optional
-        Nodes that others stand for, beside those whose first output moved.
+        Nodes that others stand for, beside those of which an output moved.
     """
     control = node.control
     if control:
-        control = tuple(dict.fromkeys([_moved_node(n, moved, controls or {}) for n in control]))
+        after = {_moved_node(n, moved, controls or {}): n for n in control}
+        control = tuple([new for new, n in after.items() if new is n or new.op is not None])  # a variable is there
     for entry in node.inputs:
         if entry in moved:
             break
@@ -65,7 +76,8 @@ def rebuilt(node: Node, moved: Moved, controls: dict[Node, Node] | None = None) 
 
 
 def _moved_node(node: Node, moved: Moved, controls: dict[Node, Node]) -> Node:
-    return controls.get(node) or moved.get((node, 0), (node, 0))[0]
+    places = [moved[node, k][0] for k in range(node.n_outputs) if (node, k) in moved]
+    return controls.get(node) or next((n for n in places if n is not node), node)
 
 
 def adopt(entries: Iterable[Entry], node: Node, known: Known) -> list[Entry]:

@@ -1,4 +1,4 @@
-"""What loops compute and nobody reads goes, before a graph is run.  Imports :mod:`.ir`."""
+"""What loops compute and nobody reads goes, before a graph is run.  Imports :mod:`.ir`, :mod:`.rewrite`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .ir import Entry, Graph, Node
+from .rewrite import rewrite
 
 
 def trimmed(graph: Graph) -> Graph:
@@ -26,19 +27,15 @@ def trimmed_with_moves(graph: Graph) -> tuple[Graph, dict[Entry, Entry]]:
             changes[node] = node.op.trimmed(live or [0])
             keeps = changes[node][1]
         used.update([node.inputs[i] for i in keeps])
-    values: dict[Entry, Entry] = {}
-    made: dict[Node, Node] = {}
-    for node in graph.nodes:
-        inputs = tuple(values.get(e, e) for e in node.inputs)
-        control = tuple(made.get(n, n) for n in node.control)
-        if node in changes:
-            op, ins, outs = changes[node]
-            if op is not node.op:
-                made[node] = new = node.replaced(tuple(inputs[i] for i in ins), op=op, control=control)
-                new._n_outputs = 0  # it has others
-                values.update({(node, k): (new, at) for at, k in enumerate(outs)})
-                continue
-        if inputs != node.inputs or control != node.control:
-            made[node] = new = node.replaced(inputs, control=control)
-            values.update({(node, k): (new, k) for k in range(node.n_outputs)})
-    return Graph([values.get(e, e) for e in graph.outputs]), values
+    nodes = iter([node for node in graph.nodes if node.op is not None])
+
+    def replace(new: Node) -> list[Entry] | None:
+        node = next(nodes)
+        op, ins, outs = changes.get(node, (node.op, [], []))
+        if op is node.op:
+            return None
+        made = new.replaced(tuple([new.inputs[i] for i in ins]), op=op)
+        made._n_outputs = 0  # it has others
+        return [(made, outs.index(k)) if k in outs else (node, k) for k in range(node.n_outputs)]
+
+    return rewrite(graph, replace)
