@@ -6,7 +6,10 @@ A call of an operator that draws takes one key when it runs; all its numbers fol
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
+from threading import local
 
 _BITS = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15  # odd, so that its multiples by different counts are different
@@ -34,6 +37,23 @@ class Generator:
         return key - (1 << 64) if key >> 63 else key
 
 
+class _Thread(local):
+    draws = True
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def no_draws() -> Iterator[None]:
+    """Refuse draws of this thread: of a function that is called to see what it does, and will be called again."""
+    before, _thread.draws = _thread.draws, False
+    try:
+        yield
+    finally:
+        _thread.draws = before
+
+
 _seed = 0  # of devices without one of their own
 _of_device: dict[tuple[str, int], Generator] = {}
 
@@ -50,7 +70,15 @@ def seed_device(seed: int, device_type: str, device_id: int) -> None:
 
 
 def draw(device_type: str, device_id: int) -> int:
-    """Return a new key of a device's generator."""
+    """Return a new key of a device's generator.
+
+    Raises
+    ------
+    NotImplementedError
+        Inside of :func:`no_draws`.
+    """
+    if not _thread.draws:
+        raise NotImplementedError("random numbers cannot be drawn here")
     generators = _of_device
     found = generators.get((device_type, device_id))
     if found is None:

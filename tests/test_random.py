@@ -434,6 +434,21 @@ def test_compiled_functions_draw_anew():
     np.testing.assert_array_equal((nd.Dropout(x, mode="always") + nd.Dropout(2 * x, mode="always")).asnumpy(), found[0])
 
 
+def test_compiled_functions_that_draw_by_themselves_draw_once():
+    """What draws without inputs cannot be planned; to find that out takes no key, at the first call or a later one."""
+
+    @mx.graph.compiled
+    def noisy(x):
+        return x + nd.random.uniform(shape=(2,)) * nd.random.gamma(2, 1, shape=(2,))
+
+    x = nd.zeros((2,))
+    mx.random.seed(3)
+    eager = [(x + nd.random.uniform(shape=(2,)) * nd.random.gamma(2, 1, shape=(2,))).asnumpy() for _ in range(3)]
+    for _ in range(2):
+        mx.random.seed(3)
+        np.testing.assert_array_equal([noisy(x).asnumpy() for _ in range(3)], eager)
+
+
 def test_files_count_mxnets_mask():
     x = mx.sym.Dropout(mx.sym.var("x"), name="d")
     assert x.list_outputs() == ["d_output"] and x.get_internals().list_outputs() == ["x", "d_output"]

@@ -15,6 +15,7 @@ from typing import Any
 
 from .._core import core, plans, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, shown, translated
+from ..generators import no_draws
 from ..opdef import Attrs, Operator
 from .builder import Builder, Value
 from .calls import replayed
@@ -312,7 +313,8 @@ class CompiledFunction:
         """Return the plan for inputs of certain shapes and types."""
         variables = [variable(f"x{i}") for i in range(len(specs))]
         F = _Traced(Specs(dict(zip(variables, specs, strict=True))), is_train)
-        found = self._function(*[F.value((v, 0)) for v in variables])
+        with no_draws():
+            found = self._function(*[F.value((v, 0)) for v in variables])
         F.check_mode()
         form = _forms.get(type(found)) or getattr(type(found), "_make", None)  # of a namedtuple
         values = [found] if isinstance(found, Value) else [] if form is None else list(found)
