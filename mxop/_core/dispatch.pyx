@@ -167,7 +167,9 @@ def op_function(op):
 
 def forget(op):
     """Drop what is kept for an operator that was unregistered or replaced."""
-    _functions.pop(op, None)
+    found = _functions.pop(op, None)
+    if found is not None:  # somebody may hold it
+        (<OpFunction>found).has_mode = -1
     _reductions.forget()
     _prepared.forget()
     _kinds.forget()
