@@ -178,6 +178,10 @@ cdef void take_rows(const char* data, char* out, const Py_ssize_t* place, Shape 
                     Py_ssize_t end) noexcept nogil:
     """Copy rows `begin` to `end` of ``outer * m``."""
     cdef Py_ssize_t t, width = s.inner * itemsize
+    if end <= s.m:
+        for t in range(begin, end):
+            memcpy(out + t * width, data + place[t] * width, width)
+        return
     for t in range(begin, end):
         memcpy(out + t * width, data + (t // s.m * s.n + place[t % s.m]) * width, width)
 
