@@ -87,7 +87,8 @@ cdef object invoke_checked(OpFunction f, object inputs, object attrs, object out
 cdef object run_unwatched(OpFunction f, object inputs, object attrs, object out, int req):
     """Run a call: in the mode of the thread, and with its states delivered."""
     if f.has_mode < 0:
-        f.is_view, f.has_mode = f.kind == KERNEL and f.op.make_view is not None, f.op.spec.has_mode
+        f.is_view = f.kind == KERNEL and f.op.make_view is not None
+        f.has_mode = f.op.spec.has_mode  # last: other threads take this for both
     if f.has_mode and is_training():
         attrs = attrs.training(True)
     if f.writes:

@@ -86,16 +86,21 @@ static inline void mx_stream_copy(char *d, const char *s, ptrdiff_t bytes)
 #endif
 }
 
-/* Ask for memory that is read soon: while a block is computed, the next one can come. */
+/* Ask for memory that is read soon, into the first or the second cache: while a block is computed, the next one can come. */
+#if defined(__GNUC__)
+#define MX_ASK(line, cache) __builtin_prefetch(line, 0, 4 - cache)
+#elif defined(__SSE2__) || defined(_M_X64)
+#define MX_ASK(line, cache) _mm_prefetch(line, cache == 1 ? _MM_HINT_T0 : _MM_HINT_T1)
+#else
+#define MX_ASK(line, cache) ((void)(line))
+#endif
 static inline void mx_prefetch(const char *p, ptrdiff_t bytes)
 {
-#if defined(__GNUC__)
-    for (ptrdiff_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
-#elif defined(__SSE2__) || defined(_M_X64)
-    for (ptrdiff_t i = 0; i < bytes; i += 64) _mm_prefetch(p + i, _MM_HINT_T1);
-#else
-    (void)p, (void)bytes;
-#endif
+    for (ptrdiff_t i = 0; i < bytes; i += 64) MX_ASK(p + i, 2);
+}
+static inline void mx_prefetch_first(const char *p, ptrdiff_t bytes)
+{
+    for (ptrdiff_t i = 0; i < bytes; i += 64) MX_ASK(p + i, 1);
 }
 
 static inline void mx_stream_fence(void)

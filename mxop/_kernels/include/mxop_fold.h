@@ -34,7 +34,7 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP_FROM(d
             double part[lanes];                                                                                         \
             for (int k = 0; k < lanes; k++) part[k] = (double)x[k];                                                     \
             for (i = lanes; i + 2 * lanes <= n; i += 2 * lanes) { /* two at a time: one waits for another half as long */\
-                MX_FETCH((const char *)(x + i) + MX_FETCHED, 2 * lanes * sizeof *x)                                     \
+                mx_prefetch_first((const char *)(x + i) + MX_FETCHED, 2 * lanes * sizeof *x);                           \
                 for (int k = 0; k < lanes; k++) part[k] *= (double)x[i + k] * (double)x[i + lanes + k];                 \
             }                                                                                                           \
             for (; i + lanes <= n; i += lanes)                                                                          \
@@ -88,7 +88,7 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP_FROM(d
 enum { MX_PART = 64, MX_FETCHED_ROW = 1024, MX_CACHED = 1 << 19 };
 static void mx_fetch_eight(const char *x, ptrdiff_t step, ptrdiff_t bytes)
 {
-    for (int row = 0; row < 8; row++, x += step) MX_FETCH(x + MX_FETCHED_ROW, bytes)
+    for (int row = 0; row < 8; row++, x += step) mx_prefetch_first(x + MX_FETCHED_ROW, bytes);
 }
 #define MX_EIGHT_OF(A, TERM, from, to)                                                                                  \
     MX_IVDEP                                                                                                            \

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "mxop_block.h"
+
 /* Before a short loop: a loop of vectors is made of it as it stands, and not of what is left of it when it is written out. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define MX_ROLLED _Pragma("GCC unroll 1")
@@ -24,18 +26,13 @@
 /* Loops over what may come from memory ask for what they read this far ahead: hardware that does so by itself stops at the end of
    a page, and starts again late.  Of what is in a cache it costs next to nothing. */
 enum { MX_FETCHED = 4096 };
-#if defined(__GNUC__)
-#define MX_FETCH(p, bytes) for (int line_ = 0; line_ < (int)(bytes); line_ += 64) __builtin_prefetch((const char *)(p) + line_, 0, 3);
-#else
-#define MX_FETCH(p, bytes)
-#endif
 
 #define MX_LANES_float 64
 #define MX_LANES_double 32
 
 /* The sum of VALUE, an expression of `at`, for 0 <= at < n; returned in double.  FETCH stands before each step. */
 #define MX_ADD_UP(T, n, VALUE) MX_ADD_UP_WITH(T, n, , VALUE)
-#define MX_ADD_UP_FROM(T, x, n, VALUE) MX_ADD_UP_WITH(T, n, MX_FETCH((const char *)(x + i) + MX_FETCHED, lanes_ * sizeof *x), VALUE)
+#define MX_ADD_UP_FROM(T, x, n, VALUE) MX_ADD_UP_WITH(T, n, mx_prefetch_first((const char *)(x + i) + MX_FETCHED, lanes_ * sizeof *x);, VALUE)
 #define MX_ADD_UP_WITH(T, n, FETCH, VALUE)                                                                    \
     do {                                                                                                      \
         enum { lanes_ = MX_LANES_##T };                                                                       \
@@ -105,7 +102,7 @@ static double mx_squares_f64(const double *x, ptrdiff_t n, double scale)
                 INT other[LANES] = {0};                                                                       \
                 for (int k = 0; k < LANES; k++) lanes[k] = x[k];                                              \
                 for (; i + LANES <= n; i += LANES) {                                                          \
-                    MX_FETCH((const char *)(x + i) + MX_FETCHED, LANES * sizeof *x)                             \
+                    mx_prefetch_first((const char *)(x + i) + MX_FETCHED, LANES * sizeof *x);                 \
                     MX_EXTREME_STEP(T, BEYOND, LANES, lanes, other)                                           \
                 }                                                                                             \
                 if (LANES > 32) {                                                                             \
