@@ -208,7 +208,7 @@ cdef class StripCall(Call):
         """Name what the block from row `first` on reads as what is fetched while costly stages run."""
         cdef Py_ssize_t rows = min(self.block_rows, self.rows - first)
         cdef int k
-        ahead.n = self.n_read
+        ahead.n, ahead.always = self.n_read, False
         for k in range(self.n_read):
             ahead.at[k], ahead.left[k] = self.read[k] + first * self.read_bytes[k], rows * self.read_bytes[k]
             ahead.each[k] = (self.read_bytes[k] // self.costly_parts + 63) & ~63

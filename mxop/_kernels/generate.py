@@ -58,26 +58,10 @@ _PROLOGUE = """\
 
 #: Functions that have loops of their own for some instruction sets (``mxop_wide.h``), by type.  No larger formula holds them.
 WIDE = {
-    "float": {
-        "tan",
-        "arcsin",
-        "arccos",
-        "arctan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "arcsinh",
-        "arccosh",
-        "arctanh",
-        "cbrt",
-        "expm1",
-        "log1p",
-        "log2",
-        "log10",
-        "pow",
-    },
+    "float": {"tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "exp",
+              "expm1", "log1p", "log2", "log10", "pow"},
     "double": {"arccos", "tanh", "arcsinh", "cbrt", "log1p", "pow"},
-}
+}  # fmt: skip
 
 
 def _leaf(kind: str, index: int) -> Expr:
@@ -177,14 +161,17 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
                  "    const void *MX_RESTRICT b_, const void *MX_RESTRICT c_, const void *MX_RESTRICT s_)", "{"]  # fmt: skip
     before, body = _body(function, ctype, root, operands, scalars)
     text = [*before, *signature, *head, *body, "}", ""]
-    if root.label in WIDE.get(ctype, ()) and all(a.kind != CALL for a in root.args):
-        wide = f"MX_WIDE_{root.label}_{next(s for c, s, _ in COMPUTE if c == ctype)}"
-        call = _wide(ctype, root, operands, scalars, wide)
+    below = root.args[0] if root.args[0].kind == CALL and len(root.args) == 1 else None
+    leaves = root.args if below is None else below.args
+    if root.label in WIDE.get(ctype, ()) and all(a.kind != CALL for a in leaves):
+        label = f"{root.label}_{below.label}" if below is not None else root.label
+        wide = f"MX_WIDE_{label}_{next(s for c, s, _ in COMPUTE if c == ctype)}"
+        call = _wide(ctype, root, leaves, operands, scalars, wide)
         text = [f"#ifdef {wide}", *signature, *head, *call, "}", "#else", *text, f"#endif /* {wide} */", ""]
     return "\n".join(text)
 
 
-def _wide(ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr], name: str) -> list[str]:
+def _wide(ctype: str, root: Expr, leaves, operands: list[Expr], scalars: list[Expr], name: str) -> list[str]:
     """Write the call of a loop that is not generated; of two operands, each has a stride, 0 where it is a scalar."""
     places = {o: f"x{i}" for i, o in enumerate(operands)} | {s: f"&s{i}" for i, s in enumerate(scalars)}
     known = []
@@ -192,9 +179,9 @@ def _wide(ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr], nam
         known = _power_by(
             ctype, next(s for c, s, _ in COMPUTE if c == ctype), root, {k: v.lstrip("&") for k, v in places.items()}
         )
-    if len(root.args) == 1:
-        return [*known, f"    {name}(n, o, {places[root.args[0]]});"]
-    return [*known, f"    {name}(n, o, " + ", ".join(f"{places[a]}, {int(a.kind == INPUT)}" for a in root.args) + ");"]
+    if len(leaves) == 1:
+        return [*known, f"    {name}(n, o, {places[leaves[0]]});"]
+    return [*known, f"    {name}(n, o, " + ", ".join(f"{places[a]}, {int(a.kind == INPUT)}" for a in leaves) + ");"]
 
 
 def _body(

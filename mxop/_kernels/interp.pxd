@@ -47,7 +47,7 @@ cdef extern from "mxop_bulk.h" nogil:
 cdef enum:
     MAX_DIMS = 32
     MOST_AHEAD = 8          # arrays that are fetched ahead
-    PART_BYTES = 512        # of the results of a costly instruction, before each of which a little is fetched
+    PART_BYTES = 512        # of the results of an instruction, before each of which a little is fetched
     MOST_REGISTERS = 256    # of a program
     MOST_MOVING = 32        # of one that runs row by row without looking at each row
     REQ_NULL = 0
@@ -76,6 +76,7 @@ cdef struct StepC:
     mx_total total              # or NULL
     int dst, a, b, c, n_srcs
     bint costly                 # computing takes longer than reading
+    bint divides                # may be done in parts
     bint twice                  # may read an element again, so what it writes lies elsewhere
     int scalars                 # offset of its scalars in the scalar buffer
 
@@ -84,7 +85,8 @@ cdef struct Ahead:
     int n
     const char* at[MOST_AHEAD]
     Py_ssize_t left[MOST_AHEAD]     # bytes
-    Py_ssize_t each[MOST_AHEAD]     # before a part of a costly instruction
+    Py_ssize_t each[MOST_AHEAD]     # before a part of an instruction
+    bint always                     # of any instruction, not only of costly ones
 
 # Where the registers of a program lie for one row, and how far each is from there for the next.
 cdef struct Rows:

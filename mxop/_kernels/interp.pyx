@@ -360,6 +360,17 @@ cdef Code code_of(object part, list names) except *:
 
 # ---- programs -------------------------------------------------------------------------------------------------------------
 
+cdef inline void fetch_little(Ahead* ahead) noexcept nogil:
+    """Ask for a little more of what comes next."""
+    cdef Py_ssize_t some
+    cdef int k
+    for k in range(ahead.n):
+        some = min(ahead.each[k], ahead.left[k])
+        mx_prefetch(ahead.at[k], some)
+        ahead.at[k] += some
+        ahead.left[k] -= some
+
+
 cdef class Program:
     """A compiled formula for one compute type.
 
@@ -399,7 +410,7 @@ cdef class Program:
             self.steps[i].n_srcs = len(step.srcs)
             self.steps[i].a, self.steps[i].b, self.steps[i].c = srcs[0], srcs[1], srcs[2]
             self.steps[i].scalars = offset
-            self.steps[i].costly, self.steps[i].twice = step.costly, step.twice
+            self.steps[i].costly, self.steps[i].divides, self.steps[i].twice = step.costly, step.divides, step.twice
             self.n_costly += step.costly
             for value in step.scalars:
                 if isinstance(value, str):
@@ -489,7 +500,7 @@ cdef class Program:
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil:
         """Run the program on elements ``start`` to ``stop``, block by block; whoever streams fences when all is done.
 
-        While costly instructions run, what `ahead` names is fetched; or, of small blocks, the next one.
+        While costly instructions run, what `ahead` names is fetched; or, while any does, the next one of small blocks.
         """
         cdef char* registers[256]
         cdef char* rooms[256]
@@ -592,24 +603,20 @@ cdef class Program:
     cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
         """Name elements ``start`` to ``stop`` of the inputs as what is fetched."""
         cdef int k
-        ahead.n = 0
+        ahead.n, ahead.always = 0, True
         for k in range(min(self.n_inputs, <int>MOST_AHEAD)):
             if inputs[k].contiguous and inputs[k].dtype == self.ctype:
                 ahead.at[ahead.n] = inputs[k].data + start * self.itemsize
-                ahead.left[ahead.n], ahead.each[ahead.n] = (stop - start) * self.itemsize, PART_BYTES
+                ahead.left[ahead.n] = (stop - start) * self.itemsize
+                ahead.each[ahead.n] = (PART_BYTES // self.n_steps + 63) & ~63
                 ahead.n += 1
 
     cdef void run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
                            Ahead* ahead) noexcept nogil:
-        """Run a costly instruction in parts, and ask for a little of what comes next before each."""
-        cdef Py_ssize_t begin = 0, size = self.itemsize, part = PART_BYTES // size, some
-        cdef int k
+        """Run an instruction in parts, and ask for a little of what comes next before each."""
+        cdef Py_ssize_t begin = 0, size = self.itemsize, part = PART_BYTES // size
         while begin < length:
-            for k in range(ahead.n):
-                some = min(ahead.each[k], ahead.left[k])
-                mx_prefetch(ahead.at[k], some)
-                ahead.at[k] += some
-                ahead.left[k] -= some
+            fetch_little(ahead)
             step.loop(min(part, length - begin), registers[step.dst] + begin * size, registers[step.a] + begin * size,
                       registers[step.b] + begin * size, registers[step.c] + begin * size, scalars)
             begin += part
@@ -617,14 +624,14 @@ cdef class Program:
     cdef bint run_steps(self, Py_ssize_t length, char** registers, const char* scalars, double* total, Ahead* ahead) noexcept nogil:
         """Run all instructions on one block; tell whether the last one added its elements to `total`, if there is one, instead.
 
-        What `ahead` names, if anything, is fetched while costly instructions run.
+        What `ahead` names, if anything, is fetched while costly instructions run, or all.
         """
         cdef const StepC* step = self.steps
         cdef const StepC* last = step + self.n_steps - 1
         cdef const char* mine
         while step <= last:
             mine = scalars + step.scalars * self.itemsize
-            if step.costly and ahead != NULL:
+            if ahead != NULL and (step.costly or (ahead.always and step.divides)):
                 self.run_fetching(step, length, registers, mine, ahead)
             elif step == last and total != NULL and step.total != NULL:
                 total[0] += step.total(length, registers[step.a], registers[step.b], registers[step.c], mine)

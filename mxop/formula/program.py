@@ -100,14 +100,24 @@ class Step:
     scalars: tuple[str | float | int | Number, ...]  # a parameter's name, or a number, or how one is made of these
 
     @property
+    def labels(self) -> list[str]:
+        """The primitives that it computes."""
+        return re.findall(r"(\w+)\(", self.name)
+
+    @property
+    def divides(self) -> bool:
+        """Whether it may be done in parts: a draw counts from the start of a block."""
+        return not any(label in DRAWS for label in self.labels)
+
+    @property
     def costly(self) -> bool:
-        """Whether computing takes longer than reading, and may be done in parts: a draw counts from the start of a block."""
-        return any(TABLE[label].costly and label not in DRAWS for label in re.findall(r"(\w+)\(", self.name))
+        """Whether computing takes longer than reading, and may be done in parts."""
+        return self.divides and any(TABLE[label].costly for label in self.labels)
 
     @property
     def twice(self) -> bool:
         """Whether its loop may read an element more than once: functions look for what is not ordinary, all but roots."""
-        return any(TABLE[label].costly and label != "sqrt" for label in re.findall(r"(\w+)\(", self.name))
+        return any(TABLE[label].costly and label != "sqrt" for label in self.labels)
 
 
 @dataclass
