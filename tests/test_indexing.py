@@ -432,3 +432,19 @@ def test_one_element_is_a_scalar_where_shapes_are_numpy_s(recorded):
             y.backward()
             assert x.grad.asnumpy().tolist() == [[0, 10], [1, 2]]
     assert x[0, 1].shape == (1,)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+def test_rows_that_an_array_names_are_a_copy_of_them(dtype):
+    x = nd.array(numbered((50, 3, 2)))
+    rows = np.random.default_rng(0).integers(-50, 50, (4, 30))
+    for index in (rows.astype(dtype), nd.array(rows, dtype=dtype), rows[:, ::-3].astype(dtype)):
+        wanted = numbered((50, 3, 2))[np.array(index.asnumpy() if isinstance(index, nd.NDArray) else index, int)]
+        found = x[index]
+        np.testing.assert_array_equal(found.asnumpy(), wanted)
+        np.testing.assert_array_equal(x[:, 1][index].asnumpy(), wanted[..., 1, :])  # of rows that are not neighbours
+        found[:] = 0
+    np.testing.assert_array_equal(x.asnumpy(), numbered((50, 3, 2)))
+    for beyond in ([50], [-51]):
+        with pytest.raises(IndexError, match=f"index {beyond[0]} is out of bounds for axis 0 with size 50"):
+            x[nd.array(beyond, dtype=dtype)]

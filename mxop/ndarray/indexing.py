@@ -9,6 +9,7 @@ May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.ops`.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from .register import F
 
 Dense = core.Dense
 NDArray = core.NDArray
+_ROWS = np.dtype("int32"), np.dtype("int64")  # what `gather_nd` reads as it is
 
 
 # ---- keys -----------------------------------------------------------------------------------------------------------
@@ -108,6 +110,12 @@ def _is_mask(item: Any, xp: Any) -> bool:
     return isinstance(item, xp.ndarray) and item.dtype.kind == "b"
 
 
+def _names_rows(x: NDArray, key: tuple) -> bool:
+    """Tell a key of one array of integers: ``gather_nd`` copies such rows whole, in several threads."""
+    rows = key[0] if len(key) == 1 and x._contiguous and x.ndim > 1 and x._gpu is None else None
+    return isinstance(rows, np.ndarray) and rows.dtype in _ROWS and rows.size > 0 < rows.ndim
+
+
 def _tracked(x: NDArray) -> bool:
     return tape.recording() and tape.tracked(x)
 
@@ -153,7 +161,11 @@ def getitem(x: NDArray, key: Any) -> NDArray:
         return _recorded(x, items)
     memory, xp = _memory(x)
     try:
-        found = memory[_numpy_key(items, xp)]
+        key = _numpy_key(items, xp)
+        if _names_rows(x, key):
+            with suppress(OpIndexError):  # what is out of range NumPy says better
+                return F.gather_nd(x, _wrapped(key[0][None], x))
+        found = memory[key]
     except MXNetError:
         raise
     except (IndexError, TypeError, ValueError, OverflowError) as problem:

@@ -168,29 +168,29 @@ static MX_NOINLINE mxw_real mxw_tan_of(mxw_real x, mxw_real y, mxw_mask far)
     return mxw_read(to, MXW_LANES);
 }
 
-/* a = n pi/2 + r + e as in mxi_trig_reduce; sine over cosine, or the other way round, each with what it lost. */
+/* In double, half the elements at a time: nothing is lost that a float shows.  x = n pi/2 + r, tan(r) = r P(r^2) / Q(r^2) within
+ * 2^-35, and for odd n that is turned over, with the other sign. */
+MX_INLINE mxd_real mxw_tan_half(mxd_real x)
+{
+    mxd_real big = mxd_all(MX_ROUND_F64), t = mxd_fma(x, mxd_all(0x1.45f306dc9c883p-1), big), n = mxd_sub(t, big);
+    mxd_real r = mxd_fnma(n, mxd_all(0x1.1a62633145c07p-54), mxd_fnma(n, mxd_all(0x1.921fb54442d18p+0), x)), z = mxd_mul(r, r);
+    mxd_real p = mxd_fma(z, mxd_fma(z, mxd_all(0x1.19d86a3dd9b00p-10), mxd_all(-0x1.c822ef21e8c44p-4)), mxd_all(0x1.0000000018491p+0));
+    mxd_real q = mxd_fma(z, mxd_fma(z, mxd_all(0x1.05b54361603ddp-6), mxd_all(-0x1.c75e11014272ep-2)), mxd_all(1.0));
+    mxd_bits_ odd = mxd_i_left(mxd_bits(t), 63);
+    mxd_mask turn = mxd_i_any(odd, odd);
+    p = mxd_mul(r, p);
+    return mxd_turned(mxd_div(mxd_where(turn, q, p), mxd_where(turn, p, q)), odd);
+}
 MX_INLINE mxw_real mxw_tan(mxw_real x)
 {
-    mxw_real a = mxw_abs(x), big = mxw_all(MX_ROUND_F32), one = mxw_all(1.0f), B = mxw_all(-0x1.777a5cp-25f);
-    mxw_real t = mxw_fma(a, mxw_all(0.636619772f), big), n = mxw_sub(t, big);
-    mxw_real up = mxw_fnma(n, mxw_all(0x1.921fb6p+0f), a), w = mxw_mul(n, B), r = mxw_sub(up, w), v = mxw_sub(r, up);
-    mxw_real e = mxw_sub(mxw_sub(up, mxw_sub(r, v)), mxw_add(w, v));
-    e = mxw_fma(n, mxw_all(0x1.ee59dap-50f), mxw_sub(e, mxw_fms(n, B, w)));
-    mxw_real z = mxw_mul(r, r), h = mxw_mul(mxw_all(0.5f), z), c = mxw_sub(one, h);
-    mxw_real ps = mxw_fma(z, mxw_fma(z, mxw_all(-1.951790764e-04f), mxw_all(8.332187310e-03f)), mxw_all(-1.666665524e-01f));
-    mxw_real pc = mxw_fma(z, mxw_fma(z, mxw_all(2.443066842e-05f), mxw_all(-1.388730132e-03f)), mxw_all(4.166664556e-02f));
-    mxw_real sl = mxw_fma(mxw_mul(r, z), ps, mxw_mul(e, c));
-    mxw_real cl = mxw_fma(mxw_mul(z, z), pc, mxw_fnma(r, e, mxw_sub(mxw_sub(one, c), h)));
-    mxw_real s = mxw_add(r, sl), d = mxw_add(c, cl);
-    sl = mxw_sub(sl, mxw_sub(s, r));
-    cl = mxw_sub(cl, mxw_sub(d, c));
-    mxw_bits_ odd = mxw_i_left(mxw_bits(t), 31);
-    mxw_mask turn = mxw_i_any(odd, odd);
-    mxw_real num = mxw_where(turn, d, s), den = mxw_where(turn, s, d);
-    mxw_real rest = mxw_where(turn, cl, sl), less = mxw_where(turn, sl, cl), q = mxw_div(num, den);
-    rest = mxw_fnma(q, less, mxw_add(rest, mxw_fnma(q, den, num)));
-    mxw_real y = mxw_turned(mxw_turned(mxw_fma(rest, mxw_rcp14(den), q), odd), mxw_bits(x));
-    mxw_mask far = mxw_not_within(a, mxw_all(MX_TRIG_LIMIT_F32));
+    mxw_real y;
+    mxd_real low, high;
+    MXW_EACH low.v[u] = _mm512_cvtps_pd(_mm512_castps512_ps256(x.v[u]));
+    MXW_EACH high.v[u] = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x.v[u], 1));
+    low = mxw_tan_half(low), high = mxw_tan_half(high);
+    MXW_EACH y.v[u] = _mm512_castps256_ps512(_mm512_cvtpd_ps(low.v[u]));
+    MXW_EACH y.v[u] = _mm512_insertf32x8(y.v[u], _mm512_cvtpd_ps(high.v[u]), 1);
+    mxw_mask far = mxw_not_within(mxw_abs(x), mxw_all(MX_TRIG_LIMIT_F32));
     return mxw_any(far) ? mxw_tan_of(x, y, far) : y;
 }
 
