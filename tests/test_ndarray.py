@@ -232,6 +232,8 @@ def test_reshape_shares_memory_and_records():
         (lambda x: x.tostype("coo"), ValueError, "coo"),
         (lambda x: x.item(), ValueError, r"\(3, 4\)"),
         (lambda x: x.asscalar(), ValueError, r"\(3, 4\)"),
+        (float, TypeError, r"\(3, 4\)"),
+        (int, TypeError, r"\(3, 4\)"),
     ],
 )
 def test_bad_method_calls(call, error, words):

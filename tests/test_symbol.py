@@ -383,6 +383,9 @@ def test_casts_of_mixed_precision_are_left_out_of_files():
     y = sym.exp(sym.amp_cast(sym.Variable("x"), dtype="float16"), name="e")
     assert [n["op"] for n in json.loads(y.tojson())["nodes"]] == ["null", "exp"]
     assert [n["op"] for n in json.loads(y.tojson(remove_amp_cast=False))["nodes"]] == ["null", "amp_cast", "exp"]
+    both = sym.amp_multicast(sym.exp(y), sym.Variable("z"), num_outputs=2, name="m")
+    assert sym.load_json(both.tojson()).list_outputs() == both.list_outputs() == ["m_output0", "m_output1"]
+    assert "amp_cast" not in both.tojson()
 
 
 def node(op, name, inputs=(), **attrs):

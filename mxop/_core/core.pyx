@@ -36,7 +36,6 @@ Dense = Array
 
 cdef list _two = [None] * 16, _scalar = [None] * 16, _reflected = [None] * 16
 cdef object _context_of = None, _transpose = None
-cdef list _types = [dtypes.type_of(k) for k in range(8)]   # of those that `element` knows
 cdef object _foreign = None      # mxop.ndarray's conversion of other operands
 
 cdef enum:
@@ -157,6 +156,13 @@ cdef object inplace(int at, object a, object b):
     """Apply an operator and write the result into `a`."""
     cdef object result = binary(at, a, b, a)
     return a if result is not NotImplemented else result
+
+
+cdef int check_single(Array a, error) except -1:
+    """Refuse an array that is no scalar, with the class of errors that NumPy and MXNet have there."""
+    if a.size != 1:
+        raise error(f"only an array of one element is a scalar; this one has shape {a.shape_tuple()}")
+    return 0
 
 
 cdef class NDArray(Array):
@@ -307,8 +313,7 @@ cdef class NDArray(Array):
 
     def item(self):
         """Return the only element as a Python number."""
-        if (<Array>self).size != 1:
-            raise OpValueError(f"only an array of one element is a scalar; this one has shape {self.shape_tuple()}")
+        check_single(self, OpValueError)
         found = element(self)
         if found is not None:
             return found
@@ -319,20 +324,14 @@ cdef class NDArray(Array):
 
     def asscalar(self):
         """Return the only element as a NumPy scalar."""
-        if (<Array>self).size != 1:
-            raise OpValueError(f"only an array of one element is a scalar; this one has shape {self.shape_tuple()}")
-        found = element(self)
-        if found is not None:
-            return _types[(<Array>self).dtype](found)
-        cdef long long reads = host_reads()
-        found = self.asnumpy().reshape(-1)[0]
-        host_reads(reads)
-        return found
+        return dtypes.type_of((<Array>self).dtype)(self.item())
 
     def __float__(self):
+        check_single(self, OpTypeError)
         return float(self.item())
 
     def __int__(self):
+        check_single(self, OpTypeError)
         with translated("int() of an NDArray"):
             return int(self.item())
 

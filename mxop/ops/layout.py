@@ -348,9 +348,9 @@ def crop(F, *data, num_args: int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0
 
 # ---- blocks of pixels -----------------------------------------------------------------------------------------------
 def _images(name, shape):
-    if len(shape) != 4:
+    if len(shape) != 4 or 0 in shape:
         raise OpValueError(f"operator {name}: data has shape {infer.show(shape)}; expected 4 dimensions, (batch, channels, "
-                           "height, width)")  # fmt: skip
+                           "height, width), of 1 or more")  # fmt: skip
     return shape
 
 

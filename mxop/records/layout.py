@@ -107,10 +107,11 @@ RECORDS: dict[str, Record] = {
     "depth_to_space": _cases(
         _to_space, ({"block_size": 2}, (2, 8, 1, 3)), ({"block_size": 1}, (1, 2, 2, 2)),
         refuses=[Refusal("cannot be split", shapes=((1, 3, 2, 2),)), Refusal("4 dimensions", shapes=((4, 2),)),
-                 Refusal("block_size", params={"block_size": 0})],
+                 Refusal("of 1 or more", shapes=((2, 4, 0, 3),)), Refusal("block_size", params={"block_size": 0})],
     ),
     "space_to_depth": _cases(
-        _to_depth, ({"block_size": 2}, (2, 2, 2, 4)), ({"block_size": 3}, (1, 1, 3, 6)),
-        refuses=[Refusal("cannot be split", shapes=((1, 3, 2, 5),)), Refusal("4 dimensions", shapes=((4, 2),))],
+        _to_depth, ({"block_size": 2}, (2, 2, 2, 4)), ({"block_size": 3}, (1, 1, 3, 6)), ({"block_size": 1}, (1, 2, 2, 2)),
+        refuses=[Refusal("cannot be split", shapes=((1, 3, 2, 5),)), Refusal("4 dimensions", shapes=((4, 2),)),
+                 Refusal("of 1 or more", shapes=((0, 1, 2, 2),))],
     ),
 }  # fmt: skip

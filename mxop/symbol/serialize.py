@@ -10,7 +10,7 @@ from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError
 from ..graph.control_files import strings
 from ..graph.ir import Entry, Graph, Node, describe, variable
 from ..graph.loops import Loop
-from ..graph.rewrite import rewrite
+from ..graph.rewrite import rebuilt, rewrite
 from ..opdef import AnyValue, infer, plugins, registry
 from ..opdef.absent import Absent
 from ..opdef.params import Bad, parse_shape
@@ -19,7 +19,7 @@ from .absent import PACKAGES, absent_operators, needs, packages_of, read_outputs
 from .compose import is_attribute
 from .json_format import GraphData, NodeData, dumps, loads
 
-#: Casts that automatic mixed precision inserts; files leave them out unless asked.
+#: Casts that automatic mixed precision inserts; files leave them out, but as outputs, unless asked.
 _AMP = ("amp_cast", "amp_multicast")
 
 
@@ -27,7 +27,9 @@ def to_json(entries: tuple[Entry, ...], remove_amp_cast: bool = True) -> str:
     """Return the text of a graph."""
     graph = Graph(entries)
     if remove_amp_cast:
-        graph, _ = rewrite(graph, lambda node: list(node.inputs) if node.op.name in _AMP else None)
+        _, moved = rewrite(graph, lambda node: list(node.inputs) if node.op.name in _AMP else None)
+        kept = {n: rebuilt(n, moved) for n, _ in entries if n.op is not None and n.op.name in _AMP}
+        graph = Graph((kept[n], k) if n in kept else moved.get((n, k), (n, k)) for n, k in entries)
     data = _data(graph)
     data.attrs = {"is_np_shape": ["int", 1]} if numpy_shape() else {}
     if packages := sorted(_packages(graph)):
