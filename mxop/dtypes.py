@@ -52,6 +52,7 @@ def _remember() -> None:
     for code, dtype in _numpy.items():
         for spelling in (dtype, dtype.type, NAMES[code]):
             _known[spelling] = code
+    _known[None] = FLOAT32  # MXNet's default
     _known[float] = FLOAT64  # NumPy's reading of Python's types, and MXNet's
     _known[int] = INT64
     _known[bool] = BOOL
@@ -68,8 +69,8 @@ def code_of(dtype: Any) -> int:
 
     Parameters
     ----------
-    dtype : str, numpy.dtype, type or int
-        A name (``'float32'``), NumPy's or Python's type, or MXNet's code.
+    dtype : str, numpy.dtype, type, int or None
+        A name (``'float32'``), NumPy's or Python's type, or MXNet's code; None is float32.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """What is in force in a thread: the current scope of attributes, manager of names, device.
 
-MXNet lets programs read and assign it at the class (``AttrScope.current``, ``Context.default_ctx``); :func:`showing` makes
-the metaclass that does so.  Imports :mod:`mxop.errors` only.
+MXNet lets programs read and assign it at the class (``AttrScope.current``, ``Context.default_ctx``, and
+``AttrScope._current.value``); :func:`showing` makes the metaclass that does so.  Imports :mod:`mxop.errors` only.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def showing(name: str, current: Callable[[], Current]) -> type:
         current().value = value
 
     shown = property(read, assign, doc="What is in force in this thread; it can be assigned.")
-    metaclass = type(f"Showing_{name}", (type,), {name: shown})
+    held = property(lambda cls: current(), doc="What holds it for each thread, as ``value``.")
+    metaclass = type(f"Showing_{name}", (type,), {name: shown, f"_{name}": held})
     return metaclass
 
 

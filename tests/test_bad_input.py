@@ -91,6 +91,9 @@ PARAMETERS = [
     (lambda: nd.repeat(ONES, repeats=-1), ValueError, ["repeat", "repeats", "-1"]),
     (lambda: nd.split(ONES, num_outputs=0), ValueError, ["SliceChannel", "num_outputs=0", "1"]),
     (lambda: nd.FullyConnected(ONES, ONES, num_hidden=0, no_bias=True), ValueError, ["FullyConnected"]),
+    (lambda: sym.FullyConnected(a, num_hidden=0), ValueError, ["FullyConnected", "num_hidden=0", "1"]),
+    (lambda: sym.Embedding(a, input_dim=0, output_dim=2), ValueError, ["Embedding", "input_dim=0", "1"]),
+    (lambda: sym.Embedding(a, input_dim=2, output_dim=-1), ValueError, ["Embedding", "output_dim=-1", "1"]),
     (lambda: sym.clip(a, a_min=0), TypeError, ["clip", "a_max", "missing"]),
     (lambda: sym.Activation(a, act_type="rely"), ValueError, ["act_type", "rely", "relu"]),
 ]  # fmt: skip

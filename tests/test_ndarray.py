@@ -252,6 +252,8 @@ def test_copies():
     assert x.as_in_context(mx.cpu()) is x and x.as_in_ctx(mx.cpu(1)).ctx == mx.cpu(1)
     assert x.astype("float32", copy=False) is x and x.astype("float32") is not x
     assert x.astype(np.int32).dtype is np.int32
+    assert x.astype(np.int32).astype(None).dtype is np.float32  # MXNet's default, where NumPy's is float64
+    assert nd.ones((2, 2), dtype="int32").tostype("csr").astype(None).dtype is np.float32
     for copied in (x.copy(), x.T.copy().T, nd.array(x)):
         assert not copied._shares_memory(x)
         np.testing.assert_array_equal(copied.asnumpy(), x.asnumpy())

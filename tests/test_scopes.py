@@ -51,6 +51,10 @@ def test_what_is_in_force_can_be_read_and_assigned_in_each_thread(kind, name, ma
         assert getattr(kind, name) is mine
         with pytest.raises(TypeError, match=f"{kind.__name__}.{name} is assigned 3; expected a {kind.__name__}"):
             setattr(kind, name, 3)
+        holder = getattr(kind, f"_{name}")  # MXNet's own tests, and programs, look there
+        assert holder.value is mine
+        holder.value = before
+        assert getattr(kind, name) is before
     finally:
         setattr(kind, name, before)
 

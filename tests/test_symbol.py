@@ -565,6 +565,11 @@ def test_the_head_alone_is_over_open_inputs():
     assert x._gen_atomic_symbol().list_arguments() == ["x"]
 
 
+def test_astype_takes_a_name_and_attributes():
+    assert sym.Variable("x").astype("float16", name="half").list_outputs() == ["half_output"]
+    assert sym.Variable("x").astype(dtype="int32", attr={"__kind__": "c"}).attr("__kind__") == "c"
+
+
 def test_methods_that_reshape_like_another_take_its_mxnet_name():
     x, like = mx.nd.zeros((2, 6)), mx.nd.zeros((3, 4))
     assert x.reshape_like(rhs=like).shape == (3, 4)

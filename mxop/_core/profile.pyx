@@ -278,10 +278,10 @@ def user_event(str phase, str category, str name, about, long long begun, long l
             count(category, name, ended - begun)
 
 
-def api_event(str name, long long begun):
-    """Record a call of the interface that ends now, if they are wanted."""
-    if flags & API:
-        note_api(name, begun)
+def call_event(str name, long long begun, bint of_interface=False):
+    """Record a call that ends now, of an operator or of the interface, if such are wanted."""
+    if flags & (API if of_interface else IMPERATIVE):
+        note(_API if of_interface else _OPERATOR, name, None, begun, mx_clock())
 
 
 def take():

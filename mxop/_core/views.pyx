@@ -9,6 +9,7 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
 from mxop._core.array cimport Array, alloc, alloc_tuple, new_array, read_pointer, touch, view_at, write_pointer
+from mxop._core.profile cimport IMPERATIVE, watched
 from mxop._core.record cimport is_recording
 from mxop._core.transfer cimport copy_into, same_dims
 from mxop._kernels.codes cimport BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
@@ -221,10 +222,10 @@ cdef int fill(Array a, double value) except -1:
 
 def plain_filled(shape, int dtype, double value):
     """Return a new array of float32 or float64 that holds one number everywhere; None where it is large, empty or 0-d, or of
-    other types."""
+    other types, and while calls are recorded."""
     cdef Array made
     cdef Py_ssize_t size = 1
-    if dtype > FLOAT64:
+    if dtype > FLOAT64 or watched(IMPERATIVE):
         return None
     if type(shape) is int:
         shape = (shape,)

@@ -79,7 +79,7 @@ class Executor:
         self._passes = selected(passes)
         self._check_gradients()
         self._prepare()
-        profile.api_event("Executor.bind", begun)
+        profile.call_event("Executor.bind", begun, True)
 
     # ---- preparation ------------------------------------------------------------------------------------------------
     def _check_gradients(self) -> None:

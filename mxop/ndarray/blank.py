@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core import array as _memory
-from .._core import core
+from .._core import core, profile
 from ..context import Context, current_context
 from ..errors import OpTypeError, OpValueError
 from ..opdef.params import Bad, as_shape
@@ -49,10 +49,11 @@ def blank(shape: tuple[int, ...], code: int, ctx: Context) -> NDArray:
 
 
 def filled(shape: tuple[int, ...], code: int, ctx: Context, value: Any) -> NDArray:
-    """Return an array filled with one number."""
-    made = blank(shape, code, ctx)
+    """Return an array filled with 0 or 1."""
+    begun, made = profile.now(), blank(shape, code, ctx)
     if made.size:
         (made._gpu if ctx.is_gpu else core.as_numpy(made)).fill(value)
+    profile.call_event("_ones" if value else "_zeros", begun)
     return made
 
 

@@ -45,10 +45,6 @@ def _size_given(shape: Any, function: str) -> tuple[int, ...]:
     return found
 
 
-def _code(dtype: Any) -> int:
-    return dtypes.FLOAT32 if dtype is None else dtypes.code_of(dtype)
-
-
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """Make an array of a copy of the data.
 
@@ -85,7 +81,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         return made
     if isinstance(source_array, sparse.BaseSparseNDArray) or hasattr(type(source_array), "tocsr"):
         return sparse.array(source_array, ctx, dtype)
-    code = _code(dtype)
+    code = dtypes.code_of(dtype)
     try:
         found = np.asarray(source_array)
     except (TypeError, ValueError) as problem:
@@ -112,7 +108,7 @@ def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
     """Make an array whose elements are not set."""
     if stype not in (None, "default"):
         return sparse.empty(stype, shape, ctx, dtype)
-    return blank(shape_of(shape, "nd.empty"), _code(dtype), device(ctx, "nd.empty"))
+    return blank(shape_of(shape, "nd.empty"), dtypes.code_of(dtype), device(ctx, "nd.empty"))
 
 
 def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> Any:
@@ -139,7 +135,7 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
     if stype not in (None, "default"):
         return sparse.zeros(stype, shape, ctx, dtype)
     return _given_out(
-        filled(_size_given(shape, "nd.zeros"), _code(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros"
+        filled(_size_given(shape, "nd.zeros"), dtypes.code_of(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros"
     )
 
 
@@ -149,7 +145,9 @@ def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: An
         found = views.plain_filled(shape, _FLOAT32, 1)
         if found is not None:
             return found
-    return _given_out(filled(_size_given(shape, "nd.ones"), _code(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones")
+    return _given_out(
+        filled(_size_given(shape, "nd.ones"), dtypes.code_of(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones"
+    )
 
 
 def full(
@@ -167,7 +165,7 @@ def full(
         quick = views.plain_filled(shape, _FLOAT32, val)
         if quick is not None:
             return quick
-    made = blank(shape_of(shape, "nd.full"), _code(dtype), device(ctx, "nd.full"))
+    made = blank(shape_of(shape, "nd.full"), dtypes.code_of(dtype), device(ctx, "nd.full"))
     made[:] = val
     return _given_out(made, {"out": out}, "nd.full")
 
@@ -249,13 +247,13 @@ def arange(
         given = f"start={start!r}, stop={stop!r}, step={step!r}, repeat={repeat!r}"
         raise OpTypeError(f"nd.arange: {given} must be numbers") from None
     with translated("nd.arange"):
-        code = _code(dtype)
+        code = dtypes.code_of(dtype)
         values = spaced(np, count, start, step, code not in dtypes.FLOATS and code != dtypes.BOOL)
         return placed(_contiguous(np.repeat(values, repeat), code), device(ctx, "nd.arange"))
 
 
 def _contiguous(values: np.ndarray, dtype: Any) -> np.ndarray:
-    return np.asarray(indexing.converted(values, _code(dtype)), order="C")
+    return np.asarray(indexing.converted(values, dtypes.code_of(dtype)), order="C")
 
 
 def linspace(

@@ -5,11 +5,14 @@ May import :mod:`mxop.opdef` only.
 
 from functools import lru_cache
 from importlib import import_module
+from typing import Annotated
 
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
-from ..opdef import infer
+from ..opdef import Range, infer
 from ..opdef.parts import reviewed as reviewed
+
+Count = Annotated[int, Range(1)]
 
 
 def numbered(op, n=1):

@@ -3,16 +3,15 @@
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from ..errors import OpValueError
-from ..opdef import Of, Range, Shape, composite
-from ._shared import divided, float_types, size_of
+from ..opdef import Of, Shape, composite
+from ._shared import Count, divided, float_types, size_of
 from .windows import channels_second, fitting, frame, moved, transposed
 
 Layout = Literal[None, "NCDHW", "NCHW", "NCW", "NDHWC", "NHWC"]
 Tuning = Literal[None, "fastest", "limited_workspace", "off"]
-Count = Annotated[int, Range(1)]
 
 
 def _inputs(*, no_bias, **params):

@@ -12,7 +12,7 @@ from .. import dtypes
 from ..errors import OpIndexError, OpValueError
 from ..opdef import DType, Shape, composite, infer, kernel
 from ..shape_mode import numpy_shape
-from ._shared import both_ways, compiled, size_of, typed_by_first
+from ._shared import Count, both_ways, compiled, size_of, typed_by_first
 
 
 class Span(NamedTuple):
@@ -398,7 +398,7 @@ batch_take.infer_type = _batch_take_types
 
 @composite(aliases=("_contrib_SparseEmbedding", "_npx_embedding", "_sparse_Embedding"))
 def Embedding(
-    F, data, weight, *, input_dim: int, output_dim: int, dtype: DType = dtypes.FLOAT32, sparse_grad: bool = False
+    F, data, weight, *, input_dim: Count, output_dim: Count, dtype: DType = dtypes.FLOAT32, sparse_grad: bool = False
 ):
     """Look rows of a table up; indices out of range count as the nearest row.
 

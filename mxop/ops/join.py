@@ -3,12 +3,11 @@
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.shape_mode` only.
 """
 
-from typing import Annotated
-
 from ..errors import OpValueError
-from ..opdef import F, Range, Shape, elementwise, infer, kernel
+from ..opdef import F, Shape, elementwise, infer, kernel
 from ..shape_mode import numpy_shape
 from ._shared import (
+    Count,
     both_ways,
     divided,
     product_of,
@@ -179,7 +178,7 @@ def _(F, heads, inputs, outputs, *, axis, num_args):
 
 # ---- split ----------------------------------------------------------------------------------------------------------
 @kernel(name="SliceChannel", aliases=("split",), num_outputs=lambda *, num_outputs, axis, squeeze_axis: num_outputs)
-def slice_channel(data, *, num_outputs: Annotated[int, Range(1)], axis: int = 1, squeeze_axis: bool = False):
+def slice_channel(data, *, num_outputs: Count, axis: int = 1, squeeze_axis: bool = False):
     """Split the data into equal parts along an axis.
 
     Parameters

@@ -3,11 +3,11 @@
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from ..errors import OpValueError
-from ..opdef import Range, Shape, composite, infer, kernel
-from ._shared import both_ways, divided, on_both, shaped_like, times, typed_by_first
+from ..opdef import Shape, composite, infer, kernel
+from ._shared import Count, both_ways, divided, on_both, shaped_like, times, typed_by_first
 
 
 def forward_and_back(op, forward, backward):
@@ -374,7 +374,7 @@ def _to_depth(shape, *, block_size):
 
 
 @composite
-def depth_to_space(F, data, *, block_size: Annotated[int, Range(1)]):
+def depth_to_space(F, data, *, block_size: Count):
     """Make blocks of pixels out of channels.
 
     Parameters
@@ -394,7 +394,7 @@ def depth_to_space(F, data, *, block_size: Annotated[int, Range(1)]):
 
 
 @composite
-def space_to_depth(F, data, *, block_size: Annotated[int, Range(1)]):
+def space_to_depth(F, data, *, block_size: Count):
     """Make channels out of blocks of pixels: the way back of ``depth_to_space``.
 
     Parameters

@@ -10,7 +10,7 @@ from .. import dtypes
 from ..errors import OpTypeError, OpValueError, UnknownShapeError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
 from ..shape_mode import numpy_shape
-from ._shared import reviewed, size_of, typed_by_first
+from ._shared import Count, reviewed, size_of, typed_by_first
 from .matrix import matrix_of, product, product_gpu, real_types
 
 
@@ -171,7 +171,7 @@ def _(ins, outs, *, act_type, **params):
     aliases=("_npx_fully_connected", "_sparse_FullyConnected"),
     active_inputs=lambda *, no_bias, **params: ("data", "weight") if no_bias else ("data", "weight", "bias"),
 )
-def FullyConnected(data, weight, bias, *, num_hidden: int, no_bias: bool = False, flatten: bool = True):
+def FullyConnected(data, weight, bias, *, num_hidden: Count, no_bias: bool = False, flatten: bool = True):
     """Apply a linear layer, ``data @ weight.T + bias``.
 
     Parameters

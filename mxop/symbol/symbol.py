@@ -225,9 +225,9 @@ class Symbol(Arithmetic):
 
         return split_v2(self, indices_or_sections, axis, squeeze_axis)
 
-    def astype(self, dtype: Any) -> Symbol:
+    def astype(self, dtype: Any, **kwargs: Any) -> Symbol:
         """Convert to another element type."""
-        return invoke(registry.get("Cast"), "cast", self, dtype=dtype)
+        return invoke(registry.get("Cast"), "cast", self, dtype=dtype, **kwargs)
 
     def as_nd_ndarray(self) -> Symbol:
         """Return the symbol itself."""
