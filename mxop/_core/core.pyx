@@ -36,7 +36,7 @@ Dense = Array
 
 cdef list _two = [None] * 16, _scalar = [None] * 16, _reflected = [None] * 16
 cdef object _context_of = None, _transpose = None
-cdef list _types = [dtypes.type_of(k) for k in range(8)]
+cdef list _types = [dtypes.type_of(k) for k in range(8)]   # of those that `element` knows
 cdef object _foreign = None      # mxop.ndarray's conversion of other operands
 
 cdef enum:
@@ -325,8 +325,11 @@ cdef class NDArray(Array):
 
     def asscalar(self):
         """Return the only element as a NumPy scalar."""
-        cdef int code = (<Array>self).dtype
-        return (_types[code] if code < 8 else dtypes.type_of(code))(self.item())
+        check_single(self, OpValueError)
+        found = element(self)
+        if found is not None:
+            return _types[(<Array>self).dtype](found)
+        return dtypes.type_of((<Array>self).dtype)(self.item())
 
     def __float__(self):
         check_single(self, OpTypeError)
