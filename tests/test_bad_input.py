@@ -55,6 +55,8 @@ SHAPES = [
     (lambda: nd.squeeze(ONES, axis=0), ValueError, ["squeeze", "(2, 3)"]),
     (lambda: nd.transpose(ONES, axes=(0, 0)), ValueError, ["transpose", "(0, 0)"]),
     (lambda: nd.sum(ONES, axis=2), IndexError, ["sum", "axis=2", "-2 to 1"]),
+    (lambda: nd.sum(ONES, axis=(0, None)), IndexError, ["sum", "axis=None", "-2 to 1"]),
+    (lambda: nd.transpose(ONES, axes=(None, 0)), IndexError, ["transpose", "=None", "-2 to 1"]),
     (lambda: nd.sum(ONES, axis=(0, -2)), ValueError, ["sum", "(0, -2)"]),
     (lambda: nd.expand_dims(ONES, axis=4), IndexError, ["expand_dims", "axis=4"]),
     (lambda: nd.FullyConnected(ONES, nd.ones((4, 2)), num_hidden=4, no_bias=True), ValueError, ["weight", "(4, 2)", "(4, 3)"]),

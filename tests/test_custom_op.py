@@ -189,6 +189,21 @@ def test_json_keeps_parameters_and_states():
     assert again.attr_dict()["run"]["scale"] == "3"
 
 
+def test_parameters_are_strings_none_too():
+    got = []
+
+    class Told(SigmoidProp):
+        def __init__(self, shape, limit, flag="False"):
+            super().__init__()
+            got.append((shape, limit, flag))
+
+    register("test_told")(Told)
+    nd.Custom(nd.ones((2,)), op_type="test_told", shape=(1, 2), limit=None, flag=True)
+    net = sym.Custom(sym.Variable("x"), op_type="test_told", shape=[1], limit=None)
+    assert set(got) == {("(1, 2)", "None", "True"), ("[1]", "None", "False")}
+    assert net.list_attr() == {"op_type": "test_told", "shape": "[1]", "limit": "None"}
+
+
 @pytest.mark.parametrize("grad_req", ["write", "add"])
 def test_states_outputs_and_requests_when_bound(grad_req):
     made = sym.Custom(sym.Variable("a"), sym.Variable("b"), op_type="test_running", scale=3, name="run")

@@ -316,6 +316,15 @@ def test_operators_are_methods():
     assert x.slice_assign_scalar(7, (0, 1), (1, 2), (None, None)) is x and x.asnumpy().tolist() == [[0, 7], [0, 16]]
 
 
+@pytest.mark.parametrize(
+    ("name", "want"), [("__radd__", [7, 11]), ("__rsub__", [3, 5]), ("__rmul__", [10, 24]), ("__rtruediv__", [2.5, 8 / 3]),
+                       ("__rmod__", [1, 2]), ("__rpow__", [25, 512])],
+)  # fmt: skip
+def test_reflected_methods_take_arrays(name, want):
+    x, y = nd.array([2, 3]), nd.array([5, 8])
+    np.testing.assert_allclose(getattr(x, name)(y).asnumpy(), want, rtol=1e-6)
+
+
 def test_inplace_reshaping_methods_share_memory():
     x = nd.zeros((1, 2, 3))
     for y, shape in (

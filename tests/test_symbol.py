@@ -27,6 +27,7 @@ def last_node(symbol):
 
 # ---- names ----------------------------------------------------------------------------------------------------------
 OPERATORS = {
+    "a.__rsub__(b)": ("_minus0", "elemwise_sub", None), "a.__rpow__(b)": ("_power0", "_power", None),
     "a + b": ("_plus0", "elemwise_add", None), "a + 1": ("_plusscalar0", "_plus_scalar", {"scalar": "1"}),
     "1.0 + a": ("_plusscalar0", "_plus_scalar", {"scalar": "1.0"}), "a - b": ("_minus0", "elemwise_sub", None),
     "a - 1": ("_minusscalar0", "_minus_scalar", {"scalar": "1"}),

@@ -141,11 +141,11 @@ cdef object binary(int at, object a, object b, object out):
 
 
 cdef object reflected(int at, object a, object b):
-    """Apply an operator whose left operand `a` is not an NDArray."""
+    """Apply an operator to `a` and the NDArray `b`; Python comes here where `a` is not an NDArray."""
     cdef object converted
     if type(a) is float or type(a) is int:
         return call_scalar(<OpFunction>_reflected[at], <Array>b, a, None)
-    converted = _foreign(b, a)
+    converted = a if isinstance(a, Array) else _foreign(b, a)
     if converted is NotImplemented:
         return NotImplemented
     if isinstance(converted, Array):

@@ -82,6 +82,8 @@ class Arithmetic:
         raise OpTypeError(f"type {type(other)} is not supported: expected {type(self).__name__} or a number")
 
     def _reflected(self, row: Row, other: Any) -> Any:
+        if isinstance(other, Arithmetic):
+            return other._binary(row, self)
         if isinstance(other, Number):
             return self._operate(row.reflected, row.hints[2], [self], {"scalar": other})
         raise OpTypeError(f"type {type(other)} is not supported: expected {type(self).__name__} or a number")

@@ -31,7 +31,7 @@ def bind_open(
     params : dict
     """
     named = {name: value for name, value in kwargs.items() if isinstance(value, kind)}
-    params = {name: value for name, value in kwargs.items() if name not in named and value is not None}
+    params = {name: value for name, value in kwargs.items() if name not in named}
     if len(args) == 1 and isinstance(args[0], (list, tuple)):
         args = args[0]
     names = op.input_names(op.parse(params), len(args))

@@ -167,7 +167,7 @@ def normal_axis(op_name: str, axis: int, rank: int, what: str = "axis") -> int:
     """Return `axis` counted from the front."""
     from ..errors import OpIndexError
 
-    if not -rank <= axis < rank:
+    if axis is None or not -rank <= axis < rank:
         raise OpIndexError(
             f"operator {op_name}: {what}={axis} is out of range for an array of {rank} dimensions; "
             f"expected a value from {-rank} to {rank - 1}"
