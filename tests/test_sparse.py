@@ -112,6 +112,7 @@ def test_zeros():
         (lambda: sparse.csr_matrix(([1], [0], [0, 1]), shape="a"), "shape"),
         (lambda: sparse.zeros("csr", (2, -3)), "negative|-3"),
         (lambda: sparse.zeros("coo", (2, 3)), "coo"),
+        (lambda: sparse.csr_matrix((2, 3), shape=(3, 3)), "or not shape=\\(3, 3\\)"),
         (lambda: sparse.csr_matrix("text"), "csr_matrix"),
         (lambda: sparse.csr_matrix(([1], 2, 3)), "csr_matrix"),
         (lambda: sparse.row_sparse_array(([1], None)), "row_sparse_array"),
