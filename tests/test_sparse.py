@@ -208,6 +208,23 @@ def test_storage_of_two(name):
                 np.testing.assert_array_equal(found.asnumpy(), getattr(np, name)(a, b), err_msg=row)
 
 
+@pytest.mark.parametrize("name", ["maximum", "minimum", "hypot"])
+def test_two_row_sparse_arrays_give_one(name):
+    x, y = (mx.sym.Variable(n, stype="row_sparse") for n in "xy")
+    for dtype in ("float32", "int32"):
+        a, b = (nd.array(v, dtype=dtype) for v in (DENSE, OTHER))
+        sparse_ones = a.tostype("row_sparse"), b.tostype("row_sparse")
+        found = [getattr(nd, name)(*sparse_ones), getattr(nd._internal, f"_{name}")(*sparse_ones)]
+        found += getattr(mx.sym, name)(x, y).bind(mx.cpu(), dict(zip("xy", sparse_ones, strict=True))).forward()
+        for f in found:
+            assert f.stype == "row_sparse" and f.dtype == a.dtype and f.indices.asnumpy().tolist() == [0, 2]
+            np.testing.assert_array_equal(f.asnumpy(), getattr(nd, name)(a, b).asnumpy())
+    a, b = stored(DENSE, "csr"), stored(OTHER, "csr")
+    np.testing.assert_array_equal(
+        getattr(nd, name)(a, b).asnumpy(), getattr(nd, name)(a.todense(), b.todense()).asnumpy()
+    )
+
+
 @pytest.mark.parametrize("stype", ["csr", "row_sparse"])
 def test_storage_of_one(stype):
     x = stored(DENSE, stype)

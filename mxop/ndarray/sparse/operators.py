@@ -49,6 +49,8 @@ _OF_NUMBERS = (
 )  # fmt: skip
 _BINARY = {f"{form}_{short}": name for form in ("broadcast", "elemwise")
            for short, name in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("div", "divide"))}  # fmt: skip
+#: Of two row_sparse arrays alone.
+_BINARY |= {form + name: name for form in ("broadcast_", "_") for name in ("maximum", "minimum", "hypot")}
 #: Whose rules for csr matrices are SciPy's alone.
 _ON_CPU = ("sum", "mean", "Concat", "take", "slice", "_contrib_getnnz", "_contrib_edge_id")
 _told: set[str] = set()
@@ -150,7 +152,7 @@ def _python(name: str, lhs: Any, rhs: Any) -> Any:
         return _of_one(PYTHON_NAMES[name].scalar, lhs, scalar=rhs)
     if left and name in ("add", "multiply"):
         return _of_one(PYTHON_NAMES[name].scalar, rhs, scalar=lhs)
-    return _of_two(name, lhs, rhs) if name in NAMES and not left and not right else NotImplemented
+    return _of_two(name, lhs, rhs) if not left and not right else NotImplemented
 
 
 def _of_two(name: str, lhs: Any, rhs: Any) -> Any:
@@ -160,11 +162,11 @@ def _of_two(name: str, lhs: Any, rhs: Any) -> Any:
         return _csr_and(name, lhs, rhs)
     if not isinstance(lhs, RowSparseNDArray) or lhs.shape != rhs.shape:
         return NotImplemented
-    if isinstance(rhs, RowSparseNDArray) and name != "divide":
+    if isinstance(rhs, RowSparseNDArray) and name in _BINARY.values() and name != "divide":
         xp = lib(lhs._numbers)
         rows = xp.unique(xp.concatenate([lhs._numbers, rhs._numbers]))
-        a, b = (rows_of(x, rows) for x in (lhs, rhs))
-        return RowSparseNDArray(NAMES[name](a, b), rows, lhs.shape)
+        values = function_of(name)(*(wrapped(rows_of(x, rows)) for x in (lhs, rhs)))
+        return RowSparseNDArray(raw(values), rows, lhs.shape)
     if isinstance(rhs, Dense) and name == "multiply":
         return lhs._with(lhs._values * raw(rhs)[lhs._numbers])
     if isinstance(rhs, Dense) and name == "add":
@@ -175,7 +177,7 @@ def _of_two(name: str, lhs: Any, rhs: Any) -> Any:
 
 
 def _csr_and(name: str, lhs: CSRNDArray, rhs: Any) -> Any:
-    if on_gpu(lhs._values):
+    if on_gpu(lhs._values) or name not in NAMES:
         return NotImplemented
     if isinstance(rhs, CSRNDArray) and lhs.shape == rhs.shape and name != "divide":
         a, b = lhs._matrix, rhs._matrix
