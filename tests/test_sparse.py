@@ -239,6 +239,27 @@ def test_storage_of_one(stype):
     assert nd.clip(x, 0, 1).stype == stype and getattr(nd.clip(x, 1, 2), "stype", "default") == "default"
 
 
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_operators_on_what_is_stored_alone(stype):
+    there = DENSE != 0 if stype == "csr" else (DENSE != 0).any(1, keepdims=True)
+    x = stored(DENSE, stype)
+    for name, want in (("_scatter_plus_scalar", DENSE + 3), ("_scatter_minus_scalar", DENSE - 3)):
+        graph = getattr(mx.sym._internal, name)(mx.sym.Variable("x", stype=stype), scalar=3)
+        for found in (getattr(nd._internal, name)(x, scalar=3), graph.bind(mx.cpu(), {"x": x}).forward()[0]):
+            assert found.stype == stype
+            np.testing.assert_array_equal(found.asnumpy(), np.where(there, want, 0))
+        np.testing.assert_array_equal(getattr(nd._internal, name)(nd.array(DENSE), scalar=3).asnumpy(), want)
+    assert (x + 3).stype == "default"
+
+
+@pytest.mark.parametrize("divisor", ["default", "row_sparse"])
+def test_rows_that_are_not_stored_are_divided_by_nothing(divisor):
+    found = nd._internal._scatter_elemwise_div(stored(DENSE, "row_sparse"), stored(OTHER, divisor))
+    assert found.stype == "row_sparse" and found.indices.asnumpy().tolist() == [0, 2]
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found.data.asnumpy(), (DENSE / OTHER)[[0, 2]])
+
+
 def test_a_dense_fallback_says_so_once(monkeypatch):
     monkeypatch.setattr(operators, "_told", set())
     x = stored(DENSE, "csr")

@@ -42,10 +42,10 @@ _OF_ONE = (
     "degrees", "expm1", "fix", "floor", "log1p", "make_loss", "negative", "radians", "relu", "rint", "round", "sign", "sin",
     "sinh", "sqrt", "square", "tan", "tanh", "trunc",
 )  # fmt: skip
-#: Operators of an array and a number that keep the storage where they are zero at zero.
+#: Operators of an array and a number that keep the storage where they are zero at zero, or (scatter) always.
 _OF_NUMBERS = (
     "_plus_scalar", "_minus_scalar", "_mul_scalar", "_div_scalar", "_equal_scalar", "_not_equal_scalar", "_greater_scalar",
-    "_greater_equal_scalar", "_lesser_scalar", "_lesser_equal_scalar",
+    "_greater_equal_scalar", "_lesser_scalar", "_lesser_equal_scalar", "_scatter_plus_scalar", "_scatter_minus_scalar",
 )  # fmt: skip
 _BINARY = {f"{form}_{short}": name for form in ("broadcast", "elemwise")
            for short, name in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("div", "divide"))}  # fmt: skip
@@ -132,7 +132,7 @@ def _applied(name: str, values: np.ndarray, **kwargs: Any) -> np.ndarray:
 # ---- element by element ----------------------------------------------------------------------------------------------
 def _of_one(name: str, data: Any, *args: Any, **kwargs: Any) -> Any:
     params = dict(zip(registry.get(name).spec.names, args, strict=False)) | kwargs
-    if params.pop("out", None) is not None or _at_zero(name, data, params) != 0:
+    if params.pop("out", None) is not None or (not name.startswith("_scatter") and _at_zero(name, data, params) != 0):
         return NotImplemented
     return data._with(_applied(name, data._values, **params))
 
@@ -197,6 +197,12 @@ def _two(name: str, lhs: Any, rhs: Any, **kwargs: Any) -> Any:
     return _of_two(_BINARY[name], lhs, rhs)
 
 
+def _divided(name: str, lhs: Any, rhs: Any) -> Any:
+    if not isinstance(lhs, RowSparseNDArray) or lhs.shape != rhs.shape:
+        return NotImplemented
+    return lhs._with(raw(function_of(name)(wrapped(lhs._values), wrapped(raw(dense(rhs))[lhs._numbers]))))
+
+
 # ---- sums, parts, joins ----------------------------------------------------------------------------------------------
 def _sum(name: str, data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, **kwargs: Any) -> Any:
     axis = axis[0] if isinstance(axis, (tuple, list)) and len(axis) == 1 else axis
@@ -250,14 +256,7 @@ def _retain(name: str, data: Any, indices: Any, **kwargs: Any) -> Any:
 def _getnnz(name: str, data: Any, axis: Any = None, **kwargs: Any) -> Any:
     if not isinstance(data, CSRNDArray) or kwargs or axis not in (None, 0, 1):
         return NotImplemented
-    matrix = data._matrix
-    counts = (
-        [matrix.nnz]
-        if axis is None
-        else np.diff(matrix.indptr)
-        if axis
-        else np.bincount(matrix.indices, minlength=matrix.shape[1])
-    )
+    counts = np.reshape(data._matrix.getnnz(axis), -1)  # also of zeros that are stored
     return core.from_numpy(np.asarray(counts, np.int64), False)
 
 
@@ -284,7 +283,7 @@ RULES: dict[str, Callable] = {
     **products.RULES,
     **dict.fromkeys(updates.NAMES, updates.update),
     "sum": _sum, "mean": _sum, "add_n": _add_n, "Concat": _concat, "take": _take, "slice": _slice,
-    "zeros_like": _zeros_like,
+    "zeros_like": _zeros_like, "_scatter_elemwise_div": _divided,
     "_sparse_retain": _retain, "_contrib_getnnz": _getnnz, "_contrib_edge_id": _edge_id, "cast_storage": _cast_storage,
     "Custom": _custom,
 }  # fmt: skip
