@@ -112,6 +112,7 @@ def test_zeros():
         (lambda: sparse.csr_matrix(([1], [0], [0, 1]), shape="a"), "shape"),
         (lambda: sparse.zeros("csr", (2, -3)), "negative|-3"),
         (lambda: sparse.zeros("coo", (2, 3)), "coo"),
+        (lambda: sparse.csr_matrix((2, 3), shape=(3, 3)), "or not shape=\\(3, 3\\)"),
         (lambda: sparse.csr_matrix("text"), "csr_matrix"),
         (lambda: sparse.csr_matrix(([1], 2, 3)), "csr_matrix"),
         (lambda: sparse.row_sparse_array(([1], None)), "row_sparse_array"),
@@ -207,6 +208,23 @@ def test_storage_of_two(name):
                 np.testing.assert_array_equal(found.asnumpy(), getattr(np, name)(a, b), err_msg=row)
 
 
+@pytest.mark.parametrize("name", ["maximum", "minimum", "hypot"])
+def test_two_row_sparse_arrays_give_one(name):
+    x, y = (mx.sym.Variable(n, stype="row_sparse") for n in "xy")
+    for dtype in ("float32", "int32"):
+        a, b = (nd.array(v, dtype=dtype) for v in (DENSE, OTHER))
+        sparse_ones = a.tostype("row_sparse"), b.tostype("row_sparse")
+        found = [getattr(nd, name)(*sparse_ones), getattr(nd._internal, f"_{name}")(*sparse_ones)]
+        found += getattr(mx.sym, name)(x, y).bind(mx.cpu(), dict(zip("xy", sparse_ones, strict=True))).forward()
+        for f in found:
+            assert f.stype == "row_sparse" and f.dtype == a.dtype and f.indices.asnumpy().tolist() == [0, 2]
+            np.testing.assert_array_equal(f.asnumpy(), getattr(nd, name)(a, b).asnumpy())
+    a, b = stored(DENSE, "csr"), stored(OTHER, "csr")
+    np.testing.assert_array_equal(
+        getattr(nd, name)(a, b).asnumpy(), getattr(nd, name)(a.todense(), b.todense()).asnumpy()
+    )
+
+
 @pytest.mark.parametrize("stype", ["csr", "row_sparse"])
 def test_storage_of_one(stype):
     x = stored(DENSE, stype)
@@ -219,6 +237,27 @@ def test_storage_of_one(stype):
         assert found.stype == "default"
         np.testing.assert_allclose(found.asnumpy(), want, rtol=1e-6)
     assert nd.clip(x, 0, 1).stype == stype and getattr(nd.clip(x, 1, 2), "stype", "default") == "default"
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_operators_on_what_is_stored_alone(stype):
+    there = DENSE != 0 if stype == "csr" else (DENSE != 0).any(1, keepdims=True)
+    x = stored(DENSE, stype)
+    for name, want in (("_scatter_plus_scalar", DENSE + 3), ("_scatter_minus_scalar", DENSE - 3)):
+        graph = getattr(mx.sym._internal, name)(mx.sym.Variable("x", stype=stype), scalar=3)
+        for found in (getattr(nd._internal, name)(x, scalar=3), graph.bind(mx.cpu(), {"x": x}).forward()[0]):
+            assert found.stype == stype
+            np.testing.assert_array_equal(found.asnumpy(), np.where(there, want, 0))
+        np.testing.assert_array_equal(getattr(nd._internal, name)(nd.array(DENSE), scalar=3).asnumpy(), want)
+    assert (x + 3).stype == "default"
+
+
+@pytest.mark.parametrize("divisor", ["default", "row_sparse"])
+def test_rows_that_are_not_stored_are_divided_by_nothing(divisor):
+    found = nd._internal._scatter_elemwise_div(stored(DENSE, "row_sparse"), stored(OTHER, divisor))
+    assert found.stype == "row_sparse" and found.indices.asnumpy().tolist() == [0, 2]
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found.data.asnumpy(), (DENSE / OTHER)[[0, 2]])
 
 
 def test_a_dense_fallback_says_so_once(monkeypatch):

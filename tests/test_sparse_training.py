@@ -576,3 +576,19 @@ def test_ftrl_leaves_rows_without_gradient_alone_where_the_weight_is_sparse(styp
     nd.sparse.ftrl_update(weight, grad, z, n, lr=0.1, lamda1=0.01, out=weight)
     found = weight.asnumpy().ravel()
     assert found[0] not in (0, 5) and found[2] == left
+
+
+def test_sparse_embedding_takes_what_its_old_programs_say():
+    data, weight = mx.sym.var("data"), mx.sym.var("weight", stype="row_sparse")
+    params = {"input_dim": 5, "output_dim": 2, "deterministic": True}
+    rows = mx.sym.contrib.SparseEmbedding(data, weight, **params)
+    executor = mx.sym.load_json(rows.tojson()).simple_bind(
+        mx.cpu(), data=(3,), grad_req={"data": "null", "weight": "write"}
+    )
+    table = mx.nd.arange(10).reshape((5, 2))
+    executor.arg_dict["weight"][:] = table.tostype("row_sparse")
+    found = executor.forward(is_train=True, data=mx.nd.array([3, 1, 3]))[0]
+    assert found.asnumpy().tolist() == table.take(mx.nd.array([3, 1, 3])).asnumpy().tolist()
+    executor.backward(mx.nd.ones((3, 2)))
+    assert executor.grad_dict["weight"].indices.asnumpy().tolist() == [1, 3]
+    assert executor.grad_dict["weight"].data.asnumpy().tolist() == [[1, 1], [2, 2]]

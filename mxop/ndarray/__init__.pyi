@@ -225,6 +225,7 @@ def Embedding(
     output_dim: int,
     dtype: DTypeLike | int = ...,
     sparse_grad: bool = ...,
+    deterministic: bool = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,

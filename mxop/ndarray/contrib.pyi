@@ -66,6 +66,7 @@ def SparseEmbedding(
     output_dim: int,
     dtype: DTypeLike | int = ...,
     sparse_grad: bool = ...,
+    deterministic: bool = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,

@@ -51,13 +51,13 @@ TABLE = (
         lambda a, b: a + b, "Sum", "{0} + {1}", "[3. 4. 6.]",
         elemwise="elemwise_add _Plus _add _plus _sparse_elemwise_add",
         broadcast="broadcast_add broadcast_plus _sparse_broadcast_add _sparse_broadcast_plus",
-        scalar="_plus_scalar _PlusScalar _scatter_plus_scalar",
+        scalar="_plus_scalar _PlusScalar",
     ),
     Row(
         lambda a, b: a - b, "Difference", "{0} - {1}", "[-1.  0.  2.]", "[ 1.  0. -2.]",
         elemwise="elemwise_sub _Minus _minus _sparse_elemwise_sub _sub",
         broadcast="broadcast_sub broadcast_minus _sparse_broadcast_minus _sparse_broadcast_sub",
-        scalar="_minus_scalar _MinusScalar _scatter_minus_scalar",
+        scalar="_minus_scalar _MinusScalar",
         rscalar="_rminus_scalar _RMinusScalar",
     ),
     Row(
@@ -69,7 +69,7 @@ TABLE = (
     Row(
         lambda a, b: a / b, "Quotient (of integers, as in C: towards zero, and 0 where the divisor is 0)", "{0} / {1}",
         "[0.5 1.  2. ]", "[2.  1.  0.5]",
-        elemwise="elemwise_div _Div _div _scatter_elemwise_div _sparse_elemwise_div",
+        elemwise="elemwise_div _Div _div _sparse_elemwise_div",
         broadcast="broadcast_div _sparse_broadcast_div",
         scalar="_div_scalar _DivScalar",
         rscalar="_rdiv_scalar _RDivScalar",

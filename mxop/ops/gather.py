@@ -398,8 +398,9 @@ batch_take.infer_type = _batch_take_types
 
 @composite(aliases=("_contrib_SparseEmbedding", "_npx_embedding", "_sparse_Embedding"))
 def Embedding(
-    F, data, weight, *, input_dim: Count, output_dim: Count, dtype: DType = dtypes.FLOAT32, sparse_grad: bool = False
-):
+    F, data, weight, *, input_dim: Count, output_dim: Count, dtype: DType = dtypes.FLOAT32, sparse_grad: bool = False,
+    deterministic: bool = False,
+):  # fmt: skip
     """Look rows of a table up; indices out of range count as the nearest row.
 
     Parameters
@@ -414,6 +415,8 @@ def Embedding(
     sparse_grad : bool
         The gradient of the weight holds the rows that were looked up, where a row_sparse array takes it:
         ``weight.attach_grad(stype='row_sparse')``.  It is dense in graphs and at higher orders.
+    deterministic : bool
+        Of ``contrib.SparseEmbedding``; without effect, the gradient always has the same bits.
 
     >>> table = mx.nd.array([[1, 2], [3, 4], [5, 6]])
     >>> mx.nd.Embedding(mx.nd.array([2, 0]), table, input_dim=3, output_dim=2).asnumpy().tolist()

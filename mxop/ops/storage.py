@@ -6,7 +6,7 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 from typing import Literal
 
 from ..errors import OpValueError
-from ..opdef import composite, elementwise, infer, kernel
+from ..opdef import Scalar, composite, elementwise, infer, kernel
 from ._shared import both_ways, device_of, on_both, typed_by_first
 
 
@@ -30,6 +30,39 @@ def sparse_retain(F, data, indices):
     marks = F.zeros(shape=data.shape[:1], ctx=device_of(data))
     kept = F._take_grad(F.ones_like(F.Cast(indices, dtype="float32")), indices, marks, axis=0, mode="clip")
     return F.where(kept, data, F.zeros_like(data))
+
+
+@elementwise(name="_scatter_plus_scalar")
+def scatter_plus_scalar(data, *, scalar: Scalar = 1.0, is_int: bool = True):
+    """Sum of the data and a number; of a sparse array, of what is stored alone, and stored as it is.
+
+    >>> x = mx.nd.array([[0, 2]]).tostype("csr")
+    >>> mx.nd._internal._scatter_plus_scalar(x, scalar=3).asnumpy().tolist()
+    [[0.0, 5.0]]
+    """
+    return data + scalar
+
+
+@elementwise(name="_scatter_minus_scalar")
+def scatter_minus_scalar(data, *, scalar: Scalar = 1.0, is_int: bool = True):
+    """Difference of the data and a number; of a sparse array, of what is stored alone, and stored as it is.
+
+    >>> x = mx.nd.array([[0, 2]]).tostype("csr")
+    >>> mx.nd._internal._scatter_minus_scalar(x, scalar=3).asnumpy().tolist()
+    [[0.0, -1.0]]
+    """
+    return data - scalar
+
+
+@elementwise(name="_scatter_elemwise_div")
+def scatter_elemwise_div(lhs, rhs):
+    """Quotient of two arrays; of a row_sparse array by any other, of the rows that are stored alone.
+
+    >>> x = mx.nd.sparse.row_sparse_array(([[6]], [1]), shape=(2, 1))
+    >>> mx.nd._internal._scatter_elemwise_div(x, mx.nd.array([[0], [2]])).asnumpy().tolist()
+    [[0.0], [3.0]]
+    """
+    return lhs / rhs
 
 
 @kernel(name="_csr_dot")

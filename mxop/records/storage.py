@@ -1,10 +1,10 @@
-"""Records of sparse storage (``mxop/ops/storage.py``).  Imports NumPy only."""
+"""Records of sparse storage (``mxop/ops/storage.py``).  Imports NumPy and :mod:`.binary`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from . import Record, Refusal
+from . import Record, Refusal, binary
 
 
 def _product(values, columns, starts, rhs, size, transpose=False):
@@ -28,6 +28,8 @@ RECORDS: dict[str, Record] = {
         order=2, unchecked={"shapes back": "rows that are named say nothing of the others",
                    "small shapes": "rows that are named are there"},
     ),
+    "_scatter_plus_scalar": binary.RECORDS["_plus_scalar"], "_scatter_minus_scalar": binary.RECORDS["_minus_scalar"],
+    "_scatter_elemwise_div": binary.RECORDS["elemwise_div"],
     "_contrib_getnnz": Record(
         lambda data, axis=None: np.reshape(np.count_nonzero(data, axis), (1,) if axis is None else (-1,)),
         params=[{}, {"axis": 0}, {"axis": 1}], domain=(-1, 1), whole=(0,), returns="int64", order=0, grad_inputs=(),

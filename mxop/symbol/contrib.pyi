@@ -71,6 +71,7 @@ def SparseEmbedding(
     output_dim: int,
     dtype: DTypeLike | int = ...,
     sparse_grad: bool = ...,
+    deterministic: bool = ...,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,

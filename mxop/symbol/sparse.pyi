@@ -22,6 +22,7 @@ def Embedding(
     output_dim: int,
     dtype: DTypeLike | int = ...,
     sparse_grad: bool = ...,
+    deterministic: bool = ...,
     name: str | None = ...,
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,

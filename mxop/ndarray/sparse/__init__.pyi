@@ -35,6 +35,7 @@ def Embedding(
     output_dim: int,
     dtype: DTypeLike | int = ...,
     sparse_grad: bool = ...,
+    deterministic: bool = ...,
     *,
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,

@@ -70,8 +70,8 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any = None)
     [[0.0, 5.0], [0.0, 0.0], [7.0, 0.0]]
     """
     if _is_shape(arg1):
-        if len(arg1) != 2:
-            raise OpValueError(f"csr_matrix: the shape {arg1} is not that of a matrix")
+        if len(arg1) != 2 or tuple(shape or arg1) != arg1:
+            raise OpValueError(f"csr_matrix: the shape {arg1} is not that of a matrix, or not shape={shape}")
         return zeros("csr", arg1, dtype=dtype)
     if isinstance(arg1, tuple) and len(arg1) == 3:
         data, indices, indptr = arg1

@@ -42,13 +42,15 @@ _OF_ONE = (
     "degrees", "expm1", "fix", "floor", "log1p", "make_loss", "negative", "radians", "relu", "rint", "round", "sign", "sin",
     "sinh", "sqrt", "square", "tan", "tanh", "trunc",
 )  # fmt: skip
-#: Operators of an array and a number that keep the storage where they are zero at zero.
+#: Operators of an array and a number that keep the storage where they are zero at zero, or (scatter) always.
 _OF_NUMBERS = (
     "_plus_scalar", "_minus_scalar", "_mul_scalar", "_div_scalar", "_equal_scalar", "_not_equal_scalar", "_greater_scalar",
-    "_greater_equal_scalar", "_lesser_scalar", "_lesser_equal_scalar",
+    "_greater_equal_scalar", "_lesser_scalar", "_lesser_equal_scalar", "_scatter_plus_scalar", "_scatter_minus_scalar",
 )  # fmt: skip
 _BINARY = {f"{form}_{short}": name for form in ("broadcast", "elemwise")
            for short, name in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("div", "divide"))}  # fmt: skip
+#: Of two row_sparse arrays alone.
+_BINARY |= {form + name: name for form in ("broadcast_", "_") for name in ("maximum", "minimum", "hypot")}
 #: Whose rules for csr matrices are SciPy's alone.
 _ON_CPU = ("sum", "mean", "Concat", "take", "slice", "_contrib_getnnz", "_contrib_edge_id")
 _told: set[str] = set()
@@ -130,7 +132,7 @@ def _applied(name: str, values: np.ndarray, **kwargs: Any) -> np.ndarray:
 # ---- element by element ----------------------------------------------------------------------------------------------
 def _of_one(name: str, data: Any, *args: Any, **kwargs: Any) -> Any:
     params = dict(zip(registry.get(name).spec.names, args, strict=False)) | kwargs
-    if params.pop("out", None) is not None or _at_zero(name, data, params) != 0:
+    if params.pop("out", None) is not None or (not name.startswith("_scatter") and _at_zero(name, data, params) != 0):
         return NotImplemented
     return data._with(_applied(name, data._values, **params))
 
@@ -150,7 +152,7 @@ def _python(name: str, lhs: Any, rhs: Any) -> Any:
         return _of_one(PYTHON_NAMES[name].scalar, lhs, scalar=rhs)
     if left and name in ("add", "multiply"):
         return _of_one(PYTHON_NAMES[name].scalar, rhs, scalar=lhs)
-    return _of_two(name, lhs, rhs) if name in NAMES and not left and not right else NotImplemented
+    return _of_two(name, lhs, rhs) if not left and not right else NotImplemented
 
 
 def _of_two(name: str, lhs: Any, rhs: Any) -> Any:
@@ -160,11 +162,11 @@ def _of_two(name: str, lhs: Any, rhs: Any) -> Any:
         return _csr_and(name, lhs, rhs)
     if not isinstance(lhs, RowSparseNDArray) or lhs.shape != rhs.shape:
         return NotImplemented
-    if isinstance(rhs, RowSparseNDArray) and name != "divide":
+    if isinstance(rhs, RowSparseNDArray) and name in _BINARY.values() and name != "divide":
         xp = lib(lhs._numbers)
         rows = xp.unique(xp.concatenate([lhs._numbers, rhs._numbers]))
-        a, b = (rows_of(x, rows) for x in (lhs, rhs))
-        return RowSparseNDArray(NAMES[name](a, b), rows, lhs.shape)
+        values = function_of(name)(*(wrapped(rows_of(x, rows)) for x in (lhs, rhs)))
+        return RowSparseNDArray(raw(values), rows, lhs.shape)
     if isinstance(rhs, Dense) and name == "multiply":
         return lhs._with(lhs._values * raw(rhs)[lhs._numbers])
     if isinstance(rhs, Dense) and name == "add":
@@ -175,7 +177,7 @@ def _of_two(name: str, lhs: Any, rhs: Any) -> Any:
 
 
 def _csr_and(name: str, lhs: CSRNDArray, rhs: Any) -> Any:
-    if on_gpu(lhs._values):
+    if on_gpu(lhs._values) or name not in NAMES:
         return NotImplemented
     if isinstance(rhs, CSRNDArray) and lhs.shape == rhs.shape and name != "divide":
         a, b = lhs._matrix, rhs._matrix
@@ -193,6 +195,12 @@ def _two(name: str, lhs: Any, rhs: Any, **kwargs: Any) -> Any:
     if name == "elemwise_mul" and isinstance(lhs, Dense):
         lhs, rhs = rhs, lhs
     return _of_two(_BINARY[name], lhs, rhs)
+
+
+def _divided(name: str, lhs: Any, rhs: Any) -> Any:
+    if not isinstance(lhs, RowSparseNDArray) or lhs.shape != rhs.shape:
+        return NotImplemented
+    return lhs._with(raw(function_of(name)(wrapped(lhs._values), wrapped(raw(dense(rhs))[lhs._numbers]))))
 
 
 # ---- sums, parts, joins ----------------------------------------------------------------------------------------------
@@ -248,14 +256,7 @@ def _retain(name: str, data: Any, indices: Any, **kwargs: Any) -> Any:
 def _getnnz(name: str, data: Any, axis: Any = None, **kwargs: Any) -> Any:
     if not isinstance(data, CSRNDArray) or kwargs or axis not in (None, 0, 1):
         return NotImplemented
-    matrix = data._matrix
-    counts = (
-        [matrix.nnz]
-        if axis is None
-        else np.diff(matrix.indptr)
-        if axis
-        else np.bincount(matrix.indices, minlength=matrix.shape[1])
-    )
+    counts = np.reshape(data._matrix.getnnz(axis), -1)  # also of zeros that are stored
     return core.from_numpy(np.asarray(counts, np.int64), False)
 
 
@@ -282,7 +283,7 @@ RULES: dict[str, Callable] = {
     **products.RULES,
     **dict.fromkeys(updates.NAMES, updates.update),
     "sum": _sum, "mean": _sum, "add_n": _add_n, "Concat": _concat, "take": _take, "slice": _slice,
-    "zeros_like": _zeros_like,
+    "zeros_like": _zeros_like, "_scatter_elemwise_div": _divided,
     "_sparse_retain": _retain, "_contrib_getnnz": _getnnz, "_contrib_edge_id": _edge_id, "cast_storage": _cast_storage,
     "Custom": _custom,
 }  # fmt: skip
