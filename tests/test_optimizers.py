@@ -24,9 +24,10 @@ def sgd(w, g, s, t, momentum=0.0):
 
 
 def nag(w, g, s, t, momentum=0.9):
-    step = LR * (cut(RESCALE * g) + WD * w)
-    s["mom"] = momentum * s.get("mom", 0) - step
-    return w + momentum * s["mom"] - step
+    step, mom = LR * (cut(RESCALE * g) + WD * w), momentum * s.get("mom", 0)
+    w = w + momentum * (mom - step) - step
+    s["mom"] = mom - LR * (cut(RESCALE * g) + WD * w)
+    return w
 
 
 def signum(w, g, s, t, momentum=0.9, wd_lh=0.0):

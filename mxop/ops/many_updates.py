@@ -82,14 +82,14 @@ def mp_sgd_mom_update(F, weight, grad, mom, weight32, **params):
 
 @composite(writes={"mom": 1, "weight32": 2}, num_outputs=3, planned=False, extra_params=_params_of(one.nag_mom_update))
 def mp_nag_mom_update(F, weight, grad, mom, weight32, **params):
-    """``nag_mom_update`` of `weight32`, a float32 copy of `weight`, with a float32 state.
+    """``nag_mom_update`` of `weight32`, a float32 copy of `weight`, with a float32 state, and the decay of the new weight.
 
     >>> w, g = (mx.nd.array([x], dtype="float16") for x in (1, 4))
     >>> w32, mom = w.astype("float32"), mx.nd.array([1])
     >>> mx.nd.mp_nag_mom_update(w, g, mom, w32, lr=0.25, momentum=0.5, out=w).item(), mom.item(), w32.item()
     (-0.25, -0.5, -0.25)
     """
-    return _mixed(F, "nag_mom_update", weight, grad, [mom], weight32, **params)
+    return _mixed(F, "_nag_mom_update", weight, grad, [mom], weight32, **params)
 
 
 @composite(name="_mp_adamw_update", writes={"mean": 1, "var": 2, "weight32": 3}, num_outputs=4, planned=False,

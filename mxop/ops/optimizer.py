@@ -76,6 +76,16 @@ def nag_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: f
     return weight + momentum * mom - step, mom
 
 
+@elementwise(name="_nag_mom_update", writes={"mom": 1})
+def nag_mom_in_place(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
+                     clip_gradient: float = -1.0):  # fmt: skip
+    """``nag_mom_update`` as optimizers make it: the momentum takes the decay from the new weight."""
+    grad, mom = scaled(grad, rescale_grad, clip_gradient), momentum * mom
+    step = lr * (grad + wd * weight)
+    weight = weight + momentum * (mom - step) - step
+    return weight, mom - lr * (grad + wd * weight)
+
+
 @elementwise
 def signsgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
     """Step of the size `lr` against the gradient's sign: ``(1 - lr * wd) * weight - lr * sign(grad)``.

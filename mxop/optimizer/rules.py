@@ -48,7 +48,8 @@ class Momentum(Optimizer):
         arrays = [a for a in (mom, copy) if a is not None]
         name = f"{'mp_' if mixed else ''}{'sgd' if mom is None else f'{self.operator}_mom'}_update"
         more = momentum if mom is not None else {}
-        getattr(nd, name)(weight, grad, *arrays, out=weight, **rates, **more, **self._params(), **self._lazy(grad))
+        step = nd._internal._nag_mom_update if name == "nag_mom_update" else getattr(nd, name)
+        step(weight, grad, *arrays, out=weight, **rates, **more, **self._params(), **self._lazy(grad))
 
 
 @register

@@ -42,6 +42,11 @@ def nag_mom(weight, grad, mom, lr, momentum=0.0, wd=0.0, **params):
     return weight + momentum * mom - step, mom
 
 
+def nag_in_place(weight, grad, mom, lr, momentum=0.0, wd=0.0, **params):
+    weight, mom = nag_mom(weight, grad, mom, lr, momentum, wd, **params)[0], momentum * mom
+    return weight, mom - lr * (_scaled(grad, **params) + wd * weight)
+
+
 def signsgd(weight, grad, lr, wd=0.0, **params):
     return (1 - lr * wd) * weight - lr * np.sign(grad)
 
@@ -256,7 +261,7 @@ def _many(record: Record, *names: str, after: Any = (), count: str = "num_weight
 
 _SGD = _step(sgd)
 _SGD_MOM = _step(sgd_mom, _STATE, params=[{"momentum": 0.5}])
-_NAG = _step(nag_mom, _STATE, params=[{"momentum": 0.5}])
+_NAG = _step(nag_in_place, _STATE, params=[{"momentum": 0.5}])
 _LAMB = Record(
     lamb_direction, domain=(_W, _G, _STATE, _SQUARE), shapes=[(_SHAPE,) * 4], dtypes="f",
     params=[{"t": 1, "wd": 0.0}, {"t": 3, "wd": 0.2, "rescale_grad": 0.5, "clip_gradient": 0.3, **_BETAS},
@@ -281,7 +286,8 @@ def _finite(*data):
 RECORDS: dict[str, Record] = {
     "sgd_update": _SGD,
     "sgd_mom_update": _SGD_MOM,
-    "nag_mom_update": _NAG,
+    "nag_mom_update": _step(nag_mom, _STATE, params=[{"momentum": 0.5}]),
+    "_nag_mom_update": _NAG,
     "signsgd_update": _step(signsgd),
     "signum_update": _step(signum, (-0.2, 0.2), params=[{"momentum": 0.5, "wd_lh": 0.1}]),
     "adam_update": _step(adam, _STATE, _SQUARE, params=[{}, _BETAS]),
