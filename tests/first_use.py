@@ -41,7 +41,8 @@ def first_case(name):
 def operator_use(name):
     """Return a use of one operator: forward, backward, second order, and a bound graph."""
     case = first_case(name)
-    dtype = "float32" if "f" in case.record.dtypes else "int32" if "i" in case.record.dtypes else "bool"
+    types = set(case.record.dtypes)
+    dtype = "float32" if types & set("fnl") else "int32" if "i" in types else "bool"
     values = case.sample(dtype)
     orders = min(case.record.order, 2)
     aux = bool(case.op.aux_names(case.attrs))

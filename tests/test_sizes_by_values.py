@@ -166,3 +166,18 @@ def test_a_size_that_contradicts_the_shape_rule_is_refused(distinct):
     distinct.shape(lambda data: [(2,), (None,)])
     with pytest.raises(mx.MXNetError, match=r"distinct.*\(2,\).*\(1,\)"):
         nd.distinct(nd.array([5, 5, 5]))
+
+
+@pytest.mark.parametrize("call", [
+    lambda: nd._internal._boolean_mask_as(nd.ones((2, 3)), nd.array([[0, 1, 2], [3, 4, 0]]), nd.ones((2, 3))),
+    lambda: nd._internal._boolean_mask_as(nd.ones((2, 3)), nd.array([1, 1]), nd.ones((1, 3))),
+    lambda: nd._internal._boolean_mask_grad(nd.ones((1, 3)), nd.array([1, 1]), nd.ones((2, 3))),
+])  # fmt: skip
+def test_what_a_mask_chooses_fits_what_was_asked_for(call):
+    with pytest.raises(mx.MXNetError, match=r"index chooses \d parts"):
+        call()
+
+
+def test_a_gradient_of_another_shape_is_refused():
+    with pytest.raises(mx.MXNetError, match="has not the elements"):
+        nd._internal._dot_grad(nd.ones((2,)), nd.ones((3,)), nd.ones((2, 3, 2)), side="lhs", transpose_b=True)

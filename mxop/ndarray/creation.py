@@ -399,7 +399,7 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: Sequence[float] | Non
         limits = (low, high) if low < high else (low - 0.5, high + 0.5)
         data = a if a.dtype in (np.float32, np.float64) else a.astype("float64")
         return [found.astype("float32") for found in F._histogram(data, bin_cnt=bins, range=limits)]
-    return F._histogram(a, bin_cnt=bins, range=tuple(range))
+    return F._histogram(a, bin_cnt=bins, range=items(range, "nd.histogram: range"))
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .._core import core
+from ..errors import OpTypeError, shown
 from ..opdef import registry
 
 __all__ = ["all_finite", "multi_all_finite"]
@@ -109,6 +110,8 @@ def multi_all_finite(*data: Any, num_arrays: int | None = None, init_output: boo
     >>> mx.nd.multi_all_finite(mx.nd.array([1, 2]), mx.nd.array([float("nan")]), num_arrays=2).item()
     0.0
     """
+    if out is not None and not isinstance(out, core.NDArray):
+        raise OpTypeError(f"multi_all_finite: out={shown(out)} is not an NDArray")
     found = _call("multi_all_finite", data, num_arrays=len(data) if num_arrays is None else num_arrays)
     if out is None:
         return found

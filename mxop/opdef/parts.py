@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from ..errors import OpValueError, shown, translated
@@ -26,6 +27,8 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def reviewed(array: Any, shape: tuple[int, ...]) -> Any:
     """Return an array in C order seen in another shape."""
+    if array.size != prod(shape):
+        raise OpValueError(f"an array of shape {array.shape} has not the elements of one of shape {tuple(shape)}")
     return array._view(tuple(shape), contiguous_strides(tuple(shape)), 0)
 
 

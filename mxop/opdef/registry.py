@@ -236,8 +236,7 @@ def restored(name: str, module: str) -> Operator:
 
 def operators(hidden: bool = True) -> Iterator[Operator]:
     """Yield every registered operator once, by canonical name, without those derived for backward."""
-    for name in sorted(_operators):
-        op = _operators[name]
+    for _, op in sorted(_operators.items()):
         if not op.is_backward and (hidden or public_name(op) is not None):
             yield op
 
@@ -255,11 +254,11 @@ def public_name(op: Operator) -> str | None:
 
 def names(hidden: bool = True) -> list[str]:
     """Return all names and aliases; hidden ones include the backward operators."""
-    found = [n for n in _names if hidden or namespace_of(n)[0] != "_internal"]
+    found = [n for n in list(_names) if hidden or namespace_of(n)[0] != "_internal"]
     if hidden:
         found += [
             BACKWARD + op.name
-            for op in _operators.values()
+            for op in list(_operators.values())  # other threads may add some
             if op.has_backward_operator and not op.is_backward and BACKWARD + op.name not in _names
         ]
     return sorted(found)

@@ -114,8 +114,16 @@ def _moves(op, how, by_values=False):
     `by_values` says that it depends on values, so that it cannot be prepared.
     """
 
+    def checked(inputs, out, params):
+        source, index, span, _, put = found = how(inputs, out, params)
+        parts, wanted = source if put else out, span.outer * index.size * span.inner
+        if by_values and parts.size != wanted:
+            raise OpValueError(f"operator {op.name}: the index chooses {index.size} parts, {wanted} elements in all, but "
+                               f"there is room for {parts.size}")  # fmt: skip
+        return found
+
     def prepare(steps, inputs, outputs, **params):
-        _prepare(steps, op, outputs[0], *how(inputs, outputs[0], params))
+        _prepare(steps, op, outputs[0], *checked(inputs, outputs[0], params))
 
     def run(inputs, outputs, **params):
         from .._core.core import Steps
@@ -125,7 +133,7 @@ def _moves(op, how, by_values=False):
         steps.run()
 
     op.cpu(prepared=not by_values)(run if by_values else prepare)
-    op.gpu(lambda xp, inputs, outputs, **params: _run_gpu(xp, op, outputs[0], *how(inputs, outputs[0], params)))
+    op.gpu(lambda xp, inputs, outputs, **params: _run_gpu(xp, op, outputs[0], *checked(inputs, outputs[0], params)))
 
 
 def _taking(op, grad, forward, span, mode=None, places=None):

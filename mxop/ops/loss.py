@@ -180,7 +180,7 @@ def _(F, heads, inputs, outputs, *, grad_scale, out_grad, multi_output, preserve
 
 def _labels_of(data, *, multi_output, preserve_shape, **params):
     if multi_output:
-        return data[0], product_of(data[2:])
+        return *data[:1], product_of(data[2:])
     return data[:-1] if preserve_shape else data[:1]
 
 
