@@ -482,3 +482,27 @@ def test_the_mode_of_a_run_may_be_any_truth():
     executor = mx.sym.Dropout(mx.sym.var("x")).bind(mx.cpu(), {"x": nd.ones(3)})
     assert executor.forward(is_train=[])[0].asnumpy().tolist() == [1, 1, 1]
     assert executor.forward(is_train=np.bool_(False))[0].asnumpy().tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("call", [
+    lambda: mx.nd.histogram(mx.nd.ones((3,)), bins=2, range=1),
+    lambda: mx.nd.all_finite(mx.nd.ones((3,)), out="result"),
+    lambda: mx.nd.multi_all_finite(mx.nd.ones((3,)), out=(mx.nd.ones((1,)),)),
+])  # fmt: skip
+def test_what_is_no_array_or_pair_is_named(call):
+    with pytest.raises(mx.errors.OpTypeError, match=r"range=1|out="):
+        call()
+
+
+def test_labels_of_a_scalar_are_refused_by_name():
+    with mx.util.np_shape(True), pytest.raises(mx.MXNetError, match="SoftmaxOutput"):
+        mx.nd.SoftmaxOutput(mx.nd.array(1.0).reshape(()), mx.nd.ones((2,)), multi_output=True)
+
+
+def test_a_step_beyond_all_arrays_takes_the_first_element_when_recorded():
+    x = mx.nd.arange(6).reshape((3, 2))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = x[..., -1 : 100 : 2**63 - 1]
+    y.backward()
+    assert y.asnumpy().tolist() == [[1], [3], [5]] and x.grad.asnumpy().tolist() == [[0, 1]] * 3

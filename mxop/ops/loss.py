@@ -179,8 +179,10 @@ def _(F, heads, inputs, outputs, *, grad_scale, out_grad, multi_output, preserve
 
 
 def _labels_of(data, *, multi_output, preserve_shape, **params):
+    if multi_output and not data:
+        raise OpValueError("operator SoftmaxOutput: multi_output=True needs data of 1 dimension or more")
     if multi_output:
-        return *data[:1], product_of(data[2:])
+        return data[0], product_of(data[2:])
     return data[:-1] if preserve_shape else data[:1]
 
 
