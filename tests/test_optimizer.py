@@ -181,3 +181,9 @@ def test_arrays_that_are_reset():
     assert nd.reset_arrays(a, b[1:3], num_arrays=2) == []
     assert a.asnumpy().sum() == 0
     assert b.asnumpy().tolist() == [1, 0, 0, 1]
+
+
+def test_a_count_of_none_is_inferred_too():
+    net = sym.multi_sum_sq(sym.Variable("a"), num_arrays=0)
+    assert net.infer_type(a="float32") == ([np.float32], [np.float32], [])
+    assert net.simple_bind(mx.cpu(), a=(2,)).forward()[0].shape == (1,)

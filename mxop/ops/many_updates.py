@@ -42,7 +42,7 @@ def _mixed_types(op, groups):
         for mine, made in groups(**attrs):
             places = [*mine, *(n + k for k in made)]
             shared = infer.same_type(op.name, [names[k] for k in places], [types[k] for k in places])
-            if shared[0] not in (*dtypes.FLOATS, dtypes.UNKNOWN):
+            if shared and shared[0] not in (*dtypes.FLOATS, dtypes.UNKNOWN):
                 raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[shared[0]]}")
             for k, t in zip(places, shared, strict=True):
                 found[k] = t
