@@ -62,6 +62,12 @@ def sgd_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: f
     return weight + mom, mom
 
 
+def _nesterov(weight, grad, mom, lr, momentum, wd):
+    step = lr * (grad + wd * weight)
+    mom = momentum * mom - step
+    return weight + momentum * mom - step, mom
+
+
 @elementwise(writes={"mom": 1})
 def nag_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                    clip_gradient: float = -1.0):  # fmt: skip
@@ -71,19 +77,15 @@ def nag_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: f
     >>> mx.nd.nag_mom_update(w, mx.nd.array([4]), mom, lr=0.25, momentum=0.5, out=w).item(), mom.item()
     (-0.25, -0.5)
     """
-    step = lr * (scaled(grad, rescale_grad, clip_gradient) + wd * weight)
-    mom = momentum * mom - step
-    return weight + momentum * mom - step, mom
+    return _nesterov(weight, scaled(grad, rescale_grad, clip_gradient), mom, lr, momentum, wd)
 
 
 @elementwise(name="_nag_mom_update", writes={"mom": 1})
 def nag_mom_in_place(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                      clip_gradient: float = -1.0):  # fmt: skip
     """``nag_mom_update`` as optimizers make it: the momentum takes the decay from the new weight."""
-    grad, mom = scaled(grad, rescale_grad, clip_gradient), momentum * mom
-    step = lr * (grad + wd * weight)
-    weight = weight + momentum * (mom - step) - step
-    return weight, mom - lr * (grad + wd * weight)
+    new, mom = _nesterov(weight, scaled(grad, rescale_grad, clip_gradient), mom, lr, momentum, wd)
+    return new, mom - lr * wd * (new - weight)
 
 
 @elementwise

@@ -17,7 +17,7 @@ class Momentum(Optimizer):
     Several weights may be updated in one call, by lists.
     """
 
-    operator = "sgd"
+    operators = "sgd_mom_update", "mp_sgd_mom_update"  # with momentum; the second with a float32 copy
 
     def __init__(self, momentum: float = 0.0, **kwargs: Any):
         super().__init__(**kwargs)
@@ -46,9 +46,9 @@ class Momentum(Optimizer):
         """Update one weight by the operator for it, such as ``mp_sgd_mom_update``."""
         mom, copy = state if mixed else (state, None)
         arrays = [a for a in (mom, copy) if a is not None]
-        name = f"{'mp_' if mixed else ''}{'sgd' if mom is None else f'{self.operator}_mom'}_update"
+        name = (("sgd_update", "mp_sgd_update") if mom is None else self.operators)[mixed]
         more = momentum if mom is not None else {}
-        step = nd._internal._nag_mom_update if name == "nag_mom_update" else getattr(nd, name)
+        step = getattr(nd._internal if name.startswith("_") else nd, name)
         step(weight, grad, *arrays, out=weight, **rates, **more, **self._params(), **self._lazy(grad))
 
 
@@ -90,7 +90,7 @@ class ccSGD(SGD):
 class NAG(Momentum):
     """Nesterov's accelerated gradient; see ``nd.nag_mom_update``."""
 
-    operator = "nag"
+    operators = "_nag_mom_update", "mp_nag_mom_update"
 
 
 @register
