@@ -94,6 +94,12 @@ def _cached_op(symbol, flags=()):
     return CachedOp(symbol, flags)
 
 
+def _custom_of_sparse(operator, args, kwargs):
+    from .operator import custom_sparse
+
+    return custom_sparse.call(operator, args, kwargs)
+
+
 def _call_operator(operator, args, kwargs):
     symbol = _sys.modules.get("mxop.symbol.symbol")  # where it is not loaded, nobody has symbols
     if symbol is not None and symbol.among((*args, *kwargs.values())):
@@ -104,7 +110,8 @@ def _call_operator(operator, args, kwargs):
 provide(infer_inside=_infer_inside, infer_whole=_infer_whole, prepare=_prepare, rule_reads=_rule_reads,
         make_plan=_make_plan, run_in_float32=_run_in_float32, symbols=_symbols, drawing=_drawing,
         planned=_planned, cached_op=_cached_op, loops_body=_loops_body,
-        differentiate_run=autograd.differentiate_run, call_operator=_call_operator)  # fmt: skip
+        differentiate_run=autograd.differentiate_run, call_operator=_call_operator,
+        custom_of_sparse=_custom_of_sparse)  # fmt: skip
 
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {

@@ -10,12 +10,10 @@ import numpy as np
 
 from .error import error_types, register_error  # noqa: F401
 from .errors import MXNetError, NotImplementedForSymbol, NotSupportedForSparseNDArray
-from .missing import hooks
+from .missing import KINDS, hooks
 from .opdef.params import NULL as _Null  # noqa: F401
 
-string_types = (str,)
-integer_types = (int, np.int32, np.int64)
-numeric_types = (float, int, np.generic)
+string_types, integer_types, numeric_types = KINDS.values()
 mx_real_t = np.float32
 
 

@@ -1,15 +1,19 @@
-"""``mx.callback``: what loops of training call at the end of batches and epochs.  May import :mod:`.model`."""
+"""``mx.callback``: what loops of training call at the end of batches and epochs.  May import :mod:`.checkpoints`."""
 
 from __future__ import annotations
 
 import logging
 import math
 import time
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+from .checkpoints import save_checkpoint
 from .missing import hooks
-from .model import save_checkpoint
+
+#: What callbacks at the end of a batch get.
+BatchEndParam = namedtuple("BatchEndParam", ["epoch", "nbatch", "eval_metric", "locals"])
 
 
 def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False) -> Callable:

@@ -1,6 +1,6 @@
 """``mx.model.FeedForward``: a symbol trained, tried and kept with one object, as MXNet's oldest programs do it.
 
-May import :mod:`mxop.io`, :mod:`mxop.kvstore`, :mod:`mxop.metric`, :mod:`mxop.model`, :mod:`mxop.optimizer`.
+May import :mod:`.callback`, :mod:`.checkpoints`, :mod:`.io`, :mod:`.kvstore`, :mod:`.metric`, :mod:`.optimizer`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from . import metric as metrics
-from . import model, optimizer
-from .callback import LogValidationMetricsCallback
+from . import optimizer
+from .callback import BatchEndParam, LogValidationMetricsCallback
+from .checkpoints import load_checkpoint, save_checkpoint
 from .context import Context, current_context
 from .errors import OpTypeError, OpValueError, shown
 from .initializer import InitDesc, Uniform
@@ -223,14 +224,14 @@ class FeedForward:
                 if monitor is not None:
                     monitor.toc_print()
                 metric.update(batch.label, executor.outputs)
-                _called(batch_end_callback, model.BatchEndParam(epoch, count + 1, metric, locals()))
+                _called(batch_end_callback, BatchEndParam(epoch, count + 1, metric, locals()))
             logger.info("Epoch[%d] Time cost=%.3f", epoch, time.perf_counter() - begun)
             self._take_over(first, {n for n in first.arg_dict if n not in self.arg_params})  # type: ignore[operator]
             _called(epoch_end_callback, epoch, self.symbol, self.arg_params, self.aux_params)
             if evaluated is not None:
                 metric.reset()
                 tried = self._tried(of, evaluated, metric, eval_batch_end_callback, epoch)
-                _called(eval_end_callback, model.BatchEndParam(epoch, tried, metric, locals()))
+                _called(eval_end_callback, BatchEndParam(epoch, tried, metric, locals()))
 
     def _epoch(self, batches: DataIter) -> Iterator[DataBatch]:
         """Give the batches of an epoch: all, or `epoch_size`, for which the data begin again where they end."""
@@ -275,7 +276,7 @@ class FeedForward:
             executor = of(batch)
             self._run(executor, batches, batch, False)
             metric.update(batch.label, executor.outputs)
-            _called(callback, model.BatchEndParam(epoch, count, metric, locals()))
+            _called(callback, BatchEndParam(epoch, count, metric, locals()))
             count += 1
         return count
 
@@ -320,12 +321,12 @@ class FeedForward:
         epoch = self.num_epoch if epoch is None else epoch
         if epoch is None:
             raise OpValueError("FeedForward.save: neither num_epoch nor epoch was given, the number in the file's name")
-        model.save_checkpoint(prefix, epoch, self.symbol, self.arg_params or {}, self.aux_params or {}, remove_amp_cast)
+        save_checkpoint(prefix, epoch, self.symbol, self.arg_params or {}, self.aux_params or {}, remove_amp_cast)
 
     @staticmethod
     def load(prefix: str, epoch: int, ctx: Any = None, **kwargs: Any) -> FeedForward:
         """Return a network of a checkpoint, which goes on after that epoch."""
-        symbol, arguments, states = model.load_checkpoint(prefix, epoch)
+        symbol, arguments, states = load_checkpoint(prefix, epoch)
         return FeedForward(symbol, ctx=ctx, arg_params=arguments, aux_params=states, begin_epoch=epoch, **kwargs)
 
     @staticmethod

@@ -10,11 +10,13 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from . import mxnet_names
 from .errors import NotYetError, NotYetImportError, OpLookupError, closest, nearest
 
 #: Names of :mod:`mxop.base` that MXNet's modules have, too, as they import them; programs import them from anywhere.
-KINDS = frozenset({"string_types", "numeric_types", "integer_types"})
+KINDS = {"string_types": (str,), "integer_types": (int, np.int32, np.int64), "numeric_types": (float, int, np.generic)}
 NOT_YET = "mxop does not have it yet"
 
 
@@ -112,9 +114,7 @@ def hooks(namespace: dict[str, Any], names: Sequence[str]) -> tuple[Callable[[st
 
     def __getattr__(name: str) -> Any:
         if name in KINDS:
-            from . import base
-
-            return getattr(base, name)
+            return KINDS[name]
         raise attribute(namespace["__name__"], name, lambda: names)
 
     def __dir__() -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ..errors import MXNetError, OpTypeError, OpValueError, shown
 
-#: The names that MXNet has for stores of one process.
-LOCAL = ("local", "device", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device")
+#: What makes the stores of one process, by the names that MXNet has for them; :mod:`.kvstore` puts them here.
+LOCAL: dict[str, Callable[[str], KVStoreBase]] = {}
 
 
 class NotDefinedError(MXNetError, NotImplementedError):
@@ -87,13 +88,11 @@ def create(name: str = "local") -> Any:
     ----------
     name : str
     """
-    from .kvstore import KVStore
-
     if not isinstance(name, str):
         raise OpTypeError(f"mx.kv.create: name={shown(name)} is a {type(name).__name__}; expected a str")
     if name.lower() in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry[name.lower()]()
     if name in LOCAL:
-        return KVStore(name)
+        return LOCAL[name](name)
     known = sorted({*LOCAL, *KVStoreBase.kv_registry})
     raise OpValueError(f"mx.kv.create: {name!r} is none of {', '.join(known)}; mxop runs in one process")

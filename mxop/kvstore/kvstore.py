@@ -13,7 +13,7 @@ from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown
 from ..ndarray import NDArray
 from ..ndarray.sparse import BaseSparseNDArray
 from ..optimizer import Optimizer, get_updater
-from .base import KVStoreBase
+from .base import LOCAL, KVStoreBase
 
 
 def _flat(given: Any) -> list:
@@ -170,3 +170,7 @@ class KVStore(KVStoreBase):
 
     def barrier(self) -> None:
         """Wait for the other processes, of which there are none."""
+
+
+for _name in ("local", "device", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device"):
+    LOCAL[_name] = KVStore

@@ -61,7 +61,7 @@ def view_of(x: NDArray, items: tuple) -> NDArray:
             count = len(range(start, stop, by))
             offset += start * step if count else 0
             new_shape.append(count)
-            new_strides.append(step * by if count > 1 else 0)  # else `by` may be any number
+            new_strides.append(step * by)
         else:
             offset += ops.integer(item, axis, size) * step
         axis += 1

@@ -176,17 +176,8 @@ class External(Operator):
         """Tell whether ``run_backward`` is there."""
         return False
 
-    def run_backward(
-        self,
-        attrs: Attrs,
-        state: Any,
-        is_train: bool,
-        reqs: list[str],
-        heads: list,
-        inputs: list,
-        outputs: list,
-        grads: list,
-    ) -> None:
+    def run_backward(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], heads: list, inputs: list,
+                     outputs: list, grads: list) -> None:  # fmt: skip
         """Compute the gradients of the inputs into `grads`, where an item is None when nobody wants it."""
         raise NotImplementedError
 
@@ -346,17 +337,8 @@ class ExternalBackward(External):
     def backward_reads(self, attrs: Attrs, n_inputs: int) -> Reads:
         return tuple(range(len(attrs.wanted))), tuple(range(n_inputs)), ()
 
-    def run_backward(
-        self,
-        attrs: Attrs,
-        state: Any,
-        is_train: bool,
-        reqs: list[str],
-        heads: list,
-        inputs: list,
-        outputs: list,
-        grads: list,
-    ) -> None:
+    def run_backward(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], heads: list, inputs: list,
+                     outputs: list, grads: list) -> None:  # fmt: skip
         layout = self.layout(attrs)
         likes = [inputs[at] for at in layout.gradients]
 

@@ -59,7 +59,7 @@ class Part:
             places = range(size)[chosen]
             if isinstance(places, range):
                 shape.append(len(places))
-                strides.append(step * places.step if len(places) > 1 else 0)  # else `places.step` may be any number
+                strides.append(step * places.step)
                 places = places.start if len(places) else 0
             offset += places * step
         return Part(self._steps, self._array._view(tuple(shape), tuple(strides), offset))

@@ -296,12 +296,6 @@ class Custom(External):
         return answers.agreed_types(about.prop, about.arguments + about.states, [*new_ins, *states], ins), new_outs
 
     # ---- a call ---------------------------------------------------------------------------------------------------------
-    def of_sparse(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Run on arrays of which one is sparse; NotImplemented: on dense ones instead."""
-        from .custom_sparse import call
-
-        return call(self, args, kwargs)
-
     def make_state(self, attrs: Attrs, inputs: list) -> CustomOp:
         about = self._about(attrs)
         n = len(about.arguments)

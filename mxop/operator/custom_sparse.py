@@ -112,6 +112,3 @@ class _OfCall:
             )  # fmt: skip
         found = [dense(g) for g, w in zip(grads, wanted, strict=True) if w]
         return [*found, *[None] * sum(self.wanted[n:])]  # states have no gradient
-
-
-__all__ = ["call"]

@@ -278,12 +278,6 @@ def _checked(info: dict, who: str) -> dict[str, Any]:
 _registered: dict[tuple[Any, str], dict[str, Any]] = {}
 
 
-def registered_targets(function: Any) -> list[str]:
-    """Return the targets that a function (or ``"library.so:Func"``) has an info for."""
-    key = _key(function)
-    return [target for who, target in _registered if who == key]
-
-
 def _key(function: Any) -> Any:
     function = getattr(function, "__wrapped__", function)
     code = getattr(function, "__code__", None)

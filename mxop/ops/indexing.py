@@ -80,13 +80,15 @@ def _filled(op, items, arrays):
 
 # ---- basic keys -----------------------------------------------------------------------------------------------------
 def slice_of(item, size):
-    """Return start, stop and step of a slice of so many elements."""
+    """Return start, stop and step of a slice of so many elements; whatever its step, that of one element is 1."""
     try:
-        return item.indices(size)
+        start, stop, step = item.indices(size)
     except TypeError:
         raise OpTypeError(f"slice {item} must hold integers or None") from None
     except ValueError as problem:
         raise OpValueError(f"slice {item}: {problem}") from None
+    count = len(range(start, stop, step))
+    return (start, stop, step) if count > 1 else (start, start + count, 1)
 
 
 def integer(item, axis, size):

@@ -25,7 +25,8 @@ def _ranges(op, shape, begin, end, step):
             result.append((0, 1, None))
             continue
         start, stop, s = slice(b, e, s).indices(size)
-        result.append((start, s, len(range(start, stop, s))))
+        count = len(range(start, stop, s))
+        result.append((start, s if count > 1 else 1, count))
     return result
 
 

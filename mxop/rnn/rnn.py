@@ -1,4 +1,7 @@
-"""Unrolling by a function, and checkpoints with the parameters of each gate.  May import :mod:`.base`, :mod:`mxop.model`."""
+"""Unrolling by a function, and checkpoints with the parameters of each gate.
+
+May import :mod:`.base`, :mod:`mxop.checkpoints`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..model import load_checkpoint, save_checkpoint
+from ..checkpoints import load_checkpoint, save_checkpoint
 from ..ndarray import NDArray
 from ..symbol import Symbol
 from .base import BaseRNNCell

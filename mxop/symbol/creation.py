@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import items, translated
+from ..errors import translated
 from ..opdef import registry
 from .symbol import Symbol, create
 
@@ -58,16 +58,7 @@ def split_v2(
     >>> mx.sym.split_v2(mx.sym.Variable('a'), (1, 3), axis=1, name='s').infer_shape(a=(3, 4))[1]
     [(3, 1), (3, 2), (3, 1)]
     """
-    listed = hasattr(indices_or_sections, "__iter__")
-    if listed:
-        indices_or_sections = items(indices_or_sections, "sym.split_v2: indices_or_sections")
-    params = {
-        "indices": str([0, *indices_or_sections] if listed else []),  # a list, as MXNet's function writes it to JSON
-        "sections": 0 if listed else indices_or_sections,
-        "axis": axis,
-        "squeeze_axis": squeeze_axis,
-    }
-    return create(registry.get("_split_v2"), "_split_v2", [ary], params, name, None)
+    return Symbol.split_v2(ary, indices_or_sections, axis, squeeze_axis, name)
 
 
 def linspace(

@@ -17,6 +17,7 @@ from .. import sampling
 from ..graph.calls import by_kind
 from ..missing import error, names_shown
 from ..opdef import Operator, fluent, registry
+from ..opdef.above import provide
 from ..opdef.docs import documentation
 from . import control_flow
 from .symbol import Symbol, create, invoke
@@ -96,6 +97,9 @@ def operator_function(name: str) -> Callable | None:
         if op is not None:
             return function_for(registered, op, registered)
     return None
+
+
+provide(operator_of_symbols=operator_function)
 
 
 def _method(name: str) -> Callable:

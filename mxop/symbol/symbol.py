@@ -22,6 +22,7 @@ from ..errors import (
     OpTypeError,
     OpValueError,
     closest,
+    items,
     shown,
     translated,
 )
@@ -192,9 +193,7 @@ class Symbol(Arithmetic):
     def __getattr__(self, name: str) -> Any:
         """Return an operator that is no method of the class as one: ``x.swish()`` is ``mx.sym.swish(x)``."""
         if not name.startswith("_"):
-            from .register import operator_function
-
-            function = operator_function(name)
+            function = ask("operator_of_symbols")(name)
             if function is not None:
                 return MethodType(function, self)
         raise error(f"'Symbol' object has no attribute {name!r}", name, "Symbol", partial(dir, self))
@@ -219,11 +218,22 @@ class Symbol(Arithmetic):
             kwargs["axes"] = () if one is None else one
         return invoke(registry.get("transpose"), "transpose", self, **kwargs)
 
-    def split_v2(self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
+    def split_v2(
+        self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False, name: str | None = None
+    ) -> Symbol:
         """Split into equal sections, or before the given indices."""
-        from .creation import split_v2
-
-        return split_v2(self, indices_or_sections, axis, squeeze_axis)
+        listed = hasattr(indices_or_sections, "__iter__")
+        if listed:
+            indices_or_sections = items(indices_or_sections, "sym.split_v2: indices_or_sections")
+        params = {
+            "indices": str(
+                [0, *indices_or_sections] if listed else []
+            ),  # a list, as MXNet's function writes it to JSON
+            "sections": 0 if listed else indices_or_sections,
+            "axis": axis,
+            "squeeze_axis": squeeze_axis,
+        }
+        return create(registry.get("_split_v2"), "_split_v2", [self], params, name, None)
 
     def astype(self, dtype: Any, **kwargs: Any) -> Symbol:
         """Convert to another element type."""

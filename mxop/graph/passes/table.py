@@ -24,8 +24,6 @@ _listeners: list[Callable[[], None]] = []
 #: MXNet's environment variables that turn passes on and off.
 _VARIABLES = {"mirror": "MXNET_BACKWARD_DO_MIRROR", "common_subexpressions": "MXNET_ELIMINATE_COMMON_EXPR"}
 
-Chosen = "Sequence[Any] | Mapping[str, bool] | None"
-
 
 def on_change(listener: Callable[[], None]) -> None:
     """Call ``listener()`` whenever other passes run from now on: whoever keeps what passes made lets go of it."""

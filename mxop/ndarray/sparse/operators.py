@@ -1,7 +1,8 @@
 """What operators do with sparse arrays: those that keep the storage, products, updates of rows; all others take dense ones.
 
 A dense fallback says so once for each operator (not where the environment variable ``MXNET_STORAGE_FALLBACK_LOG_VERBOSE`` is
-0).  Imports NumPy, :mod:`.arrays`, :mod:`.history`, :mod:`.products`, :mod:`.updates`, :mod:`mxop.missing`; SciPy on use.
+0).  Imports NumPy, :mod:`.arrays`, :mod:`.history`, :mod:`.products`, :mod:`.updates`, :mod:`mxop.missing`,
+:mod:`mxop.opdef`; SciPy on use.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ..._core import core
 from ...errors import MXNetError, OpTypeError, translated
 from ...missing import error
 from ...opdef import registry
+from ...opdef.above import ask
 from ...ops.binary import PYTHON_NAMES
 from . import products, updates
 from .arrays import (
@@ -274,7 +276,7 @@ def _cast_storage(name: str, data: Any, stype: str) -> Any:
 
 
 def _custom(name: str, *args: Any, **kwargs: Any) -> Any:
-    return registry.get(name).of_sparse(args, kwargs)
+    return ask("custom_of_sparse")(registry.get(name), args, kwargs)
 
 
 RULES: dict[str, Callable] = {
