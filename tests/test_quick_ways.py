@@ -35,6 +35,30 @@ def test_arrays_are_copies():
     assert host.tolist() == [0, 0, 0]
 
 
+def test_transposed_arrays_are_copies():
+    a = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+    for dtype in CODES:
+        x = nd.array(a, dtype=dtype)
+        for view in (x, x[::-1], x[:, 1:2], x[0], x[0, 0], x[0, 0, 0], x[:, :, ::2], nd.zeros((70, 80), dtype=dtype)):
+            want, found = view.asnumpy().T, view.T
+            assert found.dtype == view.dtype and found.shape == want.shape and found.context == view.context
+            np.testing.assert_array_equal(found.asnumpy(), want)
+            np.testing.assert_array_equal(found.asnumpy(), nd.transpose(view).asnumpy())
+    x = nd.array(a[0])
+    y, x[:] = x.T, 7
+    np.testing.assert_array_equal(y.asnumpy(), a[0].T)
+    assert x.as_in_context(mx.cpu(1)).T.context == mx.cpu(1)
+
+
+def test_a_recorded_transpose_has_a_gradient():
+    x = nd.array([[1.0, 2.0], [3.0, 4.0]])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = (x.T * nd.array([[1.0, 2.0], [3.0, 4.0]])).T
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [[1, 3], [2, 4]]
+
+
 @pytest.mark.parametrize("given", [">f4", "u4", "c8", "M8[s]", "O"])
 def test_buffers_of_other_kinds_take_the_general_way(given):
     a = np.zeros(2, given)

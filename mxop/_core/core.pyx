@@ -9,7 +9,7 @@ from mxop._core.array cimport Array, alloc_like, count_host_read, detached, host
 from mxop._kernels.codes cimport INT8, INT32, INT64, UINT8
 from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
 from mxop._core.record cimport is_recording
-from mxop._core.views cimport element, plain_assign, plain_numpy, plain_reshaped, plain_view
+from mxop._core.views cimport element, plain_assign, plain_numpy, plain_reshaped, plain_transposed, plain_view
 
 import numpy as np
 
@@ -215,7 +215,6 @@ cdef class NDArray(Array):
         """Device that the array lies on."""
         return _context_of(self.gpu is not None, self.device_id)
 
-
     @property
     def grad(self):
         """Gradient array of a variable (see :meth:`attach_grad`), or None."""
@@ -233,7 +232,8 @@ cdef class NDArray(Array):
     @property
     def T(self):
         """The array with its axes reversed."""
-        return _transpose(self)
+        cdef Array found = None if is_recording() and self.node is not None else plain_transposed(self)
+        return _transpose(self) if found is None else found
 
     def __len__(self):
         if (<Array>self).ndim == 0:

@@ -12,7 +12,6 @@ from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, itemsize_of
 from mxop.errors import MXNetError, OpTypeError, run_users
 
 
-
 # ---- what was written -------------------------------------------------------------------------------------------------
 
 cdef bint cleared(Array a) except -1:

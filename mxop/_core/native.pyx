@@ -217,7 +217,6 @@ cdef class Frame:
             t.data, t.device_type = <void*><size_t>a.gpu.data.ptr, MXOP_GPU
         return 0
 
-
     cdef void renew(self) noexcept:
         """Say that the elements of all arrays may have changed."""
         cdef int k

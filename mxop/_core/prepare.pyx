@@ -73,7 +73,6 @@ cdef class FunctionCall(Call):
             set_recording(before)
         return 0
 
-
     cdef int point(self, Places places) except -1:
         for a in (*self.inputs, *self.outputs, *self.temporary):
             places.add_array(<Array>a)

@@ -92,7 +92,6 @@ cdef class ReductionRun(Call):
             block_release(room)
         return 0
 
-
     cdef int point(self, Places places) except -1:
         cdef int k
         places.add(&self.reduced.data)

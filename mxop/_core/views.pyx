@@ -137,6 +137,22 @@ cdef Array plain_reshaped(Array x, tuple sizes):
     return view_at(x, ndim, shape, strides, 0)
 
 
+cdef Array plain_transposed(Array x):
+    """Return a copy of a short array, with its axes reversed; None for others, and while calls are recorded."""
+    cdef Places made
+    cdef Array found
+    cdef int k
+    if x.gpu is not None or not 0 < x.size <= SHORT or x.ndim == 0 or watched(IMPERATIVE):
+        return None
+    made.ndim = 0
+    for k in range(x.ndim - 1, -1, -1):
+        add(&made, x.shape_[k], x.strides_[k])
+    found = alloc(made.ndim, made.shape, x.dtype)
+    found.device_id = x.device_id
+    copy_into(view_at(x, made.ndim, made.shape, made.strides, 0), found, REQ_WRITE)
+    return found
+
+
 # ---- numbers ----------------------------------------------------------------------------------------------------------
 
 cdef object element(Array x):

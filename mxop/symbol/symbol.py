@@ -225,14 +225,9 @@ class Symbol(Arithmetic):
         listed = hasattr(indices_or_sections, "__iter__")
         if listed:
             indices_or_sections = items(indices_or_sections, "sym.split_v2: indices_or_sections")
-        params = {
-            "indices": str(
-                [0, *indices_or_sections] if listed else []
-            ),  # a list, as MXNet's function writes it to JSON
-            "sections": 0 if listed else indices_or_sections,
-            "axis": axis,
-            "squeeze_axis": squeeze_axis,
-        }
+        indices = str([0, *indices_or_sections] if listed else [])  # a list, as MXNet's function writes it to JSON
+        params = {"indices": indices, "sections": 0 if listed else indices_or_sections, "axis": axis,
+                  "squeeze_axis": squeeze_axis}  # fmt: skip
         return create(registry.get("_split_v2"), "_split_v2", [self], params, name, None)
 
     def astype(self, dtype: Any, **kwargs: Any) -> Symbol:
