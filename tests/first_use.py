@@ -282,15 +282,19 @@ def interrupted(use, at, kind):
     return left <= 0, use()
 
 
-def count_lines(use):
-    """Return how many line events a first use has."""
+def line_events(use):
+    """Return how many line events a first use has, and the numbers of the first and the last one of each line."""
     count, inside = 0, os.path.dirname(mx.__file__)
+    first, last = {}, {}
 
     def trace(frame, event, argument):
         nonlocal count
         if not frame.f_code.co_filename.startswith(inside):
             return None if event == "call" and not frame.f_code.co_filename.startswith("<") else trace
         count += 1
+        line = frame.f_code, frame.f_lineno
+        first.setdefault(line, count)
+        last[line] = count
         return trace
 
     sys.settrace(trace)
@@ -298,7 +302,7 @@ def count_lines(use):
         use()
     finally:
         sys.settrace(None)
-    return count
+    return count, sorted({*first.values(), *last.values()})
 
 
 # ---- the two programs ------------------------------------------------------------------------------------------------
@@ -323,12 +327,14 @@ def strain_interrupts(names, most):
     for name in names:
         use = use_of(name)
         wanted, problem = in_child(use)
-        lines, problem = (None, problem) if problem else in_child(lambda use=use: count_lines(use))
+        found, problem = (None, problem) if problem else in_child(lambda use=use: line_events(use))
         if problem:
             failures += 1
             print(f"{name}: {problem}", flush=True)
             continue
-        places = range(1, lines + 1) if most is None else np.unique(np.linspace(1, lines, most).astype(int)).tolist()
+        lines, places = found
+        if most is not None:
+            places = np.unique(np.linspace(1, lines, most).astype(int)).tolist()
         for at in places:
             kind = (Interrupt, MemoryError, RecursionError)[at % 3]
             found, problem = in_child(lambda use=use, at=at, kind=kind: interrupted(use, at, kind))
@@ -345,7 +351,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["threads", "interrupts"])
     parser.add_argument("names", nargs="*", help="operators, or " + ", ".join(USES))
-    parser.add_argument("-n", type=int, help="how many places of each use are interrupted (all of them)")
+    parser.add_argument(
+        "-n", type=int, help="how many line events of each use are interrupted (the first and the last of every line)"
+    )
     given = parser.parse_args()
     faulthandler.enable()
     names = given.names or [*USES, *(op.name for op in registry.operators() if find(op.name) is not None)]

@@ -67,14 +67,14 @@ def test_every_operator_in_sixteen_threads():
 
 
 @pytest.mark.slow
-def test_an_exception_at_every_line():
-    print(first_use("interrupts", *[p for p in PARTS if p not in ("binding", "compositions")], timeout=7200))
-    print(first_use("interrupts", "binding", "compositions", "-n", "4000", timeout=7200))
+@pytest.mark.parametrize("part", PARTS)
+def test_an_exception_at_every_line(part):
+    print(first_use("interrupts", part, timeout=7200))
 
 
 @pytest.mark.slow
 def test_an_exception_in_the_first_use_of_every_operator():
-    print(first_use("interrupts", "-n", "100", timeout=7200))
+    print(first_use("interrupts", "-n", "20", timeout=7200))
 
 
 # ---- parameters that a formula asks for --------------------------------------------------------------------------------
