@@ -97,6 +97,20 @@ static void mx_copy_row(int size, ptrdiff_t n, const char *s, ptrdiff_t ss, char
     else mx_copy_row_mx_u128(n, s, ss, d, ds);
 }
 
+/* Give row j of a dense target, of few elements perhaps, the number at s + j * ss everywhere. */
+#define MX_REPEAT(T)                                                                                                    \
+    static void mx_repeat_##T(ptrdiff_t n, ptrdiff_t rows, const char *s, ptrdiff_t ss, char *d, ptrdiff_t ds)          \
+    {                                                                                                                   \
+        for (ptrdiff_t j = 0; j < rows; j++) {                                                                          \
+            const T v = *(const T *)(s + j * ss);                                                                       \
+            T *y = (T *)(d + j * ds);                                                                                   \
+            MX_IVDEP                                                                                                    \
+            for (ptrdiff_t i = 0; i < n; i++) y[i] = v;                                                                 \
+        }                                                                                                               \
+    }
+MX_REPEAT(mx_u32)
+MX_REPEAT(mx_u64)
+
 /* ---- blocks ------------------------------------------------------------------------------------------------------------ */
 /* Transpose N rows of N elements, N a power of 2: in each of log2(N) rounds, the elements of two rows are put in turn. */
 #define MX_LIST(...) __VA_ARGS__
@@ -241,6 +255,8 @@ static void mx_move(int way, int size, ptrdiff_t n0, ptrdiff_t n1, const char *s
                     ptrdiff_t d0, ptrdiff_t d1, int stream)
 {
     if (way == MX_SCATTER) mx_scatter(size, n0, n1, s, s0, s1, d, d0, d1);
+    else if (way == MX_ROWS && s0 == 0 && d0 == size && size == 4) mx_repeat_mx_u32(n0, n1, s, s1, d, d1);
+    else if (way == MX_ROWS && s0 == 0 && d0 == size && size == 8) mx_repeat_mx_u64(n0, n1, s, s1, d, d1);
     else if (way == MX_ROWS)
         for (ptrdiff_t j = 0; j < n1; j++) mx_copy_row(size, n0, s + j * s1, s0, d + j * d1, d0, stream);
     else if (size == 1) mx_transpose_uint8_t(n0, n1, s, s0, d, d1, stream);
