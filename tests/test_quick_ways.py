@@ -7,7 +7,7 @@ import mxop as mx
 from mxop import nd
 from mxop._core import core
 from mxop.op import kernel
-from mxop.opdef import registry
+from mxop.opdef import Elementwise, registry
 
 FORMATS = "fdeBibq?l"
 CODES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
@@ -269,3 +269,80 @@ def test_numpy_arrays_are_copied_whatever_their_order():
     made = nd.array(x)
     x[0] = 9
     assert made.asnumpy()[0] == 0
+
+
+# ---- results where they are asked for -----------------------------------------------------------------------------------
+FORMULAS = [
+    op
+    for op in registry.operators(hidden=False)
+    if isinstance(op, Elementwise) and op.module.startswith("mxop.ops") and 1 <= len(op.arguments) <= 3
+    and not any(p.required for p in op.spec.params) and not op.writes
+    and op.num_outputs(op.parse({}), len(op.arguments)) == 1
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op", FORMULAS, ids=lambda op: op.name)
+def test_out_is_what_a_call_returns(op):
+    rng = np.random.default_rng(3)
+    n = len(op.arguments)
+    memory = nd.array(rng.uniform(0.1, 0.9, size=(4 * n + 2)))
+    function = core.op_function(op)
+    inputs = [memory[4 * k : 4 * k + 4] for k in range(n)]
+    want = function(*inputs)
+    if want.dtype != np.float32 or want.shape != (4,) or op.spec.has_mode:
+        pytest.skip("gives another type or shape")
+    want, before = want.asnumpy(), memory.asnumpy()
+    for start in range(4 * n - 1):  # over inputs, over parts of them, and beside them
+        memory[:] = nd.array(before)
+        out = memory[start : start + 4]
+        found = function(*inputs, out=out)
+        assert found is out
+        np.testing.assert_array_equal(out.asnumpy(), want)
+        before_elsewhere = np.delete(before, slice(start, start + 4))
+        np.testing.assert_array_equal(np.delete(memory.asnumpy(), slice(start, start + 4)), before_elsewhere)
+
+
+def test_small_calls_write_into_arrays_in_place():
+    x, y = nd.array([1.0, 2.0, 3.0]), nd.array([10.0, 20.0, 30.0])
+    same, view = x, x[:2]
+    x += y
+    x *= 2
+    x[:2] -= y[1:]
+    assert x is same and x.asnumpy().tolist() == [2, 14, 66] and view.asnumpy().tolist() == [2, 14]
+    x[1:] += x[:2]  # neighbours, which were read before
+    assert x.asnumpy().tolist() == [2, 16, 80]
+
+
+def test_small_calls_do_not_write_what_they_must_not():
+    x, y = nd.array([1.0, 2.0, 3.0]), nd.array([1.0, 2.0, 3.0])
+    for out, message in (
+        (nd.zeros(4), "out has shape"), (nd.zeros(3, dtype="float64"), "out has dtype"), (nd.zeros((3, 1)), "out has shape"),
+    ):  # fmt: skip
+        with pytest.raises(mx.MXNetError, match=message):
+            nd.broadcast_add(x, y, out=out)
+        assert not out.asnumpy().any()
+    fixed = np.zeros(3, "float32")
+    fixed.flags.writeable = False
+    out = nd.from_numpy(fixed, zero_copy=True)
+    with pytest.raises(mx.MXNetError, match="read-only"):
+        nd.exp(x, out=out)
+    y.attach_grad()
+    with mx.autograd.record():
+        z = y * 2
+        with pytest.raises(mx.MXNetError, match="recorded"):
+            z += x
+        written = nd.zeros(3)
+        nd.exp(z, out=written)
+    written.backward()
+    np.testing.assert_allclose(y.grad.asnumpy(), 2 * np.exp(2 * y.asnumpy()), rtol=1e-6)
+    np.testing.assert_allclose(written.asnumpy(), np.exp(2 * y.asnumpy()), rtol=1e-6)
+
+
+def test_a_saved_array_that_is_changed_in_place_is_found_out():
+    x, y = nd.array([1.0, 2.0]), nd.array([3.0, 4.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        z = x * y
+    y += 1
+    with pytest.raises(mx.MXNetError, match="changed"):
+        z.backward()

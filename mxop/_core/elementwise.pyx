@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from mxop._core.array cimport (
     MAX_VALUES, Array, Node, Value, alloc, alloc_like, broadcast_operand, detached, fill_operand,
-    read_pointer, shape_of, write_pointer,
+    read_pointer, shape_of, touch, write_pointer,
 )
 from mxop._core.later cimport defer, may_wait
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, enter_body, is_body, look, note_call, watched
@@ -220,7 +220,8 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
     if n_in == 0:
         raise OpTypeError(f"operator {call.op.name} needs an input")
     first = <Array>items[0]
-    plain = first.contiguous and first.gpu is None and out is None and call.plain_types and n_in + call.n_out <= 8
+    plain = (first.contiguous and first.gpu is None and call.plain_types and n_in + call.n_out <= 8
+             and (out is None or (req == REQ_WRITE and call.n_out == 1 and is_plain_target(out, first))))
     for k in range(1, n_in):
         a = <Array>items[k]
         if a is first:
@@ -235,7 +236,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
             raise_devices(call.op, listed(items, n_in))
         plain = plain and a.contiguous
     if plain and same and first.dtype <= FLOAT64:  # float32 and float64 in one block: nothing to set up
-        found = run_plain(call, call.program(first.dtype), items, n_in, first, values)
+        found = run_plain(call, call.program(first.dtype), items, n_in, first, values, <Array>out)
         if found is not None:
             if is_recording():
                 record_elementwise(call, listed(items, n_in) if inputs is None else inputs,
@@ -262,7 +263,17 @@ cdef object run_timed(ElementwiseCall call, PyObject** items, object inputs, con
     return found
 
 
-cdef object run_plain(ElementwiseCall call, Program program, PyObject** items, int n_in, Array first, const Value* values):
+cdef bint is_plain_target(object out, Array first):
+    """Tell whether a result like an input may be written where it is asked for."""
+    if not isinstance(out, Array):
+        return False
+    cdef Array a = <Array>out
+    return (a.contiguous and a.gpu is None and a.device_id == first.device_id and a.dtype == first.dtype and not a.readonly_
+            and same_dims(a, first) and not (a.node is not None and is_recording()))
+
+
+cdef object run_plain(ElementwiseCall call, Program program, PyObject** items, int n_in, Array first, const Value* values,
+                      Array target):
     """Run a small call on plain arrays; return the output or a list of several, or None when the call is not small."""
     cdef char* pointers[8]
     cdef list results
@@ -270,11 +281,18 @@ cdef object run_plain(ElementwiseCall call, Program program, PyObject** items, i
     cdef int k
     if first.size > 2048:
         return None
+    if target is not None:
+        for k in range(n_in):
+            if overlaps(<Array>items[k], target) and (not same_layout(<Array>items[k], target) or program.clobbers(0, k)):
+                return None
+        touch(target, call.op.name)
     for k in range(n_in):
         pointers[k] = read_pointer(<Array>items[k])
     if call.n_out == 1:
-        result = alloc_like(first)
-        result.device_id = first.device_id
+        result = target
+        if target is None:
+            result = alloc_like(first)
+            result.device_id = first.device_id
         pointers[n_in] = write_pointer(result)
         return result if program.run_tiny(first.size, pointers, values) else None
     results = []

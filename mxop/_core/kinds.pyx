@@ -185,7 +185,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     plan = plan_for(op, attrs, inputs) if out is None or req == REQ_WRITE else None
     if plan is not None:
         if out is not None:
-            targets = output_list(op, out, op.num_outputs(attrs, len(inputs)))
+            targets = output_list(op, out, <int>len(plan.outputs))
         results = plan.run(op, inputs, targets)
         if results is not None:
             if is_recording():
@@ -285,7 +285,7 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
         plan = plan_of(op, attrs, inputs) if op.planned else None
         if plan is not None:
             results = plan.run(inputs, None if out is None or req != REQ_WRITE else plan.targets(op, out, inputs))
-            if out is None and not own_rule:
+            if not own_rule and (out is None or (plan.n_visible == 1 and results[0] is out)):
                 return results[0] if plan.n_visible == 1 else results[:plan.n_visible]
         else:
             if op.has_rules:  # they may ask for more than what is inside

@@ -105,6 +105,9 @@ cdef Array one_result(object op, object inputs, object out, Array like, int* req
         req[0], result = REQ_WRITE, alloc_like(like)
         result.device_id = first.device_id
         return result
+    if isinstance(out, Array):
+        check_device(op, inputs)
+        return prepared_output(op, out, like.shape_tuple(), like.dtype, first)
     targets = output_list(op, out, 1)
     req[0] = requests_of(targets, req[0])[0]
     return <Array>results_for(op, inputs, targets, (like.shape_tuple(),), (like.dtype,))[0]
