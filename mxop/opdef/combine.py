@@ -165,12 +165,8 @@ class Reduction(Operator):
     def differentiable(self) -> bool:
         return True
 
-    def grad(
-        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-    ) -> list | None:
-        """Differentiate the final formula, the combination, and the element's formula, unless a rule was given."""
-        if self._gradient is not None:
-            return super().grad(F, attrs, heads, inputs, outputs, needed)
+    def implied(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> Any:
+        """Differentiate the final formula, the combination, and the element's formula."""
         x, g, value = inputs[0], heads[0], outputs[0]
         out_dtype = attrs.get("out_dtype")
         if out_dtype is not None:

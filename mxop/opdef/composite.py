@@ -104,12 +104,6 @@ class Composite(Operator):
     def _inside(self, attrs: Attrs, ins: list, outs: list, what: str) -> tuple[list, list]:
         return ask("infer_inside")(self, attrs, ins, outs, what)
 
-    def grad(
-        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-    ) -> list | None:
-        """Composites are differentiated through what they call, unless a rule was given."""
-        return super().grad(F, attrs, heads, inputs, outputs, needed)
-
     @property
     def differentiable(self) -> bool:
         return True

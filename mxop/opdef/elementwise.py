@@ -385,13 +385,7 @@ class Elementwise(Operator):
     def backward_operator(self) -> Operator | None:
         return self._backward if self.has_backward_operator else None
 
-    def grad(
-        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-    ) -> list | None:
-        if not self._differentiable:
-            return None
-        if self._gradient is not None:  # a rule of operators, for what no formula can say: the type of a cast
-            return super().grad(F, attrs, heads, inputs, outputs, needed)
+    def implied(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> Any:
         rule = self.backward_formula(attrs, len(inputs))
         wanted = tuple(i for i, g in enumerate(rule.roots) if g is not None and needed[i])
         grads: list = [None] * len(inputs)

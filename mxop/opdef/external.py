@@ -204,11 +204,7 @@ class External(Operator):
             self._backward = ExternalBackward(self)
         return self._backward
 
-    def grad(
-        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-    ) -> list | None:
-        if self._gradient is not None:
-            return super().grad(F, attrs, heads, inputs, outputs, needed)
+    def implied(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> Any:
         if not self.has_backward(attrs):
             return None
         op = self.backward_operator()

@@ -75,11 +75,7 @@ class Loops(Kernel):
     def differentiable(self) -> bool:
         return True
 
-    def grad(
-        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-    ) -> list | None:
-        if self._gradient is not None:
-            return super().grad(F, attrs, heads, inputs, outputs, needed)
+    def implied(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> Any:
         return self.body.gradients(self, F, attrs, heads, inputs, needed)
 
     @cached_property

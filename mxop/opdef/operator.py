@@ -397,9 +397,11 @@ class Operator:
     def grad(
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
     ) -> list | None:
-        """Return the gradient of each input, None for zero; or None when the operator has no rule."""
-        if self._gradient is None:
+        """Return the gradient of each input, None for zero; or None when the operator has none."""
+        if not self.differentiable:
             return None
+        if self._gradient is None:
+            return self.implied(F, attrs, heads, inputs, outputs, needed)
         try:
             found = self._gradient(F, heads, inputs, outputs, **attrs)
         except translated.KINDS as problem:
@@ -408,6 +410,10 @@ class Operator:
             raise OpTypeError(f"the gradient rule of operator {self.name}{place(self._gradient)} returned a "
                               f"{type(found).__name__}; expected a list: one gradient, or None, for each input")  # fmt: skip
         return list(found)
+
+    def implied(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> Any:
+        """Return the same of an operator that was given no rule: what its kind implies."""
+        return None
 
     def rule_reads(self, attrs: Attrs, inputs: Sequence[Any], outputs: Sequence[Any]) -> RuleReads | None:
         """Return the inputs and the outputs whose elements the gradient rule reads; None when that is not known.

@@ -353,12 +353,10 @@ class CustomOperator(External):
     def has_backward(self, attrs: Attrs) -> bool:
         return True
 
-    def grad(
-        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-    ) -> list | None:
+    def implied(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> Any:
         if self.owner.bprop is None:
             return self.owner.body.gradients(self, F, attrs, heads, inputs, needed)
-        return super().grad(F, attrs, heads, inputs, outputs, needed)
+        return super().implied(F, attrs, heads, inputs, outputs, needed)
 
     @cached_property
     def _derivative(self) -> Operator:
