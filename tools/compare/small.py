@@ -177,6 +177,7 @@ def call(name: str, ours: Any, numpy: Any = None, arrays: Any = one, tolerance: 
 
 
 VALUES = eight()[0]
+OUT = nd.zeros((8,)), np.zeros(8, np.float32)
 MODULES = (("mxop", nd), ("numpy", np), ("torch", torch))
 WORKLOADS = [
     Workload("s.add", "x + y, 8 float32", every(lambda x, y: x + y), eight, rounds=ROUNDS, bounds={"numpy": 0.5}),
@@ -209,6 +210,7 @@ WORKLOADS = [
     call("array", lambda x: nd.array(VALUES), lambda x: np.array(x)),
     call("dot 8x8", lambda m: nd.dot(m, m), lambda m: np.dot(m, m), square),
     call("exp", lambda x: nd.exp(x), lambda x: np.exp(x)),
+    call("exp, out=", lambda x: nd.exp(x, out=OUT[0]), lambda x: np.exp(x, out=OUT[1])),
     call("x > 0", lambda x: x > 0),
     call("maximum", lambda x, y: nd.maximum(x, y), lambda x, y: np.maximum(x, y), eight),
     call("where", lambda x, y: nd.where(x, x, y), lambda x, y: np.where(x, x, y), eight),
