@@ -30,6 +30,9 @@ def test_values():
     assert [o.asnumpy()[0] for o in both] == [2, 3]
     store.pull("a", out=both)  # to two devices
     assert [o.asnumpy()[0] for o in both] == [4, 4]
+    store.push(["b", "c", "b"], [nd.ones((2,)), nd.ones((2,)), nd.ones((2,)) * 4])  # one key twice
+    assert pulled(store, "b") == [5, 5]
+    store._barrier()
 
 
 def test_updater_and_optimizer(tmp_path):
@@ -43,6 +46,11 @@ def test_updater_and_optimizer(tmp_path):
     store._set_updater(update)
     store.push(7, [nd.ones((2,)), nd.ones((2,))])
     assert pulled(store, 7) == [5, 5] and seen == [7]
+    store.push([7, 7], [nd.ones((2,)), nd.ones((2,))])
+    assert pulled(store, 7) == [9, 9] and seen == [7, 7]
+    with pytest.raises(mx.MXNetError, match="8"):  # and nothing is done
+        store.push([7, 8], [nd.ones((2,)), nd.ones((2,))])
+    assert pulled(store, 7) == [9, 9]
     store = mx.kv.create()
     store.init("w", nd.ones((2,)))
     store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5, momentum=0.5))

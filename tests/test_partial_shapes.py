@@ -104,6 +104,13 @@ def test_split_v2_knows_its_data_from_its_parts():
     assert equal.infer_shape_partial(a=(0, 5)) == ([(0, 5)], [(0, 5)] * 3, [])
 
 
+def test_what_is_given_is_completed_by_what_was_declared():
+    y = sym.exp(sym.Variable("x", shape=(2, 0, 5)))
+    assert y.infer_shape(x=(0, 3, 0)) == ([(2, 3, 5)], [(2, 3, 5)], [])
+    assert y.infer_shape_partial(x=()) == ([(2, 0, 5)], [(2, 0, 5)], [])
+    assert y.infer_shape(x=(7, 1)) == ([(7, 1)], [(7, 1)], [])  # over it, where they contradict
+
+
 # ---- np_shape -------------------------------------------------------------------------------------------------------
 def test_unknown_is_minus_one_and_none_under_np_shape():
     y = sym.exp(a)

@@ -87,6 +87,14 @@ def test_names_of_the_graph():
     assert mx.sym.Group(outputs).infer_shape(x0=(3, 5), x1=(3, 5))[1] == [(3, 4), (3, 4)]
 
 
+@pytest.mark.parametrize("kind", [rnn.RNNCell, rnn.LSTMCell, rnn.GRUCell])
+def test_a_derived_cell_finds_its_parameters(kind):
+    cell = kind(4, prefix="c_")
+    symbols = [cell._iW, cell._iB, cell._hW, cell._hB]
+    assert [s.name for s in symbols] == ["c_i2h_weight", "c_i2h_bias", "c_h2h_weight", "c_h2h_bias"]
+    assert cell._iW is cell.params.get("i2h_weight")
+
+
 def test_states_of_the_caller_s():
     cell = rnn.LSTMCell(2)
     first = cell.begin_state(func=mx.sym.Variable)

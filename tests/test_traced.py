@@ -110,6 +110,21 @@ def test_plans_are_kept_by_shape_type_and_mode():
     assert len(kept()) == MOST
 
 
+@pytest.mark.parametrize("kind", [MemoryError, RecursionError, mx.errors.OutOfMemoryError])
+def test_want_of_memory_is_not_remembered(kind, monkeypatch):
+    def fails(*arguments):
+        raise kind("now")
+
+    forget()
+    given = arrays((3, 4), (4,), (4,))
+    with monkeypatch.context() as at_first:
+        at_first.setattr(mx.graph.traced, "_Ready", fails)
+        found = nd.traced_layer_norm(*given)  # operator by operator
+    assert plans() == []
+    np.testing.assert_allclose(found.asnumpy(), nd.traced_layer_norm(*given).asnumpy(), rtol=1e-5, atol=1e-6)
+    assert len(plans()) == 1
+
+
 def test_a_plan_is_of_one_meaning_of_shapes():
     @mx.graph.compiled
     def twice_the_sum(x):

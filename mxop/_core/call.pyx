@@ -66,7 +66,7 @@ cdef class Places:
             size *= <Py_ssize_t>shape[i]
         a.dtype, a.size, a.contiguous = dtype, size, True
         if size * itemsize_of(dtype) >> (SHIFT - 1) or self.bases >> BITS:
-            raise MemoryError("an array is too large for a plan")
+            raise OverflowError("an array is too large for a plan")
         a.data = <char*>(self.mark | (<Py_ssize_t>self.bases << SHIFT) | MIDDLE)
         a.block = block_wrap(a.data, size * itemsize_of(dtype), None)
         self.bases += 1

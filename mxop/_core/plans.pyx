@@ -268,7 +268,10 @@ cdef Plan plan_of(object owner, object attrs, object inputs):
     key = (owner, attrs, entry.signature)
     found = _plans.get(key, _unknown)
     if found is _unknown:
-        found = made(owner, attrs, inputs)
+        try:
+            found = made(owner, attrs, inputs)
+        except (MemoryError, RecursionError):  # of this moment: the next call asks again
+            return None
         if begun == _epoch:
             _plans[key] = found
             if len(_plans) > MOST:

@@ -218,7 +218,7 @@ cdef KernelPlan make_plan(object op, object attrs, object given):
         for a in given:
             inputs.append(plan.places.stand_in(a.shape_tuple(), a.dtype, None if a.contiguous else a._strides))
         plan.outputs = [plan.places.stand_in(tuple(shape), code) for shape, code in zip(out_shapes, out_types)]
-    except (MemoryError, OverflowError):  # more arrays, or larger ones, than a plan can tell apart
+    except OverflowError:  # more arrays, or larger ones, than a plan can tell apart
         return None
     way = op.way(inputs, plan.outputs, attrs)
     if way is None or not way.prepared:

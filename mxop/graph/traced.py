@@ -196,11 +196,19 @@ _REFUSED = (MXNetError, NotImplementedError, *translated.KINDS)
 
 
 def make_plan(owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> Plan | None:
-    """Return the plan of a composite, a :class:`CompiledFunction` or a :class:`Derivative`; None where there can be none."""
+    """Return the plan of a composite, a :class:`CompiledFunction` or a :class:`Derivative`; None where there can be none.
+
+    Raises
+    ------
+    MemoryError, RecursionError
+        Where there may be one at another time.
+    """
     try:
         if isinstance(owner, Operator):
             return _composite_plan(owner, attrs, specs, wanted, is_train)
         return owner.plan(specs, wanted, is_train)
+    except (MemoryError, RecursionError):
+        raise
     except _REFUSED:
         return None
 

@@ -98,7 +98,11 @@ class KVStore(KVStoreBase):
 
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
         """Hand arrays, of which those of one key are summed, to the updater, or put them in the place of the value."""
+        pushed: dict[Any, list] = {}
         for one, arrays in _pairs(key, value, "value"):
+            self._value(one)  # an error before anything changes
+            pushed.setdefault(one, []).extend(arrays)
+        for one, arrays in pushed.items():
             there = self._value(one)
             merged = arrays[0].as_in_context(there.context)
             for array in arrays[1:]:
@@ -170,6 +174,8 @@ class KVStore(KVStoreBase):
 
     def barrier(self) -> None:
         """Wait for the other processes, of which there are none."""
+
+    _barrier = barrier
 
 
 for _name in ("local", "device", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device"):

@@ -94,6 +94,11 @@ class BaseRNNCell:
     #: The ends of the names of its gates, each of which has ``_num_hidden`` rows of the parameters.
     _gate_names: tuple[str, ...] = ()
     _num_hidden = 0
+    # weight and bias of the layer of the input, and of the state's
+    _iW: Symbol
+    _iB: Symbol
+    _hW: Symbol
+    _hB: Symbol
 
     def __init__(self, prefix: str = "", params: RNNParams | None = None):
         self._own_params = params is None
@@ -130,6 +135,10 @@ class BaseRNNCell:
     @property
     def _num_gates(self) -> int:
         return len(self._gate_names)
+
+    def _weights(self, group: str) -> dict[str, Symbol]:
+        """Return the parameters of the layer of the input (``i2h``) or of the state (``h2h``)."""
+        return dict(zip(("weight", "bias"), (self._iW, self._iB) if group == "i2h" else (self._hW, self._hB)))
 
     def _next(self) -> str:
         """Return the prefix of the next step's names."""

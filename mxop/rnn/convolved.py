@@ -57,12 +57,8 @@ class BaseConvRNNCell(BaseRNNCell):
         for window in self._windows.values():
             window["layout"] = conv_layout
         get = self.params.get
-        self._weights = {
-            "i2h": {"weight": get("i2h_weight", init=i2h_weight_initializer),
-                    "bias": get("i2h_bias", init=i2h_bias_initializer)},
-            "h2h": {"weight": get("h2h_weight", init=h2h_weight_initializer),
-                    "bias": get("h2h_bias", init=h2h_bias_initializer)},
-        }  # fmt: skip
+        self._iW, self._iB = get("i2h_weight", init=i2h_weight_initializer), get("i2h_bias", init=i2h_bias_initializer)
+        self._hW, self._hB = get("h2h_weight", init=h2h_weight_initializer), get("h2h_bias", init=h2h_bias_initializer)
         of_input = sym.Convolution(sym.Variable("data"), num_filter=num_hidden, **self._windows["i2h"])
         self._state_shape = (0, *of_input.infer_shape(data=tuple(input_shape))[1][0][1:])
         self._conv_layout = conv_layout
@@ -74,7 +70,7 @@ class BaseConvRNNCell(BaseRNNCell):
     def _layer(self, group: str, inputs: Symbol, name: str) -> Symbol:
         filters = self._num_hidden * self._num_gates
         return sym.Convolution(
-            inputs, **self._weights[group], **self._windows[group], num_filter=filters, name=f"{name}{group}"
+            inputs, **self._weights(group), **self._windows[group], num_filter=filters, name=f"{name}{group}"
         )
 
     def _act(self, inputs: Symbol, name: str = "") -> Symbol:

@@ -20,10 +20,8 @@ class _Dense(BaseRNNCell):
         super().__init__(prefix, params)
         self._num_hidden = num_hidden
         get = self.params.get
-        self._weights = {
-            "i2h": {"weight": get("i2h_weight"), "bias": get("i2h_bias", **i2h_bias)},
-            "h2h": {"weight": get("h2h_weight"), "bias": get("h2h_bias")},
-        }
+        self._iW, self._iB = get("i2h_weight"), get("i2h_bias", **i2h_bias)
+        self._hW, self._hB = get("h2h_weight"), get("h2h_bias")
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
@@ -31,7 +29,7 @@ class _Dense(BaseRNNCell):
 
     def _layer(self, group: str, inputs: Symbol, name: str) -> Symbol:
         units = self._num_hidden * self._num_gates
-        return sym.FullyConnected(inputs, **self._weights[group], num_hidden=units, name=f"{name}{group}")
+        return sym.FullyConnected(inputs, **self._weights(group), num_hidden=units, name=f"{name}{group}")
 
     def _sums(self, inputs: Symbol, state: Symbol, name: str) -> Symbol:
         return self._layer("i2h", inputs, name) + self._layer("h2h", state, name)

@@ -48,7 +48,8 @@ def solve_shapes(graph: Graph, given: Mapping[Node, Any]) -> Shapes:
     """Infer shapes from those given (over those declared) for variables."""
     solver = Shapes(graph)
     for node in graph.variables:
-        solver.set((node, 0), given[node] if node in given else declared_shape(node))
+        shape, declared = given.get(node), declared_shape(node)
+        solver.set((node, 0), infer.unify(shape, declared) if infer.compatible(shape, declared) else shape)
     solver.run()
     return solver
 
