@@ -176,6 +176,43 @@ CALLS = [
     ["amp_multicast", {"num_outputs": 2}, [[2, 3], [4]]],
     ["_slice_assign_scalar", {"scalar": 1, "begin": (0,), "end": (1,)}, [[2, 3]]],
 ]
+LATER_CALLS = [
+    ["linalg_gemm", {"transpose_b": True}, [[5, 2, 3], [5, 4, 3], [5, 2, 4]]],
+    ["linalg_gemm2", {}, [[2, 3], [3, 4]]],
+    ["linalg_gemm2", {"transpose_a": True}, [[5, 3, 2], [5, 3, 4]]],
+    ["linalg_syrk", {"transpose": True}, [[3, 4]]],
+    ["linalg_syrk", {}, [[2, 3, 4]]],
+    ["linalg_trmm", {}, [[3, 3], [3, 4]]],
+    ["linalg_potrf", {}, [[3, 3]]],
+    ["Crop", {"h_w": (2, 3)}, [[2, 3, 5, 6]]],
+    ["Crop", {"num_args": 2}, [[2, 3, 5, 6], [1, 1, 2, 3]]],
+    ["pick", {}, [[3, 4], [3]]],
+    ["pick", {"axis": 0, "keepdims": True}, [[3, 4], [4]]],
+    ["take", {}, [[3, 4], [2]]],
+    ["Embedding", {"input_dim": 5, "output_dim": 4}, [[2, 3], [5, 4]]],
+    ["one_hot", {"depth": 4}, [[2, 3]]],
+    ["gather_nd", {}, [[3, 4], [2, 5]]],
+    ["Convolution", {"kernel": (3, 3), "num_filter": 4}, [[2, 3, 8, 9], [4, 3, 3, 3], [4]]],
+    ["Convolution", {"kernel": (3,), "num_filter": 4, "stride": (2,), "no_bias": True}, [[2, 3, 8], [4, 3, 3]]],
+    ["Deconvolution", {"kernel": (3, 3), "num_filter": 4}, [[2, 3, 4, 5], [3, 4, 3, 3]]],
+    ["Pooling", {"kernel": (2, 2), "stride": (2, 2)}, [[2, 3, 8, 9]]],
+    ["Pooling", {"global_pool": True, "kernel": (1, 1)}, [[2, 3, 8, 9]]],
+    ["UpSampling", {"scale": 2, "sample_type": "nearest"}, [[2, 3, 4, 5]]],
+    ["LayerNorm", {}, [[2, 3], [3], [3]]],
+    ["InstanceNorm", {}, [[2, 3, 4], [3], [3]]],
+    ["L2Normalization", {}, [[2, 3, 4]]],
+    ["Dropout", {}, [[2, 3]]],
+    ["Pad", {"mode": "constant", "pad_width": (0, 0, 0, 0, 1, 1, 2, 2)}, [[2, 3, 4, 5]]],
+    ["depth_to_space", {"block_size": 2}, [[2, 4, 3, 5]]],
+    ["SoftmaxOutput", {}, [[2, 3], [2]]],
+    ["SoftmaxOutput", {"multi_output": True}, [[2, 3, 4], [2, 4]]],
+    ["LinearRegressionOutput", {}, [[2, 3], [2, 3]]],
+    ["SequenceMask", {"use_sequence_length": True}, [[3, 2, 4], [2]]],
+    ["SequenceLast", {}, [[3, 2, 4]]],
+    ["topk", {"k": 2}, [[3, 4]]],
+    ["sort", {}, [[3, 4]]],
+    ["RNN", {"mode": "gru", "state_size": 3, "num_layers": 1}, [[5, 2, 4], [81], [1, 2, 3]]],
+]
 
 
 def hidden(rng, shape, np_shape):
@@ -213,11 +250,11 @@ def partial_shapes(mx, call, given, out):
     return [[None if s is None else list(s) for s in part] for part in found[:2]]
 
 
-def shape_questions(mx, rng):
+def shape_questions(mx, rng, calls):
     questions = []
     for np_shape in (False, True):
         with mx.util.np_shape(np_shape):
-            for call in CALLS:
+            for call in calls:
                 outs = (partial_shapes(mx, call, call[2], False) or [[], []])[1]
                 for _ in range(3 if np_shape else 8):
                     given = [hidden(rng, s, np_shape) for s in call[2]]
@@ -494,7 +531,7 @@ if __name__ == "__main__":
     rng = random.Random(0)
     programs = [scope_program(rng) for _ in range(60)]
     write("scopes.json", [[steps, run_scopes(mx, steps)] for steps in programs])
-    write("partial_shapes.json", shape_questions(mx, rng))
+    write("partial_shapes.json", [*shape_questions(mx, rng, CALLS), *shape_questions(mx, random.Random(7), LATER_CALLS)])
     import numpy as np
 
     rng = random.Random(1)

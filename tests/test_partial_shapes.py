@@ -55,7 +55,7 @@ def test_most_questions_are_answered():
     assert len(QUESTIONS) > 800 and sum(q[4] is not None for q in QUESTIONS) > 700
 
 
-@pytest.mark.parametrize("call", asked.CALLS, ids=lambda call: call[0])
+@pytest.mark.parametrize("call", [*asked.CALLS, *asked.LATER_CALLS], ids=lambda call: call[0])
 def test_what_is_found_is_true_and_grows_with_what_is_given(call):
     rng = random.Random(1)
     truth = truth_of(call, False)

@@ -269,13 +269,16 @@ _taking(pick, pick_grad, _pick_forward, _lane_span)
 
 
 def _label_follows(rule):
-    """Let an index of which nothing is known have the shape of the data without the axis: ``rule`` says the rest."""
+    """Complete the shape of an index, which is the data's without the axis, or with a size of 1: ``rule`` says the rest."""
 
     def shapes(ins, outs, *, axis, **params):
         data, index = ins
-        if data is not None and index is None:
+        if data is not None:
             at = _lane_axis("pick", data, axis)
-            ins = [data, (*data[:at], *data[at + 1 :]) or (() if numpy_shape() else (1,))]
+            wanted = (*data[:at], *data[at + 1 :]) or (() if numpy_shape() else (1,))
+            if index is not None and len(index) == len(data):
+                wanted = (*data[:at], 1, *data[at + 1 :])
+            ins = [data, infer.unify(wanted, index) if infer.compatible(wanted, index) else index]
         return rule(ins, outs, axis=axis, **params)
 
     return shapes

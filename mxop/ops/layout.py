@@ -325,12 +325,15 @@ def crop(F, *data, num_args: int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0
     >>> mx.nd.Crop(x, offset=(0, 1), h_w=(1, 2)).asnumpy().tolist()
     [[[[2.0, 3.0]]]]
     """
-    if len(data) > 2 or any(len(x.shape) != 4 for x in data):
-        raise OpValueError(
-            f"operator Crop: shapes {[x.shape for x in data]}; expected one or two arrays of 4 dimensions"
-        )
     wanted = data[1].shape[2:] if len(data) == 2 else h_w
-    sizes = data[0].shape[2:]
+    found = data[0]
+    for axis, o, n in zip((2, 3), _corner(found.shape[2:], wanted, offset, center_crop), wanted, strict=True):
+        found = F.slice_axis(found, axis=axis, begin=o, end=o + n)
+    return found
+
+
+def _corner(sizes, wanted, offset, center_crop):
+    """Return the first row and column."""
     if center_crop and len(wanted) == 2:
         offset = tuple((d - n) // 2 for d, n in zip(sizes, wanted, strict=True))
     inside = len(wanted) == len(offset) == 2 and all(
@@ -340,10 +343,23 @@ def crop(F, *data, num_args: int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0
         raise OpValueError(
             f"operator Crop: h_w={tuple(wanted)} at offset={tuple(offset)} is no part of images of {sizes}"
         )
-    found = data[0]
-    for axis, o, n in zip((2, 3), offset, wanted, strict=True):
-        found = F.slice_axis(found, axis=axis, begin=o, end=o + n)
-    return found
+    return offset
+
+
+typed_by_first(crop, others=True)
+
+
+@crop.infer
+def _(ins, outs, *, offset, h_w, center_crop, **params):
+    if len(ins) > 2 or any(s is not None and len(s) != 4 for s in ins):
+        shapes = ", ".join(map(infer.show, ins))
+        raise OpValueError(f"operator Crop: shapes {shapes}; expected one or two arrays of 4 dimensions")
+    if None in ins:
+        return ins, outs
+    sizes, wanted = ins[0][2:], ins[1][2:] if len(ins) == 2 else h_w
+    if None not in (*sizes, *wanted):
+        _corner(sizes, wanted, offset, center_crop)
+    return ins, [(*ins[0][:2], *wanted)]
 
 
 # ---- blocks of pixels -----------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def eye_like(F, rows):
 # ---- products -------------------------------------------------------------------------------------------------------
 def _checked(name, shapes, axis, transpose_a=False, transpose_b=False):
     """Return the axis of the rows, counted from the front, of stacks of matrices that can be multiplied."""
-    given, rank = ", ".join(map(str, shapes)), len(shapes[0])
+    given, rank = ", ".join(map(infer.show, shapes)), len(shapes[0])
     if rank < 2 or any(len(s) != rank for s in shapes):
         raise OpValueError(
             f"operator {name}: shapes {given}; expected matrices, or stacks of them, of equal numbers of dimensions"
@@ -101,6 +101,18 @@ def _checked(name, shapes, axis, transpose_a=False, transpose_b=False):
         flags = f"transpose_a={transpose_a}, transpose_b={transpose_b}, axis={axis}"
         raise OpValueError(f"operator {name}: shapes {given} ({flags}) cannot be multiplied and added as matrices")
     return at
+
+
+def _product_shape(name, a, b, axis, transpose_a, transpose_b):
+    """Return the shape of a product of (stacks of) matrices, as far as it is known."""
+    if a is None or b is None:
+        return None
+    if None not in (*a, *b) or len(a) != len(b):
+        _checked(name, [a, b], axis, transpose_a, transpose_b)
+    at = infer.normal_axis(name, axis, len(a))
+    found = [e if d is None else d for d, e in zip(a, b, strict=True)]  # they share what is before the matrices
+    found[at], found[-1] = a[-1 if transpose_a else at], b[at if transpose_b else -1]
+    return tuple(found)
 
 
 def _multiplied(F, name, A, B, C, transpose_a, transpose_b, alpha, beta, axis):
@@ -152,17 +164,10 @@ def gemm(
 
 @gemm.infer
 def _(ins, outs, *, transpose_a, transpose_b, axis, **params):
-    a, b = ins[:2]
-    if a is None or b is None:
-        return ins, outs
-    if None not in (*a, *b):
-        _checked("_linalg_gemm", [a, b], axis, transpose_a, transpose_b)
-    at = infer.normal_axis("_linalg_gemm", axis, len(a))
-    product = [*a[:-1], b[at if transpose_b else -1]]  # the batch is one, also where its sizes are not known yet
-    product[at] = a[-1 if transpose_a else at]
+    found = _product_shape("_linalg_gemm", *ins[:2], axis, transpose_a, transpose_b)
     names = ["C", "output", "the product of A and B"]
-    added, result, _ = infer.same_shape("_linalg_gemm", names, [ins[2], outs[0], tuple(product)])
-    return [a, b, added], [result]
+    added, result, _ = infer.same_shape("_linalg_gemm", names, [ins[2], outs[0], found])
+    return [*ins[:2], added], [result]
 
 
 @composite(name="_linalg_gemm2", aliases=("linalg_gemm2",))
@@ -176,6 +181,11 @@ def gemm2(F, A, B, *, transpose_a: bool = False, transpose_b: bool = False, alph
     return _multiplied(F, "_linalg_gemm2", A, B, None, transpose_a, transpose_b, alpha, None, axis)
 
 
+@gemm2.infer
+def _(ins, outs, *, transpose_a, transpose_b, axis, **params):
+    return ins, [_product_shape("_linalg_gemm2", *ins, axis, transpose_a, transpose_b)]
+
+
 @composite(name="_linalg_syrk", aliases=("linalg_syrk",))
 def syrk(F, A, *, transpose: bool = False, alpha: float = 1.0):
     """Evaluate ``alpha * A @ A.T``, or ``alpha * A.T @ A`` with `transpose`.
@@ -184,6 +194,11 @@ def syrk(F, A, *, transpose: bool = False, alpha: float = 1.0):
     [[5.0, 11.0], [11.0, 25.0]]
     """
     return _multiplied(F, "_linalg_syrk", A, A, None, transpose, not transpose, alpha, None, -2)
+
+
+@syrk.infer
+def _(ins, outs, *, transpose, **params):
+    return ins, [_product_shape("_linalg_syrk", *ins, *ins, -2, transpose, not transpose)]
 
 
 @composite(name="_linalg_trmm", aliases=("linalg_trmm",))

@@ -425,3 +425,6 @@ def _(ins, outs, **params):
     names = ("moving_avg", "new_moving_avg", "the columns of the data")
     state = infer.same_shape(name, names, [ins[1], outs[1], (None if data is None else data[1],)])[0]
     return [data if data is None else (data[0], state[0]), state], [data, state]
+
+
+float_types(IdentityAttachKLSparseReg)
