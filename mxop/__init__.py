@@ -10,9 +10,10 @@ import sys as _sys
 from . import _loading, errors, op  # noqa: F401  what is compiled first
 from . import missing as _missing
 from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
+from .distribution import VERSION as _VERSION
 from .errors import MXNetError
 
-__version__ = "0.1.0"
+__version__ = _VERSION  # after install_as_mxnet() it is MXNet's
 
 from . import (
     autograd,

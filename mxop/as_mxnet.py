@@ -1,7 +1,7 @@
 """Lets programs written for MXNet import mxop under MXNet's name.
 
 After :func:`install_as_mxnet`, ``import mxnet as mx``, ``from mxnet import nd`` and ``from mxnet.metric import Accuracy`` give
-the modules of mxop themselves.  Imports :mod:`.errors` only.
+the modules of mxop themselves.  Imports :mod:`.errors` and :mod:`.libinfo`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from . import libinfo
 from .errors import MXNetError
 
 NAME = "mxnet"
@@ -40,6 +41,8 @@ class _Finder:
 def install_as_mxnet() -> None:
     """Let ``import mxnet`` mean mxop in this process, from now on.
 
+    ``__version__`` is then MXNet's, which programs compare; that of mxop is ``mxop.distribution.VERSION``.
+
     Raises
     ------
     MXNetError
@@ -51,13 +54,14 @@ def install_as_mxnet() -> None:
     >>> mxop.install_as_mxnet()
     >>> import mxnet as mx
     >>> from mxnet import nd
-    >>> mx is mxop and nd.exp is mxop.nd.exp
-    True
+    >>> mx is mxop and nd.exp is mxop.nd.exp, mx.__version__
+    (True, '1.9.1')
     """
     there = sys.modules.get(NAME)
     if there is not None and there is not sys.modules["mxop"]:
         raise MXNetError(
             f"install_as_mxnet: mxnet is imported already, from {getattr(there, '__file__', '?')}; call it before that"
         )
+    sys.modules["mxop"].__version__ = libinfo.__version__  # type: ignore[attr-defined]
     if _Finder not in sys.meta_path:
         sys.meta_path.insert(0, _Finder)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What the distribution is called: the name that pip knows, which is not the name that is imported.
+"""What the distribution is called, and its version: the name that pip knows, which is not the name that is imported.
 
 On the package index, ``mxop`` belongs to another project, whose package has the same import name.  So whatever tells a
 user to install something, and whatever asks for metadata, takes the name from here.  Imports nothing.
@@ -6,8 +6,8 @@ user to install something, and whatever asks for metadata, takes the name from h
 
 from __future__ import annotations
 
-#: The name in ``pyproject.toml``; a test compares the two.
-NAME = "mxop-ndarray"
+#: The name and the version in ``pyproject.toml``; a test compares them.
+NAME, VERSION = "mxop-ndarray", "0.1.0"
 #: The name of the other project's distribution, which installs a folder of the same name as ours.
 OTHER = "mxop"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .library.include import get_include
 from .missing import hooks
 
-#: Of MXNet; that of this package is ``mx.__version__``.
+#: Of MXNet, whose names these are; that of this package is ``mxop.distribution.VERSION``.
 __version__ = "1.9.1"
 
 

@@ -531,7 +531,9 @@ if __name__ == "__main__":
     rng = random.Random(0)
     programs = [scope_program(rng) for _ in range(60)]
     write("scopes.json", [[steps, run_scopes(mx, steps)] for steps in programs])
-    write("partial_shapes.json", [*shape_questions(mx, rng, CALLS), *shape_questions(mx, random.Random(7), LATER_CALLS)])
+    write(
+        "partial_shapes.json", [*shape_questions(mx, rng, CALLS), *shape_questions(mx, random.Random(7), LATER_CALLS)]
+    )
     import numpy as np
 
     rng = random.Random(1)

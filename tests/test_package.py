@@ -218,7 +218,7 @@ def test_commands_in_pyproject():
     import tomllib
 
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert settings["project"]["version"] == mx.__version__
+    assert settings["project"]["version"] == distribution.VERSION
     assert settings["project"]["name"] == distribution.NAME
     assert settings["project"]["scripts"]["mxop"] == "mxop.__main__:main"
     versions = re.findall(r"Python :: (3\.\d+)$", "\n".join(settings["project"]["classifiers"]), re.M)
@@ -229,14 +229,14 @@ def test_commands_in_pyproject():
 
 def test_the_changelog_begins_with_this_version():
     titles = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
-    assert titles[0].split()[0] == mx.__version__
+    assert titles[0].split()[0] == distribution.VERSION
 
 
 def test_the_command_line_says_its_version():
     done = subprocess.run(
         [sys.executable, "-m", "mxop", "--version"], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
-    assert done.stdout == f"{distribution.NAME} {mx.__version__}\n", done.stderr
+    assert done.stdout == f"{distribution.NAME} {distribution.VERSION}\n", done.stderr
 
 
 def test_the_name_of_the_distribution_stands_in_one_place():

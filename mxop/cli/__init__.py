@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .. import __version__, distribution
+from .. import distribution
 from ..errors import MXNetError
 from ..opdef.params import plain_number
 
@@ -32,7 +32,7 @@ def _positive(text: str) -> int:
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line; each command's ``run`` takes the parsed options."""
     parser = argparse.ArgumentParser(prog="python -m mxop", description="Operators defined once, as Python functions.")
-    parser.add_argument("--version", action="version", version=f"{distribution.NAME} {__version__}")
+    parser.add_argument("--version", action="version", version=f"{distribution.NAME} {distribution.VERSION}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="one function becomes nd, sym, gradients, tests and a benchmark")

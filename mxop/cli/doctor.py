@@ -71,7 +71,7 @@ def _row(label: str, value: object) -> str:
 def package() -> list[str]:
     """Describe the package itself and what it stands on."""
     folder = Path(mx.__file__).parent
-    lines = [_row("version", f"{mx.__version__} (distribution {distribution.NAME})"), _row("location", folder)]
+    lines = [_row("version", f"{distribution.VERSION} (distribution {distribution.NAME})"), _row("location", folder)]
     lines += [_row("", text) for text in other_distribution()]
     here = Path("mxop").resolve()
     if here != folder and (here / "_installed.py").exists():

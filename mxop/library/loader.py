@@ -13,6 +13,7 @@ from threading import RLock
 from typing import Any
 
 from .._core import dispatch, native_host, native_library
+from ..distribution import VERSION
 from ..errors import MXNetError
 from ..files import path_of, reporting
 from ..graph.backends import backends as known_backends
@@ -223,10 +224,4 @@ def _show(library: Library) -> None:
         print(f"\tGraph Pass [{k}] {graph_pass.name}")
 
 
-def _prepare() -> None:
-    from .. import __version__
-
-    native_host.set_version(__version__)
-
-
-_prepare()
+native_host.set_version(VERSION)
