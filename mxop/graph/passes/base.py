@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ...errors import MXNetError, OpTypeError, OpValueError
+from ...errors import MXNetError, OpTypeError, OpValueError, fitting
 from ...opdef import Operator
 from .. import symbols
 from ..infer import Known, located
@@ -113,7 +113,7 @@ class Rewriting(Pass):
             raise located(problem, node) from problem.__cause__
         except Exception as problem:
             text = f"{type(problem).__name__}: {problem}, at {describe(node)}"
-            raise MXNetError(text).with_traceback(problem.__traceback__) from problem
+            raise fitting(problem, text).with_traceback(problem.__traceback__) from problem
 
     def replace(self, node: Any, with_: Any) -> None:
         """Put something else in the place of a node.

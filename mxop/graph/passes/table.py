@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ...errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, items
+from ...errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, fitting, items
 from .. import symbols
 from ..garbage import collected_later
 from ..infer import Known
@@ -222,7 +222,7 @@ def _run(pass_: Pass, graph: Graph, known: Known) -> Graph:
     except MXNetError as problem:
         raise type(problem)(f"pass {pass_.name!r} failed: {problem}").with_traceback(problem.__traceback__) from None
     except Exception as problem:
-        raise MXNetError(f"pass {pass_.name!r} failed: {type(problem).__name__}: {problem}") from problem
+        raise fitting(problem, f"pass {pass_.name!r} failed: {type(problem).__name__}: {problem}") from problem
     if not isinstance(new, Graph):
         raise OpTypeError(f"pass {pass_.name!r} returned {new!r}; expected a Graph")
     return new
