@@ -288,6 +288,11 @@ cdef class OpFunction:
     cdef object call_bound(self, tuple args, dict kwargs):
         """The general call: bind arguments to inputs and parameters."""
         cdef object out = None
+        cdef bint counts = self.n_in < 0 and self.number is not None
+        if (self.fixed_inputs or counts) and self.may_be_plain(args):
+            attrs = self.parsed.find(kwargs, len(args) if counts else -1)
+            if attrs is not None:  # these were parameters, and nothing else, a moment ago
+                return invoke_checked(self, args, attrs, None, REQ_WRITE)
         if kwargs:
             out = kwargs.pop("out", None)
             kwargs.pop("name", None)
@@ -296,7 +301,7 @@ cdef class OpFunction:
         if self.fixed_inputs and len(args) > self.n_in > 0:
             args = self.named(args, kwargs)
         if self.may_be_plain(args) and not self.shadowed(kwargs):  # only parameters are left
-            counted = self.n_in < 0 and self.number is not None and self.number not in kwargs
+            counted = counts and self.number not in kwargs
             attrs = parsed_params(self.op, kwargs, self.parsed, len(args) if counted else -1)
             if self.fixed_inputs or counted:
                 return invoke_checked(self, args, attrs, out, REQ_WRITE)
