@@ -37,6 +37,7 @@ cdef int _most = 0          # calls that become one; fewer than two switch waiti
 cdef Py_ssize_t _least = 0  # elements of a result from which on a call may wait; arrays below stay in the caches
 cdef Py_ssize_t _waiting = 0, _bytes = 0, _most_bytes = 0     # of all results that wait: what they are made of is kept as long
 cdef dict _programs = {}    # what a chain looks like -> Chain
+cdef dict _alone = {}       # what is called, type -> Chain of one call
 cdef object _lock = threading.RLock()   # one thread at a time lets chains run
 cdef PyObject* _latest = NULL           # the last call that has not run; each knows the one before
 cdef unsigned long long _walk = 0, _turn = 0
@@ -178,9 +179,12 @@ cdef object defer(object call, int n_in, int n_out, object inputs, const Value* 
         result.device_id = (<Array>inputs[0]).device_id
         results.append(result)
         later.readers[k] = 0
-    later.sources = [source_of(later, k, <Array>inputs[k]) for k in range(n_in)]
-    if None in later.sources:
-        return None
+    later.sources = []
+    for k in range(n_in):
+        found = source_of(later, k, <Array>inputs[k])
+        if found is None:
+            return None
+        later.sources.append(found)
     for found in later.sources:  # other threads may have come by, while a chain ran or an object was made
         if not private((<Array>found).block) if isinstance(found, Array) else (<Later>found).results is not None:
             return None
@@ -338,12 +342,15 @@ cdef class Chain:
 
     cdef Program program
     cdef tuple used, places     # the arrays that it reads; which of its results is which
+    cdef list counts            # how many numbers each call brings
 
 
 cdef int run_chain(Later last) except -1:
     """Run a call with all that it is made of, and what else is to be made of that."""
     cdef list calls
     cdef Later later
+    if run_alone(last):
+        return 0
     while last.results is None:
         calls = together(last)
         if not run_calls(calls):
@@ -351,6 +358,26 @@ cdef int run_chain(Later last) except -1:
                 while later.results is None:
                     run_calls([later])
     return 0
+
+
+cdef bint run_alone(Later last) except -1:
+    """Run a call that is no part of a chain, without looking for one; return whether it is such a call.
+
+    What may begin a collection of garbage comes first, as in :func:`run_calls`.
+    """
+    cdef list calls, stored, results
+    if _waiting != 1 or last.length != 1 or last.n_out != 1 or last.made[0] == NULL:
+        return False
+    chain = _alone.get((last.call, last.dtype))
+    if chain is None:
+        operands = tuple([-1 - k for k in range(len(last.sources))])
+        chain = keep(_alone, (last.call, last.dtype), chain_of(((last.call, operands),), (0,), last.dtype))
+    calls, stored, results = [last], [over(last.made[0], last.ndim, last.shape, last.dtype)], [[None]]
+    if _waiting != 1 or last.results is not None or last.made[0] == NULL:  # others came by
+        return False
+    execute(<Chain>chain, calls, last.sources, stored, last)
+    publish(calls, results, {})
+    return True
 
 
 cdef list together(Later last):
@@ -500,7 +527,7 @@ cdef Chain chain_of(tuple steps, tuple numbers, int dtype):
     if found is not None:
         return <Chain>found
     chain = Chain.__new__(Chain)
-    formulas, names = [], []
+    formulas, names, chain.counts = [], [], [len(call.formula.params) for call, _ in steps]
     for k, (call, operands) in enumerate(steps):  # parameters of the same name are others in each call
         own = {leaf: param(f"{k}.{leaf.label}", leaf.real) for leaf in leaves(call.formula.roots) if leaf.kind == "param"}
         formulas.append((tuple(substitute(call.formula.roots, own)), operands))
@@ -516,15 +543,14 @@ cdef int execute(Chain chain, list calls, list arrays, list stored, Later last) 
     cdef Py_ssize_t n_in = len(chain.used), n_out = len(stored), n_values = 0, k
     cdef Operand* operands = <Operand*>malloc((n_in + n_out) * sizeof(Operand) + len(calls) * MAX_VALUES * sizeof(Value))
     cdef Value* values = <Value*>(operands + n_in + n_out)
-    cdef Later later
     cdef Array a
     cdef int n
     if operands == NULL:
         raise MemoryError()
     try:
-        for later in calls:
-            n = len(later.call.formula.params)
-            memcpy(values + n_values, later.values, n * sizeof(Value))
+        for k in range(len(calls)):
+            n = chain.counts[k]
+            memcpy(values + n_values, (<Later>calls[k]).values, n * sizeof(Value))
             n_values += n
         for k in range(n_in):
             a = <Array>arrays[chain.used[k]]
