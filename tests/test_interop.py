@@ -154,6 +154,8 @@ def test_array_protocol():
     assert x.asnumpy().tolist() == [1, 2]
     with pytest.raises(ValueError, match="without a copy"):
         x.__array__(dtype="int32", copy=False)
+    with pytest.raises(mx.errors.OpTypeError, match="datetime64|M8"):
+        x.astype("bfloat16").__array__(dtype="M8[s]")
 
 
 def test_from_numpy():

@@ -351,13 +351,11 @@ cdef class NDArray(Array):
         if self.node is not None and _leaving is not None:
             _leaving(self)
         view = as_numpy(self)
-        if dtype is not None:
-            with translated("NDArray.__array__"):
-                dtype = np.dtype(dtype)
-        if dtype is not None and dtype != view.dtype:
-            if copy is False:
-                raise OpValueError(f"a {view.dtype} array cannot be seen as {dtype} without a copy")
-            return view.astype(dtype)
+        with translated("NDArray.__array__"):
+            if dtype is not None and np.dtype(dtype) != view.dtype:
+                if copy is False:
+                    raise OpValueError(f"a {view.dtype} array cannot be seen as {dtype} without a copy")
+                return view.astype(dtype)
         return view.copy() if copy else view
 
     # ---- history ------------------------------------------------------------------------------------------------------

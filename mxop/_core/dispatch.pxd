@@ -29,6 +29,7 @@ cdef class OpFunction:
     cdef bint shadowed(self, dict kwargs)
     cdef dict __dict__
     cdef ShortWay short_way(self)
+    cdef object call(self, tuple args, dict kwargs)
     cdef object call_bound(self, tuple args, dict kwargs)
 
 cdef object call_two(OpFunction f, Array a, Array b, object out)

@@ -29,6 +29,9 @@ from mxop.opdef.operator import carrier
 
 cdef extern from "Python.h":
     object PyMethod_New(object function, object instance)
+    ctypedef PyObject* (*ternaryfunc)(PyObject*, PyObject*, PyObject*)
+    ctypedef struct PyTypeObject:
+        ternaryfunc tp_call
 
 cdef enum:
     ELEMENTWISE = 1
@@ -247,6 +250,10 @@ cdef class OpFunction:
         return self.short
 
     def __call__(self, *args, **kwargs):
+        return self.call(args, kwargs)
+
+    cdef object call(self, tuple args, dict kwargs):
+        """Run a call; the keyword arguments belong to the caller."""
         cdef Value values[MAX_VALUES]
         cdef unsigned int given = 0
         cdef int slot, k
@@ -256,7 +263,7 @@ cdef class OpFunction:
         cdef object out = None
         if self.native is not None:
             begun = clock() if watched(IMPERATIVE) else 0
-            result = self.native.call(args, kwargs)
+            result = self.native.call(args, dict(kwargs))
             if result is not None:
                 if begun:
                     note_call(self.op.name, begun)
@@ -293,6 +300,7 @@ cdef class OpFunction:
             attrs = self.parsed.find(kwargs, len(args) if counts else -1)
             if attrs is not None:  # these were parameters, and nothing else, a moment ago
                 return invoke_checked(self, args, attrs, None, REQ_WRITE)
+        kwargs = dict(kwargs)
         if kwargs:
             out = kwargs.pop("out", None)
             kwargs.pop("name", None)
@@ -395,6 +403,17 @@ cdef class OpFunction:
     def __signature__(self):
         from mxop.opdef import docs
         return docs.signature(self.op)
+
+
+cdef dict _no_keywords = {}
+
+
+cdef object called(object function, tuple args, PyObject* kwargs):
+    """Run ``function(*args, **kwargs)`` without the copy of the keyword arguments that a method of Python's gets."""
+    return (<OpFunction>function).call(args, _no_keywords if kwargs == NULL else <dict>kwargs)
+
+
+(<PyTypeObject*>OpFunction).tp_call = <ternaryfunc>called
 
 
 cdef class OperatorMethod:
