@@ -230,22 +230,24 @@ class FeedForward:
             _called(epoch_end_callback, epoch, self.symbol, self.arg_params, self.aux_params)
             if evaluated is not None:
                 metric.reset()
+                evaluated.reset()
                 tried = self._tried(of, evaluated, metric, eval_batch_end_callback, epoch)
                 _called(eval_end_callback, BatchEndParam(epoch, tried, metric, locals()))
+                evaluated.reset()
 
     def _epoch(self, batches: DataIter) -> Iterator[DataBatch]:
         """Give the batches of an epoch: all, or `epoch_size`, for which the data begin again where they end."""
-        if self.epoch_size is None:
-            yield from batches
+        count, before = 0, -1
+        while before < count:
+            before = count
+            for batch in batches:
+                yield batch
+                count += 1
+                if count == self.epoch_size:
+                    return
             batches.reset()
-            return
-        for _ in range(self.epoch_size):
-            try:
-                batch = batches.next()
-            except StopIteration:
-                batches.reset()
-                batch = batches.next()
-            yield batch
+            if self.epoch_size is None:
+                return
 
     def _stepper(self, train: DataIter, executor: Any) -> Callable[[], None]:
         """Return what lets the optimizer change the parameters."""
@@ -268,7 +270,6 @@ class FeedForward:
         most: int | None = None,
     ) -> int:  # fmt: skip
         """Update a metric by what the network makes of data; return how many batches these were."""
-        batches.reset()
         count = 0
         for batch in batches:
             if count == most:
@@ -297,13 +298,13 @@ class FeedForward:
             batches.reset()
         executor = self._bound(batches, "null", False)
         found: list[list[list[np.ndarray]]] = [[], [], []]  # outputs, data, labels: batch by batch
-        for count, batch in enumerate(batches):
-            if count == num_batch:
-                break
+        for count, batch in enumerate(batches, 1):
             self._run(executor, batches, batch, False)
             kept = batches.batch_size - (batch.pad or 0)
             for into, arrays in zip(found, (executor.outputs, batch.data, batch.label or ())):
                 into.append([a[:kept].asnumpy() for a in arrays])
+            if count == num_batch:
+                break
         joined = [[np.concatenate(parts) for parts in zip(*some)] for some in found]
         outputs, data, labels = (some[0] if len(some) == 1 else some for some in joined)
         return (outputs, data, labels) if return_data else outputs
@@ -312,6 +313,8 @@ class FeedForward:
               reset: bool = True) -> float:  # fmt: skip
         """Return a metric of what the network makes of an iterator of data with labels."""
         batches, metric = self._batches(X, None, False), metrics.create(eval_metric)
+        if reset:
+            batches.reset()
         executor = self._bound(batches, "null", True)
         self._tried(lambda batch: executor, batches, metric, batch_end_callback, 0, num_batch)
         return metric.get()[1]

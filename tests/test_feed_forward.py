@@ -67,6 +67,36 @@ def test_epochs_of_a_size():
     assert seen == [1, 2, 3, 4, 5, 6, 7] * 2
 
 
+class _Counted(mx.io.DataIter):
+    """Batches by ``yield`` alone, as in programs of 2016; it counts."""
+
+    def __init__(self, n):
+        super().__init__(batch_size=20)
+        self.n, self.given, self.resets = n, 0, 0
+        self.provide_data, self.provide_label = [("data", (20, 5))], [("softmax_label", (20,))]
+
+    def __iter__(self):
+        for k in range(self.n):
+            self.given += 1
+            part = slice(20 * k, 20 * k + 20)
+            yield mx.io.DataBatch([mx.nd.array(X[part])], [mx.nd.array(Y[part])], pad=0)
+
+    def reset(self):
+        self.resets += 1
+
+
+@pytest.mark.parametrize("size, given, resets", [(None, 6, 3), (2, 4, 1), (5, 10, 3), (3, 6, 1)])
+def test_an_iterator_that_yields(size, given, resets):
+    train, tried = _Counted(3), _Counted(2)
+    learner = _learner(num_epoch=2, epoch_size=size, learning_rate=0.1)
+    learner.fit(train, eval_data=tried)
+    assert (train.given, train.resets) == (given, resets)
+    assert (tried.given, tried.resets) == (4, 4)  # before and after each evaluation
+    learner.predict(train, num_batch=2, reset=False)
+    learner.score(train, num_batch=1, reset=False)
+    assert train.resets == resets and train.given - given in (3, 4)  # a score looks at the next one, too
+
+
 def test_create_from_arrays():
     np.random.seed(0)
     mx.random.seed(0)

@@ -21,6 +21,12 @@ def recorded(function, *arrays):
         return function(*arrays)
 
 
+def pulled_to(w):
+    store = mx.kv.create()
+    store.init("w", nd.array([5.0, 6.0]))
+    store.pull("w", out=w)
+
+
 CHANGES = {
     "_plus_scalar": lambda w: w.__iadd__(1),
     "_mul_scalar": lambda w: w.__imul__(2),
@@ -29,6 +35,8 @@ CHANGES = {
     "an assignment  ": lambda w: w.__setitem__(np.array([0]), 5),
     "sin": lambda w: nd.sin(nd.array([1.0, 2.0]), out=w),
     "_plus_scalar ": lambda w: w[1:].__iadd__(1),  # through a view
+    "copyto": lambda w: nd.array([5.0, 6.0]).copyto(w),
+    "copyto ": lambda w: pulled_to(w),
     "an executor": lambda w: mx.sym.exp(mx.sym.Variable("w")).bind(mx.cpu(), {"w": w}).forward(w=nd.zeros((2,))),
 }
 

@@ -18,7 +18,7 @@ _INTEGER_RANGE = {
     dtypes.UNKNOWN: (0, 127),
 }  # fmt: skip
 
-_MANY = 1 << 16  # more than a graph of 100,000 nodes has, unless each has a number of its own
+_MANY = 1 << 13  # kinds of nodes: more than any graph has, unless each has a number of its own; some kilobytes each
 _found: dict[tuple, tuple[Expr, ...] | None] = {}
 
 

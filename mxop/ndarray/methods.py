@@ -62,6 +62,7 @@ def copyto(self: NDArray, other: Any) -> NDArray:
             raise OpValueError(f"copyto: the target has shape {other.shape}, the source {self.shape}")
         if tape.recording() and tape.tracked(other):
             other[...] = self  # raises: what is recorded cannot be changed
+        core.touch(other, "copyto")
         made = other
     elif isinstance(other, sparse.BaseSparseNDArray):
         other[:] = self
