@@ -251,3 +251,8 @@ def test_the_index_of_pick_follows_from_the_data(shape, params, index):
     assert mx.sym.pick(x, y, **params).infer_shape(x=shape)[0] == [shape, index]
     if shape == (2, 3, 4):
         assert mx.sym.batch_take(mx.sym.Reshape(x, shape=(-3, 0)), y).infer_shape(x=shape)[0] == [shape, (6,)]
+
+
+def test_one_hot_of_numbers_that_a_type_does_not_hold():
+    for dtype, row in (("uint8", [255, 44]), ("int8", [-1, 44]), ("int64", [-1, 300]), ("float16", [-1, 300])):
+        assert nd.one_hot(nd.array([1]), 2, on_value=300, off_value=-1, dtype=dtype).asnumpy().tolist() == [row]

@@ -261,3 +261,15 @@ def test_formulas_that_are_too_large(own):
         y = op(x)
     with pytest.raises(mx.MXNetError, match="_backward_test_option_long: its formula is too long"):
         y.backward()
+
+
+@pytest.mark.parametrize("form", [list, tuple])
+def test_a_call_returns_the_out_that_it_was_given(form):
+    given = form([nd.zeros((2,))])
+    weights = form([nd.ones((2,))])
+    assert nd.exp(nd.zeros((2,)), out=given) is given and given[0].asnumpy().tolist() == [1, 1]
+    assert nd.concat(nd.ones((1,)), nd.ones((1,)), dim=0, out=given) is given
+    assert nd.multi_sgd_update(weights[0], nd.ones((2,)), lrs=(0.5,), wds=(0,), num_weights=1, out=weights) is weights
+    assert weights[0].asnumpy().tolist() == [0.5, 0.5]
+    halves = form([nd.zeros((1,)), nd.zeros((1,))])
+    assert nd.split(nd.array([1, 2]), num_outputs=2, axis=0, out=halves) is halves

@@ -290,7 +290,9 @@ cdef class OpFunction:
                     given |= 1u << slot
                 if plain and (given & short.required) == short.required and not (short.written and is_recording()):
                     return run_short(short, args, values, out)
-        return self.call_bound(args, kwargs)
+        found = self.call_bound(args, kwargs)
+        out = kwargs.get("out") if kwargs else None
+        return out if isinstance(out, (list, tuple)) and not any([a is None for a in out]) else found  # as in MXNet
 
     cdef object call_bound(self, tuple args, dict kwargs):
         """The general call: bind arguments to inputs and parameters."""

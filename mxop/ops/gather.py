@@ -616,4 +616,9 @@ def _bits(value, dtype):
 
 
 def _cut(on_value, off_value, dtype):
-    return (on_value, off_value) if dtype in dtypes.FLOATS else (int(on_value), int(off_value))
+    """Return the values as numbers of a type, around the end of which whole numbers go as everywhere."""
+    import numpy as np
+
+    if dtype in dtypes.FLOATS:
+        return on_value, off_value
+    return [np.uint64(int(v) % 2**64).astype(dtypes.numpy_dtype(dtype)) for v in (on_value, off_value)]
