@@ -1,5 +1,6 @@
 """Wrong operators that ``check_op`` must refuse, each with the reason in the message, and right ones of every kind."""
 
+import ctypes
 import re
 
 import numpy as np
@@ -144,6 +145,48 @@ def test_wrong_for_small_shapes(own):
 
     own(square_kernel(run), np.square, dtypes="f")
     refused("test_check_square", r"small shapes: float32, shapes \(\(2, 1\),\): output 0: 2 of 2 elements differ")
+
+
+def wrong_where(condition):
+    """Return a CPU function that squares, but for inputs of which the condition holds."""
+
+    def run(inputs, outputs):
+        outputs[0][...] = np.square(inputs[0]) + condition(inputs[0])
+
+    return run
+
+
+@pytest.mark.parametrize("condition, says", [
+    (lambda x: x.ndim == 0, r"small shapes: .*shapes \(\(\),\)"),
+    (lambda x: x.ndim == 3, "small shapes: .*3, 1, 4"),
+    (lambda x: x.size >= 64, "large: .*larger"),
+    (lambda x: 0 * (1 // x.size), "ZeroDivisionError"),
+], ids=["0-d", "3-d", "large", "empty"])  # fmt: skip
+def test_wrong_for_some_sizes(own, condition, says):
+    own(square_kernel(wrong_where(condition)), np.square, dtypes="f")
+    refused("test_check_square", says)
+
+
+def test_an_input_that_is_written_when_it_is_large(own):
+    def run(inputs, outputs):
+        outputs[0][...] = np.square(inputs[0])
+        if inputs[0].size > 5000:
+            ctypes.memset(inputs[0].ctypes.data, 0, 4)
+
+    own(square_kernel(run), np.square, dtypes="f")
+    refused("test_check_square", "large: input 0 was written")
+
+
+def test_an_input_that_does_not_lend_its_shape_alone(own):
+    @kernel(name="test_check_times", shape_only=(1,))
+    def times(a, b):
+        """A product."""
+
+    times.infer(equal)
+    times.gradient(lambda F, heads, inputs, outputs: [heads[0] * inputs[1], heads[0] * inputs[0]])
+    times.cpu(of_numpy(lambda inputs, outputs: np.multiply(*inputs, out=outputs[0])))
+    own(times, np.multiply, dtypes="f")
+    refused("test_check_times", r"shape_only: output 0 with other numbers in inputs \[1\]")
 
 
 def test_inputs_with_a_type_of_their_own(own):

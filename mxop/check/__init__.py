@@ -217,11 +217,14 @@ def _checks(case: cases.Case, types: list[str], orders: int, first: bool) -> Ite
 def _of_references(case: cases.Case, types: list[str], first: bool) -> Iterator[_Check]:
     yield "special", lambda: edges.special_values(case, types, first)
     yield "small shapes", lambda: edges.small_shapes(case, types)
+    if first:
+        yield "large", lambda: values.large(case, types)
 
 
 def _of_two_calls(case: cases.Case, types: list[str], orders: int, first: bool) -> Iterator[_Check]:
     """Yield the checks that compare two calls with each other."""
     if first:
+        yield "shape_only", lambda: values.shapes_alone(case, types)
         yield "req", lambda: values.requests(case, types)
         yield "strides", lambda: values.strides(case, types)
         yield "alignment", lambda: values.alignment(case, types)

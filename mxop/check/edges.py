@@ -23,16 +23,20 @@ from .values import against_reference, slack
 Shapes = tuple[tuple[int, ...], ...]
 
 
+#: What an error of an operator comes from where it was meant: it refuses; a function that breaks raises others.
+_MEANT = (MXNetError, ValueError, TypeError, type(None))
+
+
 # ---- small shapes -------------------------------------------------------------------------------------------------------
 def small_shapes(case: Case, types: Sequence[str]) -> int | str:
-    """Empty and 0-d arrays, and dimensions of 1, give what the reference gives, or are refused with an MXNetError."""
+    """Empty and 0-d arrays, dimensions of 1 and other ranks give what the reference gives, or are refused (MXNetError)."""
     if not case.shapes:
         return "it has no inputs"
     n = 0
     for dtype in c.among(types, "float32", "int32"):
-        for shapes in reduced(case):
-            values = case.sample(dtype, shapes)
+        for shapes in itertools.chain(reduced(case), of_other_ranks(case)):
             try:
+                values = case.sample(dtype, shapes)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of means of nothing
                     expected = case.expected(values)
@@ -40,8 +44,8 @@ def small_shapes(case: Case, types: Sequence[str]) -> int | str:
                 continue  # the reference is not defined for them, as NumPy's max of nothing
             try:
                 results = case.where(shapes).run(values)
-            except MXNetError:
-                if case.op.kind == "elementwise":
+            except MXNetError as problem:
+                if case.op.kind == "elementwise" or not isinstance(problem.__cause__, _MEANT):
                     raise
                 continue  # the parameters, or another input, want other sizes
             against_reference(case, dtype, f"{dtype}, shapes {shapes}", values, results, expected)
@@ -63,6 +67,13 @@ def reduced(case: Case) -> Iterator[Shapes]:
             if shapes not in seen:
                 seen.add(shapes)
                 yield shapes
+
+
+def of_other_ranks(case: Case) -> Iterator[Shapes]:
+    """Yield shapes of 0 to 4 dimensions for inputs of one shape, whose kind takes them as they are."""
+    if case.op.kind != "elementwise" and len(set(case.shapes)) == 1:
+        for shape in ((), (5,), (2, 3), (3, 1, 4), (2, 3, 1, 2)):
+            yield (shape,) * len(case.shapes)
 
 
 # ---- special values -----------------------------------------------------------------------------------------------------

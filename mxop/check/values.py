@@ -6,14 +6,18 @@ May import :mod:`.cases`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
+from ..opdef import Kernel
 from . import cases as c
 from .cases import Case, Mismatch
 
+#: Elements of larger inputs: as many, or some less; how much more their sums may be off; and seconds for the reference.
+LARGE, MORE, PATIENCE = (6_000, 600), 64.0, 1.0
 #: About how many elements of an input show what the alignment of the data does to vector loops.
 ALIGNED = 300
 
@@ -30,6 +34,35 @@ def reference_values(case: Case, types: Sequence[str]) -> int:
             against_reference(case, dtype, dtype, values, results, case.expected(values))
         n += 1
     return n
+
+
+def large(case: Case, types: Sequence[str]) -> int | str:
+    """Results of inputs larger than the record's are those of the reference, and inputs stay what they were."""
+    dtype = "float32" if "float32" in types else types[0]
+    if len(set(case.shapes)) != 1 or 0 in case.shapes[0]:
+        return "it has no inputs, empty ones, or some of shapes of their own, whose references may take ages"
+    values = case.enlarged(dtype, LARGE)
+    begun, own = perf_counter(), case.sample(dtype)
+    case.expected(own)
+    if (perf_counter() - begun) * sum(v.size for v in values) > PATIENCE * sum(v.size for v in own):
+        return "its reference would take long"
+    expected = case.expected(values)
+    if not all(np.isfinite(c.wide(e)).all() and np.abs(c.wide(e)).max(initial=0) < 1e30 for e in expected):
+        return "its results are too large there"
+    against_reference(case, dtype, f"{dtype}, larger", values, case.run(values), expected, MORE)
+    return 1
+
+
+def shapes_alone(case: Case, types: Sequence[str]) -> int | str:
+    """Inputs of which a kernel says that it reads the shape alone make no difference to its results."""
+    unread = case.op.shape_only(len(case.shapes)) if isinstance(case.op, Kernel) else ()
+    if not unread:
+        return "it declares no shape_only"
+    values, others = case.sample(types[0]), case.sample(types[0])
+    found = case.run([other if k in unread else v for k, (v, other) in enumerate(zip(values, others, strict=True))])
+    for k, (got, want) in enumerate(zip(found[0], case.run(values)[0], strict=True)):
+        c.identical(f"output {k} with other numbers in inputs {sorted(unread)}, which shape_only names", got, want)
+    return 1
 
 
 def against_reference(

@@ -31,7 +31,7 @@ RECORDS: dict[str, Record] = {
     "_scatter_plus_scalar": binary.RECORDS["_plus_scalar"], "_scatter_minus_scalar": binary.RECORDS["_minus_scalar"],
     "_scatter_elemwise_div": binary.RECORDS["elemwise_div"],
     "_contrib_getnnz": Record(
-        lambda data, axis=None: np.reshape(np.count_nonzero(data, axis), (1,) if axis is None else (-1,)),
+        lambda data, axis=None: np.atleast_1d(np.count_nonzero(data, axis)),
         params=[{}, {"axis": 0}, {"axis": 1}], domain=(-1, 1), whole=(0,), returns="int64", order=0, grad_inputs=(),
         unchecked={"shapes back": "counts do not say of how many", "special": "an infinity counts as a number does",
                    "types back": "any type is counted"},
