@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from .opdef.params import NULL as _Null  # noqa: F401
 
 string_types, integer_types, numeric_types = KINDS.values()
 mx_real_t = np.float32
+mx_int, mx_uint, mx_float = ctypes.c_int, ctypes.c_uint, ctypes.c_float
 
 
 def py_str(x: bytes | str) -> str:
@@ -38,9 +41,49 @@ def _as_list(obj: Any) -> list | tuple:
     return obj if isinstance(obj, (list, tuple)) else [obj]
 
 
+# ---- what bindings of C functions are written with -------------------------------------------------------------------
+def c_str(string: str) -> ctypes.c_char_p:
+    """Return a string as C has it, in UTF-8."""
+    return ctypes.c_char_p(string.encode("utf-8"))
+
+
+def c_str_array(strings: Iterable[str]) -> ctypes.Array:
+    """Return strings as an array of C's."""
+    return c_array(ctypes.c_char_p, [s.encode("utf-8") for s in strings])
+
+
+def c_array(ctype: type, values: Sequence[Any]) -> ctypes.Array:
+    """Return values as an array of a type of ctypes."""
+    return (ctype * len(values))(*values)  # type: ignore[operator]
+
+
+def c_array_buf(ctype: type, buf: Any) -> ctypes.Array:
+    """Return the memory of an ``array.array`` as an array of a type of ctypes."""
+    return (ctype * len(buf)).from_buffer(buf)  # type: ignore[operator]
+
+
+class classproperty:
+    """A property of a class, for reading.
+
+    >>> class Named:
+    ...     @classproperty
+    ...     def label(cls):
+    ...         return cls.__name__.lower()
+    >>> Named.label
+    'named'
+    """
+
+    def __init__(self, function: Callable[[Any], Any]):
+        self.function = function
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self.function(owner)
+
+
 __all__ = [
-    "MXNetError", "NotImplementedForSymbol", "NotSupportedForSparseNDArray", "data_dir", "data_dir_default", "integer_types",
-    "mx_real_t", "numeric_types", "py_str", "string_types",
+    "MXNetError", "NotImplementedForSymbol", "NotSupportedForSparseNDArray", "c_array", "c_array_buf", "c_str", "c_str_array",
+    "classproperty", "data_dir", "data_dir_default", "integer_types", "mx_real_t",
+    "numeric_types", "py_str", "string_types",
 ]  # fmt: skip
 
 __getattr__, __dir__ = hooks(globals(), __all__)

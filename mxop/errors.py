@@ -65,7 +65,11 @@ class OpLookupError(MXNetError, AttributeError, KeyError):
         self.obj = None  # else Python adds a "Did you mean" of its own to ours
 
 
-class UnregisteredError(OpLookupError, ValueError):
+class AssertedError(OpValueError, OpTypeError, AssertionError):
+    """A value that MXNet refuses with an ``assert`` statement, which programs may catch."""
+
+
+class UnregisteredError(OpLookupError, ValueError, AssertionError):
     """A name for which no optimizer, metric or initializer is registered, or a value by which none can be chosen."""
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import random, registry
-from .errors import OpLookupError, OpTypeError, OpValueError, UnregisteredError, shown
+from .errors import AssertedError, OpTypeError, OpValueError, UnregisteredError, shown
 from .missing import hooks
 from .ndarray import NDArray, load
 
@@ -412,19 +412,19 @@ class Load:
     def __init__(self, param: str | Mapping[str, NDArray], default_init: Any = None, verbose: bool = False):
         found = load(param) if isinstance(param, str) else param
         if not isinstance(found, Mapping):
-            raise OpTypeError(f"Load: param={shown(param)} has no names")
+            raise AssertedError(f"Load: param={shown(param)} has no names")
         self.param = {re.sub("^(arg|aux):", "", name): array for name, array in found.items()}
         self.default_init, self.verbose = default_init, verbose
 
     def __call__(self, name: str, arr: NDArray) -> None:
         if name in self.param:
             if arr.shape != self.param[name].shape:
-                raise OpValueError(
+                raise AssertedError(
                     f"Load: {name!r} has shape {arr.shape}, and {self.param[name].shape} where it is from"
                 )
             arr[:] = self.param[name]
         elif self.default_init is None:
-            raise OpLookupError(f"Load: {name!r} is not among what was loaded, and there is no default_init")
+            raise AssertedError(f"Load: {name!r} is not among what was loaded, and there is no default_init")
         else:
             self.default_init(name, arr)
         if self.verbose:
@@ -445,7 +445,7 @@ class Mixed:
 
     def __init__(self, patterns: Sequence[str], initializers: Sequence[Any]):
         if len(patterns) != len(initializers):
-            raise OpValueError(f"Mixed: {len(patterns)} patterns, {len(initializers)} initializers")
+            raise AssertedError(f"Mixed: {len(patterns)} patterns, {len(initializers)} initializers")
         self.map = [(re.compile(p), init) for p, init in zip(patterns, initializers)]
 
     def __call__(self, name: str, arr: NDArray) -> None:

@@ -97,7 +97,7 @@ class Monitor:
             raise OpTypeError(
                 f"Monitor: stat_func gave {shown(value)} for {name!r}; expected an NDArray or a list of them"
             )
-        return "".join(f"{v.asscalar() if v.shape == (1,) else v.asnumpy()}\t" for v in values)
+        return "".join(f"{v.asscalar() if v.shape == (1,) else v.asnumpy()!s}\t" for v in values)
 
     def toc_print(self) -> None:
         """End a batch, and log what :meth:`toc` returns."""

@@ -13,6 +13,7 @@ import mxnet as mx
 import mxnet
 import mxnet.ndarray as F
 from mxnet import nd, sym, autograd, init, optimizer, metric, io, lr_scheduler, callback, model, context, random, symbol
+from mxnet.base import c_array, c_str, classproperty, mx_float, mx_uint
 from mxnet.base import MXNetError, _as_list, _Null, data_dir, integer_types, mx_real_t, numeric_types, py_str, string_types
 from mxnet.base import NotImplementedForSymbol, NotSupportedForSparseNDArray
 from mxnet.context import Context, cpu, current_context, gpu, num_gpus

@@ -386,3 +386,23 @@ def test_many_assignments_take_no_long():
     updates = [assign(s, s - total * 0.1) for s in variables]
     f = computation(updates, state={s.name: [1.0] for s in variables})
     assert f()[299].asscalar() == pytest.approx(1 - 30)
+
+
+# ---- what only a run knows --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("make", [
+    lambda x: mx.sym.Dropout(x, p=0.5), lambda x: mx.sym.BatchNorm(x, name="n"),
+    lambda x: mx.sym.random.uniform(shape=(2,)) * x, lambda x: mx.sym.LeakyReLU(x, act_type="rrelu"),
+    lambda x: mx.sym.contrib.foreach(lambda d, s: (mx.sym.Dropout(d) + s, s), x, mx.sym.Variable("s"))[0],
+])  # fmt: skip
+def test_a_gradient_that_only_a_run_knows_is_refused(make):
+    x = mx.sym.Variable("x")
+    for take in (lambda y: y.gradient(["x"]), lambda y: mx.graph.deriv(y, x)):
+        with pytest.raises(mx.errors.OpValueError, match="depends on the mode of a run, or draws numbers"):
+            take(make(x))
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: mx.sym.Dropout(x, p=0), lambda x: mx.sym.BatchNorm(x, use_global_stats=True, name="n"), mx.sym.LeakyReLU,
+])  # fmt: skip
+def test_a_mode_that_makes_no_difference(make):
+    assert make(mx.sym.Variable("x")).gradient(["x"]).list_outputs()

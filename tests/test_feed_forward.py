@@ -158,6 +158,10 @@ def test_monitor_with_a_statistic_of_one_s_own():
     monitor.tic()
     executor.forward()
     assert monitor.toc() == [(1, "fc_output", "6.0\t6.0\t")]
+    monitor.stat_func = lambda x: x.mean() * 0 + 0.4
+    monitor.tic()
+    executor.forward()
+    assert monitor.toc() == [(2, "fc_output", "0.4\t")]  # in float32
     wrong = mx.mon.Monitor(1, lambda x: 3)
     wrong.install(executor)
     wrong.tic()

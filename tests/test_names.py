@@ -40,7 +40,7 @@ def told(function):
     (lambda: mx.nd.contrib.box_nms, "mx.nd.contrib.box_nms"),
     (lambda: mx.image.imread, "mx.image"), (lambda: mx.io.ImageRecordIter, "mx.io.ImageRecordIter"),
     (lambda: mx.util.use_np, "mx.util.use_np"), (lambda: mx.nd.imdecode, "mx.nd.imdecode"),
-    (lambda: mx.contrib.tensorboard, "mx.contrib.tensorboard"), (lambda: mx.base.c_str, "mx.base.c_str"),
+    (lambda: mx.contrib.tensorboard, "mx.contrib.tensorboard"), (lambda: mx.base.check_call, "mx.base.check_call"),
     (lambda: mx.libinfo.find_lib_path, "mx.libinfo.find_lib_path"),
 ])  # fmt: skip
 def test_what_mxnet_has_is_told(get, path):

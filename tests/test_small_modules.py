@@ -286,3 +286,15 @@ def test_names_that_modules_hand_on():
 
     assert string_types is mx.base.string_types and numeric_types is again is mx.base.numeric_types
     assert integer_types is mx.base.integer_types and SKLEARN_INSTALLED is False and round(pi, 2) == 3.14
+
+
+def test_what_bindings_are_written_with():
+    import array
+
+    base = mx.base
+    assert base.c_str("ä").value == "ä".encode() and list(base.c_str_array(["a", "b"])) == [b"a", b"b"]
+    assert list(base.c_array(base.mx_uint, [1, 2])) == [1, 2]
+    memory = array.array("f", [1, 2])
+    seen = base.c_array_buf(base.mx_float, memory)
+    seen[1] = 5
+    assert list(memory) == [1, 5] and base.mx_int(3).value == 3

@@ -125,6 +125,29 @@ def test_want_of_memory_is_not_remembered(kind, monkeypatch):
     assert len(plans()) == 1
 
 
+@pytest.mark.parametrize("train", [True, False])
+def test_a_gradient_inside_is_of_the_mode(train):
+    @composite
+    def traced_mode(F, x, *, is_train):
+        """Of one slope while training and of another one otherwise."""
+        return x * x * 3 if is_train else x * x * 5
+
+    def with_gradient(x):
+        y = nd.traced_mode(x)
+        dropped = nd.Dropout(x, p=0.5)
+        slopes = autograd.grad([y.sum(), dropped.sum()], [x], create_graph=True)[0]
+        return y + slopes - dropped  # what Dropout keeps is its slope where the data are ones
+
+    try:
+        x = nd.ones((8,))
+        x.attach_grad()
+        for function in (with_gradient, mx.graph.compiled(with_gradient)):
+            with autograd.record(train):
+                assert function(x).asnumpy().tolist() == [9 if train else 15] * 8
+    finally:
+        registry.unregister("traced_mode")
+
+
 def test_a_plan_is_of_one_meaning_of_shapes():
     @mx.graph.compiled
     def twice_the_sum(x):

@@ -189,8 +189,8 @@ def example(name: str, *, elements: int = 0, dtype: str = "float32", seed: int =
 
 #: The names of the checks: in reports, and in ``Record.unchecked``.
 CHECKS = (
-    "values", "distribution", "special", "small shapes", "inference", "shapes back", "types back", "bad input",
-    "req", "strides", "alignment", "gradient", "gradient dtypes", "head gradients", "zero gradients", "grad_req",
+    "values", "distribution", "special", "small shapes", "large", "inference", "shapes back", "types back", "bad input",
+    "shape_only", "req", "strides", "alignment", "gradient", "gradient dtypes", "head gradients", "zero gradients", "grad_req",
     "one variable", "small gradients", "composition", "executor", "threads",
 )  # fmt: skip
 

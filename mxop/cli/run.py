@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import builtins
 import os
 import runpy
 import sys
@@ -19,5 +20,5 @@ def run(options: argparse.Namespace) -> int:
     sys.argv[:] = [options.script, *options.arguments]
     if not sys.flags.safe_path:  # where Python puts the current folder first, for a module
         sys.path[0] = os.path.dirname(os.path.abspath(options.script))
-    runpy.run_path(options.script, run_name="__main__")
+    runpy.run_path(options.script, {"__builtins__": builtins}, "__main__")  # the module, as in a script
     return 0

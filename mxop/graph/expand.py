@@ -5,7 +5,7 @@ Imports :mod:`.ir`, :mod:`.builder`, :mod:`.draws`, :mod:`.halves`, :mod:`.infer
 
 from __future__ import annotations
 
-from ..errors import MXNetError, translated
+from ..errors import MXNetError, OpValueError, translated
 from ..opdef import Composite, Elementwise, External
 from .builder import Builder, entries_of
 from .draws import in_turn
@@ -14,7 +14,7 @@ from .infer import located
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rewrite
 from .specs import Specs
-from .states import Effects
+from .states import Effects, in_mode
 
 _MAX_NESTING = 64
 #: Stands in the names of nodes that are steps of a composite.
@@ -101,6 +101,37 @@ def expand(
             old: new for old, new in moved.items() if old not in total
         }
     raise MXNetError(f"composite operators are nested more than {_MAX_NESTING} deep; does one call itself?")
+
+
+def expand_ahead(who: str, graph: Graph) -> tuple[Graph, Moved]:
+    """Expand a graph whose gradient is taken before anybody knows how it will run.
+
+    Raises
+    ------
+    OpValueError
+        When that depends on the mode, or on numbers that are drawn: the gradient would be that of another run.
+    """
+    found = expand(graph, everything=False)
+    trained, not_trained = (_form(expand(in_mode(graph, mode), everything=False)[0]) for mode in (True, False))
+    calls = [n for n in graph.nodes if n.op is not None]
+    unknown = [n for n in found[0].nodes if n.op is not None and not n.op.repeatable]
+    if trained != not_trained or unknown:
+        first = next((n for n in calls if n.op.spec.has_mode or not n.op.repeatable), *unknown[:1])
+        raise OpValueError(
+            f"{who}: operator {first.op.name} ({first.name!r}) depends on the mode of a run, or draws numbers, which its "
+            "gradient must know: take that of a run, by executor.backward() or by autograd.grad in mx.graph.compiled"
+        )
+    return found
+
+
+def _form(graph: Graph) -> list[tuple]:
+    """Return what two graphs of the same steps have in common."""
+    at = {node: k for k, node in enumerate(graph.nodes)}
+
+    def called(node: Node) -> object:
+        return node.name if node.op is None else (list(map(_form, node.op.bodies)) or node.op, node.attrs)
+
+    return [(called(node), [(at[source], k) for source, k in node.inputs]) for node in graph.nodes]
 
 
 def _has_more(node: Node, effects: Effects | None) -> bool:

@@ -18,7 +18,7 @@ from ..errors import OpTypeError, OpValueError, closest
 from ..opdef import registry
 from . import symbols
 from .executor import Executor, assign
-from .expand import expand
+from .expand import expand_ahead
 from .gradient import gradients
 from .infer import declared_type
 from .ir import Entry, Graph, Node, describe
@@ -181,7 +181,7 @@ def deriv(y: Any, x: Any, error: Any = None) -> Any:
     [24.0, 48.0]
     """
     wanted = list(x) if isinstance(x, (list, tuple)) else [x]
-    graph, moved = expand(Graph(symbols.entries_of(y)), everything=False)
+    graph, moved = expand_ahead("deriv", Graph(symbols.entries_of(y)))
     entries = [_one("deriv: x", item) for item in wanted]
     weights = [None] * len(graph.outputs) if error is None else _weights(y, error)
     for node, _ in entries:

@@ -299,10 +299,10 @@ class Custom(External):
     def make_state(self, attrs: Attrs, inputs: list) -> CustomOp:
         about = self._about(attrs)
         n = len(about.arguments)
-        shapes = [list(a.shape) for a in inputs[:n]]
+        shapes = [list(a.shape) for a in inputs]
         prop = self._make(attrs)  # one of its own, as what it finds out about shapes is about these
-        answers.answer(prop, "infer_shape", [list(s) for s in shapes])
-        ctx, types = inputs[0].context if inputs else current_context(), [a.dtype for a in inputs[:n]]
+        answers.answer(prop, "infer_shape", [list(s) for s in shapes[:n]])
+        ctx, types = inputs[0].context if inputs else current_context(), [a.dtype for a in inputs]
         op = answers.answer(prop, "create_operator", ctx, shapes, types)
         if not isinstance(op, CustomOp):
             raise OpTypeError(

@@ -351,7 +351,7 @@ def multi_adamw_update(F, *data, lrs: Floats, wds: Floats, etas: Floats, num_wei
 
     >>> w, g, mean, var = (mx.nd.array([x]) for x in (1, 4, 0, 0))
     >>> rates = {"lrs": [1], "wds": [0], "etas": [0.5], "beta1": 0.5, "beta2": 0.75}
-    >>> mx.nd.contrib.multi_adamw_update([w], [g], [mean], [var], 1, out=[w], **rates).item()
+    >>> mx.nd.contrib.multi_adamw_update([w], [g], [mean], [var], 1, out=[w], **rates)[0].item()
     0.5
     """
     step = lambda i, *inputs: _step(  # noqa: E731
@@ -366,7 +366,7 @@ def multi_mp_adamw_update(F, *data, lrs: Floats, wds: Floats, etas: Floats, num_
 
     >>> w, g, mean, var, w32 = (mx.nd.array([x], dtype=t) for x, t in zip((1, 4, 0, 0, 1), "eefff"))
     >>> rates = {"lrs": [1], "wds": [0], "etas": [0.5], "beta1": 0.5, "beta2": 0.75}
-    >>> mx.nd.contrib.multi_mp_adamw_update([w], [g], [mean], [var], [w32], 1, out=[w], **rates).item(), w32.item()
+    >>> mx.nd.contrib.multi_mp_adamw_update([w], [g], [mean], [var], [w32], 1, out=[w], **rates)[0].item(), w32.item()
     (0.5, 0.5)
     """
     step = lambda i, w, g, mean, var, w32, scale: _mixed(  # noqa: E731

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError, closest, items
-from ..graph.expand import expand
+from ..graph.expand import expand_ahead
 from ..graph.garbage import collected_later
 from ..graph.gradient import gradients
 from ..graph.infer import Known
@@ -195,7 +195,7 @@ def _named(what: str, given: Any, names: list[str]) -> Any:
 def gradient(symbol: Any, wrt: Sequence[str]) -> list[Entry]:
     """See ``Symbol.gradient``."""
     wrt = [wrt] if isinstance(wrt, str) else items(wrt, "gradient: wrt")
-    graph, _ = expand(Graph(symbol._entries), everything=False)
+    graph, _ = expand_ahead("gradient", Graph(symbol._entries))
     by_name = {n.name: n for n in graph.arguments()[0]}
     for name in wrt:
         if not isinstance(name, str) or name not in by_name:

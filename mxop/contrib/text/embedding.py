@@ -14,7 +14,7 @@ import numpy as np
 from ... import ndarray as nd
 from ... import registry
 from ...base import data_dir
-from ...errors import OpLookupError, OpTypeError, OpValueError, closest, shown
+from ...errors import AssertedError, OpLookupError, OpValueError, closest, shown
 from ...files import MissingFileError, path_of
 from ...missing import hooks
 from ...ndarray import NDArray
@@ -142,13 +142,13 @@ class _TokenEmbedding(Vocabulary):
         """Change the vectors of a token, or of a list of them; that of unknown tokens when it is named itself."""
         who = f"{type(self).__name__}.update_token_vectors"
         if self.idx_to_vec is None:
-            raise OpValueError(f"{who}: no vectors were loaded")
+            raise AssertedError(f"{who}: no vectors were loaded")
         listed = tokens if isinstance(tokens, list) else [tokens]
         if not isinstance(new_vectors, NDArray):
-            raise OpTypeError(f"{who}: new_vectors={shown(new_vectors)} is no NDArray")
+            raise AssertedError(f"{who}: new_vectors={shown(new_vectors)} is no NDArray")
         shape = (len(listed), self.vec_len)
         if new_vectors.shape != shape and (len(listed) != 1 or new_vectors.shape != shape[1:]):
-            raise OpValueError(f"{who}: new_vectors has shape {new_vectors.shape}; expected {shape}")
+            raise AssertedError(f"{who}: new_vectors has shape {new_vectors.shape}; expected {shape}")
         unknown = [token for token in listed if token not in self.token_to_idx]
         if unknown:
             named = f"the vector of unknown tokens is that of {self.unknown_token!r}"
@@ -158,7 +158,7 @@ class _TokenEmbedding(Vocabulary):
 
 def _checked(who: str, vocabulary: Any) -> Vocabulary:
     if not isinstance(vocabulary, Vocabulary):
-        raise OpTypeError(f"{who}: vocabulary={shown(vocabulary)} is no Vocabulary")
+        raise AssertedError(f"{who}: vocabulary={shown(vocabulary)} is no Vocabulary")
     return vocabulary
 
 
@@ -298,7 +298,7 @@ class CompositeEmbedding(_TokenEmbedding):
         embeddings = token_embeddings if isinstance(token_embeddings, list) else [token_embeddings]
         for embedding in embeddings:
             if not isinstance(embedding, _TokenEmbedding):
-                raise OpTypeError(f"CompositeEmbedding: {shown(embedding)} in token_embeddings is no embedding")
+                raise AssertedError(f"CompositeEmbedding: {shown(embedding)} in token_embeddings is no embedding")
         self._set_idx_to_vec_by_embeddings(embeddings, len(self), self.idx_to_token)
 
 

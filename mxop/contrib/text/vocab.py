@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...errors import OpIndexError, OpTypeError, OpValueError, shown
+from ...errors import AssertedError, OpIndexError, OpValueError, shown
 from ...missing import hooks
 
 #: The number of every token that is not known.
@@ -40,15 +40,15 @@ class Vocabulary:
     def __init__(self, counter: Counter | None = None, most_freq_count: int | None = None, min_freq: int = 1,
                  unknown_token: Hashable = "<unk>", reserved_tokens: Sequence[Hashable] | None = None):  # fmt: skip
         if min_freq <= 0:
-            raise OpValueError(f"Vocabulary: min_freq={min_freq} is not positive")
+            raise AssertedError(f"Vocabulary: min_freq={min_freq} is not positive")
         if most_freq_count is not None and most_freq_count < 0:
             raise OpValueError(f"Vocabulary: most_freq_count={most_freq_count} is negative")
         reserved = list(reserved_tokens or ())
         if len({unknown_token, *reserved}) != 1 + len(reserved):
             given = f"reserved_tokens={shown(reserved)}"
-            raise OpValueError(f"Vocabulary: {given} names a token twice, or the unknown one, {unknown_token!r}")
+            raise AssertedError(f"Vocabulary: {given} names a token twice, or the unknown one, {unknown_token!r}")
         if counter is not None and not isinstance(counter, Counter):
-            raise OpTypeError(f"Vocabulary: counter is a {type(counter).__name__}; expected a collections.Counter")
+            raise AssertedError(f"Vocabulary: counter is a {type(counter).__name__}; expected a collections.Counter")
         self._unknown_token = unknown_token
         self._reserved_tokens = None if reserved_tokens is None else reserved
         self._idx_to_token = [unknown_token, *reserved]
