@@ -393,6 +393,7 @@ def test_many_assignments_take_no_long():
     lambda x: mx.sym.Dropout(x, p=0.5), lambda x: mx.sym.BatchNorm(x, name="n"),
     lambda x: mx.sym.random.uniform(shape=(2,)) * x, lambda x: mx.sym.LeakyReLU(x, act_type="rrelu"),
     lambda x: mx.sym.contrib.foreach(lambda d, s: (mx.sym.Dropout(d) + s, s), x, mx.sym.Variable("s"))[0],
+    lambda x: mx.sym.contrib.foreach(lambda d, s: (mx.sym.BatchNorm(d, name="n") + s, s), x, mx.sym.Variable("s"))[0],
 ])  # fmt: skip
 def test_a_gradient_that_only_a_run_knows_is_refused(make):
     x = mx.sym.Variable("x")

@@ -14,7 +14,7 @@ from .infer import located
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rewrite
 from .specs import Specs
-from .states import Effects, in_mode
+from .states import Effects, has_mode, in_mode
 
 _MAX_NESTING = 64
 #: Stands in the names of nodes that are steps of a composite.
@@ -116,7 +116,7 @@ def expand_ahead(who: str, graph: Graph) -> tuple[Graph, Moved]:
     calls = [n for n in graph.nodes if n.op is not None]
     unknown = [n for n in found[0].nodes if n.op is not None and not n.op.repeatable]
     if trained != not_trained or unknown:
-        first = next((n for n in calls if n.op.spec.has_mode or not n.op.repeatable), *unknown[:1])
+        first = next((n for n in calls if not n.op.repeatable or has_mode(Graph([(n, 0)]))), calls[-1])
         raise OpValueError(
             f"{who}: operator {first.op.name} ({first.name!r}) depends on the mode of a run, or draws numbers, which its "
             "gradient must know: take that of a run, by executor.backward() or by autograd.grad in mx.graph.compiled"

@@ -261,9 +261,8 @@ class _Traced(Builder):
         self._views: set[Entry] = set()  # what arrays would share memory with others in
 
     def add(self, op: Operator, inputs: Sequence[Entry], attrs: Attrs) -> Node:
-        node = super().add(
-            op, inputs, attrs.training(self._trained)
-        )  # a gradient is taken here, before the graph is lowered
+        # Before the graph is lowered: a gradient may be taken inside the function.
+        node = super().add(op, inputs, attrs.training(self._trained))
         if tape.training() != self._trained:
             self._others.append((node, 0))
         return node

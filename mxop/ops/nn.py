@@ -44,9 +44,8 @@ def leaky(data, *, act_type: Literal["leaky", "elu", "selu", "gelu"], slope: flo
     """Apply one of the functions of ``LeakyReLU`` that need no second input."""
     if act_type == "leaky":
         return F.where(data > 0, data, slope * data)
-    below = F.where(
-        data > 0, 0, data
-    )  # exp of a large number is infinite, and 0 (the slope of the other branch) times it NaN
+    # exp of a large number is infinite, and 0 (the slope of the other branch) times it NaN
+    below = F.where(data > 0, 0, data)
     if act_type == "elu":
         return F.where(data > 0, data, slope * F.expm1(below))
     if act_type == "selu":
