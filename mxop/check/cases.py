@@ -6,7 +6,7 @@ May import :mod:`mxop.records`, :mod:`mxop.opdef` and :mod:`mxop._core`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -102,6 +102,10 @@ class Case:
     def where(self, shapes: Sequence[tuple[int, ...]]) -> Case:
         """Return the same case with other shapes."""
         return Case(self.op, self.record, tuple(shapes), self.params, self.rng, self.device, self.train)
+
+    def aside(self) -> Case:
+        """Return the same case with numbers of its own, which leaves those of other checks as they are."""
+        return replace(self, rng=np.random.default_rng(SEED))
 
     # ---- inputs ---------------------------------------------------------------------------------------------------------
     def domain(self, k: int) -> tuple[float, float]:

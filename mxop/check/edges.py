@@ -34,9 +34,11 @@ def small_shapes(case: Case, types: Sequence[str]) -> int | str:
         return "it has no inputs"
     n = 0
     for dtype in c.among(types, "float32", "int32"):
-        for shapes in itertools.chain(reduced(case), of_other_ranks(case)):
+        aside = case.aside()
+        own, others = zip(reduced(case), itertools.repeat(case)), zip(of_other_ranks(case), itertools.repeat(aside))
+        for shapes, drawing in itertools.chain(own, others):
             try:
-                values = case.sample(dtype, shapes)
+                values = drawing.sample(dtype, shapes)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of means of nothing
                     expected = case.expected(values)

@@ -41,6 +41,7 @@ def large(case: Case, types: Sequence[str]) -> int | str:
     dtype = "float32" if "float32" in types else types[0]
     if len(set(case.shapes)) != 1 or 0 in case.shapes[0]:
         return "it has no inputs, empty ones, or some of shapes of their own, whose references may take ages"
+    case = case.aside()
     values = case.enlarged(dtype, LARGE)
     begun, own = perf_counter(), case.sample(dtype)
     case.expected(own)
@@ -58,6 +59,7 @@ def shapes_alone(case: Case, types: Sequence[str]) -> int | str:
     unread = case.op.shape_only(len(case.shapes)) if isinstance(case.op, Kernel) else ()
     if not unread:
         return "it declares no shape_only"
+    case = case.aside()
     values, others = case.sample(types[0]), case.sample(types[0])
     found = case.run([other if k in unread else v for k, (v, other) in enumerate(zip(values, others, strict=True))])
     for k, (got, want) in enumerate(zip(found[0], case.run(values)[0], strict=True)):

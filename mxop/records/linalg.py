@@ -101,7 +101,10 @@ def _maketrian(a, offset=0, lower=True):
 
 
 def _cofactors(a):
-    return _t(np.linalg.inv(a)) * np.linalg.det(a)[..., None, None]
+    found = np.empty_like(a)
+    for i, j in np.ndindex(a.shape[-2:]):
+        found[..., i, j] = (-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, -2), j, -1))
+    return found
 
 
 def _gelqf(a):
