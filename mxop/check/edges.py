@@ -23,7 +23,7 @@ from .values import against_reference, slack
 Shapes = tuple[tuple[int, ...], ...]
 
 
-#: What an error of an operator comes from where it was meant: it refuses; a function that breaks raises others.
+#: Causes of errors that are meant: a refusal.  A function that breaks raises others.
 _MEANT = (MXNetError, ValueError, TypeError, type(None))
 
 
@@ -34,28 +34,28 @@ def small_shapes(case: Case, types: Sequence[str]) -> int | str:
         return "it has no inputs"
     n = 0
     for dtype in c.among(types, "float32", "int32"):
-        aside = case.aside()
-        own, others = zip(reduced(case), itertools.repeat(case)), zip(of_other_ranks(case), itertools.repeat(aside))
-        for shapes, drawing in itertools.chain(own, others):
-            try:
-                values = drawing.sample(dtype, shapes)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of means of nothing
-                    expected = case.expected(values)
-            except (ValueError, IndexError, ZeroDivisionError, TypeError):
-                continue  # the reference is not defined for them, as NumPy's max of nothing
-            try:
-                results = case.where(shapes).run(values)
-            except MXNetError as problem:
-                broken = list(map(len, shapes)) == list(map(len, case.shapes)) and not isinstance(
-                    problem.__cause__, _MEANT
-                )
-                if case.op.kind == "elementwise" or broken:
-                    raise
-                continue  # the parameters, or another input, want other sizes
-            against_reference(case, dtype, f"{dtype}, shapes {shapes}", values, results, expected)
-            n += 1
+        n += sum(_as_referred(case, dtype, shapes, case.sample(dtype, shapes)) for shapes in reduced(case))
+        n += sum(_as_referred(case, dtype, shapes, values) for shapes, values in of_other_ranks(case.aside(), dtype))
     return n
+
+
+def _as_referred(case: Case, dtype: str, shapes: Shapes, values: list[np.ndarray]) -> bool:
+    """Compare with the reference; return False where that, or the operator, refuses these shapes."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of means of nothing
+            expected = case.expected(values)
+    except (ValueError, IndexError, ZeroDivisionError, TypeError):
+        return False  # the reference is not defined for them, as NumPy's max of nothing
+    try:
+        results = case.where(shapes).run(values)
+    except MXNetError as problem:
+        same_ranks = [len(s) for s in shapes] == [len(s) for s in case.shapes]
+        if case.op.kind == "elementwise" or (same_ranks and not isinstance(problem.__cause__, _MEANT)):
+            raise
+        return False  # the parameters, or another input, want other sizes
+    against_reference(case, dtype, f"{dtype}, shapes {shapes}", values, results, expected)
+    return True
 
 
 def reduced(case: Case) -> Iterator[Shapes]:
@@ -74,12 +74,15 @@ def reduced(case: Case) -> Iterator[Shapes]:
                 yield shapes
 
 
-def of_other_ranks(case: Case) -> Iterator[Shapes]:
-    """Yield 0-d shapes for inputs of one shape, and others where the reference takes all, as it is a function of elements."""
+def of_other_ranks(case: Case, dtype: str) -> Iterator[tuple[Shapes, list[np.ndarray]]]:
+    """Yield 0-d shapes for inputs of one shape, with values; others where the reference is a function of elements."""
     if case.op.kind != "elementwise" and len(set(case.shapes)) == 1 and not case.params:
         ranks = ((), (5,), (2, 3), (3, 1, 4), (2, 3, 1, 2)) if isinstance(case.record.reference, np.ufunc) else ((),)
-        for shape in ranks:
-            yield (shape,) * len(case.shapes)
+        for shapes in ((shape,) * len(case.shapes) for shape in ranks):
+            try:
+                yield shapes, case.sample(dtype, shapes)
+            except (ValueError, IndexError):  # what prepares the inputs wants matrices
+                continue
 
 
 # ---- special values -----------------------------------------------------------------------------------------------------

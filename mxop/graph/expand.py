@@ -112,10 +112,10 @@ def expand_ahead(who: str, graph: Graph) -> tuple[Graph, Moved]:
         When that depends on the mode, or on numbers that are drawn: the gradient would be that of another run.
     """
     found = expand(graph, everything=False)
-    trained, not_trained = (_form(expand(in_mode(graph, mode), everything=False)[0]) for mode in (True, False))
+    forms = [_form(expand(in_mode(graph, mode), everything=False)[0]) for mode in (True, False) if has_mode(graph)]
     calls = [n for n in graph.nodes if n.op is not None]
     unknown = [n for n in found[0].nodes if n.op is not None and not n.op.repeatable]
-    if trained != not_trained or unknown:
+    if forms[:1] != forms[1:] or unknown:
         first = next((n for n in calls if not n.op.repeatable or has_mode(Graph([(n, 0)]))), calls[-1])
         raise OpValueError(
             f"{who}: operator {first.op.name} ({first.name!r}) depends on the mode of a run, or draws numbers, which its "
