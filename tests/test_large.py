@@ -66,3 +66,42 @@ def test_pieces_of_products(m, n, k, batch, transpose_a, transpose_b, code, alph
         found = nd.batch_dot(*arrays, **flags)
     tolerance = 1e-3 if code == "f" else 1e-9
     np.testing.assert_allclose(found.asnumpy(), product, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("count", [FEW, 5_000, MANY])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_may_lie_over_what_is_read(count, threads):
+    mx.context.set_num_threads(threads)
+    values = np.random.default_rng(0).normal(size=count + 1).astype("float32")
+    for to, source in ((slice(1, None), slice(None, -1)), (slice(None, -1), slice(1, None)), (slice(None, -1),) * 2):
+        x = nd.array(values)
+        other, target, wanted = nd.array(values[1:]), x[to], values.copy()
+        wanted[to] = values[source] - values[1:]
+        for _ in range(2):  # large calls begin now at the beginning, now at the end
+            x[:] = values
+            assert nd.elemwise_sub(x[source], other, out=target) is target
+            np.testing.assert_array_equal(x.asnumpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_larger_of_two_where_neither_is(dtype):
+    """NaN wins, and of zeros the left one; at any place of a vector."""
+    nan, rng = np.nan, np.random.default_rng(0)
+    a, b = (rng.choice([0.0, -0.0, 1.0, -1.0, nan, np.inf, -np.inf], 1_003).astype(dtype) for _ in "ab")
+    for name, beyond in (("maximum", np.greater), ("minimum", np.less)):
+        for left, right in (
+            (a, b),
+            (a, b[:1]),
+            (a[:1], b),
+            *((a, np.array([s], dtype)) for s in (0.0, -0.0, 1.0, nan)),
+        ):
+            found = getattr(nd, f"broadcast_{name}")(*(nd.array(v, dtype=dtype) for v in (left, right))).asnumpy()
+            wanted = np.where(beyond(right, left), right, left)
+            wanted[np.isnan(left) | np.isnan(right)] = nan
+            np.testing.assert_array_equal(found, wanted)
+            signs = ~np.isnan(wanted)
+            assert (np.signbit(found) == np.signbit(wanted))[signs].all()
+            if right.size == 1:
+                number = getattr(nd, name)(nd.array(left, dtype=dtype), float(right[0])).asnumpy()
+                np.testing.assert_array_equal(number, wanted)
+                assert (np.signbit(number) == np.signbit(wanted))[signs].all()

@@ -3,6 +3,7 @@
 import gc
 import multiprocessing
 import threading
+import time
 from typing import ClassVar
 
 import numpy as np
@@ -377,6 +378,27 @@ def test_threads_may_read_the_same():
         want = y.asnumpy()
         for k in range(4):
             assert np.array_equal(found[k], want * np.float32(k))
+
+
+def test_what_is_being_computed_may_be_read_by_calls_of_other_threads():
+    x = nd.full((20_000_000,), 2.5)
+    x.wait_to_read()
+    y = nd.gamma(x)
+    assert later.waiting() == 1
+    begun = threading.Event()
+
+    def read():
+        begun.set()
+        y.wait_to_read()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    begun.wait()
+    time.sleep(0.002)
+    results = [y + 1, y * 2]  # its memory is being filled: they come after it
+    reader.join()
+    for found, wanted in zip(results, (y.asnumpy() + 1, y.asnumpy() * 2), strict=True):
+        assert np.array_equal(found.asnumpy(), wanted)
 
 
 def _read_in_child(queue, y):

@@ -272,6 +272,15 @@ cdef bint is_plain_target(object out, Array first):
             and same_dims(a, first) and not (a.node is not None and is_recording()))
 
 
+cdef bint disturbed(Program program, PyObject** items, int n_in, Array target) except -1:
+    """Tell whether a result that is written where it is asked for would be written over what is still to be read."""
+    cdef int k
+    for k in range(n_in):
+        if overlaps(<Array>items[k], target) and (not same_layout(<Array>items[k], target) or program.clobbers(0, k)):
+            return True
+    return False
+
+
 cdef object run_plain(ElementwiseCall call, Program program, PyObject** items, int n_in, Array first, const Value* values,
                       Array target):
     """Run a small call on plain arrays; return the output or a list of several, or None when the call is not small."""
@@ -282,9 +291,8 @@ cdef object run_plain(ElementwiseCall call, Program program, PyObject** items, i
     if first.size > 2048:
         return None
     if target is not None:
-        for k in range(n_in):
-            if overlaps(<Array>items[k], target) and (not same_layout(<Array>items[k], target) or program.clobbers(0, k)):
-                return None
+        if disturbed(program, items, n_in, target):
+            return None
         touch(target, call.op.name)
     for k in range(n_in):
         pointers[k] = read_pointer(<Array>items[k])
@@ -378,9 +386,15 @@ cdef object run_described(ElementwiseCall call, object inputs, const Value* valu
             fill_operand(&operands[k], a)
         else:
             broadcast_operand(&operands[k], a, ndim, shape)
-    if out is None and call.n_out == 1 and call.plain_types:
-        result = alloc(ndim, shape, dtype)
-        result.device_id = first.device_id
+    if call.n_out == 1 and call.plain_types and (
+            out is None or same and req == REQ_WRITE and is_plain_target(out, first)
+            and not disturbed(program, PySequence_Fast_ITEMS(inputs), n_in, <Array>out)):
+        if out is None:
+            result = alloc(ndim, shape, dtype)
+            result.device_id = first.device_id
+        else:
+            result = <Array>out
+            touch(result, call.op.name)
         operands[n_in].data = write_pointer(result)
         operands[n_in].dtype = dtype
         operands[n_in].contiguous = True

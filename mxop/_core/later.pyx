@@ -10,6 +10,10 @@ May import :mod:`.array`, :mod:`mxop.formula` and :mod:`mxop._kernels`.
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.pythread cimport (
+    NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_get_thread_ident, PyThread_release_lock,
+    PyThread_type_lock,
+)
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
@@ -20,7 +24,6 @@ from mxop._kernels.interp cimport MAX_DIMS, MOST_REGISTERS, REQ_WRITE, Operand, 
 from mxop._kernels.memory cimport Block, block_release, block_retain, set_forsaken
 
 import os
-import threading
 
 from mxop._kernels import interp
 from mxop._kernels.memory import default_limit
@@ -38,7 +41,9 @@ cdef Py_ssize_t _least = 0  # elements of a result from which on a call may wait
 cdef Py_ssize_t _waiting = 0, _bytes = 0, _most_bytes = 0     # of all results that wait: what they are made of is kept as long
 cdef dict _programs = {}    # what a chain looks like -> Chain
 cdef dict _alone = {}       # what is called, type -> Chain of one call
-cdef object _lock = threading.RLock()   # one thread at a time lets chains run
+cdef PyThread_type_lock _lock = PyThread_allocate_lock()    # one thread at a time lets chains run
+cdef unsigned long _holder = 0          # it, and how often it entered; as a lock of Python's, which takes ten times as long
+cdef int _entered = 0
 cdef PyObject* _latest = NULL           # the last call that has not run; each knows the one before
 cdef unsigned long long _walk = 0, _turn = 0
 
@@ -129,8 +134,8 @@ def set_most(int most):
 
 def _renew():
     """Forget, in the child of a fork, that another thread of the parent was at it."""
-    global _lock
-    _lock = threading.RLock()
+    global _lock, _entered
+    _lock, _entered = PyThread_allocate_lock(), 0
 
 
 set_most(setting("MXOP_BULK_SIZE", 0 if os.environ.get("MXNET_ENGINE_TYPE") == "NaiveEngine" else MOST_CALLS))
@@ -316,9 +321,12 @@ cdef int run_for(Block* block, bint writes) except -1:
     """Compute what a block is to hold; if it will be written, also all that is to be made of what it holds."""
     if _latest == NULL:
         return 0
-    with _lock:
+    enter()
+    try:
         if block.later != NULL:
             run_chain(<Later>block.later)
+    finally:
+        leave()
     if writes and block.readers:
         run_all()
     return 0
@@ -327,13 +335,37 @@ cdef int run_for(Block* block, bint writes) except -1:
 set_settle(run_for)
 
 
+cdef void enter() noexcept:
+    """Wait until no other thread lets chains run."""
+    global _holder, _entered
+    cdef unsigned long me = PyThread_get_thread_ident()
+    if _entered and _holder == me:
+        _entered += 1
+        return
+    if not PyThread_acquire_lock(_lock, NOWAIT_LOCK):
+        with nogil:
+            PyThread_acquire_lock(_lock, WAIT_LOCK)
+    _holder, _entered = me, 1
+
+
+cdef void leave() noexcept:
+    """Let another thread."""
+    global _entered
+    _entered -= 1
+    if not _entered:
+        PyThread_release_lock(_lock)
+
+
 cpdef int run_all() except -1:
     """Run all calls that wait."""
     if _latest == NULL:
         return 0
-    with _lock:
+    enter()
+    try:
         while _latest != NULL:  # the newest first: the others are what it is made of
             run_chain(<Later>_latest)
+    finally:
+        leave()
     return 0
 
 
@@ -365,18 +397,23 @@ cdef bint run_alone(Later last) except -1:
 
     What may begin a collection of garbage comes first, as in :func:`run_calls`.
     """
-    cdef list calls, stored, results
+    cdef Operand operands[MOST_OPERANDS]
+    cdef list stored, results
     if _waiting != 1 or last.length != 1 or last.n_out != 1 or last.made[0] == NULL:
         return False
     chain = _alone.get((last.call, last.dtype))
     if chain is None:
-        operands = tuple([-1 - k for k in range(len(last.sources))])
-        chain = keep(_alone, (last.call, last.dtype), chain_of(((last.call, operands),), (0,), last.dtype))
-    calls, stored, results = [last], [over(last.made[0], last.ndim, last.shape, last.dtype)], [[None]]
+        numbers = tuple([-1 - k for k in range(len(last.sources))])
+        chain = keep(_alone, (last.call, last.dtype), chain_of(((last.call, numbers),), (0,), last.dtype))
+    stored, results = [over(last.made[0], last.ndim, last.shape, last.dtype)], [None]
     if _waiting != 1 or last.results is not None or last.made[0] == NULL:  # others came by
         return False
-    execute(<Chain>chain, calls, last.sources, stored, last)
-    publish(calls, results, {})
+    execute(<Chain>chain, last.values, last.sources, stored, last, operands)
+    if last.readers[0]:  # of another thread, meanwhile
+        results[0] = stored[0]
+        (<Array>stored[0]).block.readers += last.readers[0]
+    last.results = results
+    conclude(last)
     return True
 
 
@@ -423,7 +460,7 @@ cdef bint run_calls(list calls) except -1:
     results = [[None] * later.n_out for later in calls]
     by_number = dict(zip(numbers, stored))
     if turn == _turn:  # from here on no objects are made
-        execute(chain, calls, arrays, stored, last)
+        execute_calls(chain, calls, arrays, stored, last)
         publish(calls, results, by_number)
     return True
 
@@ -538,12 +575,11 @@ cdef Chain chain_of(tuple steps, tuple numbers, int dtype):
     return <Chain>keep(_programs, key, chain)
 
 
-cdef int execute(Chain chain, list calls, list arrays, list stored, Later last) except -1:
-    """Let a program compute what is to be stored."""
-    cdef Py_ssize_t n_in = len(chain.used), n_out = len(stored), n_values = 0, k
-    cdef Operand* operands = <Operand*>malloc((n_in + n_out) * sizeof(Operand) + len(calls) * MAX_VALUES * sizeof(Value))
-    cdef Value* values = <Value*>(operands + n_in + n_out)
-    cdef Array a
+cdef int execute_calls(Chain chain, list calls, list arrays, list stored, Later last) except -1:
+    """Gather the numbers that calls bring, and let their program compute what is to be stored."""
+    cdef Py_ssize_t n_operands = len(chain.used) + len(stored), n_values = 0, k
+    cdef Operand* operands = <Operand*>malloc(n_operands * sizeof(Operand) + len(calls) * MAX_VALUES * sizeof(Value))
+    cdef Value* values = <Value*>(operands + n_operands)
     cdef int n
     if operands == NULL:
         raise MemoryError()
@@ -552,25 +588,34 @@ cdef int execute(Chain chain, list calls, list arrays, list stored, Later last) 
             n = chain.counts[k]
             memcpy(values + n_values, (<Later>calls[k]).values, n * sizeof(Value))
             n_values += n
-        for k in range(n_in):
-            a = <Array>arrays[chain.used[k]]
-            if a.contiguous and a.size == last.size:
-                fill_operand(&operands[k], a)
-            else:
-                broadcast_operand(&operands[k], a, last.ndim, last.shape)
-        for k in range(n_out):  # each root once, though two results may be the same
-            a = <Array>stored[k]
-            n = n_in + <int>chain.places[k]
-            operands[n].data, operands[n].dtype, operands[n].req = a.data, a.dtype, REQ_WRITE
-            operands[n].contiguous, operands[n].staged = True, False
-        chain.program.run(last.size, operands, operands + n_in, values)
-        for k in range(n_out):
-            a = <Array>stored[k]
-            n = n_in + <int>chain.places[k]
-            if operands[n].data != a.data:
-                memcpy(a.data, operands[n].data, a.size * itemsize_of(a.dtype))
+        execute(chain, values, arrays, stored, last, operands)
     finally:
         free(operands)
+    return 0
+
+
+cdef int execute(Chain chain, const Value* values, list arrays, list stored, Later last, Operand* operands) except -1:
+    """Let a program compute what is to be stored; there is room to describe its operands."""
+    cdef Py_ssize_t n_in = len(chain.used), n_out = len(stored), k
+    cdef Array a
+    cdef int n
+    for k in range(n_in):
+        a = <Array>arrays[chain.used[k]]
+        if a.contiguous and a.size == last.size:
+            fill_operand(&operands[k], a)
+        else:
+            broadcast_operand(&operands[k], a, last.ndim, last.shape)
+    for k in range(n_out):  # each root once, though two results may be the same
+        a = <Array>stored[k]
+        n = n_in + <int>chain.places[k]
+        operands[n].data, operands[n].dtype, operands[n].req = a.data, a.dtype, REQ_WRITE
+        operands[n].contiguous, operands[n].staged = True, False
+    chain.program.run(last.size, operands, operands + n_in, values)
+    for k in range(n_out):
+        a = <Array>stored[k]
+        n = n_in + <int>chain.places[k]
+        if operands[n].data != a.data:
+            memcpy(a.data, operands[n].data, a.size * itemsize_of(a.dtype))
     return 0
 
 
@@ -589,10 +634,16 @@ cdef int publish(list calls, list results, dict stored) except -1:
                 (<list>results[i])[k] = a
         later.results = <list>results[i]
     for later in calls:
-        for k in range(later.n_out):
-            if later.made[k] != NULL:
-                later.made[k].later = NULL
-                later.made[k] = NULL
-                Py_DECREF(later)
-        later.leave()
+        conclude(later)
     return 0
+
+
+cdef void conclude(Later later) noexcept:
+    """Let what a call made be memory like any other."""
+    cdef int k
+    for k in range(later.n_out):
+        if later.made[k] != NULL:
+            later.made[k].later = NULL
+            later.made[k] = NULL
+            Py_DECREF(later)
+    later.leave()

@@ -60,12 +60,14 @@ cdef extern from *:
 BLOCK_BYTES = 8192
 cdef enum:
     PIECES = 8              # of a large call, for each thread
+    PIECE_BYTES = 131072    # of a large call in one thread
     MEMORY_BYTES = 2048     # a block of several steps on data from memory: the processor reads ahead while it computes
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
 cdef const mx_isa_table* ISA = NULL
 cdef const mx_bulk* BULK = NULL
 cdef dict _index = {}
+cdef bint _backwards = False    # large calls begin where the one before ended, at what the caches still have
 cdef Py_ssize_t _stream_bytes = 16 << 20       # results from this size on do not go through the caches
 
 cdef int ITEMSIZE[13]
@@ -537,6 +539,8 @@ cdef class Program:
         for k in range(n_in + n_out, self.n_registers):
             registers[k] = free_room
             free_room += room
+        if self.n_steps == 1 and free_room == scratch:  # nothing is kept between, so that all can be one block
+            block = stop - start
         while at < stop:
             length = min(block, stop - at)
             for k in range(n_in):
@@ -741,11 +745,12 @@ cdef class Program:
         cdef char* scalars = scalar_room
         cdef char* scratch
         cdef Py_ssize_t block = BLOCK_BYTES // self.itemsize, room, need, chunk, start
-        cdef int threads, t, k
+        cdef int threads, t, k, pieces
         cdef Block* memory = NULL
         cdef Block* scalar_memory = NULL
-        cdef bint stream = False
+        cdef bint stream = False, back
         cdef Py_ssize_t written = 0
+        global _backwards
         if n == 0:
             return 0
         if self.n_registers > MOST_REGISTERS:
@@ -774,16 +779,23 @@ cdef class Program:
         else:
             memory = block_new(need * threads)
             scratch = memory.data
+            # several pieces for each thread, taken as threads come free: a busy machine holds back one piece, not half
+            chunk = (n // (threads * PIECES) if threads > 1 else PIECE_BYTES // self.itemsize) // block * block + block
+            pieces = <int>((n + chunk - 1) // chunk)
+            if pieces > 1:
+                _backwards = not _backwards
+            back = _backwards
             if threads == 1:
                 with nogil:
-                    self._range(0, n, inputs, outputs, scalars, scratch, block, stream, NULL)
+                    for t in range(pieces):
+                        start = (pieces - 1 - t if back else t) * chunk
+                        self._range(start, min(n, start + chunk), inputs, outputs, scalars, scratch, block, stream, NULL)
                     if stream:
                         mx_stream_fence()
             else:
-                # several pieces for each thread, taken as threads come free: a busy machine holds back one piece, not half
-                chunk = (n // (threads * PIECES) + block) // block * block
-                for t in prange(<int>((n + chunk - 1) // chunk), nogil=True, schedule="dynamic", num_threads=threads):
-                    self._range(t * chunk, min(n, (t + 1) * chunk), inputs, outputs, scalars, scratch + threadid() * need,
+                for t in prange(pieces, nogil=True, schedule="dynamic", num_threads=threads):
+                    start = (pieces - 1 - t if back else t) * chunk
+                    self._range(start, min(n, start + chunk), inputs, outputs, scalars, scratch + threadid() * need,
                                 block, stream, NULL)
                     if stream:
                         mx_stream_fence()

@@ -168,28 +168,23 @@ static MX_NOINLINE mxw_real mxw_tan_of(mxw_real x, mxw_real y, mxw_mask far)
     return mxw_read(to, MXW_LANES);
 }
 
-/* In double, half the elements at a time: nothing is lost that a float shows.  x = n pi/2 + r, tan(r) = r P(r^2) / Q(r^2) within
- * 2^-35, and for odd n that is turned over, with the other sign. */
-MX_INLINE mxd_real mxw_tan_half(mxd_real x)
-{
-    mxd_real big = mxd_all(MX_ROUND_F64), t = mxd_fma(x, mxd_all(0x1.45f306dc9c883p-1), big), n = mxd_sub(t, big);
-    mxd_real r = mxd_fnma(n, mxd_all(0x1.1a62633145c07p-54), mxd_fnma(n, mxd_all(0x1.921fb54442d18p+0), x)), z = mxd_mul(r, r);
-    mxd_real p = mxd_fma(z, mxd_fma(z, mxd_all(0x1.19d86a3dd9b00p-10), mxd_all(-0x1.c822ef21e8c44p-4)), mxd_all(0x1.0000000018491p+0));
-    mxd_real q = mxd_fma(z, mxd_fma(z, mxd_all(0x1.05b54361603ddp-6), mxd_all(-0x1.c75e11014272ep-2)), mxd_all(1.0));
-    mxd_bits_ odd = mxd_i_left(mxd_bits(t), 63);
-    mxd_mask turn = mxd_i_any(odd, odd);
-    p = mxd_mul(r, p);
-    return mxd_turned(mxd_div(mxd_where(turn, q, p), mxd_where(turn, p, q)), odd);
-}
+/* x = n pi/2 + r - less: n times the first two parts of pi/2 is subtracted without an error, and what r has too much counts
+ * 1 + tan(r)^2 times, about 1 + z + z^2.  tan(r) = r + r u, where u = z p(z) is as inexact as z = r^2: what both lost is added in
+ * the end.  For odd n that is turned over, with the other sign: by a rough reciprocal, corrected once. */
 MX_INLINE mxw_real mxw_tan(mxw_real x)
 {
-    mxw_real y;
-    mxd_real low, high;
-    MXW_EACH low.v[u] = _mm512_cvtps_pd(_mm512_castps512_ps256(x.v[u]));
-    MXW_EACH high.v[u] = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x.v[u], 1));
-    low = mxw_tan_half(low), high = mxw_tan_half(high);
-    MXW_EACH y.v[u] = _mm512_castps256_ps512(_mm512_cvtpd_ps(low.v[u]));
-    MXW_EACH y.v[u] = _mm512_insertf32x8(y.v[u], _mm512_cvtpd_ps(high.v[u]), 1);
+    mxw_real big = mxw_all(MX_ROUND_F32), t = mxw_fma(x, mxw_all(0x1.45f306p-1f), big), n = mxw_sub(t, big);
+    mxw_real second = mxw_all(0x1.4442d2p-24f), from = mxw_fnma(n, mxw_all(0x1.921fb4p+0f), x), r = mxw_sub(from, mxw_mul(n, second));
+    mxw_real less = mxw_fma(n, mxw_all(-0x1.ee59dap-50f), mxw_fma(n, second, mxw_sub(r, from)));
+    mxw_real z = mxw_mul(r, r), zz = mxw_mul(z, z);
+    mxw_real p = mxw_fma(zz, mxw_all(0x1.4bd188p-8f), mxw_fma(z, mxw_all(-0x1.60d2f2p-10f), mxw_all(0x1.894a04p-7f)));
+    p = mxw_fma(zz, p, mxw_fma(z, mxw_all(0x1.5519a8p-6f), mxw_all(0x1.bb9d2ap-5f)));
+    p = mxw_fma(zz, p, mxw_fma(z, mxw_all(0x1.11092ep-3f), mxw_all(0x1.555572p-2f)));
+    mxw_real u = mxw_mul(z, p), low = mxw_fma(mxw_fms(r, r, z), mxw_all(0.6f), mxw_fms(z, p, u));
+    mxw_real rest = mxw_fms(r, u, mxw_fma(less, mxw_add(z, zz), less)), y = mxw_add(r, rest), rough = mxw_rcp14(y);
+    mxw_real lost = mxw_fma(r, low, mxw_sub(rest, mxw_sub(y, r)));
+    mxw_real turned = mxw_fnms(rough, mxw_fnma(rough, lost, mxw_fnma(rough, y, mxw_all(1.0f))), rough);
+    y = mxw_where(mxw_i_any(mxw_bits(t), mxw_i_all(1)), turned, mxw_add(y, lost));
     mxw_mask far = mxw_not_within(mxw_abs(x), mxw_all(MX_TRIG_LIMIT_F32));
     return mxw_any(far) ? mxw_tan_of(x, y, far) : y;
 }

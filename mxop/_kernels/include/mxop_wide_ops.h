@@ -23,6 +23,7 @@ MXW_2(div, MXW_P(div)(a.v[u], b.v[u]))
 MXW_3(fma, MXW_P(fmadd)(a.v[u], b.v[u], c.v[u]))             /* a b + c */
 MXW_3(fnma, MXW_P(fnmadd)(a.v[u], b.v[u], c.v[u]))           /* c - a b */
 MXW_3(fms, MXW_P(fmsub)(a.v[u], b.v[u], c.v[u]))             /* a b - c */
+MXW_3(fnms, MXW_P(fnmsub)(a.v[u], b.v[u], c.v[u]))           /* -a b - c */
 MXW_2(max, MXW_P(max)(a.v[u], b.v[u]))                       /* NaN in b goes through, here and below */
 MXW_2(min, MXW_P(min)(a.v[u], b.v[u]))
 MXW_2(limited, MXW_P(range)(a.v[u], b.v[u], 2))              /* the smaller magnitude, with the sign of a; b for NaN */
