@@ -20,6 +20,7 @@ import types
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -145,7 +146,7 @@ class Cache:
         commands = [list(getattr(compiler, name, None) or []) for name in ("compiler_so", "linker_so")]
         self.common = hashlib.sha256(repr([
             commands, self.version(commands[0]), sys.version, platform.platform(), DIRECTIVES, KERNEL_DIRECTIVES,
-            [(name, metadata.version(name)) for name in ("Cython", "scipy")],
+            [(name, metadata.version(name)) for name in ("Cython", "numpy", "scipy")],
         ]).encode())  # fmt: skip
         for path in sorted(p for p in (ROOT / "mxop").rglob("*") if p.suffix in (".pxd", ".h")):
             self.common.update(path.read_bytes())
@@ -262,7 +263,8 @@ def extensions() -> list[Extension]:
     """Return all compiled modules; kernels come first, because they take longest."""
     present = {name: path for name, path in MODULES.items() if (ROOT / path).exists()}
     kernels = [Extension(n, [p], include_dirs=[INCLUDE]) for n, p in present.items() if "._kernels." in n]
-    core = [Extension(n, [p], include_dirs=[INCLUDE, ABI_INCLUDE]) for n, p in present.items() if "._core." in n]
+    core_folders = [INCLUDE, ABI_INCLUDE, np.get_include()]
+    core = [Extension(n, [p], include_dirs=core_folders) for n, p in present.items() if "._core." in n]
     return isa_extensions() + kernels + core
 
 

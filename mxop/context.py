@@ -104,7 +104,15 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
 
 
 CPU0 = Context("cpu", 0)
-_defaults = Current(lambda: CPU0)
+
+
+class _Default(Current):
+    def __setattr__(self, name: str, value: Context) -> None:
+        super().__setattr__(name, value)
+        memory.set_elsewhere(value != CPU0)  # what makes small arrays asks there
+
+
+_defaults = _Default(lambda: CPU0)
 _contexts: dict[tuple[bool, int], Context] = {(False, 0): CPU0}
 
 

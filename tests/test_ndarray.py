@@ -279,6 +279,22 @@ def test_current_context_is_the_default():
         assert (nd.ones(2) + 1).context == mx.cpu(1) and nd.ones(2)[[0]].context == mx.cpu(1)
 
 
+@pytest.mark.parametrize("kind", "?bBhHiIlLqQefdg")
+def test_arrays_of_numpy_however_they_lie(kind):
+    a = (np.arange(6) % 3).astype(kind).reshape(2, 3)
+    odd = np.frombuffer(b"0" + a.tobytes(), dtype=np.uint8)[1:].view(a.dtype)  # not at a multiple of its size
+    for v in (a, a.T, a[:, ::-1], a[:, ::2], a.astype(a.dtype.newbyteorder()), a[:0], odd, a[0, 1]):
+        for dtype in ("float32", "float64", "int32"):
+            x = nd.array(v, dtype=dtype)
+            assert x.shape == v.shape
+            np.testing.assert_array_equal(x.asnumpy(), v.astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"])
+def test_scalars_have_the_type_of_the_array(dtype):
+    assert type(nd.array([1], dtype=dtype).asscalar()) is np.dtype(dtype).type
+
+
 def test_gradients_pass_through_copies():
     x = nd.array([1, 2, 3])
     x.attach_grad()

@@ -9,7 +9,7 @@ from mxop._core.array cimport Array, alloc_like, count_host_read, detached, host
 from mxop._kernels.codes cimport INT8, INT32, INT64, UINT8
 from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
 from mxop._core.record cimport is_recording
-from mxop._core.views cimport element, plain_assign, plain_numpy, plain_reshaped, plain_transposed, plain_view
+from mxop._core.views cimport element, plain_assign, plain_numpy, plain_reshaped, plain_scalar, plain_transposed, plain_view
 
 import numpy as np
 
@@ -36,7 +36,6 @@ Dense = Array
 
 cdef list _two = [None] * 16, _scalar = [None] * 16, _reflected = [None] * 16
 cdef object _context_of = None, _transpose = None
-cdef list _types = [dtypes.type_of(k) for k in range(8)]   # of those that `element` knows
 cdef object _foreign = None      # mxop.ndarray's conversion of other operands
 
 cdef enum:
@@ -326,10 +325,8 @@ cdef class NDArray(Array):
     def asscalar(self):
         """Return the only element as a NumPy scalar."""
         check_single(self, OpValueError)
-        found = element(self)
-        if found is not None:
-            return _types[(<Array>self).dtype](found)
-        return dtypes.type_of((<Array>self).dtype)(self.item())
+        found = plain_scalar(self)
+        return dtypes.type_of((<Array>self).dtype)(self.item()) if found is None else found
 
     def __float__(self):
         check_single(self, OpTypeError)

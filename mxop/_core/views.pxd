@@ -6,3 +6,4 @@ cdef Array plain_transposed(Array x)
 cdef bint plain_assign(Array x, object key, object value) except -1
 cdef object element(Array x)
 cdef object plain_numpy(Array x)
+cdef object plain_scalar(Array x)

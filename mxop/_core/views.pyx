@@ -3,7 +3,7 @@
 A function here returns None (or False) for what is not plain, or wrong; :mod:`mxop.ndarray` then does it or says why not.
 May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`.
 """
-from cpython.buffer cimport PyBUF_FULL_RO, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+cimport numpy as cnp
 from cpython.exc cimport PyErr_Clear
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
@@ -14,18 +14,23 @@ from mxop._core.record cimport is_recording
 from mxop._core.transfer cimport copy_into, same_dims
 from mxop._kernels.codes cimport BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
 from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
-from mxop._kernels.memory cimport block_wrap
+from mxop._kernels.memory cimport block_wrap, is_elsewhere
 
 import numpy as np
 
 from mxop import dtypes
-from mxop._core.array import FORMATS
 from mxop.shape_mode import numpy_shape, used as numpy_shapes
 
 cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step)
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step)
     Py_ssize_t PyNumber_AsSsize_t(object number, PyObject* error) except? -1
+    PyObject** PySequence_Fast_ITEMS(object sequence)
+
+cdef extern from "numpy/arrayobject.h":
+    object PyArray_Scalar(void* data, cnp.dtype dtype, object base)
+
+cnp.import_array()
 
 cdef enum:
     SHORT = 4096            # elements that are written one by one where they are made
@@ -50,9 +55,12 @@ cdef inline void add(Places* made, Py_ssize_t size, Py_ssize_t stride) noexcept:
 cdef Array plain_view(Array x, object key):
     """Return the view that a key of integers, slices, None and ``...`` chooses; None for other keys, and for wrong ones."""
     cdef Places made
+    cdef PyObject* alone = <PyObject*>key
+    cdef bint several = type(key) is tuple
     cdef int k
     made.ndim, made.offset = 0, 0
-    if x.gpu is not None or not found_places(x, key if type(key) is tuple else (key,), &made):
+    if x.gpu is not None or not found_places(x, PySequence_Fast_ITEMS(key) if several else &alone,
+                                             len(<tuple>key) if several else 1, &made):
         return None
     if made.ndim == 0 and x.ndim and not (numpy_shapes and numpy_shape()):  # MXNet: one element has shape (1,)
         add(&made, 1, itemsize_of(x.dtype))
@@ -62,16 +70,18 @@ cdef Array plain_view(Array x, object key):
     return view_at(x, made.ndim, made.shape, made.strides, made.offset)
 
 
-cdef bint found_places(Array x, tuple items, Places* made) except -1:
+cdef bint found_places(Array x, PyObject** items, Py_ssize_t n, Places* made) except -1:
     """Find out where the elements lie that a key chooses; False for keys that are not plain."""
     cdef Py_ssize_t at, start, stop, step, count, size, used = 0
+    cdef Py_ssize_t k
     cdef int axis = 0
     cdef bint dots = False
-    for item in items:
-        used += item is not None and item is not Ellipsis
-    if used > x.ndim or x.ndim + <Py_ssize_t>len(items) > MAX_DIMS:
+    for k in range(n):
+        used += <object>items[k] is not None and <object>items[k] is not Ellipsis
+    if used > x.ndim or x.ndim + n > MAX_DIMS:
         return False
-    for item in items:
+    for k in range(n):
+        item = <object>items[k]
         if item is None:
             add(made, 1, 0)
             continue
@@ -236,12 +246,12 @@ cdef int fill(Array a, double value) except -1:
     return 0
 
 
-def plain_filled(shape, int dtype, double value):
-    """Return a new array of float32 or float64 that holds one number everywhere; None where it is large, empty or 0-d, or of
-    other types, and while calls are recorded."""
+def plain_filled(shape, double value):
+    """Return a new array of float32 that holds one number everywhere; None where it is large, empty or 0-d, or lies elsewhere, and
+    while calls are watched."""
     cdef Array made
     cdef Py_ssize_t size = 1
-    if dtype > FLOAT64 or watched(IMPERATIVE):
+    if is_elsewhere() or watched(IMPERATIVE):
         return None
     if type(shape) is int:
         shape = (shape,)
@@ -253,61 +263,53 @@ def plain_filled(shape, int dtype, double value):
         size *= <Py_ssize_t>d
         if size > SHORT:
             return None
-    made = alloc_tuple(<tuple>shape, dtype)
+    made = alloc_tuple(<tuple>shape, FLOAT32)
     fill(made, value)
     return made
 
 
 # ---- from and to other memory -----------------------------------------------------------------------------------------
 
-cdef int code_of_format(const char* format):
-    """Return the type code of a buffer's format; -1 for others."""
-    if format == NULL or format[0] == 0 or format[1] != 0:
-        return -1
-    if format[0] == 108:  # "l": a long, of 8 bytes or (Windows) 4
-        return INT64 if sizeof(long) == 8 else INT32
-    return (<bytes>FORMATS).find(<int>format[0])
+cdef int[64] _codes     # of element types, by NumPy's numbers; -1 for those that are not plain
+for _number in range(64):
+    _codes[_number] = -1
+for _kind in "fdeBibq?l":
+    _codes[np.dtype(_kind).num] = dtypes.code_of(np.dtype(_kind))
 
 
 def plain_array(source, int dtype):
-    """Return a new array of float32 or float64 with a copy of what has a buffer of numbers; None for other buffers and types."""
-    cdef Py_buffer buffer
-    cdef Array seen, made = None
-    cdef Py_ssize_t step
-    cdef int k, code
-    if dtype > FLOAT64:
+    """Return a new array of float32 or float64 with a copy of a NumPy array or a list of numbers; None for all else."""
+    cdef Array seen, made
+    cdef cnp.ndarray given
+    cdef Py_ssize_t* shape
+    cdef int ndim, code
+    if dtype > FLOAT64 or is_elsewhere():
         return None
-    try:
-        PyObject_GetBuffer(source, &buffer, PyBUF_FULL_RO)
-    except (BufferError, ValueError):  # a type of NumPy's that a buffer cannot have
+    if type(source) is list:
+        return plain_list(<list>source, dtype)
+    if not cnp.PyArray_CheckExact(source):
         return None
-    try:
-        code = code_of_format(buffer.format)
-        if code == dtype and buffer.ndim == 1 and buffer.strides[0] == buffer.itemsize:
-            made = alloc(1, buffer.shape, dtype)
-            memcpy(made.data, buffer.buf, buffer.len)
-        elif code >= 0 and buffer.ndim <= MAX_DIMS and buffer.suboffsets == NULL:
-            seen = new_array()
-            seen.set_dims(buffer.ndim)
-            seen.dtype, seen.size, seen.contiguous = code, 1, True
-            for k in range(buffer.ndim):
-                seen.shape_[k], seen.strides_[k] = buffer.shape[k], buffer.strides[k]
-                seen.size *= buffer.shape[k]
-            step = buffer.itemsize
-            for k in range(buffer.ndim - 1, -1, -1):
-                seen.contiguous = seen.contiguous and (buffer.shape[k] == 1 or buffer.strides[k] == step)
-                step *= buffer.shape[k]
-            seen.data = <char*>buffer.buf
-            seen.block = block_wrap(seen.data, buffer.len, None)
-            made = alloc(seen.ndim, seen.shape_, dtype)
-            if made.size:
-                copy_into(seen, made, REQ_WRITE)
-    finally:
-        PyBuffer_Release(&buffer)
+    given = <cnp.ndarray>source
+    ndim, shape = cnp.PyArray_NDIM(given), <Py_ssize_t*>cnp.PyArray_DIMS(given)
+    code = _codes[cnp.PyArray_TYPE(given)] if 0 <= cnp.PyArray_TYPE(given) < 64 else -1
+    if code < 0 or ndim > MAX_DIMS or not cnp.PyArray_ISNOTSWAPPED(given):
+        return None
+    made = alloc(ndim, shape, dtype)
+    if code == dtype and cnp.PyArray_IS_C_CONTIGUOUS(given):
+        memcpy(made.data, cnp.PyArray_DATA(given), cnp.PyArray_NBYTES(given))
+    elif made.size:
+        seen = new_array()
+        seen.set_dims(ndim)
+        seen.dtype, seen.size, seen.contiguous = code, made.size, cnp.PyArray_IS_C_CONTIGUOUS(given)
+        memcpy(seen.shape_, shape, ndim * sizeof(Py_ssize_t))
+        memcpy(seen.strides_, cnp.PyArray_STRIDES(given), ndim * sizeof(Py_ssize_t))
+        seen.data = <char*>cnp.PyArray_DATA(given)
+        seen.block = block_wrap(seen.data, cnp.PyArray_NBYTES(given), None)
+        copy_into(seen, made, REQ_WRITE)
     return made
 
 
-def plain_list(list source, int dtype):
+cdef Array plain_list(list source, int dtype):
     """Return a new array of float32 or float64 of a list of numbers; None for other lists and types."""
     cdef Py_ssize_t count = len(source), k
     cdef Array made
@@ -338,11 +340,11 @@ def converted(Array x, int dtype):
     return made
 
 
-def plain_range(start, stop, step, int dtype):
-    """Return whole numbers in a row, as float32 or float64; None where they are many, or not exact."""
+def plain_range(start, stop, step):
+    """Return whole numbers in a row, as float32; None where they are many, or not exact, or lie elsewhere."""
     cdef long long first, by, k, count
     cdef Array made
-    if dtype > FLOAT64 or type(start) is not int or type(step) is not int or not (stop is None or type(stop) is int):
+    if is_elsewhere() or type(start) is not int or type(step) is not int or not (stop is None or type(stop) is int):
         return None
     if not (-MOST < start < MOST and -MOST < step < MOST and (stop is None or -MOST < stop < MOST)) or step == 0:
         return None
@@ -350,27 +352,28 @@ def plain_range(start, stop, step, int dtype):
     if not 0 < count <= SHORT:
         return None
     first, by = 0 if stop is None else start, step
-    made = alloc(1, <Py_ssize_t*>&count, dtype)
-    if dtype == FLOAT32:
-        for k in range(count):
-            (<float*>made.data)[k] = <float>(first + k * by)
-    else:
-        for k in range(count):
-            (<double*>made.data)[k] = <double>(first + k * by)
+    made = alloc(1, <Py_ssize_t*>&count, FLOAT32)
+    for k in range(count):
+        (<float*>made.data)[k] = <float>(first + k * by)
     return made
 
 
 cdef object plain_numpy(Array x):
-    """Return a copy as a NumPy array; None for what is not contiguous, and for types that a buffer cannot have."""
-    cdef Py_buffer buffer
+    """Return a copy as a NumPy array; None for what is not contiguous, and for types that NumPy does not have."""
     if not x.contiguous or x.gpu is not None or x.dtype > BOOL or x.size > SHORT:
         return None
-    found = _empty(x.shape_tuple(), _types[x.dtype])
-    PyObject_GetBuffer(found, &buffer, PyBUF_WRITABLE)
-    memcpy(buffer.buf, read_pointer(x), x.size * itemsize_of(x.dtype))
-    PyBuffer_Release(&buffer)
+    found = cnp.PyArray_EMPTY(x.ndim, <cnp.npy_intp*>x.shape_, _numbers[x.dtype], 0)
+    memcpy(cnp.PyArray_DATA(<cnp.ndarray>found), read_pointer(x), x.size * itemsize_of(x.dtype))
     return found
 
 
-cdef object _empty = np.empty, _EXACT = 2**53   # whole numbers below it are exact in float64
-cdef list _types = [dtypes.numpy_dtype(k) for k in range(BOOL + 1)]
+cdef object plain_scalar(Array x):
+    """Return the only element as a NumPy scalar; None on a GPU, and for types that NumPy does not have."""
+    if x.gpu is not None or x.dtype > BOOL:
+        return None
+    return PyArray_Scalar(read_pointer(x), cnp.PyArray_DescrFromType(_numbers[x.dtype]), None)
+
+
+cdef object _EXACT = 2**53      # whole numbers below it are exact in float64
+cdef int[8] _numbers            # NumPy's of element types
+_numbers = [dtypes.numpy_dtype(k).num for k in range(BOOL + 1)]

@@ -31,3 +31,4 @@ cdef inline void block_release(Block* block) noexcept:
     block.refs -= 1
     if block.refs == 0:
         block_free(block)
+cdef bint is_elsewhere() noexcept

@@ -2,7 +2,8 @@
 
 Blocks are 64-byte aligned and come in size classes, four to each power of two; a freed block waits in its class for the
 next array of that size, because fresh memory costs a page fault per 4 KiB, more than most operators cost themselves.
-The bytes that wait are bounded.  Called with the GIL held, which makes it thread-safe.  May import mxop.errors and mxop.limits.
+The bytes that wait are bounded.  Called with the GIL held, which makes it thread-safe.  Each thread may say that its arrays lie
+elsewhere by default.  May import mxop.errors and mxop.limits.
 """
 import os
 
@@ -36,6 +37,11 @@ cdef extern from *:
     #endif
     }
     #endif
+    #if defined(_MSC_VER)
+    static __declspec(thread) int mx_elsewhere = 0;
+    #else
+    static __thread int mx_elsewhere = 0;
+    #endif
     #if defined(__SANITIZE_ADDRESS__)   /* see tools/sanitize.py */
     #include <sanitizer/asan_interface.h>
     #define mx_poison(p, bytes) __asan_poison_memory_region(p, bytes)
@@ -50,6 +56,7 @@ cdef extern from *:
     void* mx_aligned(size_t alignment, size_t nbytes) nogil
     void mx_aligned_free(void* p) nogil
     void mx_huge(void* p, size_t nbytes) nogil
+    int mx_elsewhere
 
 cdef enum:
     HEADER = 64             # room for a Block, in front of its memory
@@ -240,6 +247,17 @@ def reset_peak():
     """Start a new measurement of the peak."""
     global _peak
     _peak = _in_use
+
+
+def set_elsewhere(bint elsewhere):
+    """Say whether arrays that this thread makes lie elsewhere, unless a device is named."""
+    global mx_elsewhere
+    mx_elsewhere = elsewhere
+
+
+cdef bint is_elsewhere() noexcept:
+    """Tell whether they do."""
+    return mx_elsewhere
 
 
 def default_limit():

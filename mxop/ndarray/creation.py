@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from .._core import core, views
+from .._core import core
+from .._core.views import plain_array, plain_filled, plain_range
 from ..context import Context, of_array
-from ..context import _defaults as _in_force
 from ..errors import OpTypeError, OpValueError, items, translated
 from ..ops.create import range_length, spaced
 from ..shape_mode import numpy_shape
@@ -65,12 +65,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
      [3. 4.]]
     <NDArray 2x2 @cpu(0)>
     """
-    if ctx is None and _in_force.value is _FIRST:
-        code, quick = _FLOAT32 if dtype is None else dtypes.code_of(dtype), None
-        if type(source_array) is np.ndarray:
-            quick = views.plain_array(source_array, code)
-        elif type(source_array) is list:
-            quick = views.plain_list(source_array, code)
+    if ctx is None:
+        quick = plain_array(source_array, _FLOAT32 if dtype is None else dtypes.code_of(dtype))
         if quick is not None:
             return quick
     place = device(ctx, "nd.array")
@@ -87,7 +83,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     except (TypeError, ValueError) as problem:
         raise OpTypeError(f"nd.array: the source is not array-like ({problem})") from None
     if type(source_array) in (list, tuple) and found.dtype.kind in "if" and place == _FIRST:
-        quick = views.plain_array(found, code)
+        quick = plain_array(found, code)
         if quick is not None:
             return quick
     try:
@@ -106,6 +102,10 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
 
 def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> Any:
     """Make an array whose elements are not set."""
+    if ctx is None and dtype is None and stype is None:
+        found = plain_filled(shape, 0.0)
+        if found is not None:
+            return found
     if stype not in (None, "default"):
         return sparse.empty(stype, shape, ctx, dtype)
     return blank(shape_of(shape, "nd.empty"), dtypes.code_of(dtype), device(ctx, "nd.empty"))
@@ -128,8 +128,8 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
     >>> mx.nd.zeros((2, 2)).asnumpy().tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    if ctx is None and dtype is None and stype is None and not kwargs and _in_force.value is _FIRST:
-        found = views.plain_filled(shape, _FLOAT32, 0)
+    if ctx is None and dtype is None and stype is None and not kwargs:
+        found = plain_filled(shape, 0.0)
         if found is not None:
             return found
     if stype not in (None, "default"):
@@ -141,8 +141,8 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """Make an array of ones; see :func:`zeros`."""
-    if ctx is None and dtype is None and not kwargs and _in_force.value is _FIRST:
-        found = views.plain_filled(shape, _FLOAT32, 1)
+    if ctx is None and dtype is None and not kwargs:
+        found = plain_filled(shape, 1.0)
         if found is not None:
             return found
     return _given_out(
@@ -161,8 +161,8 @@ def full(
     >>> mx.nd.full((3,), 7, dtype="int32").asnumpy().tolist()
     [7, 7, 7]
     """
-    if ctx is None and out is None and dtype is np.float32 and type(val) is float and _in_force.value is _FIRST:
-        quick = views.plain_filled(shape, _FLOAT32, val)
+    if ctx is None and out is None and dtype is np.float32 and type(val) is float:
+        quick = plain_filled(shape, val)
         if quick is not None:
             return quick
     made = blank(shape_of(shape, "nd.full"), dtypes.code_of(dtype), device(ctx, "nd.full"))
@@ -226,8 +226,8 @@ def arange(
     [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
     """
     if ctx is None and infer_range is None and dtype is np.float32 and type(repeat) is int and repeat == 1:
-        quick = views.plain_range(start, stop, int(step) if step == 1 else step, dtypes.FLOAT32)
-        if quick is not None and _in_force.value is _FIRST:
+        quick = plain_range(start, stop, int(step) if step == 1 else step)
+        if quick is not None:
             return quick
     if infer_range is not None:
         warnings.warn("nd.arange: infer_range has no effect", DeprecationWarning, stacklevel=2)
