@@ -1,3 +1,5 @@
+from cpython.object cimport PyObject
+
 from mxop._core.array cimport MAX_VALUES, Array, Value
 from mxop._core.elementwise cimport ElementwiseCall
 from mxop._core.native cimport NativeOp
@@ -10,7 +12,10 @@ cdef class ShortWay:
     cdef unsigned int required          # slots that a call must give
     cdef Value defaults[MAX_VALUES]
 
+ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
+
 cdef class OpFunction:
+    cdef vectorcallfunc vectorcall  # what the interpreter calls
     cdef readonly object op
     cdef NativeOp native            # a library's functions, for a shorter way
     cdef Parsed parsed              # keyword arguments -> Attrs
@@ -24,11 +29,12 @@ cdef class OpFunction:
     cdef int has_mode               # whether its function asks if the call trains; -1: not looked at yet
     cdef bint is_view               # whether its results lie in its input; known when has_mode is
     cdef tuple named(self, tuple args, dict kwargs)
-    cdef bint may_be_plain(self, tuple args)
+    cdef bint may_be_plain(self, PyObject** args, Py_ssize_t n)
     cdef Py_ssize_t leading_inputs(self, object attrs) except -2
     cdef bint shadowed(self, dict kwargs)
     cdef dict __dict__
     cdef ShortWay short_way(self)
+    cdef object call_short(self, ShortWay short, PyObject** args, PyObject** values, tuple names)
     cdef object call(self, tuple args, dict kwargs)
     cdef object call_bound(self, tuple args, dict kwargs)
 

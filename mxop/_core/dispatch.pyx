@@ -6,6 +6,8 @@ May import :mod:`.array`, :mod:`.profile`, :mod:`.recent`, :mod:`.record`, :mod:
 :mod:`mxop._kernels`, :mod:`mxop.opdef`.
 """
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport ARRAY_TYPE, MAX_VALUES, Array, Value
@@ -29,9 +31,15 @@ from mxop.opdef.operator import carrier
 
 cdef extern from "Python.h":
     object PyMethod_New(object function, object instance)
+    PyObject** PySequence_Fast_ITEMS(object sequence)
+    Py_ssize_t PyVectorcall_NARGS(size_t flagged)
+    PyObject* PyVectorcall_Call(PyObject* function, PyObject* args, PyObject* kwargs)
+    const unsigned long Py_TPFLAGS_HAVE_VECTORCALL
     ctypedef PyObject* (*ternaryfunc)(PyObject*, PyObject*, PyObject*)
     ctypedef struct PyTypeObject:
         ternaryfunc tp_call
+        Py_ssize_t tp_vectorcall_offset
+        unsigned long tp_flags
 
 cdef enum:
     ELEMENTWISE = 1
@@ -216,12 +224,13 @@ cdef ShortWay find_short_way(OpFunction f):
     return found
 
 
-cdef object run_short(ShortWay short, tuple args, const Value* values, object out):
+cdef object run_short(ShortWay short, PyObject** args, const Value* values, object out):
     """Run a call of the short way; what its states become is written where they lie."""
     cdef Py_ssize_t k
     if not short.written:
-        return run_elementwise(short.call, args, values, out, REQ_WRITE)
-    results = run_elementwise(short.call, args, values, [out, *[args[k] for k in short.written]], REQ_WRITE)
+        return run_items(short.call, args, None, values, out, REQ_WRITE)
+    targets = [out, *[<object>args[k] for k in short.written]]
+    results = run_items(short.call, args, None, values, targets, REQ_WRITE)
     for k in short.written:
         (<Array>args[k]).node = None  # a state has no history
     return (<list>results)[0]
@@ -229,6 +238,9 @@ cdef object run_short(ShortWay short, tuple args, const Value* values, object ou
 
 cdef class OpFunction:
     # An operator as a function of arrays.  (No docstring: users see the operator's.)
+
+    def __cinit__(self, op):
+        self.vectorcall = <vectorcallfunc>called
 
     def __init__(self, op):
         self.op = op
@@ -249,18 +261,36 @@ cdef class OpFunction:
             self.searched = True
         return self.short
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args, **kwargs):  # others call `called`
         return self.call(args, kwargs)
 
-    cdef object call(self, tuple args, dict kwargs):
-        """Run a call; the keyword arguments belong to the caller."""
-        cdef Value values[MAX_VALUES]
+    cdef object call_short(self, ShortWay short, PyObject** args, PyObject** values, tuple names):
+        """Run a call whose inputs are arrays, one of an operator that has a short way; None where its parameters are no numbers."""
+        cdef Value numbers[MAX_VALUES]
         cdef unsigned int given = 0
-        cdef int slot, k
-        cdef bint plain
-        cdef ShortWay short
-        cdef long long begun
+        cdef Py_ssize_t k
+        cdef int slot
         cdef object out = None
+        memcpy(numbers, short.defaults, sizeof(numbers))
+        for k in range(len(names)):
+            name, value = names[k], <object>values[k]
+            if name == "out" and (value is None or isinstance(value, Array)):
+                out = value
+                continue
+            at = short.slots.get(name)
+            if at is None or not (type(value) is float or type(value) is int):
+                return None
+            slot = at
+            set_value(&numbers[slot], value)
+            given |= 1u << slot
+        if (given & short.required) != short.required or (short.written and is_recording()):
+            return None
+        return run_short(short, args, numbers, out)
+
+    cdef object call(self, tuple args, dict kwargs):
+        """Run a call of any kind; the keyword arguments are changed."""
+        cdef long long begun
+        out = kwargs.get("out")
         if self.native is not None:
             begun = clock() if watched(IMPERATIVE) else 0
             result = self.native.call(args, dict(kwargs))
@@ -268,41 +298,13 @@ cdef class OpFunction:
                 if begun:
                     note_call(self.op.name, begun)
                 return result
-        short = self.short_way()
-        if short is not None and len(args) == self.n_in:
-            plain = True
-            for k in range(self.n_in):
-                if not isinstance(<object>args[k], Array):
-                    plain = False
-                    break
-            if plain:
-                memcpy(values, short.defaults, sizeof(values))
-                for name, value in kwargs.items():
-                    if name == "out" and (value is None or isinstance(value, Array)):
-                        out = value
-                        continue
-                    at = short.slots.get(name)
-                    if at is None or not (type(value) is float or type(value) is int):
-                        plain = False
-                        break
-                    slot = at
-                    set_value(&values[slot], value)
-                    given |= 1u << slot
-                if plain and (given & short.required) == short.required and not (short.written and is_recording()):
-                    return run_short(short, args, values, out)
         found = self.call_bound(args, kwargs)
-        out = kwargs.get("out") if kwargs else None
         return out if isinstance(out, (list, tuple)) and not any([a is None for a in out]) else found  # as in MXNet
 
     cdef object call_bound(self, tuple args, dict kwargs):
         """The general call: bind arguments to inputs and parameters."""
         cdef object out = None
         cdef bint counts = self.n_in < 0 and self.number is not None
-        if (self.fixed_inputs or counts) and self.may_be_plain(args):
-            attrs = self.parsed.find(kwargs, len(args) if counts else -1)
-            if attrs is not None:  # these were parameters, and nothing else, a moment ago
-                return invoke_checked(self, args, attrs, None, REQ_WRITE)
-        kwargs = dict(kwargs)
         if kwargs:
             out = kwargs.pop("out", None)
             kwargs.pop("name", None)
@@ -310,7 +312,7 @@ cdef class OpFunction:
                 return out.__mxop_operator__(self.op.name, args, {**kwargs, "out": out})
         if self.fixed_inputs and len(args) > self.n_in > 0:
             args = self.named(args, kwargs)
-        if self.may_be_plain(args) and not self.shadowed(kwargs):  # only parameters are left
+        if self.may_be_plain(PySequence_Fast_ITEMS(args), len(args)) and not self.shadowed(kwargs):  # only parameters are left
             counted = counts and self.number not in kwargs
             attrs = parsed_params(self.op, kwargs, self.parsed, len(args) if counted else -1)
             if self.fixed_inputs or counted:
@@ -342,13 +344,13 @@ cdef class OpFunction:
             kwargs[names[k - self.n_in]] = args[k]
         return args[:self.n_in]
 
-    cdef bint may_be_plain(self, tuple args):
+    cdef bint may_be_plain(self, PyObject** args, Py_ssize_t n):
         """Tell whether all arguments by position are arrays, and may be all inputs."""
-        cdef Py_ssize_t k, n = len(args)
+        cdef Py_ssize_t k
         if n != self.n_in if self.fixed_inputs else n == 0 or self.open_inputs:
             return False
         for k in range(n):
-            if not isinstance(args[k], Array):
+            if not isinstance(<object>args[k], Array):
                 return False
         return True
 
@@ -407,15 +409,46 @@ cdef class OpFunction:
         return docs.signature(self.op)
 
 
-cdef dict _no_keywords = {}
+cdef object called(object function, PyObject** args, size_t flagged, PyObject* keywords):
+    """Run ``function(*args, **kwargs)``: the values by name follow those by position, and all are the caller's."""
+    cdef OpFunction f = <OpFunction>function
+    cdef Py_ssize_t n = PyVectorcall_NARGS(flagged), k
+    cdef tuple names = () if keywords == NULL else <tuple>keywords
+    cdef ShortWay short
+    if f.native is None and f.may_be_plain(args, n):
+        short = f.short_way()
+        if short is not None:
+            found = f.call_short(short, args, args + n, names)
+            if found is not None:
+                return found
+        if f.fixed_inputs or (f.n_in < 0 and f.number is not None):
+            attrs = f.parsed.find_given(names, args + n, n if f.n_in < 0 else -1)
+            if attrs is not None:  # these were parameters, and nothing else, a moment ago
+                return invoke_checked(f, listed(args, n), attrs, None, REQ_WRITE)
+    return f.call(listed(args, n), {names[k]: <object>args[n + k] for k in range(len(names))})
 
 
-cdef object called(object function, tuple args, PyObject* kwargs):
-    """Run ``function(*args, **kwargs)`` without the copy of the keyword arguments that a method of Python's gets."""
-    return (<OpFunction>function).call(args, _no_keywords if kwargs == NULL else <dict>kwargs)
+cdef tuple listed(PyObject** items, Py_ssize_t n):
+    """Return objects as a tuple."""
+    cdef tuple found = PyTuple_New(n)
+    cdef Py_ssize_t k
+    for k in range(n):
+        Py_INCREF(<object>items[k])
+        PyTuple_SET_ITEM(found, k, <object>items[k])
+    return found
 
 
-(<PyTypeObject*>OpFunction).tp_call = <ternaryfunc>called
+cdef int start() except -1:
+    """Let the interpreter call operators without making a tuple and a dictionary of what it gives them."""
+    cdef OpFunction f = OpFunction.__new__(OpFunction, None)
+    cdef PyTypeObject* cls = <PyTypeObject*>OpFunction
+    cls.tp_vectorcall_offset = <char*>&f.vectorcall - <char*><PyObject*>f
+    cls.tp_call = <ternaryfunc>PyVectorcall_Call
+    cls.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL
+    return 0
+
+
+start()
 
 
 cdef class OperatorMethod:

@@ -1,3 +1,5 @@
+from cpython.object cimport PyObject
+
 from mxop._core.array cimport Array
 
 cdef class Entry:
@@ -20,6 +22,7 @@ cdef class Parsed:
     cdef dict kept
     cdef list latest
     cdef object find(self, dict kwargs, Py_ssize_t n_inputs)
+    cdef object find_given(self, tuple names, PyObject** values, Py_ssize_t n_inputs)
     cdef object note(self, tuple names, tuple values, Py_ssize_t n_inputs, object attrs)
 
 cdef object MISSING

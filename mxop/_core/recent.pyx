@@ -122,6 +122,20 @@ cdef class Parsed:
             k += 1
         return attrs
 
+    cdef object find_given(self, tuple names, PyObject** values, Py_ssize_t n_inputs):
+        """As :meth:`find`, of values that stand in a row."""
+        cdef Py_ssize_t k
+        found = self.latest[len(names) & (CALLS - 1)]
+        if found is None:
+            return None
+        known, objects, n, attrs = <tuple>found
+        if len(<tuple>known) != len(names) or <Py_ssize_t>n != n_inputs:
+            return None
+        for k in range(len(names)):
+            if <PyObject*>(<tuple>known)[k] != <PyObject*>names[k] or <PyObject*>(<tuple>objects)[k] != values[k]:
+                return None
+        return attrs
+
     cdef object note(self, tuple names, tuple values, Py_ssize_t n_inputs, object attrs):
         """Keep what keyword arguments gave, if nobody can change them."""
         for value in values:
