@@ -6,12 +6,10 @@ May import :mod:`.array`, :mod:`.profile`, :mod:`.recent`, :mod:`.record`, :mod:
 :mod:`mxop._kernels`, :mod:`mxop.opdef`.
 """
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport ARRAY_TYPE, MAX_VALUES, Array, Value
-from mxop._core.elementwise cimport ElementwiseCall, call_for, run_elementwise, run_items, set_value
+from mxop._core.elementwise cimport ElementwiseCall, call_for, listed, run_elementwise, run_items, set_value
 from mxop._core.kinds cimport run_composite, run_external, run_kernel, run_reduction, run_view
 from mxop._core.native cimport NativeOp
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, look, look_into, note_call, watched
@@ -422,20 +420,10 @@ cdef object called(object function, PyObject** args, size_t flagged, PyObject* k
             if found is not None:
                 return found
         if f.fixed_inputs or (f.n_in < 0 and f.number is not None):
-            attrs = f.parsed.find_given(names, args + n, n if f.n_in < 0 else -1)
+            attrs = f.parsed.find(names, args + n, n if f.n_in < 0 else -1)
             if attrs is not None:  # these were parameters, and nothing else, a moment ago
                 return invoke_checked(f, listed(args, n), attrs, None, REQ_WRITE)
     return f.call(listed(args, n), {names[k]: <object>args[n + k] for k in range(len(names))})
-
-
-cdef tuple listed(PyObject** items, Py_ssize_t n):
-    """Return objects as a tuple."""
-    cdef tuple found = PyTuple_New(n)
-    cdef Py_ssize_t k
-    for k in range(n):
-        Py_INCREF(<object>items[k])
-        PyTuple_SET_ITEM(found, k, <object>items[k])
-    return found
 
 
 cdef int start() except -1:
@@ -531,11 +519,10 @@ cdef tuple bind_arguments(op, tuple args, dict kwargs, Parsed cache):
 
 cdef object parsed_params(object op, dict kwargs, Parsed cache, Py_ssize_t n_inputs=-1):
     """Parse parameters, and the number of inputs where that is one of them, remembering what equal arguments gave."""
-    cdef tuple names, values
-    attrs = cache.find(kwargs, n_inputs)
+    cdef tuple names = tuple(kwargs), values = tuple(kwargs.values())
+    attrs = cache.find(names, PySequence_Fast_ITEMS(values), n_inputs)
     if attrs is not None:
         return attrs
-    names, values = tuple(kwargs), tuple(kwargs.values())
     if n_inputs >= 0:
         kwargs[op.num_args_param] = n_inputs
     if kwargs and not op.spec.names and not isinstance(op, External):  # MXNet's functions without parameters take these and ignore them

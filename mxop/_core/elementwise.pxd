@@ -29,3 +29,4 @@ cdef int compute_type(ElementwiseCall call, Array first, object inputs) except -
 cdef object filled_attrs(ElementwiseCall call, const Value* values)
 cdef const Value* typed_values(ElementwiseCall call, const Value* values, int dtype, Value* typed) noexcept
 cdef long long whole(double d) noexcept nogil
+cdef tuple listed(PyObject** items, Py_ssize_t n)

@@ -4,6 +4,8 @@ Small calls on plain arrays take a way without any set-up.  May import :mod:`.ar
 :mod:`.transfer`.
 """
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.math cimport fabs
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -332,8 +334,14 @@ def values_of(op, attrs, int n_inputs, int dtype):
     return gpu_values(call, values, dtype)
 
 
-cdef list listed(PyObject** items, int n):
-    return [<object>items[k] for k in range(n)]
+cdef tuple listed(PyObject** items, Py_ssize_t n):
+    """Return objects as a tuple."""
+    cdef tuple found = PyTuple_New(n)
+    cdef Py_ssize_t k
+    for k in range(n):
+        Py_INCREF(<object>items[k])
+        PyTuple_SET_ITEM(found, k, <object>items[k])
+    return found
 
 
 cdef object run_large(ElementwiseCall call, object inputs, const Value* values, object out, int req, bint same):

@@ -21,8 +21,7 @@ cdef class Plans(Latest):
 cdef class Parsed:
     cdef dict kept
     cdef list latest
-    cdef object find(self, dict kwargs, Py_ssize_t n_inputs)
-    cdef object find_given(self, tuple names, PyObject** values, Py_ssize_t n_inputs)
+    cdef object find(self, tuple names, PyObject** values, Py_ssize_t n_inputs)
     cdef object note(self, tuple names, tuple values, Py_ssize_t n_inputs, object attrs)
 
 cdef object MISSING

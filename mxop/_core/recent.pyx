@@ -2,7 +2,6 @@
 
 May import :mod:`.array`.
 """
-from cpython.dict cimport PyDict_Next
 from cpython.object cimport PyObject
 from libc.string cimport memcmp
 
@@ -104,26 +103,8 @@ cdef class Parsed:
     def __init__(self):
         self.kept, self.latest = {}, [None] * CALLS
 
-    cdef object find(self, dict kwargs, Py_ssize_t n_inputs):
+    cdef object find(self, tuple names, PyObject** values, Py_ssize_t n_inputs):
         """Return what the very same objects gave; None where they did not come lately."""
-        cdef PyObject* name
-        cdef PyObject* value
-        cdef Py_ssize_t at = 0, k = 0
-        cdef tuple names, values
-        found = self.latest[len(kwargs) & (CALLS - 1)]
-        if found is None:
-            return None
-        names, values, n, attrs = <tuple>found
-        if len(names) != len(kwargs) or <Py_ssize_t>n != n_inputs:
-            return None
-        while PyDict_Next(kwargs, &at, &name, &value):
-            if name != <PyObject*>names[k] or value != <PyObject*>values[k]:
-                return None
-            k += 1
-        return attrs
-
-    cdef object find_given(self, tuple names, PyObject** values, Py_ssize_t n_inputs):
-        """As :meth:`find`, of values that stand in a row."""
         cdef Py_ssize_t k
         found = self.latest[len(names) & (CALLS - 1)]
         if found is None:
