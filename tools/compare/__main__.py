@@ -37,7 +37,7 @@ import sizes
 import small
 import training
 import written
-from probes import probes
+from probes import in_cache, probes
 from timing import Row
 
 WORKLOADS = {
@@ -70,7 +70,11 @@ def measure(names: Sequence[str], brief: bool) -> list[Row]:
     print(report.head())
     for name in names:
         try:
-            found = WORKLOADS[name].measure(machine, brief) if name in WORKLOADS else FIGURES[name]()
+            if name in WORKLOADS:
+                load = WORKLOADS[name]
+                found = load.measure(in_cache(load.moved, load.reads) if load.cached else machine, brief)
+            else:
+                found = FIGURES[name]()
         except Exception as problem:
             print(f"{name}: {type(problem).__name__}: {problem}", file=sys.stderr)
             found = [Row(name, getattr(WORKLOADS.get(name), "what", name), "", float("nan"), False, "failed")]

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ LOOPS = 2_000_000  # milliseconds: starting threads takes a tenth of one
 Address = int
 
 
+@cache
 def _compiled() -> Any:
     folder = tempfile.mkdtemp(prefix="mxop_probes")
     source, library = Path(folder, "probes.c"), Path(folder, "probes.so")
@@ -105,6 +107,22 @@ def _move_to(cores: set[int]) -> None:
     """Let this thread run on some cores only, where the system can be told."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cores)
+
+
+def in_cache(moved: float, reads: bool) -> dict[str, Call]:
+    """Return what copies, or reads, as many bytes in one thread: all of them are in the caches, as far as those reach."""
+    x = np.full(int(moved) // (4 if reads else 8), 0.5, np.float32)
+    y = np.empty_like(x)
+    if not reads:
+        PROBED["copy, in cache"] = moved
+        return {"copy, in cache": lambda: np.copyto(y, x)}
+    library = _compiled()
+    if library is None:
+        return {}
+    library.read.argtypes, library.read.restype = [ctypes.c_void_p] * 3 + [ctypes.c_long], None
+    given = y.ctypes.data, x.ctypes.data, x.ctypes.data, len(x)
+    PROBED["read, in cache"] = moved
+    return {"read, in cache": lambda: library.read(*given)}
 
 
 def probes() -> dict[str, Call]:

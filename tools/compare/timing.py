@@ -32,6 +32,8 @@ class Workload:
         Bytes that must be read and written, and multiplications and additions; they make shares of the machine.
     reads : bool
         Nearly nothing is written, so that the bandwidth of reading counts.
+    cached : bool
+        What is moved is in the caches: the bandwidth is that of one thread that copies, or reads, as many bytes there.
     bound : float
         What the ratio to the best peer may be.
     bounds : dict of str to float
@@ -47,6 +49,7 @@ class Workload:
     moved: float = 0.0
     flops: float = 0.0
     reads: bool = False
+    cached: bool = False
     bound: float = 0.9
     bounds: dict[str, float] = field(default_factory=dict)
     tolerance: float | None = 2e-3

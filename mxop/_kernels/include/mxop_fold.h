@@ -204,7 +204,33 @@ enum { MX_PART_OF_EXTREMES = 256 };
     }
 #define MX_EQUAL(v, m) ((v) == (m))
 #define MX_NO_NUMBER(v, m) ((v) != (v))
-#define MX_FIND_ROWS(name, T, MOST, BEYOND)                                                                             \
+#define MX_PLACE_EQUAL(T)                                                                                               \
+    if (n < 64) MX_PLACE(16, MX_ROLLED, MX_EQUAL)                                                                       \
+    else MX_PLACE(64, , MX_EQUAL)
+#if defined(__AVX512F__) && defined(__GNUC__) /* comparisons give masks, which are quick to look at: four vectors at a time */
+#define MX_FIRST_EQUAL(T, LANES, ALL, LOAD, SAME)                                                                       \
+    static inline ptrdiff_t mx_first_equal_##T(const T *x, ptrdiff_t i, ptrdiff_t n, T best)                            \
+    {                                                                                                                   \
+        uint64_t found = 0;                                                                                             \
+        for (; i + 4 * LANES <= n && !found; i += 4 * LANES)                                                            \
+            for (int k = 0; k < 4; k++) found |= (uint64_t)SAME(LOAD(x + i + k * LANES), ALL(best)) << k * LANES;       \
+        if (found) return i - 4 * LANES + __builtin_ctzll(found);                                                       \
+        for (; i + LANES < n; i += LANES)                                                                               \
+            if ((found = SAME(LOAD(x + i), ALL(best)))) return i + __builtin_ctzll(found);                              \
+        return n - LANES + __builtin_ctzll(SAME(LOAD(x + n - LANES), ALL(best)));                                       \
+    }
+#define MX_SAME_float(a, b) _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ)
+#define MX_SAME_double(a, b) _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ)
+#define MX_LOAD_WHOLE(p) _mm512_loadu_si512((const void *)(p))
+MX_FIRST_EQUAL(float, 16, _mm512_set1_ps, _mm512_loadu_ps, MX_SAME_float)
+MX_FIRST_EQUAL(double, 8, _mm512_set1_pd, _mm512_loadu_pd, MX_SAME_double)
+MX_FIRST_EQUAL(int32_t, 16, _mm512_set1_epi32, MX_LOAD_WHOLE, _mm512_cmpeq_epi32_mask)
+MX_FIRST_EQUAL(int64_t, 8, _mm512_set1_epi64, MX_LOAD_WHOLE, _mm512_cmpeq_epi64_mask)
+#define MX_PLACE_QUICK(T) i = mx_first_equal_##T(x, i, n, best);
+#else
+#define MX_PLACE_QUICK(T) MX_PLACE_EQUAL(T)
+#endif
+#define MX_FIND_ROWS(name, T, MOST, BEYOND, PLACE)                                                                      \
     static void name(int64_t *places, const T *x, ptrdiff_t rows, ptrdiff_t n)                                          \
     {                                                                                                                   \
         enum { block = 16384 / sizeof(T) };                                                                             \
@@ -219,8 +245,7 @@ enum { MX_PART_OF_EXTREMES = 256 };
                     if (MX_BETTER(other, best, BEYOND)) best = other, i = j;                                            \
                 }                                                                                                       \
                 if (best != best) MX_PLACE(16, MX_ROLLED, MX_NO_NUMBER)                                                 \
-                else if (n < 64) MX_PLACE(16, MX_ROLLED, MX_EQUAL)                                                      \
-                else MX_PLACE(64, , MX_EQUAL)                                                                           \
+                else { PLACE(T) }                                                                                       \
             }                                                                                                           \
             places[r] = i;                                                                                              \
         }                                                                                                               \
@@ -243,9 +268,9 @@ enum { MX_PART_OF_EXTREMES = 256 };
         }                                                                                                               \
         for (ptrdiff_t j = 0; j < width; j++) places[j] = (int64_t)at[j];                                               \
     }
-#define MX_FIND(T, A, MOST, LEAST)                                                                                      \
-    MX_FIND_ROWS(mx_find_most_##T, T, MOST, <=)                                                                         \
-    MX_FIND_ROWS(mx_find_least_##T, T, LEAST, >=)                                                                       \
+#define MX_FIND(T, A, MOST, LEAST, PLACE)                                                                               \
+    MX_FIND_ROWS(mx_find_most_##T, T, MOST, <=, PLACE)                                                                  \
+    MX_FIND_ROWS(mx_find_least_##T, T, LEAST, >=, PLACE)                                                                \
     MX_FIND_COLUMNS(mx_columns_most_##T, T, A, <=)                                                                      \
     MX_FIND_COLUMNS(mx_columns_least_##T, T, A, >=)                                                                     \
     static void mx_find_##T(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t n)                   \
@@ -299,12 +324,12 @@ MX_GATHER(uint8_t, int64_t, MX_GREATER, MX_LESS)
 MX_GATHER(int8_t, int64_t, MX_GREATER, MX_LESS)
 MX_GATHER(int32_t, int64_t, MX_GREATER, MX_LESS)
 MX_GATHER(int64_t, int64_t, MX_GREATER, MX_LESS)
-MX_FIND(float, int32_t, mx_max_f32, mx_min_f32)
-MX_FIND(double, int64_t, mx_max_f64, mx_min_f64)
-MX_FIND(uint8_t, int32_t, mx_most_uint8_t, mx_least_uint8_t)
-MX_FIND(int8_t, int32_t, mx_most_int8_t, mx_least_int8_t)
-MX_FIND(int32_t, int32_t, mx_most_int32_t, mx_least_int32_t)
-MX_FIND(int64_t, int64_t, mx_most_int64_t, mx_least_int64_t)
+MX_FIND(float, int32_t, mx_max_f32, mx_min_f32, MX_PLACE_QUICK)
+MX_FIND(double, int64_t, mx_max_f64, mx_min_f64, MX_PLACE_QUICK)
+MX_FIND(uint8_t, int32_t, mx_most_uint8_t, mx_least_uint8_t, MX_PLACE_EQUAL)
+MX_FIND(int8_t, int32_t, mx_most_int8_t, mx_least_int8_t, MX_PLACE_EQUAL)
+MX_FIND(int32_t, int32_t, mx_most_int32_t, mx_least_int32_t, MX_PLACE_QUICK)
+MX_FIND(int64_t, int64_t, mx_most_int64_t, mx_least_int64_t, MX_PLACE_QUICK)
 
 #define MX_TYPES(name) {name##_float, name##_double, 0, name##_uint8_t, name##_int32_t, name##_int8_t, name##_int64_t}
 
