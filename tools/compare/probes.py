@@ -120,9 +120,9 @@ def in_cache(moved: float, reads: bool) -> dict[str, Call]:
     if library is None:
         return {}
     library.read.argtypes, library.read.restype = [ctypes.c_void_p] * 3 + [ctypes.c_long], None
-    given = y.ctypes.data, x.ctypes.data, x.ctypes.data, len(x)
     PROBED["read, in cache"] = moved
-    return {"read, in cache": lambda: library.read(*given)}
+    to, source = y.ctypes.data_as(ctypes.c_void_p), x.ctypes.data_as(ctypes.c_void_p)  # which keep the arrays
+    return {"read, in cache": lambda: library.read(to, source, source, len(x))}
 
 
 def probes() -> dict[str, Call]:
