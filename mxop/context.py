@@ -107,9 +107,11 @@ CPU0 = Context("cpu", 0)
 
 
 class _Default(Current):
+    """The device in force in each thread, of which what makes small arrays is told."""
+
     def __setattr__(self, name: str, value: Context) -> None:
         super().__setattr__(name, value)
-        memory.set_elsewhere(value != CPU0)  # what makes small arrays asks there
+        memory.set_elsewhere(value != CPU0)
 
 
 _defaults = _Default(lambda: CPU0)

@@ -99,6 +99,19 @@ MX_INLINE double mx_bits_f64(uint64_t u) { double x; memcpy(&x, &u, 8); return x
 #define MX_ROUND_F32 0x1.8p23f
 #define MX_ROUND_F64 0x1.8p52
 
+/* NaN in either operand gives NaN; a tie gives the left operand.  The choice between numbers is one instruction, which gives its
+ * second operand where either is NaN; the other choice depends on one operand only, and is made once where that is a scalar. */
+#define MX_EXTREME_OF(name, T, BEYOND)                       \
+    MX_INLINE T name(T a, T b)                               \
+    {                                                        \
+        T found = b BEYOND a ? b : a;                        \
+        return b != b ? b : found;                           \
+    }
+MX_EXTREME_OF(mx_maximum_f32, float, >)
+MX_EXTREME_OF(mx_minimum_f32, float, <)
+MX_EXTREME_OF(mx_maximum_f64, double, >)
+MX_EXTREME_OF(mx_minimum_f64, double, <)
+
 /* ---- polynomials, constant term first ---------------------------------------- */
 
 #define MX_PF2(x, a, b) MX_FMAF(x, b, a)

@@ -48,19 +48,6 @@ MX_INLINE float mx_rint_f32(float x)
     return c - x >= 0.5f ? floorf(x) : c;
 }
 
-/* NaN in either operand gives NaN; a tie gives the left operand.  The choice between numbers is one instruction, which gives its
-   second operand where either is NaN; the other choice depends on one operand only, and is made once where that is a scalar. */
-MX_INLINE float mx_maximum_f32(float a, float b)
-{
-    float most = b > a ? b : a;
-    return b != b ? b : most;
-}
-MX_INLINE float mx_minimum_f32(float a, float b)
-{
-    float least = b < a ? b : a;
-    return b != b ? b : least;
-}
-
 /* ---- float kernels -------------------------------------------------------------- */
 
 /* x = n ln2 + r: returns r and sets *q, where e^r = 1 + r + r^2 q, and *bits, a

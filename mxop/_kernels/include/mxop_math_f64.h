@@ -230,15 +230,4 @@ MX_INLINE double mx_rint_f64(double x)
 MX_INLINE double mx_isnan_f64(double x) { return x != x ? 1.0 : 0.0; }
 MX_INLINE double mx_isinf_f64(double x) { return fabs(x) == (double)INFINITY ? 1.0 : 0.0; }
 MX_INLINE double mx_isfinite_f64(double x) { return fabs(x) < (double)INFINITY ? 1.0 : 0.0; }
-
-MX_INLINE double mx_maximum_f64(double a, double b)
-{
-    double most = b > a ? b : a;
-    return b != b ? b : most;
-}
-MX_INLINE double mx_minimum_f64(double a, double b)
-{
-    double least = b < a ? b : a;
-    return b != b ? b : least;
-}
 #endif
