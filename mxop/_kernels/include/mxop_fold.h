@@ -12,7 +12,13 @@
 /* ---- one row: floating point ------------------------------------------------------------------------------------------- */
 static inline double mx_sum_float(const float *x, ptrdiff_t n) { return mx_sum_f32(x, n); }
 static inline double mx_sum_double(const double *x, ptrdiff_t n) { return mx_sum_f64(x, n); }
-static double mx_squares_float(const float *x, ptrdiff_t n) { MX_ADD_UP_FROM(double, x, n, (double)x[at] * (double)x[at]); }
+static double mx_squares_quick(const float *x, ptrdiff_t n) { MX_ADD_UP_FROM(float, x, n, x[at] * x[at]); }
+static double mx_squares_wide(const float *x, ptrdiff_t n) { MX_ADD_UP_FROM(double, x, n, (double)x[at] * (double)x[at]); }
+static double mx_squares_float(const float *x, ptrdiff_t n)
+{
+    const double quick = n < MX_LANES_float ? 0 : mx_squares_quick(x, n);
+    return quick > 0x1p-100 && quick < 0x1p+127 ? quick : mx_squares_wide(x, n); /* else squares may have gone under, or over */
+}
 static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP_FROM(double, x, n, x[at] * x[at]); }
 
 /* A row by blocks; and each of several rows.  The loop over rows has nothing to decide: deciding in it costs a tenth. */
