@@ -116,6 +116,22 @@ def test_integers_beyond_the_floats_stay_exact():
         x[:] = values
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("exponent", [-3, -2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4])
+def test_a_power_has_the_same_bits_by_number_by_array_and_in_graphs(exponent, dtype):
+    values = np.concatenate([np.geomspace(1e-30, 1e30, 700), np.linspace(0.1, 3, 1000), [0.0, np.inf, np.nan]]).astype(dtype)
+    x, s = mx.nd.array(values, dtype=dtype), mx.sym.Variable("x")
+    wanted = (x**exponent).asnumpy()
+    same((s**exponent).eval(x=x)[0], wanted)
+    same((s**exponent + mx.sym.zeros_like(s)).eval(x=x)[0], wanted + np.zeros((), dtype))
+    if exponent in (1, 2, 3):
+        same(x ** mx.nd.full(x.shape, exponent, dtype=dtype), wanted)
+        mixed = np.full(x.shape, exponent, dtype)
+        mixed[::7] = 0.3
+        found = (x ** mx.nd.array(mixed, dtype=dtype)).asnumpy()
+        same(found[mixed == exponent], wanted[mixed == exponent])
+
+
 def test_powers_of_integers_are_exact_and_wrap():
     a = np.array([3, 2, -2, -7, 0, 1, 10])
     for number in (0, 1, 2, 3, 4, 18, 39, 63):

@@ -281,7 +281,9 @@ MX_INLINE float mx_erfinv_f32(float x)
 
 MX_INLINE float mxi_pow_whole_f32(float x, float y, float power)
 {
-    return (float)mxi_pow_whole_f64((double)x, (double)y, (double)power);
+    power = y == 1.0f ? x : power;
+    power = y == 2.0f ? x * x : power;
+    return y == 3.0f ? x * x * x : power;
 }
 MX_INLINE float mx_pow_fast_f32(float x, float y)
 {

@@ -32,11 +32,12 @@ MXI_ALL_SAME(double, mx_all_same_f64)
 MX_INLINE double mxi_root_of(double a) { return a == -(double)INFINITY ? (double)INFINITY : a + 0.0; }
 MX_INLINE float mxi_root_of_f32(float a) { return a == -MX_INF_F32 ? MX_INF_F32 : a + 0.0f; }
 
-/* Of floats, products in double neither overflow nor vanish before their result does, and are rounded once. */
+/* Squares and cubes are those of formulas.  Other products of floats in double neither overflow nor vanish before their result
+   does, and are rounded once. */
 static int mx_power_by_f32(ptrdiff_t n, float *MX_RESTRICT o, const float *MX_RESTRICT x, float y)
 {
     if (y == 2.0f) MXI_POWER(float, a * a);
-    if (y == 3.0f) MXI_POWER(float, (float)((double)a * a * a));
+    if (y == 3.0f) MXI_POWER(float, a * a * a);
     if (y == 4.0f) MXI_POWER(float, (float)(((double)a * a) * ((double)a * a)));
     if (y == 0.5f) MXI_POWER(float, sqrtf(mxi_root_of_f32(a)));
     if (y == -0.5f) MXI_POWER(float, mx_rsqrt_f32(mxi_root_of_f32(a)));

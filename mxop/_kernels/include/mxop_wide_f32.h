@@ -326,17 +326,6 @@ MX_INLINE mxw_real mxw_exp2_sum(mxw_sum v)
     mxw_real q = mxw_fma(r, mxw_fma(r, mxw_all(5.5502374e-02f), mxw_all(2.4023429e-01f)), mxw_all(6.931472e-01f));
     return mxw_scaled(mxw_add(root, mxw_fma(mxw_mul(root, r), q, low)), n);
 }
-/* x^3, rounded once */
-MX_INLINE mxw_real mxw_cube(mxw_real x)
-{
-    mxw_real r;
-    MXW_EACH {
-        __m512d a = _mm512_cvtps_pd(_mm512_castps512_ps256(x.v[u])), b = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x.v[u], 1));
-        __m256 p = _mm512_cvtpd_ps(_mm512_mul_pd(_mm512_mul_pd(a, a), a)), q = _mm512_cvtpd_ps(_mm512_mul_pd(_mm512_mul_pd(b, b), b));
-        r.v[u] = _mm512_insertf32x8(_mm512_castps256_ps512(p), q, 1);
-    }
-    return r;
-}
 /* The cases of C's pow, as in mx_pow_f32; r = |x|^y of positive numbers. */
 static MX_NOINLINE mxw_real mxw_pow_cases(mxw_real x, mxw_real y, mxw_real r)
 {
@@ -352,7 +341,7 @@ static MX_NOINLINE mxw_real mxw_pow_cases(mxw_real x, mxw_real y, mxw_real r)
     r = mxw_where(mxw_and(mxw_equal(x, mxw_all(-1.0f)), mxw_equal(mxw_abs(y), top)), one, r);
     r = mxw_where(mxw_equal(y, one), x, r);
     r = mxw_where(mxw_equal(y, mxw_all(2.0f)), mxw_mul(x, x), r);
-    return mxw_where(mxw_equal(y, mxw_all(3.0f)), mxw_cube(x), r);
+    return mxw_where(mxw_equal(y, mxw_all(3.0f)), mxw_mul(mxw_mul(x, x), x), r);
 }
 MX_INLINE mxw_real mxw_pow(mxw_real x, mxw_real y)
 {
