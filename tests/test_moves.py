@@ -143,6 +143,20 @@ def test_extremes_of_what_is_no_number(n, dtype):
             np.testing.assert_array_equal(nd.min(a, axis=axis).asnumpy(), values.min(axis))
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e-21, 1e-18, 1e-15, 1, 1e17, 3e18, 1e20, 1e30])
+def test_lengths_of_float32_whose_squares_go_out_of_range(scale):
+    for n in (63, 64, 1000, 5000, 70_001):
+        apart = np.arange(n) % 7 * 1e-4 ** (np.arange(n) % 3)
+        for values in (np.random.default_rng(n).standard_normal(n), np.full(n, 0.1), apart):
+            x = (values * scale).astype("f4")
+            wanted = np.sqrt(np.sum(x.astype("f8") ** 2))
+            found = mx.nd.norm(mx.nd.array(x)).asscalar()
+            assert abs(found - wanted) <= 2 * np.spacing(np.float32(wanted)), (n, scale)
+    x = np.full((3, 200), scale, "f4")
+    x[0, 7], x[1, 100], x[2] = np.nan, np.inf, 0
+    np.testing.assert_array_equal(mx.nd.norm(mx.nd.array(x), axis=1).asnumpy(), np.array([np.nan, np.inf, 0], "f4"))
+
+
 def test_lengths_beyond_the_range_of_squares():
     for dtype, big in (("float32", 1e37), ("float64", 1e300)):
         x = np.full((3, 40), big, dtype)

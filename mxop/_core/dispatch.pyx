@@ -419,9 +419,9 @@ cdef object called(object function, PyObject** args, size_t flagged, PyObject* k
             found = f.call_short(short, args, args + n, names)
             if found is not None:
                 return found
-        if f.fixed_inputs or (f.n_in < 0 and f.number is not None):
-            attrs = f.parsed.find(names, args + n, n if f.n_in < 0 else -1)
-            if attrs is not None:  # these were parameters, and nothing else, a moment ago
+        if f.n_in >= 0 or f.number is not None:
+            attrs = f.parsed.find(names, args + n, n if f.n_in < 0 else -1)  # parameters, and nothing else, a moment ago
+            if attrs is not None and (f.fixed_inputs or f.n_in < 0 or n == f.leading_inputs(attrs)):
                 return invoke_checked(f, listed(args, n), attrs, None, REQ_WRITE)
     return f.call(listed(args, n), {names[k]: <object>args[n + k] for k in range(len(names))})
 

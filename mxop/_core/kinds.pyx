@@ -273,7 +273,7 @@ cdef object like_result(object op, object attrs, object out):
 
 cdef object run_composite(object op, object attrs, object inputs, object out, int req):
     """Call the operators of a composite; they record themselves unless the composite has a rule of its own."""
-    cdef bint own_rule = op._gradient is not None, before = is_recording()
+    cdef bint before = is_recording(), own_rule = before and op._gradient is not None
     cdef list results, targets
     cdef Plan plan
     cdef int k
@@ -303,7 +303,7 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
         for k in range(len(results)):
             if results[k] is not made[k] and (<Array>made[k]).node is not None:  # a variable stays one
                 (<Array>results[k]).node, (<Array>results[k]).output = (<Array>made[k]).node, (<Array>made[k]).output
-    if own_rule and before:
+    if own_rule:
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
 

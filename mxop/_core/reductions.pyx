@@ -7,7 +7,7 @@ from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
 from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program, itemsize_of
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.reduce cimport Reduced, reduce
+from mxop._kernels.reduce cimport Reduced, merge_axes, reduce
 
 from mxop._kernels import interp
 from mxop._kernels.reduce import CODES
@@ -75,17 +75,16 @@ cdef class ReductionRun(Call):
 
     cdef int execute(self) except -1:
         cdef Program map_ = self.map_, final = self.final
-        cdef Reduced reduced = self.reduced
         cdef Value no_values[1]
         cdef Block* room
         if self.direct:
-            reduce(map_, self.call.combine, &reduced, no_values, write_pointer(self.result))
+            reduce(map_, self.call.combine, &self.reduced, no_values, write_pointer(self.result))
             if self.call.final_formula is not None:
                 final.run(self.kept, self.operands, &self.operands[2], no_values)
             return 0
         room = block_new(self.kept * itemsize_of(self.ctype))
         try:
-            reduce(map_, self.call.combine, &reduced, no_values, room.data)
+            reduce(map_, self.call.combine, &self.reduced, no_values, room.data)
             self.operands[0].data = room.data
             final.run(self.kept, self.operands, &self.operands[1 if self.call.final_formula is None else 2], no_values)
         finally:
@@ -121,6 +120,7 @@ cdef ReductionRun reduction_run(ReductionCall call, Array source, tuple axes, Ar
             r.kept_shape[r.n_kept], r.kept_strides[r.n_kept] = source.shape_[i], source.strides_[i]
             r.n_kept += 1
             run.kept *= source.shape_[i]
+    merge_axes(r)
     if run.kept != result.size:  # rules of the operator that disagree must not write beyond the result
         raise ValueError(f"{call.op.name}: reduces {source.shape_tuple()} over axes {axes} to {run.kept} elements; its "
                          f"result has the shape {result.shape_tuple()}")

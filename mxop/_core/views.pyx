@@ -1,26 +1,28 @@
 """What is done to arrays most often, without Python: plain indices, shapes, numbers.
 
 A function here returns None (or False) for what is not plain, or wrong; :mod:`mxop.ndarray` then does it or says why not.
-May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`.
+May import :mod:`.array`, :mod:`.recent`, :mod:`.record`, :mod:`.transfer`.
 """
 cimport numpy as cnp
 from cpython.exc cimport PyErr_Clear
 from cpython.object cimport PyObject
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from mxop._core.array cimport INLINE_DIMS, Array, alloc, alloc_tuple, new_array, read_pointer, touch, view_at, write_pointer
+from mxop._core.array cimport (
+    Array, alloc, alloc_tuple, fill_operand, new_array, read_pointer, touch, view_at, write_pointer,
+)
 from mxop._core.profile cimport IMPERATIVE, watched
+from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport is_recording
-from mxop._core.transfer cimport copy_into, same_dims
+from mxop._core.transfer cimport copy_into, copy_program, same_dims
 from mxop._kernels.codes cimport BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
-from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
+from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, collapse, itemsize_of
 from mxop._kernels.memory cimport block_wrap, is_elsewhere
+from mxop._kernels.moves cimport move
 
 import numpy as np
 
 from mxop import dtypes
-from mxop.shape_mode import numpy_shape, used
 
 cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step)
@@ -33,10 +35,7 @@ cdef extern from "numpy/arrayobject.h":
 
 cnp.import_array()
 
-cdef list _numpy_shapes = used       # empty until a thread gives shapes NumPy's meaning
-
 cdef enum:
-    SOME = 512              # elements that are moved one by one: fewer than a plan is worth
     SHORT = 4096            # elements that are written one by one where they are made
     FEW = 1 << 16           # and where they are there: fewer than threads are worth
     MOST = 1 << 23          # whole numbers below it, and their sums with few others, are exact in float32
@@ -66,7 +65,7 @@ cdef Array plain_view(Array x, object key):
     if x.gpu is not None or not found_places(x, PySequence_Fast_ITEMS(key) if several else &alone,
                                              len(<tuple>key) if several else 1, &made):
         return None
-    if made.ndim == 0 and x.ndim and not (len(_numpy_shapes) and numpy_shape()):  # MXNet: one element has shape (1,)
+    if made.ndim == 0 and x.ndim and not numpy_shapes():  # MXNet: one element has shape (1,)
         add(&made, 1, itemsize_of(x.dtype))
     for k in range(made.ndim):
         if made.shape[k] == 0:
@@ -151,49 +150,24 @@ cdef Array plain_reshaped(Array x, tuple sizes):
     return view_at(x, ndim, shape, strides, 0)
 
 
-ctypedef fused word:
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-
-
-cdef word* lay_reversed(word* to, const char* p, Array x, int axis) noexcept:
-    """Write the elements of the axes up to one, the last of them outermost; return where the next go."""
-    cdef Py_ssize_t j, i, step = x.strides_[0]
-    if axis > 1:
-        for j in range(x.shape_[axis]):
-            to = lay_reversed(to, p + j * x.strides_[axis], x, axis - 1)
-        return to
-    for j in range(x.shape_[1] if axis else 1):
-        for i in range(x.shape_[0]):
-            to[i] = (<const word*>(p + i * step))[0]
-        to += x.shape_[0]
-        p += x.strides_[1]
-    return to
-
-
 cdef Array plain_transposed(Array x):
     """Return a copy of a short array, with its axes reversed; None for others, and while calls are watched."""
-    cdef Py_ssize_t shape[INLINE_DIMS]
+    cdef Places made
     cdef Array found
-    cdef const char* p
-    cdef int k, size = itemsize_of(x.dtype)
-    if x.gpu is not None or not 0 < x.size <= SOME or not 0 < x.ndim <= INLINE_DIMS or watched(IMPERATIVE):
+    cdef Operand operands[2]
+    cdef int k
+    if x.gpu is not None or not 0 < x.size <= SHORT or x.ndim == 0 or watched(IMPERATIVE):
         return None
-    for k in range(x.ndim):
-        shape[k] = x.shape_[x.ndim - 1 - k]
-    p = read_pointer(x)
-    found = alloc(x.ndim, shape, x.dtype)
+    made.ndim = 0
+    for k in range(x.ndim - 1, -1, -1):
+        add(&made, x.shape_[k], x.strides_[k])
+    found = alloc(made.ndim, made.shape, x.dtype)
     found.device_id = x.device_id
-    if size == 4:
-        lay_reversed(<uint32_t*>found.data, p, x, x.ndim - 1)
-    elif size == 8:
-        lay_reversed(<uint64_t*>found.data, p, x, x.ndim - 1)
-    elif size == 2:
-        lay_reversed(<uint16_t*>found.data, p, x, x.ndim - 1)
-    else:
-        lay_reversed(<uint8_t*>found.data, p, x, x.ndim - 1)
+    operands[0].data, operands[0].dtype, operands[0].staged = read_pointer(x), x.dtype, False
+    collapse(&operands[0], made.ndim, made.shape, made.strides)
+    fill_operand(&operands[1], found)
+    operands[1].req = REQ_WRITE
+    move(x.size, &operands[0], &operands[1], copy_program(x.dtype))
     return found
 
 

@@ -6,6 +6,7 @@ the instruction set, see ``mxop_move.h``.  Conversions go through a program; if 
 first.  May import :mod:`.interp` and :mod:`.memory`.
 """
 from cython.parallel cimport prange
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from mxop._kernels.interp cimport (
     MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, Program, bulk, distance, itemsize_of, mx_stream_fence, streams,
@@ -25,6 +26,7 @@ cdef enum:
     PIECE = 64              # elements of any size that fill lines
     PIECES = 8              # tasks of each thread
     TOGETHER = 1 << 16      # bytes from which on others may run meanwhile
+    FEW = 256               # elements that are done before a plan for them were made
 
 # What is moved: axes in the order of the target's memory, the innermost first; strides in bytes.
 cdef struct Plan:
@@ -230,6 +232,43 @@ cdef int carry_out(Plan* plan, Py_ssize_t total) except -1:
     return 0
 
 
+ctypedef fused word:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+
+cdef word* in_turn(const Operand* source, const char* p, int axis, word* to) noexcept nogil:
+    """Write the elements from an axis on, one by one; return where the next go."""
+    cdef Py_ssize_t i, j, rows = 1, step = source.strides[source.ndim - 1], n = source.shape[source.ndim - 1]
+    if axis < source.ndim - 2:
+        for i in range(source.shape[axis]):
+            to = in_turn(source, p + i * source.strides[axis], axis + 1, to)
+        return to
+    if axis < source.ndim - 1:
+        rows = source.shape[axis]
+    for j in range(rows):
+        for i in range(n):
+            to[i] = (<const word*>(p + i * step))[0]
+        to += n
+        p += source.strides[axis]
+    return to
+
+
+cdef void move_few(const Operand* source, const Operand* target) noexcept nogil:
+    """Copy elements of any strides to where they lie one after the other."""
+    cdef Py_ssize_t size = itemsize_of(source.dtype)
+    if size == 4:
+        in_turn(source, source.data, 0, <uint32_t*>target.data)
+    elif size == 8:
+        in_turn(source, source.data, 0, <uint64_t*>target.data)
+    elif size == 2:
+        in_turn(source, source.data, 0, <uint16_t*>target.data)
+    else:
+        in_turn(source, source.data, 0, <uint8_t*>target.data)
+
+
 cdef int move(Py_ssize_t n, Operand* source, Operand* target, Program convert) except -1:
     """Copy `n` elements, or add them, by the target's request; the types may differ.
 
@@ -246,6 +285,9 @@ cdef int move(Py_ssize_t n, Operand* source, Operand* target, Program convert) e
     cdef Py_ssize_t total = n * itemsize_of(source.dtype)
     cdef bint same = source.dtype == target.dtype and target.req in (REQ_WRITE, REQ_INPLACE)
     if n == 0:
+        return 0
+    if same and n <= FEW and target.contiguous and not source.contiguous:
+        move_few(source, target)
         return 0
     if (not same and source.contiguous) or not merged(source, target, n, &plan):
         return convert.run(n, source, target, NULL)

@@ -23,4 +23,5 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
                       Ahead* ahead) noexcept nogil
 cdef void reduce_row(Program map_, int combine, Py_ssize_t n_reduced, const char* scalars, Rows* rows, char* result,
                      Ahead* ahead) noexcept nogil
-cdef int reduce(Program map_, int combine, Reduced* source, const Value* params, char* results) except -1
+cdef void merge_axes(Reduced* source) noexcept nogil
+cdef int reduce(Program map_, int combine, const Reduced* source, const Value* params, char* results) except -1

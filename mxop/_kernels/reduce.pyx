@@ -162,12 +162,20 @@ cdef void combine_range(Program map_, const Job* job, const Operand* operand, ch
         make_length(map_, job, operand, scratch, start, stop, total)
 
 
+cdef void aim(Operand* operand, const Job* job, char* data) noexcept nogil:
+    """Describe the elements of one result."""
+    cdef int i
+    operand.data, operand.dtype, operand.contiguous, operand.ndim = data, job.reduced.dtype, job.reduced.contiguous, job.reduced.ndim
+    for i in range(operand.ndim):
+        operand.shape[i], operand.strides[i] = job.reduced.shape[i], job.reduced.strides[i]
+
+
 # ---- rows: neighbours in memory belong to one result ----------------------------------------------------------------------
 cdef void row_part(Program map_, const Job* job, Py_ssize_t kept, char* scratch, Py_ssize_t start, Py_ssize_t stop,
                    Total* total) noexcept nogil:
     """Combine reduced elements ``start`` to ``stop`` of one result."""
-    cdef Operand operand = job.reduced
-    operand.data = job.source.data + offset_of(kept, job.source.n_kept, job.source.kept_shape, job.source.kept_strides)
+    cdef Operand operand
+    aim(&operand, job, job.source.data + offset_of(kept, job.source.n_kept, job.source.kept_shape, job.source.kept_strides))
     combine_range(map_, job, &operand, scratch, start, stop, total)
 
 
@@ -175,21 +183,21 @@ cdef void rows_task(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t l
     """Compute results ``first`` to ``last``."""
     cdef Total totals[TOGETHER]
     cdef Py_ssize_t k, step
+    cdef char* data
     cdef Operand operand
     if not (job.direct and job.reduced.contiguous and job.source.n_kept <= 1):
         for k in range(first, last):
             row_part(map_, job, k, scratch, 0, job.n_reduced, &totals[k - first])
     else:
         step = job.source.kept_strides[0] if job.source.n_kept else 0
-        operand = job.reduced
-        operand.data = job.source.data + first * step
+        data = job.source.data + first * step
         for k in range(last - first):
             totals[k] = identity(job.combine, job.ctype)
-        bulk().fold[job.vtype](job.combine, totals, operand.data, last - first, step, job.n_reduced, job.block)
+        bulk().fold[job.vtype](job.combine, totals, data, last - first, step, job.n_reduced, job.block)
         if job.combine == COMBINE_HYPOT:
             for k in range(last - first):
+                aim(&operand, job, data + k * step)
                 make_length(map_, job, &operand, scratch, 0, job.n_reduced, &totals[k])
-                operand.data += step
     store_totals(job.results, job.ctype, first, totals, last - first)
 
 
@@ -355,7 +363,13 @@ cdef void collapse_dims(int* ndim, Py_ssize_t* shape, Py_ssize_t* strides, int d
         strides[i] = o.strides[i]
 
 
-cdef bint describe(Job* job, Program map_, int combine, Reduced* source, const char* scalars, char* results) noexcept nogil:
+cdef void merge_axes(Reduced* source) noexcept nogil:
+    """Describe an array by as few kept and reduced axes as its strides allow."""
+    collapse_dims(&source.n_kept, source.kept_shape, source.kept_strides, source.dtype)
+    collapse_dims(&source.n_reduced, source.reduced_shape, source.reduced_strides, source.dtype)
+
+
+cdef bint describe(Job* job, Program map_, int combine, const Reduced* source, const char* scalars, char* results) noexcept nogil:
     """Fill in what follows from the array and the program; tell whether there is anything to combine."""
     cdef int i, last
     cdef Total nothing
@@ -371,10 +385,8 @@ cdef bint describe(Job* job, Program map_, int combine, Reduced* source, const c
         for i in range(job.n_kept):
             store_totals(results, map_.ctype, i, &nothing, 1)
         return False
-    collapse_dims(&source.n_kept, source.kept_shape, source.kept_strides, source.dtype)
     job.reduced.dtype = source.dtype
     collapse(&job.reduced, source.n_reduced, source.reduced_shape, source.reduced_strides)
-    collapse_dims(&source.n_reduced, source.reduced_shape, source.reduced_strides, source.dtype)
     last = source.n_kept - 1
     job.columns = last >= 0 and source.n_reduced > 0 and (
         distance(source.kept_strides[last]) < distance(source.reduced_strides[source.n_reduced - 1]))
@@ -388,7 +400,7 @@ cdef bint describe(Job* job, Program map_, int combine, Reduced* source, const c
     return True
 
 
-cdef int reduce(Program map_, int combine, Reduced* source, const Value* params, char* results) except -1:
+cdef int reduce(Program map_, int combine, const Reduced* source, const Value* params, char* results) except -1:
     """Reduce an array; write one value of the compute type for each kept element, in C order.
 
     Parameters
@@ -397,8 +409,8 @@ cdef int reduce(Program map_, int combine, Reduced* source, const Value* params,
         One input, one output.
     combine : int
         One of the ``COMBINE_`` codes.
-    source : Reduced*
-        The array; its description is collapsed in place.
+    source : const Reduced*
+        The array, its axes merged.
     results : char*
         Room for the results.
     """
