@@ -413,7 +413,12 @@ cdef object called(object function, PyObject** args, size_t flagged, PyObject* k
     cdef Py_ssize_t n = PyVectorcall_NARGS(flagged), k
     cdef tuple names = () if keywords == NULL else <tuple>keywords
     cdef ShortWay short
-    if f.native is None and f.may_be_plain(args, n):
+    if f.native is not None:
+        if not names and not watched(IMPERATIVE):
+            found = f.native.call(listed(args, n), None)
+            if found is not None:
+                return found
+    elif f.may_be_plain(args, n):
         short = f.short_way()
         if short is not None:
             found = f.call_short(short, args, args + n, names)
