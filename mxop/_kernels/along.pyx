@@ -7,8 +7,8 @@ from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
-from mxop._kernels.interp cimport bulk, itemsize_of
-from mxop._kernels.team cimport threads_of
+from mxop._kernels.interp cimport bulk, distance, itemsize_of
+from mxop._kernels.team cimport backwards, threads_of
 from mxop._kernels.work cimport Work
 
 cdef extern from "mxop_bulk.h" nogil:
@@ -56,23 +56,24 @@ cdef class Find(Work):
         self.together = max(1, min(<Py_ssize_t>TOGETHER, self.outer // FEWEST)) if self.inner == 1 else 1
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        cdef Py_ssize_t elements = self.outer * self.n * self.inner, tasks, t
+        cdef Py_ssize_t elements = self.outer * self.n * self.inner, tasks, t, first
         threads = threads_of(threads, elements // WORTH)
         tasks = (self.outer + self.together - 1) // self.together * self.pieces
         if elements < SMALL:
             for t in range(tasks):
                 self.task(data[0], data[1], t)
             return -1
+        first = tasks - 1 if backwards(tasks) else 0
         with nogil:
             if threads == 1:
                 for t in range(tasks):
-                    self.task(data[0], data[1], t)
+                    self.task(data[0], data[1], distance(first - t))
             elif tasks < threads and self.together == 1 and self.n >= WORTH:
                 for t in range(tasks):
                     self.task_in_parts(data[0], data[1], t, min(threads, <int>MOST_PARTS))
             else:
                 for t in prange(tasks, num_threads=threads, schedule="dynamic"):
-                    self.task(data[0], data[1], t)
+                    self.task(data[0], data[1], distance(first - t))
         return -1
 
     cdef Py_ssize_t task_at(self, Py_ssize_t t, Py_ssize_t* count, Py_ssize_t* first) noexcept nogil:

@@ -13,7 +13,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from . cimport team
 from .memory cimport Block, block_new, block_release
-from .team cimport threads_for
+from .team cimport backwards, threads_for
 
 from mxop.errors import OpValueError
 
@@ -67,7 +67,6 @@ cdef enum:
 cdef const mx_isa_table* ISA = NULL
 cdef const mx_bulk* BULK = NULL
 cdef dict _index = {}
-cdef bint _backwards = False    # large calls begin where the one before ended, at what the caches still have
 cdef Py_ssize_t _stream_bytes = 16 << 20       # results from this size on do not go through the caches
 
 cdef int ITEMSIZE[13]
@@ -750,7 +749,6 @@ cdef class Program:
         cdef Block* scalar_memory = NULL
         cdef bint stream = False, back
         cdef Py_ssize_t written = 0
-        global _backwards
         if n == 0:
             return 0
         if self.n_registers > MOST_REGISTERS:
@@ -782,9 +780,7 @@ cdef class Program:
             # several pieces for each thread, taken as threads come free: a busy machine holds back one piece, not half
             chunk = (n // (threads * PIECES) if threads > 1 else PIECE_BYTES // self.itemsize) // block * block + block
             pieces = <int>((n + chunk - 1) // chunk)
-            if pieces > 1:
-                _backwards = not _backwards
-            back = _backwards
+            back = backwards(pieces)
             if threads == 1:
                 with nogil:
                     for t in range(pieces):

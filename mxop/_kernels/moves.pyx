@@ -12,7 +12,7 @@ from mxop._kernels.interp cimport (
     MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, Program, bulk, distance, itemsize_of, mx_stream_fence, streams,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.team cimport threads_for
+from mxop._kernels.team cimport backwards, threads_for
 
 cdef extern from "mxop_bulk.h" nogil:
     enum:
@@ -26,6 +26,7 @@ cdef enum:
     PIECE = 64              # elements of any size that fill lines
     PIECES = 8              # tasks of each thread
     TOGETHER = 1 << 16      # bytes from which on others may run meanwhile
+    SEVERAL = 1 << 18       # and from which on one thread, too, has several tasks
     FEW = 256               # elements that are done before a plan for them were made
 
 # What is moved: axes in the order of the target's memory, the innermost first; strides in bytes.
@@ -150,8 +151,9 @@ cdef void choose(Plan* plan) noexcept nogil:
                 return
 
 
-cdef void divide(Plan* plan, int threads) noexcept nogil:
-    """Cut the move into tasks: positions of the axes after the second, and pieces of one of the first two."""
+cdef void divide(Plan* plan, int threads, bint several) noexcept nogil:
+    """Cut the move into tasks, if there are to be several: positions of the axes after the second, and pieces of one of the first
+    two."""
     cdef int a
     cdef Py_ssize_t wanted = threads * PIECES, unit
     if plan.ndim == 1:
@@ -163,7 +165,7 @@ cdef void divide(Plan* plan, int threads) noexcept nogil:
     plan.cut = 0 if plan.cut else 1
     unit = 1 if plan.way == MX_ROWS and plan.cut == 1 else PIECE
     plan.piece = plan.shape[plan.cut]
-    if threads > 1 and plan.tasks < wanted:
+    if several and plan.tasks < wanted:
         plan.piece = (plan.piece * plan.tasks // wanted // unit + 1) * unit
     plan.pieces = (plan.shape[plan.cut] + plan.piece - 1) // plan.piece
     plan.tasks *= plan.pieces
@@ -207,28 +209,35 @@ cdef void do_tasks(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexcept
         mx_stream_fence()
 
 
+cdef void do_group(const Plan* plan, Py_ssize_t group, Py_ssize_t each) noexcept nogil:
+    """Do a group of tasks."""
+    do_tasks(plan, group * each, min((group + 1) * each, plan.tasks))
+
+
 cdef int carry_out(Plan* plan, Py_ssize_t total) except -1:
     """Move `total` bytes."""
     cdef int threads = threads_for(total)
-    cdef Py_ssize_t each, t, groups
+    cdef Py_ssize_t each, t, groups, first
     widened(plan)
     choose(plan)
-    divide(plan, threads)
+    divide(plan, threads, total >= SEVERAL)
     plan.stream = streams(total) and (plan.way == MX_BLOCKS or (
         plan.way == MX_ROWS and plan.tos[0] == plan.size and plan.shape[0] * plan.size >= STREAMED))
     if threads > plan.tasks:
         threads = <int>plan.tasks
-    if threads <= 1:
-        if total < TOGETHER:
-            do_tasks(plan, 0, plan.tasks)
-        else:
-            with nogil:
-                do_tasks(plan, 0, plan.tasks)
+    if total < TOGETHER:
+        do_tasks(plan, 0, plan.tasks)
         return 0
     each = (plan.tasks + threads * PIECES - 1) // (threads * PIECES)
     groups = (plan.tasks + each - 1) // each
-    for t in prange(groups, nogil=True, schedule="dynamic", num_threads=threads):
-        do_tasks(plan, t * each, min((t + 1) * each, plan.tasks))
+    first = groups - 1 if total >= SEVERAL and backwards(groups) else 0
+    if threads <= 1:
+        with nogil:
+            for t in range(groups):
+                do_group(plan, distance(first - t), each)
+    else:
+        for t in prange(groups, nogil=True, schedule="dynamic", num_threads=threads):
+            do_group(plan, distance(first - t), each)
     return 0
 
 

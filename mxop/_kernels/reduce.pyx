@@ -12,7 +12,7 @@ from mxop._kernels.interp cimport (
     BLOCK_BYTES, Ahead, Operand, Program, Value, bulk, collapse, distance, itemsize_of, load_block, mx_prefetch, sum_squares,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.team cimport threads_for
+from mxop._kernels.team cimport backwards, threads_for
 
 CODES = {"add": COMBINE_ADD, "mul": COMBINE_MUL, "max": COMBINE_MAX, "min": COMBINE_MIN, "hypot": COMBINE_HYPOT}
 
@@ -420,7 +420,7 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
     cdef Total few[64]
     cdef char small[8192 + 64]
     cdef char scalars[1024]
-    cdef Py_ssize_t t, elements
+    cdef Py_ssize_t t, elements, parts, first
     cdef int threads
     if map_.n_scalars > 128:
         raise MemoryError("the formula of a reduction has too many scalars")
@@ -446,16 +446,18 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
     if job.chunks > 1 and job.n_kept * job.chunks > 64:
         partial = block_new(job.n_kept * job.chunks * sizeof(Total))
         job.totals = <Total*>partial.data
+    parts = job.tasks * job.chunks
+    first = parts - 1 if elements >= CHUNK and backwards(parts) else 0
     if threads == 1 and elements < CHUNK:
-        for t in range(job.tasks * job.chunks):
+        for t in range(parts):
             do_part(map_, &job, t, job.scratch)
     elif threads == 1:
         with nogil:
-            for t in range(job.tasks * job.chunks):
-                do_part(map_, &job, t, job.scratch)
+            for t in range(parts):
+                do_part(map_, &job, distance(first - t), job.scratch)
     else:
-        for t in prange(job.tasks * job.chunks, nogil=True, schedule="dynamic", num_threads=threads):
-            do_part(map_, &job, t, job.scratch + mx_thread() * job.room)
+        for t in prange(parts, nogil=True, schedule="dynamic", num_threads=threads):
+            do_part(map_, &job, distance(first - t), job.scratch + mx_thread() * job.room)
     if job.chunks > 1:
         join_parts(&job)
     if partial != NULL:

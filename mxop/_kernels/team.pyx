@@ -1,4 +1,4 @@
-"""The threads that work together: how many, how much work is worth them, and that each has a core of its own.
+"""The threads that work together: how many, how much work is worth them, that each has a core of its own, and where they begin.
 
 May import nothing of this package but its errors and limits.
 """
@@ -66,6 +66,7 @@ cdef extern from *:
     long mx_times_told() nogil
 
 cdef int _threads = 1
+cdef bint _backwards = False
 PARALLEL_BYTES = 256 * 1024   # below this, waking the threads costs more than they save
 
 
@@ -111,6 +112,15 @@ cdef int threads_of(int most, Py_ssize_t parts) noexcept nogil:
         return 1
     mx_apart(n)
     return n
+
+
+cdef bint backwards(Py_ssize_t tasks) noexcept nogil:
+    """Tell whether to go through tasks from the last: each work of several begins where the one before ended, at what the caches
+    still have."""
+    global _backwards
+    if tasks > 1:
+        _backwards = not _backwards
+    return tasks > 1 and _backwards
 
 
 def _after_fork():
