@@ -82,13 +82,29 @@ MX_COPY_ROW(mx_u32)
 MX_COPY_ROW(mx_u64)
 MX_COPY_ROW(mx_u128)
 
+enum { MX_SHORT_ROW = 2048 };   /* bytes that are copied before memcpy had chosen how */
+
+/* Copy a short row. */
+static inline void mx_copy_short(char *d, const char *s, ptrdiff_t bytes)
+{
+#ifdef MX_WHOLE_LINES
+    ptrdiff_t i = 0;
+    for (; i + 64 <= bytes; i += 64) _mm512_storeu_si512((void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
+    const __mmask64 rest = ((__mmask64)1 << (bytes - i)) - 1;
+    if (rest) _mm512_mask_storeu_epi8(d + i, rest, _mm512_maskz_loadu_epi8(rest, s + i));
+#else
+    memcpy(d, s, (size_t)bytes);
+#endif
+}
+
 /* Copy n elements that lie ss bytes apart to where they lie ds bytes apart; dense ones past the caches, if that is asked. */
 static void mx_copy_row(int size, ptrdiff_t n, const char *s, ptrdiff_t ss, char *d, ptrdiff_t ds, int stream)
 {
     if (ss == size && ds == size) {
         ptrdiff_t bytes = n * size, head = stream ? -(intptr_t)d & 63 : bytes;
         if (head > bytes) head = bytes;
-        memcpy(d, s, (size_t)head);
+        if (head <= MX_SHORT_ROW) mx_copy_short(d, s, head);
+        else memcpy(d, s, (size_t)head);
         if (head < bytes) mx_stream_copy(d + head, s + head, bytes - head);
     } else if (size == 4) mx_copy_row_mx_u32(n, s, ss, d, ds);
     else if (size == 8) mx_copy_row_mx_u64(n, s, ss, d, ds);
