@@ -63,7 +63,7 @@ cdef class Find(Work):
             for t in range(tasks):
                 self.task(data[0], data[1], t)
             return -1
-        first = tasks - 1 if backwards(tasks) else 0
+        first = tasks - 1 if backwards(tasks, elements * self.size) else 0
         with nogil:
             if threads == 1:
                 for t in range(tasks):

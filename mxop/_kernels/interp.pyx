@@ -780,7 +780,7 @@ cdef class Program:
             # several pieces for each thread, taken as threads come free: a busy machine holds back one piece, not half
             chunk = (n // (threads * PIECES) if threads > 1 else PIECE_BYTES // self.itemsize) // block * block + block
             pieces = <int>((n + chunk - 1) // chunk)
-            back = backwards(pieces)
+            back = backwards(pieces, n * self.itemsize)
             if threads == 1:
                 with nogil:
                     for t in range(pieces):

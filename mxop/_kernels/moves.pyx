@@ -26,7 +26,7 @@ cdef enum:
     PIECE = 64              # elements of any size that fill lines
     PIECES = 8              # tasks of each thread
     TOGETHER = 1 << 16      # bytes from which on others may run meanwhile
-    SEVERAL = 1 << 18       # and from which on one thread, too, has several tasks
+    SEVERAL = 1 << 19       # and from which on one thread, too, has several tasks
     FEW = 256               # elements that are done before a plan for them were made
 
 # What is moved: axes in the order of the target's memory, the innermost first; strides in bytes.
@@ -220,7 +220,7 @@ cdef int carry_out(Plan* plan, Py_ssize_t total) except -1:
     cdef Py_ssize_t each, t, groups, first
     widened(plan)
     choose(plan)
-    divide(plan, threads, total >= SEVERAL)
+    divide(plan, threads, threads > 1 or total >= SEVERAL)
     plan.stream = streams(total) and (plan.way == MX_BLOCKS or (
         plan.way == MX_ROWS and plan.tos[0] == plan.size and plan.shape[0] * plan.size >= STREAMED))
     if threads > plan.tasks:
@@ -230,7 +230,7 @@ cdef int carry_out(Plan* plan, Py_ssize_t total) except -1:
         return 0
     each = (plan.tasks + threads * PIECES - 1) // (threads * PIECES)
     groups = (plan.tasks + each - 1) // each
-    first = groups - 1 if total >= SEVERAL and backwards(groups) else 0
+    first = groups - 1 if backwards(groups, total) else 0
     if threads <= 1:
         with nogil:
             for t in range(groups):

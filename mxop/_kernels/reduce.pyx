@@ -447,7 +447,7 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
         partial = block_new(job.n_kept * job.chunks * sizeof(Total))
         job.totals = <Total*>partial.data
     parts = job.tasks * job.chunks
-    first = parts - 1 if elements >= CHUNK and backwards(parts) else 0
+    first = parts - 1 if backwards(parts, elements * itemsize_of(source.dtype)) else 0
     if threads == 1 and elements < CHUNK:
         for t in range(parts):
             do_part(map_, &job, t, job.scratch)

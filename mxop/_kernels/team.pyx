@@ -67,6 +67,7 @@ cdef extern from *:
 
 cdef int _threads = 1
 cdef bint _backwards = False
+cdef Py_ssize_t CACHE_BYTES = 512 * 1024     # what a core keeps, and others do not get in the way of
 PARALLEL_BYTES = 256 * 1024   # below this, waking the threads costs more than they save
 
 
@@ -114,13 +115,14 @@ cdef int threads_of(int most, Py_ssize_t parts) noexcept nogil:
     return n
 
 
-cdef bint backwards(Py_ssize_t tasks) noexcept nogil:
-    """Tell whether to go through tasks from the last: each work of several begins where the one before ended, at what the caches
-    still have."""
+cdef bint backwards(Py_ssize_t tasks, Py_ssize_t nbytes) noexcept nogil:
+    """Tell whether to go through tasks from the last: work on more than a cache holds begins where the one before ended, at what is
+    still there."""
     global _backwards
-    if tasks > 1:
-        _backwards = not _backwards
-    return tasks > 1 and _backwards
+    if tasks < 2 or nbytes < CACHE_BYTES:
+        return False
+    _backwards = not _backwards
+    return _backwards
 
 
 def _after_fork():

@@ -89,6 +89,11 @@ static inline void mx_copy_short(char *d, const char *s, ptrdiff_t bytes)
 {
 #ifdef MX_WHOLE_LINES
     ptrdiff_t i = 0;
+    for (; i + 256 <= bytes; i += 256) {
+        __m512i line[4];
+        MX_UNROLL(4) for (int k = 0; k < 4; k++) line[k] = _mm512_loadu_si512((const void *)(s + i + 64 * k));
+        MX_UNROLL(4) for (int k = 0; k < 4; k++) _mm512_storeu_si512((void *)(d + i + 64 * k), line[k]);
+    }
     for (; i + 64 <= bytes; i += 64) _mm512_storeu_si512((void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
     const __mmask64 rest = ((__mmask64)1 << (bytes - i)) - 1;
     if (rest) _mm512_mask_storeu_epi8(d + i, rest, _mm512_maskz_loadu_epi8(rest, s + i));
