@@ -4,9 +4,7 @@ Formulas have their own module, :mod:`.elementwise`; which kind it is, and what 
 May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.recent`, :mod:`.record`, :mod:`.reductions`,
 :mod:`.results`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
-from libc.string cimport memcpy
-
-from mxop._core.array cimport Array, alloc_like, fill_operand, host_reads, read_pointer, template, view_at, write_pointer
+from mxop._core.array cimport Array, alloc_like, host_reads, template, view_at
 from mxop._core.external cimport execute_external
 from mxop._core.plans cimport Plan, plan_of
 from mxop._core.prepared cimport KernelPlan, plan_for, prepare_kernel
@@ -14,19 +12,15 @@ from mxop._core.recent cimport MISSING, Plans, numpy_shapes
 from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.results cimport hand_over, new_at, one_result, output_list, requests_of, results_for
-from mxop._core.transfer cimport contiguous_copy, copy_into, copy_program
+from mxop._core.transfer cimport contiguous_copy, copy_from, copy_into
 from mxop._kernels.codes cimport BFLOAT16, FLOAT16
-from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, collapse, itemsize_of
-from mxop._kernels.moves cimport move
+from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
 
 from mxop._core.array import as_numpy
 from mxop.errors import MXNetError, OpTypeError, translated
 from mxop.memo import SHAPES, keep
 from mxop.opdef.above import ask
 from mxop.opdef.places import place
-
-cdef enum:
-    AT_ONCE = 65536         # bytes that are copied without a plan
 
 cdef tuple _KINDS = translated.KINDS
 cdef object _NAMESPACE = None       # mx.nd, as composites and gradient rules see it
@@ -113,17 +107,8 @@ cdef class ViewPlan:
     cdef Array copied(self, Array source):
         """Return a new array of the elements, which is the short way of most calls."""
         cdef Array result = alloc_like(self.result)
-        cdef Operand operands[2]
-        cdef Py_ssize_t nbytes = result.size * itemsize_of(result.dtype)
         result.device_id = source.device_id
-        operands[0].data, operands[0].dtype, operands[0].staged = read_pointer(source) + self.offset, source.dtype, False
-        collapse(&operands[0], self.ndim, self.shape, self.strides)
-        if operands[0].contiguous and nbytes < AT_ONCE:
-            memcpy(write_pointer(result), operands[0].data, nbytes)
-        else:
-            fill_operand(&operands[1], result)
-            operands[1].req = REQ_WRITE
-            move(result.size, &operands[0], &operands[1], copy_program(source.dtype))
+        copy_from(source, self.offset, self.ndim, self.shape, self.strides, result)
         return result
 
 

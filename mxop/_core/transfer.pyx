@@ -2,11 +2,14 @@
 from libc.string cimport memcpy
 
 from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
-from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program, itemsize_of
+from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program, collapse, itemsize_of
 from mxop._kernels.moves cimport move
 
 from mxop.errors import OpValueError
 from mxop.formula import compile_program, input_
+
+cdef enum:
+    AT_ONCE = 65536         # bytes that are copied without a plan
 
 cdef list _copies = [None] * 7
 
@@ -102,10 +105,24 @@ cdef int copy_into(Array source, Array target, int req) except -1:
     operands[1].req = req
     operands[1].staged = False
     if operands[0].contiguous and operands[1].contiguous and source.dtype == target.dtype and req != REQ_ADD:
-        if source.size * itemsize_of(source.dtype) < 65536:
+        if source.size * itemsize_of(source.dtype) < AT_ONCE:
             memcpy(write_pointer(target), read_pointer(source), source.size * itemsize_of(source.dtype))
             return 0
     return move(source.size, &operands[0], &operands[1], copy_program(source.dtype))
+
+
+cdef int copy_from(Array source, Py_ssize_t offset, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides,
+                   Array target) except -1:
+    """Copy the elements that lie there in an array, by strides in bytes, into a new contiguous one of its type."""
+    cdef Operand operands[2]
+    operands[0].data, operands[0].dtype, operands[0].staged = read_pointer(source) + offset, source.dtype, False
+    collapse(&operands[0], ndim, shape, strides)
+    if operands[0].contiguous and target.size * itemsize_of(target.dtype) < AT_ONCE:
+        memcpy(write_pointer(target), operands[0].data, target.size * itemsize_of(target.dtype))
+        return 0
+    fill_operand(&operands[1], target)
+    operands[1].req = REQ_WRITE
+    return move(target.size, &operands[0], &operands[1], copy_program(source.dtype))
 
 
 cdef Array contiguous_copy(Array a):

@@ -8,17 +8,14 @@ from cpython.exc cimport PyErr_Clear
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
-from mxop._core.array cimport (
-    Array, alloc, alloc_tuple, fill_operand, new_array, read_pointer, touch, view_at, write_pointer,
-)
+from mxop._core.array cimport Array, alloc, alloc_tuple, new_array, read_pointer, touch, view_at, write_pointer
 from mxop._core.profile cimport IMPERATIVE, watched
 from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport is_recording
-from mxop._core.transfer cimport copy_into, copy_program, same_dims
+from mxop._core.transfer cimport copy_from, copy_into, same_dims
 from mxop._kernels.codes cimport BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
-from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, Operand, collapse, itemsize_of
+from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
 from mxop._kernels.memory cimport block_wrap, is_elsewhere
-from mxop._kernels.moves cimport move
 
 import numpy as np
 
@@ -154,7 +151,6 @@ cdef Array plain_transposed(Array x):
     """Return a copy of a short array, with its axes reversed; None for others, and while calls are watched."""
     cdef Places made
     cdef Array found
-    cdef Operand operands[2]
     cdef int k
     if x.gpu is not None or not 0 < x.size <= SHORT or x.ndim == 0 or watched(IMPERATIVE):
         return None
@@ -163,11 +159,7 @@ cdef Array plain_transposed(Array x):
         add(&made, x.shape_[k], x.strides_[k])
     found = alloc(made.ndim, made.shape, x.dtype)
     found.device_id = x.device_id
-    operands[0].data, operands[0].dtype, operands[0].staged = read_pointer(x), x.dtype, False
-    collapse(&operands[0], made.ndim, made.shape, made.strides)
-    fill_operand(&operands[1], found)
-    operands[1].req = REQ_WRITE
-    move(x.size, &operands[0], &operands[1], copy_program(x.dtype))
+    copy_from(x, 0, made.ndim, made.shape, made.strides, found)
     return found
 
 

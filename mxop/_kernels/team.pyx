@@ -67,7 +67,6 @@ cdef extern from *:
 
 cdef int _threads = 1
 cdef bint _backwards = False
-cdef Py_ssize_t CACHE_BYTES = 512 * 1024     # what a core keeps, and others do not get in the way of
 PARALLEL_BYTES = 256 * 1024   # below this, waking the threads costs more than they save
 
 
@@ -119,7 +118,7 @@ cdef bint backwards(Py_ssize_t tasks, Py_ssize_t nbytes) noexcept nogil:
     """Tell whether to go through tasks from the last: work on more than a cache holds begins where the one before ended, at what is
     still there."""
     global _backwards
-    if tasks < 2 or nbytes < CACHE_BYTES:
+    if tasks < 2 or nbytes < 2 * PARALLEL_BYTES:  # 512 KiB, or less where tests set less
         return False
     _backwards = not _backwards
     return _backwards
