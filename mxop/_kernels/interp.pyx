@@ -61,7 +61,7 @@ BLOCK_BYTES = 8192
 cdef enum:
     PIECES = 8              # of a large call, for each thread
     PIECE_BYTES = 131072    # of a large call in one thread
-    MEMORY_BYTES = 2048     # a block of several steps on data from memory: the processor reads ahead while it computes
+    MEMORY_BYTES = 2048     # a block of data from memory: while it is computed, the processor reads ahead
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
 cdef const mx_isa_table* ISA = NULL
@@ -507,7 +507,8 @@ cdef class Program:
         cdef char* rooms[256]
         cdef const char* there
         cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
-        cdef bint own = ahead == NULL and self.n_costly and block * size == MEMORY_BYTES
+        cdef bint own = False           # what is fetched
+        cdef bint several = ahead == NULL and self.n_costly and self.n_steps > 1 and block * size == MEMORY_BYTES
         cdef Ahead next_block
         cdef int k, n_in = self.n_inputs, n_out = self.n_outputs
         cdef char* free_room = scratch  # in the end, for a block of another type
@@ -521,6 +522,7 @@ cdef class Program:
             return
         for k in range(n_in):
             direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype and not self.keys[k]
+            own |= several and direct_in[k]
             if not direct_in[k]:
                 registers[k] = rooms[k] = free_room
                 free_room += room
@@ -747,7 +749,7 @@ cdef class Program:
         cdef int threads, t, k, pieces
         cdef Block* memory = NULL
         cdef Block* scalar_memory = NULL
-        cdef bint stream = False, back
+        cdef bint stream, other, back
         cdef Py_ssize_t written = 0
         if n == 0:
             return 0
@@ -757,17 +759,18 @@ cdef class Program:
             scalar_memory = block_new(self.n_scalars * 8)
             scalars = scalar_memory.data
         self.fill_scalars(params, scalars)
-        if self.n_steps > 1 and n * self.itemsize > team.PARALLEL_BYTES:
+        for k in range(self.n_outputs):
+            written += n * ITEMSIZE[outputs[k].dtype]
+        stream, other = streams(written), converts(outputs, self.n_outputs, self.ctype)
+        # one instruction on data in a cache waits for nothing
+        if n * self.itemsize > team.PARALLEL_BYTES if self.n_steps > 1 else stream and not (other and self.n_costly):
             block = MEMORY_BYTES // self.itemsize
-        elif self.n_registers - self.n_inputs > 6 or converts(outputs, self.n_outputs, self.ctype):
+        elif other or self.n_registers - self.n_inputs > 6:
             block = block // 2  # many temporaries, or blocks of another type: keep them all in the first-level cache
         if n < block:
             block = n
         room = (block * self.itemsize + 63) & ~63
         need = room * (self.n_registers + 1)
-        for k in range(self.n_outputs):
-            written += n * ITEMSIZE[outputs[k].dtype]
-        stream = streams(written)
         threads = threads_for(n * self.itemsize * (1 + self.n_steps // 2)) if n > block else 1
         if threads == 1 and need <= 12288:
             scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
