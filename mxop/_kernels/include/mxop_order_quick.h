@@ -77,53 +77,63 @@ static void MX_ORDER(sort_few)(const WORD *x, WORD *y, ptrdiff_t n)
     else MX_ORDER(registers)(x, y, n, 16);
 }
 
-/* Pack words of a vector, some to the left and others to the right.  Compressing to memory at once takes a hundred cycles on some
-   processors. */
-MX_INLINE void MX_ORDER(put)(WORD **left, WORD **right, __m512i v, MX_MASK below, MX_MASK above, int n)
+/* Pack the words of a vector that a mask names, to where `to` is, and go on behind them.  What follows there may be overwritten. */
+MX_INLINE void MX_ORDER(put)(WORD **to, __m512i v, MX_MASK named)
 {
-    const int n_below = (int)_mm_popcnt_u32(below), n_above = n - n_below;
-    MX_OF(mask_storeu_epi)(*left, (MX_MASK)((1u << n_below) - 1), MX_OF(maskz_compress_epi)(below, v));
-    *left += n_below, *right -= n_above;
-    MX_OF(mask_storeu_epi)(*right, (MX_MASK)((1u << n_above) - 1), MX_OF(maskz_compress_epi)(above, v));
+    _mm512_storeu_si512(*to, MX_OF(maskz_compress_epi)(named, v)); /* compressing to memory takes a hundred cycles on some processors */
+    *to += _mm_popcnt_u32(named);
+}
+MX_INLINE void MX_ORDER(put_last)(WORD **to, __m512i v, MX_MASK named)
+{
+    const int many = (int)_mm_popcnt_u32(named);
+    MX_OF(mask_storeu_epi)(*to, (MX_MASK)((1u << many) - 1), MX_OF(maskz_compress_epi)(named, v));
+    *to += many;
 }
 
-/* Write the words below a pivot to the left of y, and the others to the right; return how many are below. */
-static ptrdiff_t MX_ORDER(divide)(const WORD *x, WORD *y, ptrdiff_t n, WORD pivot)
+/* Pack the words below a pivot to the beginning of one memory, the others to that of another; return how many are below.  One of
+   them may be x itself, where nothing is written that was not read. */
+static ptrdiff_t MX_ORDER(divide)(const WORD *x, WORD *low, WORD *high, ptrdiff_t n, WORD pivot)
 {
     const __m512i limit = MX_SET(pivot);
-    WORD *left = y, *right = y + n;
+    const WORD *const first = low;
     ptrdiff_t i = 0;
     for (; i + 4 * MX_SIDE <= n; i += 4 * MX_SIDE) { /* comparisons do not wait for what is packed */
         __m512i v[4];
         MX_MASK below[4];
         MX_UNROLLED for (int k = 0; k < 4; k++) v[k] = _mm512_loadu_si512(x + i + k * MX_SIDE);
         MX_UNROLLED for (int k = 0; k < 4; k++) below[k] = MX_BELOW((MX_MASK)-1, v[k], limit);
-        MX_UNROLLED for (int k = 0; k < 4; k++) MX_ORDER(put)(&left, &right, v[k], below[k], (MX_MASK)~below[k], MX_SIDE);
+        MX_UNROLLED for (int k = 0; k < 4; k++) {
+            MX_ORDER(put)(&low, v[k], below[k]);
+            MX_ORDER(put)(&high, v[k], (MX_MASK)~below[k]);
+        }
     }
     for (; i < n; i += MX_SIDE) {
         const MX_MASK some = MX_ORDER(first)(n - i);
         const __m512i v = MX_OF(maskz_loadu_epi)(some, x + i);
         const MX_MASK below = MX_BELOW(some, v, limit);
-        MX_ORDER(put)(&left, &right, v, below, (MX_MASK)(some & ~below), (int)(n - i < MX_SIDE ? n - i : MX_SIDE));
+        MX_ORDER(put_last)(&low, v, below);
+        MX_ORDER(put_last)(&high, v, (MX_MASK)(some & ~below));
     }
-    return left - y;
+    return low - first;
 }
 
-/* The middle one of some words. */
+/* The middle one of some words: of more where a bad choice costs more. */
 static WORD MX_ORDER(pivot)(const WORD *x, ptrdiff_t n)
 {
     WORD some[4 * MX_SIDE];
-    for (int k = 0; k < 4 * MX_SIDE; k++) some[k] = x[n / (4 * MX_SIDE) * k];
-    MX_ORDER(registers)(some, some, 4 * MX_SIDE, 4);
-    return some[2 * MX_SIDE];
+    const int many = n < 4096 ? MX_SIDE : 4 * MX_SIDE;
+    for (int k = 0; k < many; k++) some[k] = x[n / many * k];
+    MX_ORDER(sort_few)(some, some, many);
+    return some[many / 2];
 }
 
-/* Sort n words at x into `to`, which is x or y; the other is written as well.  A pivot below which there is nothing has many
+/* Sort n words at x, where they are or, if `away`, into y; what is left of both is written as well.  The words below a pivot go to
+   the memory that they end up in, and the others to the beginning of the other one.  A pivot below which there is nothing has many
    equals, which are in their place at once.  After so many `tries` the range of the words is halved instead. */
-static void MX_ORDER(quick)(WORD *x, WORD *y, WORD *to, ptrdiff_t n, int tries)
+static void MX_ORDER(quick)(WORD *x, WORD *y, int away, ptrdiff_t n, int tries)
 {
     while (n > MX_ORDER(few)) {
-        WORD pivot, *const from = x;
+        WORD pivot, *const low = away ? y : x, *const high = away ? x : y;
         ptrdiff_t below;
         if (tries-- > 0) {
             pivot = MX_ORDER(pivot)(x, n);
@@ -132,22 +142,24 @@ static void MX_ORDER(quick)(WORD *x, WORD *y, WORD *to, ptrdiff_t n, int tries)
             MX_ORDER(range)(x, n, &least, &most);
             pivot = (WORD)(most - (most - least) / 2);
         }
-        below = MX_ORDER(divide)(x, y, n, pivot);
+        below = MX_ORDER(divide)(x, low, high, n, pivot);
+        x = high, y = low + below, away = 1;
         if (below) {
-            MX_ORDER(quick)(y, x, to, below, tries);
+            MX_ORDER(quick)(low, high + (n - below), 0, below, tries);
         } else {
-            below = pivot == (WORD)-1 ? n : MX_ORDER(divide)(x, y, n, pivot + 1);
-            for (ptrdiff_t i = 0; i < below; i++) to[i] = pivot;
+            if (pivot == (WORD)-1) memcpy(y, x, (size_t)(below = n) * sizeof *x);
+            else below = MX_ORDER(divide)(x, y, x, n, pivot + 1);
+            y += below;
         }
-        x = y + below, y = from + below, to += below, n -= below;
+        n -= below;
     }
-    MX_ORDER(sort_few)(x, to, n);
+    MX_ORDER(sort_few)(x, away ? y : x, n);
 }
 static void MX_ORDER(sort)(void *words, void *spare, void *to, ptrdiff_t n)
 {
     int tries = 2;
     for (ptrdiff_t k = n; k > MX_ORDER(few); k /= 2) tries += 2;
-    MX_ORDER(quick)((WORD *)words, (WORD *)spare, (WORD *)to, n, tries);
+    MX_ORDER(quick)((WORD *)words, (WORD *)spare, to != words, n, tries);
 }
 
 #undef MX_RAMP
