@@ -236,24 +236,39 @@ MX_FIRST_EQUAL(int64_t, 8, _mm512_set1_epi64, MX_LOAD_WHOLE, _mm512_cmpeq_epi64_
 #else
 #define MX_PLACE_QUICK(T) MX_PLACE_EQUAL(T)
 #endif
+/* Of short rows the extremes of several are found first: looking for one waits for it, and for a guess that is wrong. */
 #define MX_FIND_ROWS(name, T, MOST, BEYOND, PLACE)                                                                      \
     static void name(int64_t *places, const T *x, ptrdiff_t rows, ptrdiff_t n)                                          \
     {                                                                                                                   \
-        enum { block = 16384 / sizeof(T) };                                                                             \
-        for (ptrdiff_t r = 0; r < rows; r++, x += n) {                                                                  \
-            ptrdiff_t i = 0;                                                                                            \
-            if (n < 16) {                                                                                               \
+        enum { block = 16384 / sizeof(T), several = 8 };                                                                \
+        const ptrdiff_t together = n <= block / several ? several : 1;                                                  \
+        T most[several];                                                                                                \
+        ptrdiff_t first[several];                                                                                       \
+        if (n < 16) {                                                                                                   \
+            for (; rows-- > 0; x += n, places++) {                                                                      \
+                ptrdiff_t i = 0;                                                                                        \
                 for (ptrdiff_t j = 1; j < n; j++) i = MX_BETTER(x[j], x[i], BEYOND) ? j : i;                            \
-            } else {                                                                                                    \
-                T best = (T)MOST(x[0], x, n < block ? n : block);                                                       \
+                *places = i;                                                                                            \
+            }                                                                                                           \
+            return;                                                                                                     \
+        }                                                                                                               \
+        for (ptrdiff_t many; rows > 0; rows -= many, places += many) {                                                  \
+            const T *row = x;                                                                                           \
+            many = rows < together ? rows : together;                                                                   \
+            for (ptrdiff_t r = 0; r < many; r++, row += n) {                                                            \
+                most[r] = (T)MOST(row[0], row, n < block ? n : block), first[r] = 0;                                    \
                 for (ptrdiff_t j = block; j < n; j += block) {                                                          \
-                    const T other = (T)MOST(x[j], x + j, n - j < block ? n - j : block);                                \
-                    if (MX_BETTER(other, best, BEYOND)) best = other, i = j;                                            \
+                    const T other = (T)MOST(row[j], row + j, n - j < block ? n - j : block);                            \
+                    if (MX_BETTER(other, most[r], BEYOND)) most[r] = other, first[r] = j;                               \
                 }                                                                                                       \
+            }                                                                                                           \
+            for (ptrdiff_t r = 0; r < many; r++, x += n) {                                                              \
+                const T best = most[r];                                                                                 \
+                ptrdiff_t i = first[r];                                                                                 \
                 if (best != best) MX_PLACE(16, MX_ROLLED, MX_NO_NUMBER)                                                 \
                 else { PLACE(T) }                                                                                       \
+                places[r] = i;                                                                                          \
             }                                                                                                           \
-            places[r] = i;                                                                                              \
         }                                                                                                               \
     }
 #define MX_FIND_COLUMNS(name, T, A, BEYOND)                                                                             \

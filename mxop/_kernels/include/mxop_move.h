@@ -118,6 +118,18 @@ static void mx_copy_row(int size, ptrdiff_t n, const char *s, ptrdiff_t ss, char
     else mx_copy_row_mx_u128(n, s, ss, d, ds);
 }
 
+/* Copy dense rows from places of a source; unless they are in a cache, those that come `ahead` rows later are fetched. */
+enum { MX_FETCHED_AHEAD = 4096 };
+static void mx_pick_rows(const char *s, const ptrdiff_t *place, ptrdiff_t n, ptrdiff_t width, int cached, char *d)
+{
+    const ptrdiff_t some = width < MX_FETCHED_AHEAD ? width : MX_FETCHED_AHEAD, ahead = MX_FETCHED_AHEAD / some;
+    for (ptrdiff_t j = 0; j < n; j++, d += width) {
+        if (!cached && j + ahead < n) mx_prefetch(s + place[j + ahead] * width, some);
+        if (width <= MX_SHORT_ROW) mx_copy_short(d, s + place[j] * width, width);
+        else memcpy(d, s + place[j] * width, (size_t)width);
+    }
+}
+
 /* Give row j of a dense target, of few elements perhaps, the number at s + j * ss everywhere. */
 #define MX_REPEAT(T)                                                                                                    \
     static void mx_repeat_##T(ptrdiff_t n, ptrdiff_t rows, const char *s, ptrdiff_t ss, char *d, ptrdiff_t ds)          \

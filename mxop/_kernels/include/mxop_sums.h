@@ -99,18 +99,21 @@ static double mx_squares_f64(const double *x, ptrdiff_t n, double scale)
             MX_ROLLED for (int k = 0; k < 16; k++) most[k] = x[k];                                            \
             if (n >= LANES) {                                                                                 \
                 T lanes[LANES];                                                                               \
-                INT other[LANES] = {0};                                                                       \
+                INT other[LANES / 2] = {0};                                                                   \
                 for (int k = 0; k < LANES; k++) lanes[k] = x[k];                                              \
                 for (; i + LANES <= n; i += LANES) {                                                          \
                     mx_prefetch_first((const char *)(x + i) + MX_FETCHED, LANES * sizeof *x);                 \
-                    MX_EXTREME_STEP(T, BEYOND, LANES, lanes, other)                                           \
+                    for (int k = 0; k < LANES; k++) lanes[k] = x[i + k] BEYOND lanes[k] ? x[i + k] : lanes[k];\
+                    for (int k = 0; k < LANES / 2; k++) other[k] |= isunordered(x[i + k], x[i + k + LANES / 2]);\
                 }                                                                                             \
                 if (LANES > 32) {                                                                             \
                     MX_EXTREME_HALF(BEYOND, LANES / 2, lanes)                                                 \
-                    for (int k = 0; k < LANES / 2; k++) other[k] |= other[k + LANES / 2];                     \
+                    MX_ROLLED for (int k = 0; k < 16; k++) odd[k] = other[k] | other[k + 16];                  \
+                } else {                                                                                      \
+                    MX_ROLLED for (int k = 0; k < 16; k++) odd[k] = other[k];                                  \
                 }                                                                                             \
                 MX_ROLLED MX_EXTREME_HALF(BEYOND, 16, lanes)                                                  \
-                MX_ROLLED for (int k = 0; k < 16; k++) most[k] = lanes[k], odd[k] = other[k] | other[k + 16]; \
+                MX_ROLLED for (int k = 0; k < 16; k++) most[k] = lanes[k];                                     \
             }                                                                                                 \
             for (; i + 16 <= n; i += 16) { MX_ROLLED MX_EXTREME_STEP(T, BEYOND, 16, most, odd) }              \
             i = n - 16;                                                                                       \
