@@ -294,7 +294,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
                 return None
     call.arrays, call.rows, call.programs, call.turned = arrays, rows, [], turned
     lay_out(call, ghosts, stages)
-    fetch_ahead(call, [arrays[number] for number in sorted(reread - written)])
+    fetch_ahead(call, [arrays[n] for n in sorted(reread | written) if n in reread or not goes_past_the_caches(call, n)])
     for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
         operands.append(prepare_stage(call, k, roots, list(inputs), list(outputs), combine, tuple(shape), ghosts, reread))
     describe_all(call, operands, ghosts)
@@ -335,10 +335,10 @@ cdef int lay_out(StripCall call, list ghosts, list stages) except -1:
     return 0
 
 
-cdef int fetch_ahead(StripCall call, list read) except -1:
-    """Note the arrays whose next rows are fetched while others are computed."""
+cdef int fetch_ahead(StripCall call, list arrays) except -1:
+    """Note the arrays whose next rows are fetched while others are computed: a row that is written is read first by a cache."""
     cdef Array a
-    for a in read:
+    for a in arrays:
         if a.contiguous and a.size >= call.rows and call.n_read < MOST_AHEAD:
             call.read[call.n_read], call.read_bytes[call.n_read] = read_pointer(a), row_bytes_of(a, call.rows)
             call.n_read += 1

@@ -38,7 +38,7 @@ enum { MX_FETCHED = 4096 };
         enum { lanes_ = MX_LANES_##T };                                                                       \
         double parts[8] = {0};                                                                                \
         ptrdiff_t i = 0;                                                                                      \
-        if (n >= lanes_) {                                                                                    \
+        if (n >= 2 * lanes_) {                                                                                \
             T lanes[lanes_] = {0};                                                                            \
             for (; i + lanes_ <= n; i += lanes_) {                                                            \
                 FETCH                                                                                         \
@@ -49,10 +49,10 @@ enum { MX_FETCHED = 4096 };
         }                                                                                                     \
         for (; i + 8 <= n; i += 8)                                                                            \
             MX_ROLLED_EIGHT for (int k = 0; k < 8; k++) { const ptrdiff_t at = i + k; parts[k] += (double)(T)(VALUE); }\
-        double total = ((parts[0] + parts[4]) + (parts[2] + parts[6]))                                        \
-                     + ((parts[1] + parts[5]) + (parts[3] + parts[7]));                                       \
-        for (; i < n; i++) { const ptrdiff_t at = i; total += (double)(T)(VALUE); }                           \
-        return total;                                                                                         \
+        double rest = 0; /* does not wait for the parts */                                                    \
+        for (; i < n; i++) { const ptrdiff_t at = i; rest += (double)(T)(VALUE); }                            \
+        return (((parts[0] + parts[4]) + (parts[2] + parts[6]))                                               \
+                + ((parts[1] + parts[5]) + (parts[3] + parts[7]))) + rest;                                    \
     } while (0)
 
 static double mx_sum_f32(const float *x, ptrdiff_t n) { MX_ADD_UP_FROM(float, x, n, x[at]); }
