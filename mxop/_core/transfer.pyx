@@ -3,7 +3,7 @@ from libc.string cimport memcpy
 
 from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
 from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program, collapse, itemsize_of
-from mxop._kernels.moves cimport move
+from mxop._kernels.moves cimport move, move_few
 
 from mxop.errors import OpValueError
 from mxop.formula import compile_program, input_
@@ -119,6 +119,8 @@ cdef int copy_from(Array source, Py_ssize_t offset, int ndim, const Py_ssize_t* 
     collapse(&operands[0], ndim, shape, strides)
     if operands[0].contiguous and target.size * itemsize_of(target.dtype) < AT_ONCE:
         memcpy(write_pointer(target), operands[0].data, target.size * itemsize_of(target.dtype))
+        return 0
+    if move_few(target.size, &operands[0], write_pointer(target)):
         return 0
     fill_operand(&operands[1], target)
     operands[1].req = REQ_WRITE

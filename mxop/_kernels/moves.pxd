@@ -1,3 +1,4 @@
 from mxop._kernels.interp cimport Operand, Program
 
 cdef int move(Py_ssize_t n, Operand* source, Operand* target, Program convert) except -1
+cdef bint move_few(Py_ssize_t n, const Operand* source, char* to) noexcept nogil

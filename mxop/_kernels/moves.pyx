@@ -265,17 +265,20 @@ cdef word* in_turn(const Operand* source, const char* p, int axis, word* to) noe
     return to
 
 
-cdef void move_few(const Operand* source, const Operand* target) noexcept nogil:
-    """Copy elements of any strides to where they lie one after the other."""
+cdef bint move_few(Py_ssize_t n, const Operand* source, char* to) noexcept nogil:
+    """Copy elements of any strides to where they lie one after the other; tell whether they are so few that this is quick."""
     cdef Py_ssize_t size = itemsize_of(source.dtype)
+    if not 0 < n <= FEW:
+        return False
     if size == 4:
-        in_turn(source, source.data, 0, <uint32_t*>target.data)
+        in_turn(source, source.data, 0, <uint32_t*>to)
     elif size == 8:
-        in_turn(source, source.data, 0, <uint64_t*>target.data)
+        in_turn(source, source.data, 0, <uint64_t*>to)
     elif size == 2:
-        in_turn(source, source.data, 0, <uint16_t*>target.data)
+        in_turn(source, source.data, 0, <uint16_t*>to)
     else:
-        in_turn(source, source.data, 0, <uint8_t*>target.data)
+        in_turn(source, source.data, 0, <uint8_t*>to)
+    return True
 
 
 cdef int move(Py_ssize_t n, Operand* source, Operand* target, Program convert) except -1:
@@ -295,8 +298,7 @@ cdef int move(Py_ssize_t n, Operand* source, Operand* target, Program convert) e
     cdef bint same = source.dtype == target.dtype and target.req in (REQ_WRITE, REQ_INPLACE)
     if n == 0:
         return 0
-    if same and n <= FEW and target.contiguous and not source.contiguous:
-        move_few(source, target)
+    if same and target.contiguous and not source.contiguous and move_few(n, source, target.data):
         return 0
     if (not same and source.contiguous) or not merged(source, target, n, &plan):
         return convert.run(n, source, target, NULL)
