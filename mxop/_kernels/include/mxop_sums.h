@@ -38,7 +38,7 @@ enum { MX_FETCHED = 4096 };
         enum { lanes_ = MX_LANES_##T };                                                                       \
         double parts[8] = {0};                                                                                \
         ptrdiff_t i = 0;                                                                                      \
-        if (n >= 2 * lanes_) {                                                                                \
+        if (n >= lanes_) {                                                                                \
             T lanes[lanes_] = {0};                                                                            \
             for (; i + lanes_ <= n; i += lanes_) {                                                            \
                 FETCH                                                                                         \
