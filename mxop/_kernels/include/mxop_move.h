@@ -82,7 +82,7 @@ MX_COPY_ROW(mx_u32)
 MX_COPY_ROW(mx_u64)
 MX_COPY_ROW(mx_u128)
 
-enum { MX_SHORT_ROW = 2048 };   /* bytes that are copied before memcpy had chosen how */
+enum { MX_SHORT_ROW = 32768 };  /* bytes that are not left to memcpy: it chooses first, and copies slowly what another core wrote */
 
 /* Copy a short row. */
 static inline void mx_copy_short(char *d, const char *s, ptrdiff_t bytes)
