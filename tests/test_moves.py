@@ -81,6 +81,18 @@ def test_large_transposes(shape, dtype):
                 np.testing.assert_array_equal(array(values).transpose().asnumpy(), wanted)
 
 
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 255, 257, 2047, 2049, 32767, 32768, 32769, 70000])
+def test_rows_of_all_lengths(n):
+    """Short ones are copied by vectors, long ones by the C library; what lies beside them stays."""
+    x = np.random.default_rng(n).integers(0, 256, (3, n + 9)).astype("uint8")
+    out = nd.full((3, n + 2), 7, dtype="uint8")
+    out[:, 1 : n + 1] = nd.array(x, dtype="uint8")[:, 5 : n + 5]
+    expected = np.full((3, n + 2), 7, "uint8")
+    expected[:, 1:-1] = x[:, 5 : n + 5]
+    assert np.array_equal(out.asnumpy(), expected)
+    assert np.array_equal(nd.concat(nd.array(x, dtype="uint8"), out, dim=1).asnumpy(), np.concatenate((x, expected), 1))
+
+
 def test_copies_of_other_shapes():
     x = np.arange(24.0).reshape(4, 6)
     a = array(x)[:, ::-1]

@@ -22,6 +22,9 @@ def _numbers(kind, size, dtype):
         x = rng.standard_normal(size) * 10.0 ** rng.integers(-4, 5, size)
     elif kind == "near":  # leading bits are equal, what tells them apart comes last
         x = 1.0 + rng.integers(0, 1000, size) * 2.0**-50 + rng.integers(0, 2, size) * 1e3
+    elif kind == "most":  # nearly all are the largest that there is
+        largest = np.iinfo(dtype).max if "int" in dtype else np.inf
+        x = np.where(rng.random(size) < 0.9, np.array(largest), rng.integers(0, 3, size))
     elif kind == "special":
         x = rng.choice([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1, -1, 1e-40], size)
     elif kind == "large":
@@ -41,7 +44,7 @@ def _expected(x, axis, ascending):
     return np.flip(last - np.argsort(np.flip(keys, axis), axis, kind="stable"), axis)
 
 
-@pytest.mark.parametrize("kind", ["ties", "wide", "near", "special", "large", "ascending", "descending"])
+@pytest.mark.parametrize("kind", ["ties", "wide", "near", "most", "special", "large", "ascending", "descending"])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_every_way_gives_the_stable_order(dtype, kind):
     if (kind in ("special", "near") and "float" not in dtype) or (kind == "large" and dtype != "int64"):

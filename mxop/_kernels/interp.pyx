@@ -507,8 +507,8 @@ cdef class Program:
         cdef char* rooms[256]
         cdef const char* there
         cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
-        cdef bint own = False           # what is fetched
         cdef bint several = ahead == NULL and self.n_costly and self.n_steps > 1 and block * size == MEMORY_BYTES
+        cdef bint own = False           # whether what the next block reads is fetched meanwhile
         cdef Ahead next_block
         cdef int k, n_in = self.n_inputs, n_out = self.n_outputs
         cdef char* free_room = scratch  # in the end, for a block of another type

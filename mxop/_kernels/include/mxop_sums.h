@@ -38,7 +38,7 @@ enum { MX_FETCHED = 4096 };
         enum { lanes_ = MX_LANES_##T };                                                                       \
         double parts[8] = {0};                                                                                \
         ptrdiff_t i = 0;                                                                                      \
-        if (n >= lanes_) {                                                                                \
+        if (n >= lanes_) {                                                                                    \
             T lanes[lanes_] = {0};                                                                            \
             for (; i + lanes_ <= n; i += lanes_) {                                                            \
                 FETCH                                                                                         \
@@ -108,12 +108,12 @@ static double mx_squares_f64(const double *x, ptrdiff_t n, double scale)
                 }                                                                                             \
                 if (LANES > 32) {                                                                             \
                     MX_EXTREME_HALF(BEYOND, LANES / 2, lanes)                                                 \
-                    MX_ROLLED for (int k = 0; k < 16; k++) odd[k] = other[k] | other[k + 16];                  \
+                    MX_ROLLED for (int k = 0; k < 16; k++) odd[k] = other[k] | other[k + 16];                 \
                 } else {                                                                                      \
-                    MX_ROLLED for (int k = 0; k < 16; k++) odd[k] = other[k];                                  \
+                    MX_ROLLED for (int k = 0; k < 16; k++) odd[k] = other[k];                                 \
                 }                                                                                             \
                 MX_ROLLED MX_EXTREME_HALF(BEYOND, 16, lanes)                                                  \
-                MX_ROLLED for (int k = 0; k < 16; k++) most[k] = lanes[k];                                     \
+                MX_ROLLED for (int k = 0; k < 16; k++) most[k] = lanes[k];                                    \
             }                                                                                                 \
             for (; i + 16 <= n; i += 16) { MX_ROLLED MX_EXTREME_STEP(T, BEYOND, 16, most, odd) }              \
             i = n - 16;                                                                                       \
