@@ -10,7 +10,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from mxop._kernels.interp cimport MAX_DIMS, bulk, itemsize_of
+from mxop._kernels.interp cimport MAX_DIMS, bulk, itemsize_of, streams
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport threads_of
 from mxop._kernels.work cimport Work
@@ -18,7 +18,6 @@ from mxop._kernels.work cimport Work
 cdef enum:
     MOST_SIZES = MAX_DIMS
     SOME = 512  # indices whose places are found at a time
-    FETCHED = 16 << 20  # bytes of a source from which on its rows are in no cache
     FLOAT32 = 0  # type codes
     FLOAT64 = 1
     UINT8 = 3
@@ -179,7 +178,7 @@ cdef void take_rows(const char* data, char* out, const Py_ssize_t* place, Shape 
                     Py_ssize_t end) noexcept nogil:
     """Copy rows `begin` to `end` of ``outer * m``."""
     cdef Py_ssize_t t = begin, j, many, width = s.inner * itemsize
-    cdef bint cached = s.outer * s.n * width < FETCHED
+    cdef bint cached = not streams(s.outer * s.n * width)
     while t < end and width:
         j = t % s.m
         many = min(s.m - j, end - t)

@@ -749,7 +749,7 @@ cdef class Program:
         cdef int threads, t, k, pieces
         cdef Block* memory = NULL
         cdef Block* scalar_memory = NULL
-        cdef bint stream, other, back
+        cdef bint stream, other, waits, back
         cdef Py_ssize_t written = 0
         if n == 0:
             return 0
@@ -762,8 +762,11 @@ cdef class Program:
         for k in range(self.n_outputs):
             written += n * ITEMSIZE[outputs[k].dtype]
         stream, other = streams(written), converts(outputs, self.n_outputs, self.ctype)
-        # one instruction on data in a cache waits for nothing
-        if n * self.itemsize > team.PARALLEL_BYTES if self.n_steps > 1 else stream and not (other and self.n_costly):
+        if self.n_steps > 1:
+            waits = n * self.itemsize > team.PARALLEL_BYTES
+        else:  # for memory alone, and not where it computes and converts for as long
+            waits = stream and not (other and self.n_costly)
+        if waits:
             block = MEMORY_BYTES // self.itemsize
         elif other or self.n_registers - self.n_inputs > 6:
             block = block // 2  # many temporaries, or blocks of another type: keep them all in the first-level cache

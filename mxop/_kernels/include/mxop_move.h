@@ -84,11 +84,15 @@ MX_COPY_ROW(mx_u128)
 
 enum { MX_SHORT_ROW = 32768 };  /* bytes that are not left to memcpy: it chooses first, and copies slowly what another core wrote */
 
-/* Copy a short row. */
-static inline void mx_copy_short(char *d, const char *s, ptrdiff_t bytes)
+/* Copy a dense row. */
+static inline void mx_copy_dense(char *d, const char *s, ptrdiff_t bytes)
 {
 #ifdef MX_WHOLE_LINES
     ptrdiff_t i = 0;
+    if (bytes > MX_SHORT_ROW) {
+        memcpy(d, s, (size_t)bytes);
+        return;
+    }
     for (; i + 256 <= bytes; i += 256) {
         __m512i line[4];
         MX_UNROLL(4) for (int k = 0; k < 4; k++) line[k] = _mm512_loadu_si512((const void *)(s + i + 64 * k));
@@ -108,8 +112,7 @@ static void mx_copy_row(int size, ptrdiff_t n, const char *s, ptrdiff_t ss, char
     if (ss == size && ds == size) {
         ptrdiff_t bytes = n * size, head = stream ? -(intptr_t)d & 63 : bytes;
         if (head > bytes) head = bytes;
-        if (head <= MX_SHORT_ROW) mx_copy_short(d, s, head);
-        else memcpy(d, s, (size_t)head);
+        mx_copy_dense(d, s, head);
         if (head < bytes) mx_stream_copy(d + head, s + head, bytes - head);
     } else if (size == 4) mx_copy_row_mx_u32(n, s, ss, d, ds);
     else if (size == 8) mx_copy_row_mx_u64(n, s, ss, d, ds);
@@ -125,8 +128,7 @@ static void mx_pick_rows(const char *s, const ptrdiff_t *place, ptrdiff_t n, ptr
     const ptrdiff_t some = width < MX_FETCHED_AHEAD ? width : MX_FETCHED_AHEAD, ahead = MX_FETCHED_AHEAD / some;
     for (ptrdiff_t j = 0; j < n; j++, d += width) {
         if (!cached && j + ahead < n) mx_prefetch(s + place[j + ahead] * width, some);
-        if (width <= MX_SHORT_ROW) mx_copy_short(d, s + place[j] * width, width);
-        else memcpy(d, s + place[j] * width, (size_t)width);
+        mx_copy_dense(d, s + place[j] * width, width);
     }
 }
 

@@ -70,10 +70,10 @@ static double mx_squares_f64(const double *x, ptrdiff_t n, double scale)
 
 /* The largest (or smallest) of `total` and n numbers; NaN wins.  Lanes pass NaN over, and note it.  The last of a row are taken
    together with some that were met before. */
-#define MX_EXTREME_STEP(T, BEYOND, LANES, lanes, odd)                                                         \
-    for (int k = 0; k < LANES; k++) {                                                                         \
+#define MX_EXTREME_STEP(T, BEYOND)                                                                            \
+    MX_ROLLED for (int k = 0; k < 16; k++) {                                                                  \
         const T v = x[i + k];                                                                                 \
-        lanes[k] = v BEYOND lanes[k] ? v : lanes[k];                                                          \
+        most[k] = v BEYOND most[k] ? v : most[k];                                                             \
         odd[k] |= v != v;                                                                                     \
     }
 #define MX_EXTREME_HALF(BEYOND, half, lanes)                                                                  \
@@ -115,9 +115,9 @@ static double mx_squares_f64(const double *x, ptrdiff_t n, double scale)
                 MX_ROLLED MX_EXTREME_HALF(BEYOND, 16, lanes)                                                  \
                 MX_ROLLED for (int k = 0; k < 16; k++) most[k] = lanes[k];                                    \
             }                                                                                                 \
-            for (; i + 16 <= n; i += 16) { MX_ROLLED MX_EXTREME_STEP(T, BEYOND, 16, most, odd) }              \
+            for (; i + 16 <= n; i += 16) { MX_EXTREME_STEP(T, BEYOND) }                                       \
             i = n - 16;                                                                                       \
-            MX_ROLLED MX_EXTREME_STEP(T, BEYOND, 16, most, odd)                                               \
+            MX_EXTREME_STEP(T, BEYOND)                                                                        \
             MX_ROLLED for (int k = 0; k < 16; k++) any |= odd[k];                                             \
             MX_ROLLED MX_EXTREME_HALF(BEYOND, 8, most)                                                        \
         }                                                                                                     \
