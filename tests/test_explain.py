@@ -393,8 +393,8 @@ def test_measuring_needs_no_forward_before():
     """Head gradients are not there yet; what memory held may be slow numbers, or none."""
     x = mx.sym.Variable("x")
     executor = mx.sym.exp(x).simple_bind(mx.cpu(), x=(100,))
-    executor._heads[0][:] = np.nan
-    assert executor.explain(measure=True).runs and np.isnan(executor._heads[0].asnumpy()).all()
+    executor._heads.arrays[0][:] = np.nan
+    assert executor.explain(measure=True).runs and np.isnan(executor._heads.arrays[0].asnumpy()).all()
     executor.backward(mx.nd.ones((100,)))  # runs forward first
     assert executor.grad_dict["x"].asnumpy().tolist() == [1.0] * 100
     empty = mx.sym.exp(x).bind(mx.cpu(), [mx.nd.empty((0,))]).explain(measure=True)

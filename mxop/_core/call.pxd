@@ -13,10 +13,11 @@ cdef class Places:
     cdef int bases
     cdef Py_ssize_t mark
     cdef set known
-    cdef int put(self, list arrays) except -1
+    cpdef int put(self, list arrays) except -1
     cdef int run_one(self, Call call, list arrays) except -1
     cpdef run(self, list calls, list arrays)
     cdef int add(self, char** where) except -1
+    cdef int add_place(self, char** where, int base, Py_ssize_t offset) except -1
     cdef int add_array(self, Array a) except -1
     cdef void point_to(self, char** at) noexcept
 

@@ -43,8 +43,10 @@ cdef class Places:
         The stand-ins are for what lives during one run: other tables do not see them.
     """
 
-    def __cinit__(self, *, bint temporary=False):
+    def __cinit__(self):
         self.known = set()
+
+    def __init__(self, *, bint temporary=False):
         self.mark = TEMPORARY if temporary else MARK
 
     def __dealloc__(self):
@@ -75,18 +77,20 @@ cdef class Places:
     cdef int add(self, char** where) except -1:
         """Note a pointer, if it points into a stand-in."""
         cdef Py_ssize_t address = <Py_ssize_t>where[0]
-        cdef Place* more
         if not address & self.mark:
             return 0
+        address ^= self.mark
+        return self.add_place(where, <int>(address >> SHIFT), (address & ((<Py_ssize_t>1 << SHIFT) - 1)) - MIDDLE)
+
+    cdef int add_place(self, char** where, int base, Py_ssize_t offset) except -1:
+        """Note a pointer into an array of the table."""
+        cdef Place* more
         if self.count == self.room:
             more = <Place*>realloc(self.places, (2 * self.room + 16) * sizeof(Place))
             if more == NULL:
                 raise MemoryError()
             self.places, self.room = more, 2 * self.room + 16
-        address ^= self.mark
-        self.places[self.count].where = where
-        self.places[self.count].base = <int>(address >> SHIFT)
-        self.places[self.count].offset = (address & ((<Py_ssize_t>1 << SHIFT) - 1)) - MIDDLE
+        self.places[self.count].where, self.places[self.count].base, self.places[self.count].offset = where, base, offset
         self.count += 1
         return 0
 
@@ -132,11 +136,42 @@ cdef class Places:
         self.put(arrays)
         return call.execute()
 
-    cdef int put(self, list arrays) except -1:
+    cpdef int put(self, list arrays) except -1:
         """Let all places point into these arrays."""
         cdef Py_ssize_t i
         cdef Array a
         for i in range(self.count):
             a = <Array>arrays[self.places[i].base]
             self.places[i].where[0] = read_pointer(a) + self.places[i].offset
+        return 0
+
+
+cdef class PlacesWithin(Places):
+    """Where prepared calls point into arrays that have memory: of the same shape and strides, others can be read for one run.
+
+    Parameters
+    ----------
+    arrays : list of NDArray
+    """
+
+    cdef list arrays
+
+    def __init__(self, list arrays):
+        self.arrays = arrays
+
+    cdef int add(self, char** where) except -1:
+        cdef Py_ssize_t k, offset
+        cdef Array a
+        for k in range(len(self.arrays)):
+            a = <Array>self.arrays[k]
+            offset = where[0] - a.data
+            if 0 <= offset < a.size * itemsize_of(a.dtype):
+                return self.add_place(where, <int>k, offset)
+        return 0
+
+    cdef int add_array(self, Array a) except -1:
+        cdef Py_ssize_t before = self.count
+        self.add(&a.data)
+        if self.count > before:  # who is handed it may keep it, and what it points to then lives no longer than the run
+            raise NotImplementedError("a function keeps its arrays")
         return 0

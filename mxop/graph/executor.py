@@ -7,21 +7,20 @@ Imports the rest of :mod:`mxop.graph` and :mod:`mxop._core`.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
-
-import numpy as np
 
 from .. import dtypes
 from .._core import array as memory
 from .._core import core, profile, tape
-from ..errors import MXNetError, OpTypeError, OpValueError, closest, translated
+from ..errors import MXNetError, OpTypeError, OpValueError, closest
 from ..handles import handle
 from ..opdef import External
 from ..shape_mode import mode as shape_mode
 from .epoch import epoch
 from .expand import give_state
+from .feeding import WRITER, Heads, assign, head_missing, listed_heads
 from .garbage import collected_later
 from .infer import Known
 from .ir import Entry, Graph, Node, as_text, describe
@@ -35,7 +34,6 @@ from .states import has_mode
 
 REQS = {"null": NULL, "write": WRITE, "add": ADD}
 MOST_SHARED = 24  # results of the passes that a symbol keeps: three for each set of shapes
-WRITER = "an executor"  # as autograd's messages call it
 
 
 class Executor:
@@ -101,7 +99,7 @@ class Executor:
         self._backward: Any = None
         self._evaluated: Any = None
         self._draws: bool | None = None
-        self._heads: list[Any] = [None] * len(self._outputs)  # copies of the head gradients that are needed
+        self._heads: Any = None
         self._head_bound: dict[Node, Any] = {}
         self._last_run: str | None = None
         self._monitor: Monitor | None = None
@@ -192,10 +190,10 @@ class Executor:
 
     def _prepare_training(self) -> None:
         (self._train, self._backward), self._train_plan, self._heads, self._lowered[True] = self._with_gradients(True)
-        self._head_bound = _bound_heads(self._lowered[True], self._heads)
+        self._head_bound = _bound_heads(self._lowered[True], self._heads.arrays)
 
-    def _with_gradients(self, is_train: bool) -> tuple[Any, Any, list[Any], Lowered]:
-        """Return the schedules of forward and backward in a mode, their plan, and arrays for the head gradients needed."""
+    def _with_gradients(self, is_train: bool) -> tuple[Any, Any, Heads, Lowered]:
+        """Return the schedules of forward and backward in a mode, their plan, and the head gradients needed."""
         key = "train" if is_train else "evaluate", tuple(self._wanted)
         lowered, graph, known = self._once(key, lambda: self._lower_training(is_train))
         heads = [None if n is None else allocate(*lowered.given[n], self._device) for n in lowered.heads]
@@ -206,10 +204,11 @@ class Executor:
         ]
         bound = self._bound | _bound_heads(lowered, heads)
         schedules, plan = build(phases, known, bound, self._arena, self._shares)
-        return schedules, plan, heads, lowered
+        written = [a for a in (*self._outputs, *self.grad_arrays, *self.aux_arrays) if a is not None]
+        return schedules, plan, Heads(heads, schedules[1], written, not self._sized), lowered
 
-    def _evaluation(self) -> tuple[Any, Any, list[Any]]:
-        """Return the schedules of forward and backward in inference mode, and the arrays for head gradients."""
+    def _evaluation(self) -> tuple[Any, Any, Heads]:
+        """Return the schedules of forward and backward in inference mode, and the head gradients."""
         if self._evaluated is None:
             made = self._with_gradients(False) if self._has_mode else None
             self._evaluated = (*made[0], made[2]) if made else (self._train, self._backward, self._heads)
@@ -272,12 +271,12 @@ class Executor:
         if self._monitor is not None:
             self._monitor.forward(is_train)
         elif is_train and self._train is not None:
-            self._run(self._train, True)
+            self._run(self._train.run, True)
         elif self._wanted and self._inference_draws():
-            self._run(self._evaluation()[0], False)
+            self._run(self._evaluation()[0].run, False)
             run = "evaluation"
         else:
-            self._run(self._inference(is_train)[0], is_train)
+            self._run(self._inference(is_train)[0].run, is_train)
         self._last_run = run
         for i, (_, array) in self._sized.items():
             self._outputs[i] = array._view(array.shape, array._strides)  # what users hold stays as it is
@@ -309,20 +308,20 @@ class Executor:
                 core.touch(array, WRITER)
 
     def _backward_of_inference(self, out_grads: Any) -> None:
-        forward, backward, heads = self._evaluation()
-        self._set_head_gradients(out_grads, heads)
+        forward, _, heads = self._evaluation()
+        backward = self._head_gradients(out_grads, heads)
         if self._last_run != "evaluation":
-            self._run(forward, False)
+            self._run(forward.run, False)
         self._run(backward, False)
 
     def _backward_of_training(self, out_grads: Any, is_train: bool) -> None:
-        self._set_head_gradients(out_grads, self._heads)
+        backward = self._head_gradients(out_grads, self._heads)
         if self._last_run != "train":  # the values that backward reads were not kept
             self._forward_again()
         if self._monitor is not None:
             self._monitor.backward()
         else:
-            self._run(self._backward, is_train)
+            self._run(backward, is_train)
 
     def _forward_again(self) -> None:
         """Run forward in training mode, where that is the same computation as the run before, or the first."""
@@ -333,47 +332,28 @@ class Executor:
         self.forward(is_train=True)
 
     @staticmethod
-    def _run(schedule: Any, is_train: bool) -> None:
+    def _run(body: Callable[[], None], is_train: bool) -> None:
         recording, training = tape.switch_recording(False), tape.switch_training(is_train)
         try:
-            schedule.run()
+            body()
         finally:
             tape.switch_recording(recording)
             tape.switch_training(training)
 
-    def _set_head_gradients(self, out_grads: Any, heads: Sequence[Any]) -> None:
-        given = out_grads
-        if out_grads is None:
-            given = ()
-        elif isinstance(out_grads, core.Dense):
-            given = (out_grads,)
-        elif isinstance(out_grads, Mapping):
-            given = [out_grads.get(name) for name in self._symbol.list_outputs()]
-        elif not isinstance(out_grads, (list, tuple)):
-            raise OpTypeError(
-                f"out_grads must be an NDArray, or a list or dict of them, got {type(out_grads).__name__}"
-            )
+    def _head_gradients(self, out_grads: Any, heads: Heads) -> Callable[[], None]:
+        """Take the head gradients; return what runs backward."""
+        given = listed_heads(out_grads, self._symbol)
         found = []
-        for i, target in enumerate(heads):
+        for i, target in enumerate(heads.arrays):
             if target is None:
                 continue
             g = given[i] if i < len(given) else None
             if g is None:
-                raise self._head_missing(i, out_grads)
+                raise head_missing(i, out_grads, self._symbol)
             if i in self._sized:
                 core.become(target, allocate(self._outputs[i].shape, target.dtype_code, self._device))
             found.append((target, g, f"Head gradient {i}"))
-        assign(found)
-
-    def _head_missing(self, i: int, out_grads: Any) -> MXNetError:
-        names = self._symbol.list_outputs()
-        text = (
-            f"output {names[i]!r} is not that of a loss function, so head gradients are required: backward(out_grads)"
-        )
-        for name in out_grads if isinstance(out_grads, Mapping) else ():
-            if name not in names:
-                text += f"; out_grads has {name!r}, which is no output{closest(name, names)}"
-        return MXNetError(text)
+        return heads.taken(found, self._monitor is not None)
 
     # ---- parameters and shapes --------------------------------------------------------------------------------------
     def copy_params_from(
@@ -535,40 +515,6 @@ class Executor:
 def _bound_heads(lowered: Lowered, arrays: Sequence[Any]) -> dict[Node, Any]:
     """Return which variable of a graph with gradients stands for which array of head gradients."""
     return {node: array for node, array in zip(lowered.heads, arrays, strict=True) if node is not None}
-
-
-def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
-    """Copy arrays, or what NumPy makes arrays of, into bound arrays; all of them are checked before the first is written.
-
-    Parameters
-    ----------
-    values : iterable of (NDArray, Any, str)
-        Target, value, and what it is, for messages.
-    """
-    checked = []
-    for target, value, what in values:
-        if not isinstance(value, core.Dense) and (
-            isinstance(target, core.Dense) or not hasattr(value, "_history")
-        ):  # from one sparse array to another nothing becomes dense
-            with translated(what):
-                value = np.asarray(value)
-            if value.dtype.kind in "OSUMm":
-                raise OpTypeError(f"{what}: {value!r} is no array of numbers")
-        if value.shape != target.shape:
-            raise OpValueError(f"Shape not match! {what}, need: {target.shape}, received: {value.shape}")
-        checked.append((target, value))
-    for target, value in checked:
-        if not isinstance(target, core.Dense):  # a sparse one
-            target[:] = value
-            continue
-        core.touch(target, WRITER)
-        if isinstance(value, core.Dense):
-            if value is not target:
-                core.copy(value, target)
-        elif target._gpu is None:
-            np.copyto(core.as_numpy(target), value, casting="unsafe")
-        else:
-            target[:] = value
 
 
 def _resized(array: Any, shape: tuple[int, ...], allow_up_sizing: bool, name: str) -> Any:

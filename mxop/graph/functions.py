@@ -17,8 +17,9 @@ from ..context import current_context
 from ..errors import OpTypeError, OpValueError, closest
 from ..opdef import registry
 from . import symbols
-from .executor import Executor, assign
+from .executor import Executor
 from .expand import expand_ahead
+from .feeding import assign
 from .gradient import gradients
 from .infer import declared_type
 from .ir import Entry, Graph, Node, describe

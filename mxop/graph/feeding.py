@@ -1,0 +1,128 @@
+"""What callers give a bound graph: values for its arrays, and head gradients.  Imports :mod:`mxop._core`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .._core import core
+from ..errors import MXNetError, OpTypeError, OpValueError, closest, translated
+
+WRITER = "an executor"  # as autograd's messages call it
+LARGE_BYTES = 1 << 16  # of head gradients: copying less takes no longer than finding out whether it can be left out
+
+
+class Heads:
+    """The head gradients that a backward schedule reads: the executor's own arrays, or given ones where they lie.
+
+    Parameters
+    ----------
+    arrays : list of (NDArray or None)
+        Those that the schedule was made for; None for an output that needs none.
+    schedule : Schedule
+    written : sequence of NDArray
+        What a run writes: gradients that lie there are copied before.
+    fixed : bool
+        Whether the arrays keep their sizes.
+    """
+
+    def __init__(self, arrays: list[Any], schedule: Any, written: Sequence[Any], fixed: bool):
+        self.arrays, self._schedule = arrays, schedule
+        self._own = [a for a in arrays if a is not None]
+        self._written = [core.span(a) for a in written]
+        self._places = None
+        large = sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._own) >= LARGE_BYTES
+        if fixed and large and all(a._gpu is None for a in self._own):
+            try:
+                self._places = core.PlacesWithin(self._own)
+                self._places.note(schedule.calls)
+            except NotImplementedError:  # some call keeps its arrays
+                self._places = None
+
+    def taken(self, values: Sequence[tuple[Any, Any, str]], copy: bool) -> Callable[[], None]:
+        """Copy the values to the arrays, or note where they lie; return what runs the schedule on them."""
+        if copy or self._places is None:
+            assign(values)
+            return self._schedule.run
+        found = [value if self._is_readable(target, value) else target for target, value, _ in values]
+        assign([v for v, a in zip(values, found, strict=True) if v[0] is a])
+        return partial(self._run_on, found)
+
+    def _is_readable(self, target: Any, value: Any) -> bool:
+        """Tell whether a run can read a value where it lies."""
+        if not (isinstance(value, core.Dense) and value._contiguous and value._gpu is None):
+            return False
+        if value.shape != target.shape or value.dtype_code != target.dtype_code:
+            return False
+        low, high = core.span(value)
+        return not any(low < end and begin < high for begin, end in self._written)
+
+    def _run_on(self, arrays: list[Any]) -> None:
+        """Run the schedule on arrays like its own."""
+        places: Any = self._places
+        try:
+            places.put(arrays)
+            self._schedule.run()
+        finally:
+            places.put(self._own)
+
+
+def listed_heads(out_grads: Any, symbol: Any) -> Sequence[Any]:
+    """Return head gradients in the order of a symbol's outputs."""
+    if out_grads is None:
+        return ()
+    if isinstance(out_grads, core.Dense):
+        return (out_grads,)
+    if isinstance(out_grads, Mapping):
+        return [out_grads.get(name) for name in symbol.list_outputs()]
+    if not isinstance(out_grads, (list, tuple)):
+        raise OpTypeError(f"out_grads must be an NDArray, or a list or dict of them, got {type(out_grads).__name__}")
+    return out_grads
+
+
+def head_missing(i: int, out_grads: Any, symbol: Any) -> MXNetError:
+    """Return the error for an output whose head gradient is not given."""
+    names = symbol.list_outputs()
+    text = f"output {names[i]!r} is not that of a loss function, so head gradients are required: backward(out_grads)"
+    for name in out_grads if isinstance(out_grads, Mapping) else ():
+        if name not in names:
+            text += f"; out_grads has {name!r}, which is no output{closest(name, names)}"
+    return MXNetError(text)
+
+
+def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
+    """Copy arrays, or what NumPy makes arrays of, into bound arrays; all of them are checked before the first is written.
+
+    Parameters
+    ----------
+    values : iterable of (NDArray, Any, str)
+        Target, value, and what it is, for messages.
+    """
+    checked = []
+    for target, value, what in values:
+        if not isinstance(value, core.Dense) and (
+            isinstance(target, core.Dense) or not hasattr(value, "_history")
+        ):  # from one sparse array to another nothing becomes dense
+            with translated(what):
+                value = np.asarray(value)
+            if value.dtype.kind in "OSUMm":
+                raise OpTypeError(f"{what}: {value!r} is no array of numbers")
+        if value.shape != target.shape:
+            raise OpValueError(f"Shape not match! {what}, need: {target.shape}, received: {value.shape}")
+        checked.append((target, value))
+    for target, value in checked:
+        if not isinstance(target, core.Dense):  # a sparse one
+            target[:] = value
+            continue
+        core.touch(target, WRITER)
+        if isinstance(value, core.Dense):
+            if value is not target:
+                core.copy(value, target)
+        elif target._gpu is None:
+            np.copyto(core.as_numpy(target), value, casting="unsafe")
+        else:
+            target[:] = value
