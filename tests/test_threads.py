@@ -202,6 +202,26 @@ def test_twenty_runs_are_the_same(rng):
     assert len(seen) == 1
 
 
+@needs_openmp
+@pytest.mark.parametrize("threads", [3, 64, 65, 130])
+def test_each_task_is_done_once(threads, rng):
+    """Tasks are dealt out to threads, to more of them than there are tasks, and to more than get tasks of their own."""
+    interp.tune(parallel_bytes=256)
+    a, b = (nd.array(rng.normal(size=(401, 257))) for _ in range(2))
+    sparse = (nd.abs(a) > 2).tostype("csr")
+    calls = (
+        lambda: nd.broadcast_add(a, b), lambda: nd.concat(a, b, dim=1), lambda: nd.transpose(a), lambda: nd.sum(a),
+        lambda: nd.sum(a, axis=0), lambda: nd.max(a, axis=1), lambda: nd.softmax(a), lambda: nd.argmax(a, axis=1),
+        lambda: nd.cumsum(a, axis=1), lambda: nd.dot(a, b, transpose_b=True), lambda: nd.sparse.dot(sparse, b.T),
+    )  # fmt: skip
+    mx.context.set_num_threads(1)
+    expected = [call().asnumpy() for call in calls]
+    mx.context.set_num_threads(threads)
+    for _ in range(3):  # from the first task, and from the last
+        for call, one in zip(calls, expected, strict=True):
+            assert call().asnumpy().tobytes() == one.tobytes()
+
+
 # ---- threads of Python -----------------------------------------------------------------------------------------------
 def in_threads(n, work):
     """Run ``work(k)`` in n threads at once; raise what any of them raised."""

@@ -7,7 +7,7 @@ programs of long rows, which then run row by row.
 May import :mod:`.array`, :mod:`.prepare`, :mod:`mxop._kernels`.
 """
 from cpython.object cimport PyObject
-from cython.parallel cimport prange, threadid
+from cython.parallel cimport prange
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
@@ -17,7 +17,7 @@ from mxop._core.transfer cimport overlaps
 from mxop._kernels.interp cimport (
     BLOCK_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Operand, Program, Rows, itemsize_of, mx_prefetch, mx_stream_fence, streams,
 )
-from mxop._kernels.team cimport threads_for
+from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport COMBINE_HYPOT, reduce_row, reduce_rows
 
@@ -122,21 +122,30 @@ cdef class StripCall(Call):
         return "\n".join([f"stage {k}:\n{(<Program>p).listing}" for k, p in enumerate(self.programs)])
 
     cdef int execute(self) except -1:
-        cdef int threads = threads_for(self.total_bytes), t
+        cdef int threads = threads_for(self.total_bytes), k
         cdef Py_ssize_t blocks = (self.rows + self.block_rows - 1) // self.block_rows, each
+        cdef mx_shares shares
         cdef Block* memory
         if blocks < threads:
             threads = <int>blocks
         each = max(blocks // (threads * PIECES), 1)  # neighbours: a thread fetches the next block while it is busy with one
         memory = block_new(self.room * threads)
+        share_out(&shares, (blocks + each - 1) // each, threads, self.total_bytes)
         if threads == 1:
             with nogil:
-                self.run_blocks(0, blocks, memory.data)
+                self.run_share(&shares, 0, blocks, each, memory.data)
         else:
-            for t in prange(<int>((blocks + each - 1) // each), nogil=True, schedule="dynamic", num_threads=threads):
-                self.run_blocks(t * each, min((t + 1) * each, blocks), memory.data + threadid() * self.room)
+            for k in prange(threads, nogil=True, schedule="static", chunksize=1, num_threads=threads):
+                self.run_share(&shares, k, blocks, each, memory.data)
         block_release(memory)
         return 0
+
+    cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t blocks, Py_ssize_t each, char* memory) noexcept nogil:
+        """Compute the blocks that are a thread's, `each` of them at a time."""
+        cdef Py_ssize_t t = mx_next_task(shares, thread)
+        while t >= 0:
+            self.run_blocks(t * each, min((t + 1) * each, blocks), memory + thread * self.room)
+            t = mx_next_task(shares, thread)
 
     cdef int point(self, Places places) except -1:
         cdef int k

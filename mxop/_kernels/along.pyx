@@ -7,8 +7,8 @@ from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
-from mxop._kernels.interp cimport bulk, distance, itemsize_of
-from mxop._kernels.team cimport backwards, threads_of
+from mxop._kernels.interp cimport bulk, itemsize_of
+from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
 from mxop._kernels.work cimport Work
 
 cdef extern from "mxop_bulk.h" nogil:
@@ -56,25 +56,33 @@ cdef class Find(Work):
         self.together = max(1, min(<Py_ssize_t>TOGETHER, self.outer // FEWEST)) if self.inner == 1 else 1
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        cdef Py_ssize_t elements = self.outer * self.n * self.inner, tasks, t, first
+        cdef Py_ssize_t elements = self.outer * self.n * self.inner, tasks, t
+        cdef mx_shares shares
+        cdef int k
         threads = threads_of(threads, elements // WORTH)
         tasks = (self.outer + self.together - 1) // self.together * self.pieces
         if elements < SMALL:
             for t in range(tasks):
                 self.task(data[0], data[1], t)
             return -1
-        first = tasks - 1 if backwards(tasks, elements * self.size) else 0
+        share_out(&shares, tasks, threads, elements * self.size)
         with nogil:
             if threads == 1:
-                for t in range(tasks):
-                    self.task(data[0], data[1], distance(first - t))
+                self.tasks_of(&shares, 0, data)
             elif tasks < threads and self.together == 1 and self.n >= WORTH:
                 for t in range(tasks):
                     self.task_in_parts(data[0], data[1], t, min(threads, <int>MOST_PARTS))
             else:
-                for t in prange(tasks, num_threads=threads, schedule="dynamic"):
-                    self.task(data[0], data[1], distance(first - t))
+                for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+                    self.tasks_of(&shares, k, data)
         return -1
+
+    cdef void tasks_of(self, mx_shares* shares, int thread, char** data) noexcept nogil:
+        """Do the tasks that are a thread's."""
+        cdef Py_ssize_t t = mx_next_task(shares, thread)
+        while t >= 0:
+            self.task(data[0], data[1], t)
+            t = mx_next_task(shares, thread)
 
     cdef Py_ssize_t task_at(self, Py_ssize_t t, Py_ssize_t* count, Py_ssize_t* first) noexcept nogil:
         """Return where the elements of a task begin; say how many results it has, and where they begin."""
@@ -157,13 +165,19 @@ cdef void sum_task(const number* x, number* y, Py_ssize_t t, Py_ssize_t pieces, 
 
 cdef void sum_all(const number* x, number* y, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, int threads) noexcept nogil:
     cdef Py_ssize_t pieces = (inner + WIDTH - 1) // WIDTH, t
+    cdef mx_shares shares
+    cdef int k
     threads = threads_of(threads, min(outer * n * inner // WORTH, outer * pieces))
     if threads == 1:
         for t in range(outer * pieces):
             sum_task[number](x, y, t, pieces, n, inner)
     else:
-        for t in prange(outer * pieces, num_threads=threads, schedule="dynamic"):
-            sum_task[number](x, y, t, pieces, n, inner)
+        share_out(&shares, outer * pieces, threads, 0)
+        for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            t = mx_next_task(&shares, k)
+            while t >= 0:
+                sum_task[number](x, y, t, pieces, n, inner)
+                t = mx_next_task(&shares, k)
 
 
 cdef class RunningSum(Work):

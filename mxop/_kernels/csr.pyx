@@ -4,7 +4,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t
 
 from mxop._kernels.interp cimport bulk
-from mxop._kernels.team cimport threads_for
+from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 
 cdef enum:
     PARTS = 8  # of each thread: rows differ in how much they hold
@@ -39,7 +39,8 @@ def dot(const place[::1] starts, const place[::1] columns, const real[::1] value
     rhs, out : arrays of the type of the values
     """
     cdef Py_ssize_t rows = out.shape[0], width = out.shape[1], parts, t
-    cdef int threads = threads_for(values.shape[0] * width * sizeof(real))
+    cdef int threads = threads_for(values.shape[0] * width * sizeof(real)), k
+    cdef mx_shares shares
     if rows == 0 or width == 0:
         return
     if values.shape[0] == 0 or rhs.shape[0] == 0:
@@ -47,6 +48,10 @@ def dot(const place[::1] starts, const place[::1] columns, const real[::1] value
         return
     parts = min(rows, threads * PARTS)
     with nogil:
-        for t in prange(parts, num_threads=threads, schedule="dynamic"):
-            some_rows(&starts[0], &columns[0], &values[0], &rhs[0, 0], &out[0, 0], t * rows // parts,
-                      (t + 1) * rows // parts, width)
+        share_out(&shares, parts, threads, 0)
+        for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            t = mx_next_task(&shares, k)
+            while t >= 0:
+                some_rows(&starts[0], &columns[0], &values[0], &rhs[0, 0], &out[0, 0], t * rows // parts,
+                          (t + 1) * rows // parts, width)
+                t = mx_next_task(&shares, k)

@@ -5,11 +5,11 @@ has an influence on another; sums are cut by sizes alone, so results have the sa
 May import its neighbours.
 """
 
-from cython.parallel cimport prange, threadid
+from cython.parallel cimport prange
 
 from mxop._kernels.interp cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.team cimport threads_of
+from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
 from mxop._kernels.work cimport Work
 
 cdef extern from "mxop_gemm.h" nogil:
@@ -47,7 +47,6 @@ cdef enum:
     LEAST = 2000000         # of a tile, where there are several for each thread
     SPARE = 4               # tiles for each thread, so that one that is held up does not hold up the rest
     PACKING = 48            # rows that take as long to multiply as the columns of a tile take to pack
-    SHARES = 32             # of many small products, which each thread takes at a time
     SMALL = 8192            # bytes of scratch memory that need no allocation
     ALIGNED = 64
     FEW = 16384             # elements of a result, of which long sums are cut into slices for threads to take
@@ -98,13 +97,18 @@ cdef void tile(const mx_gemm_kernels* kernels, const Batch* batch, Py_ssize_t in
 cdef void tiles(const mx_gemm_kernels* kernels, const Batch* batch, char* scratch, Py_ssize_t each, int threads) noexcept nogil:
     """Compute all; every thread has `each` bytes of scratch memory."""
     cdef Py_ssize_t index, n = batch.count * batch.slices * batch.down * batch.across
-    cdef Py_ssize_t some = n // (threads * SHARES) + 1
+    cdef mx_shares shares
+    cdef int k
     if threads == 1:
         for index in range(n):
             tile(kernels, batch, index, scratch)
     else:
-        for index in prange(n, num_threads=threads, schedule="dynamic", chunksize=some):
-            tile(kernels, batch, index, scratch + threadid() * each)
+        share_out(&shares, n, threads, 0)
+        for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            index = mx_next_task(&shares, k)
+            while index >= 0:
+                tile(kernels, batch, index, scratch + k * each)
+                index = mx_next_task(&shares, k)
 
 
 cdef void cut_sums(Batch* batch) noexcept:

@@ -1,5 +1,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from mxop._kernels.team cimport mx_shares
+
 cdef extern from "mxop_block.h" nogil:
     void mx_prefetch(const char* p, Py_ssize_t nbytes)
     void mx_stream_fence()
@@ -117,6 +119,8 @@ cdef class Program:
     cdef void fill_scalars(self, const Value* params, char* buffer) noexcept nogil
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil
+    cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t chunk, Py_ssize_t n, const Operand* inputs,
+                        const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil
     cdef bint run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1
     cdef void convert(self, Py_ssize_t start, Py_ssize_t stop, const Operand* source, const Operand* target, char* scratch,

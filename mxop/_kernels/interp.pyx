@@ -7,13 +7,13 @@ mxop except the instruction modules built beside it, the pool, mxop.errors and m
 """
 import os
 
-from cython.parallel cimport prange, threadid
+from cython.parallel cimport prange
 from libc.stdlib cimport calloc, free
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from . cimport team
 from .memory cimport Block, block_new, block_release
-from .team cimport backwards, threads_for
+from .team cimport mx_next_task, mx_shares, share_out, threads_for
 
 from mxop.errors import OpValueError
 
@@ -739,17 +739,28 @@ cdef class Program:
                       scalars + step.scalars * self.itemsize)
         return True
 
+    cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t chunk, Py_ssize_t n, const Operand* inputs,
+                        const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil:
+        """Compute those chunks of `n` elements that are a thread's."""
+        cdef Py_ssize_t start = mx_next_task(shares, thread) * chunk
+        while start >= 0:
+            self._range(start, min(n, start + chunk), inputs, outputs, scalars, scratch, block, stream, NULL)
+            start = mx_next_task(shares, thread) * chunk
+        if stream:
+            mx_stream_fence()
+
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1:
         """Run the program on `n` elements."""
         cdef char small[12288 + 64]
         cdef char scalar_room[1024]
         cdef char* scalars = scalar_room
         cdef char* scratch
-        cdef Py_ssize_t block = BLOCK_BYTES // self.itemsize, room, need, chunk, start
-        cdef int threads, t, k, pieces
+        cdef Py_ssize_t block = BLOCK_BYTES // self.itemsize, room, need, chunk
+        cdef int threads, k, pieces
         cdef Block* memory = NULL
         cdef Block* scalar_memory = NULL
-        cdef bint stream, other, waits, back
+        cdef bint stream, other, waits
+        cdef mx_shares shares
         cdef Py_ssize_t written = 0
         if n == 0:
             return 0
@@ -783,24 +794,16 @@ cdef class Program:
         else:
             memory = block_new(need * threads)
             scratch = memory.data
-            # several pieces for each thread, taken as threads come free: a busy machine holds back one piece, not half
+            # several pieces for each thread: one whose core is busy is helped with what it has not begun
             chunk = (n // (threads * PIECES) if threads > 1 else PIECE_BYTES // self.itemsize) // block * block + block
             pieces = <int>((n + chunk - 1) // chunk)
-            back = backwards(pieces, n * self.itemsize)
+            share_out(&shares, pieces, threads, n * self.itemsize)
             if threads == 1:
                 with nogil:
-                    for t in range(pieces):
-                        start = (pieces - 1 - t if back else t) * chunk
-                        self._range(start, min(n, start + chunk), inputs, outputs, scalars, scratch, block, stream, NULL)
-                    if stream:
-                        mx_stream_fence()
+                    self.run_share(&shares, 0, chunk, n, inputs, outputs, scalars, scratch, block, stream)
             else:
-                for t in prange(pieces, nogil=True, schedule="dynamic", num_threads=threads):
-                    start = (pieces - 1 - t if back else t) * chunk
-                    self._range(start, min(n, start + chunk), inputs, outputs, scalars, scratch + threadid() * need,
-                                block, stream, NULL)
-                    if stream:
-                        mx_stream_fence()
+                for k in prange(threads, nogil=True, schedule="static", chunksize=1, num_threads=threads):
+                    self.run_share(&shares, k, chunk, n, inputs, outputs, scalars, scratch + k * need, block, stream)
             block_release(memory)
         if scalar_memory != NULL:
             block_release(scalar_memory)

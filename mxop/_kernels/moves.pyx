@@ -12,7 +12,7 @@ from mxop._kernels.interp cimport (
     MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, Program, bulk, distance, itemsize_of, mx_stream_fence, streams,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.team cimport backwards, threads_for
+from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 
 cdef extern from "mxop_bulk.h" nogil:
     enum:
@@ -209,15 +209,19 @@ cdef void do_tasks(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexcept
         mx_stream_fence()
 
 
-cdef void do_group(const Plan* plan, Py_ssize_t group, Py_ssize_t each) noexcept nogil:
-    """Do a group of tasks."""
-    do_tasks(plan, group * each, min((group + 1) * each, plan.tasks))
+cdef void do_groups(const Plan* plan, Py_ssize_t each, mx_shares* shares, int thread) noexcept nogil:
+    """Do the groups of tasks that are a thread's."""
+    cdef Py_ssize_t group = mx_next_task(shares, thread)
+    while group >= 0:
+        do_tasks(plan, group * each, min((group + 1) * each, plan.tasks))
+        group = mx_next_task(shares, thread)
 
 
 cdef int carry_out(Plan* plan, Py_ssize_t total) except -1:
     """Move `total` bytes."""
-    cdef int threads = threads_for(total)
-    cdef Py_ssize_t each, t, groups, first
+    cdef int threads = threads_for(total), k
+    cdef Py_ssize_t each, groups
+    cdef mx_shares shares
     widened(plan)
     choose(plan)
     divide(plan, threads, threads > 1 or total >= SEVERAL)
@@ -230,14 +234,13 @@ cdef int carry_out(Plan* plan, Py_ssize_t total) except -1:
         return 0
     each = (plan.tasks + threads * PIECES - 1) // (threads * PIECES)
     groups = (plan.tasks + each - 1) // each
-    first = groups - 1 if backwards(groups, total) else 0
+    share_out(&shares, groups, threads, total)
     if threads <= 1:
         with nogil:
-            for t in range(groups):
-                do_group(plan, distance(first - t), each)
+            do_groups(plan, each, &shares, 0)
     else:
-        for t in prange(groups, nogil=True, schedule="dynamic", num_threads=threads):
-            do_group(plan, distance(first - t), each)
+        for k in prange(threads, nogil=True, schedule="static", chunksize=1, num_threads=threads):
+            do_groups(plan, each, &shares, k)
     return 0
 
 

@@ -12,7 +12,7 @@ from mxop._kernels.interp cimport (
     BLOCK_BYTES, Ahead, Operand, Program, Value, bulk, collapse, distance, itemsize_of, load_block, mx_prefetch, sum_squares,
 )
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.team cimport backwards, threads_for
+from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 
 CODES = {"add": COMBINE_ADD, "mul": COMBINE_MUL, "max": COMBINE_MAX, "min": COMBINE_MIN, "hypot": COMBINE_HYPOT}
 
@@ -23,7 +23,8 @@ cdef union Total:
 
 cdef enum:
     FEW = 16            # tasks that are enough; of fewer, each is divided, always in the same places
-    CHUNK = 65536       # elements of a part of a task
+    CHUNK = 32768       # elements of a part of a task
+    ALONE = 65536       # for which other threads of Python need not run meanwhile
     MAX_CHUNKS = 64
     MAX_PARTS = 32      # of all tasks: the totals of each are written, and read again
     WIDTH = 4096        # columns of a task at most: their totals stay in the second cache
@@ -317,6 +318,14 @@ cdef void do_part(Program map_, const Job* job, Py_ssize_t t, char* memory) noex
         store_totals(job.results, job.ctype, task // job.tiles * job.inner + at, totals, width)
 
 
+cdef void do_parts(Program map_, const Job* job, mx_shares* shares, int thread) noexcept nogil:
+    """Do the parts that are a thread's."""
+    cdef Py_ssize_t t = mx_next_task(shares, thread)
+    while t >= 0:
+        do_part(map_, job, t, job.scratch + thread * job.room)
+        t = mx_next_task(shares, thread)
+
+
 cdef void divide(Job* job, int threads) noexcept nogil:
     """Say what tasks there are, and in how many parts each is done.  Where rows are cut does not depend on the threads."""
     cdef Py_ssize_t most = MAX_CHUNKS, width = WIDTH
@@ -334,7 +343,7 @@ cdef void divide(Job* job, int threads) noexcept nogil:
     if job.tasks < FEW:
         job.chunks = min(max(job.n_reduced * job.width // CHUNK, 1), most)
     elif not job.columns:
-        job.width = max(1, min(min(4 * CHUNK // job.n_reduced, <Py_ssize_t>TOGETHER), job.n_kept // (threads * PIECES)))
+        job.width = max(1, min(min(8 * CHUNK // job.n_reduced, <Py_ssize_t>TOGETHER), job.n_kept // (threads * PIECES)))
         job.tasks = (job.n_kept + job.width - 1) // job.width
     job.per_chunk = (job.n_reduced + job.chunks - 1) // job.chunks
 
@@ -420,15 +429,17 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
     cdef Total few[64]
     cdef char small[8192 + 64]
     cdef char scalars[1024]
-    cdef Py_ssize_t t, elements, parts, first
-    cdef int threads
+    cdef Py_ssize_t elements, parts
+    cdef int threads, k
+    cdef mx_shares shares
     if map_.n_scalars > 128:
         raise MemoryError("the formula of a reduction has too many scalars")
     map_.fill_scalars(params, scalars)
     if not describe(&job, map_, combine, source, scalars, results):
         return 0
     elements = job.n_kept * job.n_reduced
-    threads = threads_for(elements * map_.itemsize)
+    # adding up what is read takes so little time that threads are woken for more of it
+    threads = threads_for(elements * map_.itemsize // (4 if job.direct and job.n_kept == 1 else 1))
     divide(&job, threads)
     if job.tasks * job.chunks < threads:
         threads = <int>(job.tasks * job.chunks)
@@ -447,17 +458,15 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
         partial = block_new(job.n_kept * job.chunks * sizeof(Total))
         job.totals = <Total*>partial.data
     parts = job.tasks * job.chunks
-    first = parts - 1 if backwards(parts, elements * itemsize_of(source.dtype)) else 0
-    if threads == 1 and elements < CHUNK:
-        for t in range(parts):
-            do_part(map_, &job, t, job.scratch)
+    share_out(&shares, parts, threads, elements * itemsize_of(source.dtype))
+    if threads == 1 and elements < ALONE:
+        do_parts(map_, &job, &shares, 0)
     elif threads == 1:
         with nogil:
-            for t in range(parts):
-                do_part(map_, &job, distance(first - t), job.scratch)
+            do_parts(map_, &job, &shares, 0)
     else:
-        for t in prange(parts, nogil=True, schedule="dynamic", num_threads=threads):
-            do_part(map_, &job, distance(first - t), job.scratch + mx_thread() * job.room)
+        for k in prange(threads, nogil=True, schedule="static", chunksize=1, num_threads=threads):
+            do_parts(map_, &job, &shares, k)
     if job.chunks > 1:
         join_parts(&job)
     if partial != NULL:
@@ -465,18 +474,6 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
     if memory != NULL:
         block_release(memory)
     return 0
-
-
-cdef extern from *:
-    """
-    #ifdef _OPENMP
-    #include <omp.h>
-    static int mx_thread(void) { return omp_get_thread_num(); }
-    #else
-    static int mx_thread(void) { return 0; }
-    #endif
-    """
-    int mx_thread() noexcept nogil
 
 
 cdef void store_totals(char* results, int ctype, Py_ssize_t first, const Total* totals, Py_ssize_t n) noexcept nogil:

@@ -1,6 +1,11 @@
+cdef extern from "mxop_team.h" nogil:
+    ctypedef struct mx_shares:
+        pass
+    Py_ssize_t mx_next_task(mx_shares* shares, int thread)
+
 cdef Py_ssize_t PARALLEL_BYTES
 
 cdef int threads_for(Py_ssize_t nbytes) noexcept nogil
 cdef int threads_of(int most, Py_ssize_t parts) noexcept nogil
 cdef int most_threads() noexcept nogil
-cdef bint backwards(Py_ssize_t tasks, Py_ssize_t nbytes) noexcept nogil
+cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept nogil

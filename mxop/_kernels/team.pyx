@@ -65,6 +65,9 @@ cdef extern from *:
     void mx_apart(int n) nogil
     long mx_times_told() nogil
 
+cdef extern from "mxop_team.h" nogil:
+    void mx_share_out(mx_shares* shares, Py_ssize_t tasks, int threads, bint back)
+
 cdef int _threads = 1
 cdef bint _backwards = False
 PARALLEL_BYTES = 256 * 1024   # below this, waking the threads costs more than they save
@@ -114,14 +117,17 @@ cdef int threads_of(int most, Py_ssize_t parts) noexcept nogil:
     return n
 
 
-cdef bint backwards(Py_ssize_t tasks, Py_ssize_t nbytes) noexcept nogil:
-    """Tell whether to go through tasks from the last: work on more than a cache holds begins where the one before ended, at what is
-    still there."""
+cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept nogil:
+    """Deal out tasks on so many bytes; :c:func:`mx_next_task` then gives a thread its next one.
+
+    Each has neighbours, the same for arrays of one size: its core's cache may hold what it read or wrote the last time.  Work on more
+    than a cache holds begins where the one before ended, at what is still there.
+    """
     global _backwards
-    if tasks < 2 or nbytes < 2 * PARALLEL_BYTES:  # 512 KiB, or less where tests set less
-        return False
-    _backwards = not _backwards
-    return _backwards
+    cdef bint back = False
+    if tasks > 1 and nbytes >= 2 * PARALLEL_BYTES:  # 512 KiB, or less where tests set less
+        back = _backwards = not _backwards
+    mx_share_out(shares, tasks, threads, back)
 
 
 def _after_fork():
