@@ -82,7 +82,7 @@ MX_COPY_ROW(mx_u32)
 MX_COPY_ROW(mx_u64)
 MX_COPY_ROW(mx_u128)
 
-enum { MX_SHORT_ROW = 32768 };  /* bytes that are not left to memcpy: it chooses first, and copies slowly what another core wrote */
+enum { MX_SHORT_ROW = 8192 };  /* bytes that are not left to memcpy, which looks at their number for a while */
 
 /* Copy a dense row. */
 static inline void mx_copy_dense(char *d, const char *s, ptrdiff_t bytes)
