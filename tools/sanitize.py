@@ -81,13 +81,15 @@ def instrumented(folder: Path, flags: str, libraries: bool) -> Path:
         old.unlink()  # all else is used as it was built
     if not libraries:
         shutil.rmtree(tree / "build", ignore_errors=True)
-    environment = dict(os.environ, CFLAGS=flags, LDFLAGS=flags, CC="gcc")
+    environment = dict(os.environ, CC=f"gcc {flags}")  # for linking programs, too: the build tries OpenMP with one
     if not libraries:
         environment["MXOP_BUILD_CPU"] = best_level()
     command = [sys.executable, "setup.py", "build_ext", "--inplace"]
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
     if done.returncode or not list((tree / "mxop" / "_core").glob("native*.so")):
         sys.exit(done.stdout + done.stderr)
+    if "has no OpenMP" in done.stdout:
+        sys.exit("built without OpenMP: no threads would be seen\n" + done.stderr)
     return tree
 
 
