@@ -1,6 +1,7 @@
 """Head gradients that an executor reads where the caller has them."""
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -156,6 +157,25 @@ def test_its_own_arrays_are_read_again_after_an_error(square, monkeypatch):
     square._heads.arrays[0][:] = 7
     square._backward.run()
     assert np.array_equal(square.grad_dict["x"].asnumpy(), expected(square, 7))
+
+
+def test_threads_take_turns(square):
+    found = {}
+
+    def work(k):
+        head = mx.nd.full((N,), k)
+        for _ in range(20):
+            square.backward(head)
+        found[k] = True
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in (1, 2, 3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(found) == [1, 2, 3]
+    gradient = square.grad_dict["x"].asnumpy()
+    assert any(np.array_equal(gradient, expected(square, k)) for k in found)  # of one run, from beginning to end
 
 
 def test_layers(monkeypatch):

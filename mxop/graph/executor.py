@@ -99,7 +99,7 @@ class Executor:
         self._backward: Any = None
         self._evaluated: Any = None
         self._draws: bool | None = None
-        self._heads: Any = None
+        self._heads = Heads([], None, (), False)
         self._head_bound: dict[Node, Any] = {}
         self._last_run: str | None = None
         self._monitor: Monitor | None = None

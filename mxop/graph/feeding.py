@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -33,15 +34,16 @@ class Heads:
     def __init__(self, arrays: list[Any], schedule: Any, written: Sequence[Any], fixed: bool):
         self.arrays, self._schedule = arrays, schedule
         self._own = [a for a in arrays if a is not None]
-        self._written = [core.span(a) for a in written]
-        self._places = None
+        self._places = self._pointed_at = None
+        self._alone = RLock()  # while pointers point to one caller's arrays, another's run would read them
         large = sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._own) >= LARGE_BYTES
         if fixed and large and all(a._gpu is None for a in self._own):
+            places = core.PlacesWithin(self._own)
             try:
-                self._places = core.PlacesWithin(self._own)
-                self._places.note(schedule.calls)
+                places.note(schedule.calls)
             except NotImplementedError:  # some call keeps its arrays
-                self._places = None
+                return
+            self._written, self._places = [core.span(a) for a in written], places
 
     def taken(self, values: Sequence[tuple[Any, Any, str]], copy: bool) -> Callable[[], None]:
         """Copy the values to the arrays, or note where they lie; return what runs the schedule on them."""
@@ -64,11 +66,14 @@ class Heads:
     def _run_on(self, arrays: list[Any]) -> None:
         """Run the schedule on arrays like its own."""
         places: Any = self._places
-        try:
-            places.put(arrays)
-            self._schedule.run()
-        finally:
-            places.put(self._own)
+        with self._alone:
+            self._pointed_at = arrays  # which live as long as pointers may point there, also when an interrupt comes
+            try:
+                places.put(arrays)
+                self._schedule.run()
+            finally:
+                places.put(self._own)
+                self._pointed_at = None
 
 
 def listed_heads(out_grads: Any, symbol: Any) -> Sequence[Any]:

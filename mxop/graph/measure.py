@@ -33,7 +33,7 @@ def measured(executor: Any, plan: Plan, schedules: list[Any], train: bool) -> tu
     wait = _wait if executor._device is not None else None
     cost = profile.clock_cost()
     with _unchanged(_written(executor, plan)), _mode(train):
-        for head in _heads(executor):
+        for head in executor._heads.arrays:
             if head is not None:  # what is there may be what memory held before, and some numbers are slow
                 head[:] = 1
         runs: list[list[int]] = []
@@ -65,12 +65,8 @@ def _written(executor: Any, plan: Plan) -> list[Any]:
     assigned = {node.inputs[i][0] for phase in plan.phases for node in phase.nodes for i in node.mutated_inputs()}
     buffers = [a for arrays in executor._arena.arrays.values() for a in arrays]
     variables = [executor._bound[n] for n in assigned if n in executor._bound]
-    found = [*executor._outputs, *executor.grad_arrays, *_heads(executor), *buffers, *variables]
+    found = [*executor._outputs, *executor.grad_arrays, *executor._heads.arrays, *buffers, *variables]
     return [a for a in found if a is not None]
-
-
-def _heads(executor: Any) -> list[Any]:
-    return [] if executor._heads is None else executor._heads.arrays
 
 
 @contextmanager
