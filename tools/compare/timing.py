@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from systems import NO_PEERS, OURS, THREADS, Call, as_arrays, calls, set_threads
 
-REST = 0.04  # seconds; the threads of OpenBLAS and of OpenMP wait for about 25 ms before they sleep
+REST = 0.04  # seconds
+STEP, MOST_STEPS = 0.01, 100  # seconds, and how often they are waited for
 AT_THE_LIMIT = 0.85  # a share of the bandwidth or of the peak from which on a ratio of 1 is enough
 
 
@@ -155,6 +156,16 @@ def _alike(results: Sequence[np.ndarray], wanted: Sequence[np.ndarray], toleranc
     return True
 
 
+def rest() -> None:
+    """Wait until threads that wait for more work have fallen asleep: those of OpenBLAS take 25 ms, or 110."""
+    time.sleep(REST)
+    for _ in range(MOST_STEPS):
+        used = time.process_time()
+        time.sleep(STEP)
+        if time.process_time() - used < STEP / 4:
+            return
+
+
 def in_turn(systems: dict[str, Call], rounds: int, least: float) -> dict[str, float]:
     """Time every system once a round, in an order that rotates; return medians of seconds for one call.
 
@@ -183,7 +194,7 @@ def in_turn(systems: dict[str, Call], rounds: int, least: float) -> dict[str, fl
         for k in range(rounds):
             for name in names[k % len(names) :] + names[: k % len(names)]:
                 call, n = systems[name], repeats[name]
-                time.sleep(REST)
+                rest()
                 call()
                 start = time.perf_counter()
                 for _ in range(n):

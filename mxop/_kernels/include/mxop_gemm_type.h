@@ -324,7 +324,10 @@ static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
     /* Rows side by side may be far apart from summand to summand: then packing pays, if many columns use what was packed. */
     p.a_beside = a_plain && a->across == size && a->along % size == 0
               && (columns <= 2 * WIDTH || (a->along >= 0 && p.depth * a->along <= MX_GEMM_NEAR));
-    p.a_packed = !p.a_beside && !(a_plain && a->along == size && a->across % size == 0);
+    /* Summands side by side are read where they lie, unless so many columns use them that packing costs little, or the rows
+       exclude each other from the first cache. */
+    p.a_packed = !p.a_beside && (!(a_plain && a->along == size && a->across % size == 0) || columns >= MX_GEMM_USES * WIDTH
+                                 || (a->across % MX_GEMM_WAY == 0 && rows > MX_GEMM_WAYS && columns > 2 * WIDTH));
     p.b_packed = !(b_plain && b->across == size && b->along % size == 0 && rows <= MX_GEMM_ROWS);
     p.stride = (columns + WIDTH - 1) / WIDTH * WIDTH;
     return p;
