@@ -143,6 +143,15 @@ static void G(copy_lines)(const char *from, ptrdiff_t along, ptrdiff_t count, pt
     }
 }
 
+/* Two whole panels of such rows: more of each page and of each line's neighbour at a time. */
+static void G(copy_pair)(const char *from, ptrdiff_t along, ptrdiff_t depth, T *panel)
+{
+    for (ptrdiff_t k = 0; k < depth; k++, from += along, panel += WIDTH)
+        MX_UNROLLED for (int j = 0; j < 2 * MX_GEMM_VECTORS; j++)
+            *(G(vector) *)(panel + j / MX_GEMM_VECTORS * WIDTH * depth + j % MX_GEMM_VECTORS * LANES) =
+                *(const G(vector) *)((const T *)from + j * LANES);
+}
+
 /* Numbers of another type, or of no order: line by line along the shorter stride. */
 static void G(convert)(const mx_matrix *x, const char *from, ptrdiff_t count, ptrdiff_t width, ptrdiff_t depth, T *panel)
 {
@@ -348,11 +357,17 @@ static size_t G(room)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
 /* Pack the columns of B, as far as they must be: `depth` summands from `k` on. */
 static void G(pack_columns)(const mx_gemm *g, const G(plan) *p, ptrdiff_t k, ptrdiff_t depth)
 {
-    for (ptrdiff_t j = 0; j < p->columns; j += WIDTH) {
-        const ptrdiff_t count = p->columns - j < WIDTH ? p->columns - j : WIDTH;
-        if (p->b_packed || count < WIDTH)
-            g->pack_b(g->b, p->column + j, count, count <= NARROW ? NARROW : WIDTH, k, depth,
-                                                     p->b + j * depth);
+    const mx_matrix *b = (const mx_matrix *)g->b;
+    const int lines = g->pack_b == G(pack) && b->load == NULL && b->across == (ptrdiff_t)sizeof(T);
+    for (ptrdiff_t j = 0, count; j < p->columns; j += count) {
+        T *panel = p->b + j * depth;
+        count = p->columns - j < WIDTH ? p->columns - j : WIDTH;
+        if (p->b_packed && lines && p->columns - j >= 2 * WIDTH) {
+            count = 2 * WIDTH;
+            G(copy_pair)(b->data + (p->column + j) * b->across + k * b->along, b->along, depth, panel);
+        } else if (p->b_packed || count < WIDTH) {
+            g->pack_b(g->b, p->column + j, count, count <= NARROW ? NARROW : WIDTH, k, depth, panel);
+        }
     }
 }
 
