@@ -30,9 +30,9 @@ STORAGE = (
     ("float", "f32", 0, "{0}", "(float){0}"),
     ("double", "f64", 1, "{0}", "(double){0}"),
     ("uint16_t", "f16", 2, "mx_f16_to_f32({0})", "mx_f32_to_f16({0})"),
-    ("uint8_t", "u8", 3, "{0}", "(uint8_t)(int64_t){0}"),
+    ("uint8_t", "u8", 3, "{0}", "(uint8_t){0}"),
     ("int32_t", "i32", 4, "{0}", "(int32_t){0}"),
-    ("int8_t", "i8", 5, "{0}", "(int8_t)(int64_t){0}"),
+    ("int8_t", "i8", 5, "{0}", "(int8_t){0}"),
     ("int64_t", "i64", 6, "{0}", "(int64_t){0}"),
     ("uint8_t", "b8", 7, "({0} != 0)", "(uint8_t)({0} != 0)"),
     ("uint16_t", "bf16", 12, "mx_bf16_to_f32({0})", "mx_f32_to_bf16({0})"),
@@ -428,7 +428,9 @@ def conversion_text() -> str:
 
 def _value(s_code: int, c_type: str, write: str, text: str) -> str:
     """Return the text that converts a computed value to the stored type."""
-    if s_code in (2, 12):
+    if s_code in (3, 5):
+        text = f"mx_whole_f32({text})" if c_type == "float" else f"(int64_t){text}"
+    elif s_code in (2, 12):
         text = _AS_FLOAT.get(c_type, "(float){0}").format(text)
     return write.format(text)
 
@@ -436,7 +438,7 @@ def _value(s_code: int, c_type: str, write: str, text: str) -> str:
 def _total(s_type: str, s_code: int, c_type: str, read: str, write: str) -> str:
     """Return the text of a stored element ``*q`` plus a computed one, for ``req='add'``."""
     if s_code in (3, 4, 5, 6):  # integers: convert, then add
-        return f"({s_type})({read.format('*q')} + {write.format('s[i]')})"
+        return f"({s_type})({read.format('*q')} + {_value(s_code, c_type, write, 's[i]')})"
     wide = "float" if c_type == "float" and s_type != "double" else "double"  # the wider of both types
     return _value(s_code, wide, write, f"(({wide}){read.format('*q')} + ({wide})s[i])")
 

@@ -12,6 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A number of which the low byte is wanted.  From 2^31 on a float32's is 0, and so is that of what x86 makes of it in 32 bits. */
+#if defined(__x86_64__) || defined(_M_X64)
+MX_INLINE int32_t mx_whole_f32(float x) { return (int32_t)x; }
+#else
+MX_INLINE int64_t mx_whole_f32(float x) { return (int64_t)x; }
+#endif
+
 #define mx_idiv(T, a, b) mx_idiv_##T(a, b)
 #define mx_imod(T, a, b) mx_imod_##T(a, b)
 #define mx_ifloordiv(T, a, b) mx_ifloordiv_##T(a, b)
