@@ -118,6 +118,21 @@ def test_cast_converts_as_c_does(source, target):
     assert found.asnumpy().tolist() == data.astype(target).tolist()
 
 
+@pytest.mark.parametrize("to", ["uint8", "int8"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bytes_of_large_numbers_are_their_low_ones(dtype, to):
+    exponents = np.arange(63)[:, None]
+    values = (
+        (2.0**exponents * [1, 1.00390625, 1.9999998807907104, -1, -1.00390625, -1.9999998807907104])
+        .astype(dtype)
+        .ravel()
+    )
+    values = values[np.abs(values) < 2.0**63]
+    data = mx.nd.array(values, dtype=dtype)
+    for some in (data, data[::3]):
+        np.testing.assert_array_equal(some.astype(to).asnumpy(), some.asnumpy().astype(np.int64).astype(to))
+
+
 @pytest.mark.parametrize("target", ["float16", "float64", "int32"])
 def test_gradient_of_cast_has_the_type_of_the_data(target):
     x = mx.nd.array([1.5, 2.5])

@@ -12,12 +12,13 @@ from libc.string cimport memcpy, memset
 
 from mxop._kernels.interp cimport MAX_DIMS, bulk, itemsize_of, streams
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.team cimport threads_of
+from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
 from mxop._kernels.work cimport Work
 
 cdef enum:
     MOST_SIZES = MAX_DIMS
     SOME = 512  # indices whose places are found at a time
+    PIECES = 8  # tasks of each thread
     FLOAT32 = 0  # type codes
     FLOAT64 = 1
     UINT8 = 3
@@ -345,14 +346,25 @@ cdef class OneHot(Work):
         self.kind, self.itemsize, self.count, self.depth, self.on, self.off = kind_of(index_dtype), itemsize, count, depth, on, off
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        cdef Py_ssize_t t
-        threads = threads_of(threads, self.count * self.depth * self.itemsize // WORTH)
+        cdef Py_ssize_t nbytes = self.count * self.depth * self.itemsize, parts
+        cdef mx_shares shares
+        cdef int k
+        threads = threads_of(threads, nbytes // WORTH)
         if threads == 1:
             self.rows(data, 0, self.count)
         else:
-            for t in prange(threads, nogil=True, num_threads=threads, schedule="static"):
-                self.rows(data, t * self.count // threads, (t + 1) * self.count // threads)
+            parts = min(self.count, <Py_ssize_t>threads * PIECES)
+            share_out(&shares, parts, threads, nbytes)
+            for k in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
+                self.rows_of(data, &shares, k, parts)
         return -1
+
+    cdef void rows_of(self, char** data, mx_shares* shares, int thread, Py_ssize_t parts) noexcept nogil:
+        """Mark the parts of the rows that are a thread's."""
+        cdef Py_ssize_t t = mx_next_task(shares, thread)
+        while t >= 0:
+            self.rows(data, t * self.count // parts, (t + 1) * self.count // parts)
+            t = mx_next_task(shares, thread)
 
     cdef void rows(self, char** data, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         if self.itemsize == 1:
@@ -464,13 +476,24 @@ cdef class Gather(Work):
 
     cdef void all_rows(self, char** data, int threads) noexcept nogil:
         """Take the rows that all indices name."""
-        cdef Py_ssize_t t
-        threads = threads_of(threads, self.count * self.shape.inner * self.itemsize // WORTH)
+        cdef Py_ssize_t nbytes = self.count * self.shape.inner * self.itemsize, parts
+        cdef mx_shares shares
+        cdef int k
+        threads = threads_of(threads, nbytes // WORTH)
         if threads == 1:
             self.rows(data, 0, self.count)
             return
-        for t in prange(threads, num_threads=threads, schedule="static"):
-            self.rows(data, t * self.count // threads, (t + 1) * self.count // threads)
+        parts = min(self.count, <Py_ssize_t>threads * PIECES)
+        share_out(&shares, parts, threads, nbytes)
+        for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            self.rows_of(data, &shares, k, parts)
+
+    cdef void rows_of(self, char** data, mx_shares* shares, int thread, Py_ssize_t parts) noexcept nogil:
+        """Take the parts of the rows that are a thread's."""
+        cdef Py_ssize_t t = mx_next_task(shares, thread)
+        while t >= 0:
+            self.rows(data, t * self.count // parts, (t + 1) * self.count // parts)
+            t = mx_next_task(shares, thread)
 
     cdef void rows(self, char** data, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         """Take the rows that some indices name; their places stay in the first cache."""
@@ -484,7 +507,9 @@ cdef class Gather(Work):
 
     cdef void move(self, const char* source, char* target, const Py_ssize_t* place, int threads) noexcept nogil:
         cdef Shape s = self.shape
-        cdef Py_ssize_t moved = s.outer * s.m * s.inner, parts, t
+        cdef Py_ssize_t moved = s.outer * s.m * s.inner, parts
+        cdef mx_shares shares
+        cdef int k
         threads = threads_of(threads, moved * self.itemsize // WORTH)
         if self.putting:
             memset(target, 0, s.outer * s.n * s.inner * self.itemsize)
@@ -494,6 +519,15 @@ cdef class Gather(Work):
             if moved:
                 take_part(source, target, place, s, self.itemsize, 0, s.outer * s.m)
         else:
-            parts = min(<Py_ssize_t>threads, s.outer * s.m)
-            for t in prange(parts, num_threads=threads, schedule="static"):
-                take_part(source, target, place, s, self.itemsize, t * s.outer * s.m // parts, (t + 1) * s.outer * s.m // parts)
+            parts = min(s.outer * s.m, <Py_ssize_t>threads * PIECES)
+            share_out(&shares, parts, threads, moved * self.itemsize)
+            for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+                self.taken_by(source, target, place, s, &shares, k, parts)
+
+    cdef void taken_by(self, const char* source, char* target, const Py_ssize_t* place, Shape s, mx_shares* shares, int thread,
+                       Py_ssize_t parts) noexcept nogil:
+        """Take the parts of all positions that are a thread's."""
+        cdef Py_ssize_t t = mx_next_task(shares, thread), n = s.outer * s.m
+        while t >= 0:
+            take_part(source, target, place, s, self.itemsize, t * n // parts, (t + 1) * n // parts)
+            t = mx_next_task(shares, thread)
