@@ -40,6 +40,17 @@ def test_results_are_aligned_too():
         assert address(y) % 64 == 0
 
 
+@pytest.mark.parametrize("nbytes", [32768, 800_000, 2_000_000])
+def test_large_arrays_begin_far_from_each_other_in_their_pages(nbytes):
+    """A processor takes a read for one of what was just written 1 to 256 bytes further in another page."""
+    arrays = [nd.empty((nbytes,), dtype="uint8") for _ in range(9)]
+    places = [address(a) % 4096 for a in arrays]
+    assert all(place % 64 == 0 for place in places)
+    for one, other in zip(places, places[1:], strict=False):
+        assert 512 <= (other - one) % 4096 <= 3584
+    assert len(set(places)) == 8
+
+
 def test_in_use_counts_arrays():
     before = stats()["in_use"]
     a = nd.zeros((1000,))

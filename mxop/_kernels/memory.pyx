@@ -63,9 +63,12 @@ cdef enum:
     N_CLASSES = 240
     HUGE = 4194304          # from here on, ask the system for huge pages
     HUGE_ALIGN = 2097152
+    SPREAD = 32768          # from here on, blocks begin at places of a page that are far from each other's
+    PAGE = 4096
 
 cdef Block* _free_lists[N_CLASSES]
 cdef Py_ssize_t _in_use = 0, _cached = 0, _peak = 0, _limit = 0, _hits = 0, _misses = 0
+cdef Py_ssize_t _spread = 0     # where in a page the last block began that was spread
 cdef watch_function _watch = NULL
 cdef forsaken_function _forsaken = NULL
 memset(_free_lists, 0, sizeof(_free_lists))
@@ -129,8 +132,16 @@ cdef Block* block_new(Py_ssize_t nbytes) except NULL:
 
 
 cdef Block* _from_system(Py_ssize_t rounded, Py_ssize_t size_class) noexcept:
+    """Return a new block; NULL when the system has no memory.
+
+    Loops read a little ahead of where they write.  A processor first compares the last 12 bits of the addresses, and waits
+    where a read seems to meet a write that is on its way: an eighth of their time, or half, if the result lies up to 256 bytes
+    further in its page than what is read.  That is where `malloc` puts blocks of one size; so every one begins elsewhere.
+    """
+    global _spread
     cdef Block* block
     cdef char* raw
+    cdef Py_ssize_t room = PAGE if rounded >= SPREAD else 0
     if rounded >= HUGE:  # the header apart, so that the data start at a huge page
         block = <Block*>malloc(sizeof(Block))
         if block == NULL:
@@ -142,11 +153,14 @@ cdef Block* _from_system(Py_ssize_t rounded, Py_ssize_t size_class) noexcept:
         mx_huge(raw, rounded)
         block.data = raw
     else:
-        raw = <char*>mx_aligned(64, HEADER + rounded)
+        raw = <char*>mx_aligned(64, HEADER + rounded + room)
         if raw == NULL:
             return NULL
         block = <Block*>raw
         block.data = raw + HEADER
+        if room:
+            _spread = (_spread + 5 * PAGE // 8) % PAGE
+            block.data += (_spread - <Py_ssize_t>block.data) & (PAGE - 1)
     block.nbytes = rounded
     block.size_class = size_class
     return block

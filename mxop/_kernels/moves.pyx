@@ -261,7 +261,10 @@ cdef word* in_turn(const Operand* source, const char* p, int axis, word* to) noe
     if axis < source.ndim - 1:
         rows = source.shape[axis]
     for j in range(rows):
-        for i in range(n):
+        for i in range(0, n - 3, 4):
+            to[i], to[i + 1] = (<const word*>(p + i * step))[0], (<const word*>(p + (i + 1) * step))[0]
+            to[i + 2], to[i + 3] = (<const word*>(p + (i + 2) * step))[0], (<const word*>(p + (i + 3) * step))[0]
+        for i in range(n & ~3, n):
             to[i] = (<const word*>(p + i * step))[0]
         to += n
         p += source.strides[axis]
