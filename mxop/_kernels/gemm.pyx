@@ -136,7 +136,7 @@ cdef int cut(Batch* batch, Py_ssize_t width, int threads) noexcept:
     threads = threads_of(threads, <Py_ssize_t>(work / WORTH))
     wanted = max(threads, <Py_ssize_t>min(SPARE * threads, work / LEAST))
     down = least_down
-    while down == least_down or (m // down >= 2 * width and many * (down - 1) * least_across < wanted):
+    while down == least_down or (m // down >= PACKING and many * (down - 1) * least_across < wanted):
         across = least_across
         while across == least_across or (n // across >= 2 * width and many * down * (across - 1) < wanted):
             found = many * down * across

@@ -114,13 +114,15 @@ static void G(interleave)(const T *x, ptrdiff_t across, ptrdiff_t count, ptrdiff
 {
     ptrdiff_t whole = 0, k = 0;         /* rows and summands that are transposed in squares */
 #if defined(MX_GEMM_SQUARE)
-    whole = count - count % MX_GEMM_SQUARE, k = depth - depth % MX_GEMM_SQUARE;
-    for (ptrdiff_t i = 0; i < whole; i += MX_GEMM_SQUARE)   /* more rows at a time may exclude each other from the cache */
-        for (ptrdiff_t p = 0; p < k; p += MX_GEMM_SQUARE) {
+    whole = count - count % 4, k = depth - depth % MX_GEMM_SQUARE;
+    for (ptrdiff_t i = 0, some; i < whole; i += some) {     /* more rows at a time may exclude each other from the cache */
+        some = whole - i < MX_GEMM_SQUARE ? 4 : MX_GEMM_SQUARE;
+        for (ptrdiff_t p = 0; p < k; p += some) {
             const T *from = x + i * across + p;
             T *to = panel + p * width + i;
-            if (MX_GEMM_SQUARE == 8) G(turn_eight)(from, across, to, width); else G(turn_four)(from, across, to, width);
+            if (some == 8) G(turn_eight)(from, across, to, width); else G(turn_four)(from, across, to, width);
         }
+    }
 #endif
     for (ptrdiff_t p = k; p < depth; p++)
         for (ptrdiff_t i = 0; i < whole; i++) panel[p * width + i] = x[i * across + p];
@@ -147,9 +149,11 @@ static void G(copy_lines)(const char *from, ptrdiff_t along, ptrdiff_t count, pt
 static void G(copy_pair)(const char *from, ptrdiff_t along, ptrdiff_t depth, T *panel)
 {
     for (ptrdiff_t k = 0; k < depth; k++, from += along, panel += WIDTH)
-        MX_UNROLLED for (int j = 0; j < 2 * MX_GEMM_VECTORS; j++)
+        MX_UNROLLED for (int j = 0; j < 2 * MX_GEMM_VECTORS; j++) {
+            MX_ASK(from + MX_GEMM_AHEAD * along + j * LANES * sizeof(T), 1);    /* steps of `along` are not foreseen */
             *(G(vector) *)(panel + j / MX_GEMM_VECTORS * WIDTH * depth + j % MX_GEMM_VECTORS * LANES) =
                 *(const G(vector) *)((const T *)from + j * LANES);
+        }
 }
 
 /* Numbers of another type, or of no order: line by line along the shorter stride. */
