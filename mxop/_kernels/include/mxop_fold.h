@@ -8,6 +8,7 @@
 #include "mxop_block.h"
 #include "mxop_bulk.h"
 #include "mxop_sums.h"
+#include "mxop_fold_rows.h"
 
 /* ---- one row: floating point ------------------------------------------------------------------------------------------- */
 static inline double mx_sum_float(const float *x, ptrdiff_t n) { return mx_sum_f32(x, n); }
@@ -26,7 +27,7 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP_FROM(d
     for (ptrdiff_t i = 0; i < n; i += block) COMBINE OF(x + i, n - i < block ? n - i : block);                          \
     return t;
 #define MX_ROWS_BY(T, VALUE)                                                                                            \
-    for (ptrdiff_t r = 0; r < rows; r++) {                                                                              \
+    for (; r < rows; r++) {                                                                                             \
         const T *row = (const T *)((const char *)x + r * step);                                                         \
         total[r] = (VALUE);                                                                                             \
     }
@@ -59,6 +60,7 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP_FROM(d
                             ptrdiff_t block)                                                                            \
     {                                                                                                                   \
         double *total = (double *)totals;                                                                               \
+        ptrdiff_t r = sizeof(T) == 4 ? mx_fold_short_rows(combine, total, (const char *)x, rows, step, n, block) : 0;   \
         if (combine == MX_ADD) MX_ROWS_BY(T, mx_add_up_##T(total[r], row, n, block))                                    \
         else if (combine == MX_MUL) MX_ROWS_BY(T, mx_multiply_##T(total[r], row, n, block))                             \
         else if (combine == MX_MAX) MX_ROWS_BY(T, mx_max_##T(total[r], row, n))                                         \

@@ -1,0 +1,75 @@
+"""Sums and extremes of short rows, of which several are combined at once: the bits of a row alone, in every instruction set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop._kernels import interp
+
+WIDTHS = (1, 7, 8, 9, 15, 16, 17, 31, 33, 47, 48, 63, 64, 65, 79, 100, 127, 128, 131, 200, 511, 512)
+ROWS = (1, 7, 8, 15, 16, 17, 40)
+COMBINED = ("sum", "max", "min")
+
+
+@pytest.fixture(params=interp.available_instruction_sets())
+def level(request):
+    before = interp.instruction_set()
+    interp.use_instruction_set(request.param)
+    yield request.param
+    interp.use_instruction_set(before)
+
+
+def rows_of(rows, width):
+    x = np.random.default_rng(width).standard_normal((rows, width)).astype("float32")
+    return x * np.float32(10) ** np.arange(rows, dtype="float32")[:, None] if rows < 20 else x
+
+
+def combined(name, x):
+    return getattr(mx.nd, name)(mx.nd.array(x), axis=1).asnumpy()
+
+
+@pytest.mark.parametrize("name", COMBINED)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_row_does_not_depend_on_its_neighbours(level, name, width):
+    for rows in ROWS:
+        x = rows_of(rows, width)
+        alone = np.concatenate([combined(name, row[None]) for row in x])
+        np.testing.assert_array_equal(combined(name, x), alone)
+        reference = getattr(np, name)(x.astype("float64"), axis=1)
+        magnitude = np.abs(x.astype("float64")).sum(axis=1)
+        assert (np.abs(alone - reference) <= 1e-6 * magnitude).all()
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("width", [16, 17, 33, 64, 100, 511])
+def test_a_nan_is_found_at_every_place_and_in_its_row_only(level, name, width):
+    for place in range(width):
+        x = rows_of(33, width)
+        x[place % 33, place] = np.nan
+        wanted = getattr(np, name)(x, axis=1)
+        np.testing.assert_array_equal(combined(name, x), wanted)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_infinities(level, name):
+    x = rows_of(40, 50)
+    x[::3] = np.inf
+    x[1::3] = -np.inf
+    np.testing.assert_array_equal(combined(name, x), getattr(np, name)(x, axis=1))
+
+
+def test_all_sets_have_the_same_bits():
+    before = interp.instruction_set()
+    try:
+        for name in COMBINED:
+            for width in WIDTHS:
+                x, found = rows_of(40, width), []
+                for each in interp.available_instruction_sets():
+                    interp.use_instruction_set(each)
+                    found.append(combined(name, x))
+                for other in found[1:]:
+                    np.testing.assert_array_equal(other, found[0])
+    finally:
+        interp.use_instruction_set(before)
