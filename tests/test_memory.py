@@ -1,6 +1,7 @@
 """The pool that array memory comes from: alignment, reuse, statistics, limit."""
 
 import gc
+import itertools
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def test_large_arrays_begin_far_from_each_other_in_their_pages(nbytes):
     arrays = [nd.empty((nbytes,), dtype="uint8") for _ in range(9)]
     places = [address(a) % 4096 for a in arrays]
     assert all(place % 64 == 0 for place in places)
-    for one, other in zip(places, places[1:], strict=False):
+    for one, other in itertools.pairwise(places):
         assert 512 <= (other - one) % 4096 <= 3584
     assert len(set(places)) == 8
 
