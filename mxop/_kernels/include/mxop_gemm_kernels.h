@@ -41,7 +41,7 @@
 #define MX_GEMM_WAY 4096            /* bytes after which lines share a set of the first cache, and */
 #define MX_GEMM_WAYS 8              /* how many such lines it has at least */
 #define MX_GEMM_AHEAD 8             /* lines of B that are fetched before they are packed */
-#define MX_GEMM_FAR 256             /* summands from which C is fetched before they are added up */
+#define MX_GEMM_FAR 64              /* summands from which C is fetched before they are added up */
 
 #if defined(__clang__) && defined(__AVX512F__)
 #define MX_GEMM_WIDE __attribute__((min_vector_width(512)))     /* halves would be too many for the registers */
