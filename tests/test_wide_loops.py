@@ -16,7 +16,7 @@ from mxop._kernels import generate, interp
 DOMAINS = {
     "tan": (-9, 9), "arcsin": (-1, 1), "arccos": (-1, 1), "arctan": (-40, 40), "sinh": (-9, 9), "cosh": (-9, 9),
     "tanh": (-9, 9), "arcsinh": (-40, 40), "arccosh": (1, 40), "arctanh": (-1, 1), "cbrt": (-40, 40), "expm1": (-9, 9),
-    "exp": (-110, 95), "log1p": (-1, 9), "log2": (0, 9), "log10": (0, 9),
+    "exp": (-110, 95), "log": (0, 9), "log1p": (-1, 9), "log2": (0, 9), "log10": (0, 9),
 }  # fmt: skip
 SPECIAL = [0.0, -0.0, 1, -1, 1.5, 2, -2, 3, -3, 0.5, -0.5, 5, 2.0**30, -(2.0**30), np.inf, -np.inf, np.nan]
 REALS = ("float32", "float64")

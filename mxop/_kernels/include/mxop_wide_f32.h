@@ -265,34 +265,31 @@ MX_INLINE mxw_real mxw_expm1(mxw_real x)
     sum = mxw_add(sum, mxw_fma(s, mxw_fma(z, q, lost), rest));
     return mxw_where(mxw_less(mxw_abs(x), mxw_all(0x1p-26f)), x, mxw_add(sum, sum));
 }
-/* Half of cosh or sinh, of |x| = n log(2) + r: factor cosh r + other sinh r, the factors being sum and difference of 2^n and 2^-n. */
+/* cosh or sinh of a = n log(2) / 16 + r, twice (up + down) cosh r + (up - down) sinh r or the other way round, by up = 2^(n/16) / 4
+ * and down = 2^(-n/16) / 4, which are made of a table by adding to their exponents.  With so small an r, only what up and down
+ * lost to rounding is added.  NaN goes through r, which is not halved: it may be denormal. */
 MX_INLINE mxw_real mxw_hyperbolic(mxw_real a, int odd)
 {
-    mxw_real lost;
-    mxw_bits_ power;
-    mxw_real r = mxw_exp_reduced(mxw_min(mxw_all(89.7f), a), 125.0f, &lost, &power), up = mxw_number(power);
-    mxw_bits_ less = mxw_i_and(mxw_i_sub(mxw_i_all(250u << 23), power), mxw_i_all(0x7fu << 23));
-    mxw_real down = mxw_number(less), z = mxw_mul(r, r), plus = mxw_add(up, down), minus = mxw_sub(up, down);
-    mxw_real cosh1 = mxw_fma(z, mxw_fma(z, mxw_all(1.393543789e-03f), mxw_all(4.166645929e-02f)), mxw_all(5.0e-01f));
-    mxw_real sinh1 = mxw_fma(z, mxw_fma(z, mxw_all(1.997406798e-04f), mxw_all(8.333175443e-03f)), mxw_all(1.666666716e-01f));
-    cosh1 = mxw_mul(z, cosh1);
-    sinh1 = mxw_fma(mxw_mul(r, z), sinh1, lost);
-    mxw_real factor = odd ? minus : plus, other = odd ? plus : minus;
-    lost = odd ? mxw_sub(mxw_sub(up, minus), down) : mxw_sub(down, mxw_sub(plus, up));
-    mxw_real sum = mxw_fma(other, r, factor);
-    lost = mxw_add(lost, mxw_fms(other, r, mxw_sub(sum, factor)));
-    return mxw_add(sum, mxw_add(lost, mxw_fma(other, sinh1, mxw_mul(factor, cosh1))));
+    a = mxw_min(mxw_all(89.7f), a);
+    mxw_real big = mxw_all(MX_ROUND_F32), t = mxw_fma(a, mxw_all(2.30831206e1f), big), n = mxw_sub(t, big), two = mxw_all(2.0f);
+    mxw_real r = mxw_fnma(n, mxw_all(8.92875426e-8f), mxw_fnma(n, mxw_all(0x1.62e4p-5f), a)), z = mxw_mul(r, r);
+    mxw_real sinh3 = mxw_all(3.333398e-01f), cosh2 = mxw_mul(z, mxw_all(1.0000324f));
+    mxw_bits_ i = mxw_bits(t), exponent = mxw_i_left(i, 19);       /* and 19 bits further down, which the table has less */
+    mxw_real up = mxw_number(mxw_i_add(mxw_i_of_16(mxw_hyperbolic_table[0], i), exponent));
+    mxw_real low = mxw_number(mxw_i_add(mxw_i_of_16(mxw_hyperbolic_table[1], i), exponent));
+    mxw_real down = mxw_number(mxw_i_less(mxw_i_of_16(mxw_hyperbolic_table[2], i), exponent));
+    mxw_real plus = mxw_add(up, down), minus = mxw_sub(up, down);
+    if (!odd) {
+        low = mxw_fma(minus, mxw_mul(r, mxw_fma(z, sinh3, two)), mxw_fma(plus, cosh2, low));
+        return mxw_fma(up, two, mxw_fma(down, two, low));
+    }
+    low = mxw_sub(low, mxw_number(mxw_i_less(mxw_i_of_16(mxw_hyperbolic_table[3], i), exponent)));
+    low = mxw_fma(mxw_sub(mxw_sub(up, minus), down), two, low);
+    low = mxw_fma(plus, mxw_mul(r, mxw_mul(z, sinh3)), mxw_fma(minus, cosh2, low));
+    return mxw_fma(minus, two, mxw_fma(plus, mxw_add(r, r), low));
 }
-MX_INLINE mxw_real mxw_cosh(mxw_real x)
-{
-    mxw_real half = mxw_hyperbolic(mxw_abs(x), 0);
-    return mxw_add(half, half);
-}
-MX_INLINE mxw_real mxw_sinh(mxw_real x)
-{
-    mxw_real a = mxw_abs(x);
-    return mxw_with_sign(mxw_doubled_or(a, mxw_less(mxw_all(0x1p-13f), a), mxw_hyperbolic(a, 1)), x);
-}
+MX_INLINE mxw_real mxw_cosh(mxw_real x) { return mxw_hyperbolic(mxw_abs(x), 0); }
+MX_INLINE mxw_real mxw_sinh(mxw_real x) { return mxw_with_sign(mxw_hyperbolic(mxw_abs(x), 1), x); }
 
 /* ---- powers ------------------------------------------------------------------------------------------------------ */
 

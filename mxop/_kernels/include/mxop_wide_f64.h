@@ -21,25 +21,62 @@ MX_INLINE mxd_real mxd_cbrt(mxd_real x)
     return mxd_with_sign(mxd_scaled(mxd_add(r, mxd_fma(r, q, low)), k), x);
 }
 
+/* x = 2^k m and f = m times the inverse of interval i, less 1, as in mxop_wide_f32.h */
+MX_INLINE mxd_real mxd_log_split(mxd_real x, mxd_real *k, mxd_bits_ *i)
+{
+    mxd_real m = mxd_mantissa_or_nan(x);
+    *k = mxd_exponent(x);
+    *i = mxd_i_right(mxd_bits(m), 48);
+    return mxd_fms(m, mxd_of_16(mxd_log_table[0], *i), mxd_all(1.0));
+}
+/* (log(1 + f) - f) / f^2, in other units */
+MX_INLINE mxd_real mxd_log_rest(mxd_real f, mxd_real f2, double unit)
+{
+    mxd_real a = mxd_fma(f, mxd_all(unit * 3.33333333333476090e-01), mxd_all(unit * -5.00000000000000333e-01));
+    mxd_real b = mxd_fma(f, mxd_all(unit * 1.99999999270961099e-01), mxd_all(unit * -2.49999999998112343e-01));
+    mxd_real d = mxd_fma(f, mxd_all(unit * 1.42858215293095031e-01), mxd_all(unit * -1.66666662381869640e-01));
+    mxd_real q = mxd_fma(f, mxd_all(unit * -8.73757323011420395e-02), mxd_all(unit * 1.10703646720834228e-01));
+    q = mxd_fma(f2, mxd_fma(f, q, mxd_all(unit * -1.25018394500582997e-01)), d);
+    return mxd_fma(f2, mxd_fma(f2, q, b), a);
+}
+MX_INLINE mxd_real mxd_log(mxd_real x)
+{
+    mxd_bits_ i;
+    mxd_real k, f = mxd_log_split(x, &k, &i), f2 = mxd_mul(f, f);
+    mxd_real base = mxd_fma(k, mxd_all(MXD_LN2_HI), mxd_of_16(mxd_log_table[1], i));
+    mxd_real low = mxd_fma(k, mxd_all(MXD_LN2_LO), mxd_of_16(mxd_log_table[2], i));
+    return mxd_add(base, mxd_add(f, mxd_fma(f2, mxd_log_rest(f, f2, 1.0), low)));
+}
+/* The unit of another base in two parts, as that of k: table[row] and the next one have the logarithms of the intervals. */
+MX_INLINE mxd_real mxd_log_to_base(mxd_real x, int row, double unit, double unit_low, double step, double step_low)
+{
+    mxd_bits_ i;
+    mxd_real k, f = mxd_log_split(x, &k, &i), f2 = mxd_mul(f, f), t = mxd_of_16(mxd_log_table[row], i);
+    mxd_real base = step == 1.0 ? mxd_add(k, t) : mxd_fma(k, mxd_all(step), t), low = mxd_of_16(mxd_log_table[row + 1], i);
+    if (step_low != 0.0) low = mxd_fma(k, mxd_all(step_low), low);
+    low = mxd_fma(f2, mxd_log_rest(f, f2, unit), mxd_fma(f, mxd_all(unit_low), low));
+    return mxd_add(base, mxd_fma(f, mxd_all(unit), low));
+}
+MX_INLINE mxd_real mxd_log2(mxd_real x)
+{
+    return mxd_log_to_base(x, 3, 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56, 1.0, 0.0);
+}
+MX_INLINE mxd_real mxd_log10(mxd_real x)
+{
+    return mxd_log_to_base(x, 5, 0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57, 0x1.34413509f4000p-2, 0x1.cff7988f8959bp-41);
+}
 /* log(2^more (u + c)) for a c that is small beside u */
 MX_INLINE mxd_real mxd_log_sum(mxd_real u, mxd_real c, double more)
 {
-    mxd_real m = mxd_mantissa_or_nan(u), k = mxd_exponent(u);
-    mxd_bits_ i = mxd_i_right(mxd_bits(m), 48);
-    mxd_real inverse = mxd_of_16(mxd_log_table[0], i), first = mxd_fms(m, inverse, mxd_all(1.0));
-    c = mxd_mul(mxd_scaled_known(c, mxd_sub(mxd_all(0.0), k)), inverse);
+    mxd_bits_ i;
+    mxd_real k, first = mxd_log_split(u, &k, &i);
+    c = mxd_mul(mxd_scaled_known(c, mxd_sub(mxd_all(0.0), k)), mxd_of_16(mxd_log_table[0], i));
     mxd_real f = mxd_add(first, c), lost = mxd_sub(c, mxd_sub(f, first)), f2 = mxd_mul(f, f);
     if (more != 0.0) k = mxd_add(k, mxd_all(more));
-    mxd_real a = mxd_fma(f, mxd_all(3.33333333333476090e-01), mxd_all(-5.00000000000000333e-01));
-    mxd_real b = mxd_fma(f, mxd_all(1.99999999270961099e-01), mxd_all(-2.49999999998112343e-01));
-    mxd_real d = mxd_fma(f, mxd_all(1.42858215293095031e-01), mxd_all(-1.66666662381869640e-01));
-    mxd_real q = mxd_fma(f, mxd_all(-8.73757323011420395e-02), mxd_all(1.10703646720834228e-01));
-    q = mxd_fma(f2, mxd_fma(f, q, mxd_all(-1.25018394500582997e-01)), d);
-    q = mxd_fma(f2, mxd_fma(f2, q, b), a);
     mxd_real low = mxd_fma(k, mxd_all(MXD_LN2_LO), mxd_of_16(mxd_log_table[2], i));
     low = mxd_add(low, mxd_fnma(lost, f, lost));
     mxd_real base = mxd_fma(k, mxd_all(MXD_LN2_HI), mxd_of_16(mxd_log_table[1], i)), s = mxd_add(base, f);
-    s = mxd_add(s, mxd_fma(f2, q, mxd_add(low, mxd_sub(f, mxd_sub(s, base)))));
+    s = mxd_add(s, mxd_fma(f2, mxd_log_rest(f, f2, 1.0), mxd_add(low, mxd_sub(f, mxd_sub(s, base)))));
     return mxd_but_for(s, u, 0x00500400u);
 }
 MX_INLINE mxd_real mxd_log1p(mxd_real x)
@@ -173,12 +210,18 @@ MX_INLINE mxd_real mxd_pow(mxd_real x, mxd_real y)
 }
 
 MXW_LOOP_1(mxd, double, cbrt)
+MXW_LOOP_1(mxd, double, log)
+MXW_LOOP_1(mxd, double, log2)
+MXW_LOOP_1(mxd, double, log10)
 MXW_LOOP_1(mxd, double, log1p)
 MXW_LOOP_1(mxd, double, arcsinh)
 MXW_LOOP_1(mxd, double, tanh)
 MXW_LOOP_1(mxd, double, arccos)
 MXW_LOOP_2(mxd, double, pow)
 #define MX_WIDE_cbrt_f64 mxd_cbrt_loop
+#define MX_WIDE_log_f64 mxd_log_loop
+#define MX_WIDE_log2_f64 mxd_log2_loop
+#define MX_WIDE_log10_f64 mxd_log10_loop
 #define MX_WIDE_log1p_f64 mxd_log1p_loop
 #define MX_WIDE_arcsinh_f64 mxd_arcsinh_loop
 #define MX_WIDE_tanh_f64 mxd_tanh_loop

@@ -44,7 +44,8 @@ MXW_OF(MXW_I, bits, (MXW_R a), MXW_TO_BITS(a.v[u]))
 MXW_OF(MXW_R, number, (MXW_I a), MXW_FROM_BITS(a.v[u]))
 MXW_OF(MXW_I, i_all, (MXW_UINT x), MXW_SET1((MXW_INT)x))
 MXW_OF(MXW_I, i_sub, (MXW_I a, MXW_I b), MXW_E(sub)(a.v[u], b.v[u]))
-MXW_OF(MXW_I, i_and, (MXW_I a, MXW_I b), _mm512_and_si512(a.v[u], b.v[u]))
+MXW_OF(MXW_I, i_add, (MXW_I a, MXW_I b), MXW_E(add)(a.v[u], b.v[u]))
+MXW_OF(MXW_I, i_less, (MXW_I a, MXW_I b), _mm512_subs_epu16(a.v[u], b.v[u]))     /* of halves of a word, 0 at least */
 MXW_OF(MXW_I, i_max, (MXW_I a, MXW_I b), MXW_E(max)(a.v[u], b.v[u]))
 MXW_OF(MXW_I, i_min, (MXW_I a, MXW_I b), MXW_E(min)(a.v[u], b.v[u]))
 MXW_OF(MXW_I, i_left, (MXW_I a, unsigned n), MXW_E(slli)(a.v[u], n))
@@ -71,7 +72,6 @@ MX_INLINE int MXW_N(any)(MXW_M m) { int any = 0; MXW_EACH any |= m.v[u]; return 
 MXW_OF(MXW_R, where, (MXW_M m, MXW_R a, MXW_R b), MXW_P(mask_mov)(b.v[u], m.v[u], a.v[u]))
 MXW_OF(MXW_R, or_zero, (MXW_M m, MXW_R a), MXW_P(maskz_mov)(m.v[u], a.v[u]))
 MXW_OF(MXW_R, add_where, (MXW_M m, MXW_R a, MXW_R b), MXW_P(mask_add)(a.v[u], m.v[u], a.v[u], b.v[u]))
-MXW_OF(MXW_R, doubled_or, (MXW_R other, MXW_M m, MXW_R a), MXW_P(mask_add)(other.v[u], m.v[u], a.v[u], a.v[u]))
 /* a, but for b of a class whose nibble in the table is another than 0; from the lowest: NaN, signalling NaN, 0, 1, -inf, inf,
  * negative, positive; 2 is b itself, 3 NaN, 4 -inf, 5 inf. */
 MXW_OF(MXW_R, but_for, (MXW_R a, MXW_R b, uint32_t table), MXW_P(fixupimm)(a.v[u], b.v[u], MXW_SET1((MXW_INT)table), 0))
@@ -79,6 +79,7 @@ MXW_OF(MXW_R, but_for, (MXW_R a, MXW_R b, uint32_t table), MXW_P(fixupimm)(a.v[u
 /* ---- tables of 16 and 32, by the low bits of an index -------------------------------------------------------------- */
 #if MXW_COUNT == 16
 MXW_OF(MXW_R, of_16, (const MXW_T *t, MXW_I i), MXW_P(permutexvar)(i.v[u], MXW_P(loadu)(t)))
+MXW_OF(MXW_I, i_of_16, (const MXW_UINT *t, MXW_I i), MXW_E(permutexvar)(i.v[u], _mm512_loadu_si512(t)))
 MXW_OF(MXW_R, of_16_or, (MXW_R other, MXW_M m, const MXW_T *t, MXW_I i),
        MXW_P(mask_permutexvar)(other.v[u], m.v[u], i.v[u], MXW_P(loadu)(t)))
 MXW_OF(MXW_R, of_32, (const MXW_T *t, MXW_I i), MXW_P(permutex2var)(MXW_P(loadu)(t), i.v[u], MXW_P(loadu)(t + 16)))
