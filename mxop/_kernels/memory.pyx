@@ -132,12 +132,10 @@ cdef Block* block_new(Py_ssize_t nbytes) except NULL:
 
 
 cdef Block* _from_system(Py_ssize_t rounded, Py_ssize_t size_class) noexcept:
-    """Return a new block; NULL when the system has no memory.
-
-    Loops read a little ahead of where they write.  A processor first compares the last 12 bits of the addresses, and waits
-    where a read seems to meet a write that is on its way: an eighth of their time, or half, if the result lies up to 256 bytes
-    further in its page than what is read.  That is where `malloc` puts blocks of one size; so every one begins elsewhere.
-    """
+    """Return a new block; NULL when the system has no memory."""
+    # Loops read a little ahead of where they write.  A processor first compares the last 12 bits of addresses, and waits where a
+    # read seems to meet a write on its way: an eighth of their time, or half, if the result lies up to 256 bytes further in its
+    # page than what is read.  That is where `malloc` puts blocks of one size; so each begins elsewhere.
     global _spread
     cdef Block* block
     cdef char* raw
