@@ -75,8 +75,8 @@ MX_INLINE mxd_real mxd_log_sum(mxd_real u, mxd_real c, double more)
     if (more != 0.0) k = mxd_add(k, mxd_all(more));
     mxd_real low = mxd_fma(k, mxd_all(MXD_LN2_LO), mxd_of_16(mxd_log_table[2], i));
     low = mxd_add(low, mxd_fnma(lost, f, lost));
-    mxd_real base = mxd_fma(k, mxd_all(MXD_LN2_HI), mxd_of_16(mxd_log_table[1], i)), s = mxd_add(base, f);
-    s = mxd_add(s, mxd_fma(f2, mxd_log_rest(f, f2, 1.0), mxd_add(low, mxd_sub(f, mxd_sub(s, base)))));
+    mxd_real base = mxd_fma(k, mxd_all(MXD_LN2_HI), mxd_of_16(mxd_log_table[1], i));
+    mxd_real s = mxd_add(base, mxd_add(f, mxd_fma(f2, mxd_log_rest(f, f2, 1.0), low)));
     return mxd_but_for(s, u, 0x00500400u);
 }
 MX_INLINE mxd_real mxd_log1p(mxd_real x)
