@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import sys
 import warnings
 import weakref
 
@@ -540,3 +541,18 @@ def test_a_gradient_through_a_kernel_and_a_custom_operator_is_not_told_of():
         (nd.Custom(y, op_type="interop_double") + nd.cumsum(y)).backward()
 
     assert lost(action) == []
+
+
+def test_jax_takes_arrays():
+    jax = pytest.importorskip("jax", reason="needs JAX")
+    x = nd.array([[1, 2], [3, 4]])
+    found = x.__jax_array__()
+    assert isinstance(found, jax.Array)
+    np.testing.assert_array_equal(np.asarray(found), x.asnumpy())
+
+
+def test_without_jax_an_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", None)
+    monkeypatch.setitem(sys.modules, "jax.numpy", None)
+    with pytest.raises(mx.errors.MissingPackageError, match="pip install"):
+        nd.ones((2,)).__jax_array__()
