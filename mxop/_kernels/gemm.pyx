@@ -46,7 +46,7 @@ cdef enum:
     WORTH = 250000          # multiplications that are worth a thread
     LEAST = 2000000         # of a tile, where there are several for each thread
     SPARE = 2               # tiles for each thread, so that one that is held up does not hold up the rest
-    PACKING = 48            # rows that take as long to multiply as the columns of a tile take to pack
+    PACKING = 48            # rows that take as long to multiply as the columns of a tile take to pack: a tile has as many
     SMALL = 8192            # bytes of scratch memory that need no allocation
     ALIGNED = 64
     FEW = 16384             # elements of a result, of which long sums are cut into slices for threads to take

@@ -54,7 +54,6 @@ static void mx_sum_eight(double *total, const char *x, ptrdiff_t step, ptrdiff_t
 
 /* The extremes of 16 rows of 16 elements or more.  Extremes of the lanes pass NaN over; rows that have one are told by a bit. */
 #define MX_EXTREME_SIXTEEN(name, beyond)                                                                            \
-    MX_INLINE __m512 name##_joined(__m512 a, __m512 b) { return _mm512_##beyond##_ps(a, b); }                       \
     static void name(double *total, const char *x_, ptrdiff_t step, ptrdiff_t n)                                    \
     {                                                                                                               \
         __m512 m[16];                                                                                               \
@@ -79,14 +78,14 @@ static void mx_sum_eight(double *total, const char *x, ptrdiff_t step, ptrdiff_t
             nan |= (unsigned)(odd != 0) << r;                                                                       \
         }                                                                                                           \
         for (int r = 0; r < 16; r += 2)     /* neighbours */                                                        \
-            m[r] = name##_joined(_mm512_unpacklo_ps(m[r], m[r + 1]), _mm512_unpackhi_ps(m[r], m[r + 1]));           \
+            m[r] = _mm512_##beyond##_ps(_mm512_unpacklo_ps(m[r], m[r + 1]), _mm512_unpackhi_ps(m[r], m[r + 1]));           \
         for (int r = 0; r < 16; r += 4) {   /* pairs */                                                             \
             const __m512d a = _mm512_castps_pd(m[r]), b = _mm512_castps_pd(m[r + 2]);                               \
-            m[r] = name##_joined(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b))); \
+            m[r] = _mm512_##beyond##_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b))); \
         }                                                                                                           \
         for (int r = 0; r < 16; r += 8)     /* quarters */                                                          \
-            m[r] = name##_joined(_mm512_shuffle_f32x4(m[r], m[r + 4], 0x88), _mm512_shuffle_f32x4(m[r], m[r + 4], 0xdd)); \
-        m[0] = name##_joined(_mm512_shuffle_f32x4(m[0], m[8], 0x88), _mm512_shuffle_f32x4(m[0], m[8], 0xdd));       \
+            m[r] = _mm512_##beyond##_ps(_mm512_shuffle_f32x4(m[r], m[r + 4], 0x88), _mm512_shuffle_f32x4(m[r], m[r + 4], 0xdd)); \
+        m[0] = _mm512_##beyond##_ps(_mm512_shuffle_f32x4(m[0], m[8], 0x88), _mm512_shuffle_f32x4(m[0], m[8], 0xdd));       \
         for (int k = 0; k < 2; k++) {       /* of numbers alone; what is NaN in `total`, the second one, stays */   \
             const __m256 half = k ? _mm512_extractf32x8_ps(m[0], 1) : _mm512_castps512_ps256(m[0]);                 \
             const __m512d all = _mm512_##beyond##_pd(_mm512_cvtps_pd(half), _mm512_loadu_pd(total + 8 * k));        \
