@@ -25,15 +25,23 @@ from timing import PROBED
 BYTES = 40_000_000  # of an array: as large as the workloads'
 SOURCE = r"""
 #include <string.h>
-typedef float many __attribute__((vector_size(64)));
+#ifdef __AVX512F__
+enum { VECTOR = 64 };
+#elif defined(__AVX__)
+enum { VECTOR = 32 };
+#else
+enum { VECTOR = 16 };
+#endif
+typedef float many __attribute__((vector_size(VECTOR)));
+int lanes(void) { return VECTOR / sizeof(float); }
 void copy(float *y, const float *x, const float *z, long n) { memcpy(y, x, n * sizeof(float)); }
 void triad(float *y, const float *x, const float *z, long n) {
   for (long i = 0; i < n; ++i) y[i] = x[i] + 3.0f * z[i];
 }
 void read(float *y, const float *x, const float *z, long n) {
   many sum[4] = {{0}};
-  for (long i = 0; i + 64 <= n; i += 64)
-    for (int k = 0; k < 4; ++k) { many v; memcpy(&v, x + i + 16 * k, sizeof v); sum[k] += v; }
+  for (long i = 0; i + VECTOR <= n; i += VECTOR)
+    for (int k = 0; k < 4; ++k) { many v; memcpy(&v, x + i + VECTOR / 4 * k, sizeof v); sum[k] += v; }
   many all = sum[0] + sum[1] + sum[2] + sum[3];
   y[0] = all[0];
 }
@@ -153,7 +161,7 @@ def probes() -> dict[str, Call]:
         function = library.multiply_add
         function.argtypes, function.restype = [ctypes.c_void_p] * 3 + [ctypes.c_long], None
         found["multiply-add"] = _together(lambda k: function(results[k].ctypes.data, x, z, LOOPS))
-        PROBED["multiply-add"] = 2.0 * 12 * 16 * LOOPS * THREADS
+        PROBED["multiply-add"] = 2.0 * 12 * library.lanes() * LOOPS * THREADS
     elif torch is not None:
         source, target = (torch.from_numpy(a) for a in arrays[:2])
         found["copy, torch"] = lambda: target.copy_(source)

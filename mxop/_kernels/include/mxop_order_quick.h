@@ -1,44 +1,21 @@
-/* mxop_order_quick.h - quicksort of unsigned words for AVX-512; included once for each WORD, by mxop_order_word.h.
+/* mxop_order_quick.h - quicksort of unsigned words for AVX-512 and AVX2; included once for each WORD, by mxop_order_word.h.
 
    Few words are sorted in registers, by bitonic merges (Batcher 1968).  More are divided by a pivot: the words below it
    are packed to the left, the others to the right, from one memory into another and back. */
 
-#if MX_BITS == 32
-#define MX_RAMP _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
-#define MX_OF(name) _mm512_##name##32
-#define MX_SET(value) _mm512_set1_epi32((int)(value))
-#define MX_BELOW _mm512_mask_cmplt_epu32_mask
-typedef __mmask16 MX_ORDER(mask);
-#else
-#define MX_RAMP _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7)
-#define MX_OF(name) _mm512_##name##64
-#define MX_SET(value) _mm512_set1_epi64((long long)(value))
-#define MX_BELOW _mm512_mask_cmplt_epu64_mask
-typedef __mmask8 MX_ORDER(mask);
-#endif
-enum { MX_ORDER(side) = 512 / MX_BITS, MX_ORDER(few) = 16 * MX_ORDER(side) };
-#define MX_SIDE MX_ORDER(side)
-#define MX_MASK MX_ORDER(mask)
+#include "mxop_order_vectors.h"
 
-static inline MX_MASK MX_ORDER(first)(ptrdiff_t n) { return (MX_MASK)(n >= MX_SIDE ? -1 : n <= 0 ? 0 : (1 << n) - 1); }
-static inline __m512i MX_ORDER(mirror)(__m512i v, int other)
-{
-    return MX_OF(permutexvar_epi)(_mm512_xor_si512(MX_RAMP, MX_SET(other)), v); /* the index of each word, some bits turned */
-}
-
-/* In each vector: compare words with their mirror images, and leave the larger where the index has `bit`. */
+/* In each vector: compare words with their mirror images, at the index with some bits turned, and leave the larger where the index
+   has `bit`. */
 #define MX_EXCHANGE(other, bit)                                                                                         \
-    MX_UNROLLED for (int i = 0; i < vectors; i++) {                                                                     \
-        const __m512i p = MX_ORDER(mirror)(v[i], other), low = MX_OF(min_epu)(v[i], p);                                 \
-        v[i] = MX_OF(mask_max_epu)(low, (MX_MASK)(bit == 1 ? 0xaaaa : bit == 2 ? 0xcccc : bit == 4 ? 0xf0f0 : 0xff00), v[i], p);\
-    }
+    MX_UNROLLED for (int i = 0; i < vectors; i++) v[i] = MX_ORDER(exchanged)(v[i], MX_ORDER(mirror)(v[i], other), bit);
 
 /* Compare vectors with those that are so far apart. */
 #define MX_CLEAN(apart)                                                                                                 \
     MX_UNROLLED for (int i = 0; i < vectors; i++)                                                                       \
         if (!(i & apart)) {                                                                                             \
-            const __m512i a = v[i], b = v[i | apart];                                                                   \
-            v[i] = MX_OF(min_epu)(a, b), v[i | apart] = MX_OF(max_epu)(a, b);                                           \
+            const MX_ORDER(vector) a = v[i], b = v[i | apart];                                                          \
+            v[i] = MX_MIN(a, b), v[i | apart] = MX_MAX(a, b);                                                           \
         }
 /* Merge neighbours of `half` vectors each: the second, read backwards, makes a bitonic sequence with the first. */
 #define MX_MERGE(half)                                                                                                  \
@@ -50,23 +27,24 @@ static inline __m512i MX_ORDER(mirror)(__m512i v, int other)
         if (half > 2) { MX_CLEAN(2) }                                                                                   \
         if (half > 1) { MX_CLEAN(1) }                                                                                   \
         if (MX_SIDE > 8) { MX_EXCHANGE(8, 8) }                                                                          \
-        MX_EXCHANGE(4, 4) MX_EXCHANGE(2, 2) MX_EXCHANGE(1, 1)                                                           \
+        if (MX_SIDE > 4) { MX_EXCHANGE(4, 4) }                                                                          \
+        MX_EXCHANGE(2, 2) MX_EXCHANGE(1, 1)                                                                             \
     }
 
 /* Sort n words at x, for which so many vectors are enough, into y. */
 MX_INLINE void MX_ORDER(registers)(const WORD *x, WORD *y, ptrdiff_t n, const int vectors)
 {
-    __m512i v[16], w[16];
-    MX_UNROLLED for (int i = 0; i < vectors; i++)
-        v[i] = MX_OF(mask_loadu_epi)(_mm512_set1_epi32(-1), MX_ORDER(first)(n - i * MX_SIDE), x + i * MX_SIDE);
+    MX_ORDER(vector) v[16], w[16];
+    MX_UNROLLED for (int i = 0; i < vectors; i++) v[i] = MX_SIGNED(MX_ORDER(load_first)(x + i * MX_SIDE, n - i * MX_SIDE));
     MX_EXCHANGE(1, 1)
     MX_EXCHANGE(3, 2) MX_EXCHANGE(1, 1)
-    MX_EXCHANGE(7, 4) MX_EXCHANGE(2, 2) MX_EXCHANGE(1, 1)
+    if (MX_SIDE > 4) { MX_EXCHANGE(7, 4) MX_EXCHANGE(2, 2) MX_EXCHANGE(1, 1) }
     if (MX_SIDE > 8) { MX_EXCHANGE(15, 8) MX_EXCHANGE(4, 4) MX_EXCHANGE(2, 2) MX_EXCHANGE(1, 1) }
     MX_MERGE(1) MX_MERGE(2) MX_MERGE(4) MX_MERGE(8)
-    MX_UNROLLED for (int i = 0; i < vectors; i++)
-        MX_OF(mask_storeu_epi)(y + i * MX_SIDE, MX_ORDER(first)(n - i * MX_SIDE), v[i]);
+    MX_UNROLLED for (int i = 0; i < vectors; i++) MX_ORDER(store_first)(y + i * MX_SIDE, MX_SIGNED(v[i]), n - i * MX_SIDE);
 }
+
+enum { MX_ORDER(few) = 16 * MX_SIDE };
 
 static void MX_ORDER(sort_few)(const WORD *x, WORD *y, ptrdiff_t n)
 {
@@ -77,42 +55,40 @@ static void MX_ORDER(sort_few)(const WORD *x, WORD *y, ptrdiff_t n)
     else MX_ORDER(registers)(x, y, n, 16);
 }
 
-/* Pack the words of a vector that a mask names, to where `to` is, and go on behind them.  What follows there may be overwritten. */
-MX_INLINE void MX_ORDER(put)(WORD **to, __m512i v, MX_MASK named)
+/* Pack the words of a vector that a mask names, to where `to` is, and go on behind them. */
+MX_INLINE void MX_ORDER(put_last)(WORD **to, MX_ORDER(vector) v, MX_ORDER(mask) named)
 {
-    _mm512_storeu_si512(*to, MX_OF(maskz_compress_epi)(named, v)); /* compressing to memory takes a hundred cycles on some processors */
-    *to += _mm_popcnt_u32(named);
-}
-MX_INLINE void MX_ORDER(put_last)(WORD **to, __m512i v, MX_MASK named)
-{
-    const int many = (int)_mm_popcnt_u32(named);
-    MX_OF(mask_storeu_epi)(*to, (MX_MASK)((1u << many) - 1), MX_OF(maskz_compress_epi)(named, v));
-    *to += many;
+    MX_ORDER(store_first)(*to, MX_ORDER(packed)(v, named), MX_COUNT(named));
+    *to += MX_COUNT(named);
 }
 
 /* Pack the words below a pivot to the beginning of one memory, the others to that of another; return how many are below.  One of
    them may be x itself, where nothing is written that was not read. */
 static ptrdiff_t MX_ORDER(divide)(const WORD *x, WORD *low, WORD *high, ptrdiff_t n, WORD pivot)
 {
-    const __m512i limit = MX_SET(pivot);
+    const MX_ORDER(vector) limit = MX_SET(pivot);
+    const MX_ORDER(mask) all = MX_ORDER(first)(MX_SIDE);
     const WORD *const first = low;
     ptrdiff_t i = 0;
     for (; i + 4 * MX_SIDE <= n; i += 4 * MX_SIDE) { /* comparisons do not wait for what is packed */
-        __m512i v[4];
-        MX_MASK below[4];
-        MX_UNROLLED for (int k = 0; k < 4; k++) v[k] = _mm512_loadu_si512(x + i + k * MX_SIDE);
-        MX_UNROLLED for (int k = 0; k < 4; k++) below[k] = MX_BELOW((MX_MASK)-1, v[k], limit);
+        MX_ORDER(vector) v[4];
+        MX_ORDER(mask) below[4];
+        MX_UNROLLED for (int k = 0; k < 4; k++) v[k] = MX_LOAD(x + i + k * MX_SIDE);
+        MX_UNROLLED for (int k = 0; k < 4; k++) below[k] = MX_BELOW(v[k], limit);
         MX_UNROLLED for (int k = 0; k < 4; k++) {
-            MX_ORDER(put)(&low, v[k], below[k]);
-            MX_ORDER(put)(&high, v[k], (MX_MASK)~below[k]);
+            const size_t many = MX_COUNT(below[k]);
+            MX_STORE(low, MX_ORDER(packed)(v[k], below[k])); /* what follows the packed words may be overwritten */
+            MX_STORE(high, MX_ORDER(packed)(v[k], below[k] ^ all));
+            low += many;
+            high += MX_SIDE - many;
         }
     }
     for (; i < n; i += MX_SIDE) {
-        const MX_MASK some = MX_ORDER(first)(n - i);
-        const __m512i v = MX_OF(maskz_loadu_epi)(some, x + i);
-        const MX_MASK below = MX_BELOW(some, v, limit);
+        const MX_ORDER(mask) some = MX_ORDER(first)(n - i);
+        const MX_ORDER(vector) v = MX_ORDER(load_first)(x + i, n - i);
+        const MX_ORDER(mask) below = MX_BELOW(v, limit) & some;
         MX_ORDER(put_last)(&low, v, below);
-        MX_ORDER(put_last)(&high, v, (MX_MASK)(some & ~below));
+        MX_ORDER(put_last)(&high, v, below ^ some);
     }
     return low - first;
 }
@@ -121,7 +97,7 @@ static ptrdiff_t MX_ORDER(divide)(const WORD *x, WORD *low, WORD *high, ptrdiff_
 static WORD MX_ORDER(pivot)(const WORD *x, ptrdiff_t n)
 {
     WORD some[4 * MX_SIDE];
-    const int many = n < 4096 ? MX_SIDE : 4 * MX_SIDE;
+    const int many = n >= 4096 ? 4 * MX_SIDE : MX_SIDE > 8 ? MX_SIDE : 8;
     for (int k = 0; k < many; k++) some[k] = x[n / many * k];
     MX_ORDER(sort_few)(some, some, many);
     return some[many / 2];
@@ -164,10 +140,16 @@ static void MX_ORDER(sort)(void *words, void *spare, void *to, ptrdiff_t n)
 
 #undef MX_RAMP
 #undef MX_OF
+#undef MX_WORDS
 #undef MX_SET
+#undef MX_SIGNED
 #undef MX_BELOW
+#undef MX_MIN
+#undef MX_MAX
+#undef MX_LOAD
+#undef MX_STORE
+#undef MX_COUNT
 #undef MX_SIDE
-#undef MX_MASK
 #undef MX_EXCHANGE
 #undef MX_CLEAN
 #undef MX_MERGE

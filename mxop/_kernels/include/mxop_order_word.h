@@ -95,7 +95,7 @@ static ptrdiff_t MX_ORDER(below)(const void *words, ptrdiff_t n, uint64_t limit)
     return (ptrdiff_t)found;
 }
 
-#ifdef __AVX512F__
+#if defined(__AVX512F__) || defined(__AVX2__)
 #include "mxop_order_quick.h"
 #define MX_SORT MX_ORDER(sort)
 #else
