@@ -234,6 +234,35 @@ MX_FIRST_EQUAL(float, 16, _mm512_set1_ps, _mm512_loadu_ps, MX_SAME_float)
 MX_FIRST_EQUAL(double, 8, _mm512_set1_pd, _mm512_loadu_pd, MX_SAME_double)
 MX_FIRST_EQUAL(int32_t, 16, _mm512_set1_epi32, MX_LOAD_WHOLE, _mm512_cmpeq_epi32_mask)
 MX_FIRST_EQUAL(int64_t, 8, _mm512_set1_epi64, MX_LOAD_WHOLE, _mm512_cmpeq_epi64_mask)
+#elif defined(__AVX2__) && defined(__GNUC__) /* one mask for eight vectors, and one for each only where that names any */
+#define MX_FIRST_EQUAL(T, LANES, V, ALL, LOAD, SAME, OR, MASK)                                                          \
+    static inline ptrdiff_t mx_first_equal_##T(const T *x, ptrdiff_t i, ptrdiff_t n, T best)                            \
+    {                                                                                                                   \
+        const V all = ALL(best);                                                                                        \
+        uint64_t found = 0;                                                                                             \
+        for (; i + 8 * LANES <= n; i += 8 * LANES) {                                                                    \
+            V same[8];                                                                                                  \
+            MX_UNROLLED for (int k = 0; k < 8; k++) same[k] = SAME(LOAD(x + i + k * LANES), all);                       \
+            if (!MASK(OR(OR(OR(same[0], same[1]), OR(same[2], same[3])), OR(OR(same[4], same[5]), OR(same[6], same[7]))))) \
+                continue;                                                                                               \
+            MX_UNROLLED for (int k = 0; k < 8; k++) found |= (uint64_t)(unsigned)MASK(same[k]) << k * LANES;            \
+            return i + __builtin_ctzll(found);                                                                          \
+        }                                                                                                               \
+        for (; i + LANES < n; i += LANES)                                                                               \
+            if ((found = (unsigned)MASK(SAME(LOAD(x + i), all)))) return i + __builtin_ctzll(found);                    \
+        return n - LANES + __builtin_ctzll((unsigned)MASK(SAME(LOAD(x + n - LANES), all)));                             \
+    }
+#define MX_EQUAL_PS(a, b) _mm256_cmp_ps(a, b, _CMP_EQ_OQ)
+#define MX_EQUAL_PD(a, b) _mm256_cmp_pd(a, b, _CMP_EQ_OQ)
+#define MX_MASK_32(v) _mm256_movemask_ps(_mm256_castsi256_ps(v))
+#define MX_MASK_64(v) _mm256_movemask_pd(_mm256_castsi256_pd(v))
+#define MX_LOAD_WHOLE(p) _mm256_loadu_si256((const __m256i *)(p))
+MX_FIRST_EQUAL(float, 8, __m256, _mm256_set1_ps, _mm256_loadu_ps, MX_EQUAL_PS, _mm256_or_ps, _mm256_movemask_ps)
+MX_FIRST_EQUAL(double, 4, __m256d, _mm256_set1_pd, _mm256_loadu_pd, MX_EQUAL_PD, _mm256_or_pd, _mm256_movemask_pd)
+MX_FIRST_EQUAL(int32_t, 8, __m256i, _mm256_set1_epi32, MX_LOAD_WHOLE, _mm256_cmpeq_epi32, _mm256_or_si256, MX_MASK_32)
+MX_FIRST_EQUAL(int64_t, 4, __m256i, _mm256_set1_epi64x, MX_LOAD_WHOLE, _mm256_cmpeq_epi64, _mm256_or_si256, MX_MASK_64)
+#endif
+#if defined(MX_FIRST_EQUAL)
 #define MX_PLACE_QUICK(T) i = mx_first_equal_##T(x, i, n, best);
 #else
 #define MX_PLACE_QUICK(T) MX_PLACE_EQUAL(T)
