@@ -45,6 +45,15 @@ def rng():
     return np.random.default_rng(1234)
 
 
+@pytest.fixture(params=interp.available_instruction_sets())
+def level(request):
+    """One of the instruction sets that this machine has, in use."""
+    before = interp.instruction_set()
+    interp.use_instruction_set(request.param)
+    yield request.param
+    interp.use_instruction_set(before)
+
+
 @pytest.fixture
 def simulated_gpu(monkeypatch):
     """The first GPU, simulated on this machine's processor."""

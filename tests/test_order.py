@@ -1,4 +1,4 @@
-"""Sorting in every way that the kernel has: networks, digits, heaps, with one thread and several, of all types."""
+"""Sorting in every way that the kernel has: networks, quicksort, digits, heaps, with one thread and several, of all types."""
 
 import ml_dtypes
 import numpy as np
@@ -46,7 +46,7 @@ def _expected(x, axis, ascending):
 
 @pytest.mark.parametrize("kind", ["ties", "wide", "near", "most", "special", "large", "ascending", "descending"])
 @pytest.mark.parametrize("dtype", TYPES)
-def test_every_way_gives_the_stable_order(dtype, kind):
+def test_every_way_gives_the_stable_order(level, dtype, kind):
     if (kind in ("special", "near") and "float" not in dtype) or (kind == "large" and dtype != "int64"):
         kind = "ties"
     for shape, axis in LANES:
@@ -64,7 +64,7 @@ def test_every_way_gives_the_stable_order(dtype, kind):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
-def test_rows_of_every_length(dtype):
+def test_rows_of_every_length(level, dtype):
     """Registers hold some words exactly, some with room left, and more are divided; the largest word fills what is left."""
     rng = np.random.default_rng(5)
     largest = np.inf if "float" in dtype else np.iinfo(dtype).max

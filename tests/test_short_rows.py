@@ -13,14 +13,6 @@ ROWS = (1, 7, 8, 15, 16, 17, 40)
 COMBINED = ("sum", "max", "min")
 
 
-@pytest.fixture(params=interp.available_instruction_sets())
-def level(request):
-    before = interp.instruction_set()
-    interp.use_instruction_set(request.param)
-    yield request.param
-    interp.use_instruction_set(before)
-
-
 def rows_of(rows, width):
     x = np.random.default_rng(width).standard_normal((rows, width)).astype("float32")
     return x * np.float32(10) ** np.arange(rows, dtype="float32")[:, None] if rows < 20 else x
@@ -58,6 +50,25 @@ def test_infinities(level, name):
     x[::3] = np.inf
     x[1::3] = -np.inf
     np.testing.assert_array_equal(combined(name, x), getattr(np, name)(x, axis=1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("width", [1, 5, 16, 17, 31, 33, 63, 64, 65, 100, 127, 129, 200])
+def test_the_first_of_the_best_is_found_wherever_it_is(level, dtype, width):
+    x = np.random.default_rng(width).integers(3, 100, (2 * width, width)).astype(dtype)
+    for place in range(width):  # one; and several, in a row whose neighbours differ
+        x[place, place] = 120
+        x[width + place, place:] = 120
+    for turned in (x, 130 - x):
+        given = mx.nd.array(turned, dtype=dtype)
+        np.testing.assert_array_equal(mx.nd.argmax(given, axis=1).asnumpy(), turned.argmax(1))
+        np.testing.assert_array_equal(mx.nd.argmin(given, axis=1).asnumpy(), turned.argmin(1))
+    if "float" in dtype:
+        for place in range(width):
+            x[place, place:] = np.nan
+        given = mx.nd.array(x, dtype=dtype)
+        np.testing.assert_array_equal(mx.nd.argmax(given, axis=1).asnumpy(), np.argmax(x, 1))
+        np.testing.assert_array_equal(mx.nd.argmin(given, axis=1).asnumpy(), np.argmin(x, 1))
 
 
 def test_all_sets_have_the_same_bits():

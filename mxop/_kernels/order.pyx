@@ -27,8 +27,7 @@ cdef enum:
     INT64 = 6
     WORTH = 32768       # elements that a thread should have
     PER_PART = 32768    # elements of a lane that several threads sort
-    FEW = 48            # words that insertion sorts, and
-    FEWEST = 3          # where there is quicksort
+    FEW = 48            # words that insertion sorts, where there is no quicksort
     BUCKETS = 8         # bits of the digit by which threads divide words
     SHORT = 4096        # words for which larger tables of digits take longer than another pass
     LEADING = 33        # bits that are sorted by digits: three passes
@@ -106,7 +105,7 @@ cdef void one_digit(const mx_words* way, const char* words, char* to, Py_ssize_t
 cdef char* ordered(char* words, char* spare, Py_ssize_t n, bint wide, int base, uint32_t* counts, int parts) noexcept nogil:
     """Sort words by their bits from `base` on, or by all; return which of both memories has them."""
     cdef const mx_words* way = bulk().order.words[wide]
-    if n <= (FEW if way.sort == NULL else FEWEST):
+    if n <= (FEW if way.sort == NULL else 3):
         way.insert(words, n)
         return words
     if way.sort != NULL:
