@@ -120,7 +120,7 @@ def test_readme_begins_as_promised():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     commands = next(text for language, text in blocks(ROOT / "README.md") if language == "sh")
     assert commands == (
-        'python -m pip install . && python -m mxop demo\npython -m pip install ".[test]" && python -m pytest\n'
+        'python -m pip install . && python -m mxop demo\npython -m pip install ".[test]" && python -m pytest -n 2\n'
     )
     code = next(text for language, text in blocks(ROOT / "README.md") if language == "python")
     assert len(code.splitlines()) < 10
