@@ -117,6 +117,7 @@ cdef class Program:
     cdef readonly str listing
     cdef bint clobbers(self, int output, int input_) noexcept nogil
     cdef void fill_scalars(self, const Value* params, char* buffer) noexcept nogil
+    cdef bint takes_halves(self, const Operand* inputs, const Operand* output) noexcept nogil
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil
     cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t chunk, Py_ssize_t n, const Operand* inputs,

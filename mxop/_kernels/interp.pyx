@@ -29,6 +29,7 @@ cdef extern from "mxop_block.h" nogil:
         const mx_store (*stores)[7]
         double (*squares_f64)(const double* x, Py_ssize_t n, double scale) noexcept nogil
         const void* gemm[2]
+        void (*halves)(mx_loop loop, int sources, Py_ssize_t n, char* o, char** x, const void* scalars, bint stream) noexcept nogil
 
 cdef extern from "mxop_bulk.h" nogil:
     enum:
@@ -64,6 +65,7 @@ cdef enum:
     MEMORY_BYTES = 2048     # a block of data from memory: while it is computed, the processor reads ahead
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
+    FLOAT16 = 2             # a type code
 cdef const mx_isa_table* ISA = NULL
 cdef const mx_bulk* BULK = NULL
 cdef dict _index = {}
@@ -497,6 +499,17 @@ cdef class Program:
             else:
                 (<long long*>buffer)[i] = v.i
 
+    cdef bint takes_halves(self, const Operand* inputs, const Operand* output) noexcept nogil:
+        """Tell whether the program is one instruction on plain arrays of float16."""
+        cdef int k
+        if self.n_steps != 1 or self.n_outputs != 1 or self.ctype != 0 or not 0 < self.n_inputs <= 3:
+            return False
+        for k in range(self.n_inputs):
+            if inputs[k].dtype != FLOAT16 or not inputs[k].contiguous or self.keys[k]:
+                return False
+        return (output.dtype == FLOAT16 and output.contiguous and not output.staged
+                and (output.req == REQ_WRITE or output.req == REQ_INPLACE))
+
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil:
         """Run the program on elements ``start`` to ``stop``, block by block; whoever streams fences when all is done.
@@ -519,6 +532,12 @@ cdef class Program:
         cdef bint past[256]             # the caches
         if self.copies:
             self.convert(start, stop, inputs, outputs, scratch, block, stream)
+            return
+        if self.takes_halves(inputs, outputs):
+            registers[0], registers[1] = inputs[self.steps.a].data + 2 * start, inputs[self.steps.b].data + 2 * start
+            registers[2], free_room = inputs[self.steps.c].data + 2 * start, outputs.data + 2 * start
+            stream = stream and not was_read(outputs, inputs, n_in) and not <Py_ssize_t>free_room & 15
+            ISA.halves(self.steps.loop, self.steps.n_srcs, stop - start, free_room, registers, scalars, stream)
             return
         for k in range(n_in):
             direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype and not self.keys[k]

@@ -72,7 +72,9 @@ static inline ptrdiff_t mx_spread_mx_u32(ptrdiff_t n, const char *s, char *d)
             for (; i < n; i++) y[i] = v;                                                                                \
         } else {                                                                                                        \
             if (ds == 2 * size && ss == size) i = mx_spread_##T(n, s, d);                                               \
-            for (s += i * ss, d += i * ds; i < n; i++, s += ss, d += ds) *(T *)d = *(const T *)s;                       \
+            for (s += i * ss, d += i * ds; i + 4 <= n; i += 4, s += 4 * ss, d += 4 * ds)                                \
+                MX_UNROLL(4) for (int k = 0; k < 4; k++) *(T *)(d + k * ds) = *(const T *)(s + k * ss);                 \
+            for (; i < n; i++, s += ss, d += ds) *(T *)d = *(const T *)s;                                               \
         }                                                                                                               \
     }
 
