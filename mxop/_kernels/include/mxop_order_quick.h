@@ -140,7 +140,6 @@ static void MX_ORDER(sort)(void *words, void *spare, void *to, ptrdiff_t n)
 
 #undef MX_RAMP
 #undef MX_OF
-#undef MX_WORDS
 #undef MX_SET
 #undef MX_SIGNED
 #undef MX_BELOW

@@ -2,20 +2,15 @@
 
    MX_SIDE words are a vector.  A mask has bits for words: one for each, or, in 256 bits, one for each 32 bits.  MX_MIN and MX_MAX
    take what MX_SIGNED makes of words, and it the way back. */
-#if MX_BITS == 32
-#define MX_WORDS(width, name) _mm##width##_##name##32
-#else
-#define MX_WORDS(width, name) _mm##width##_##name##64
-#endif
-
 #if defined(__AVX512F__)
-#define MX_OF(name) MX_WORDS(512, name)
 #if MX_BITS == 32
+#define MX_OF(name) _mm512_##name##32
 #define MX_RAMP _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 #define MX_SET(value) _mm512_set1_epi32((int)(value))
 #define MX_BELOW _mm512_cmplt_epu32_mask
 typedef __mmask16 MX_ORDER(mask);
 #else
+#define MX_OF(name) _mm512_##name##64
 #define MX_RAMP _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7)
 #define MX_SET(value) _mm512_set1_epi64((long long)(value))
 #define MX_BELOW _mm512_cmplt_epu64_mask
