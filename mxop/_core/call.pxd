@@ -16,6 +16,7 @@ cdef class Places:
     cpdef int put(self, list arrays) except -1
     cdef int run_one(self, Call call, list arrays) except -1
     cpdef run(self, list calls, list arrays)
+    cdef int base_of(self, char** where) noexcept
     cdef int add(self, char** where) except -1
     cdef int add_place(self, char** where, int base, Py_ssize_t offset) except -1
     cdef int add_array(self, Array a) except -1

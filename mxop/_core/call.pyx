@@ -118,6 +118,14 @@ cdef class Places:
         cdef Py_ssize_t i
         return {self.places[i].base for i in range(self.count)}
 
+    cdef int base_of(self, char** where) noexcept:
+        """Return the number of the stand-in that a pointer of a call points into, -1 if there is none."""
+        cdef Py_ssize_t i
+        for i in range(self.count):
+            if self.places[i].where == where:
+                return self.places[i].base
+        return -1
+
     cdef void point_to(self, char** at) noexcept:
         """Put pointers there: to the memory of each array, by the number of its stand-in."""
         cdef Py_ssize_t i

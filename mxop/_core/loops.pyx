@@ -1,8 +1,9 @@
 """A call that runs other calls: a body, once for each step of a loop.
 
 A body is a list of calls that were prepared for stand-ins (:mod:`.call`).  A step moves pointers and executes the calls:
-inputs and outputs that have a slice for each step move by a stride, states go to and fro between two places.
-May import :mod:`.array`, :mod:`.call`, :mod:`.transfer` and the pool.
+inputs and outputs that have a slice for each step move by a stride, states go to and fro between two places.  What compiled work
+can make ready of an operand that is the same for all steps (a product packs its right matrix) is made ready once.
+May import :mod:`.array`, :mod:`.call`, :mod:`.steps`, :mod:`.transfer` and the pool.
 """
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
@@ -12,6 +13,7 @@ from libc.string cimport memcpy, memset
 from mxop._core.array cimport Array, alloc_tuple, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.results cimport ADDS, DENSE, deliver, fresh_like, goes_beside
+from mxop._core.steps cimport WorkCall, works_of
 from mxop._core.transfer cimport contiguous_copy, same_layout
 from mxop._kernels.interp cimport REQ_ADD, itemsize_of
 
@@ -82,6 +84,7 @@ cdef class Loop(Call):
     cdef list inputs, outputs, reqs, ready, work
     cdef bint copies_in, copies_out, limited, reverse
     cdef Py_ssize_t n_data, n_states, n_free, n_in, n_stacked, n_sums, steps
+    cdef list keeping               # compiled work of which an operand is the same for all steps
     cdef list pairs                 # for each state two places, if there may be several steps
     cdef Py_ssize_t* strides        # of what the body is given: by how much a slice lies behind the one before
 
@@ -113,6 +116,7 @@ cdef class Loop(Call):
         for k in range(self.n_states, self.n_states + self.n_stacked):
             self.strides[self.n_in + k] = nbytes_of(<Array>outputs[k]) // max(steps, 1)
         self.pairs = [(fresh_like(a, False), fresh_like(a, False)) for a in outputs[: self.n_states] if steps > 1]
+        self.keeping = [call for call in works_of(body.calls) if steps > 1 and self.is_kept(<WorkCall>call)]
 
     def __dealloc__(self):
         free(self.strides)
@@ -121,13 +125,38 @@ cdef class Loop(Call):
         k -= self.n_states + self.n_stacked
         return 0 <= k < self.n_sums
 
+    cdef bint is_kept(self, WorkCall call) noexcept:
+        cdef int operand = call.work.kept_operand()
+        return operand >= 0 and self.n_data + self.n_states <= self.body.places.base_of(&call.data[operand]) < self.n_in
+
     cdef int point(self, Places places) except -1:
         for a in (*self.inputs, *self.outputs):
             places.add_array(<Array>a)
         return 0
 
     cdef int execute(self) except -1:
-        cdef Py_ssize_t n = self.begin(), s = 0, k
+        cdef Py_ssize_t n = self.begin(), done
+        try:
+            self.make_ready()
+            done = self.steps_made(n)
+        finally:
+            for call in self.keeping:
+                (<WorkCall>call).kept = None
+        self.finish(done)
+        return deliver(self.work, self.outputs, self.reqs) if self.copies_out else 0
+
+    cdef int make_ready(self) except -1:
+        """Let work make ready what is the same for all steps."""
+        cdef WorkCall call
+        if self.keeping:
+            self.body.places.point_to(self.body.at)
+        for call in self.keeping:
+            call.kept = call.work.keeping(call.data)
+        return 0
+
+    cdef Py_ssize_t steps_made(self, Py_ssize_t n) except -1:
+        """Make at most `n` steps; return how many were made."""
+        cdef Py_ssize_t s = 0, k
         while s < n and (self.condition is None or self.goes_on()):
             if s == n - 1:  # there is no other step: the new states are the last ones
                 for k in range(self.n_states):
@@ -139,8 +168,7 @@ cdef class Loop(Call):
                 PyErr_CheckSignals()
                 with nogil:  # other threads may run
                     pass
-        self.finish(s)
-        return deliver(self.work, self.outputs, self.reqs) if self.copies_out else 0
+        return s
 
     cdef Py_ssize_t begin(self) except -1:
         """Set the pointers for the first step; return how many steps there may be."""

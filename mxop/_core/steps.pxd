@@ -1,12 +1,23 @@
 from mxop._core.array cimport Array
 from mxop._core.call cimport Call, Places
 from mxop._kernels.interp cimport Operand, Program
+from mxop._kernels.work cimport Work
+
+cdef enum:
+    MOST_ARRAYS = 4     # of a compiled work
 
 # A copy of elements that lie elsewhere: transposed, sliced, broadcast.
 cdef class Move(Call):
     cdef Array source, result
     cdef Program program
     cdef Operand operands[2]
+
+# Compiled work on fixed arrays; what it makes ready once is used while `kept` is there.
+cdef class WorkCall(Call):
+    cdef Work work, kept
+    cdef list arrays
+    cdef object refuse
+    cdef char* data[MOST_ARRAYS]
 
 cdef class Steps(Call):
     cdef readonly list calls
@@ -17,3 +28,4 @@ cdef class Steps(Call):
     cdef Steps finished(self)
 
 cdef Move move_of(Array source, Array result, int req)
+cdef list works_of(list calls)

@@ -23,10 +23,6 @@ from mxop.errors import MXNetError, OpValueError
 from mxop.opdef import registry
 from mxop.opdef.above import ask
 
-cdef enum:
-    MOST_ARRAYS = 4     # of a compiled work
-
-
 cdef class Move(Call):
     """A copy of elements that lie elsewhere: transposed, sliced, broadcast."""
 
@@ -53,13 +49,9 @@ cdef Move move_of(Array source, Array result, int req):
 cdef class WorkCall(Call):
     """Compiled work on fixed arrays."""
 
-    cdef Work work
-    cdef list arrays
-    cdef object refuse
-    cdef char* data[MOST_ARRAYS]
-
     cdef int execute(self) except -1:
-        cdef Py_ssize_t at = self.work.run(self.data, most_threads())
+        cdef Work work = self.work if self.kept is None else self.kept
+        cdef Py_ssize_t at = work.run(self.data, most_threads())
         if at >= 0:
             self.refuse(at, *self.arrays)
             raise AssertionError(f"{type(self.work).__name__} refused an element and nobody said why")
@@ -242,3 +234,14 @@ cdef class Steps(Call):
     cdef int point(self, Places places) except -1:
         places.note(self.calls)
         return 0
+
+
+cdef list works_of(list calls):
+    """Return the compiled work among calls, and among their steps."""
+    cdef list found = []
+    for call in calls:
+        if isinstance(call, WorkCall):
+            found.append(call)
+        elif isinstance(call, Steps):
+            found += works_of((<Steps>call).calls)
+    return found

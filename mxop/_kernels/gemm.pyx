@@ -24,6 +24,7 @@ cdef extern from "mxop_gemm.h" nogil:
         const void* a
         const void* b
         mx_gemm_pack pack_a, pack_b
+        const void* packed
         double alpha
         char* c
         Py_ssize_t c_row, c_column
@@ -39,6 +40,7 @@ cdef extern from "mxop_gemm.h" nogil:
         void (*tile)(const mx_gemm* g, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t column, Py_ssize_t columns,
                      char* scratch) noexcept nogil
         void (*join)(const mx_gemm* g, Py_ssize_t count, void* parts) noexcept nogil
+        void (*keep)(const mx_gemm* g, void* packed) noexcept nogil
 
 cdef enum:
     ROWS = 528              # of a tile, and columns: what is packed for it is used often enough
@@ -178,6 +180,12 @@ cdef class Product(Work):
     cdef Batch batch
     cdef int a_type, b_type, c_type, bias_type
     cdef bint has_bias, double_
+    cdef Block* kept                # B, packed by these
+    cdef const mx_gemm_kernels* kernels
+
+    def __dealloc__(self):
+        if self.kept != NULL:
+            block_release(self.kept)
 
     def __init__(self, tuple sizes, tuple a, tuple b, tuple c, tuple bias=None, double alpha=1.0, bint add=False):
         cdef Batch* batch = &self.batch
@@ -211,14 +219,34 @@ cdef class Product(Work):
             g.c_row, g.c_column = g.c_column, g.c_row
             g.bias_row, g.bias_column = g.bias_column, g.bias_row
         g.a, g.b, g.pack_a, g.pack_b = &batch.a, &batch.b, pack, pack
+        g.packed = NULL if self.kept == NULL else self.kept.data
+
+    cdef int kept_operand(self) noexcept:
+        cdef Batch* batch = &self.batch  # a row, a column and long sums go other ways
+        return 1 if batch.count == 1 and batch.slices == 1 and batch.gemm.m > 1 and batch.gemm.n > 1 else -1
+
+    cdef Work keeping(self, char** data):
+        cdef const mx_gemm_kernels* kernels = <const mx_gemm_kernels*>gemm_kernels(self.double_)
+        cdef Product found = Product.__new__(Product)
+        cdef Batch batch = self.batch
+        self.place(&batch, data, kernels.pack)
+        found.batch, found.has_bias, found.double_ = self.batch, self.has_bias, self.double_
+        found.a_type, found.b_type, found.c_type, found.bias_type = self.a_type, self.b_type, self.c_type, self.bias_type
+        found.kernels = kernels
+        found.kept = block_new(parts_of(batch.gemm.n, kernels.width) * kernels.width * batch.gemm.k * batch.itemsize)
+        with nogil:
+            kernels.keep(&batch.gemm, found.kept.data)
+        return found
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        cdef const mx_gemm_kernels* kernels = <const mx_gemm_kernels*>gemm_kernels(self.double_)
+        cdef const mx_gemm_kernels* kernels = self.kernels
         cdef Batch batch = self.batch
         cdef char small[SMALL + ALIGNED]
         cdef char* scratch = small
         cdef Block* block = NULL
         cdef Py_ssize_t each, partial
+        if kernels == NULL:
+            kernels = <const mx_gemm_kernels*>gemm_kernels(self.double_)
         self.place(&batch, data, kernels.pack)
         if batch.count == 0 or batch.gemm.m == 0 or batch.gemm.n == 0:
             return -1

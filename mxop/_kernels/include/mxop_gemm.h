@@ -26,6 +26,7 @@ typedef struct {
     ptrdiff_t m, n, k, k_first;         /* summands k_first to k_first + k are taken */
     const void *a, *b;                  /* for pack_a and pack_b */
     mx_gemm_pack pack_a, pack_b;
+    const void *packed;                 /* all of B, as `keep` left it, or null */
     double alpha;
     char *c;
     ptrdiff_t c_row, c_column;          /* strides in bytes, of any matrix */
@@ -45,6 +46,8 @@ typedef struct mx_gemm_kernels {
     void (*tile)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column, ptrdiff_t columns, char *scratch);
     /* Add up matrices of m rows and n columns, one behind the other, in their order, and deliver the sum as a product. */
     void (*join)(const mx_gemm *g, ptrdiff_t count, void *parts);
+    /* Pack all of B, for several products: k numbers for each of n columns, and of those that a last panel has too many. */
+    void (*keep)(const mx_gemm *g, void *packed);
 } mx_gemm_kernels;
 
 #endif

@@ -341,7 +341,7 @@ static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
        exclude each other from the first cache. */
     p.a_packed = !p.a_beside && (!(a_plain && a->along == size && a->across % size == 0) || columns >= MX_GEMM_USES * WIDTH
                                  || (a->across % MX_GEMM_WAY == 0 && rows > MX_GEMM_WAYS && columns > 2 * WIDTH));
-    p.b_packed = !(b_plain && b->across == size && b->along % size == 0 && rows <= MX_GEMM_ROWS);
+    p.b_packed = g->packed != NULL || !(b_plain && b->across == size && b->along % size == 0 && rows <= MX_GEMM_ROWS);
     p.stride = (columns + WIDTH - 1) / WIDTH * WIDTH;
     return p;
 }
@@ -351,7 +351,7 @@ static size_t G(room)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
     const G(plan) p = G(planned)(g, rows, columns);
     const ptrdiff_t block = rows < MX_GEMM_BLOCK ? rows : MX_GEMM_BLOCK;
     const ptrdiff_t depth = g->k < MX_GEMM_DEPTH ? g->k : MX_GEMM_DEPTH;    /* fewer summands may have longer parts */
-    size_t numbers = (size_t)depth * (size_t)p.stride;
+    size_t numbers = g->packed != NULL ? 0 : (size_t)depth * (size_t)p.stride;
     if (G(is_row)(g)) return (size_t)g->k * sizeof(T) + 64;
     if (p.a_packed) numbers += (size_t)block * (size_t)depth;
     if (!G(in_place)(g)) numbers += (size_t)rows * (size_t)p.stride;
@@ -429,11 +429,14 @@ static void G(tile)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t c
     }
     p.row = row, p.column = column;
     p.b = (T *)scratch;
-    p.a = p.b + p.depth * p.stride;
+    p.a = p.b + (g->packed != NULL ? 0 : p.depth * p.stride);
     p.block = in_place ? NULL : p.a + (p.a_packed ? block * p.depth : 0);
     for (ptrdiff_t part = 0; part < p.parts; part++) {
         const ptrdiff_t begin = g->k * part / p.parts, depth = g->k * (part + 1) / p.parts - begin, k = g->k_first + begin;
-        G(pack_columns)(g, &p, k, depth);
+        if (g->packed != NULL)
+            p.b = (T *)g->packed + begin * ((g->n + WIDTH - 1) / WIDTH * WIDTH) + column * depth;
+        else
+            G(pack_columns)(g, &p, k, depth);
         for (ptrdiff_t i = 0; i < rows; i += MX_GEMM_BLOCK) {
             const ptrdiff_t some = rows - i < MX_GEMM_BLOCK ? rows - i : MX_GEMM_BLOCK;
             T *c = in_place ? (T *)(g->c + (row + i) * g->c_row + column * size) : p.block + i * p.stride;
@@ -441,6 +444,17 @@ static void G(tile)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t c
             G(rows_of_tile)(g, &p, i, some, k, depth, c, stride, part > 0 || (in_place && g->add));
             if (part == p.parts - 1) G(deliver)(g, row + i, some, column, columns, c, stride, in_place);
         }
+    }
+}
+
+static void G(keep)(const mx_gemm *g, void *packed)
+{
+    G(plan) p = G(planned)(g, g->m, g->n);
+    p.b_packed = 1;
+    for (ptrdiff_t part = 0; part < p.parts; part++) {
+        const ptrdiff_t begin = g->k * part / p.parts, depth = g->k * (part + 1) / p.parts - begin;
+        p.b = (T *)packed + begin * p.stride;
+        G(pack_columns)(g, &p, begin, depth);
     }
 }
 
@@ -456,7 +470,7 @@ static void G(join)(const mx_gemm *g, ptrdiff_t count, void *parts)
     G(deliver)(g, 0, g->m, 0, g->n, sum, g->n, 0);
 }
 
-static const mx_gemm_kernels G(kernels) = {WIDTH, G(pack), G(room), G(tile), G(join)};
+static const mx_gemm_kernels G(kernels) = {WIDTH, G(pack), G(room), G(tile), G(join), G(keep)};
 
 #undef LANES
 #undef WIDTH
