@@ -355,6 +355,55 @@ def test_grad_of_what_does_not_depend_is_zero():
     close(g, [[0, 0]])
 
 
+@pytest.fixture
+def counted():
+    """The gradients of a product of matrices that were computed, in order."""
+    found = []
+
+    @mx.op.composite
+    def autograd_product(F, a, b):
+        """A product."""
+        return F.dot(a, b)
+
+    @autograd_product.gradient
+    def _(F, heads, inputs, outputs):
+        def of_a():
+            found.append("a")
+            return F.dot(heads[0], inputs[1], transpose_b=True)
+
+        def of_b():
+            found.append("b")
+            return F.dot(inputs[0], heads[0], transpose_a=True)
+
+        return [of_a, of_b]
+
+    yield found
+    mx.op.unregister("autograd_product")
+
+
+def test_gradients_that_nobody_asked_for_are_not_computed(counted):
+    a, b, c = variable([[2.0]]), variable([[3.0]]), nd.array([[5.0]], dtype="float64")
+    with autograd.record():
+        y = nd.autograd_product(nd.autograd_product(a, b), c)
+    counted.clear()  # what the rule reads was found out
+    assert float(autograd.grad(y, [a], retain_graph=True)[0].asscalar()) == 15
+    assert counted == ["a", "a"]
+    counted.clear()
+    y.backward()
+    assert counted == ["a", "a", "b"] and a.grad.asscalar() == 15 and b.grad.asscalar() == 10
+
+
+def test_only_what_leads_to_the_variables_is_differentiated(counted):
+    a, b = variable([[2.0]]), variable([[3.0]])
+    with autograd.record():
+        y = nd.autograd_product(nd.autograd_product(a, b), nd.autograd_product(b, b) * a)  # a b b b a
+        counted.clear()
+        (g,) = autograd.grad(y, [a], create_graph=True)
+        assert counted == ["a", "b", "a"]
+    g.backward()
+    assert g.asscalar() == 108 and a.grad.asscalar() == 54 and b.grad.asscalar() == 108
+
+
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 @pytest.mark.parametrize(
     ("f", "derivatives"),

@@ -153,8 +153,11 @@ def record_user(function, list inputs, list outputs):
         a.node, a.output = node, k
 
 
-cdef list leading_to(list order, list variables):
-    """Return the recorded calls between heads and variables: of the others, nobody asks for the gradients."""
+cdef list leading_to(list order, list variables, list asked):
+    """Return the recorded calls between heads and variables: of the others, nobody asks for the gradients.
+
+    To `asked` goes, for each of them, which of its parents are asked for theirs.
+    """
     global _visit
     cdef Node node, parent
     cdef Array x
@@ -165,13 +168,19 @@ cdef list leading_to(list order, list variables):
         x.node.visit = _visit
     for i in range(len(order) - 1, -1, -1):
         node = <Node>order[i]
-        for parent in node.parents:
-            if parent is not None and parent.visit == _visit:
-                node.visit = _visit
-                found.append(node)
-                break
+        needed = [parent is not None and (<Node>parent).visit == _visit for parent in node.parents]
+        if True in needed:
+            node.visit = _visit
+            found.append(node)
+            asked.append(needed)
     found.reverse()
+    asked.reverse()
     return found
+
+
+cdef inline list asked_of(Node node, list needed):
+    """Return which parents of a node are asked for their gradients: by default all that there are."""
+    return [parent is not None for parent in node.parents] if needed is None else needed
 
 
 cdef list ordered(list heads):
@@ -283,7 +292,7 @@ cdef int check_unchanged(Node node, int k, Array kept, bint is_output) except -1
                      f"{writer}; change it after backward(), or let the operator have a copy")
 
 
-cdef int back_elementwise(Node node, bint create) except -1:
+cdef int back_elementwise(Node node, list needed, bint create) except -1:
     """Run the backward program of an elementwise call."""
     cdef ElementwiseCall call = <ElementwiseCall>node.call
     cdef BackwardPlan plan
@@ -295,7 +304,8 @@ cdef int back_elementwise(Node node, bint create) except -1:
     if n == 1:
         wanted = (0,)
     else:
-        wanted = tuple([k for k in range(n) if node.parents[k] is not None])
+        needed = asked_of(node, needed)
+        wanted = tuple([k for k in range(n) if needed[k]])
     plan = call.backward(wanted)
     if not plan.wanted:
         return 0
@@ -340,9 +350,9 @@ cdef Array call_one(OpFunction f, Array a):
     return <Array>f(a)
 
 
-cdef list rule_of(Node node, list nodes):
+cdef list rule_of(Node node, list needed, list nodes):
     """Ask the operator (or the user's Function) for the gradients of its inputs; `nodes` are those of the heads."""
-    cdef list heads = [], outputs, inputs = node.inputs, needed = [p is not None for p in node.parents]
+    cdef list heads = [], outputs, inputs = node.inputs
     cdef int k
     for k in range(node.n_outputs):
         if node.pending[k] is None:
@@ -433,10 +443,10 @@ cdef list closed(Node node, list grads):
     return found
 
 
-cdef int back_general(Node node, bint create, list heads) except -1:
+cdef int back_general(Node node, list needed, bint create, list heads) except -1:
     """Give the inputs of a call their gradients, by its operator's rule."""
     cdef long long reads = host_reads()
-    cdef list grads = rule_of(node, heads)
+    cdef list grads = rule_of(node, asked_of(node, needed), heads)
     cdef int k
     if create and host_reads() != reads:
         grads = closed(node, grads)
@@ -446,10 +456,10 @@ cdef int back_general(Node node, bint create, list heads) except -1:
     return 0
 
 
-cdef int back_timed(Node node, bint create, list heads) except -1:
+cdef int back_timed(Node node, list needed, bint create, list heads) except -1:
     """As :func:`back_general`, for the profiler."""
     cdef long long begun = clock()
-    back_general(node, create, heads)
+    back_general(node, needed, create, heads)
     note_call(f"_backward_{node.op.name if node.op is not None else type(node.user).__name__}", begun)
     return 0
 
@@ -525,9 +535,10 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
     """
     cdef Array h, g, x
     cdef Node node, leaf, parent
-    cdef list nodes = [], order = [], steps, found = [], leaves = [], outer = []
+    cdef list nodes = [], order = [], steps, found = [], leaves = [], outer = [], asked = [], needed
     cdef bint was_recording, was_training
     cdef long long begun = clock() if watched(API) else 0
+    cdef Py_ssize_t i
     cdef int k = 0
     global _visit
     if head_grads is not None and len(head_grads) != len(heads):
@@ -568,8 +579,9 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
                     raise MXNetError("autograd.grad: a variable is not part of the graph; call attach_grad() on it, or "
                                      "compute the heads from it inside autograd.record()")
                 found.append(None)
-            steps = leading_to(order, variables)
-        for node in steps:
+            steps = leading_to(order, variables, asked)
+        for i in range(len(steps)):
+            node, needed = <Node>steps[i], None if variables is None else <list>asked[i]
             if node.pending is None:
                 continue
             if variables is not None:
@@ -579,11 +591,11 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
                         found[k] = node.pending[x.output]
                     k += 1
             if node.user is None and isinstance(node.call, ElementwiseCall):
-                back_elementwise(node, create_graph)
+                back_elementwise(node, needed, create_graph)
             elif watched(IMPERATIVE):
-                back_timed(node, create_graph, nodes)
+                back_timed(node, needed, create_graph, nodes)
             else:
-                back_general(node, create_graph, nodes)
+                back_general(node, needed, create_graph, nodes)
             node.pending = None
         if variables is not None:
             k = 0

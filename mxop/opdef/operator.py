@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from types import FunctionType
 from typing import Any, TypeVar, overload
 
 from .. import dtypes
@@ -381,7 +382,8 @@ class Operator:
         """Decorate the gradient rule ``rule(F, heads, inputs, outputs, **params) -> list``.
 
         The rule is written with operators of `F` (``mx.nd`` or ``mx.sym``) and returns one gradient per input; None where
-        it is zero.
+        it is zero.  A function without parameters that returns the gradient (``lambda: F.dot(...)``) is called where that is
+        wanted: so a long computation is not made for nothing.
         """
         check_rule(self, "gradient rule", rule, ("F", "heads", "inputs", "outputs"))
         self._gradient = rule
@@ -404,12 +406,14 @@ class Operator:
             return self.implied(F, attrs, heads, inputs, outputs, needed)
         try:
             found = self._gradient(F, heads, inputs, outputs, **attrs)
+            if isinstance(found, (list, tuple)):
+                found = _called(found, needed)
         except translated.KINDS as problem:
             raise translated.error(problem, f"the gradient of operator {self.name}")  # noqa: B904
         if not isinstance(found, (list, tuple)):
             raise OpTypeError(f"the gradient rule of operator {self.name}{place(self._gradient)} returned a "
                               f"{type(found).__name__}; expected a list: one gradient, or None, for each input")  # fmt: skip
-        return list(found)
+        return found
 
     def implied(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> Any:
         """Return the same of an operator that was given no rule: what its kind implies."""
@@ -458,3 +462,9 @@ class Operator:
             == (b.co_code, b.co_consts[1:], b.co_names, b.co_varnames)
             and self.function.__kwdefaults__ == other.function.__kwdefaults__
         )
+
+
+def _called(gradients: Sequence[Any], needed: Sequence[bool]) -> list:
+    """Return gradients, of which some are functions that return them: those are called that somebody needs."""
+    wanted = [*needed, *[False] * len(gradients)]
+    return [(g() if n else None) if type(g) is FunctionType else g for g, n in zip(gradients, wanted, strict=False)]

@@ -308,8 +308,11 @@ def _(F, heads, inputs, outputs, *, transpose, rightside, lower, alpha):
     X = outputs[0]
     G = F._linalg_trsm(inputs[0], heads[0], transpose=not transpose, rightside=rightside, lower=lower)
     left, right = (G, X) if transpose == rightside else (X, G)
-    dA = product(F, left, right, rightside, not rightside)
-    return [lower_part(F, scaled(F, dA, -1.0), lower), scaled(F, G, alpha)]
+
+    def of_matrix():
+        return lower_part(F, scaled(F, product(F, left, right, rightside, not rightside), -1.0), lower)
+
+    return [of_matrix, scaled(F, G, alpha)]
 
 
 # ---- Cholesky -------------------------------------------------------------------------------------------------------

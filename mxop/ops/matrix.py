@@ -169,8 +169,8 @@ def _(xp, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
 def _(F, heads, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
     flags = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     return [
-        F._dot_grad(heads[0], inputs[1], inputs[0], side="lhs", **flags),
-        F._dot_grad(heads[0], inputs[0], inputs[1], side="rhs", **flags),
+        lambda: F._dot_grad(heads[0], inputs[1], inputs[0], side="lhs", **flags),
+        lambda: F._dot_grad(heads[0], inputs[0], inputs[1], side="rhs", **flags),
     ]
 
 
@@ -212,9 +212,12 @@ def _(xp, inputs, outputs, **params):
 def _(F, heads, inputs, outputs, *, side, **flags):
     # <h, lhs gradient> = <head, dot(h, rhs)>, which is linear in head and in rhs
     head, other, _ = inputs
-    if side == "lhs":
-        return [F.dot(heads[0], other, **flags), F._dot_grad(head, heads[0], other, side="rhs", **flags), None]
-    return [F.dot(other, heads[0], **flags), F._dot_grad(head, heads[0], other, side="lhs", **flags), None]
+    there, of_other = ((heads[0], other), "rhs") if side == "lhs" else ((other, heads[0]), "lhs")
+    return [
+        lambda: F.dot(*there, **flags),
+        lambda: F._dot_grad(head, heads[0], other, side=of_other, **flags),
+        None,
+    ]
 
 
 # ---- batch_dot ------------------------------------------------------------------------------------------------------
@@ -281,16 +284,17 @@ def _(xp, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
 
 @batch_dot.gradient
 def _(F, heads, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
-    g, (a, b) = heads[0], inputs
-    if transpose_a:
-        da = F.batch_dot(b, g, transpose_a=transpose_b, transpose_b=True)
-    else:
-        da = F.batch_dot(g, b, transpose_b=not transpose_b)
-    if transpose_b:
-        db = F.batch_dot(g, a, transpose_a=True, transpose_b=transpose_a)
-    else:
-        db = F.batch_dot(a, g, transpose_a=not transpose_a)
-    return [da, db]
+    def times(x, y, turned, y_turned):
+        return F.batch_dot(x, y, transpose_a=turned, transpose_b=y_turned)
+
+    return _of_sides(times, heads[0], *inputs, transpose_a, transpose_b)
+
+
+def _of_sides(times, g, a, b, transpose_a, transpose_b):
+    """Return the gradients of ``op(a) @ op(b)``, to be called; ``times(x, y, transpose_x, transpose_y)`` multiplies."""
+    left = (b, g, transpose_b, True) if transpose_a else (g, b, False, not transpose_b)
+    right = (g, a, True, transpose_a) if transpose_b else (a, g, not transpose_a, False)
+    return [lambda: times(*left), lambda: times(*right)]
 
 
 # ---- a product with scale and bias ----------------------------------------------------------------------------------
@@ -338,17 +342,11 @@ def _(xp, inputs, outputs, *, transpose_a, transpose_b, alpha, no_bias):
 
 @scaled_product.gradient
 def _(F, heads, inputs, outputs, *, transpose_a, transpose_b, alpha, no_bias):
-    a, b = inputs[:2]
-    scale = {"alpha": alpha, "no_bias": True}
-    if transpose_a:
-        da = F._gemm(b, heads[0], transpose_a=transpose_b, transpose_b=True, **scale)
-    else:
-        da = F._gemm(heads[0], b, transpose_b=not transpose_b, **scale)
-    if transpose_b:
-        db = F._gemm(heads[0], a, transpose_a=True, transpose_b=transpose_a, **scale)
-    else:
-        db = F._gemm(a, heads[0], transpose_a=not transpose_a, **scale)
-    return [da, db] if no_bias else [da, db, F._unbroadcast(heads[0], inputs[2])]
+    def times(x, y, turned, y_turned):
+        return F._gemm(x, y, transpose_a=turned, transpose_b=y_turned, alpha=alpha, no_bias=True)
+
+    found = _of_sides(times, heads[0], *inputs[:2], transpose_a, transpose_b)
+    return found if no_bias else [*found, lambda: F._unbroadcast(heads[0], inputs[2])]
 
 
 for _op in (dot, dot_grad, batch_dot, scaled_product):

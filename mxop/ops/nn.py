@@ -256,8 +256,8 @@ def _(F, heads, inputs, outputs, *, num_hidden, no_bias, flatten):
         g, matrix = heads[0], F.Flatten(data)
     else:  # all dimensions but the last in one
         g, matrix = (F.Reshape(a, shape=(-1, 0), reverse=True) for a in (heads[0], data))
-    grads = [F.reshape_like(F.dot(g, weight), data), F.dot(g, matrix, transpose_a=True)]
-    return grads if no_bias else [*grads, _bias_gradient(F, g, inputs[2])]
+    grads = [lambda: F.reshape_like(F.dot(g, weight), data), lambda: F.dot(g, matrix, transpose_a=True)]
+    return grads if no_bias else [*grads, lambda: _bias_gradient(F, g, inputs[2])]
 
 
 def _bias_gradient(F, g, bias):
