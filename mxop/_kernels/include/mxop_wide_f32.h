@@ -100,7 +100,7 @@ MX_INLINE mxw_real mxw_log_sum(mxw_real u, mxw_real c, float more)
     mxw_real f = mxw_add(first, c), lost = mxw_sub(c, mxw_sub(f, first));
     if (more != 0.0f) k = mxw_add(k, mxw_all(more));
     mxw_real q = mxw_cubic(f, -5.e-01f, 3.333443e-01f, -2.5007278e-01f, 1.8865344e-01f);
-    mxw_real low = mxw_add(mxw_log_base_low(k, i, 1, 1.4286068e-06f), mxw_fnma(lost, f, lost));
+    mxw_real low = mxw_add(mxw_log_base_low(k, i, 1, 1.4286068e-06f), lost);
     mxw_real base = mxw_log_base(k, i, 1, 0.693145751953125f), s = mxw_add(base, f);
     s = mxw_add(s, mxw_fma(f, mxw_mul(f, q), mxw_add(low, mxw_sub(f, mxw_sub(s, base)))));
     return mxw_but_for(s, u, 0x00500400u);
@@ -189,44 +189,40 @@ MX_INLINE mxw_real mxw_tan(mxw_real x)
     return mxw_any(far) ? mxw_tan_of(x, y, far) : y;
 }
 
-/* As in mxop_math_f32_sums.h; the error of a root is divided roughly. */
+/* A root as a sum: a rough one, of 14 bits, and what it lacks, by one step of Newton's.  The root of the processor takes longer. */
 MX_INLINE mxw_real mxw_root_with_error(mxw_real z, mxw_real *e)
 {
-    mxw_real r = mxw_sqrt(z);
-    *e = mxw_mul(mxw_fnma(r, r, z), mxw_mul(mxw_all(0.5f), mxw_rsqrt14(mxw_max(mxw_all(0x1p-100f), z))));
+    mxw_real over = mxw_rsqrt14(mxw_add(mxw_all(0x1p-100f), z)), r = mxw_mul(z, over);
+    *e = mxw_mul(mxw_fnma(r, r, z), mxw_mul(mxw_all(0.5f), over));
     return r;
 }
 MX_INLINE mxw_real mxw_arcsin_rest(mxw_real s, mxw_real z)
 {
-    mxw_real z2 = mxw_mul(z, z);
-    mxw_real a = mxw_fma(z, mxw_all(7.500521094e-02f), mxw_all(1.666665971e-01f));
-    mxw_real b = mxw_fma(z, mxw_all(3.183611855e-02f), mxw_all(4.451363161e-02f));
-    mxw_real c = mxw_fma(z, mxw_all(3.767378256e-02f), mxw_all(1.432883646e-02f));
-    return mxw_mul(mxw_mul(s, z), mxw_fma(z2, mxw_fma(z2, c, b), a));
+    mxw_real p = mxw_cubic(z, 7.498855073e-02f, 4.500138007e-02f, 2.655454217e-02f, 3.808502356e-02f);
+    return mxw_mul(mxw_mul(s, z), mxw_fma(z, p, mxw_all(1.666667241e-01f)));
 }
 MX_INLINE mxw_real mxw_arcsin(mxw_real x)
 {
     mxw_real a = mxw_abs(x), half = mxw_all(0.5f), hi = mxw_all(MXI_HALF_PI_HI), e;
     mxw_mask far = mxw_less(half, a);
     mxw_real z = mxw_where(far, mxw_fnma(half, a, half), mxw_mul(a, a)), root = mxw_root_with_error(z, &e);
-    mxw_real s = mxw_where(far, root, a), q = mxw_arcsin_rest(s, z), two = mxw_add(s, s);
+    mxw_real q = mxw_arcsin_rest(mxw_where(far, mxw_add(root, e), a), z), two = mxw_add(root, root);
     mxw_real v = mxw_sub(hi, two), lost = mxw_sub(mxw_sub(hi, v), two), rest = mxw_add(q, e);
     lost = mxw_sub(mxw_add(lost, mxw_all(MXI_HALF_PI_LO)), mxw_add(rest, rest));
-    return mxw_with_sign(mxw_where(far, mxw_add(v, lost), mxw_add(s, q)), x);
+    return mxw_with_sign(mxw_where(far, mxw_add(v, lost), mxw_add(a, q)), x);
 }
+/* turns pi/2 + k (s + q), k = -1, or 2 beyond 1/2, and turned with x. */
 MX_INLINE mxw_real mxw_arccos(mxw_real x)
 {
-    mxw_real a = mxw_abs(x), half = mxw_all(0.5f), none = mxw_all(0.0f), e;
-    mxw_mask far = mxw_less(half, a), minus = mxw_less(x, none);
+    mxw_real a = mxw_abs(x), half = mxw_all(0.5f), one = mxw_all(1.0f), e;
+    mxw_mask far = mxw_less(half, a);
     mxw_real z = mxw_where(far, mxw_fnma(half, a, half), mxw_mul(a, a)), root = mxw_root_with_error(z, &e);
-    mxw_real s = mxw_where(far, root, a), q = mxw_add(mxw_arcsin_rest(s, z), mxw_or_zero(far, e));
-    mxw_real turns = mxw_where(far, mxw_or_zero(minus, mxw_all(2.0f)), mxw_all(1.0f));
-    s = mxw_where(far, mxw_add(s, s), mxw_sub(none, s));
-    q = mxw_where(far, mxw_add(q, q), mxw_sub(none, q));
-    s = mxw_turned(s, mxw_bits(x));
-    q = mxw_turned(q, mxw_bits(x));
-    mxw_real base = mxw_mul(turns, mxw_all(MXI_HALF_PI_HI)), v = mxw_add(base, s), lost = mxw_add(mxw_sub(base, v), s);
-    return mxw_add(v, mxw_add(q, mxw_fma(turns, mxw_all(MXI_HALF_PI_LO), lost)));
+    mxw_real s = mxw_where(far, root, a);
+    mxw_real rest = mxw_arcsin_rest(mxw_where(far, mxw_add(root, e), a), z), q = mxw_where(far, mxw_add(rest, e), rest);
+    mxw_real k = mxw_turned(mxw_where(far, mxw_all(2.0f), mxw_all(-1.0f)), mxw_bits(x));
+    mxw_real turns = mxw_where(far, mxw_fnma(half, k, one), one);
+    mxw_real base = mxw_mul(turns, mxw_all(MXI_HALF_PI_HI)), v = mxw_fma(s, k, base), lost = mxw_fma(s, k, mxw_sub(base, v));
+    return mxw_add(v, mxw_fma(q, k, mxw_fma(turns, mxw_all(MXI_HALF_PI_LO), lost)));
 }
 
 /* ---- exponentials ------------------------------------------------------------------------------------------------ */
