@@ -60,7 +60,7 @@ _PROLOGUE = """\
 WIDE = {
     "float": {"tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "exp",
               "expm1", "log1p", "log2", "log10", "pow"},
-    "double": {"arccos", "tanh", "arcsinh", "cbrt", "log", "log1p", "log2", "log10", "pow"},
+    "double": {"arccos", "tanh", "cosh", "arcsinh", "cbrt", "exp", "log", "log1p", "log2", "log10", "pow"},
 }  # fmt: skip
 
 

@@ -209,6 +209,39 @@ MX_INLINE mxd_real mxd_pow(mxd_real x, mxd_real y)
     return mxd_any(other) ? mxd_pow_cases(x, y, r) : r;
 }
 
+/* ---- exponentials ------------------------------------------------------------------------------------------------ */
+
+/* x = n log(2) + r, n in sixteenths. */
+MX_INLINE mxd_real mxd_exp(mxd_real x)
+{
+    mxd_real c = mxd_max(mxd_all(-746.0), mxd_min(mxd_all(746.0), x)), big = mxd_all(0x1.8p48);
+    mxd_real t = mxd_fma(c, mxd_all(1.4426950408889634), big), n = mxd_sub(t, big);
+    mxd_real r = mxd_fnma(n, mxd_all(MXD_LN2_LO), mxd_fnma(n, mxd_all(MXD_LN2_HI), c));
+    mxd_real root = mxd_of_16(mxd_exp2_table[0], mxd_bits(t)), low = mxd_of_16(mxd_exp2_table[1], mxd_bits(t));
+    mxd_real q = mxd_fma(r, mxd_all(1.3889063615251755e-03), mxd_all(8.333473114628783e-03));
+    q = mxd_fma(r, mxd_fma(r, q, mxd_all(4.166666666358933e-02)), mxd_all(1.666666666420479e-01));
+    q = mxd_fma(r, mxd_fma(r, q, mxd_all(0.5)), mxd_all(1.0));
+    return mxd_scaled(mxd_add(root, mxd_fma(mxd_mul(root, r), q, low)), n);
+}
+MX_INLINE mxd_real mxd_exp_sub(mxd_real x, mxd_real y) { return mxd_exp(mxd_sub(x, y)); }
+
+/* cosh a = (up + down) cosh r + (up - down) sinh r, up and down half of 2^n and 2^-n; halved until the end, lest they overflow. */
+MX_INLINE mxd_real mxd_cosh(mxd_real x)
+{
+    mxd_real a = mxd_min(mxd_all(711.0), mxd_abs(x)), big = mxd_all(0x1.8p48), two = mxd_all(2.0);
+    mxd_real t = mxd_fma(a, mxd_all(1.4426950408889634), big), n = mxd_sub(t, big);
+    mxd_real r = mxd_fnma(n, mxd_all(MXD_LN2_LO), mxd_fnma(n, mxd_all(MXD_LN2_HI), a)), z = mxd_mul(r, r);
+    mxd_real up = mxd_scaled(mxd_of_16(mxd_exp2_table[0], mxd_bits(t)), mxd_sub(n, two));
+    mxd_real down = mxd_scaled(mxd_of_16(mxd_exp2_table[0], mxd_bits(mxd_sub(big, n))), mxd_sub(mxd_all(-2.0), n));
+    mxd_real plus = mxd_add(up, down), minus = mxd_sub(up, down);
+    mxd_real cosh1 = mxd_fma(z, mxd_all(1.3889063615251755e-03), mxd_all(4.166666666358933e-02));
+    mxd_real sinh1 = mxd_fma(z, mxd_all(1.98414639814658e-04), mxd_all(8.333333332991407e-03));
+    cosh1 = mxd_mul(z, mxd_fma(z, cosh1, mxd_all(0.5)));
+    sinh1 = mxd_fma(mxd_mul(r, z), mxd_fma(z, sinh1, mxd_all(1.6666666666666669e-01)), r);
+    mxd_real y = mxd_add(plus, mxd_fma(plus, cosh1, mxd_mul(minus, sinh1)));
+    return mxd_add(y, y);
+}
+
 MXW_LOOP_1(mxd, double, cbrt)
 MXW_LOOP_1(mxd, double, log)
 MXW_LOOP_1(mxd, double, log2)
@@ -218,6 +251,9 @@ MXW_LOOP_1(mxd, double, arcsinh)
 MXW_LOOP_1(mxd, double, tanh)
 MXW_LOOP_1(mxd, double, arccos)
 MXW_LOOP_2(mxd, double, pow)
+MXW_LOOP_1(mxd, double, exp)
+MXW_LOOP_2(mxd, double, exp_sub)
+MXW_LOOP_1(mxd, double, cosh)
 #define MX_WIDE_cbrt_f64 mxd_cbrt_loop
 #define MX_WIDE_log_f64 mxd_log_loop
 #define MX_WIDE_log2_f64 mxd_log2_loop
@@ -227,5 +263,8 @@ MXW_LOOP_2(mxd, double, pow)
 #define MX_WIDE_tanh_f64 mxd_tanh_loop
 #define MX_WIDE_arccos_f64 mxd_arccos_loop
 #define MX_WIDE_pow_f64 mxd_pow_loop
+#define MX_WIDE_exp_f64 mxd_exp_loop
+#define MX_WIDE_exp_sub_f64 mxd_exp_sub_loop
+#define MX_WIDE_cosh_f64 mxd_cosh_loop
 
 #endif
