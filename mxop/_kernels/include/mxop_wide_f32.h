@@ -90,17 +90,21 @@ MX_INLINE mxw_real mxw_log10(mxw_real x)
     mxw_real low = mxw_fma(f, mxw_fma(f, q, mxw_all(-1.010305e-08f)), mxw_log_base_low(k, i, 5, 4.605039e-06f));
     return mxw_add(mxw_log_base(k, i, 5, 0x1.344p-2f), mxw_fma(f, mxw_all(0x1.bcb7b2p-2f), low));
 }
-/* log(2^more (u + c)) for a c that is small beside u */
-MX_INLINE mxw_real mxw_log_sum(mxw_real u, mxw_real c, float more)
+/* log(2^more (u + c)) for a c that is small beside u, or no more than what u lost to rounding (`lost`). */
+MX_INLINE mxw_real mxw_log_sum(mxw_real u, mxw_real c, int lost, float more)
 {
     mxw_real m = mxw_mantissa_or_nan(u), k = mxw_exponent(u);
     mxw_bits_ i = mxw_log_interval(m);
-    mxw_real inverse = mxw_log_inverse(i), first = mxw_fms(m, inverse, mxw_all(1.0f));
+    mxw_real inverse = mxw_log_inverse(i), f = mxw_fms(m, inverse, mxw_all(1.0f));
     c = mxw_mul(mxw_scaled_known(c, mxw_sub(mxw_all(0.0f), k)), inverse);
-    mxw_real f = mxw_add(first, c), lost = mxw_sub(c, mxw_sub(f, first));
+    if (!lost) {
+        const mxw_real first = f;
+        f = mxw_add(first, c);
+        c = mxw_sub(c, mxw_sub(f, first));
+    }
     if (more != 0.0f) k = mxw_add(k, mxw_all(more));
     mxw_real q = mxw_cubic(f, -5.e-01f, 3.333443e-01f, -2.5007278e-01f, 1.8865344e-01f);
-    mxw_real low = mxw_add(mxw_log_base_low(k, i, 1, 1.4286068e-06f), lost);
+    mxw_real low = mxw_add(mxw_log_base_low(k, i, 1, 1.4286068e-06f), mxw_fnma(c, f, c));
     mxw_real base = mxw_log_base(k, i, 1, 0.693145751953125f), s = mxw_add(base, f);
     s = mxw_add(s, mxw_fma(f, mxw_mul(f, q), mxw_add(low, mxw_sub(f, mxw_sub(s, base)))));
     return mxw_but_for(s, u, 0x00500400u);
@@ -109,7 +113,7 @@ MX_INLINE mxw_real mxw_log_sum(mxw_real u, mxw_real c, float more)
 MX_INLINE mxw_real mxw_log1p(mxw_real x)
 {
     mxw_real one = mxw_all(1.0f), hi = mxw_max(one, x), lo = mxw_min(one, x), u = mxw_add(hi, lo);
-    return mxw_with_sign(mxw_log_sum(u, mxw_sub(lo, mxw_sub(u, hi)), 0.0f), x);
+    return mxw_with_sign(mxw_log_sum(u, mxw_sub(lo, mxw_sub(u, hi)), 1, 0.0f), x);
 }
 
 /* log(a + r), r the root of w + lost, which is less than a or not; above 2^40 that of 2 a. */
@@ -118,9 +122,9 @@ MX_INLINE mxw_real mxw_log_with_root(mxw_real a, mxw_real w, mxw_real lost, int 
     mxw_real r = mxw_sqrt(w), over = mxw_rsqrt14(w);
     mxw_real low = mxw_mul(mxw_add(mxw_fnma(r, r, w), lost), mxw_mul(mxw_all(0.5f), over));
     mxw_real u = mxw_add(a, r), top = less ? a : r, other = less ? r : a;
-    mxw_real y = mxw_log_sum(u, mxw_add(mxw_sub(other, mxw_sub(u, top)), low), 0.0f);
+    mxw_real y = mxw_log_sum(u, mxw_add(mxw_sub(other, mxw_sub(u, top)), low), 0, 0.0f);
     mxw_mask far = mxw_less(mxw_all(0x1p40f), a);
-    return mxw_any(far) ? mxw_where(far, mxw_log_sum(a, mxw_all(0.0f), 1.0f), y) : y;
+    return mxw_any(far) ? mxw_where(far, mxw_log_sum(a, mxw_all(0.0f), 1, 1.0f), y) : y;
 }
 MX_INLINE mxw_real mxw_arcsinh(mxw_real x)
 {
