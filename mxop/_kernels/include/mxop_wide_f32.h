@@ -300,8 +300,7 @@ MX_INLINE mxw_sum mxw_log2_times(mxw_real x, mxw_real y)
 {
     mxw_real m = mxw_mantissa(x), k = mxw_exponent(x), one = mxw_all(1.0f), half = mxw_all(0.5f), unit = mxw_all(0x1.715476p0f);
     mxw_bits_ i = mxw_i_right(mxw_bits(m), 18);
-    mxw_real inverse = mxw_of_32(mxw_log2_table[0], i), p = mxw_mul(m, inverse), pl = mxw_fms(m, inverse, p);
-    mxw_real first = mxw_sub(p, one), f = mxw_add(first, pl), fl = mxw_sub(pl, mxw_sub(f, first));
+    mxw_real inverse = mxw_of_32(mxw_log2_table[0], i), p = mxw_mul(m, inverse), f = mxw_sub(p, one), fl = mxw_fms(m, inverse, p);
     mxw_real h = mxw_mul(half, f), g = mxw_fnma(h, f, f), gl = mxw_fnma(h, f, mxw_sub(f, g));
     gl = mxw_add(gl, mxw_fnma(f, fl, fl));
     mxw_real q = mxw_cubic(f, 4.8089835e-01f, -3.6067587e-01f, 2.885506e-01f, -2.32576e-01f);
