@@ -192,19 +192,24 @@ def test_an_operator_from_outside_in_a_body_has_its_own_gradient():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("rows, depth, columns", [(2, 3, 2), (3, 5, 17), (13, 40, 100), (30, 900, 33)])
-@pytest.mark.parametrize("turned", [False, True])
-def test_what_a_product_packs_for_all_steps(level, rows, depth, columns, turned, dtype):
+@pytest.mark.parametrize("turned, bias", [(False, False), (True, False), (True, True)])
+def test_what_a_product_packs_for_all_steps(level, rows, depth, columns, turned, bias, dtype):
     """The same bits as products one by one, with the weights of each run."""
     rng = np.random.default_rng(0)
     x = nd.array(rng.normal(size=(3, rows, depth)), dtype=dtype)
     weights = [
         nd.array(rng.normal(size=(columns, depth) if turned else (depth, columns)), dtype=dtype) for _ in range(2)
     ]
-    step = lambda x, states: (sym.dot(x, V("w"), transpose_b=turned), states)  # noqa: E731
-    executor = sym.contrib.foreach(step, V("x"), [])[0].bind(mx.cpu(), {"x": x, "w": weights[0].copy()})
+    b = nd.array(rng.normal(size=columns), dtype=dtype)
+
+    def product(F, x, w, b):
+        return F.FullyConnected(x, w, b, num_hidden=columns) if bias else F.dot(x, w, transpose_b=turned)
+
+    loop = sym.contrib.foreach(lambda x, states: (product(sym, x, V("w"), V("b")), states), V("x"), [])[0]
+    executor = loop.bind(mx.cpu(), {"x": x, "w": weights[0].copy()} | ({"b": b} if bias else {}))
     for w in weights:
         executor.arg_dict["w"][:] = w
-        wanted = np.stack([nd.dot(x[t], w, transpose_b=turned).asnumpy() for t in range(3)])
+        wanted = np.stack([product(nd, x[t], w, b).asnumpy() for t in range(3)])
         np.testing.assert_array_equal(executor.forward()[0].asnumpy(), wanted)
 
 

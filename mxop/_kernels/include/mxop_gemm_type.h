@@ -326,6 +326,9 @@ typedef struct {
     ptrdiff_t stride;           /* of block */
 } G(plan);
 
+/* The columns of whole panels. */
+static inline ptrdiff_t G(padded)(ptrdiff_t columns) { return (columns + WIDTH - 1) / WIDTH * WIDTH; }
+
 static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
 {
     const ptrdiff_t size = (ptrdiff_t)sizeof(T);
@@ -342,7 +345,7 @@ static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
     p.a_packed = !p.a_beside && (!(a_plain && a->along == size && a->across % size == 0) || columns >= MX_GEMM_USES * WIDTH
                                  || (a->across % MX_GEMM_WAY == 0 && rows > MX_GEMM_WAYS && columns > 2 * WIDTH));
     p.b_packed = g->packed != NULL || !(b_plain && b->across == size && b->along % size == 0 && rows <= MX_GEMM_ROWS);
-    p.stride = (columns + WIDTH - 1) / WIDTH * WIDTH;
+    p.stride = G(padded)(columns);
     return p;
 }
 
@@ -434,7 +437,7 @@ static void G(tile)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t c
     for (ptrdiff_t part = 0; part < p.parts; part++) {
         const ptrdiff_t begin = g->k * part / p.parts, depth = g->k * (part + 1) / p.parts - begin, k = g->k_first + begin;
         if (g->packed != NULL)
-            p.b = (T *)g->packed + begin * ((g->n + WIDTH - 1) / WIDTH * WIDTH) + column * depth;
+            p.b = (T *)g->packed + begin * G(padded)(g->n) + column * depth;
         else
             G(pack_columns)(g, &p, k, depth);
         for (ptrdiff_t i = 0; i < rows; i += MX_GEMM_BLOCK) {

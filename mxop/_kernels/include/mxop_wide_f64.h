@@ -211,13 +211,20 @@ MX_INLINE mxd_real mxd_pow(mxd_real x, mxd_real y)
 
 /* ---- exponentials ------------------------------------------------------------------------------------------------ */
 
-/* x = n log(2) + r, n in sixteenths. */
+/* x = n log(2) + r, n in sixteenths, which number the entries of a table: their last four bits are those of n + big. */
+#define MXD_SIXTEENTHS mxd_all(0x1.8p48)
+MX_INLINE mxd_real mxd_reduced(mxd_real x, mxd_real *n, mxd_bits_ *j)
+{
+    mxd_real t = mxd_fma(x, mxd_all(1.4426950408889634), MXD_SIXTEENTHS);
+    *n = mxd_sub(t, MXD_SIXTEENTHS);
+    *j = mxd_bits(t);
+    return mxd_fnma(*n, mxd_all(MXD_LN2_LO), mxd_fnma(*n, mxd_all(MXD_LN2_HI), x));
+}
 MX_INLINE mxd_real mxd_exp(mxd_real x)
 {
-    mxd_real c = mxd_max(mxd_all(-746.0), mxd_min(mxd_all(746.0), x)), big = mxd_all(0x1.8p48);
-    mxd_real t = mxd_fma(c, mxd_all(1.4426950408889634), big), n = mxd_sub(t, big);
-    mxd_real r = mxd_fnma(n, mxd_all(MXD_LN2_LO), mxd_fnma(n, mxd_all(MXD_LN2_HI), c));
-    mxd_real root = mxd_of_16(mxd_exp2_table[0], mxd_bits(t)), low = mxd_of_16(mxd_exp2_table[1], mxd_bits(t));
+    mxd_bits_ j;
+    mxd_real n, r = mxd_reduced(mxd_max(mxd_all(-746.0), mxd_min(mxd_all(746.0), x)), &n, &j);
+    mxd_real root = mxd_of_16(mxd_exp2_table[0], j), low = mxd_of_16(mxd_exp2_table[1], j);
     mxd_real q = mxd_fma(r, mxd_all(1.3889063615251755e-03), mxd_all(8.333473114628783e-03));
     q = mxd_fma(r, mxd_fma(r, q, mxd_all(4.166666666358933e-02)), mxd_all(1.666666666420479e-01));
     q = mxd_fma(r, mxd_fma(r, q, mxd_all(0.5)), mxd_all(1.0));
@@ -228,11 +235,11 @@ MX_INLINE mxd_real mxd_exp_sub(mxd_real x, mxd_real y) { return mxd_exp(mxd_sub(
 /* cosh a = (up + down) cosh r + (up - down) sinh r, up and down half of 2^n and 2^-n; halved until the end, lest they overflow. */
 MX_INLINE mxd_real mxd_cosh(mxd_real x)
 {
-    mxd_real a = mxd_min(mxd_all(711.0), mxd_abs(x)), big = mxd_all(0x1.8p48), two = mxd_all(2.0);
-    mxd_real t = mxd_fma(a, mxd_all(1.4426950408889634), big), n = mxd_sub(t, big);
-    mxd_real r = mxd_fnma(n, mxd_all(MXD_LN2_LO), mxd_fnma(n, mxd_all(MXD_LN2_HI), a)), z = mxd_mul(r, r);
-    mxd_real up = mxd_scaled(mxd_of_16(mxd_exp2_table[0], mxd_bits(t)), mxd_sub(n, two));
-    mxd_real down = mxd_scaled(mxd_of_16(mxd_exp2_table[0], mxd_bits(mxd_sub(big, n))), mxd_sub(mxd_all(-2.0), n));
+    mxd_bits_ j;
+    mxd_real n, r = mxd_reduced(mxd_min(mxd_all(711.0), mxd_abs(x)), &n, &j), z = mxd_mul(r, r), two = mxd_all(2.0);
+    mxd_bits_ minus_j = mxd_bits(mxd_sub(MXD_SIXTEENTHS, n));
+    mxd_real up = mxd_scaled(mxd_of_16(mxd_exp2_table[0], j), mxd_sub(n, two));
+    mxd_real down = mxd_scaled(mxd_of_16(mxd_exp2_table[0], minus_j), mxd_sub(mxd_all(-2.0), n));
     mxd_real plus = mxd_add(up, down), minus = mxd_sub(up, down);
     mxd_real cosh1 = mxd_fma(z, mxd_all(1.3889063615251755e-03), mxd_all(4.166666666358933e-02));
     mxd_real sinh1 = mxd_fma(z, mxd_all(1.98414639814658e-04), mxd_all(8.333333332991407e-03));
