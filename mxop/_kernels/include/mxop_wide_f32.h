@@ -168,29 +168,30 @@ static MX_NOINLINE mxw_real mxw_tan_of(mxw_real x, mxw_real y, mxw_mask far)
     mxw_write(from, x, MXW_LANES);
     mxw_write(to, y, MXW_LANES);
     for (int i = 0; i < MXW_LANES; i++)
-        if (far.v[i / 16] >> (i % 16) & 1) to[i] = (float)tan((double)from[i]);
+        if (far.v[i / 16] >> (i % 16) & 1) to[i] = mx_tan_f32(from[i]);
     return mxw_read(to, MXW_LANES);
 }
 
-/* x = n pi/2 + r - less: n times the first two parts of pi/2 is subtracted without an error, and what r has too much counts
- * 1 + tan(r)^2 times, about 1 + z + z^2.  tan(r) = r + r u, where u = z p(z) is as inexact as z = r^2: what both lost is added in
- * the end.  For odd n that is turned over, with the other sign: by a rough reciprocal, corrected once. */
+/* x = n pi/32 + d - more: n times the first two parts of pi/32 are subtracted without an error.  A table has, for each n up to 16,
+ * tan(n pi/32) in two parts and a polynomial: tan(x) = base + d + d P(d), from -pi/4 to pi/4, where base and d are added without
+ * an error, too.  Beyond, that is turned over, with the other sign: by a rough reciprocal, corrected once.  Whole numbers from
+ * -2^20 to 2^20 leave the first 11 bits of `big` alone, and its last one says how often pi/4 was passed.  What is too much is
+ * +0 where x is 0, so -0 stays. */
 MX_INLINE mxw_real mxw_tan(mxw_real x)
 {
-    mxw_real big = mxw_all(MX_ROUND_F32), t = mxw_fma(x, mxw_all(0x1.45f306p-1f), big), n = mxw_sub(t, big);
-    mxw_real second = mxw_all(0x1.4442d2p-24f), from = mxw_fnma(n, mxw_all(0x1.921fb4p+0f), x), r = mxw_sub(from, mxw_mul(n, second));
-    mxw_real less = mxw_fma(n, mxw_all(-0x1.ee59dap-50f), mxw_fma(n, second, mxw_sub(r, from)));
-    mxw_real z = mxw_mul(r, r), zz = mxw_mul(z, z);
-    mxw_real p = mxw_fma(zz, mxw_all(0x1.4bd188p-8f), mxw_fma(z, mxw_all(-0x1.60d2f2p-10f), mxw_all(0x1.894a04p-7f)));
-    p = mxw_fma(zz, p, mxw_fma(z, mxw_all(0x1.5519a8p-6f), mxw_all(0x1.bb9d2ap-5f)));
-    p = mxw_fma(zz, p, mxw_fma(z, mxw_all(0x1.11092ep-3f), mxw_all(0x1.555572p-2f)));
-    mxw_real u = mxw_mul(z, p), low = mxw_fma(mxw_fms(r, r, z), mxw_all(0.6f), mxw_fms(z, p, u));
-    mxw_real rest = mxw_fms(r, u, mxw_fma(less, mxw_add(z, zz), less)), y = mxw_add(r, rest), rough = mxw_rcp14(y);
-    mxw_real lost = mxw_fma(r, low, mxw_sub(rest, mxw_sub(y, r)));
-    mxw_real turned = mxw_fnms(rough, mxw_fnma(rough, lost, mxw_fnma(rough, y, mxw_all(1.0f))), rough);
-    y = mxw_where(mxw_i_any(mxw_bits(t), mxw_i_all(1)), turned, mxw_add(y, lost));
-    mxw_mask far = mxw_not_within(mxw_abs(x), mxw_all(MX_TRIG_LIMIT_F32));
-    return mxw_any(far) ? mxw_tan_of(x, y, far) : y;
+    mxw_real big = mxw_all(0x1.a0001p23f), t = mxw_fma(x, mxw_all(0x1.45f306p3f), big), n = mxw_sub(t, big);
+    mxw_real from = mxw_fnma(n, mxw_all(0x1.921fb4p-4f), x), unit = mxw_all(0x1.4442d2p-28f), d = mxw_sub(from, mxw_mul(n, unit));
+    mxw_bits_ i = mxw_bits(t);
+    mxw_real base = mxw_of_16(mxw_tan_table[0], i), s = mxw_add(base, d);
+    mxw_real more = mxw_fma(n, mxw_all(-0x1.ee59dap-54f), mxw_sub(mxw_fma(n, unit, mxw_sub(d, from)), mxw_of_16(mxw_tan_table[1], i)));
+    mxw_real p = mxw_of_16(mxw_tan_table[6], i);
+    for (int k = 5; k >= 2; k--) p = mxw_fma(p, d, mxw_of_16(mxw_tan_table[k], i));
+    more = mxw_fnma(d, p, mxw_add(more, mxw_sub(mxw_sub(s, base), d)));
+    mxw_real y = mxw_sub(s, more), rough = mxw_rcp14(y);
+    mxw_real turned = mxw_fnms(rough, mxw_fma(rough, more, mxw_fnma(rough, s, mxw_all(1.0f))), rough);
+    y = mxw_where(mxw_i_any(i, mxw_i_all(16)), turned, y);
+    if (!mxw_i_any_other(i, 0x4b400000u, 0xffe00000u)) return y;
+    return mxw_tan_of(x, y, mxw_i_any(mxw_i_sub(i, mxw_i_all(0x4b400000u)), mxw_i_all(0xffe00000u)));
 }
 
 /* A root as a sum: a rough one, of 14 bits, and what it lacks, by one step of Newton's.  The root of the processor takes longer. */

@@ -69,6 +69,13 @@ MXW_OF(MXW_M, or, (MXW_M a, MXW_M b), (MXW_MASK)(a.v[u] | b.v[u]))
 MXW_OF(MXW_M, and, (MXW_M a, MXW_M b), (MXW_MASK)(a.v[u] & b.v[u]))
 MXW_OF(MXW_M, not, (MXW_M a), (MXW_MASK)~a.v[u])
 MX_INLINE int MXW_N(any)(MXW_M m) { int any = 0; MXW_EACH any |= m.v[u]; return __builtin_expect(any, 0); }
+/* whether any of a has, where bits are set in mask, others than b */
+MX_INLINE int MXW_N(i_any_other)(MXW_I a, MXW_UINT b, MXW_UINT mask)
+{
+    __m512i any = _mm512_setzero_si512();
+    MXW_EACH any = MXW_E(ternarylogic)(any, a.v[u], MXW_SET1((MXW_INT)b), 0xf6);        /* any | (a ^ b) */
+    return __builtin_expect(MXW_E_MASK(test)(any, MXW_SET1((MXW_INT)mask)), 0);
+}
 MXW_OF(MXW_R, where, (MXW_M m, MXW_R a, MXW_R b), MXW_P(mask_mov)(b.v[u], m.v[u], a.v[u]))
 MXW_OF(MXW_R, or_zero, (MXW_M m, MXW_R a), MXW_P(maskz_mov)(m.v[u], a.v[u]))
 MXW_OF(MXW_R, add_where, (MXW_M m, MXW_R a, MXW_R b), MXW_P(mask_add)(a.v[u], m.v[u], a.v[u], b.v[u]))
