@@ -13,7 +13,7 @@ from mxop._core.elementwise cimport ElementwiseCall, call_for, listed, run_eleme
 from mxop._core.kinds cimport run_composite, run_external, run_kernel, run_reduction, run_view
 from mxop._core.native cimport NativeOp
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, look, look_into, note_call, watched
-from mxop._core.recent cimport Parsed
+from mxop._core.recent cimport OUTPUT, PARAMETER, SLOTS, Form, Forms
 from mxop._core.record cimport is_recording, is_training
 from mxop._core.results cimport hand_over, output_list
 from mxop._core.transfer cimport contiguous_copy
@@ -242,13 +242,14 @@ cdef class OpFunction:
 
     def __init__(self, op):
         self.op = op
-        self.parsed, self.active, self.searched, self.short = Parsed(), {}, False, None
+        self.forms, self.parsed, self.searched, self.short = Forms(), {}, False, None
         self.kind = (ELEMENTWISE if isinstance(op, Elementwise) else REDUCTION if isinstance(op, Reduction)
                      else KERNEL if isinstance(op, Kernel) else EXTERNAL if isinstance(op, External) else COMPOSITE)
         # of a formula, the outputs that no call returns are left out there, too
         self.writes, self.has_mode = bool(op.writes) or (self.kind == ELEMENTWISE and op._visible_outputs is not None), -1
         self.n_in = -1 if op.variadic else len(op.arguments)
         self.arguments, self.open_inputs, self.number = tuple(op.arguments), op.open_inputs, op.num_args_param
+        self.names = tuple(op.spec.names)
         self.fixed_inputs = not op.variadic and op._active_inputs is None and not op.open_inputs
         self.native = getattr(op, "native", None)
 
@@ -262,16 +263,18 @@ cdef class OpFunction:
     def __call__(self, *args, **kwargs):  # others call `called`
         return self.call(args, kwargs)
 
-    cdef object call_short(self, ShortWay short, PyObject** args, PyObject** values, tuple names):
+    cdef object call_short(self, ShortWay short, PyObject** args, Py_ssize_t n, tuple names):
         """Run a call whose inputs are arrays, one of an operator that has a short way; None where its parameters are no numbers."""
         cdef Value numbers[MAX_VALUES]
         cdef unsigned int given = 0
         cdef Py_ssize_t k
         cdef int slot
         cdef object out = None
+        if n > self.n_in and (self.op.by_keyword or n - self.n_in > len(self.names)):
+            return None
         memcpy(numbers, short.defaults, sizeof(numbers))
-        for k in range(len(names)):
-            name, value = names[k], <object>values[k]
+        for k in range(self.n_in, n + len(names)):
+            name, value = self.names[k - self.n_in] if k < n else names[k - n], <object>args[k]
             if name == "out" and (value is None or isinstance(value, Array)):
                 out = value
                 continue
@@ -279,6 +282,8 @@ cdef class OpFunction:
             if at is None or not (type(value) is float or type(value) is int):
                 return None
             slot = at
+            if given >> slot & 1:
+                return None  # given twice
             set_value(&numbers[slot], value)
             given |= 1u << slot
         if (given & short.required) != short.required or (short.written and is_recording()):
@@ -301,8 +306,9 @@ cdef class OpFunction:
 
     cdef object call_bound(self, tuple args, dict kwargs):
         """The general call: bind arguments to inputs and parameters."""
-        cdef object out = None
-        cdef bint counts = self.n_in < 0 and self.number is not None
+        cdef object out = None, inputs = None
+        cdef tuple given = args, names = tuple(kwargs), values = tuple(kwargs.values())
+        cdef bint counted, came = False
         if kwargs:
             out = kwargs.pop("out", None)
             kwargs.pop("name", None)
@@ -310,24 +316,47 @@ cdef class OpFunction:
                 return out.__mxop_operator__(self.op.name, args, {**kwargs, "out": out})
         if self.fixed_inputs and len(args) > self.n_in > 0:
             args = self.named(args, kwargs)
-        if self.may_be_plain(PySequence_Fast_ITEMS(args), len(args)) and not self.shadowed(kwargs):  # only parameters are left
-            counted = counts and self.number not in kwargs
-            attrs = parsed_params(self.op, kwargs, self.parsed, len(args) if counted else -1)
-            if self.fixed_inputs or counted:
-                return invoke_checked(self, args, attrs, out, REQ_WRITE)
-            if self.n_in < 0:
-                return invoke_with(self.op, args, attrs, out, REQ_WRITE)
-            if len(args) == self.leading_inputs(attrs):
-                return invoke_checked(self, args, attrs, out, REQ_WRITE)
+        if self.first_arrays(PySequence_Fast_ITEMS(args), len(args)) == len(args) and not self.shadowed(kwargs):
+            counted = self.n_in < 0 and self.number is not None and self.number not in kwargs
+            attrs = parsed_params(self, kwargs, len(args) if counted else -1, &came)  # only these are left
+            if self.fixed_inputs or self.n_in < 0 or self.takes_first(attrs, len(args)):
+                inputs = args
         else:
             listed = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
             by_name = carrier([a for a in (*listed, *kwargs.values()) if not isinstance(a, Array)])
             if by_name is not None:
                 return by_name.__mxop_operator__(self.op.name, args, kwargs if out is None else {**kwargs, "out": out})
-        if self.fixed_inputs:
-            args, out = without_output(self.op, args, out)
-        inputs, attrs = bind_arguments(self.op, args, kwargs, self.parsed)
-        return invoke_with(self.op, inputs, attrs, out, REQ_WRITE)
+        if inputs is None:
+            if self.fixed_inputs:
+                args, out = without_output(self.op, args, out)
+            inputs, attrs = bind_arguments(self, args, kwargs, &came)
+        if not (self.fixed_inputs and inputs is args):
+            self.op.check_arity(attrs, len(inputs))
+        if came:  # those that come once may be others each time
+            self.note_form(given, names, values, inputs, attrs)
+        return invoke_checked(self, inputs, attrs, out, REQ_WRITE)
+
+    cdef int note_form(self, tuple args, tuple names, tuple values, object inputs, object attrs) except -1:
+        """Remember how a call was written: which of its arguments is which input."""
+        cdef list places = []
+        cdef Py_ssize_t k, taken = 0, n = len(args)
+        if self.open_inputs or n + len(names) > SLOTS:
+            return 0
+        by_name = any([isinstance(value, Array) for value in values])
+        wanted = tuple(self.op.input_names(attrs)) if by_name and self.n_in >= 0 else ()
+        for k, value in enumerate(args + values):
+            name = names[k - n] if k >= n else self.arguments[k] if k < len(self.arguments) else None
+            if k >= n and name == "out" and value is not None:
+                places.append(OUTPUT)
+            elif isinstance(value, Array):
+                place = wanted.index(name) if name in wanted else taken
+                if place >= len(inputs) or inputs[place] is not value:
+                    return 0  # no input
+                places.append(place)
+                taken += 1
+            else:
+                places.append(PARAMETER)
+        return self.forms.note(args + values, names, places, attrs) if taken == len(inputs) else 0
 
     cdef tuple named(self, tuple args, dict kwargs):
         """Return the inputs among arguments by position, once the parameters after them have names; all of them in odd calls."""
@@ -342,29 +371,20 @@ cdef class OpFunction:
             kwargs[names[k - self.n_in]] = args[k]
         return args[:self.n_in]
 
-    cdef bint may_be_plain(self, PyObject** args, Py_ssize_t n):
-        """Tell whether all arguments by position are arrays, and may be all inputs."""
-        cdef Py_ssize_t k
-        if n != self.n_in if self.fixed_inputs else n == 0 or self.open_inputs:
-            return False
-        for k in range(n):
+    cdef Py_ssize_t first_arrays(self, PyObject** args, Py_ssize_t n):
+        """Return how many arguments are arrays that may be all inputs, before parameters by position; -1 where they may not."""
+        cdef Py_ssize_t first = self.n_in if self.fixed_inputs else n, k
+        if first > n or not self.fixed_inputs and (n == 0 or self.open_inputs):
+            return -1
+        for k in range(first):
             if not isinstance(<object>args[k], Array):
-                return False
-        return True
+                return -1
+        return first
 
-    cdef Py_ssize_t leading_inputs(self, object attrs) except -2:
-        """Return how many inputs a call takes with these parameters; -1 where they are not the first that there are."""
-        cdef tuple last = self.last_active
-        if last is not None and last[0] is attrs:
-            return <object>last[1]
-        found = self.active.get(attrs)
-        if found is None:
-            names = self.op.input_names(attrs)
-            first = self.op.arguments[:len(self.op.arguments) - len(self.op.by_keyword)][:len(names)]
-            found = len(names) if tuple(names) == tuple(first) else -1
-            keep(self.active, attrs, found)
-        self.last_active = (attrs, found)
-        return found
+    cdef bint takes_first(self, object attrs, Py_ssize_t n):
+        """Tell whether a call with these parameters takes n inputs, the first that there are."""
+        names = tuple(self.op.input_names(attrs))
+        return len(names) == n and names == self.arguments[:len(self.arguments) - len(self.op.by_keyword)][:n]
 
     cdef bint shadowed(self, dict kwargs):
         """Tell whether a keyword names an input that is given already."""
@@ -413,21 +433,21 @@ cdef object called(object function, PyObject** args, size_t flagged, PyObject* k
     cdef Py_ssize_t n = PyVectorcall_NARGS(flagged), k
     cdef tuple names = () if keywords == NULL else <tuple>keywords
     cdef ShortWay short
+    cdef Form form
     if f.native is not None:
         if not names and not watched(IMPERATIVE):
             found = f.native.call(listed(args, n), None)
             if found is not None:
                 return found
-    elif f.may_be_plain(args, n):
-        short = f.short_way()
+    else:
+        short = f.short_way() if f.first_arrays(args, n) >= 0 else None
         if short is not None:
-            found = f.call_short(short, args, args + n, names)
+            found = f.call_short(short, args, n, names)
             if found is not None:
                 return found
-        if f.n_in >= 0 or f.number is not None:
-            attrs = f.parsed.find(names, args + n, n if f.n_in < 0 else -1)  # parameters, and nothing else, a moment ago
-            if attrs is not None and (f.fixed_inputs or f.n_in < 0 or n == f.leading_inputs(attrs)):
-                return invoke_checked(f, listed(args, n), attrs, None, REQ_WRITE)
+        form = f.forms.find(args, n + len(names), names)
+        if form is not None:
+            return invoke_checked(f, form.inputs(args), form.attrs, form.output(args), REQ_WRITE)
     return f.call(listed(args, n), {names[k]: <object>args[n + k] for k in range(len(names))})
 
 
@@ -470,9 +490,10 @@ cdef tuple without_output(object op, tuple args, object out):
     return args[:n], args[n]
 
 
-cdef tuple bind_arguments(op, tuple args, dict kwargs, Parsed cache):
+cdef tuple bind_arguments(OpFunction f, tuple args, dict kwargs, bint* came):
     """Sort the arguments of a call into inputs and parsed parameters."""
     cdef list inputs
+    op = f.op
     if op.variadic:
         inputs = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
         if op.num_args_param is not None:
@@ -480,10 +501,10 @@ cdef tuple bind_arguments(op, tuple args, dict kwargs, Parsed cache):
         for k, a in enumerate(inputs):
             if not isinstance(a, Array):
                 raise OpTypeError(f"operator {op.name}: argument {k} must be an NDArray, got {shown(a)}")
-        return inputs, parsed_params(op, kwargs, cache)
+        return inputs, parsed_params(f, kwargs, -1, came)
     if op.open_inputs:
         inputs, params = bind_open(op, args, kwargs, ARRAY_TYPE, False)
-        return inputs, parsed_params(op, params, cache)
+        return inputs, parsed_params(f, params, -1, came)
     names = op.arguments
     by_position = len(names) - len(op.by_keyword)
     given = {}
@@ -509,7 +530,7 @@ cdef tuple bind_arguments(op, tuple args, dict kwargs, Parsed cache):
     for name, value in given.items():
         if not isinstance(value, Array):
             raise OpTypeError(f"operator {op.name}: argument {name} must be an NDArray, got {shown(value)}")
-    attrs = parsed_params(op, kwargs, cache)
+    attrs = parsed_params(f, kwargs, -1, came)
     wanted = op.input_names(attrs)
     missing = [n for n in wanted if n not in given]
     if missing and len(given) == len(wanted) == sum([a is not None for a in args[:by_position]]):
@@ -522,29 +543,31 @@ cdef tuple bind_arguments(op, tuple args, dict kwargs, Parsed cache):
     return [given[n] for n in wanted], attrs
 
 
-cdef object parsed_params(object op, dict kwargs, Parsed cache, Py_ssize_t n_inputs=-1):
-    """Parse parameters, and the number of inputs where that is one of them, remembering what equal arguments gave."""
-    cdef tuple names = tuple(kwargs), values = tuple(kwargs.values())
-    attrs = cache.find(names, PySequence_Fast_ITEMS(values), n_inputs)
-    if attrs is not None:
-        return attrs
+cdef object parsed_params(OpFunction f, dict kwargs, Py_ssize_t n_inputs, bint* came):
+    """Parse parameters, and the number of inputs where that is one of them, remembering what equal arguments gave.
+
+    `came` is set where they came before, or nobody can tell.
+    """
+    op = f.op
     if n_inputs >= 0:
-        kwargs[op.num_args_param] = n_inputs
+        kwargs[f.number] = n_inputs
     if kwargs and not op.spec.names and not isinstance(op, External):  # MXNet's functions without parameters take these and ignore them
         kwargs.pop("ctx", None)
         kwargs.pop("dtype", None)
     elif kwargs and "dtype" in kwargs and kwargs["dtype"] is None and "dtype" not in op.spec.by_name:
         kwargs.pop("dtype")  # NumPy's functions hand it to the array's method
+    came[0] = True
     try:
         key = tuple([(k, type(v), key_of(v)) for k, v in kwargs.items()])
-        found = cache.kept.get(key)
-    except (TypeError, ValueError):  # an array as a parameter has no hash, or no truth
+        found = f.parsed.get(key)
+    except (TypeError, ValueError):  # a list, or an array as a parameter, has no hash, or no truth
         return op.parse(kwargs)
     if found is None:
+        came[0] = False
         found = op.parse(kwargs)
         if not holds_arrays(kwargs):  # a number now, another one later
-            keep(cache.kept, key, found)
-    return cache.note(names, values, n_inputs, found)
+            keep(f.parsed, key, found)
+    return found
 
 
 cdef object key_of(object value):

@@ -38,25 +38,32 @@ cdef enum:
     MAX_OPERANDS = 64      # inputs and outputs of one program that are described on the stack
 
 cdef dict _calls = {}      # operator -> {(inputs, static parameters): ElementwiseCall}
+cdef enum:
+    LATEST = 256           # a power of 2
+cdef list _latest = [None] * LATEST  # (operator, parameters, inputs, ElementwiseCall)
 
 
 cdef ElementwiseCall call_for(object op, object attrs, int n):
     """Return the call of an operator with these static parameters, the same object each time."""
-    cdef dict calls = <dict?>_calls.setdefault(op, {})
-    latest = calls.get(None)
-    if latest is not None and (<tuple>latest)[0] is attrs and <int>(<tuple>latest)[1] == n:
-        return <ElementwiseCall>(<tuple>latest)[2]
+    cdef size_t place = (<size_t><PyObject*>op >> 4 ^ <size_t><PyObject*>attrs >> 6 ^ <size_t>n) & (LATEST - 1)
+    latest = _latest[place]
+    if latest is not None and (<tuple>latest)[0] is op and (<tuple>latest)[1] is attrs and <int>(<tuple>latest)[2] == n:
+        return <ElementwiseCall>(<tuple>latest)[3]
+    calls = <dict?>_calls.setdefault(op, {})
     found = calls.get(op.static_key(attrs, n))
     if found is None:
         made = ElementwiseCall(op, attrs, n)
         found = keep(calls, op.static_key(attrs, n), made)  # tracing may have found that values are needed
-    calls[None] = attrs, n, found
+    _latest[place] = op, attrs, n, found
     return <ElementwiseCall>found
 
 
 def forget(op):
     """Drop the calls of an operator that was replaced."""
     _calls.pop(op, None)
+    for k, latest in enumerate(_latest):
+        if latest is not None and latest[0] is op:
+            _latest[k] = None
 
 
 cdef class BackwardPlan:

@@ -17,12 +17,28 @@ cdef class Plans(Latest):
     cdef object find(self, object op, object attrs, object inputs, bint strides)
     cdef object put(self, object op, object attrs, object inputs, bint strides, object plan)
 
-# Parameters by the keyword arguments that they were parsed from, and by the number of inputs where that is one of them.
-cdef class Parsed:
-    cdef dict kept
+cdef enum:
+    SLOTS = 32              # arguments of a call whose form is kept
+    PARAMETER = -1
+    OUTPUT = -2
+
+# How one call was written: its arguments, of which the last have names.  An array is an input or the output, whatever it holds;
+# everything else is a parameter, the same each time.
+cdef class Form:
+    cdef tuple names, values
+    cdef int places[SLOTS]  # an argument's place among the inputs; PARAMETER or OUTPUT
+    cdef int n_inputs
+    cdef object attrs
+    cdef bint is_this(self, PyObject** values, Py_ssize_t n, tuple names, bint objects)
+    cdef tuple inputs(self, PyObject** values)
+    cdef object output(self, PyObject** values)
+
+# The latest forms of calls of one operator.
+cdef class Forms:
     cdef list latest
-    cdef object find(self, tuple names, PyObject** values, Py_ssize_t n_inputs)
-    cdef object note(self, tuple names, tuple values, Py_ssize_t n_inputs, object attrs)
+    cdef Form last          # the one that was found last: most calls are written like the one before
+    cdef Form find(self, PyObject** values, Py_ssize_t n, tuple names)
+    cdef int note(self, tuple values, tuple names, list places, object attrs) except -1
 
 cdef object MISSING
 cdef bint numpy_shapes() except -1
