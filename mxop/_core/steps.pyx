@@ -10,7 +10,7 @@ from mxop._core.abi cimport MXOP_CPU, MXOPTensor
 from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport copy_program
-from mxop._kernels.interp cimport REQ_WRITE
+from mxop._kernels.interp cimport REQ_ADD, REQ_WRITE
 from mxop._kernels.team cimport most_threads
 from mxop._kernels.moves cimport move
 from mxop._kernels.work cimport Work
@@ -158,6 +158,10 @@ cdef class Steps(Call):
             raise OpValueError(f"steps.move: the source has shape {source.shape_tuple()}, the target {target.shape_tuple()}")
         if source is not target:
             self.calls.append(move_of(source, target, req))
+
+    def add(self, Array source, Array target):
+        """Add an array to another, which may be of another type."""
+        self.move(source, target, REQ_ADD)
 
     def room(self, Array target, int dtype):
         """Return the array itself if it has this type, else a temporary one that has it: move it there when it is written."""

@@ -46,12 +46,18 @@ class Part:
         self._steps, self._array = steps, array
         self.shape: tuple[int, ...] = array.shape
         self.ndim = len(self.shape)
+        self._added = False
 
     def reshape(self, *shape: Any) -> Part:
         """Return the array, which lies in C order, seen in another shape."""
         if not self._array._contiguous:
             raise OpValueError("a part that does not lie in C order cannot be seen in another shape")
         return Part(self._steps, reviewed(self._array, shape[0] if isinstance(shape[0], tuple) else shape))
+
+    def transpose(self, *axes: int) -> Part:
+        """Return the array with its dimensions in another order."""
+        shape, strides = self.shape, self._array._strides
+        return Part(self._steps, self._array._view(tuple(shape[a] for a in axes), tuple(strides[a] for a in axes), 0))
 
     def __getitem__(self, key: Any) -> Part:
         shape, strides, offset = [], [], 0
@@ -73,10 +79,17 @@ class Part:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         target = self[key]._array
+        if isinstance(value, Part) and value._added:
+            return  # ``part[key] += other``: it lies there already
         if isinstance(value, Part):
             self._steps.move(_broadcast(value._array, target.shape), target)
         else:
             self._steps.fill(target, value)
+
+    def __iadd__(self, other: Part) -> Part:
+        self._steps.add(_broadcast(other._array, self.shape), self._array)
+        self._added = True
+        return self
 
 
 def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:

@@ -7,9 +7,11 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 from itertools import product
 from typing import Literal, NamedTuple
 
+from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import Of, Shape, composite, infer, kernel
-from ._shared import both_ways, divided, float_types, on_both, product_of, size_of, times, typed_by_first
+from ..opdef.parts import Part
+from ._shared import both_ways, divided, float_types, product_of, size_of, times, typed_by_first
 from .shape import inverse
 from .slicing import _slice_operator
 
@@ -237,48 +239,50 @@ def _meetings(sizes, found, at):
         yield tuple(images), tuple(inside)
 
 
-@on_both(windows)
+@windows.rearrange
 def _(xp, inputs, outputs, *, kernel, stride, dilate, pad, count, fill, batch_first):
     (data,), (out,), everything = inputs, outputs, slice(None)
     at, found = frame("_windows", kernel, stride, dilate, pad), out.shape[3:]
+    out = out if batch_first else out.transpose(2, 0, 1, *range(3, out.ndim))
     for k, (images, inside) in enumerate(_meetings(data.shape[2:], found, at)):
-        there = (everything, everything, k) if batch_first else (everything, k, everything)
+        there = (everything, everything, k)
         for axis, (part, n) in enumerate(zip(inside, found, strict=True)):  # what lies beside the image
             for edge in (slice(0, part.start), slice(part.stop, n)):
                 if edge.start < edge.stop:
                     out[(*there, *inside[:axis], edge)] = fill
-        if batch_first:
-            out[(*there, *inside)] = data[(everything, everything, *images)]
-        else:
-            for b in range(data.shape[0]):
-                out[(everything, k, b, *inside)] = data[(b, everything, *images)]
+        out[(*there, *inside)] = data[(everything, everything, *images)]
 
 
-def _add_up(xp, data, out, at, batch_first):
-    total = out if _wide(xp, out.dtype) == out.dtype else xp.zeros(out.shape, _wide(xp, out.dtype))
-    total[...] = 0
-    for k, (images, inside) in enumerate(_meetings(out.shape[2:], data.shape[3:], at)):
-        part = (data[:, :, k] if batch_first else data[:, k].swapaxes(0, 1))[(slice(None), slice(None), *inside)]
-        total[(slice(None), slice(None), *images)] += part
-    if total is not out:
-        out[...] = total
+def _adds_up(op):
+    """Give `op`, whose first input are windows, the functions that add them up in images."""
+
+    def add_up(data, total, *, batch_first, kernel, stride, dilate, pad, **params):
+        at = frame(op.name, kernel, stride, dilate, pad)
+        data = data if batch_first else data.transpose(2, 0, 1, *range(3, data.ndim))
+        total[...] = 0
+        for k, (images, inside) in enumerate(_meetings(total.shape[2:], data.shape[3:], at)):
+            total[(slice(None), slice(None), *images)] += data[(slice(None), slice(None), k, *inside)]
+
+    @op.cpu(prepared=True)
+    def _(steps, inputs, outputs, **params):
+        total = steps.room(outputs[0], _wide(outputs[0].dtype_code))
+        add_up(Part(steps, inputs[0]), Part(steps, total), **params)
+        steps.move(total, outputs[0])
+
+    @op.gpu
+    def _(xp, inputs, outputs, **params):
+        total = xp.empty(outputs[0].shape, dtypes.numpy_dtype(_wide(dtypes.code_of(outputs[0].dtype))))
+        add_up(inputs[0], total, **params)
+        outputs[0][...] = total
 
 
-def _wide(xp, dtype):
+def _wide(code):
     """Return the type to add up in: sums of halves are rounded once."""
-    if dtype.kind in "iu" or dtype.itemsize > 2:
-        return dtype
-    return xp.int64 if dtype.kind == "b" else xp.float32
+    return dtypes.INT64 if code == dtypes.BOOL else dtypes.COMPUTED_AS.get(code, code)
 
 
-@on_both(windows_grad)
-def _(xp, inputs, outputs, *, kernel, stride, dilate, pad, count, batch_first):
-    _add_up(xp, inputs[0], outputs[0], frame("_windows_grad", kernel, stride, dilate, pad), batch_first)
-
-
-@on_both(windows_sum)
-def _(xp, inputs, outputs, *, kernel, stride, dilate, pad, adj, size, batch_first):
-    _add_up(xp, inputs[0], outputs[0], frame("_windows_sum", kernel, stride, dilate, pad), batch_first)
+for _op in (windows_grad, windows_sum):
+    _adds_up(_op)
 
 
 # ---- the middle of an image -----------------------------------------------------------------------------------------
