@@ -9,6 +9,7 @@ import pytest
 import mxop as mx
 from mxop import nd
 from mxop._core import core
+from mxop._core.dispatch import OpFunction
 from mxop.op import kernel
 from mxop.opdef import Elementwise, registry
 
@@ -198,6 +199,80 @@ def test_inputs_of_operators_that_take_any_number_are_counted():
     with pytest.raises(mx.MXNetError, match="num_args=3 but 2 inputs"):
         nd.concat(x, x, dim=0, num_args=3)
     assert nd.concat(x, x, dim=0, num_args=2).shape == nd.concat(x, x, dim=0).shape == (4,)
+
+
+M, V = nd.array([[1.0, 2.0], [3.0, 4.0]]), nd.array([5.0, 6.0])
+WRITTEN = [  # one operator's calls, which differ in how they are written, or in one thing
+    ("slice", [((M, (0, 1), (2, 2)), {}), ((M, (0, 1)), {"end": (2, 2)}), ((M,), {"begin": [0, 1], "end": [2, 2]}),
+               ((), {"data": M, "begin": (0, 1), "end": (2, 2)}), ((M, (0, True), (2, 2)), {}), ((M, (0, 1.0), (2, 2)), {}),
+               ((M,), {"end": (2, 2), "begin": (0, 1)}), ((M,), {"begin": (0, None), "end": (2, 1)}), ((M, (0, 1)), {}),
+               ((M, (0, 1), (2, 2)), {"end": (2, 2)}), ((M, (0, 1), V), {}), ((M, M), {"begin": (0, 1), "end": (2, 2)})]),
+    ("FullyConnected", [((M, M, V), {"num_hidden": 2}), ((M,), {"weight": M, "bias": V, "num_hidden": 2}),
+                        ((M, M, None, 2), {"no_bias": True}), ((M, M), {"no_bias": True, "num_hidden": 2}),
+                        ((), {"bias": V, "data": M, "weight": M.T, "num_hidden": 2}), ((M, M), {"num_hidden": 2}),
+                        ((M, M, V), {"weight": M, "num_hidden": 2}), ((M, M, V), {"no_bias": True, "num_hidden": 2}),
+                        ((M, M, V), {"num_hidden": 2, "name": "fc"}), ((M, M, V), {"num_hidden": 2.0})]),
+    ("broadcast_sub", [((M, V), {}), ((), {"lhs": M, "rhs": V}), ((), {"rhs": M, "lhs": V}), ((M,), {"rhs": V}),
+                       ((M,), {"lhs": V}), ((V,), {"rhs": M, "lhs": None}), ((M, V), {"other": 1})]),
+    ("LeakyReLU", [((-M, V), {"act_type": "prelu"}), ((-M,), {"gamma": V, "act_type": "prelu"}), ((-M,), {"act_type": "elu"}),
+                   ((-M,), {"act_type": "elu", "slope": 0.5}), ((-M,), {"act_type": "elu", "slope": 1}), ((-M, V), {})]),
+    ("clip", [((M, 2, 3), {}), ((M, 2.0, 3.0), {}), ((M,), {"a_min": 2, "a_max": 3}), ((M, 2), {"a_max": 3}), ((M, 2), {}),
+              ((M, 2, 3), {"a_max": 3}), ((M, 2, 3, 4), {}), ((), {"data": M, "a_min": 2, "a_max": 3}), ((M, "2", 3), {})]),
+    ("_div_scalar", [((M, 0.0), {}), ((M, -0.0), {}), ((M,), {"scalar": 0}), ((M,), {"scalar": 2}), ((M, True), {})]),
+    ("Concat", [((M, M), {"dim": 0}), ((M, M, M), {"dim": 0}), ((M, M), {"dim": 1}), ((M, M), {"dim": 1, "num_args": 2}),
+                ((M, M), {"dim": 1, "num_args": 3}), (([M, M],), {"dim": True}), ((M,), {"dim": 0})]),
+    ("sum", [((M,), {}), ((M, 0), {}), ((M, (0,)), {}), ((M, None, True), {}), ((M,), {"axis": 1, "out": nd.zeros((2,))}),
+             ((M,), {"axis": 1, "out": nd.ones((2,))}), ((M,), {"axis": 1, "out": None}), ((M,), {"axis": "1"}),
+             ((M,), {"axis": 1, "out": nd.zeros((3,))}), ((M,), {"axis": 1, "out": [nd.zeros((2,))]})]),
+    ("Cast", [((M,), {"dtype": "int32"}), ((M,), {"dtype": np.int32}), ((M,), {"dtype": np.dtype("int8")}), ((M, "int64"), {}),
+              ((M,), {"dtype": int}), ((M,), {"dtype": "nothing"})]),
+]  # fmt: skip
+
+
+def _outcome(function, args, kwargs):
+    try:
+        found = function(*args, **kwargs)
+    except mx.MXNetError as problem:
+        return type(problem), str(problem)
+    if isinstance(kwargs.get("out"), nd.NDArray):
+        assert found is kwargs["out"]
+    found = found if isinstance(found, list) else [found]
+    return [(a.dtype, a.shape, np.signbit(a.asnumpy()).tolist(), a.asnumpy().tolist()) for a in found]
+
+
+@pytest.mark.parametrize("name, calls", WRITTEN, ids=[name for name, _ in WRITTEN])
+def test_a_call_is_what_it_is_alone_however_it_is_written(name, calls):
+    op = registry.get(name)
+    alone = [_outcome(OpFunction(op), *call) for call in calls]
+    together, random = OpFunction(op), np.random.default_rng(0)
+    for k in [*range(len(calls)), *random.integers(0, len(calls), 40 * len(calls))]:
+        assert _outcome(together, *calls[k]) == alone[k], calls[k]
+    assert sum(isinstance(found, list) for found in alone) > len(calls) // 3
+
+
+def test_inputs_by_name_are_whatever_array_comes():
+    for k in range(5):
+        x, w = nd.full((1, 2), k), nd.full((3, 2), 10 + k)
+        assert nd.FullyConnected(weight=w, data=x, num_hidden=3, no_bias=True).asnumpy().tolist() == [[2 * k * (10 + k)] * 3]
+        out = nd.zeros((1, 3))
+        assert nd.FullyConnected(data=x, weight=w, num_hidden=3, no_bias=True, out=out) is out and out.asnumpy()[0, 0] == 2 * k * (10 + k)
+        with pytest.raises(mx.MXNetError, match="weight"):
+            nd.FullyConnected(weight=k, data=x, num_hidden=3, no_bias=True)
+
+
+def test_large_or_odd_parameters_are_read_each_time():
+    x = nd.zeros((1,) * 2)
+    for sizes in ([2, 3], [np.int64(2), 3], np.array([2, 3]), nd.array([2, 3], dtype="int64")):
+        for _ in range(3):
+            assert nd.broadcast_to(x, shape=sizes).shape == (2, 3)
+    deep = ()
+    for _ in range(100_000):
+        deep = (deep,)
+    for _ in range(3):
+        with pytest.raises(mx.MXNetError):
+            nd.broadcast_to(x, shape=deep)
+        with pytest.raises(mx.MXNetError):
+            nd.broadcast_to(x, shape=(1,) * 1000)
 
 
 def test_parameters_that_change_are_read_each_time():

@@ -327,9 +327,11 @@ cdef class OpFunction:
             if by_name is not None:
                 return by_name.__mxop_operator__(self.op.name, args, kwargs if out is None else {**kwargs, "out": out})
         if inputs is None:
+            by_name_only = out
             if self.fixed_inputs:
                 args, out = without_output(self.op, args, out)
             inputs, attrs = bind_arguments(self, args, kwargs, &came)
+            came = came and out is by_name_only  # a form has no output by position
         if not (self.fixed_inputs and inputs is args):
             self.op.check_arity(attrs, len(inputs))
         if came:  # those that come once may be others each time

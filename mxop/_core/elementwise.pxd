@@ -12,8 +12,10 @@ cdef class ElementwiseCall:
     cdef unsigned int bound_mask    # parameters that stop at the ends of integer data's type
     cdef list programs              # by compute type
     cdef dict backwards             # wanted inputs -> BackwardPlan
+    cdef dict types                 # types of the inputs -> types of the outputs, where these differ
     cdef object rule                # the Backward formula
     cdef Program program(self, int ctype)
+    cdef object types_of(self, tuple codes)
     cdef BackwardPlan backward(self, tuple wanted)
     cdef int load_values(self, attrs, Value* values) except -1
 

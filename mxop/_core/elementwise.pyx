@@ -83,7 +83,7 @@ cdef class ElementwiseCall:
         self.plain_types = op.out_dtype is None and not self.has_keys
         self.has_rule = op.differentiable
         self.programs = [None] * 7
-        self.backwards = {}
+        self.backwards, self.types = {}, {}
         self.scalar_mask, self.bound_mask = 0, 0
         for k, name in enumerate(self.formula.params):
             if op.spec.by_name[name].kind is Scalar:
@@ -123,6 +123,13 @@ cdef class ElementwiseCall:
             set_value(&values[slot], attrs[name])
             slot += 1
         return 0
+
+    cdef object types_of(self, tuple codes):
+        """Return the types of the outputs for inputs of these types: what the operator says, asked once."""
+        found = self.types.get(codes)
+        if found is None:
+            found = self.types[codes] = self.op.infer_type(self.attrs, list(codes), [-1] * self.n_out)[1]
+        return found
 
     cdef BackwardPlan backward(self, tuple wanted):
         """Return how to compute the gradients of the `wanted` inputs."""
@@ -533,7 +540,7 @@ cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value
     if call.plain_types or call.has_keys:
         types = [dtype] * call.n_out
     else:
-        types = call.op.infer_type(call.attrs, [(<Array>a).dtype for a in inputs], [-1] * call.n_out)[1]
+        types = call.types_of(tuple([(<Array>a).dtype for a in inputs]))
     targets = output_list(call.op, out, call.n_out)
     for k in range(call.n_out):
         out_dtype = types[k]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from ..errors import OpValueError, shown, translated
+from ..errors import OpTypeError, OpValueError, shown, translated
 from . import infer
 from .places import place
 
@@ -42,11 +42,10 @@ class Part:
     array : NDArray
     """
 
-    def __init__(self, steps: Any, array: Any):
-        self._steps, self._array = steps, array
+    def __init__(self, steps: Any, array: Any, place: Any = None):
+        self._steps, self._array, self._place = steps, array, place
         self.shape: tuple[int, ...] = array.shape
         self.ndim = len(self.shape)
-        self._added = False
 
     def reshape(self, *shape: Any) -> Part:
         """Return the array, which lies in C order, seen in another shape."""
@@ -55,8 +54,11 @@ class Part:
         return Part(self._steps, reviewed(self._array, shape[0] if isinstance(shape[0], tuple) else shape))
 
     def transpose(self, *axes: int) -> Part:
-        """Return the array with its dimensions in another order."""
+        """Return the array with its dimensions in another order, by default the opposite one."""
         shape, strides = self.shape, self._array._strides
+        axes = axes or tuple(reversed(range(self.ndim)))
+        if sorted(axes) != list(range(self.ndim)):
+            raise OpValueError(f"a part of shape {shape} has no dimensions {axes}; expected each of them once, from 0 on")
         return Part(self._steps, self._array._view(tuple(shape[a] for a in axes), tuple(strides[a] for a in axes), 0))
 
     def __getitem__(self, key: Any) -> Part:
@@ -68,7 +70,7 @@ class Part:
                 strides.append(step * places.step)
                 places = places.start if len(places) else 0
             offset += places * step
-        return Part(self._steps, self._array._view(tuple(shape), tuple(strides), offset))
+        return Part(self._steps, self._array._view(tuple(shape), tuple(strides), offset), (self, key))
 
     def _whole(self, key: Any) -> tuple:
         """Return an item for each dimension."""
@@ -79,16 +81,17 @@ class Part:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         target = self[key]._array
-        if isinstance(value, Part) and value._added:
-            return  # ``part[key] += other``: it lies there already
+        if isinstance(value, Part) and value._place == (self, key):
+            return  # itself, as in ``part[key] += other``
         if isinstance(value, Part):
             self._steps.move(_broadcast(value._array, target.shape), target)
         else:
             self._steps.fill(target, value)
 
     def __iadd__(self, other: Part) -> Part:
+        if not isinstance(other, Part):
+            raise OpTypeError(f"{shown(other)} cannot be added to a part of an array; expected a part of an array")
         self._steps.add(_broadcast(other._array, self.shape), self._array)
-        self._added = True
         return self
 
 
