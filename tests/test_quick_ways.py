@@ -5,11 +5,11 @@ import functools
 
 import numpy as np
 import pytest
+from mxop._core.dispatch import OpFunction
 
 import mxop as mx
 from mxop import nd
 from mxop._core import core
-from mxop._core.dispatch import OpFunction
 from mxop.op import kernel
 from mxop.opdef import Elementwise, registry
 
@@ -252,12 +252,13 @@ def test_a_call_is_what_it_is_alone_however_it_is_written(name, calls):
 
 def test_inputs_by_name_are_whatever_array_comes():
     for k in range(5):
-        x, w = nd.full((1, 2), k), nd.full((3, 2), 10 + k)
-        assert nd.FullyConnected(weight=w, data=x, num_hidden=3, no_bias=True).asnumpy().tolist() == [[2 * k * (10 + k)] * 3]
-        out = nd.zeros((1, 3))
-        assert nd.FullyConnected(data=x, weight=w, num_hidden=3, no_bias=True, out=out) is out and out.asnumpy()[0, 0] == 2 * k * (10 + k)
+        x, w, out, wanted = nd.full((1, 2), k), nd.full((3, 2), 10 + k), nd.zeros((1, 3)), [[2.0 * k * (10 + k)] * 3]
+        params = {"num_hidden": 3, "no_bias": True}
+        assert nd.FullyConnected(weight=w, data=x, **params).asnumpy().tolist() == wanted
+        assert nd.FullyConnected(data=x, weight=w, out=out, **params) is out
+        assert out.asnumpy().tolist() == wanted
         with pytest.raises(mx.MXNetError, match="weight"):
-            nd.FullyConnected(weight=k, data=x, num_hidden=3, no_bias=True)
+            nd.FullyConnected(weight=k, data=x, **params)
 
 
 def test_large_or_odd_parameters_are_read_each_time():

@@ -191,6 +191,44 @@ def test_parts_that_do_not_fit(own):
         nd.test_ways_wrong(nd.zeros(4))
 
 
+def test_parts_are_turned_and_added_to(own):
+    @kernel
+    def test_ways_added(x, y):
+        """The first input, with the second one's rows added to its columns, and both to the first column."""
+
+    test_ways_added.shape(lambda x, y: x)
+
+    @test_ways_added.rearrange
+    def _(xp, inputs, outputs):
+        (x, y), (out,) = inputs, outputs
+        out[...] = x
+        turned = out.transpose()
+        for k in range(2):
+            turned[k] += y[k]
+        first = turned[0]
+        first += y[1]
+        turned[0] += turned[1]
+
+    own(test_ways_added)
+    x, y = np.arange(6.0).reshape(3, 2), 10 * np.arange(1.0, 7.0).reshape(2, 3)
+    want = x + y.T
+    want[:, 0] += y[1] + want[:, 1]
+    for dtype in ("float32", "float64", "float16", "int32"):
+        found = nd.test_ways_added(nd.array(x, dtype=dtype), nd.array(y, dtype=dtype))
+        assert found.asnumpy().tolist() == want.tolist()
+    a, b = sym.Variable("a"), sym.Variable("b")
+    assert sym.test_ways_added(a, b).eval(a=nd.array(x), b=nd.array(y))[0].asnumpy().tolist() == want.tolist()
+
+
+def test_what_cannot_be_turned_or_added(own):
+    part = Part(None, X)
+    for axes in ((0,), (0, 0), (0, 2), (-1, 0)):
+        with pytest.raises(mx.MXNetError, match="each of them once"):
+            part.transpose(*axes)
+    with pytest.raises(mx.MXNetError, match=r"1\.5 cannot be added to a part"):
+        part += 1.5
+
+
 # ---- several ways -------------------------------------------------------------------------------------------------------
 def test_the_first_way_that_fits_runs(own):
     def writes(number):

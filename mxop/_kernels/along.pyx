@@ -1,10 +1,11 @@
-"""What goes along one axis of arrays seen as ``(outer, n, inner)``: where extremes are, and running sums.
+"""What goes along one axis of arrays seen as ``(outer, n, inner)``: where extremes are, running sums, and mixtures of elements.
 
 Rows (``inner == 1``) are walked one by one; otherwise neighbouring columns go down the axis together.
 May import its neighbours.
 """
 from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from mxop._kernels.interp cimport bulk, itemsize_of
@@ -30,6 +31,11 @@ ctypedef fused number:
     int8_t
     int32_t
     int64_t
+
+
+ctypedef fused real:
+    float
+    double
 
 
 cdef class Find(Work):
@@ -215,3 +221,110 @@ cdef class RunningSum(Work):
             else:
                 sum_all[int64_t](<const int64_t*>data[0], <int64_t*>data[1], self.outer, self.n, self.inner, threads)
         return -1
+
+
+cdef void mix(const real* x, real* y, const Py_ssize_t* starts, const Py_ssize_t* places, const double* weights, bint even,
+              Py_ssize_t inner) noexcept nogil:
+    """Write one row of a mixture: elements times their weights, or their sum times the first one where all are `even`."""
+    cdef Py_ssize_t j, c, first = starts[0], last = starts[1]
+    cdef const real* row
+    cdef real weight, total
+    if inner == 1:
+        total = 0
+        for j in range(first, last):
+            total = total + (x[places[j]] if even else x[places[j]] * <real>weights[j])
+        y[0] = total * <real>weights[first] if even and first < last else total
+        return
+    if first == last:
+        for c in range(inner):
+            y[c] = 0
+    for j in range(first, last):
+        row, weight = x + places[j] * inner, 1 if even else <real>weights[j]
+        if j == first:
+            for c in range(inner):
+                y[c] = weight * row[c]
+        else:
+            for c in range(inner):
+                y[c] = y[c] + weight * row[c]
+    if even and first < last:
+        weight = <real>weights[first]
+        for c in range(inner):
+            y[c] = y[c] * weight
+
+
+cdef class Mixture(Work):
+    """Mixtures of elements along axis 1, into results of their type: a sparse matrix times the data.
+
+    Elements without a weight are not read.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        ``(outer, n, inner)`` of the data.
+    dtype : int
+        Code of float32 or float64.
+    rows : list of list of tuple
+        ``(place, weight)`` of the elements of which each result is made.
+    even : bool
+        Whether all weights of a result are the same: then its elements are added first.
+    """
+
+    cdef Py_ssize_t outer, n, inner, size
+    cdef int dtype
+    cdef bint even
+    cdef Py_ssize_t* starts
+    cdef Py_ssize_t* places
+    cdef double* weights
+
+    def __cinit__(self, tuple shape, int dtype, list rows, bint even):
+        cdef Py_ssize_t at = 0, i, place
+        cdef double weight
+        self.outer, self.n, self.inner = shape
+        self.size, self.dtype, self.even = len(rows), dtype, even
+        count = sum([len(row) for row in rows])
+        self.starts = <Py_ssize_t*>malloc((self.size + 1) * sizeof(Py_ssize_t))
+        self.places = <Py_ssize_t*>malloc((count + 1) * sizeof(Py_ssize_t))
+        self.weights = <double*>malloc((count + 1) * sizeof(double))
+        if self.starts == NULL or self.places == NULL or self.weights == NULL:
+            raise MemoryError()
+        for i, row in enumerate(rows):
+            self.starts[i] = at
+            for place, weight in row:
+                if not 0 <= place < self.n:
+                    raise IndexError(f"place {place} of {self.n}")
+                self.places[at], self.weights[at] = place, weight
+                at += 1
+        self.starts[self.size] = at
+
+    def __dealloc__(self):
+        free(self.starts)
+        free(self.places)
+        free(self.weights)
+
+    cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        cdef mx_shares shares
+        cdef int k
+        threads = threads_of(threads, self.outer * max(self.n, self.size) * self.inner // WORTH)
+        share_out(&shares, self.outer, threads, 0)
+        with nogil:
+            if threads == 1:
+                self.tasks_of(&shares, 0, data)
+            else:
+                for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+                    self.tasks_of(&shares, k, data)
+        return -1
+
+    cdef void tasks_of(self, mx_shares* shares, int thread, char** data) noexcept nogil:
+        cdef Py_ssize_t t = mx_next_task(shares, thread)
+        while t >= 0:
+            if self.dtype == 0:
+                self.task[float](<const float*>data[0], <float*>data[1], t)
+            else:
+                self.task[double](<const double*>data[0], <double*>data[1], t)
+            t = mx_next_task(shares, thread)
+
+    cdef void task(self, const real* x, real* y, Py_ssize_t t) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(self.size):
+            mix[real](x + t * self.n * self.inner, y + (t * self.size + i) * self.inner, self.starts + i, self.places, self.weights,
+                      self.even, self.inner)

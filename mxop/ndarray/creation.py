@@ -281,7 +281,8 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any =
     """Make an `N` by `M` matrix (square by default) with ones on diagonal `k` (above the main one when positive)."""
     rows, columns = shape_of((N, M or N), "nd.eye")
     with translated("nd.eye"):
-        made = placed(_contiguous(np.eye(rows, columns, operator.index(k)), dtype), device(ctx, "nd.eye"))
+        host = np.eye(rows, columns, operator.index(k), dtypes.numpy_dtype(dtypes.code_of(dtype)))
+        made = placed(host, device(ctx, "nd.eye"))
     return _given_out(made, kwargs, "nd.eye")
 
 

@@ -231,10 +231,10 @@ class Kernel(Operator):
         return run
 
     def rearrange(self, run: Callable) -> Callable:
-        """Decorate ``run(xp, inputs, outputs, **params)``, which assigns parts of inputs, or numbers, to parts of outputs, or adds them.
+        """Decorate ``run(xp, inputs, outputs, **params)``, which assigns, or adds, parts of inputs to parts of outputs.
 
-        It is written as for NumPy's arrays, with basic indices, ``shape``, ``ndim``, ``transpose``, ``reshape`` and ``+=``, and
-        serves both devices; on the CPU it is prepared, and `xp` is None.
+        It is written as for NumPy's arrays, with basic indices, ``shape``, ``ndim``, ``dtype``, ``transpose``, ``reshape`` and
+        ``+=``, and serves both devices; on the CPU it is prepared, and `xp` is None.
         """
 
         check_rule(self, "function that moves elements", run, ("xp", "inputs", "outputs"))

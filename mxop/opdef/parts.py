@@ -1,7 +1,7 @@
 """Arrays as a kernel sees them that does nothing but move elements: parts of them, and what is assigned to parts.
 
 So one function, written as for NumPy's or CuPy's arrays, says for every device which elements go where.
-Imports :mod:`.infer`, :mod:`.places` and :mod:`mxop.errors`.
+Imports :mod:`.infer`, :mod:`.places`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from .. import dtypes
 from ..errors import OpTypeError, OpValueError, shown, translated
 from . import infer
 from .places import place
@@ -45,7 +46,7 @@ class Part:
     def __init__(self, steps: Any, array: Any, place: Any = None):
         self._steps, self._array, self._place = steps, array, place
         self.shape: tuple[int, ...] = array.shape
-        self.ndim = len(self.shape)
+        self.ndim, self.dtype = len(self.shape), dtypes.numpy_dtype(array.dtype_code)
 
     def reshape(self, *shape: Any) -> Part:
         """Return the array, which lies in C order, seen in another shape."""
@@ -58,7 +59,9 @@ class Part:
         shape, strides = self.shape, self._array._strides
         axes = axes or tuple(reversed(range(self.ndim)))
         if sorted(axes) != list(range(self.ndim)):
-            raise OpValueError(f"a part of shape {shape} has no dimensions {axes}; expected each of them once, from 0 on")
+            raise OpValueError(
+                f"a part of shape {shape} has no dimensions {axes}; expected each of them once, from 0 on"
+            )
         return Part(self._steps, self._array._view(tuple(shape[a] for a in axes), tuple(strides[a] for a in axes), 0))
 
     def __getitem__(self, key: Any) -> Part:

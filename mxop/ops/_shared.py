@@ -123,6 +123,13 @@ def compiled(name):
     return import_module(f"mxop._kernels.{name}")
 
 
+def element(number, dtype):
+    """Return a number as an element of a type: cut, and wrapped, as NumPy's arrays are when they are cast."""
+    import numpy as np
+
+    return np.asarray(number).astype(dtype)[()]
+
+
 def size_of(shape):
     """Return the number of elements."""
     size = 1

@@ -11,7 +11,7 @@ from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import DType, Scalar, Shape, elementwise, infer, kernel
 from ..shape_mode import numpy_shape
-from ._shared import both_ways, on_both, zero_gradient
+from ._shared import both_ways, element, on_both, zero_gradient
 
 
 # ---- filled arrays --------------------------------------------------------------------------------------------------
@@ -30,10 +30,9 @@ def _filled(op, value=None):
     op.infer_type = infer_type
     op.zero_is_unknown = ("shape",)
 
-    @on_both(op)
+    @op.rearrange
     def _(xp, inputs, outputs, **params):
-        number = params["value"] if value is None else value
-        outputs[0][...] = xp.asarray(number).astype(outputs[0].dtype)
+        outputs[0][...] = element(params["value"] if value is None else value, outputs[0].dtype)
 
     zero_gradient(op)
 
@@ -297,9 +296,13 @@ def _(ins, outs, *, N, M, **params):
     return ins, infer.same_shape("_eye", ("the matrix", "output"), [(N, M or N), outs[0]])[1:]
 
 
-@on_both(eye)
-def _(xp, inputs, outputs, *, N, M, k, **params):
-    outputs[0][...] = xp.eye(N, M or N, k, dtype=outputs[0].dtype)
+@eye.rearrange
+def _(xp, inputs, outputs, *, k, **params):
+    (out,), (rows, columns) = outputs, outputs[0].shape
+    n = max(0, min(rows - max(-k, 0), columns - max(k, 0)))
+    first, step = max(-k, 0) * columns + max(k, 0), columns + 1
+    out[...] = 0
+    out.reshape(rows * columns)[slice(first, first + n * step, step) if n else slice(0)] = 1
 
 
 for _op in (arange, linspace, eye, constant):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..errors import OpValueError
 from ..opdef import Shape, composite, infer, kernel
-from ._shared import Count, both_ways, divided, on_both, shaped_like, times, typed_by_first
+from ._shared import Count, both_ways, divided, element, on_both, shaped_like, times, typed_by_first
 
 
 def forward_and_back(op, forward, backward):
@@ -132,11 +132,13 @@ both_ways(makediag, lambda A, **params: None if A is None else _makediag_shape(A
           lambda out, A, *, offset: _extractdiag_shape(out, offset=offset))  # fmt: skip
 
 
-@on_both(makediag)
+@makediag.rearrange
 def _(xp, inputs, outputs, *, offset):
-    places = xp.arange(inputs[0].shape[-1])
-    outputs[0].fill(0)
-    outputs[0][..., places + max(-offset, 0), places + max(offset, 0)] = inputs[0]
+    (data,), (out,) = inputs, outputs
+    n, size = data.shape[-1], out.shape[-1]
+    first = max(-offset, 0) * size + max(offset, 0)
+    out[...] = 0
+    out.reshape(*data.shape[:-1], size * size)[..., first : first + n * (size + 1) : size + 1] = data
 
 
 @makediag.gradient
@@ -232,11 +234,15 @@ both_ways(pad_constant, lambda data, *, pad_width, **params: None if data is Non
           lambda out, data, *, pad_width, **params: _unpadded(out, pad_width))  # fmt: skip
 
 
-@on_both(pad_constant)
+@pad_constant.rearrange
 def _(xp, inputs, outputs, *, pad_width, constant_value):
-    data, out = inputs[0], outputs[0]
-    out[...] = xp.asarray(int(constant_value) if out.dtype.kind in "iub" else constant_value).astype(out.dtype)
-    out[tuple(slice(b, b + d) for b, d in zip(pad_width[::2], data.shape, strict=True))] = data
+    (data,), (out,) = inputs, outputs
+    number = element(int(constant_value) if out.dtype.kind in "iub" else constant_value, out.dtype)
+    inside = tuple(slice(b, b + d) for b, d in zip(pad_width[::2], data.shape, strict=True))
+    for axis, part in enumerate(inside):
+        for margin in (slice(0, part.start), slice(part.stop, None)):
+            out[(*inside[:axis], margin)] = number
+    out[inside] = data
 
 
 @pad_constant.gradient

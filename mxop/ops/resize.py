@@ -5,9 +5,10 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 
 from typing import Annotated, Literal
 
+from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import Range, composite, infer, kernel
-from ._shared import both_ways, divided, float_types, on_both, times, typed_by_first
+from ._shared import along, both_ways, compiled, divided, float_types, times, typed_by_first
 
 
 # ---- nearest --------------------------------------------------------------------------------------------------------
@@ -181,17 +182,18 @@ def _times(n, scale):
 
 
 def _means(n, size, how):
-    """Yield, for each of `size` new elements, slices of the `n` old ones and their weights."""
+    """Return, for each of `size` new elements, the places of the `n` old ones of which it is made, and their weights."""
+    if how == "bins":
+        bins = [range(i * n // size, -(-(i + 1) * n // size)) for i in range(size)]
+        return [[(place, 1 / len(one)) for place in one] for one in bins]
+    found = []
     for i in range(size):
-        if how == "bins":
-            first, last = i * n // size, -(-(i + 1) * n // size)
-            yield i, [(slice(first, last), 1 / (last - first))]
-            continue
         step = (n - 1) / max(size - 1, 1) if how == "corners" else n / size
         at = i * step if how == "corners" or size == 1 else max((i + 0.5) * step - 0.5, 0.0)
         low = min(int(at), n - 1)
         rest = at - low if low < n - 1 else 0.0  # what has no weight is not read: it may be infinite
-        yield i, [(slice(low, low + 1), 1 - rest), *([(slice(low + 1, low + 2), rest)] if rest else [])]
+        found.append([(low, 1 - rest), *([(low + 1, rest)] if rest else [])])
+    return found
 
 
 resized.shape(_resized_shape)
@@ -209,26 +211,40 @@ def _(head, like, *, axis, how):
     return like
 
 
-def _along(xp, array, axis):
-    """Return an array with an axis in front, and the type to add up in."""
-    return xp.moveaxis(array, axis, 0), xp.float32 if array.dtype.itemsize == 2 else array.dtype
+def _mixes(op, rows):
+    """Give `op` the functions that mix elements of its first input along an axis, as ``rows(old, new, how)`` says."""
+
+    @op.cpu(prepared=True)
+    def _(steps, inputs, outputs, *, axis, how, **params):
+        data, out = inputs[0], outputs[0]
+        code = dtypes.COMPUTED_AS.get(data.dtype_code, data.dtype_code)
+        found = steps.room(out, code)
+        parts = rows(data.shape[axis], out.shape[axis], how)
+        even = all(len({weight for _, weight in row}) < 2 for row in parts)
+        steps.work(
+            compiled("along").Mixture(along(data.shape, axis), code, parts, even), steps.converted(data, code), found
+        )
+        steps.move(found, out)
+
+    @op.gpu
+    def _(xp, inputs, outputs, *, axis, how, **params):
+        data, out = (xp.moveaxis(a, axis, 0) for a in (inputs[0], outputs[0]))
+        wide = xp.float32 if data.dtype.itemsize == 2 else data.dtype
+        for i, row in enumerate(rows(len(data), len(out), how)):
+            out[i] = sum((data[place].astype(wide, copy=False) * weight for place, weight in row), 0.0)
 
 
-@on_both(resized)
-def _(xp, inputs, outputs, *, axis, how, **params):
-    (data, wide), (out, _) = _along(xp, inputs[0], axis), _along(xp, outputs[0], axis)
-    for i, parts in _means(len(data), len(out), how):
-        out[i] = sum(data[part].astype(wide, copy=False).sum(0) * weight for part, weight in parts)
+def _spread(n, size, how):
+    """Return, for each of `size` old elements, the places of the `n` new ones that are made of it, and their weights."""
+    found = [[] for _ in range(size)]
+    for i, row in enumerate(_means(size, n, how)):
+        for place, weight in row:
+            found[place].append((i, weight))
+    return found
 
 
-@on_both(resized_grad)
-def _(xp, inputs, outputs, *, axis, how):
-    (head, wide), (out, _) = _along(xp, inputs[0], axis), _along(xp, outputs[0], axis)
-    found = xp.zeros(out.shape, wide)
-    for i, parts in _means(len(out), len(head), how):
-        for part, weight in parts:
-            found[part] += head[i].astype(wide, copy=False) * weight
-    out[...] = found
+_mixes(resized, _means)
+_mixes(resized_grad, _spread)
 
 
 @resized.gradient
