@@ -341,20 +341,24 @@ def converted(Array x, int dtype):
 
 
 def plain_range(start, stop, step):
-    """Return whole numbers in a row, as float32; None where they are many, or not exact, or lie elsewhere."""
-    cdef long long first, by, k, count
+    """Return whole numbers in a row, as float32; None where they are none, or not exact, or lie elsewhere."""
+    cdef long long count
+    cdef int first, by, k
+    cdef float* numbers
     cdef Array made
     if is_elsewhere() or type(start) is not int or type(step) is not int or not (stop is None or type(stop) is int):
         return None
     if not (-MOST < start < MOST and -MOST < step < MOST and (stop is None or -MOST < stop < MOST)) or step == 0:
         return None
     count = len(range(start) if stop is None else range(start, stop, step)) if stop is not None or step == 1 else -1
-    if not 0 < count <= SHORT:
-        return None
     first, by = 0 if stop is None else start, step
+    if count <= 0 or not -MOST < first + (count - 1) * by < MOST:
+        return None
     made = alloc(1, <Py_ssize_t*>&count, FLOAT32)
-    for k in range(count):
-        (<float*>made.data)[k] = <float>(first + k * by)
+    numbers = <float*>made.data
+    with nogil:
+        for k in range(<int>count):
+            numbers[k] = <float>(first + k * by)
     return made
 
 
