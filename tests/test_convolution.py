@@ -11,9 +11,12 @@ import pytest
 import mxop as mx
 from mxop import autograd, nd, sym
 from mxop.opdef import registry
+from mxop.ops import convolved
+from mxop.records import convolution as records
 from mxop.records import find
 from mxop.test_utils import check_op
 
+internal = nd._internal
 DATA = Path(__file__).parent / "data"
 CASES = json.loads(mxnet_layers.DATA.read_text(encoding="utf-8"))
 
@@ -148,8 +151,8 @@ def test_sums_of_halves_are_rounded_once(dtype):
     x = nd.zeros((1, 1, 300 + 8), dtype=dtype)
     values = np.random.default_rng(0).uniform(0.9, 1.1, (1, 1, 9, 300))
     head[:] = nd.array(values, dtype="float32").astype(dtype)
-    exact = nd._internal._windows_grad(head.astype("float64"), x.astype("float64"), kernel=(9,), batch_first=True)
-    found = nd._internal._windows_grad(head, x, kernel=(9,), batch_first=True)
+    exact = nd._internal._windows_grad(head.astype("float64"), x.astype("float64"), kernel=(9,))
+    found = nd._internal._windows_grad(head, x, kernel=(9,))
     assert (found.astype("float64") == exact.astype(dtype).astype("float64")).asnumpy().all()
 
 
@@ -209,6 +212,48 @@ def test_results_are_the_same_with_any_number_of_threads():
     assert len(set(found)) == 1
 
 
+@pytest.mark.parametrize("cached", [1 << 12, 1 << 15])
+@pytest.mark.parametrize(
+    ("image", "filters", "params"),
+    [
+        ((3, 9, 9), (4, 3), {"kernel": (3, 3), "pad": (1, 1)}),  # small images together
+        ((3, 40, 17), (4, 3), {"kernel": (3, 2), "pad": (2, 0), "stride": (1, 1)}),  # a product for each image
+        ((4, 20, 20), (6, 2), {"kernel": (3, 3), "stride": (2, 1), "num_group": 2}),
+        ((6, 12, 12), (6, 1), {"kernel": (3, 3), "pad": (1, 1), "dilate": (1, 2), "num_group": 6}),
+        ((5, 16, 16), (7, 5), {"kernel": (1, 1)}),  # the image is its windows
+        ((5, 5, 5), (7, 5), {"kernel": (1, 1)}),
+        ((2, 600), (3, 2), {"kernel": (5,), "pad": (4,), "stride": (2,)}),
+    ],
+)
+def test_batches_in_parts(image, filters, params, cached, monkeypatch):
+    """Large batches, the last part of which is smaller, in products of several kinds."""
+    monkeypatch.setattr(convolved, "CACHED", cached)
+    batch, random = 7 if cached == 1 << 12 else 41, np.random.default_rng(0)  # plans are kept for a shape
+    x, w = random.normal(size=(batch, *image)), random.normal(size=(*filters, *params["kernel"]))
+    y = records._convolved(x, w, **params)
+    h = random.normal(size=y.shape)
+    for dtype, tolerance in (("float64", 1e-12), ("float32", 2e-5)):
+        a, b, c = (nd.array(v, dtype=dtype) for v in (x, w, h))
+        found = [
+            (internal._convolved(a, b, **params), y),
+            (
+                internal._convolved_data(c, b, size=image[1:], **params),
+                records._convolved_data(h, w, size=image[1:], **params),
+            ),
+            (internal._convolved_weight(a, c, **params), records._convolved_weight(x, h, **params)),
+        ]
+        for have, want in found:
+            np.testing.assert_allclose(have.asnumpy(), want, rtol=tolerance, atol=tolerance * abs(want).max())
+
+
+def test_no_images():
+    with mx.np_shape(True):
+        x, w, y = nd.zeros((0, 2, 5, 5)), nd.ones((3, 2, 2, 2)), nd.zeros((0, 3, 4, 4))
+        assert internal._convolved(x, w, kernel=(2, 2)).shape == y.shape
+        assert internal._convolved_data(y, w, kernel=(2, 2), size=(5, 5)).shape == x.shape
+        assert not internal._convolved_weight(x, y, kernel=(2, 2)).asnumpy().any()
+
+
 # ---- the other device ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "name",
@@ -216,6 +261,9 @@ def test_results_are_the_same_with_any_number_of_threads():
         "_windows",
         "_windows_grad",
         "_windows_sum",
+        "_convolved",
+        "_convolved_data",
+        "_convolved_weight",
         "_window_shares",
         "_resized",
         "_resized_grad",

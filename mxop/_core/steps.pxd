@@ -24,6 +24,7 @@ cdef class Steps(Call):
     cdef readonly bint adds     # whether the output, which then is one, is to be added to
     cdef bint checks            # whether shapes are looked at: an author of operators may be wrong
     cdef list temporaries
+    cdef dict numbers           # arrays of one element that are filled in
     cdef Places places
     cdef Steps finished(self)
 

@@ -143,7 +143,7 @@ cdef class Steps(Call):
     """Calls that run one after the other; while they run they have temporary memory."""
 
     def __init__(self):
-        self.calls, self.temporaries = [], []
+        self.calls, self.temporaries, self.numbers = [], [], {}
         self.places = Places(temporary=True)
 
     def temporary(self, shape, int dtype):
@@ -177,9 +177,12 @@ cdef class Steps(Call):
 
     def fill(self, Array target, value):
         """Set all elements to one number."""
-        one = empty((1,), target.dtype)
-        elements = np.asarray(one)
-        elements[0] = np.asarray(value).astype(elements.dtype)
+        number = np.asarray(value).astype(dtypes.numpy_dtype(target.dtype))
+        key = target.dtype, number.tobytes()
+        one = self.numbers.get(key)
+        if one is None:
+            one = self.numbers[key] = empty((1,), target.dtype)
+            np.asarray(one)[0] = number
         self.move(one._view(target.shape_tuple(), (0,) * target.ndim, 0), target)
 
     def work(self, Work work, *arrays, refuse=None):

@@ -22,6 +22,8 @@ cdef extern from "mxop_bulk.h" nogil:
 
 cdef enum:
     SHORT = 16              # elements in a row: less are slow to copy row by row
+    WIDE = 64               # bytes of a row that is an element
+    FEWER = 4               # such elements in a row
     STREAMED = 512          # bytes of a row that is worth going past the caches
     PIECE = 64              # elements of any size that fill lines
     PIECES = 8              # tasks of each thread
@@ -100,10 +102,11 @@ cdef void in_order(Plan* plan) noexcept nogil:
 
 
 cdef void widened(Plan* plan) noexcept nogil:
-    """Take a short dense row for one element, if there are elements of that size."""
+    """Take a short dense row for one element, if elements of that size are copied at once."""
     cdef Py_ssize_t bytes = plan.shape[0] * plan.size
     cdef int a
-    if plan.ndim > 1 and plan.froms[0] == plan.size and plan.tos[0] == plan.size and bytes in (2, 4, 8, 16):
+    if plan.ndim > 1 and plan.froms[0] == plan.size and plan.tos[0] == plan.size and (
+            bytes in (2, 4, 8, 16) or 16 < bytes <= WIDE):
         plan.size = <int>bytes
         for a in range(1, plan.ndim):
             plan.shape[a - 1], plan.froms[a - 1], plan.tos[a - 1] = plan.shape[a], plan.froms[a], plan.tos[a]
@@ -143,7 +146,7 @@ cdef void choose(Plan* plan) noexcept nogil:
         if (plan.size <= 8 and plan.tos[0] == plan.size and plan.froms[1] == plan.size
                 and min(plan.shape[0], plan.shape[1]) * plan.size >= 16):
             plan.way = MX_BLOCKS
-    elif plan.shape[0] < SHORT:
+    elif plan.shape[0] < (SHORT if plan.size <= 16 else FEWER):
         for a in range(1, plan.ndim):
             if plan.shape[a] >= SHORT:
                 second(plan, a)

@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     binary,
     convert,
     convolution,
+    convolved,
     counting,
     create,
     ctc,

@@ -1,4 +1,4 @@
-"""Convolution and its transpose: products of matrices with the windows of images.
+"""Convolution and its transpose, in every layout, with a bias.
 
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 """
@@ -7,8 +7,8 @@ from typing import Literal
 
 from ..errors import OpValueError
 from ..opdef import Of, Shape, composite
-from ._shared import Count, divided, float_types, size_of
-from .windows import channels_second, fitting, frame, moved, transposed
+from ._shared import Count, divided, float_types
+from .windows import channels_second, fitting, frame, moved, spanned, transposed
 
 Layout = Literal[None, "NCDHW", "NCHW", "NCW", "NDHWC", "NHWC"]
 Tuning = Literal[None, "fastest", "limited_workspace", "off"]
@@ -103,16 +103,7 @@ def Convolution(
     """
     at, axes = frame("Convolution", kernel, stride, dilate, pad), channels_second("Convolution", layout, kernel)
     data, weight = transposed(F, data, axes), transposed(F, weight, axes)
-    if at == frame("Convolution", (1,) * len(kernel)):  # windows of one element: the image itself
-        columns = F.SwapAxis(data, dim1=0, dim2=1)
-    else:
-        columns = F.Reshape(F._windows(data, **at._asdict()), shape=(-3, -2))
-    columns = F.Reshape(columns, shape=(-4, num_group, -1, -2))  # groups, elements of a window, batch, windows...
-    rows = F.Reshape(weight, shape=(num_group, num_filter // num_group, -1))
-    out = F.batch_dot(rows, F.Reshape(columns, shape=(0, 0, -1)))
-    out = F.reshape_like(out, columns, lhs_begin=2, rhs_begin=2)
-    out = F.SwapAxis(F.Reshape(out, shape=(-3, -2)), dim1=0, dim2=1)
-    return _finished(F, out, bias, axes, kernel)
+    return _finished(F, F._convolved(data, weight, num_group=num_group, **at._asdict()), bias, axes, kernel)
 
 
 @composite(active_inputs=_inputs)
@@ -182,12 +173,8 @@ def Deconvolution(
     target, name = any(target_shape), "Deconvolution"
     at, axes = frame(name, kernel, stride, dilate, () if target else pad), channels_second(name, layout, kernel)
     data, weight = transposed(F, data, axes), transposed(F, weight, axes)
-    data = F.Reshape(F.SwapAxis(data, dim1=0, dim2=1), shape=(-4, num_group, -1, -2))  # groups, channels, batch, ...
-    rows = F.Reshape(weight, shape=(num_group, -1, num_filter // num_group * size_of(kernel)))
-    out = F.batch_dot(rows, F.Reshape(data, shape=(0, 0, -1)), transpose_a=True)
-    out = F.Reshape(out, shape=(num_filter, size_of(kernel), -1))
-    out = F.reshape_like(out, data, lhs_begin=2, rhs_begin=2)
-    out = F._windows_sum(out, adj=() if target else adj, **at._asdict())
+    size = spanned(data.shape[2:], at, () if target else adj)
+    out = F._convolved_data(data, weight, num_group=num_group, size=size, **at._asdict())
     if target:
         out = F._centre(out, size=target_shape)
     return _finished(F, out, bias, axes, kernel)

@@ -29,8 +29,10 @@ def real_types(op):
     op.infer_type = check
 
 
-def product(steps, a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None):
+def product(steps, a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None, add=None):
     """Let `out` become ``alpha * op(a) @ op(b) + bias``, or add that to it; matrices, or stacks of them, of any strides.
+
+    By default it is added where the call is to add.
 
     float16 and bfloat16 are multiplied in float32.
     """
@@ -46,7 +48,12 @@ def product(steps, a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None):
     if bias is not None:
         parts.append((bias.dtype_code, _bias_strides(bias)))
         arrays.insert(2, bias)
-    steps.work(compiled("gemm").Product((size_of(batch), m, n, k), *parts, alpha=alpha, add=steps.adds), *arrays)
+    steps.work(
+        compiled("gemm").Product(
+            (size_of(batch), m, n, k), *parts, alpha=alpha, add=steps.adds if add is None else add
+        ),
+        *arrays,
+    )
 
 
 def _stack(steps, x):

@@ -62,7 +62,7 @@ def Pooling(
         at = frame("Pooling", kernel, *_of_kernel(kernel, stride, (), pad))
         places = {"count": pooling_convention, **at._asdict()}
         fill = float("-inf") if pool_type == "max" else 0.0
-        out = _reduced(F, F._windows(data, fill=fill, batch_first=True, **places), pool_type, p_value)
+        out = _reduced(F, F._windows(data, fill=fill, **places), pool_type, p_value)
         if pool_type == "avg" and (pooling_convention != "valid" or (count_include_pad is False and any(at.pad))):
             out = F.broadcast_mul(out, F._window_shares(data, padded=count_include_pad is not False, **places))
     return transposed(F, out, axes, back=True)
@@ -213,11 +213,9 @@ def Pooling_v1(
     if pool_type == "max":
         if any(at.pad):
             ones = (1,) * len(kernel)
-            data = F.squeeze(F._windows(data, kernel=ones, pad=pad, batch_first=True), axis=2)
+            data = F.squeeze(F._windows(data, kernel=ones, pad=pad), axis=2)
         at, fill = at._replace(pad=(0,) * len(kernel)), float("-inf")
-    return _reduced_v1(
-        F, F._windows(data, count=pooling_convention, fill=fill, batch_first=True, **at._asdict()), pool_type
-    )
+    return _reduced_v1(F, F._windows(data, count=pooling_convention, fill=fill, **at._asdict()), pool_type)
 
 
 def _reduced_v1(F, windows, pool_type):

@@ -126,14 +126,13 @@ def transposed(F, data, axes, back=False):
 @kernel(name="_windows")
 def windows(
     data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), count: Count = "valid",
-    fill: float = 0.0, batch_first: bool = False,
+    fill: float = 0.0,
 ):  # fmt: skip
     """Take windows of images ``(batch, channels, ...)``, which are surrounded by `fill`.
 
-    The result is ``(channels, places in a window, batch, windows...)``, with `batch_first`
-    ``(batch, channels, places in a window, windows...)``.
+    The result is ``(batch, channels, places in a window, windows...)``.
 
-    >>> mx.nd._internal._windows(mx.nd.array([[[1, 2, 3]]]), kernel=(2,)).asnumpy()[0, :, 0].tolist()
+    >>> mx.nd._internal._windows(mx.nd.array([[[1, 2, 3]]]), kernel=(2,)).asnumpy()[0, 0].tolist()
     [[1.0, 2.0], [2.0, 3.0]]
     """
 
@@ -141,19 +140,15 @@ def windows(
 @kernel(name="_windows_grad", shape_only=(1,))
 def windows_grad(
     head, like, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), count: Count = "valid",
-    batch_first: bool = False,
 ):  # fmt: skip
     """Add windows up in images of the shape of `like`: the gradient of ``_windows``."""
 
 
 @kernel(name="_windows_sum")
-def windows_sum(
-    data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), adj: Shape = (), size: Shape = (),
-    batch_first: bool = False,
-):  # fmt: skip
-    """Add windows up in images of a given size, or of that which they span and `adj` more.
+def windows_sum(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), size: Shape = ()):
+    """Add windows up in images of a given size, or of that which they span.
 
-    >>> x = mx.nd.array([[1, 2], [3, 4]]).reshape((1, 2, 1, 2))
+    >>> x = mx.nd.array([[1, 2], [3, 4]]).reshape((1, 1, 2, 2))
     >>> mx.nd._internal._windows_sum(x, kernel=(2,)).asnumpy().tolist()
     [[[1.0, 5.0, 4.0]]]
     """
@@ -162,13 +157,13 @@ def windows_sum(
 windows.made_again = True  # a window for each element: as many times larger as the kernel has elements
 
 
-def _windows_shape(data, *, kernel, stride, dilate, pad, count, fill=0.0, batch_first):
+def _windows_shape(data, *, kernel, stride, dilate, pad, count, fill=0.0):
     if data is None:
         return None
     at = frame("_windows", kernel, stride, dilate, pad)
     batch, channels, *sizes = image("_windows", data, at)
     found, places = counts("_windows", sizes, at, count), size_of(kernel)
-    return (batch, channels, places, *found) if batch_first else (channels, places, batch, *found)
+    return (batch, channels, places, *found)
 
 
 both_ways(windows, _windows_shape)
@@ -184,22 +179,21 @@ def _(head, like, **params):
     return like
 
 
-def _sum_shape(data, *, kernel, stride, dilate, pad, adj, size, batch_first):
+def _sum_shape(data, *, kernel, stride, dilate, pad, size):
     if data is None:
         return None
     at = frame("_windows_sum", kernel, stride, dilate, pad)
-    places = data[2 if batch_first else 1] if len(data) == len(kernel) + 3 else -1
+    places = data[2] if len(data) == len(kernel) + 3 else -1
     if places not in (None, size_of(kernel)):
         raise OpValueError(f"operator _windows_sum: data has shape {infer.show(data)}; expected {len(kernel) + 3} dimensions, "
                            f"one of them of size {size_of(kernel)} for kernel={kernel}")  # fmt: skip
-    batch, channels = data[:2] if batch_first else (data[2], data[0])
     if size and not infer.compatible(counts("_windows_sum", size, at), data[3:]):
         raise OpValueError(f"operator _windows_sum: data has shape {infer.show(data)}; {counts('_windows_sum', size, at)} "
                            f"windows fit into images of size={size}")  # fmt: skip
-    found = size or spanned(data[3:], at, adj)
+    found = size or spanned(data[3:], at)
     if 0 in data[3:] or any(d is not None and d < 1 for d in found):
         raise OpValueError(f"operator _windows_sum: {data[3:]} windows within pad={pad} are images of sizes {found}")
-    return (batch, channels, *found)
+    return (*data[:2], *found)
 
 
 both_ways(windows_sum, _sum_shape)
@@ -219,7 +213,7 @@ def _(F, heads, inputs, outputs, **params):
 
 
 @windows_sum.gradient
-def _(F, heads, inputs, outputs, *, adj, size, **params):
+def _(F, heads, inputs, outputs, *, size, **params):
     return [F._windows(heads[0], **params)]
 
 
@@ -239,44 +233,50 @@ def _meetings(sizes, found, at):
         yield tuple(images), tuple(inside)
 
 
-@windows.rearrange
-def _(xp, inputs, outputs, *, kernel, stride, dilate, pad, count, fill, batch_first):
-    (data,), (out,), everything = inputs, outputs, slice(None)
-    at, found = frame("_windows", kernel, stride, dilate, pad), out.shape[3:]
-    out = out if batch_first else out.transpose(2, 0, 1, *range(3, out.ndim))
+def put_windows(data, out, at, fill):
+    """Put the windows of images into ``(batch, channels, places in a window, ...)``, and what lies beside unless it is None."""
+    everything, found = slice(None), out.shape[3:]
     for k, (images, inside) in enumerate(_meetings(data.shape[2:], found, at)):
         there = (everything, everything, k)
-        for axis, (part, n) in enumerate(zip(inside, found, strict=True)):  # what lies beside the image
+        for axis, (part, n) in enumerate(zip(inside, found, strict=True)):
             for edge in (slice(0, part.start), slice(part.stop, n)):
-                if edge.start < edge.stop:
+                if fill is not None and edge.start < edge.stop:
                     out[(*there, *inside[:axis], edge)] = fill
         out[(*there, *inside)] = data[(everything, everything, *images)]
+
+
+def add_windows(data, total, at):
+    """Set images to what their windows, as above, add up to."""
+    total[...] = 0
+    for k, (images, inside) in enumerate(_meetings(total.shape[2:], data.shape[3:], at)):
+        total[(slice(None), slice(None), *images)] += data[(slice(None), slice(None), k, *inside)]
+
+
+@windows.rearrange
+def _(xp, inputs, outputs, *, kernel, stride, dilate, pad, count, fill):
+    put_windows(inputs[0], outputs[0], frame("_windows", kernel, stride, dilate, pad), fill)
 
 
 def _adds_up(op):
     """Give `op`, whose first input are windows, the functions that add them up in images."""
 
-    def add_up(data, total, *, batch_first, kernel, stride, dilate, pad, **params):
-        at = frame(op.name, kernel, stride, dilate, pad)
-        data = data if batch_first else data.transpose(2, 0, 1, *range(3, data.ndim))
-        total[...] = 0
-        for k, (images, inside) in enumerate(_meetings(total.shape[2:], data.shape[3:], at)):
-            total[(slice(None), slice(None), *images)] += data[(slice(None), slice(None), k, *inside)]
+    def add_up(data, total, *, kernel, stride, dilate, pad, **params):
+        add_windows(data, total, frame(op.name, kernel, stride, dilate, pad))
 
     @op.cpu(prepared=True)
     def _(steps, inputs, outputs, **params):
-        total = steps.room(outputs[0], _wide(outputs[0].dtype_code))
+        total = steps.room(outputs[0], wide(outputs[0].dtype_code))
         add_up(Part(steps, inputs[0]), Part(steps, total), **params)
         steps.move(total, outputs[0])
 
     @op.gpu
     def _(xp, inputs, outputs, **params):
-        total = xp.empty(outputs[0].shape, dtypes.numpy_dtype(_wide(dtypes.code_of(outputs[0].dtype))))
+        total = xp.empty(outputs[0].shape, dtypes.numpy_dtype(wide(dtypes.code_of(outputs[0].dtype))))
         add_up(inputs[0], total, **params)
         outputs[0][...] = total
 
 
-def _wide(code):
+def wide(code):
     """Return the type to add up in: sums of halves are rounded once."""
     return dtypes.INT64 if code == dtypes.BOOL else dtypes.COMPUTED_AS.get(code, code)
 
@@ -329,7 +329,7 @@ def im2col(F, data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pa
     [[[1.0, 2.0], [2.0, 3.0]]]
     """
     at = frame("im2col", kernel, stride, dilate, pad)
-    columns = F._windows(data, batch_first=True, **at._asdict())
+    columns = F._windows(data, **at._asdict())
     return F.Reshape(F.Reshape(columns, shape=(0, -3, -2)), shape=(0, 0, -1))
 
 
@@ -360,7 +360,7 @@ def col2im(F, data, *, output_size: Shape, kernel: Shape, stride: Shape = (), di
     """
     at = frame("col2im", kernel, stride, dilate, pad)
     columns = F.Reshape(data, shape=(0, -4, -1, size_of(kernel), *counts("col2im", output_size, at)))
-    return F._windows_sum(columns, size=output_size, batch_first=True, **at._asdict())
+    return F._windows_sum(columns, size=output_size, **at._asdict())
 
 
 @col2im.infer

@@ -62,23 +62,13 @@ def _added(windows, kernel, stride, dilate, pad, shape):
     return whole[(slice(None), slice(None), *(slice(p, p + n) for p, n in zip(at[3], shape[2:], strict=True)))]
 
 
-def _batch_third(windows):
-    return np.moveaxis(windows, 0, 2)
+def _windows_grad(head, like, kernel, stride=(), dilate=(), pad=(), count="valid"):
+    return _added(head, kernel, stride, dilate, pad, like.shape)
 
 
-def _windows(data, batch_first=False, **params):
-    found = windows_of(data, **params)
-    return found if batch_first else _batch_third(found)
-
-
-def _windows_grad(head, like, kernel, stride=(), dilate=(), pad=(), count="valid", batch_first=False):
-    return _added(head if batch_first else np.moveaxis(head, 2, 0), kernel, stride, dilate, pad, like.shape)
-
-
-def _windows_sum(data, kernel, stride=(), dilate=(), pad=(), adj=(), size=(), batch_first=False):
-    data = data if batch_first else np.moveaxis(data, 2, 0)
+def _windows_sum(data, kernel, stride=(), dilate=(), pad=(), size=()):
     if not size:
-        size = _deconvolved(data.shape[3:], _frame(kernel, stride, dilate, pad), adj)
+        size = _deconvolved(data.shape[3:], _frame(kernel, stride, dilate, pad))
     return _added(data, kernel, stride, dilate, pad, (*data.shape[:2], *size))
 
 
@@ -129,6 +119,26 @@ def _convolution(data, weight, bias=None, num_filter=None, num_group=1, no_bias=
     return _finished(np.concatenate(parts, 1), bias, last)
 
 
+def _convolved(data, weight, num_group=1, **where):
+    return _convolution(data, weight, num_group=num_group, **where)
+
+
+def _convolved_data(head, weight, size=(), num_group=1, **where):
+    rows = weight.reshape(*weight.shape[:2], -1)
+    pairs = zip(np.split(rows, num_group), np.split(head, num_group, 1), strict=True)
+    windows = np.concatenate([np.einsum("fcp,bf...->bcp...", w, x) for w, x in pairs], 1)
+    return _added(windows, *_frame(**where), (head.shape[0], windows.shape[1], *size))
+
+
+def _convolved_weight(data, head, num_group=1, **where):
+    windows = windows_of(data, **where)
+    windows = windows.reshape(*windows.shape[:3], -1)
+    pairs = zip(np.split(windows, num_group, 1), np.split(head.reshape(*head.shape[:2], -1), num_group, 1), strict=True)
+    return np.concatenate([np.einsum("bcpn,bfn->fcp", x, h) for x, h in pairs]).reshape(
+        head.shape[1], -1, *where["kernel"]
+    )
+
+
 def _finished(result, bias, last):
     if bias is not None:
         result = result + bias.reshape(-1, *(1,) * (result.ndim - 2))
@@ -167,7 +177,7 @@ GIVEN = {"shapes back": "it is called with shapes that fit each other, and looks
 _FRAMES = (
     ({"kernel": (2,)}, (2, 2, 3)),
     ({"kernel": (2, 3), "stride": (2, 1), "pad": (1, 0)}, (1, 2, 3, 4)),
-    ({"kernel": (2, 1), "dilate": (2, 1), "stride": (1, 2), "batch_first": True}, (2, 1, 4, 3)),
+    ({"kernel": (2, 1), "dilate": (2, 1), "stride": (1, 2)}, (2, 1, 4, 3)),
     ({"kernel": (1, 2, 2), "pad": (0, 1, 0), "stride": (1, 2, 2)}, (1, 1, 2, 2, 3)),
 )
 _PARTIAL = (
@@ -176,9 +186,9 @@ _PARTIAL = (
 )
 _SUMS = (
     ({"kernel": (2,)}, (2, 2, 2, 2)),
-    ({"kernel": (3,), "stride": (2,), "pad": (1,), "adj": (1,)}, (2, 3, 1, 2)),
-    ({"kernel": (2, 2), "stride": (1, 2), "size": (3, 5), "batch_first": True}, (1, 2, 4, 2, 2)),
-    ({"kernel": (2, 1), "dilate": (2, 1), "stride": (2, 2)}, (1, 2, 2, 2, 2)),
+    ({"kernel": (3,), "stride": (2,), "pad": (1,)}, (1, 2, 3, 2)),
+    ({"kernel": (2, 2), "stride": (1, 2), "size": (3, 5)}, (1, 2, 4, 2, 2)),
+    ({"kernel": (2, 1), "dilate": (2, 1), "stride": (2, 2)}, (2, 1, 2, 2, 2)),
 )
 _CONVOLUTIONS = (
     ({"kernel": (2,), "num_filter": 2}, [(2, 2, 4), (2, 2, 2), (2,)]),
@@ -205,6 +215,14 @@ _DECONVOLUTIONS = (
     ({"kernel": (2, 1, 2), "num_filter": 1}, [(1, 2, 1, 2, 2), (2, 1, 2, 1, 2)]),
     ({"kernel": (2, 2), "num_filter": 2, "layout": "NHWC", "no_bias": False}, [(1, 2, 2, 1), (1, 2, 2, 2), (2,)]),
 )
+#: Images, filters and results that belong together.
+_THREE = (
+    ({"kernel": (2,)}, [(2, 2, 4), (3, 2, 2), (2, 3, 3)]),
+    ({"kernel": (3, 2), "stride": (2, 1), "pad": (1, 1)}, [(2, 1, 4, 2), (2, 1, 3, 2), (2, 2, 2, 3)]),
+    ({"kernel": (2, 2), "dilate": (2, 1), "num_group": 2}, [(1, 2, 4, 2), (4, 1, 2, 2), (1, 4, 2, 1)]),
+    ({"kernel": (1, 1), "stride": (2, 2)}, [(1, 2, 3, 4), (2, 2, 1, 1), (1, 2, 2, 2)]),
+    ({"kernel": (1, 2, 1), "pad": (0, 1, 0)}, [(1, 1, 2, 1, 1), (1, 1, 1, 2, 1), (1, 1, 2, 2, 1)]),
+)
 _COLUMNS = (
     ({"kernel": (2, 2), "stride": (2, 1), "pad": (1, 0)}, [(2, 2, 3, 3)]),
     ({"kernel": (2,), "dilate": (2,)}, [(1, 2, 4)]),
@@ -226,12 +244,20 @@ _REFUSED = (
 )  # fmt: skip
 
 RECORDS: dict[str, Record] = {
-    "_windows": record_of(_windows, *((p, [s]) for p, s in _FRAMES + _PARTIAL), order=2, unchecked=GIVEN),
+    "_windows": record_of(windows_of, *((p, [s]) for p, s in _FRAMES + _PARTIAL), order=2, unchecked=GIVEN),
     "_windows_grad": record_of(
-        _windows_grad, *((p, [_windows(np.zeros(s), **p).shape, s]) for p, s in _FRAMES + _PARTIAL), grad_inputs=(0,), order=2,
-        unchecked=GIVEN,
+        _windows_grad, *((p, [windows_of(np.zeros(s), **p).shape, s]) for p, s in _FRAMES + _PARTIAL), grad_inputs=(0,),
+        order=2, unchecked=GIVEN,
     ),
     "_windows_sum": record_of(_windows_sum, *((p, [s]) for p, s in _SUMS), order=2, unchecked=GIVEN),
+    "_convolved": record_of(_convolved, *((p, [x, w]) for p, (x, w, _) in _THREE), dtypes="f", order=2, unchecked=GIVEN),
+    "_convolved_data": record_of(
+        _convolved_data, *((p | {"size": x[2:]}, [y, w]) for p, (x, w, y) in _THREE), dtypes="f", order=2,
+        unchecked=GIVEN | dict.fromkeys(("small shapes", "small gradients"), "the size of the images is a parameter"),
+    ),
+    "_convolved_weight": record_of(
+        _convolved_weight, *((p, [x, y]) for p, (x, _, y) in _THREE), dtypes="f", order=2, unchecked=GIVEN,
+    ),
     "_centre": record_of(_centre, ({"size": (2,)}, [(2, 1, 5)]), ({"size": (3, 1)}, [(1, 2, 4, 1)]), order=2),
     "_centre_grad": record_of(
         _centre_grad, ({"size": (2,)}, [(2, 1, 2), (2, 1, 5)]), ({"size": (3, 1)}, [(1, 2, 3, 1), (1, 2, 4, 1)]),

@@ -108,6 +108,16 @@ static inline void mx_copy_dense(char *d, const char *s, ptrdiff_t bytes)
 #endif
 }
 
+/* Copy n elements of 17 to 64 bytes, each as its beginning and its end. */
+static void mx_copy_wide(int size, ptrdiff_t n, const char *MX_RESTRICT s, ptrdiff_t ss, char *MX_RESTRICT d, ptrdiff_t ds)
+{
+    const ptrdiff_t half = size <= 32 ? 16 : 32, end = size - half;
+    if (half == 16)
+        for (; n > 0; n--, s += ss, d += ds) memcpy(d, s, 16), memcpy(d + end, s + end, 16);
+    else
+        for (; n > 0; n--, s += ss, d += ds) memcpy(d, s, 32), memcpy(d + end, s + end, 32);
+}
+
 /* Copy n elements that lie ss bytes apart to where they lie ds bytes apart; dense ones past the caches, if that is asked. */
 static void mx_copy_row(int size, ptrdiff_t n, const char *s, ptrdiff_t ss, char *d, ptrdiff_t ds, int stream)
 {
@@ -120,6 +130,7 @@ static void mx_copy_row(int size, ptrdiff_t n, const char *s, ptrdiff_t ss, char
     else if (size == 8) mx_copy_row_mx_u64(n, s, ss, d, ds);
     else if (size == 2) mx_copy_row_mx_u16(n, s, ss, d, ds);
     else if (size == 1) mx_copy_row_mx_u8(n, s, ss, d, ds);
+    else if (size > 16) mx_copy_wide(size, n, s, ss, d, ds);
     else mx_copy_row_mx_u128(n, s, ss, d, ds);
 }
 
