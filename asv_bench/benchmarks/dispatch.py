@@ -47,6 +47,29 @@ class Call:
         a + b
 
 
+class Written:
+    """Calls that are written in other ways than the one before."""
+
+    def setup(self):
+        self.x, self.w, self.b = nd.ones((2, 2)), nd.ones((2, 2)), nd.ones((2,))
+
+    def time_inputs_by_name(self):
+        nd.FullyConnected(data=self.x, weight=self.w, bias=self.b, num_hidden=2)
+
+    def time_parameters_by_position(self):
+        nd.clip(self.x, 0, 1)
+
+    def time_other_parameters(self):
+        nd.sum(self.x, axis=0)
+        nd.sum(self.x, axis=1)
+
+    def time_lists(self):
+        nd.slice(self.x, begin=[0, 1], end=[2, 2])
+
+    def time_out(self):
+        nd.sum(self.x, axis=0, out=self.b)
+
+
 class Arrays:
     """What is done to arrays most often."""
 

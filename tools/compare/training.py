@@ -1,4 +1,4 @@
-"""Workloads of whole steps of training: a perceptron, a critic with gradient penalty, an LSTM.
+"""Workloads of whole steps of training: a perceptron, a critic with gradient penalty, an LSTM, a convolutional network.
 
 Imports `large`, `systems` and `timing`.
 """
@@ -209,6 +209,78 @@ def lstm_torch(x: Any, parameters: Any, head: Any) -> Callable:
     return run
 
 
+# ---- a convolutional network -------------------------------------------------------------------------------------------
+IMAGES, PLANES, FILTERS = 64, (20, 50), (5, 5)
+
+
+def digits() -> list[np.ndarray]:
+    """Return images, labels and the weights of two convolutions and two layers, without biases."""
+    rng = np.random.default_rng(2)
+    shapes = ((PLANES[0], 1, *FILTERS), (*PLANES[::-1], *FILTERS), (500, 800), (10, 500))
+    label = rng.integers(0, 10, IMAGES).astype("f4")
+    return [*normal((IMAGES, 1, 28, 28))(), label, *((rng.normal(size=s) * 0.05).astype("f4") for s in shapes)]
+
+
+def digits_bound(x: Any, label: Any, *weights: Any) -> Callable:
+    """Return forward and backward of that network, bound."""
+    h, names = sym.Variable("x"), ["conv0_weight", "conv1_weight", "layer0_weight", "layer1_weight"]
+    for k, planes in enumerate(PLANES):
+        h = sym.Convolution(h, kernel=FILTERS, num_filter=planes, no_bias=True, name=f"conv{k}")
+        h = sym.Pooling(sym.tanh(h), kernel=(2, 2), stride=(2, 2), pool_type="max")
+    h = sym.tanh(sym.FullyConnected(h, num_hidden=500, no_bias=True, name="layer0"))
+    h = sym.FullyConnected(h, num_hidden=10, no_bias=True, name="layer1")
+    symbol = sym.SoftmaxOutput(h, sym.Variable("label"), normalization="batch")
+    given = dict(zip(names, weights, strict=True))
+    gradients = {n: nd.zeros(w.shape) for n, w in given.items()}
+    executor = symbol.bind(mx.cpu(), {"x": x, "label": label} | given, args_grad=gradients)
+
+    def run() -> Any:
+        executor.forward(is_train=True)
+        executor.backward()
+        return list(gradients.values())
+
+    return run
+
+
+def digits_torch(x: Any, label: Any, *weights: Any) -> Callable:
+    """Return the same in torch."""
+    values, label, f = [w.requires_grad_() for w in weights], label.long(), torch.nn.functional
+
+    def run() -> Any:
+        h = x
+        for w in values[:2]:
+            h = f.max_pool2d(torch.tanh(f.conv2d(h, w)), 2)
+        h = f.linear(torch.tanh(f.linear(h.flatten(1), values[2])), values[3])
+        return list(torch.autograd.grad(f.cross_entropy(h, label), values))
+
+    return run
+
+
+def images() -> list[np.ndarray]:
+    """Return images, filters and a head gradient."""
+    return normal((8, 16, 64, 64), (32, 16, 3, 3), (8, 32, 64, 64), scale=0.1)()
+
+
+def convolution(x: Any, w: Any, head: Any) -> Callable:
+    """Return a convolution and its gradients, recorded."""
+    for a in (x, w):
+        a.attach_grad()
+
+    def run() -> Any:
+        with autograd.record():
+            y = nd.Convolution(x, w, kernel=(3, 3), pad=(1, 1), num_filter=32, no_bias=True)
+        y.backward(head)
+        return [x.grad, w.grad]
+
+    return run
+
+
+def convolution_torch(x: Any, w: Any, head: Any) -> Callable:
+    """Return the same in torch."""
+    values = [x.requires_grad_(), w.requires_grad_()]
+    return lambda: list(torch.autograd.grad(torch.nn.functional.conv2d(*values, padding=1), values, head))
+
+
 WORKLOADS = [
     Workload("t.mlp", "training step, MLP 784-512-512-10, batch 128",
              {"mxop": Prepared(perceptron_bound), "torch": Prepared(perceptron_torch), "jax": Prepared(perceptron_jax)},
@@ -220,4 +292,9 @@ WORKLOADS = [
     Workload("t.lstm", "LSTM, 2 layers, T=50, batch 32, hidden 256, forward and backward",
              {"mxop": Prepared(lstm_bound), "torch": Prepared(lstm_torch)}, lstm,
              flops=3.0 * 2 * STEPS * SEQUENCES * 2 * 8 * HIDDEN * HIDDEN, bound=1.0),
+    Workload("t.conv", "convolution of 8x16x64x64 by 32 filters 3x3, forward and backward",
+             {"mxop": Prepared(convolution), "torch": Prepared(convolution_torch)}, images,
+             flops=3.0 * 2 * 8 * 32 * 16 * 9 * 64 * 64, bound=1.5),
+    Workload("t.digits", "two convolutions, pooling and two layers, batch 64, forward and backward",
+             {"mxop": Prepared(digits_bound), "torch": Prepared(digits_torch)}, digits, bound=1.0),
 ]  # fmt: skip
