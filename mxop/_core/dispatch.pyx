@@ -442,9 +442,9 @@ cdef object called(object function, PyObject** args, size_t flagged, PyObject* k
             if found is not None:
                 return found
     else:
-        short = f.short_way() if f.first_arrays(args, n) >= 0 else None
-        if short is not None:
-            found = f.call_short(short, args, n, names)
+        if (not f.searched or f.short is not None) and f.first_arrays(args, n) >= 0:
+            short = f.short_way()
+            found = None if short is None else f.call_short(short, args, n, names)
             if found is not None:
                 return found
         form = f.forms.find(args, n + len(names), names)

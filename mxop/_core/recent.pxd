@@ -27,7 +27,7 @@ cdef enum:
 cdef class Form:
     cdef tuple names, values
     cdef int places[SLOTS]  # an argument's place among the inputs; PARAMETER or OUTPUT
-    cdef int n_inputs
+    cdef int n_inputs, output_at
     cdef object attrs
     cdef bint is_this(self, PyObject** values, Py_ssize_t n, tuple names, bint objects)
     cdef tuple inputs(self, PyObject** values)

@@ -202,11 +202,7 @@ cdef class Form:
 
     cdef object output(self, PyObject** values):
         """Return the array that is given as `out`, or None."""
-        cdef Py_ssize_t k
-        for k in range(len(self.values) - len(self.names), len(self.values)):
-            if self.places[k] == OUTPUT:
-                return <object>values[k]
-        return None
+        return None if self.output_at < 0 else <object>values[self.output_at]
 
 
 cdef class Forms:
@@ -228,9 +224,12 @@ cdef class Forms:
         cdef Form form = Form.__new__(Form)
         cdef list kept = [], latest = self.latest
         cdef Py_ssize_t k
+        form.output_at = -1
         for k in range(len(values)):
             value = values[k]
             form.places[k] = places[k]
+            if form.places[k] == OUTPUT:
+                form.output_at = <int>k
             if form.places[k] != PARAMETER:
                 form.n_inputs += form.places[k] >= 0
                 value = None
