@@ -1,5 +1,7 @@
 """Kernels that say what they do in steps, and kernels with several ways to run: what records do not show."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -218,6 +220,18 @@ def test_parts_are_turned_and_added_to(own):
         assert found.asnumpy().tolist() == want.tolist()
     a, b = sym.Variable("a"), sym.Variable("b")
     assert sym.test_ways_added(a, b).eval(a=nd.array(x), b=nd.array(y))[0].asnumpy().tolist() == want.tolist()
+
+
+def test_moves_of_bfloat16_need_no_package():
+    code = """
+import sys
+sys.modules["ml_dtypes"] = None
+import mxop as mx
+x = mx.nd.array([[1, 2]]).astype("bfloat16")
+print(mx.nd.concat(x, x, dim=0).astype("float32").asnumpy().tolist())
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout.strip() == "[[1.0, 2.0], [1.0, 2.0]]", run.stderr
 
 
 def test_what_cannot_be_turned_or_added(own):

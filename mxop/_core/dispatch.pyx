@@ -327,11 +327,11 @@ cdef class OpFunction:
             if by_name is not None:
                 return by_name.__mxop_operator__(self.op.name, args, kwargs if out is None else {**kwargs, "out": out})
         if inputs is None:
-            by_name_only = out
+            named_out = out
             if self.fixed_inputs:
                 args, out = without_output(self.op, args, out)
             inputs, attrs = bind_arguments(self, args, kwargs, &came)
-            came = came and out is by_name_only  # a form has no output by position
+            came = came and out is named_out  # a form has no output by position
         if not (self.fixed_inputs and inputs is args):
             self.op.check_arity(attrs, len(inputs))
         if came:  # those that come once may be others each time
@@ -362,7 +362,7 @@ cdef class OpFunction:
 
     cdef tuple named(self, tuple args, dict kwargs):
         """Return the inputs among arguments by position, once the parameters after them have names; all of them in odd calls."""
-        cdef tuple names = self.op.spec.names
+        cdef tuple names = self.names
         cdef Py_ssize_t k
         if self.op.by_keyword or len(args) - self.n_in > len(names):
             return args

@@ -46,7 +46,12 @@ class Part:
     def __init__(self, steps: Any, array: Any, place: Any = None):
         self._steps, self._array, self._place = steps, array, place
         self.shape: tuple[int, ...] = array.shape
-        self.ndim, self.dtype = len(self.shape), dtypes.numpy_dtype(array.dtype_code)
+        self.ndim = len(self.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The elements' type, NumPy's; only who asks for that of bfloat16 needs ml_dtypes."""
+        return dtypes.numpy_dtype(self._array.dtype_code)
 
     def reshape(self, *shape: Any) -> Part:
         """Return the array, which lies in C order, seen in another shape."""

@@ -9,9 +9,9 @@ from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import Shape, infer, kernel
 from ..opdef.parts import Part, contiguous_strides
-from ._shared import Count, both_ways, float_types, size_of
+from ._shared import Count, both_ways, float_types, size_of, summed_in
 from .matrix import product, product_gpu
-from .windows import add_windows, counts, frame, put_windows, wide
+from .windows import add_windows, counts, frame, put_windows
 
 CACHED = 4 << 20  # bytes of windows at a time
 LONG = 192  # results in a row from which on an image has a product of its own
@@ -167,21 +167,18 @@ class _Batch:
 
     def __init__(self, steps, at, groups, data, head, code, together=False):
         self.steps, self.at, self.groups, self.data, self.head = steps, at, groups, data, head
-        self.batch, self.channels, *self.sizes = data.shape
+        self.batch, self.channels = data.shape[:2]
         self.filters, self.found, self.places = head.shape[1], head.shape[2:], size_of(at.kernel)
         self.n = size_of(self.found)
         self.together = together or groups > 1 or self.n < LONG
         self.images_themselves = not self.together and at == frame("", (1,) * len(at.kernel))
-        image = max(1, self.channels * self.places * self.n * dtypes.SIZES[code])
-        least = -(-LONG // max(self.n, 1)) if self.together else 1
-        self.part = (
-            self.batch
-            if self.images_themselves
-            else min(self.batch, max(CACHED // image, -(-self.batch // PARTS), least))
-        )
-        self.columns = self.rows = None
+        self.part = self.batch
         if not self.images_themselves:
-            self.columns = steps.temporary((self.part * self.channels * self.places * self.n,), code)
+            image = self.channels * self.places * self.n
+            least = -(-LONG // max(self.n, 1)) if self.together else 1
+            fitting = CACHED // max(1, image * dtypes.SIZES[code])
+            self.part = min(self.batch, max(fitting, -(-self.batch // PARTS), least))
+            self.columns = steps.temporary((self.part * image,), code)
         if self.together:
             self.rows = steps.temporary((self.part * self.filters * self.n,), head.dtype_code)
 
@@ -272,7 +269,7 @@ def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group):
 @convolved_data.cpu(prepared=True)
 def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group, size):
     (head, weight), (out,) = inputs, outputs
-    at, total = frame("_convolved_data", kernel, stride, dilate, pad), steps.room(out, wide(out.dtype_code))
+    at, total = frame("_convolved_data", kernel, stride, dilate, pad), steps.room(out, summed_in(out.dtype_code))
     batch = _Batch(steps, at, num_group, total, head, total.dtype_code)
     for first, n in batch.parts():
         columns = batch.matrices(total, first, n) if batch.images_themselves else batch.matrices(batch.columns, 0, n)
@@ -285,7 +282,7 @@ def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group, size):
 @convolved_weight.cpu(prepared=True)
 def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group):
     (data, head), (out,) = inputs, outputs
-    total = steps.room(out, wide(out.dtype_code))
+    total = steps.room(out, summed_in(out.dtype_code))
     batch = _Batch(
         steps, frame("_convolved_weight", kernel, stride, dilate, pad), num_group, data, head, data.dtype_code, True
     )
@@ -323,7 +320,7 @@ def _(xp, inputs, outputs, *, kernel, stride, dilate, pad, num_group, size):
     rows = weight.reshape(num_group, len(weight) // num_group, -1)
     columns = product_gpu(xp, rows, _rows(head, num_group), True, False)
     columns = columns.reshape(out.shape[1], -1, out.shape[0], *head.shape[2:])
-    total = xp.empty(out.shape, dtypes.numpy_dtype(wide(dtypes.code_of(out.dtype))))
+    total = xp.empty(out.shape, dtypes.numpy_dtype(summed_in(dtypes.code_of(out.dtype))))
     add_windows(batch_in_front(columns), total, frame("_convolved_data", kernel, stride, dilate, pad))
     out[...] = total
 

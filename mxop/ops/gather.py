@@ -12,7 +12,7 @@ from .. import dtypes
 from ..errors import OpIndexError, OpValueError
 from ..opdef import DType, Shape, composite, infer, kernel
 from ..shape_mode import numpy_shape
-from ._shared import Count, both_ways, compiled, size_of, typed_by_first
+from ._shared import Count, both_ways, compiled, size_of, summed_in, typed_by_first
 
 
 class Span(NamedTuple):
@@ -37,8 +37,8 @@ def _refuse(op, index, at, sizes):
 def _prepare(steps, op, out, source, index, span, mode, put):
     gather = compiled("gather")
     wide = out.dtype_code
-    if put == "add" and (wide == dtypes.BOOL or not gather.reads(wide)):  # sums of halves are rounded once
-        wide = dtypes.INT64 if wide == dtypes.BOOL else dtypes.FLOAT32
+    if put == "add":
+        wide = summed_in(wide)
     index = steps.converted(index, index.dtype_code if gather.reads(index.dtype_code) else dtypes.FLOAT32)
     found = steps.room(out, wide)
     work = gather.Gather(wide, index.dtype_code, index.size, span.sizes, span.outer, span.inner, mode, span.lanes, put)

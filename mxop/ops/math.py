@@ -11,7 +11,7 @@ import math
 from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import Bound, DType, F, elementwise, infer, kernel
-from ._shared import along, compiled
+from ._shared import along, compiled, summed_in
 
 # In this module `abs` and `round` are operators: formulas write F.abs and F.round.
 
@@ -605,9 +605,9 @@ cumsum.infer_type = _cumsum_types
 @cumsum.cpu(prepared=True)
 def _(steps, inputs, outputs, *, axis, dtype):
     (a,), (out,) = inputs, outputs
-    code = dtypes.COMPUTED_AS.get(out.dtype_code, out.dtype_code)
+    code = summed_in(out.dtype_code)
     if out.dtype_code == dtypes.BOOL:  # counts how many there were
-        a, code = steps.converted(a, dtypes.BOOL), dtypes.INT64
+        a = steps.converted(a, dtypes.BOOL)
     found = steps.room(out, code)
     steps.work(compiled("along").RunningSum(along(a.shape, axis), code), steps.converted(a, code), found)
     steps.move(found, out)

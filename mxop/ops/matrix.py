@@ -30,11 +30,9 @@ def real_types(op):
 
 
 def product(steps, a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None, add=None):
-    """Let `out` become ``alpha * op(a) @ op(b) + bias``, or add that to it; matrices, or stacks of them, of any strides.
+    """Let `out` become ``alpha * op(a) @ op(b) + bias``, or add that to it, by default where the call is to add.
 
-    By default it is added where the call is to add.
-
-    float16 and bfloat16 are multiplied in float32.
+    All are matrices, or stacks of them, of any strides; float16 and bfloat16 are multiplied in float32.
     """
     *batch, m, n = out.shape
     k = a.shape[-2 if transpose_a else -1]
@@ -48,12 +46,8 @@ def product(steps, a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None, ad
     if bias is not None:
         parts.append((bias.dtype_code, _bias_strides(bias)))
         arrays.insert(2, bias)
-    steps.work(
-        compiled("gemm").Product(
-            (size_of(batch), m, n, k), *parts, alpha=alpha, add=steps.adds if add is None else add
-        ),
-        *arrays,
-    )
+    add = steps.adds if add is None else add
+    steps.work(compiled("gemm").Product((size_of(batch), m, n, k), *parts, alpha=alpha, add=add), *arrays)
 
 
 def _stack(steps, x):

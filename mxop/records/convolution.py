@@ -119,10 +119,6 @@ def _convolution(data, weight, bias=None, num_filter=None, num_group=1, no_bias=
     return _finished(np.concatenate(parts, 1), bias, last)
 
 
-def _convolved(data, weight, num_group=1, **where):
-    return _convolution(data, weight, num_group=num_group, **where)
-
-
 def _convolved_data(head, weight, size=(), num_group=1, **where):
     rows = weight.reshape(*weight.shape[:2], -1)
     pairs = zip(np.split(rows, num_group), np.split(head, num_group, 1), strict=True)
@@ -250,7 +246,7 @@ RECORDS: dict[str, Record] = {
         order=2, unchecked=GIVEN,
     ),
     "_windows_sum": record_of(_windows_sum, *((p, [s]) for p, s in _SUMS), order=2, unchecked=GIVEN),
-    "_convolved": record_of(_convolved, *((p, [x, w]) for p, (x, w, _) in _THREE), dtypes="f", order=2, unchecked=GIVEN),
+    "_convolved": record_of(_convolution, *((p, [x, w]) for p, (x, w, _) in _THREE), dtypes="f", order=2, unchecked=GIVEN),
     "_convolved_data": record_of(
         _convolved_data, *((p | {"size": x[2:]}, [y, w]) for p, (x, w, y) in _THREE), dtypes="f", order=2,
         unchecked=GIVEN | dict.fromkeys(("small shapes", "small gradients"), "the size of the images is a parameter"),
