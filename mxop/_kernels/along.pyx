@@ -3,6 +3,7 @@
 Rows (``inner == 1``) are walked one by one; otherwise neighbouring columns go down the axis together.
 May import its neighbours.
 """
+from cython cimport floating
 from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
@@ -31,11 +32,6 @@ ctypedef fused number:
     int8_t
     int32_t
     int64_t
-
-
-ctypedef fused real:
-    float
-    double
 
 
 cdef class Find(Work):
@@ -223,23 +219,23 @@ cdef class RunningSum(Work):
         return -1
 
 
-cdef void mix(const real* x, real* y, const Py_ssize_t* starts, const Py_ssize_t* places, const double* weights, bint even,
+cdef void mix(const floating* x, floating* y, const Py_ssize_t* starts, const Py_ssize_t* places, const double* weights, bint even,
               Py_ssize_t inner) noexcept nogil:
     """Write one row of a mixture: elements times their weights, or their sum times the first one where all are `even`."""
     cdef Py_ssize_t j, c, first = starts[0], last = starts[1]
-    cdef const real* row
-    cdef real weight, total
+    cdef const floating* row
+    cdef floating weight, total
     if inner == 1:
         total = 0
         for j in range(first, last):
-            total = total + (x[places[j]] if even else x[places[j]] * <real>weights[j])
-        y[0] = total * <real>weights[first] if even and first < last else total
+            total = total + (x[places[j]] if even else x[places[j]] * <floating>weights[j])
+        y[0] = total * <floating>weights[first] if even and first < last else total
         return
     if first == last:
         for c in range(inner):
             y[c] = 0
     for j in range(first, last):
-        row, weight = x + places[j] * inner, 1 if even else <real>weights[j]
+        row, weight = x + places[j] * inner, 1 if even else <floating>weights[j]
         if j == first:
             for c in range(inner):
                 y[c] = weight * row[c]
@@ -247,7 +243,7 @@ cdef void mix(const real* x, real* y, const Py_ssize_t* starts, const Py_ssize_t
             for c in range(inner):
                 y[c] = y[c] + weight * row[c]
     if even and first < last:
-        weight = <real>weights[first]
+        weight = <floating>weights[first]
         for c in range(inner):
             y[c] = y[c] * weight
 
@@ -323,8 +319,8 @@ cdef class Mixture(Work):
                 self.task[double](<const double*>data[0], <double*>data[1], t)
             t = mx_next_task(shares, thread)
 
-    cdef void task(self, const real* x, real* y, Py_ssize_t t) noexcept nogil:
+    cdef void task(self, const floating* x, floating* y, Py_ssize_t t) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(self.size):
-            mix[real](x + t * self.n * self.inner, y + (t * self.size + i) * self.inner, self.starts + i, self.places, self.weights,
+            mix[floating](x + t * self.n * self.inner, y + (t * self.size + i) * self.inner, self.starts + i, self.places, self.weights,
                       self.even, self.inner)
