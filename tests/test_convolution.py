@@ -10,8 +10,8 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd, sym
+from mxop._kernels import interp
 from mxop.opdef import registry
-from mxop.ops import convolved
 from mxop.records import convolution as records
 from mxop.records import find
 from mxop.test_utils import check_op
@@ -212,38 +212,77 @@ def test_results_are_the_same_with_any_number_of_threads():
     assert len(set(found)) == 1
 
 
-@pytest.mark.parametrize("cached", [1 << 12, 1 << 15])
+def check_products(image, filters, params, batch, dtypes=(("float64", 1e-12), ("float32", 2e-5))):
+    """Compare the three operators of a convolution with sums over windows, one by one."""
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(batch, *image)), rng.normal(size=(*filters, *params["kernel"]))
+    x, w = (v.astype(dtypes[-1][0]).astype("float64") for v in (x, w))
+    h = rng.normal(size=records._convolution(x, w, **params).shape).astype(dtypes[-1][0]).astype("float64")
+    wanted = (records._convolution(x, w, **params), records._convolved_data(h, w, size=image[1:], **params),
+              records._convolved_weight(x, h, **params))  # fmt: skip
+    for dtype, tolerance in dtypes:
+        a, b, c = (nd.array(v, dtype=dtype) for v in (x, w, h))
+        found = (internal._convolved(a, b, **params), internal._convolved_data(c, b, size=image[1:], **params),
+                 internal._convolved_weight(a, c, **params))  # fmt: skip
+        for have, want in zip(found, wanted, strict=True):
+            assert np.dtype(have.dtype) == dtype
+            have = have.asnumpy().astype("float64")
+            np.testing.assert_allclose(have, want, rtol=tolerance, atol=tolerance * max(abs(want).max(), 1))
+
+
+@pytest.mark.parametrize("batch", [1, 7, 41])
 @pytest.mark.parametrize(
     ("image", "filters", "params"),
     [
         ((3, 9, 9), (4, 3), {"kernel": (3, 3), "pad": (1, 1)}),  # small images together
         ((3, 40, 17), (4, 3), {"kernel": (3, 2), "pad": (2, 0), "stride": (1, 1)}),  # a product for each image
+        ((3, 40, 17), (70, 3), {"kernel": (3, 2), "pad": (2, 0), "stride": (1, 1)}),
         ((4, 20, 20), (6, 2), {"kernel": (3, 3), "stride": (2, 1), "num_group": 2}),
         ((6, 12, 12), (6, 1), {"kernel": (3, 3), "pad": (1, 1), "dilate": (1, 2), "num_group": 6}),
+        ((8, 14, 15), (16, 1), {"kernel": (3, 3), "pad": (1, 1), "stride": (2, 2), "num_group": 8}),
         ((5, 16, 16), (7, 5), {"kernel": (1, 1)}),  # the image is its windows
         ((5, 5, 5), (7, 5), {"kernel": (1, 1)}),
         ((2, 600), (3, 2), {"kernel": (5,), "pad": (4,), "stride": (2,)}),
+        ((2, 3, 9, 8), (3, 2), {"kernel": (2, 3, 3), "pad": (1, 0, 2), "stride": (1, 2, 1)}),
     ],
 )
-def test_batches_in_parts(image, filters, params, cached, monkeypatch):
-    """Large batches, the last part of which is smaller, in products of several kinds."""
-    monkeypatch.setattr(convolved, "CACHED", cached)
-    batch, random = 7 if cached == 1 << 12 else 41, np.random.default_rng(0)  # plans are kept for a shape
-    x, w = random.normal(size=(batch, *image)), random.normal(size=(*filters, *params["kernel"]))
-    y = records._convolution(x, w, **params)
-    h = random.normal(size=y.shape)
-    for dtype, tolerance in (("float64", 1e-12), ("float32", 2e-5)):
-        a, b, c = (nd.array(v, dtype=dtype) for v in (x, w, h))
-        found = [
-            (internal._convolved(a, b, **params), y),
-            (
-                internal._convolved_data(c, b, size=image[1:], **params),
-                records._convolved_data(h, w, size=image[1:], **params),
-            ),
-            (internal._convolved_weight(a, c, **params), records._convolved_weight(x, h, **params)),
-        ]
-        for have, want in found:
-            np.testing.assert_allclose(have.asnumpy(), want, rtol=tolerance, atol=tolerance * abs(want).max())
+def test_products_of_every_kind(image, filters, params, batch):
+    check_products(image, filters, params, batch)
+
+
+def some_convolution(rng):
+    """Return shapes and parameters of a convolution that is allowed."""
+    n = rng.choice([1, 2, 2, 2, 3])
+    groups, each, channels = rng.choice([1, 1, 2, 5]), rng.choice([1, 2, 7, 13, 65]), rng.choice([1, 2, 5])
+    params = {"kernel": tuple(rng.randint(1, 4) for _ in range(n)), "stride": tuple(rng.randint(1, 3) for _ in range(n)),
+              "dilate": tuple(rng.randint(1, 3) for _ in range(n)), "pad": tuple(rng.randint(0, 5) for _ in range(n)),
+              "num_group": groups}  # fmt: skip
+    longest = {1: 90, 2: 40, 3: 7}[n]
+    least = [
+        max(1, d * (k - 1) + 1 - 2 * p)
+        for k, d, p in zip(*(params[v] for v in ("kernel", "dilate", "pad")), strict=True)
+    ]
+    sizes = tuple(m + rng.randint(0, longest) for m in least)
+    return (channels * groups, *sizes), (each * groups, channels), params
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("isa", interp.available_instruction_sets())
+def test_products_of_windows_anywhere(seed, isa):
+    """Windows that begin and end beside images, are apart, and go on to the next line and image."""
+    rng, before = random.Random(seed), interp.instruction_set()
+    try:
+        interp.use_instruction_set(isa)
+        check_products(*some_convolution(rng), rng.choice([1, 2, 3]))
+    finally:
+        interp.use_instruction_set(before)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_products_of_windows_in_halves(seed):
+    """Sums are rounded once."""
+    rng = random.Random(100 + seed)
+    check_products(*some_convolution(rng), 2, dtypes=[("float16", 1e-3)])
 
 
 def test_no_images():

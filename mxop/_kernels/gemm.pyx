@@ -10,12 +10,13 @@ from cython.parallel cimport prange
 from mxop._kernels.interp cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
+from mxop._kernels.windows cimport mx_images, read_images
 from mxop._kernels.work cimport Work
 
 cdef extern from "mxop_gemm.h" nogil:
     ctypedef struct mx_matrix:
         const char* data
-        Py_ssize_t across, along
+        Py_ssize_t across, along, split, next
         mx_load load
     ctypedef void (*mx_gemm_pack)(const void* operand, Py_ssize_t first, Py_ssize_t count, Py_ssize_t width, Py_ssize_t k,
                                   Py_ssize_t depth, void* panel) noexcept nogil
@@ -27,7 +28,7 @@ cdef extern from "mxop_gemm.h" nogil:
         const void* packed
         double alpha
         char* c
-        Py_ssize_t c_row, c_column
+        Py_ssize_t c_row, c_column, c_split, c_next
         mx_store store
         int add
         const char* bias
@@ -35,7 +36,7 @@ cdef extern from "mxop_gemm.h" nogil:
         mx_load load_bias
     ctypedef struct mx_gemm_kernels:
         Py_ssize_t width
-        mx_gemm_pack pack
+        mx_gemm_pack pack, windows, places
         size_t (*room)(const mx_gemm* g, Py_ssize_t rows, Py_ssize_t columns) noexcept nogil
         void (*tile)(const mx_gemm* g, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t column, Py_ssize_t columns,
                      char* scratch) noexcept nogil
@@ -56,11 +57,18 @@ cdef enum:
     SLICE_WORK = 1000000    # and multiplications
     MOST_SLICES = 16
 
-# A batch of equal products, and how it is cut.  Strides of the batch are in bytes.
+# How far it is from one product of a batch to the next, and from one group of them to the next, in bytes.
+cdef struct Next:
+    Py_ssize_t outer, inner
+
+# A batch of equal products, and how it is cut.
 cdef struct Batch:
     mx_gemm gemm                    # of the first
     mx_matrix a, b
-    Py_ssize_t count, a_next, b_next, c_next, bias_next
+    mx_images images                # B, where it has windows
+    bint windows, places            # whether it has: as columns, or as what is added up
+    Py_ssize_t outer, inner, count  # groups of products, how many each has, and all
+    Next a_next, b_next, c_next, bias_next
     Py_ssize_t down, across         # tiles of each product
     Py_ssize_t slices               # of the sums: each makes a matrix of its own
     Py_ssize_t itemsize             # of the type that is computed in
@@ -72,26 +80,36 @@ cdef inline Py_ssize_t bound(Py_ssize_t length, Py_ssize_t unit, Py_ssize_t part
     return min((length + unit - 1) // unit * part // parts * unit, length)
 
 
+cdef inline Py_ssize_t at(const Next* next, Py_ssize_t inner, Py_ssize_t item) noexcept nogil:
+    """Return where the operand of a product of a batch begins, from that of the first."""
+    return item // inner * next.outer + item % inner * next.inner
+
+
 cdef void tile(const mx_gemm_kernels* kernels, const Batch* batch, Py_ssize_t index, char* scratch) noexcept nogil:
     """Compute one tile of one slice of one product."""
     cdef mx_gemm g = batch.gemm
     cdef mx_matrix a = batch.a, b = batch.b
+    cdef mx_images images
     cdef Py_ssize_t i = index % batch.across, j = index // batch.across % batch.down
     cdef Py_ssize_t slice_ = index // (batch.across * batch.down) % batch.slices
     cdef Py_ssize_t item = index // (batch.across * batch.down * batch.slices)
     cdef Py_ssize_t column = bound(g.n, kernels.width, batch.across, i), row = bound(g.m, 1, batch.down, j)
-    a.data += item * batch.a_next
-    b.data += item * batch.b_next
+    a.data += at(&batch.a_next, batch.inner, item)
+    b.data += at(&batch.b_next, batch.inner, item)
     g.a, g.b = &a, &b
+    if batch.windows or batch.places:
+        images = batch.images
+        images.data += at(&batch.b_next, batch.inner, item)
+        g.b = &images
     if batch.slices > 1:
         g.k_first = bound(batch.gemm.k, 1, batch.slices, slice_)
         g.k = bound(batch.gemm.k, 1, batch.slices, slice_ + 1) - g.k_first
         g.c, g.c_row, g.c_column = batch.partial + slice_ * g.m * g.n * batch.itemsize, g.n * batch.itemsize, batch.itemsize
-        g.store, g.add, g.bias = NULL, False, NULL
+        g.store, g.add, g.bias, g.c_split = NULL, False, NULL, 0
     else:
-        g.c += item * batch.c_next
+        g.c += at(&batch.c_next, batch.inner, item)
         if g.bias != NULL:
-            g.bias += item * batch.bias_next
+            g.bias += at(&batch.bias_next, batch.inner, item)
     kernels.tile(&g, row, bound(g.m, 1, batch.down, j + 1) - row, column,
                  bound(g.n, kernels.width, batch.across, i + 1) - column, scratch)
 
@@ -164,17 +182,22 @@ cdef class Product(Work):
     """Products of matrices, ``C = alpha * A @ B + bias``, or ``C +=`` that: of A, B, the bias if there is one, and C.
 
     Floating-point types are computed in float64 if one is float64, else in float32.  Arrays are given by a code of their type
-    and strides in elements: over the batch, down the rows and along the columns.
+    and strides in elements: over groups of the batch, within a group, down the rows and along the columns.
 
     Parameters
     ----------
     sizes : tuple of int
-        Number of products; rows and columns of each result; and what is contracted.
+        Number of groups of products, and of products in each; rows and columns of each result; and what is contracted.
     a, b, c : tuple
-        ``(type, (stride, stride, stride))``.
+        ``(type, (stride, stride, stride, stride))``, and where summands or the columns of C are in several parts, ``(length,
+        stride)`` of these.  Of windows, strides of the batch are all that counts.
     bias : tuple, optional
     alpha : float
     add : bool
+    windows : tuple, optional
+        What B is made of, as ``windows.pxd`` reads it.
+    places : bool
+        Whether windows are added up, and elements of windows are the columns.
     """
 
     cdef Batch batch
@@ -187,49 +210,61 @@ cdef class Product(Work):
         if self.kept != NULL:
             block_release(self.kept)
 
-    def __init__(self, tuple sizes, tuple a, tuple b, tuple c, tuple bias=None, double alpha=1.0, bint add=False):
+    def __init__(self, tuple sizes, tuple a, tuple b, tuple c, tuple bias=None, double alpha=1.0, bint add=False, tuple windows=None,
+                 bint places=False):
         cdef Batch* batch = &self.batch
+        cdef mx_gemm* g = &batch.gemm
         self.a_type, self.b_type, self.c_type = a[0], b[0], c[0]
         self.has_bias = bias is not None
         self.bias_type = bias[0] if self.has_bias else self.c_type
         self.double_ = any([t[0] == 1 for t in (a, b, c, bias) if t is not None])
         batch.itemsize = 8 if self.double_ else 4
-        batch.count, batch.gemm.m, batch.gemm.n, batch.gemm.k = sizes
-        batch.gemm.alpha, batch.gemm.add, batch.slices = alpha, add, 1
-        batch.a_next, batch.a.across, batch.a.along = in_bytes(a)
-        batch.b_next, batch.b.along, batch.b.across = in_bytes(b)
-        batch.c_next, batch.gemm.c_row, batch.gemm.c_column = in_bytes(c)
-        batch.bias_next, batch.gemm.bias_row, batch.gemm.bias_column = in_bytes(bias) if self.has_bias else (0, 0, 0)
+        batch.outer, batch.inner, g.m, g.n, g.k = sizes
+        batch.count = batch.outer * batch.inner
+        g.alpha, g.add, batch.slices = alpha, add, 1
+        read_strides(a, &batch.a_next, &batch.a.across, &batch.a.along, &batch.a.split, &batch.a.next)
+        read_strides(b, &batch.b_next, &batch.b.along, &batch.b.across, &batch.b.split, &batch.b.next)
+        read_strides(c, &batch.c_next, &g.c_row, &g.c_column, &g.c_split, &g.c_next)
+        if self.has_bias:
+            read_strides(bias, &batch.bias_next, &g.bias_row, &g.bias_column, NULL, NULL)
+        if windows is not None:
+            batch.windows, batch.places = not places, places
+            read_images(windows, itemsize_of(self.b_type), &batch.images)
         cut_sums(batch)
 
-    cdef void place(self, Batch* batch, char** data, mx_gemm_pack pack) noexcept:
+    cdef void place(self, Batch* batch, char** data, const mx_gemm_kernels* kernels) noexcept:
         """Fill in the memory, and what the instruction set in use has for the types."""
         cdef int computed = 1 if self.double_ else 0
         cdef mx_gemm* g = &batch.gemm
         batch.a.data, batch.b.data = data[0], data[1]
         batch.a.load = NULL if self.a_type == computed else load_of(self.a_type, self.double_)
         batch.b.load = NULL if self.b_type == computed else load_of(self.b_type, self.double_)
+        batch.images.data, batch.images.load = batch.b.data, batch.b.load
         g.store = NULL if self.c_type == computed else store_of(self.c_type, self.double_)
         g.load_bias = load_of(self.bias_type, self.double_)
         g.bias, g.c = data[2] if self.has_bias else NULL, data[3 if self.has_bias else 2]
-        if g.n == 1 and g.m != 1:  # C^T = B^T A^T: a row
+        g.a, g.b, g.pack_a, g.pack_b = &batch.a, &batch.b, kernels.pack, kernels.pack
+        g.packed = NULL if self.kept == NULL else self.kept.data
+        if batch.windows or batch.places:
+            g.b, g.pack_b = &batch.images, kernels.windows if batch.windows else kernels.places
+        elif g.n == 1 and g.m != 1 and g.c_split == 0:  # C^T = B^T A^T: a row
             batch.a, batch.b = batch.b, batch.a
             batch.a_next, batch.b_next = batch.b_next, batch.a_next
             g.m, g.n = g.n, g.m
             g.c_row, g.c_column = g.c_column, g.c_row
             g.bias_row, g.bias_column = g.bias_column, g.bias_row
-        g.a, g.b, g.pack_a, g.pack_b = &batch.a, &batch.b, pack, pack
-        g.packed = NULL if self.kept == NULL else self.kept.data
 
     cdef int kept_operand(self) noexcept:
-        cdef Batch* batch = &self.batch  # a row, a column and long sums go other ways
+        cdef Batch* batch = &self.batch  # a row, a column, windows and long sums go other ways
+        if batch.windows or batch.places:
+            return -1
         return 1 if batch.count == 1 and batch.slices == 1 and batch.gemm.m > 1 and batch.gemm.n > 1 else -1
 
     cdef Work keeping(self, char** data):
         cdef const mx_gemm_kernels* kernels = <const mx_gemm_kernels*>gemm_kernels(self.double_)
         cdef Product found = Product.__new__(Product)
         cdef Batch batch = self.batch
-        self.place(&batch, data, kernels.pack)
+        self.place(&batch, data, kernels)
         found.batch, found.has_bias, found.double_ = self.batch, self.has_bias, self.double_
         found.a_type, found.b_type, found.c_type, found.bias_type = self.a_type, self.b_type, self.c_type, self.bias_type
         found.kernels = kernels
@@ -247,7 +282,7 @@ cdef class Product(Work):
         cdef Py_ssize_t each, partial
         if kernels == NULL:
             kernels = <const mx_gemm_kernels*>gemm_kernels(self.double_)
-        self.place(&batch, data, kernels.pack)
+        self.place(&batch, data, kernels)
         if batch.count == 0 or batch.gemm.m == 0 or batch.gemm.n == 0:
             return -1
         threads = cut(&batch, kernels.width, threads)
@@ -270,7 +305,10 @@ cdef class Product(Work):
         return -1
 
 
-cdef tuple in_bytes(tuple array):
-    """Return the strides of an array in bytes."""
+cdef int read_strides(tuple array, Next* next, Py_ssize_t* row, Py_ssize_t* column, Py_ssize_t* split, Py_ssize_t* split_next) except -1:
+    """Read the strides of an array, which become bytes."""
     cdef Py_ssize_t size = itemsize_of(array[0])
-    return tuple([stride * size for stride in array[1]])
+    next.outer, next.inner, row[0], column[0] = [stride * size for stride in array[1]]
+    if split != NULL and len(array) > 2:
+        split[0], split_next[0] = array[2][0], array[2][1] * size
+    return 0

@@ -1,21 +1,25 @@
 """Convolution without its bias: images, filters and results, each of which follows from the other two.
 
-The three operators are linear in both inputs, and are each other's gradients.  Images are taken a few at a time: their windows
-are multiplied while they lie in the cache, and the memory for them does not grow with the batch.
+The three operators are linear in both inputs, and are each other's gradients.  Products read windows from the images: there is
+no other memory for them.
 Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
+
+from itertools import product as combinations
+from math import gcd
 
 from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import Shape, infer, kernel
-from ..opdef.parts import Part, contiguous_strides
-from ._shared import Count, both_ways, float_types, size_of, summed_in
-from .matrix import product, product_gpu
-from .windows import add_windows, counts, frame, put_windows
+from ..opdef.parts import Part
+from ._shared import Count, both_ways, compiled, float_types, size_of, summed_in
+from .matrix import product_gpu
+from .windows import Frame, add_windows, counts, frame, put_windows
 
-CACHED = 4 << 20  # bytes of windows at a time
 LONG = 192  # results in a row from which on an image has a product of its own
-PARTS = 32  # parts of a batch, at most
+FEW = 64  # filters of a group, at most
+NUMBERS = 1 << 17  # of these filters, at most
+VECTOR, FILLED = 16, 0.7  # results in a vector, and how many of them should be wanted
 
 
 @kernel(name="_convolved")
@@ -149,152 +153,138 @@ def _(F, heads, inputs, outputs, **params):
 
 
 # ---- on the CPU -----------------------------------------------------------------------------------------------------
-class _Batch:
-    """A batch of images that is gone through in parts.
+def _windows(images, found, at):
+    """Return how windows lie in images, as compiled products are told."""
 
-    Parameters
-    ----------
-    steps : mxop._core.steps.Steps
-    at : Frame
-    groups : int
-    data, head : NDArray
-        ``(batch, channels, ...)`` and ``(batch, filters, ...)``.
-    code : int
-        The type of the windows.
-    together : bool
-        Whether the images of a part share one product; so they do where they are small, or there are groups.
+    def three(numbers, fill):
+        return (fill,) * (3 - len(numbers)) + tuple(numbers)
+
+    image, channel, *element = images._strides
+    sizes = (images.shape[2:], found, at.kernel, at.stride, at.dilate)
+    return (image, channel, *three(element, 0)), *(three(numbers, 1) for numbers in sizes), three(at.pad, 0)
+
+
+def _are_windows(at):
+    """Return whether images are their windows."""
+    return at == frame("", (1,) * len(at.kernel))
+
+
+def _few(at, groups, images, head, weight, steps_of_weight=(0, 0, 0), sums=False):
+    """Return compiled work for groups of few filters, if windows had better not be made: lines of results fill vectors."""
+    (batch, channels, *_), filters, width = images.shape, head.shape[1] // groups, head.shape[-1]
+    fills = channels == groups or (width >= FILLED * (-(-width // VECTOR) * VECTOR) and not _are_windows(at))
+    if filters > FEW or size_of(weight.shape) > groups * NUMBERS or len(at.kernel) > 2 or not fills:
+        return None
+    sizes, types = (batch, groups, channels // groups, filters), (x.dtype_code for x in (images, weight, head))
+    return compiled("few").FewFilters(sizes, *types, _windows(images, head.shape[2:], at), steps_of_weight, sums)
+
+
+def _add_product(steps, sizes, arrays, strides, windows, places=False):
+    """Add a product; where lengths of parts are given, they come after the strides of the array."""
+    parts = [(x.dtype_code, *where) for x, where in zip(arrays, strides, strict=True)]
+    steps.work(compiled("gemm").Product(sizes, *parts, windows=windows, places=places), *arrays)
+
+
+def _convolve(steps, at, groups, images, filters, steps_of_filters, out):
+    """Multiply filters by windows.
+
+    From group to group, filter to filter and channel to channel, filters lie so far apart; places lie side by side.
     """
-
-    def __init__(self, steps, at, groups, data, head, code, together=False):
-        self.steps, self.at, self.groups, self.data, self.head = steps, at, groups, data, head
-        self.batch, self.channels = data.shape[:2]
-        self.filters, self.found, self.places = head.shape[1], head.shape[2:], size_of(at.kernel)
-        self.n = size_of(self.found)
-        self.together = together or groups > 1 or self.n < LONG
-        self.images_themselves = not self.together and at == frame("", (1,) * len(at.kernel))
-        self.part = self.batch
-        if not self.images_themselves:
-            image = self.channels * self.places * self.n
-            least = -(-LONG // max(self.n, 1)) if self.together else 1
-            fitting = CACHED // max(1, image * dtypes.SIZES[code])
-            self.part = min(self.batch, max(fitting, -(-self.batch // PARTS), least))
-            self.columns = steps.temporary((self.part * image,), code)
-        if self.together:
-            self.rows = steps.temporary((self.part * self.filters * self.n,), head.dtype_code)
-
-    def parts(self):
-        """Yield the first image of each part, and how many it has."""
-        for first in range(0, self.batch, max(self.part, 1)):
-            yield first, min(self.part, self.batch - first)
-
-    def images(self, array, first, n):
-        """Return a part of ``(batch, ...)``."""
-        return Part(self.steps, array)[first : first + n]
-
-    def windows(self, n):
-        """Return the memory for the windows of `n` images, ``(batch, channels, places, ...)``."""
-        size = (self.channels, self.places)
-        if self.together:
-            return batch_in_front(_seen(self.steps, self.columns, (*size, n, *self.found)))
-        return _seen(self.steps, self.columns, (n, *size, *self.found))
-
-    def filled(self, first, n):
-        """Put the windows of a part where they are multiplied, and return that; what lies beside images is filled once."""
-        if self.images_themselves:
-            return self.matrices(self.data, first, n)
-        fill = 0 if first == 0 or (self.together and n != self.part) else None
-        put_windows(self.images(self.data, first, n), self.windows(n), self.at, fill)
-        return self.matrices(self.columns, 0, n)
-
-    def matrices(self, windows, first, n):
-        """Return windows of a part as matrices, a row for each element of a window."""
-        if self.together:
-            return _dense(windows, (self.groups, self.channels // self.groups * self.places, n * self.n))
-        size = self.channels * self.places
-        return windows._view((n, size, self.n), (size * self.n, self.n, 1), first * size * self.n)
-
-    def heads(self, first, n):
-        """Return results of a part as matrices, a row for each filter: memory for them, where the images are together."""
-        if self.together:
-            return _dense(self.rows, (self.groups, self.filters // self.groups, n * self.n))
-        return self.head._view(
-            (n, self.filters, self.n), (self.filters * self.n, self.n, 1), first * self.filters * self.n
-        )
-
-    def head_rows(self, n):
-        """Return that memory as ``(batch, filters, ...)``."""
-        rows = _seen(self.steps, self.rows, (self.filters, n, *self.found))
-        return rows.transpose(1, 0, *range(2, rows.ndim))
-
-    def taken(self, first, n):
-        """Return the results of a part, brought together where the images are."""
-        if self.together:
-            self.head_rows(n)[...] = self.images(self.head, first, n)
-        return self.heads(first, n)
-
-    def filters_of(self, weight, n):
-        """Return the filters, one for all images of a part or one for each group."""
-        size = size_of(weight.shape[1:])
-        if self.together:
-            return weight._view(
-                (self.groups, self.filters // self.groups, size), (self.filters // self.groups * size, size, 1), 0
-            )
-        return weight._view((n, self.filters, size), (0, size, 1), 0)
-
-
-def batch_in_front(windows):
-    """Return ``(channels, places in a window, batch, ...)`` as ``(batch, channels, places in a window, ...)``."""
-    return windows.transpose(2, 0, 1, *range(3, windows.ndim))
-
-
-def _seen(steps, memory, shape):
-    return Part(steps, _dense(memory, shape))
-
-
-def _dense(memory, shape):
-    """Return the beginning of an array as one of this shape, in C order."""
-    return memory._view(shape, contiguous_strides(shape), 0)
+    few = _few(at, groups, images, out, filters, steps_of_filters)
+    if few:
+        steps.work(few, images, filters, out)
+        return
+    (batch, channels, *_), (each, *found) = images.shape, (out.shape[1] // groups, *out.shape[2:])
+    n, places, channels, (image, channel) = size_of(found), size_of(at.kernel), channels // groups, images._strides[:2]
+    *of_filters, step = steps_of_filters
+    lie_apart = places > 1 and step != places
+    of_filters = ((0, *of_filters, 1), (places, step)) if lie_apart else ((0, *of_filters, step // places),)
+    group, result, windows = channels * channel, groups * each * n, _windows(images, found, at)
+    if n < LONG:  # windows of all images are columns of one product
+        sizes, of_images, of_results = (1, groups), (0, group, 0, 0), ((0, each * n, n, 1), (n, result))
+    else:
+        sizes, of_images, of_results = (batch, groups), (image, group, channel, 1), ((result, each * n, n, 1),)
+        windows = None if _are_windows(at) else windows
+    sizes = (*sizes, each, n * batch // sizes[0] if batch else 0, channels * places)
+    _add_product(steps, sizes, (filters, images, out), (of_filters, (of_images,), of_results), windows)
 
 
 @convolved.cpu(prepared=True)
 def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group):
     (data, weight), (out,) = inputs, outputs
-    batch = _Batch(steps, frame("_convolved", kernel, stride, dilate, pad), num_group, data, out, data.dtype_code)
-    for first, n in batch.parts():
-        product(steps, batch.filters_of(weight, n), batch.filled(first, n), batch.heads(first, n), False, False)
-        if batch.together:
-            batch.images(out, first, n)[...] = batch.head_rows(n)
+    each, k, places = weight.shape[0] // num_group, size_of(weight.shape[1:]), size_of(kernel)
+    _convolve(
+        steps, frame("_convolved", kernel, stride, dilate, pad), num_group, data, weight, (each * k, k, places), out
+    )
+
+
+def _phases(sizes, at):
+    """Yield which elements of images have the same places of windows, and these: slices of images, and of filters.
+
+    With a stride, neighbours have others; what the elements of one phase are made of are windows of the results, in a frame
+    that comes third.  That is None for elements that no window has.
+    """
+    axes = []
+    for size, k, step, dilate, pad in zip(sizes, *at, strict=True):
+        jump = step // gcd(step, dilate)  # from one place of a phase to the next
+        axis = []
+        for first in range(min(step, size)):
+            places = [p for p in range(k) if (p * dilate - first - pad) % step == 0]
+            if places:  # the later its place in a window, the earlier that window
+                start, apart = (first + pad - places[0] * dilate) // step, jump * dilate // step
+                axis.append((slice(first, None, step), slice(places[0], None, jump), (len(places), 1, -apart, -start)))
+            else:
+                axis.append((slice(first, None, step), None, None))
+        axes.append(axis)
+    for phase in combinations(*axes):
+        elements, places, frames = zip(*phase, strict=True)
+        yield elements, places, None if None in frames else Frame(*zip(*frames, strict=True))
 
 
 @convolved_data.cpu(prepared=True)
 def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group, size):
     (head, weight), (out,) = inputs, outputs
-    at, total = frame("_convolved_data", kernel, stride, dilate, pad), steps.room(out, summed_in(out.dtype_code))
-    batch = _Batch(steps, at, num_group, total, head, total.dtype_code)
-    for first, n in batch.parts():
-        columns = batch.matrices(total, first, n) if batch.images_themselves else batch.matrices(batch.columns, 0, n)
-        product(steps, batch.filters_of(weight, n), batch.taken(first, n), columns, True, False)
-        if not batch.images_themselves:
-            add_windows(batch.windows(n), batch.images(total, first, n), at)
-    steps.move(total, out)
+    at, everything = frame("_convolved_data", kernel, stride, dilate, pad), slice(None)
+    filters, channels = weight.shape[0] // num_group, weight.shape[1]
+    for elements, places, found in _phases(size, at):
+        part = Part(steps, out)[(everything, everything, *elements)]
+        if found is None:
+            part[...] = 0
+            continue
+        k = size_of(found.kernel)
+        if found.kernel == at.kernel:
+            some = weight
+        else:
+            some = steps.temporary((*weight.shape[:2], *found.kernel), weight.dtype_code)
+            Part(steps, some)[...] = Part(steps, weight)[(everything, everything, *places)]
+        result = out if part.shape == out.shape else steps.temporary(part.shape, out.dtype_code)
+        _convolve(steps, found, num_group, head, some, (filters * channels * k, k, channels * k), result)
+        if result is not out:
+            part[...] = Part(steps, result)
 
 
 @convolved_weight.cpu(prepared=True)
 def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group):
     (data, head), (out,) = inputs, outputs
-    total = steps.room(out, summed_in(out.dtype_code))
-    batch = _Batch(
-        steps, frame("_convolved_weight", kernel, stride, dilate, pad), num_group, data, head, data.dtype_code, True
-    )
-    found = batch.filters_of(total, 0)
-    if not batch.batch:
-        steps.fill(total, 0)
-    for first, n in batch.parts():
-        product(steps, batch.taken(first, n), batch.filled(first, n), found, False, True, add=first > 0)
-    steps.move(total, out)
+    at, found = frame("_convolved_weight", kernel, stride, dilate, pad), head.shape[2:]
+    batch, channels, each = data.shape[0], data.shape[1] // num_group, head.shape[1] // num_group
+    n, k = size_of(found), size_of(out.shape[1:])
+    few = _few(at, num_group, data, head, out, sums=True) if num_group > 1 else None
+    if few:  # else products have more for threads to do
+        steps.work(few, data, head, out)
+        return
+    of_head = ((0, each * n, n, 1), (n, head.shape[1] * n)) if batch > 1 else ((0, each * n, n, 1),)
+    of_data, of_results = (0, channels * data._strides[1], 0, 0), (0, each * k, k, 1)
+    strides = (of_head, (of_data,), (of_results,))
+    _add_product(steps, (1, num_group, each, k, batch * n), (head, data, out), strides, _windows(data, found, at), True)
 
 
 # ---- on the GPU -----------------------------------------------------------------------------------------------------
+def batch_in_front(windows):
+    """Return ``(channels, places in a window, batch, ...)`` as ``(batch, channels, places in a window, ...)``."""
+    return windows.transpose(2, 0, 1, *range(3, windows.ndim))
+
+
 def _columns(xp, data, at, found, groups):
     """Return the windows of all images, a row for each element of a window: of each group."""
     columns = xp.zeros((data.shape[1], size_of(at.kernel), data.shape[0], *found), data.dtype)

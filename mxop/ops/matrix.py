@@ -29,8 +29,8 @@ def real_types(op):
     op.infer_type = check
 
 
-def product(steps, a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None, add=None):
-    """Let `out` become ``alpha * op(a) @ op(b) + bias``, or add that to it, by default where the call is to add.
+def product(steps, a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None):
+    """Let `out` become ``alpha * op(a) @ op(b) + bias``, or add that to it where the call is to add.
 
     All are matrices, or stacks of them, of any strides; float16 and bfloat16 are multiplied in float32.
     """
@@ -41,13 +41,12 @@ def product(steps, a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None, ad
         left = (left[0], *left[:0:-1])
     if transpose_b:
         right = (right[0], *right[:0:-1])
-    parts = [(x.dtype_code, strides) for x, strides in ((a, left), (b, right), (out, result))]
+    parts = [(x.dtype_code, (0, *strides)) for x, strides in ((a, left), (b, right), (out, result))]
     arrays = [a, b, out]
     if bias is not None:
         parts.append((bias.dtype_code, _bias_strides(bias)))
         arrays.insert(2, bias)
-    add = steps.adds if add is None else add
-    steps.work(compiled("gemm").Product((size_of(batch), m, n, k), *parts, alpha=alpha, add=add), *arrays)
+    steps.work(compiled("gemm").Product((1, size_of(batch), m, n, k), *parts, alpha=alpha, add=steps.adds), *arrays)
 
 
 def _stack(steps, x):
@@ -74,8 +73,8 @@ def matrix_of(steps, x, shape):
 
 
 def _bias_strides(bias):
-    """Return how a bias lies along the batch (of one), the rows and the columns of a product."""
-    sizes, strides = (1, 1, 1, *bias.shape)[-3:], (0, 0, 0, *bias._strides)[-3:]
+    """Return how a bias lies along the batch (of one of one), the rows and the columns of a product."""
+    sizes, strides = (1, 1, 1, 1, *bias.shape)[-4:], (0, 0, 0, 0, *bias._strides)[-4:]
     return tuple(0 if d == 1 else step for d, step in zip(sizes, strides, strict=True))
 
 

@@ -8,17 +8,20 @@
 
 #include <stddef.h>
 #include "mxop_block.h"
+#include "mxop_few.h"
+#include "mxop_windows.h"
 
 /* A matrix in memory.  `across` goes from one row of A, or column of B, to the next, `along` from one summand to the next. */
 typedef struct {
     const char *data;
     ptrdiff_t across, along;    /* in bytes */
+    ptrdiff_t split, next;      /* how many summands lie so, and how far the next as many are from them; 0: all lie so */
     mx_load load;               /* how to read it as the type that is computed in; null where it has that type */
 } mx_matrix;
 
 /* Packing: write rows of A, or columns of B, `first` to `first + count`, to a panel: for each of the summands from `k` to
    `k + depth` the numbers of all rows side by side, and zeros up to `width`.  `operand` is whatever the function reads: an
-   mx_matrix, or an image whose windows are the columns of B. */
+   mx_matrix, or mx_images whose windows are the columns of B. */
 typedef void (*mx_gemm_pack)(const void *operand, ptrdiff_t first, ptrdiff_t count, ptrdiff_t width, ptrdiff_t k,
                              ptrdiff_t depth, void *panel);
 
@@ -30,6 +33,7 @@ typedef struct {
     double alpha;
     char *c;
     ptrdiff_t c_row, c_column;          /* strides in bytes, of any matrix */
+    ptrdiff_t c_split, c_next;          /* how many columns lie so, and how far the next as many are from them; 0: all lie so */
     mx_store store;                     /* null where C has the type that is computed in */
     int add;                            /* to what C holds */
     const char *bias;                   /* or null; of any strides, 0 for one that is broadcast */
@@ -41,6 +45,7 @@ typedef struct {
 typedef struct mx_gemm_kernels {
     ptrdiff_t width;                    /* columns of a panel of B: tiles should have a multiple of them */
     mx_gemm_pack pack;                  /* of an mx_matrix, which is read where it lies when that is as good */
+    mx_gemm_pack windows, places;       /* of mx_images: windows are columns, or they are what is added up */
     /* Bytes of scratch memory for a tile of so many rows and columns, and as many summands or fewer. */
     size_t (*room)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns);
     void (*tile)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column, ptrdiff_t columns, char *scratch);
@@ -48,6 +53,7 @@ typedef struct mx_gemm_kernels {
     void (*join)(const mx_gemm *g, ptrdiff_t count, void *parts);
     /* Pack all of B, for several products: k numbers for each of n columns, and of those that a last panel has too many. */
     void (*keep)(const mx_gemm *g, void *packed);
+    const mx_few_kernels *few;          /* convolutions that are better no product */
 } mx_gemm_kernels;
 
 #endif

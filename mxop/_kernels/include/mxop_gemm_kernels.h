@@ -68,14 +68,18 @@
 
 #define T float
 #define MX_GEMM_SUFFIX f32
+#define MX_GEMM_LOAD(rest, lanes, from) ((G(vector))_mm512_mask_loadu_ps((__m512)(rest), (__mmask16)(lanes), (from)))
 #include "mxop_gemm_type.h"
 #undef T
 #undef MX_GEMM_SUFFIX
+#undef MX_GEMM_LOAD
 #define T double
 #define MX_GEMM_SUFFIX f64
+#define MX_GEMM_LOAD(rest, lanes, from) ((G(vector))_mm512_mask_loadu_pd((__m512d)(rest), (__mmask8)(lanes), (from)))
 #include "mxop_gemm_type.h"
 #undef T
 #undef MX_GEMM_SUFFIX
+#undef MX_GEMM_LOAD
 #undef G
 
 #if defined(__clang__)

@@ -173,29 +173,42 @@ static void G(convert)(const mx_matrix *x, const char *from, ptrdiff_t count, pt
     }
 }
 
+/* Fill a panel up with columns of zeros. */
+static void G(pad)(ptrdiff_t count, ptrdiff_t width, ptrdiff_t depth, T *panel)
+{
+    for (ptrdiff_t p = 0; p < depth && count < width; p++)
+        for (ptrdiff_t i = count; i < width; i++) panel[p * width + i] = 0;
+}
+
 /* The packing function of matrices. */
 static void G(pack)(const void *operand, ptrdiff_t first, ptrdiff_t count, ptrdiff_t width, ptrdiff_t k, ptrdiff_t depth,
                     void *panel)
 {
     const mx_matrix *x = (const mx_matrix *)operand;
-    const char *from = x->data + first * x->across + k * x->along;
-    if (x->load == NULL && x->across == (ptrdiff_t)sizeof(T))
-        G(copy_lines)(from, x->along, count, width, depth, (T *)panel);
-    else if (x->load == NULL && x->along == (ptrdiff_t)sizeof(T) && x->across % (ptrdiff_t)sizeof(T) == 0)
-        G(interleave)((const T *)from, x->across / (ptrdiff_t)sizeof(T), count, width, depth, (T *)panel);
-    else
-        G(convert)(x, from, count, width, depth, (T *)panel);
-    if (count < width)
-        for (ptrdiff_t p = 0; p < depth; p++)
-            for (ptrdiff_t i = count; i < width; i++) ((T *)panel)[p * width + i] = 0;
+    const ptrdiff_t parted = x->split > 0 ? x->split : k + depth;
+    for (ptrdiff_t p = 0, some; p < depth; p += some) {
+        const ptrdiff_t part = (k + p) / parted, within = (k + p) % parted;
+        const char *from = x->data + first * x->across + part * x->next + within * x->along;
+        T *to = (T *)panel + p * width;
+        some = parted - within < depth - p ? parted - within : depth - p;
+        if (x->load == NULL && x->across == (ptrdiff_t)sizeof(T))
+            G(copy_lines)(from, x->along, count, width, some, to);
+        else if (x->load == NULL && x->along == (ptrdiff_t)sizeof(T) && x->across % (ptrdiff_t)sizeof(T) == 0)
+            G(interleave)((const T *)from, x->across / (ptrdiff_t)sizeof(T), count, width, some, to);
+        else
+            G(convert)(x, from, count, width, some, to);
+    }
+    G(pad)(count, width, depth, (T *)panel);
 }
+
+#include "mxop_gemm_windows.h"
 
 /* ---- what is done with sums ----------------------------------------------------------------------------------------- */
 
 /* Whether sums are added up in C itself. */
 static inline int G(in_place)(const mx_gemm *g)
 {
-    return g->store == NULL && g->c_column == (ptrdiff_t)sizeof(T) && g->c_row % (ptrdiff_t)sizeof(T) == 0;
+    return g->store == NULL && g->c_split == 0 && g->c_column == (ptrdiff_t)sizeof(T) && g->c_row % (ptrdiff_t)sizeof(T) == 0;
 }
 
 /* Finish a block of sums while it is in the cache: whatever is to be done to them has its place here.  Now that is to add a
@@ -216,9 +229,14 @@ static void G(deliver)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_
         }
     }
     if (stored) return;
-    for (ptrdiff_t i = 0; i < rows; i++) {
-        const mx_store store = g->store != NULL ? g->store : mx_stores[sizeof(T) == 8][sizeof(T) == 8];
-        store(columns, block + i * stride, g->c + (row + i) * g->c_row + column * g->c_column, g->c_column, g->add);
+    const mx_store store = g->store != NULL ? g->store : mx_stores[sizeof(T) == 8][sizeof(T) == 8];
+    const ptrdiff_t parted = g->c_split > 0 ? g->c_split : column + columns;
+    for (ptrdiff_t j = 0, some; j < columns; j += some) {
+        const ptrdiff_t part = (column + j) / parted, within = (column + j) % parted;
+        some = parted - within < columns - j ? parted - within : columns - j;
+        for (ptrdiff_t i = 0; i < rows; i++)
+            store(some, block + i * stride + j, g->c + (row + i) * g->c_row + part * g->c_next + within * g->c_column,
+                  g->c_column, g->add);
     }
 }
 
@@ -280,7 +298,7 @@ static inline int G(is_row)(const mx_gemm *g)
 {
     const mx_matrix *b = (const mx_matrix *)g->b;
     const ptrdiff_t size = (ptrdiff_t)sizeof(T);
-    if (g->m != 1 || g->pack_b != G(pack) || b->load != NULL) return 0;
+    if (g->m != 1 || g->pack_b != G(pack) || b->load != NULL || b->split > 0) return 0;
     return (b->along == size && (b->across % size == 0 || g->n == 1)) || (b->across == size && b->along % size == 0);
 }
 
@@ -291,7 +309,7 @@ MX_GEMM_WIDE static void G(row)(const mx_gemm *g, ptrdiff_t column, ptrdiff_t co
     const ptrdiff_t size = (ptrdiff_t)sizeof(T), k = g->k;
     const int dots = b->along == size;
     const mx_matrix *a = (const mx_matrix *)g->a;
-    const int plain = g->pack_a == G(pack) && a->load == NULL && a->along == size;
+    const int plain = g->pack_a == G(pack) && a->load == NULL && a->split == 0 && a->along == size;
     const T *x = plain ? (const T *)a->data + g->k_first : scratch;
     const int direct = G(in_place)(g) && g->bias == NULL && !g->add;
     T spare[SOME];
@@ -333,7 +351,8 @@ static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
 {
     const ptrdiff_t size = (ptrdiff_t)sizeof(T);
     const mx_matrix *a = (const mx_matrix *)g->a, *b = (const mx_matrix *)g->b;
-    const int a_plain = g->pack_a == G(pack) && a->load == NULL, b_plain = g->pack_b == G(pack) && b->load == NULL;
+    const int a_plain = g->pack_a == G(pack) && a->load == NULL && a->split == 0;
+    const int b_plain = g->pack_b == G(pack) && b->load == NULL && b->split == 0;
     G(plan) p = {0, rows, 0, columns, 1, g->k, 0, 0, 0, NULL, NULL, NULL, 0};
     p.parts = g->k > MX_GEMM_DEPTH ? (g->k + MX_GEMM_DEPTH - 1) / MX_GEMM_DEPTH : 1;
     p.depth = (g->k + p.parts - 1) / p.parts;
@@ -365,7 +384,7 @@ static size_t G(room)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
 static void G(pack_columns)(const mx_gemm *g, const G(plan) *p, ptrdiff_t k, ptrdiff_t depth)
 {
     const mx_matrix *b = (const mx_matrix *)g->b;
-    const int lines = g->pack_b == G(pack) && b->load == NULL && b->across == (ptrdiff_t)sizeof(T);
+    const int lines = g->pack_b == G(pack) && b->load == NULL && b->split == 0 && b->across == (ptrdiff_t)sizeof(T);
     for (ptrdiff_t j = 0, count; j < p->columns; j += count) {
         T *panel = p->b + j * depth;
         count = p->columns - j < WIDTH ? p->columns - j : WIDTH;
@@ -473,7 +492,9 @@ static void G(join)(const mx_gemm *g, ptrdiff_t count, void *parts)
     G(deliver)(g, 0, g->m, 0, g->n, sum, g->n, 0);
 }
 
-static const mx_gemm_kernels G(kernels) = {WIDTH, G(pack), G(room), G(tile), G(join), G(keep)};
+#include "mxop_few_type.h"
+
+static const mx_gemm_kernels G(kernels) = {WIDTH, G(pack), G(pack_windows), G(pack_places), G(room), G(tile), G(join), G(keep), &G(few)};
 
 #undef LANES
 #undef WIDTH
