@@ -29,17 +29,32 @@ cdef extern from "mxop_few.h" nogil:
         size_t (*room)(const mx_few* f, Py_ssize_t band, int sums) noexcept nogil
         void (*pack)(const mx_few* f, void* packed) noexcept nogil
         void (*results)(const mx_few* f, Py_ssize_t image, Py_ssize_t group, Py_ssize_t band, char* scratch) noexcept nogil
-        void (*weight)(const mx_few* f, Py_ssize_t batch, Py_ssize_t group, char* scratch) noexcept nogil
+        void (*weight)(const mx_few* f, Py_ssize_t group, Py_ssize_t first, Py_ssize_t count, void* totals, char* scratch) noexcept nogil
+        void (*join)(const mx_few* f, Py_ssize_t slices, void* totals) noexcept nogil
 
 cdef extern from "mxop_gemm.h" nogil:
     ctypedef struct mx_gemm_kernels:
         const mx_few_kernels* few
 
 cdef enum:
-    NEAR = 131072           # bytes of scratch memory that stay in the second cache
+    NEAR = 131072           # bytes of images, and of results, that stay in the second cache
     WORTH = 250000          # multiplications that are worth a thread
     SPARE = 2               # tasks for each thread
+    SLICES = 16             # that sums are cut into, at most, for threads to take
     ALIGNED = 64
+
+# How a convolution is cut, and its memory.
+cdef struct Cut:
+    Py_ssize_t bands, slices, units         # of an image; of the sums of each group; bands of all images
+    Py_ssize_t size                         # bytes of all filters as they are computed
+    Py_ssize_t each                         # bytes of scratch memory for a thread
+    char* filters                           # packed; or sums of each group and slice
+    char* scratch
+
+
+cdef inline Py_ssize_t parts_of(Py_ssize_t length, Py_ssize_t part) noexcept nogil:
+    """Return how many parts of a length there are."""
+    return (length + part - 1) // part
 
 
 cdef class FewFilters(Work):
@@ -80,61 +95,72 @@ cdef class FewFilters(Work):
     cdef void place(self, mx_few* f, char** data) noexcept:
         """Fill in the memory, and what the instruction set in use has for the types."""
         f.images.data, f.weight, f.results = data[0], data[2 if self.sums else 1], data[1 if self.sums else 2]
-        f.images.load = load_of(self.images_type, self.double_)
+        f.images.load = NULL if self.images_type == self.double_ else load_of(self.images_type, self.double_)
         f.load_weight, f.load_result = load_of(self.weight_type, self.double_), load_of(self.results_type, self.double_)
-        f.store_weight = NULL if self.weight_type == self.double_ else store_of(self.weight_type, self.double_)
+        f.store_weight = store_of(self.weight_type, self.double_)
         f.store_result = NULL if self.results_type == self.double_ else store_of(self.results_type, self.double_)
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef const mx_few_kernels* kernels = (<const mx_gemm_kernels*>gemm_kernels(self.double_)).few
         cdef mx_few f = self.few
-        cdef Py_ssize_t tasks, bands, each, packed, lines = f.images.found[1]
-        cdef Py_ssize_t numbers = f.groups * f.filters * f.channels * f.images.kernel[1] * f.images.kernel[2]
-        cdef bint cut = threads > 1 and not self.sums
+        cdef Cut cut
         cdef Block* block
+        cdef Py_ssize_t tasks
         self.place(&f, data)
-        threads = threads_of(threads, self.batch * numbers * lines * f.images.found[2] // WORTH)
-        f.band = max(lines, 1)
-        while f.band > 1 and (kernels.room(&f, f.band, self.sums) > NEAR or (cut and self.tasks_in(f.band) < SPARE * threads)):
-            f.band = (f.band + 1) // 2
-        bands, tasks = (lines + f.band - 1) // f.band, self.tasks_in(f.band)
-        threads = threads_of(threads, tasks)
-        if tasks == 0:
+        if 0 in (f.groups, f.filters) or not (self.batch or self.sums):
             return -1
-        each = (<Py_ssize_t>kernels.room(&f, f.band, self.sums) + ALIGNED - 1) & -ALIGNED
-        packed = 0 if self.sums else numbers * (8 if self.double_ else 4)
-        block = block_new(threads * each + packed)
-        f.packed = block.data + threads * each
+        tasks = self.cut(kernels, &f, &cut, &threads)
+        block = block_new(threads * cut.each + cut.size * cut.slices)
+        cut.scratch, cut.filters = block.data, block.data + threads * cut.each
+        f.packed = cut.filters
         with nogil:
             if not self.sums:
-                kernels.pack(&f, block.data + threads * each)
-            self.share(kernels, &f, tasks, bands, block.data, each, threads)
+                kernels.pack(&f, cut.filters)
+            self.share(kernels, &f, &cut, tasks, threads)
+            if self.sums:
+                kernels.join(&f, cut.slices, cut.filters)
         block_release(block)
         return -1
 
-    cdef Py_ssize_t tasks_in(self, Py_ssize_t band) noexcept:
-        """Return how many tasks there are: bands of results, or groups of filters."""
-        return self.few.groups if self.sums else self.batch * self.few.groups * ((self.few.images.found[1] + band - 1) // band)
+    cdef Py_ssize_t cut(self, const mx_few_kernels* kernels, mx_few* f, Cut* cut, int* threads) noexcept:
+        """Choose bands, and slices of sums; return how many tasks there are, and say for how many threads."""
+        cdef Py_ssize_t numbers = f.groups * f.filters * f.channels * f.images.kernel[1] * f.images.kernel[2]
+        cdef Py_ssize_t lines = f.images.found[1], tasks
+        threads[0] = threads_of(threads[0], self.batch * numbers * lines * f.images.found[2] // WORTH)
+        f.band = lines
+        while f.band > 1 and (kernels.room(f, f.band, self.sums) - kernels.room(f, 1, self.sums) > NEAR or (
+                not self.sums and threads[0] > 1 and self.batch * f.groups * parts_of(lines, f.band) < SPARE * threads[0])):
+            f.band = (f.band + 1) // 2
+        cut.bands = parts_of(lines, f.band)
+        cut.units = self.batch * cut.bands
+        cut.slices = max(1, min(cut.units, SLICES // f.groups)) if self.sums else 1
+        cut.size = numbers * (8 if self.double_ else 4)
+        cut.each = (<Py_ssize_t>kernels.room(f, f.band, self.sums) + ALIGNED - 1) & -ALIGNED
+        tasks = f.groups * (cut.slices if self.sums else cut.units)
+        threads[0] = threads_of(threads[0], tasks)
+        return tasks
 
-    cdef void share(self, const mx_few_kernels* kernels, const mx_few* f, Py_ssize_t tasks, Py_ssize_t bands, char* scratch,
-                    Py_ssize_t each, int threads) noexcept nogil:
+    cdef void share(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, Py_ssize_t tasks, int threads) noexcept nogil:
         """Let threads take tasks."""
         cdef mx_shares shares
         cdef int k
         share_out(&shares, tasks, threads, 0)
         if threads == 1:
-            self.tasks_of(kernels, f, &shares, 0, bands, scratch)
+            self.tasks_of(kernels, f, cut, &shares, 0)
         else:
             for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-                self.tasks_of(kernels, f, &shares, k, bands, scratch + k * each)
+                self.tasks_of(kernels, f, cut, &shares, k)
 
-    cdef void tasks_of(self, const mx_few_kernels* kernels, const mx_few* f, mx_shares* shares, int thread, Py_ssize_t bands,
-                       char* scratch) noexcept nogil:
+    cdef void tasks_of(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, mx_shares* shares, int thread) noexcept nogil:
         """Do the tasks that are a thread's."""
-        cdef Py_ssize_t t = mx_next_task(shares, thread)
+        cdef char* scratch = cut.scratch + thread * cut.each
+        cdef Py_ssize_t t = mx_next_task(shares, thread), group, slice_, first
         while t >= 0:
             if self.sums:
-                kernels.weight(f, self.batch, t, scratch)
+                group, slice_ = t // cut.slices, t % cut.slices
+                first = cut.units * slice_ // cut.slices
+                kernels.weight(f, group, first, cut.units * (slice_ + 1) // cut.slices - first,
+                               cut.filters + t * (cut.size // f.groups), scratch)
             else:
-                kernels.results(f, t // bands // f.groups, t // bands % f.groups, t % bands, scratch)
+                kernels.results(f, t // cut.bands // f.groups, t // cut.bands % f.groups, t % cut.bands, scratch)
             t = mx_next_task(shares, thread)

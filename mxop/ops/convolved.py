@@ -18,7 +18,7 @@ from .windows import Frame, add_windows, counts, frame, put_windows
 
 LONG = 192  # results in a row from which on an image has a product of its own
 FEW = 64  # filters of a group, at most
-NUMBERS = 1 << 17  # of these filters, at most
+NUMBERS, SUMS = 1 << 17, 10000  # of these filters, at most; where they are sums of vectors
 VECTOR, FILLED = 16, 0.7  # results in a vector, and how many of them should be wanted
 
 
@@ -173,7 +173,7 @@ def _few(at, groups, images, head, weight, steps_of_weight=(0, 0, 0), sums=False
     """Return compiled work for groups of few filters, if windows had better not be made: lines of results fill vectors."""
     (batch, channels, *_), filters, width = images.shape, head.shape[1] // groups, head.shape[-1]
     fills = channels == groups or (width >= FILLED * (-(-width // VECTOR) * VECTOR) and not _are_windows(at))
-    if filters > FEW or size_of(weight.shape) > groups * NUMBERS or len(at.kernel) > 2 or not fills:
+    if filters > FEW or size_of(weight.shape) > groups * (SUMS if sums else NUMBERS) or len(at.kernel) > 2 or not fills:
         return None
     sizes, types = (batch, groups, channels // groups, filters), (x.dtype_code for x in (images, weight, head))
     return compiled("few").FewFilters(sizes, *types, _windows(images, head.shape[2:], at), steps_of_weight, sums)
@@ -231,8 +231,8 @@ def _phases(sizes, at):
         for first in range(min(step, size)):
             places = [p for p in range(k) if (p * dilate - first - pad) % step == 0]
             if places:  # the later its place in a window, the earlier that window
-                start, apart = (first + pad - places[0] * dilate) // step, jump * dilate // step
-                axis.append((slice(first, None, step), slice(places[0], None, jump), (len(places), 1, -apart, -start)))
+                start, apart = (first + pad - places[0] * dilate) // step, -jump * dilate // step if places[1:] else 1
+                axis.append((slice(first, None, step), slice(places[0], None, jump), (len(places), 1, apart, -start)))
             else:
                 axis.append((slice(first, None, step), None, None))
         axes.append(axis)
@@ -269,8 +269,8 @@ def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group):
     at, found = frame("_convolved_weight", kernel, stride, dilate, pad), head.shape[2:]
     batch, channels, each = data.shape[0], data.shape[1] // num_group, head.shape[1] // num_group
     n, k = size_of(found), size_of(out.shape[1:])
-    few = _few(at, num_group, data, head, out, sums=True) if num_group > 1 else None
-    if few:  # else products have more for threads to do
+    few = _few(at, num_group, data, head, out, sums=True)
+    if few:
         steps.work(few, data, head, out)
         return
     of_head = ((0, each * n, n, 1), (n, head.shape[1] * n)) if batch > 1 else ((0, each * n, n, 1),)

@@ -10,6 +10,11 @@
 #include "mxop_windows.h"
 
 #define MX_FEW_ROWS 6       /* filters that are multiplied at a time */
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define MX_FEW_NUMBERS 4    /* and numbers of windows, where sums are filters: of 32 registers */
+#else
+#define MX_FEW_NUMBERS 2
+#endif
 
 typedef struct {
     mx_images images;           /* of one dimension or two */
@@ -31,8 +36,10 @@ typedef struct mx_few_kernels {
     void (*pack)(const mx_few *f, void *packed);
     /* Compute the results of a group of one image: of a band. */
     void (*results)(const mx_few *f, ptrdiff_t image, ptrdiff_t group, ptrdiff_t band, char *scratch);
-    /* Multiply windows by results and add the products up: the weight of a group, of all images, in C order. */
-    void (*weight)(const mx_few *f, ptrdiff_t batch, ptrdiff_t group, char *scratch);
+    /* Multiply windows by results and add the products up over some of all bands: an array like the weight of a group. */
+    void (*weight)(const mx_few *f, ptrdiff_t group, ptrdiff_t first, ptrdiff_t count, void *totals, char *scratch);
+    /* Add up so many of these for each group, in their order, and store them. */
+    void (*join)(const mx_few *f, ptrdiff_t slices, void *totals);
 } mx_few_kernels;
 
 #endif

@@ -6,7 +6,7 @@ typedef struct {
     ptrdiff_t length, line, channel;    /* of elements that are side by side; of all of a line; of all lines of a channel */
     ptrdiff_t windows;          /* numbers of a window */
     ptrdiff_t *places;          /* where in the lines these are, from the first */
-    T *lines, *row, *sums;      /* images; and for the gradient of filters a line of results, and a vector for each number */
+    T *lines, *rows, *sums;     /* images; and for the gradient of filters results, and a vector for each number */
 } G(few_plan);
 
 /* Elements from the first place of a window to the last along an axis: less than 0 where places go backwards. */
@@ -43,15 +43,15 @@ static G(few_plan) G(few_planned)(const mx_few *f, ptrdiff_t band, char *scratch
     p.windows = f->channels * mx_window_places(x);
     p.places = (ptrdiff_t *)scratch;
     p.lines = (T *)(p.places + p.windows);
-    p.row = p.lines + f->channels * p.channel;
-    p.sums = p.row + p.width;
+    p.rows = p.lines + f->channels * p.channel;
+    p.sums = p.rows + f->filters * band * p.width;
     return p;
 }
 
 static size_t G(few_room)(const mx_few *f, ptrdiff_t band, int sums)
 {
     const G(few_plan) p = G(few_planned)(f, band, NULL);
-    const ptrdiff_t more = sums ? p.width + f->filters * p.windows * LANES : 0;
+    const ptrdiff_t more = sums ? f->filters * (band * p.width + p.windows * LANES) : 0;
     return (size_t)p.windows * sizeof(ptrdiff_t) + (size_t)(f->channels * p.channel + more) * sizeof(T);
 }
 
@@ -72,12 +72,16 @@ static void G(few_places)(const mx_few *f, const G(few_plan) *p)
 static void G(few_copy)(const mx_images *x, const char *from, ptrdiff_t first, ptrdiff_t length, T *to)
 {
     const ptrdiff_t stride = x->stride[2], size = x->size[2];
-    const mx_load load = x->load != NULL ? x->load : mx_loads[sizeof(T) == 8][sizeof(T) == 8];
+    const ptrdiff_t step = mx_window_step(x);
     ptrdiff_t begin = first < 0 ? (-first + stride - 1) / stride : 0, end = first < size ? (size - 1 - first) / stride + 1 : 0;
     begin = begin < length ? begin : length;
     end = end < begin ? begin : end < length ? end : length;
     for (ptrdiff_t i = 0; i < begin; i++) to[i] = 0;
-    if (end > begin) load(end - begin, from + (first + begin * stride) * x->element[2], mx_window_step(x), to + begin);
+    from += (first + begin * stride) * x->element[2];
+    if (x->load == NULL && step == (ptrdiff_t)sizeof(T))
+        G(copy_run)(to + begin, (const T *)from, end - begin);
+    else
+        (x->load != NULL ? x->load : mx_loads[sizeof(T) == 8][sizeof(T) == 8])(end - begin, from, step, to + begin);
     for (ptrdiff_t i = end; i < length; i++) to[i] = 0;
 }
 
@@ -147,13 +151,20 @@ MX_GEMM_WIDE static void G(few_vectors)(int filters, int two, const G(few_plan) 
 }
 #undef MX_FEW_CASE
 
-/* Results of all filters: of one or two vectors that begin at window `j` of a line, or at the first of one or two lines. */
+static inline void G(few_store)(const mx_few *f, ptrdiff_t count, const T *row, char *to)
+{
+    if (f->store_result == NULL)
+        G(copy_run)((T *)to, row, count);
+    else
+        f->store_result(count, row, to, f->result_size, 0);
+}
+
+/* Results of all filters: one vector or two, of a line or of two lines, with `count` results each. */
 static void G(few_pair)(const mx_few *f, const G(few_plan) *p, const T *weight, const T *lines, int two, ptrdiff_t apart,
-                        char *results, ptrdiff_t results_apart, ptrdiff_t count, ptrdiff_t count_of_second)
+                        char *results, ptrdiff_t results_apart, ptrdiff_t count)
 {
     const ptrdiff_t found = f->images.found[1] * f->images.found[2], size = f->result_size;
-    const mx_store store = f->store_result != NULL ? f->store_result : mx_stores[sizeof(T) == 8][sizeof(T) == 8];
-    const int direct = f->store_result == NULL && count == LANES && (!two || count_of_second == LANES);
+    const int direct = f->store_result == NULL && count == LANES;
     T rows[MX_FEW_ROWS * 2 * LANES];
     for (ptrdiff_t part = 0, some, parts = G(few_parts)(f); part < parts; part++, weight += some * p->windows) {
         const ptrdiff_t r = f->filters * part / parts;
@@ -165,8 +176,8 @@ static void G(few_pair)(const mx_few *f, const G(few_plan) *p, const T *weight, 
         }
         G(few_vectors)((int)some, two, p, lines, apart, weight, rows, LANES, 2 * LANES);
         for (ptrdiff_t i = 0; i < some; i++, to += found * size) {
-            store(count, rows + 2 * i * LANES, to, size, 0);
-            if (two) store(count_of_second, rows + (2 * i + 1) * LANES, to + results_apart * size, size, 0);
+            G(few_store)(f, count, rows + 2 * i * LANES, to);
+            if (two) G(few_store)(f, count, rows + (2 * i + 1) * LANES, to + results_apart * size);
         }
     }
 }
@@ -182,16 +193,21 @@ static void G(few_results)(const mx_few *f, ptrdiff_t image, ptrdiff_t group, pt
     const T *weight = (const T *)f->packed + group * f->filters * p.windows;
     G(few_places)(f, &p);
     G(few_fill)(f, &p, x->data + image * x->image + group * f->channels * x->channel, first, lines);
-    if (n <= LANES)     /* lines are short: two at a time */
-        for (ptrdiff_t i = 0; i < lines; i += 2)
-            G(few_pair)(f, &p, weight, p.lines + i * line, i + 1 < lines, line, results + i * n * size, n, n, n);
-    else
-        for (ptrdiff_t i = 0; i < lines; i++)
-            for (ptrdiff_t j = 0; j < n; j += 2 * LANES) {
-                const ptrdiff_t rest = n - j, second = rest - LANES < LANES ? rest - LANES : LANES;
-                G(few_pair)(f, &p, weight, p.lines + i * line + j, rest > LANES, LANES, results + (i * n + j) * size, LANES,
-                            rest < LANES ? rest : LANES, second);
-            }
+    for (ptrdiff_t i = 0; i < lines; i++) {
+        const T *from = p.lines + i * line;
+        char *to = results + i * n * size;
+        if (n <= LANES) {       /* two lines, if there are so many */
+            const int two = i + 1 < lines;
+            G(few_pair)(f, &p, weight, from, two, line, to, n, n);
+            i += two;
+            continue;
+        }
+        for (ptrdiff_t j = 0; j < n; j += 2 * LANES) {      /* the last vector begins earlier than it need not to end later */
+            const ptrdiff_t rest = n - j, at = rest < LANES ? n - LANES : j;
+            const ptrdiff_t apart = rest >= 2 * LANES ? LANES : rest > LANES ? rest - LANES : 0;
+            G(few_pair)(f, &p, weight, from + at, apart > 0, apart, to + at * size, apart, LANES);
+        }
+    }
 }
 
 /* Add up the lanes of a vector, in one order. */
@@ -204,35 +220,83 @@ static inline T G(few_total)(const T *lanes)
     return parts[0];
 }
 
-static void G(few_weight)(const mx_few *f, ptrdiff_t batch, ptrdiff_t group, char *scratch)
+/* Sums of products of a few numbers of windows and of results, over a band. */
+MX_INLINE void G(few_sums)(const int filters, const int numbers, const G(few_plan) *p, ptrdiff_t lines, ptrdiff_t band,
+                           ptrdiff_t line, const ptrdiff_t *places, const T *rows, T *to)
 {
-    const mx_images *x = &f->images;
-    G(few_plan) p = G(few_planned)(f, f->band, scratch);
-    const ptrdiff_t found = x->found[1] * x->found[2], n = x->found[2], count = f->filters * p.windows;
-    const mx_store store = f->store_weight != NULL ? f->store_weight : mx_stores[sizeof(T) == 8][sizeof(T) == 8];
-    T *sums = p.sums;
-    G(few_places)(f, &p);
-    memset(sums, 0, (size_t)(count * LANES) * sizeof(T));
-    memset(p.row, 0, (size_t)p.width * sizeof(T));
-    for (ptrdiff_t image = 0; image < batch; image++)
-        for (ptrdiff_t first = 0, lines; first < x->found[1]; first += lines) {
-            lines = x->found[1] - first < f->band ? x->found[1] - first : f->band;
-            G(few_fill)(f, &p, x->data + image * x->image + group * f->channels * x->channel, first, lines);
-            for (ptrdiff_t q = 0; q < f->filters * lines; q++) {
-                const ptrdiff_t r = q / lines, i = q % lines;
-                const T *from = p.lines + i * x->stride[1] * p.line;
-                f->load_result(n, f->results + (((image * f->groups + group) * f->filters + r) * found + (first + i) * n) * f->result_size,
-                               f->result_size, p.row);
-                for (ptrdiff_t k = 0; k < p.windows; k++) {
-                    G(vector) *to = (G(vector) *)(sums + (r * p.windows + k) * LANES), sum = *to;
-                    for (ptrdiff_t j = 0; j < p.width; j += LANES)
-                        sum += *(const G(vector) *)(p.row + j) * *(const G(vector) *)(from + p.places[k] + j);
-                    *to = sum;
-                }
+    G(vector) sums[MX_FEW_ROWS * MX_FEW_NUMBERS], some[MX_FEW_NUMBERS];
+    MX_UNROLLED for (int q = 0; q < filters * numbers; q++) sums[q] = (G(vector)){0};
+    for (ptrdiff_t i = 0; i < lines; i++)
+        for (ptrdiff_t j = 0; j < p->width; j += LANES) {
+            const T *row = rows + i * p->width + j;
+            MX_UNROLLED for (int k = 0; k < numbers; k++) some[k] = *(const G(vector) *)(p->lines + i * line + places[k] + j);
+            MX_UNROLLED for (int r = 0; r < filters; r++) {
+                const G(vector) result = *(const G(vector) *)(row + r * band * p->width);
+                MX_UNROLLED for (int k = 0; k < numbers; k++) sums[r * numbers + k] += result * some[k];
             }
         }
-    for (ptrdiff_t k = 0; k < count; k++) sums[k] = G(few_total)(sums + k * LANES);
-    store(count, sums, f->weight + group * count * f->weight_size, f->weight_size, 0);
+    MX_UNROLLED for (int q = 0; q < filters * numbers; q++)
+        *(G(vector) *)(to + (q / numbers * p->windows + q % numbers) * LANES) += sums[q];
 }
 
-static const mx_few_kernels G(few) = {G(few_room), G(few_pack), G(few_results), G(few_weight)};
+#define MX_FEW_CASE(r)                                                                                                  \
+    case 2 * r: G(few_sums)(r, 1, p, lines, band, line, places, rows, to); break;                                       \
+    case 2 * r + 1: G(few_sums)(r, MX_FEW_NUMBERS, p, lines, band, line, places, rows, to); break;
+MX_GEMM_WIDE static void G(few_sums_of)(int filters, int more, const G(few_plan) *p, ptrdiff_t lines, ptrdiff_t band, ptrdiff_t line,
+                                        const ptrdiff_t *places, const T *rows, T *to)
+{
+    switch (2 * filters + more) {
+    MX_FEW_CASE(1) MX_FEW_CASE(2) MX_FEW_CASE(3) MX_FEW_CASE(4) MX_FEW_CASE(5) MX_FEW_CASE(6)
+    }
+}
+#undef MX_FEW_CASE
+
+/* Put the results of a group in a band, zeros up to the end of a vector. */
+static void G(few_take)(const mx_few *f, const G(few_plan) *p, ptrdiff_t image, ptrdiff_t group, ptrdiff_t first, ptrdiff_t lines)
+{
+    const ptrdiff_t n = f->images.found[2], found = f->images.found[1] * n;
+    const char *from = f->results + ((image * f->groups + group) * f->filters * found + first * n) * f->result_size;
+    for (ptrdiff_t r = 0; r < f->filters; r++)
+        for (ptrdiff_t i = 0; i < lines; i++) {
+            T *to = p->rows + (r * f->band + i) * p->width;
+            f->load_result(n, from + (r * found + i * n) * f->result_size, f->result_size, to);
+            for (ptrdiff_t j = n; j < p->width; j++) to[j] = 0;
+        }
+}
+
+static void G(few_weight)(const mx_few *f, ptrdiff_t group, ptrdiff_t first, ptrdiff_t count, void *totals, char *scratch)
+{
+    const mx_images *x = &f->images;
+    const G(few_plan) p = G(few_planned)(f, f->band, scratch);
+    const ptrdiff_t bands = (x->found[1] + f->band - 1) / f->band, parts = G(few_parts)(f), line = x->stride[1] * p.line;
+    G(few_places)(f, &p);
+    memset(p.sums, 0, (size_t)(f->filters * p.windows * LANES) * sizeof(T));
+    for (ptrdiff_t q = first; q < first + count; q++) {
+        const ptrdiff_t image = q / bands, begin = q % bands * f->band;
+        const ptrdiff_t lines = x->found[1] - begin < f->band ? x->found[1] - begin : f->band;
+        G(few_fill)(f, &p, x->data + image * x->image + group * f->channels * x->channel, begin, lines);
+        G(few_take)(f, &p, image, group, begin, lines);
+        for (ptrdiff_t part = 0; part < parts; part++) {
+            const ptrdiff_t r = f->filters * part / parts, some = f->filters * (part + 1) / parts - r;
+            for (ptrdiff_t k = 0, more; k < p.windows; k += more ? MX_FEW_NUMBERS : 1) {
+                more = k + MX_FEW_NUMBERS <= p.windows;
+                G(few_sums_of)((int)some, (int)more, &p, lines, f->band, line, p.places + k, p.rows + r * f->band * p.width,
+                               p.sums + (r * p.windows + k) * LANES);
+            }
+        }
+    }
+    for (ptrdiff_t k = 0; k < f->filters * p.windows; k++) ((T *)totals)[k] = G(few_total)(p.sums + k * LANES);
+}
+
+static void G(few_join)(const mx_few *f, ptrdiff_t slices, void *totals)
+{
+    const ptrdiff_t n = f->filters * f->channels * mx_window_places(&f->images), size = f->weight_size;
+    T *from = (T *)totals;
+    for (ptrdiff_t group = 0; group < f->groups; group++, from += slices * n) {
+        for (ptrdiff_t slice = 1; slice < slices; slice++)
+            for (ptrdiff_t k = 0; k < n; k++) from[k] += from[slice * n + k];
+        f->store_weight(n, from, f->weight + group * n * size, size, 0);
+    }
+}
+
+static const mx_few_kernels G(few) = {G(few_room), G(few_pack), G(few_results), G(few_weight), G(few_join)};
