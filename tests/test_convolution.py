@@ -242,6 +242,7 @@ def check_products(image, filters, params, batch, dtypes=(("float64", 1e-12), ("
         ((8, 14, 15), (16, 1), {"kernel": (3, 3), "pad": (1, 1), "stride": (2, 2), "num_group": 8}),
         ((5, 16, 16), (7, 5), {"kernel": (1, 1)}),  # the image is its windows
         ((5, 5, 5), (7, 5), {"kernel": (1, 1)}),
+        ((6, 5, 4), (9, 2), {"kernel": (5, 4), "num_group": 3, "stride": (2, 1)}),  # one window
         ((2, 600), (3, 2), {"kernel": (5,), "pad": (4,), "stride": (2,)}),
         ((2, 3, 9, 8), (3, 2), {"kernel": (2, 3, 3), "pad": (1, 0, 2), "stride": (1, 2, 1)}),
     ],

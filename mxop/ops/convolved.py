@@ -185,6 +185,16 @@ def _add_product(steps, sizes, arrays, strides, windows, places=False):
     steps.work(compiled("gemm").Product(sizes, *parts, windows=windows, places=places), *arrays)
 
 
+def _is_one_window(images, at):
+    """Return whether windows are whole images: then filters are a matrix."""
+    return images.shape[2:] == at.kernel and not any(at.pad)
+
+
+def _multiply(steps, groups, sizes, arrays, strides):
+    """Add the product of two of images, filters and results, of one window each; strides are those of groups and matrices."""
+    _add_product(steps, (1, groups, *sizes), arrays, [((0, *each),) for each in strides], None)
+
+
 def _convolve(steps, at, groups, images, filters, steps_of_filters, out):
     """Multiply filters by windows.
 
@@ -212,10 +222,16 @@ def _convolve(steps, at, groups, images, filters, steps_of_filters, out):
 @convolved.cpu(prepared=True)
 def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group):
     (data, weight), (out,) = inputs, outputs
-    each, k, places = weight.shape[0] // num_group, size_of(weight.shape[1:]), size_of(kernel)
-    _convolve(
-        steps, frame("_convolved", kernel, stride, dilate, pad), num_group, data, weight, (each * k, k, places), out
+    at, each, k = (
+        frame("_convolved", kernel, stride, dilate, pad),
+        weight.shape[0] // num_group,
+        size_of(weight.shape[1:]),
     )
+    if _is_one_window(data, at):
+        strides = (k, num_group * k, 1), (each * k, 1, k), (each, weight.shape[0], 1)
+        _multiply(steps, num_group, (data.shape[0], each, k), (data, weight, out), strides)
+    else:
+        _convolve(steps, at, num_group, data, weight, (each * k, k, size_of(kernel)), out)
 
 
 def _phases(sizes, at):
@@ -244,8 +260,12 @@ def _phases(sizes, at):
 @convolved_data.cpu(prepared=True)
 def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group, size):
     (head, weight), (out,) = inputs, outputs
-    at, everything = frame("_convolved_data", kernel, stride, dilate, pad), slice(None)
+    at, everything, n = frame("_convolved_data", kernel, stride, dilate, pad), slice(None), size_of(weight.shape[1:])
     filters, channels = weight.shape[0] // num_group, weight.shape[1]
+    if _is_one_window(out, at):
+        strides = (filters, weight.shape[0], 1), (filters * n, n, 1), (n, num_group * n, 1)
+        _multiply(steps, num_group, (out.shape[0], n, filters), (head, weight, out), strides)
+        return
     for elements, places, found in _phases(size, at):
         part = Part(steps, out)[(everything, everything, *elements)]
         if found is None:
@@ -269,6 +289,10 @@ def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group):
     at, found = frame("_convolved_weight", kernel, stride, dilate, pad), head.shape[2:]
     batch, channels, each = data.shape[0], data.shape[1] // num_group, head.shape[1] // num_group
     n, k = size_of(found), size_of(out.shape[1:])
+    if _is_one_window(data, at):
+        strides = (each, 1, head.shape[1]), (k, num_group * k, 1), (each * k, k, 1)
+        _multiply(steps, num_group, (each, k, batch), (head, data, out), strides)
+        return
     few = _few(at, num_group, data, head, out, sums=True)
     if few:
         steps.work(few, data, head, out)

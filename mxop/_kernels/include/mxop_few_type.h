@@ -72,16 +72,11 @@ static void G(few_places)(const mx_few *f, const G(few_plan) *p)
 static void G(few_copy)(const mx_images *x, const char *from, ptrdiff_t first, ptrdiff_t length, T *to)
 {
     const ptrdiff_t stride = x->stride[2], size = x->size[2];
-    const ptrdiff_t step = mx_window_step(x);
     ptrdiff_t begin = first < 0 ? (-first + stride - 1) / stride : 0, end = first < size ? (size - 1 - first) / stride + 1 : 0;
     begin = begin < length ? begin : length;
     end = end < begin ? begin : end < length ? end : length;
     for (ptrdiff_t i = 0; i < begin; i++) to[i] = 0;
-    from += (first + begin * stride) * x->element[2];
-    if (x->load == NULL && step == (ptrdiff_t)sizeof(T))
-        G(copy_run)(to + begin, (const T *)from, end - begin);
-    else
-        (x->load != NULL ? x->load : mx_loads[sizeof(T) == 8][sizeof(T) == 8])(end - begin, from, step, to + begin);
+    if (end > begin) G(copy_steps)(x, from + (first + begin * stride) * x->element[2], end - begin, to + begin);
     for (ptrdiff_t i = end; i < length; i++) to[i] = 0;
 }
 

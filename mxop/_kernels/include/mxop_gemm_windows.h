@@ -60,14 +60,25 @@ MX_INLINE void G(copy_run)(T *to, const T *from, ptrdiff_t n)
     for (ptrdiff_t i = 0; i < n; i++) to[i] = from[i];
 }
 
+/* Copy what some windows of a line have at the same place. */
+MX_INLINE void G(copy_steps)(const mx_images *x, const char *from, ptrdiff_t n, T *to)
+{
+    const ptrdiff_t step = mx_window_step(x);
+    if (x->load != NULL)
+        x->load(n, from, step, to);
+    else if (step == (ptrdiff_t)sizeof(T))
+        G(copy_run)(to, (const T *)from, n);
+    else if (step == 2 * (ptrdiff_t)sizeof(T))
+        for (ptrdiff_t i = 0; i < n; i++) to[i] = ((const T *)from)[2 * i];
+    else
+        mx_loads[sizeof(T) == 8][sizeof(T) == 8](n, from, step, to);
+}
+
 /* Write what windows have at a place of one channel, a number for each: `width` of them, up to the end of a vector. */
 MX_INLINE void G(copy_place)(const mx_images *x, const char *channel, const G(place) *place, ptrdiff_t width, T *to)
 {
-    const ptrdiff_t step = mx_window_step(x);
-    const int direct = x->load == NULL && step == (ptrdiff_t)sizeof(T);
-    const mx_load load = x->load != NULL ? x->load : mx_loads[sizeof(T) == 8][sizeof(T) == 8];
 #if defined(MX_GEMM_LANES)
-    if (direct) {
+    if (x->load == NULL && mx_window_step(x) == (ptrdiff_t)sizeof(T)) {
         for (int v = 0, i = 0; v < (width + LANES - 1) / LANES; v++) {
             G(vector) found = {0};
             for (; i < place->ends[v]; i++) found = MX_GEMM_LOAD(found, place->loads[i].lanes, channel + place->loads[i].from);
@@ -77,13 +88,8 @@ MX_INLINE void G(copy_place)(const mx_images *x, const char *channel, const G(pl
     }
 #endif
     if (!place->whole) memset(to, 0, (size_t)width * sizeof(T));
-    for (ptrdiff_t i = 0; i < place->count; i++) {
-        const mx_piece *p = &place->pieces[i];
-        if (direct)
-            G(copy_run)(to + p->to, (const T *)(channel + p->from), p->count);
-        else
-            load(p->count, channel + p->from, step, to + p->to);
-    }
+    for (ptrdiff_t i = 0; i < place->count; i++)
+        G(copy_steps)(x, channel + place->pieces[i].from, place->pieces[i].count, to + place->pieces[i].to);
 }
 
 /* The packing function of windows: each is a column. */
