@@ -8,81 +8,49 @@ data and labels as any other, so that it can be differentiated again.  Examples 
 import math
 from typing import Annotated, Literal
 
+from .. import dtypes
 from ..errors import OpValueError
-from ..opdef import F, Range, composite, elementwise, infer, kernel
-from ._shared import float_types, on_both, product_of, size_of, zero_gradient
+from ..opdef import F, Range, composite, elementwise, infer
+from ._shared import device_of, float_types, product_of, size_of
 
 
 # ---- labels ----------------------------------------------------------------------------------------------------------
 def _lanes(shape, multi_output, preserve_shape):
-    """Return the shape as (rows, classes, places)."""
+    """Return the shape as ``(rows, classes)``, or ``(rows, classes, places)``."""
     if multi_output:
         return shape[0], shape[1], size_of(shape[2:])
-    if preserve_shape:
-        return size_of(shape[:-1]), shape[-1], 1
-    return shape[0], size_of(shape[1:]), 1
+    return (size_of(shape[:-1]), shape[-1]) if preserve_shape else (shape[0], size_of(shape[1:]))
 
 
-def _weighted(*, normalization, use_ignore, multi_output, **params):
-    return normalization != "null" or use_ignore or multi_output
+def _seen(F, data, shape, dtype):
+    """Return data in another shape and type, without a copy where they have both."""
+    data = data if dtypes.code_of(data.dtype) == dtypes.code_of(dtype) else F.cast(data, dtype=dtype)
+    return data if data.shape == shape else F.Reshape(data, shape=shape)
 
 
-@kernel(name="_targets", shape_only=(1,), num_outputs=lambda **params: 1 + _weighted(**params))
-def targets(
-    label,
-    data,
-    *,
-    ignore_label: float = -1.0,
-    multi_output: bool = False,
-    use_ignore: bool = False,
-    preserve_shape: bool = False,
-    normalization: Literal["batch", "null", "valid"] = "null",
-    smooth_alpha: float = 0.0,
-):
-    """The probabilities that labels ask of the data, in their shape; where rows count differently, their weights too.
-
-    Labels are class numbers; in the shape of the data they are probabilities, which count as they are.
-    """
+def _numbers(F, label, shape, dtype):
+    """Return labels as whole numbers, and those of the classes; they broadcast to each other, to the shape of lanes."""
+    rows, classes, *places = shape
+    label = F.Reshape(F.cast(F.trunc(label), dtype=dtype), shape=(rows, 1, *places))
+    number = F._arange(start=0, stop=classes, dtype=dtype, ctx=device_of(label))
+    return label, F.Reshape(number, shape=(1, classes, *[1 for _ in places]))
 
 
-@targets.shape
-def _(label, data, **params):
-    return [data] * (1 + _weighted(**params))
+def _weights(F, label, scale, ignore_label, use_ignore, normalization):
+    """Return what the gradients of labels are multiplied by: one number, or one for each."""
+    counts = F._not_equal_scalar(label, scalar=float(math.trunc(ignore_label)))
+    one = (1,) * len(label.shape)
+    weight = counts if use_ignore else F.ones(shape=one, dtype=label.dtype, ctx=device_of(label))
+    weight = F._mul_scalar(weight, scalar=scale)
+    if normalization == "valid":
+        weight = F.broadcast_div(weight, F.Reshape(F._maximum_scalar(F.sum(counts), scalar=1.0), shape=one))
+    return weight
 
 
-def _type_of_data(attrs, ins, outs):
-    done = infer.same_type("_targets", ["data"] + ["output"] * len(outs), [ins[1], *outs])
-    return [ins[0], done[0]], done[1:]
-
-
-targets.infer_type = _type_of_data
-zero_gradient(targets)
-
-
-@on_both(targets)
-def _(xp, inputs, outputs, *, multi_output, preserve_shape, smooth_alpha, **params):
-    label, data = inputs
-    if label.shape == data.shape:  # probabilities
-        outputs[0][...] = label
-        for weight in outputs[1:]:
-            weight[...] = 1
-        return
-    rows, classes, places = _lanes(data.shape, multi_output, preserve_shape)
-    label = xp.trunc(label.reshape(rows, 1, places))
-    chosen = label == xp.arange(classes).reshape(1, -1, 1)
-    other = smooth_alpha / max(classes - 1, 1)
-    outputs[0][...] = xp.where(chosen, 1 - smooth_alpha, other).reshape(data.shape)
-    for weight in outputs[1:]:
-        found = _weights(xp, label, **params) / (places if multi_output and params["normalization"] == "null" else 1)
-        weight[...] = xp.broadcast_to(found, (rows, classes, places)).reshape(data.shape)
-
-
-def _weights(xp, label, *, ignore_label, use_ignore, normalization):
-    """Return the weight of each label."""
-    counts = label != math.trunc(ignore_label)
-    weight = xp.where(counts, 1.0, 0.0) if use_ignore else xp.ones(label.shape)
-    number = {"null": 1, "batch": label.size, "valid": counts.sum()}[normalization]
-    return weight / xp.maximum(number, 1)
+@elementwise(name="_class_slope", broadcast=True)
+def class_slope(probability, label, number, weight, *, share: float, other: float):
+    """Gradient of a cross entropy with labels, which ask for a probability of `share` of their class, and `other` of others."""
+    return (probability - F.where(label == number, share, other)) * weight
 
 
 def _with_labels(op, shape_of):
@@ -109,11 +77,24 @@ def _with_labels(op, shape_of):
     float_types(op, label=None)
 
 
+def _like_data(op):
+    """Let the result have the data's shape and type; labels have any."""
+
+    @op.infer
+    def _(ins, outs, **params):
+        found = infer.same_shape(op.name, ("data", "output"), [ins[0], outs[0]])[0]
+        return [found, ins[1]], [found]
+
+    float_types(op, label=None)
+
+
 # ---- classes ---------------------------------------------------------------------------------------------------------
 def _probabilities(F, data, multi_output, preserve_shape):
     if multi_output or preserve_shape:
         return F.softmax(data, axis=1 if multi_output else -1)
-    return F.reshape_like(F.softmax(F.Flatten(data), axis=-1), data)
+    return (
+        F.softmax(data, axis=-1) if len(data.shape) == 2 else F.reshape_like(F.softmax(F.Flatten(data), axis=-1), data)
+    )
 
 
 @composite(aliases=("Softmax",))
@@ -166,16 +147,41 @@ def SoftmaxOutput(
     return _probabilities(F, data, multi_output, preserve_shape)
 
 
+@composite(name="_softmax_output_grad")
+def softmax_output_grad(
+    F,
+    data,
+    label,
+    *,
+    scale: float = 1.0,
+    ignore_label: float = -1.0,
+    multi_output: bool = False,
+    use_ignore: bool = False,
+    preserve_shape: bool = False,
+    normalization: Literal["batch", "null", "valid"] = "null",
+    smooth_alpha: float = 0.0,
+):
+    """The gradient of ``SoftmaxOutput`` with respect to the data."""
+    found = _probabilities(F, data, multi_output, preserve_shape)
+    if label.shape == data.shape:  # probabilities
+        return F._mul_scalar(found - F._cast_like(F.BlockGrad(label), data), scalar=scale)
+    if 0 in data.shape:
+        return F.zeros_like(data)
+    rows, classes, *places = shape = _lanes(data.shape, multi_output, preserve_shape)
+    divisor = {"batch": rows * size_of(places), "null": size_of(places), "valid": 1}[normalization]
+    # halves do not have all class numbers
+    dtype = "float64" if dtypes.code_of(data.dtype) == dtypes.FLOAT64 else "float32"
+    label, number = _numbers(F, label, shape, dtype)
+    weight = _weights(F, label, scale / divisor, ignore_label, use_ignore, normalization)
+    asked = {"share": 1 - smooth_alpha, "other": smooth_alpha / max(classes - 1, 1)}
+    grad = F._class_slope(_seen(F, found, shape, dtype), label, number, weight, **asked)
+    return _seen(F, grad, data.shape, data.dtype)
+
+
 @SoftmaxOutput.gradient
-def _(F, heads, inputs, outputs, *, grad_scale, out_grad, multi_output, preserve_shape, **params):
-    data, label = inputs
-    found = F._targets(label, data, multi_output=multi_output, preserve_shape=preserve_shape, **params)
-    target, *weight = found if isinstance(found, (list, tuple)) else [found]
-    # not outputs[0], whose gradient is this one
-    grad = F._mul_scalar(_probabilities(F, data, multi_output, preserve_shape) - target, scalar=grad_scale)
-    for factor in [*weight, *(heads[:1] if out_grad else ())]:
-        grad = F.elemwise_mul(grad, factor)
-    return [grad, None]
+def _(F, heads, inputs, outputs, *, grad_scale, out_grad, **params):
+    grad = F._softmax_output_grad(*inputs, scale=grad_scale, **params)
+    return [F.elemwise_mul(grad, heads[0]) if out_grad else grad, None]
 
 
 def _labels_of(data, *, multi_output, preserve_shape, **params):
@@ -225,13 +231,26 @@ def SVMOutput(
     return F.identity(data)
 
 
+@composite(name="_svm_output_grad")
+def svm_output_grad(F, data, label, *, margin: float = 1.0, coefficient: float = 1.0, use_linear: bool = False):
+    """The gradient of ``SVMOutput`` with respect to the data."""
+    if label.shape == data.shape or 0 in data.shape:
+        chosen = F._cast_like(F.BlockGrad(label), data) if label.shape == data.shape else F.zeros_like(data)
+    else:
+        chosen = F.broadcast_equal(*_numbers(F, label, _lanes(data.shape, False, False), "float32"))
+        chosen = _seen(F, chosen, data.shape, data.dtype)
+    return F._svm_slope(data, chosen, margin=margin, coefficient=coefficient, use_linear=use_linear)
+
+
 @SVMOutput.gradient
 def _(F, heads, inputs, outputs, *, regularization_coefficient, **params):
     data, label = inputs
-    return [F._svm_slope(data, F._targets(label, data), coefficient=regularization_coefficient, **params), None]
+    return [F._svm_output_grad(data, label, coefficient=regularization_coefficient, **params), None]
 
 
 _with_labels(SVMOutput, lambda data, **params: data[:1])
+for _op in (softmax_output_grad, svm_output_grad):
+    _like_data(_op)
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------

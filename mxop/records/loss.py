@@ -26,8 +26,15 @@ def _softmax(data, label, multi_output=False, preserve_shape=False, **_):
     return special.softmax(data.reshape(len(data), -1), axis=1).reshape(data.shape)
 
 
-def _targets(label, data, ignore_label=-1.0, multi_output=False, use_ignore=False, preserve_shape=False,
-             normalization="null", smooth_alpha=0.0):  # fmt: skip
+def _class_slope(probability, label, number, weight, share, other):
+    return (probability - np.where(label == number, share, other)) * weight
+
+
+def _softmax_grad(data, label, scale=1.0, ignore_label=-1.0, multi_output=False, use_ignore=False, preserve_shape=False,
+                  normalization="null", smooth_alpha=0.0):  # fmt: skip
+    found = _softmax(data, label, multi_output, preserve_shape)
+    if label.shape == data.shape:
+        return (found - label) * scale
     weight, counts = np.ones(label.shape), label != ignore_label
     if use_ignore:
         weight = weight * counts
@@ -38,18 +45,19 @@ def _targets(label, data, ignore_label=-1.0, multi_output=False, use_ignore=Fals
         ]
     )
     axis = 1 if multi_output else -1
-    classes = data.shape[axis]
-    place = np.arange(classes).reshape([-1 if k == axis % data.ndim else 1 for k in range(data.ndim)])
+    place = np.arange(data.shape[axis]).reshape([-1 if k == axis % data.ndim else 1 for k in range(data.ndim)])
     label, weight = (np.expand_dims(a, axis) for a in (label, weight))
-    target = np.where(label == place, 1 - smooth_alpha, smooth_alpha / (classes - 1))
-    weighted = use_ignore or multi_output or normalization != "null"
-    return (target, np.broadcast_to(weight, data.shape)) if weighted else target
+    return (found - np.where(label == place, 1 - smooth_alpha, smooth_alpha / (data.shape[axis] - 1))) * weight * scale
 
 
 def _svm_slope(data, chosen, margin, coefficient, use_linear):
     if use_linear:
         return np.where(chosen != 0, -1.0 * (data < margin), 1.0 * (-data < margin)) * coefficient
     return np.where(chosen != 0, -2 * np.maximum(margin - data, 0), 2 * np.maximum(margin + data, 0)) * coefficient
+
+
+def _svm_grad(data, label, margin=1.0, coefficient=1.0, use_linear=False):
+    return _svm_slope(data, label[:, None] == np.arange(data.shape[1]), margin, coefficient, use_linear)
 
 
 def _of_data(function):
@@ -100,11 +108,20 @@ RECORDS: dict[str, Record] = {
         domain=(0.25, 0.75), refuses=[Refusal("moving_avg has shape", shapes=((4, 3), (4,)))],
         **{**_LOSS, "unchecked": {"head gradients": "a constant is added to them, in tests/test_loss.py"}},
     ),
-    "_targets": Record(
-        _targets, domain=((0.0, 2.0), (-2.0, 2.0)), whole=(0,), dtypes="f", grad_inputs=(), order=0,
-        shapes=[(label, data) for data, label, _ in _CASES[:-1]],
-        params=[{k: v for k, v in params.items() if k != "grad_scale"} for *_, params in _CASES[:-1]],
-        unchecked={"shapes back": "labels have several shapes", "one variable": "labels are not data"},
+    "_class_slope": Record(
+        _class_slope, domain=((0.0, 1.0), (0.0, 3.0), (0.0, 3.0), (0.0, 1.0)), whole=(1, 2), dtypes="f", grad_inputs=(0, 3),
+        shapes=[((2, 3), (2, 1), (1, 3), (1, 1)), ((2, 3, 2), (2, 1, 2), (1, 3, 1), (2, 1, 2))],
+        params=[{"share": 0.75, "other": 0.25}],
+    ),
+    "_softmax_output_grad": Record(
+        _softmax_grad, domain=_LABELS, whole=(1,), dtypes="f", grad_inputs=(0,),
+        shapes=[(data, label) for data, label, _ in _CASES],
+        params=[{"scale" if k == "grad_scale" else k: v for k, v in params.items()} for *_, params in _CASES],
+        unchecked={"one variable": "labels are not data"},
+    ),
+    "_svm_output_grad": Record(
+        _svm_grad, domain=_LABELS, whole=(1,), avoid=(0.5, -0.5), dtypes="f", grad_inputs=(0,), shapes=[((2, 3), (2,))],
+        params=[{"margin": 0.5, "coefficient": 2.0, "use_linear": linear} for linear in (False, True)],
     ),
     "_svm_slope": Record(
         _svm_slope, domain=((-2.0, 2.0), (0.0, 1.0)), whole=(1,), avoid=(0.5, -0.5), dtypes="f", grad_inputs=(0,),
