@@ -48,6 +48,7 @@ cdef struct Job:
     bint side_by_side           # these are combined where they lie
     Py_ssize_t block, stride    # elements computed at once; bytes of a register
     Py_ssize_t n_kept, n_reduced, inner, width, tiles, tasks, chunks, per_chunk
+    Py_ssize_t together         # stretches of columns of one task: short ones
     char* scratch               # of every thread
     Py_ssize_t room
     Total* totals               # of all parts, if tasks are divided
@@ -183,23 +184,39 @@ cdef void row_part(Program map_, const Job* job, Py_ssize_t kept, char* scratch,
 cdef void rows_task(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t last, char* scratch) noexcept nogil:
     """Compute results ``first`` to ``last``."""
     cdef Total totals[TOGETHER]
-    cdef Py_ssize_t k, step
-    cdef char* data
-    cdef Operand operand
-    if not (job.direct and job.reduced.contiguous and job.source.n_kept <= 1):
+    cdef const Operand* r = &job.reduced
+    cdef Py_ssize_t k
+    cdef bint beside = job.direct and (r.contiguous or (r.strides[r.ndim - 1] == itemsize_of(job.vtype) and
+                                                        r.shape[r.ndim - 1] < LONG_RUN and job.combine != COMBINE_HYPOT))
+    if not beside or (job.source.n_kept > 1 and job.combine == COMBINE_HYPOT):
         for k in range(first, last):
             row_part(map_, job, k, scratch, 0, job.n_reduced, &totals[k - first])
     else:
-        step = job.source.kept_strides[0] if job.source.n_kept else 0
-        data = job.source.data + first * step
-        for k in range(last - first):
-            totals[k] = identity(job.combine, job.ctype)
-        bulk().fold[job.vtype](job.combine, totals, data, last - first, step, job.n_reduced, job.block)
-        if job.combine == COMBINE_HYPOT:
-            for k in range(last - first):
-                aim(&operand, job, data + k * step)
-                make_length(map_, job, &operand, scratch, 0, job.n_reduced, &totals[k])
+        k = first
+        while k < last:
+            k += rows_beside(map_, job, k, last, scratch, &totals[k - first])
     store_totals(job.results, job.ctype, first, totals, last - first)
+
+
+cdef Py_ssize_t rows_beside(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t last, char* scratch, Total* totals) noexcept nogil:
+    """Combine what lies side by side of several results at a time, as far as they are equally far from each other; return how many."""
+    cdef const Reduced* s = job.source
+    cdef const Operand* r = &job.reduced
+    cdef Py_ssize_t run = job.n_reduced if r.contiguous else r.shape[r.ndim - 1], k, at = 0
+    cdef Py_ssize_t step = s.kept_strides[s.n_kept - 1] if s.n_kept else 0, count = min(last - first, job.inner - first % job.inner)
+    cdef char* data = s.data + offset_of(first, s.n_kept, s.kept_shape, s.kept_strides)
+    cdef Operand operand
+    for k in range(count):
+        totals[k] = identity(job.combine, job.ctype)
+    while at < job.n_reduced:
+        bulk().fold[job.vtype](job.combine, totals, data + (0 if at == 0 else offset_of(at, r.ndim, r.shape, r.strides)), count, step, run,
+                               job.block)
+        at += run
+    if job.combine == COMBINE_HYPOT:
+        for k in range(count):
+            aim(&operand, job, data + k * step)
+            make_length(map_, job, &operand, scratch, 0, job.n_reduced, &totals[k])
+    return count
 
 
 cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize_t n_reduced, const char* scalars,
@@ -250,7 +267,7 @@ cdef void gather(const Job* job, Total* totals, const char* x, Py_ssize_t rows, 
     cdef Total lanes[2 * NARROW]
     cdef Total first
     cdef Py_ssize_t several = 2 * NARROW // width, k
-    if width < NARROW and step == width * itemsize_of(job.vtype) and rows >= 2 * several:
+    if width < NARROW and step == width * itemsize_of(job.vtype) and rows >= 8 * several:
         first = identity(job.combine, job.ctype)
         for k in range(several * width):
             lanes[k] = first
@@ -301,7 +318,7 @@ cdef void columns_part(Program map_, const Job* job, Py_ssize_t outer, Py_ssize_
 # ---- all tasks ------------------------------------------------------------------------------------------------------------
 cdef void do_part(Program map_, const Job* job, Py_ssize_t t, char* memory) noexcept nogil:
     """Do one part of one task."""
-    cdef Py_ssize_t task = t // job.chunks, chunk = t % job.chunks, at, width = 1
+    cdef Py_ssize_t task = t // job.chunks, chunk = t % job.chunks, at, width = 1, tile
     cdef Py_ssize_t start = chunk * job.per_chunk, stop = min(job.n_reduced, start + job.per_chunk)
     cdef Total* totals
     if not job.columns:
@@ -310,12 +327,13 @@ cdef void do_part(Program map_, const Job* job, Py_ssize_t t, char* memory) noex
         else:
             row_part(map_, job, task, memory, start, stop, &job.totals[chunk * job.n_kept + task])
         return
-    at = task % job.tiles * job.width
-    width = min(job.width, job.inner - at)
-    totals = <Total*>memory if job.chunks == 1 else &job.totals[chunk * job.n_kept + task // job.tiles * job.inner + at]
-    columns_part(map_, job, task // job.tiles, at, width, memory + job.width * sizeof(Total), start, stop, totals)
-    if job.chunks == 1:
-        store_totals(job.results, job.ctype, task // job.tiles * job.inner + at, totals, width)
+    for tile in range(task * job.together, min((task + 1) * job.together, job.n_kept // job.inner * job.tiles)):
+        at = tile % job.tiles * job.width
+        width = min(job.width, job.inner - at)
+        totals = <Total*>memory if job.chunks == 1 else &job.totals[chunk * job.n_kept + tile // job.tiles * job.inner + at]
+        columns_part(map_, job, tile // job.tiles, at, width, memory + job.width * sizeof(Total), start, stop, totals)
+        if job.chunks == 1:
+            store_totals(job.results, job.ctype, tile // job.tiles * job.inner + at, totals, width)
 
 
 cdef void do_parts(Program map_, const Job* job, mx_shares* shares, int thread) noexcept nogil:
@@ -329,6 +347,7 @@ cdef void do_parts(Program map_, const Job* job, mx_shares* shares, int thread) 
 cdef void divide(Job* job, int threads) noexcept nogil:
     """Say what tasks there are, and in how many parts each is done.  Where rows are cut does not depend on the threads."""
     cdef Py_ssize_t most = MAX_CHUNKS, width = WIDTH
+    job.together = 1
     if job.columns:
         if not job.side_by_side:
             width = min(width, job.block)  # a row of a task is computed at once
@@ -345,6 +364,9 @@ cdef void divide(Job* job, int threads) noexcept nogil:
     elif not job.columns:
         job.width = max(1, min(min(8 * CHUNK // job.n_reduced, <Py_ssize_t>TOGETHER), job.n_kept // (threads * PIECES)))
         job.tasks = (job.n_kept + job.width - 1) // job.width
+    else:
+        job.together = max(1, min(CHUNK // (job.n_reduced * job.width), job.tasks // (threads * PIECES)))
+        job.tasks = (job.tasks + job.together - 1) // job.together
     job.per_chunk = (job.n_reduced + job.chunks - 1) // job.chunks
 
 

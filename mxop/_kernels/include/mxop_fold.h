@@ -31,6 +31,35 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP_FROM(d
         const T *row = (const T *)((const char *)x + r * step);                                                         \
         total[r] = (VALUE);                                                                                             \
     }
+/* Rows of a few elements: a loop for each number of them, with nothing else in it. */
+enum { MX_TINY = 7 };
+#define MX_TINY_ROWS(T, K, BEGIN, JOIN, END)                                                                            \
+    case K:                                                                                                             \
+        for (; r < rows; r++) {                                                                                         \
+            const T *row = (const T *)((const char *)x + r * step);                                                     \
+            double t = BEGIN;                                                                                           \
+            MX_UNROLLED for (int i = 0; i < K; i++) t = JOIN(t, (double)row[i]);                                        \
+            total[r] = END;                                                                                             \
+        }                                                                                                               \
+        break;
+#define MX_TINY_OF(T, BEGIN, JOIN, END)                                                                                 \
+    switch (n) {                                                                                                        \
+    MX_TINY_ROWS(T, 1, BEGIN, JOIN, END) MX_TINY_ROWS(T, 2, BEGIN, JOIN, END) MX_TINY_ROWS(T, 3, BEGIN, JOIN, END)      \
+    MX_TINY_ROWS(T, 4, BEGIN, JOIN, END) MX_TINY_ROWS(T, 5, BEGIN, JOIN, END) MX_TINY_ROWS(T, 6, BEGIN, JOIN, END)      \
+    MX_TINY_ROWS(T, 7, BEGIN, JOIN, END)                                                                                \
+    }
+#define MX_SUM_OF(a, v) ((a) + (v))
+#define MX_FOLD_TINY(T)                                                                                                 \
+    static void mx_fold_tiny_##T(int combine, double *total, const T *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t n)   \
+    {                                                                                                                   \
+        ptrdiff_t r = 0;                                                                                                \
+        if (combine == MX_ADD) MX_TINY_OF(T, 0, MX_SUM_OF, total[r] + t)                                                \
+        else if (combine == MX_MAX) MX_TINY_OF(T, total[r], mx_larger, t)                                               \
+        else MX_TINY_OF(T, total[r], mx_smaller, t)                                                                     \
+    }
+MX_FOLD_TINY(float)
+MX_FOLD_TINY(double)
+
 #define MX_FOLD_REAL(T)                                                                                                 \
     static double mx_product_##T(const T *x, ptrdiff_t n)                                                               \
     {                                                                                                                   \
@@ -60,6 +89,10 @@ static double mx_squares_double(const double *x, ptrdiff_t n) { MX_ADD_UP_FROM(d
                             ptrdiff_t block)                                                                            \
     {                                                                                                                   \
         double *total = (double *)totals;                                                                               \
+        if (n <= MX_TINY && n > 0 && rows > 1 && (combine == MX_ADD || combine == MX_MAX || combine == MX_MIN)) {       \
+            mx_fold_tiny_##T(combine, total, (const T *)x, rows, step, n);                                              \
+            return;                                                                                                     \
+        }                                                                                                               \
         ptrdiff_t r = sizeof(T) == 4 ? mx_fold_short_rows(combine, total, (const char *)x, rows, step, n, block) : 0;   \
         if (combine == MX_ADD) MX_ROWS_BY(T, mx_add_up_##T(total[r], row, n, block))                                    \
         else if (combine == MX_MUL) MX_ROWS_BY(T, mx_multiply_##T(total[r], row, n, block))                             \
@@ -156,6 +189,9 @@ enum { MX_PART_OF_EXTREMES = 256 };
     static void mx_gather_##T(int combine, void *totals, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width)\
     {                                                                                                                   \
         A *MX_RESTRICT total = (A *)totals;                                                                             \
+        if (sizeof(T) == 4 && sizeof(A) == 8 && (A)0.5 != 0 &&                                                          \
+            mx_gather_narrow(combine, (double *)totals, (const char *)x, rows, step, width))                            \
+            return;                                                                                                     \
         const int far = rows * step > MX_CACHED;                                                                        \
         ptrdiff_t r = 0;                                                                                                \
         if (combine == MX_ADD) { MX_EACH_ROW(T, A, MX_PLUS_##T) }                                                       \
