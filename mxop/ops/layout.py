@@ -1,13 +1,15 @@
 """Operators that lay elements out anew: diagonals, margins, blocks of pixels.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
 """
 
 from typing import Literal
 
+from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import Shape, composite, infer, kernel
-from ._shared import Count, both_ways, divided, element, on_both, shaped_like, times, typed_by_first
+from ..opdef.parts import Part
+from ._shared import Count, both_ways, divided, element, on_both, shaped_like, summed_in, times, typed_by_first
 
 
 def forward_and_back(op, forward, backward):
@@ -224,6 +226,11 @@ def _unpadded(shape, pad_width):
     return tuple(None if d is None or d < b + a else d - b - a for d, (b, a) in zip(shape, margins, strict=True))
 
 
+def _inside(shape, pad_width):
+    """Return where the data of this shape are between their margins."""
+    return tuple(slice(b, b + d) for b, d in zip(pad_width[::2], shape, strict=True))
+
+
 @kernel(name="_pad_constant")
 def pad_constant(data, *, pad_width: Shape, constant_value: float = 0.0):
     """Surround the data by a number."""
@@ -238,7 +245,7 @@ both_ways(pad_constant, lambda data, *, pad_width, **params: None if data is Non
 def _(xp, inputs, outputs, *, pad_width, constant_value):
     (data,), (out,) = inputs, outputs
     number = element(int(constant_value) if out.dtype.kind in "iub" else constant_value, out.dtype)
-    inside = tuple(slice(b, b + d) for b, d in zip(pad_width[::2], data.shape, strict=True))
+    inside = _inside(data.shape, pad_width)
     for axis, part in enumerate(inside):
         for margin in (slice(0, part.start), slice(part.stop, None)):
             out[(*inside[:axis], margin)] = number
@@ -252,23 +259,106 @@ def _(F, heads, inputs, outputs, *, pad_width, constant_value):
     return [F.slice(heads[0], begin=begin, end=end)]
 
 
-def _beside(F, data, axis, before, after, mode):
-    """Join the data and its margins along an axis."""
-    size = data.shape[axis]
-    if mode == "reflect":
-        if max(before, after) >= size:
-            raise OpValueError(f"operator Pad: mode='reflect' needs margins below the size of the axis; axis {axis} of size "
-                               f"{size} has margins {before} and {after}")  # fmt: skip
-        ends = [F.reverse(F.slice_axis(data, axis=axis, begin=b, end=e), axis=(axis,)) if e > b else None
-                for b, e in ((1, before + 1), (size - 1 - after, size - 1))]  # fmt: skip
-    else:
+Border = Literal["edge", "reflect"]
+
+
+@kernel(name="_pad_border")
+def pad_border(data, *, mode: Border, pad_width: Shape):
+    """Surround the data by what is at their borders."""
+
+
+@kernel(name="_pad_border_grad")
+def pad_border_grad(head, *, mode: Border, pad_width: Shape):
+    """Add margins to what they were made of, and cut them off: the gradient of ``_pad_border``."""
+
+
+def _checked_border(name, data, mode, pad_width):
+    """Return the shape of data that may have such margins; refuse others."""
+    for axis, (size, margins) in enumerate(zip(data, _margins(name, data, pad_width), strict=True)):
+        if size is None or not max(margins):
+            continue
+        if mode == "reflect" and max(margins) >= size:
+            raise OpValueError(f"operator {name}: mode='reflect' needs margins below the size of the axis; axis {axis} of size "
+                               f"{size} has margins {margins[0]} and {margins[1]}")  # fmt: skip
         if not size:
-            raise OpValueError(
-                f"operator Pad: mode='edge' of data of shape {data.shape}, whose axis {axis} has no edge"
-            )
-        ends = [F.repeat(F.slice_axis(data, axis=axis, begin=b, end=b + 1), repeats=n, axis=axis) if n else None
-                for b, n in ((0, before), (size - 1, after))]  # fmt: skip
-    return F.Concat(*(part for part in (ends[0], data, ends[1]) if part is not None), dim=axis)
+            raise OpValueError(f"operator {name}: mode='edge' of data of shape {data}, whose axis {axis} has no edge")
+    return data
+
+
+def _bordered(data, *, mode, pad_width):
+    return None if data is None else _padded(_checked_border("_pad_border", data, mode, pad_width), pad_width)
+
+
+def _unbordered(head, *, mode, pad_width):
+    return None if head is None else _checked_border("_pad_border_grad", _unpadded(head, pad_width), mode, pad_width)
+
+
+pad_border.shape(_bordered)
+pad_border_grad.shape(_unbordered)
+both_ways(pad_border, _bordered, lambda out, data, *, pad_width, **params: _unpadded(out, pad_width))
+both_ways(pad_border_grad, _unbordered, lambda out, head, *, pad_width, **params: _padded(out, pad_width))
+
+
+def _borders(shape, mode, pad_width):
+    """Yield where margins are, and where what they hold is, that is there before them: margins of earlier axes have it too."""
+    inside = _inside(shape, pad_width)
+    for axis, (part, after) in enumerate(zip(inside, pad_width[1::2], strict=True)):
+        before, last = part.start, part.stop - 1
+        if mode == "reflect":
+            pairs = [(slice(0, before), slice(2 * before, before, -1)),
+                     (slice(last + 1, None), slice(last - 1, last - 1 - after if last > after else None, -1))]  # fmt: skip
+        else:
+            pairs = [(slice(0, before), slice(before, before + 1)), (slice(last + 1, None), slice(last, last + 1))]
+        for (margin, source), size in zip(pairs, (before, after), strict=True):
+            if size:
+                yield *((*[slice(None)] * axis, at, *inside[axis + 1 :]) for at in (margin, source)), axis, size
+
+
+@pad_border.rearrange
+def _(xp, inputs, outputs, *, mode, pad_width):
+    (data,), (out,) = inputs, outputs
+    out[_inside(data.shape, pad_width)] = data
+    for margin, source, *_ in _borders(data.shape, mode, pad_width):
+        out[margin] = out[source]
+
+
+def _fold_margins(total, shape, mode, pad_width):
+    """Add margins to what they were made of, the last ones first."""
+    for margin, source, axis, size in reversed(list(_borders(shape, mode, pad_width))):
+        if mode == "reflect":
+            total[source] += total[margin]
+            continue
+        first = margin[axis].start
+        for k in range(first, first + size):
+            total[source] += total[(*margin[:axis], slice(k, k + 1), *margin[axis + 1 :])]
+
+
+@pad_border_grad.cpu(prepared=True)
+def _(steps, inputs, outputs, **params):
+    (head,), (out,) = inputs, outputs
+    memory = steps.temporary(head.shape, summed_in(head.dtype_code))
+    steps.move(head, memory)
+    total = Part(steps, memory)
+    _fold_margins(total, out.shape, **params)
+    Part(steps, out)[...] = total[_inside(out.shape, params["pad_width"])]
+
+
+@pad_border_grad.gpu
+def _(xp, inputs, outputs, **params):
+    (head,), (out,) = inputs, outputs
+    total = head.astype(dtypes.numpy_dtype(summed_in(dtypes.code_of(head.dtype))))
+    _fold_margins(total, out.shape, **params)
+    out[...] = total[_inside(out.shape, params["pad_width"])]
+
+
+@pad_border.gradient
+def _(F, heads, inputs, outputs, **params):
+    return [F._pad_border_grad(heads[0], **params)]
+
+
+@pad_border_grad.gradient
+def _(F, heads, inputs, outputs, **params):
+    return [F._pad_border(heads[0], **params)]
 
 
 @composite(name="Pad", aliases=("pad",))
@@ -294,12 +384,7 @@ def pad(F, data, *, mode: Literal["constant", "edge", "reflect"], pad_width: Sha
     """
     if mode == "constant":
         return F._pad_constant(data, pad_width=pad_width, constant_value=constant_value)
-    margins = _margins("Pad", data.shape, pad_width)
-    found = data
-    for axis, (before, after) in enumerate(margins):
-        if before or after:
-            found = _beside(F, found, axis, before, after, mode)
-    return F.identity(data) if found is data else found
+    return F._pad_border(data, mode=mode, pad_width=pad_width)
 
 
 forward_and_back(

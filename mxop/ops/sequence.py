@@ -5,8 +5,8 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`m
 
 from .. import dtypes
 from ..errors import OpValueError
-from ..opdef import composite, infer, kernel
-from ._shared import both_ways, on_both, typed_by_first, zero_gradient
+from ..opdef import F, composite, elementwise, infer, kernel
+from ._shared import both_ways, device_of, on_both, typed_by_first, zero_gradient
 
 
 def _inputs(*, use_sequence_length, **params):
@@ -35,8 +35,16 @@ def _along(xp, data, length, axis):
 
 
 # ---- mask -----------------------------------------------------------------------------------------------------------
-@kernel(aliases=("_npx_sequence_mask",), active_inputs=_inputs)
-def SequenceMask(data, sequence_length, *, use_sequence_length: bool = False, value: float = 0.0, axis: int = 0):
+@elementwise(name="_keep_or", broadcast=True, integers=("kept",))
+def keep_or(data, kept, *, value: float):
+    """The data where `kept` is not 0, else a value."""
+    return F.where(kept, data, value)
+
+
+@composite(aliases=("_npx_sequence_mask",), active_inputs=_inputs)
+def SequenceMask(
+    F, data, sequence_length=None, *, use_sequence_length: bool = False, value: float = 0.0, axis: int = 0
+):
     """Replace what lies beyond the end of each sequence.
 
     Parameters
@@ -56,21 +64,17 @@ def SequenceMask(data, sequence_length, *, use_sequence_length: bool = False, va
     >>> mx.nd.SequenceMask(x, mx.nd.array([1, 2]), use_sequence_length=True, value=-1).asnumpy().tolist()
     [[1.0, 2.0], [-1.0, 4.0], [-1.0, -1.0]]
     """
+    if not use_sequence_length or 0 in data.shape:
+        return F.identity(data)
+    sizes, ones = data.shape[:2], (1,) * (len(data.shape) - 2)
+    place = F._arange(start=0, stop=sizes[axis], ctx=device_of(data))
+    length = F.cast(F.trunc(sequence_length), dtype="float32")
+    shapes = [(-1, 1, *ones), (1, -1, *ones)]
+    kept = F.broadcast_lesser(F.Reshape(place, shape=shapes[axis]), F.Reshape(length, shape=shapes[1 - axis]))
+    return F._keep_or(data, F.cast(kept, dtype=data.dtype), value=value)
 
 
-SequenceMask.shape(lambda data, *length, **params: data)
 typed_by_first(SequenceMask, others=True)
-
-
-@on_both(SequenceMask)
-def _(xp, inputs, outputs, *, use_sequence_length, value, axis):
-    data, *length = inputs
-    if not length:
-        outputs[0][...] = data
-        return
-    places, length = _along(xp, data, length[0], axis)
-    other = xp.asarray(int(value) if data.dtype.kind in "iub" else value).astype(data.dtype)
-    outputs[0][...] = xp.where(places < length, data, other)
 
 
 @SequenceMask.gradient

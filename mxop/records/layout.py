@@ -39,6 +39,13 @@ def _pad(data, pad_width, mode="constant", constant_value=0.0):
     return np.pad(data, list(zip(pad_width[::2], pad_width[1::2], strict=True)), mode, **more)
 
 
+def _unpad(head, pad_width, mode):
+    shape = [d - b - a for d, b, a in zip(head.shape, pad_width[::2], pad_width[1::2], strict=True)]
+    found, places = np.zeros(np.prod(shape)), _pad(np.arange(np.prod(shape)).reshape(shape), pad_width, mode)
+    np.add.at(found, places.reshape(-1), head.reshape(-1))
+    return found.reshape(shape).astype(head.dtype)
+
+
 def _crop(data, *like, offset=(0, 0), h_w=(0, 0), center_crop=False):
     h, w = like[0].shape[2:] if like else h_w
     y, x = ((data.shape[2] - h) // 2, (data.shape[3] - w) // 2) if center_crop else offset
@@ -83,6 +90,13 @@ RECORDS: dict[str, Record] = {
     ),
     "_pad_constant": _cases(_pad, ({"pad_width": (1, 0)}, (3,)),
                             ({"pad_width": (0, 1, 2, 3), "constant_value": 2.5}, (2, 3))),
+    "_pad_border": _cases(
+        _pad, ({"mode": "edge", "pad_width": (0, 0, 1, 2)}, (2, 3)), ({"mode": "reflect", "pad_width": (1, 0, 2, 1)}, (2, 3)),
+        refuses=[Refusal("margins below the size", params={"mode": "reflect", "pad_width": (0, 0, 3, 0)}, shapes=((2, 3),))],
+    ),
+    "_pad_border_grad": _cases(
+        _unpad, ({"mode": "edge", "pad_width": (0, 0, 1, 2)}, (2, 6)), ({"mode": "reflect", "pad_width": (1, 0, 2, 1)}, (3, 6)),
+    ),
     "Pad": _cases(
         _pad,
         ({"mode": "constant", "pad_width": (0, 0, 0, 0, 1, 2, 0, 3), "constant_value": 1.5}, (1, 2, 2, 3)),

@@ -61,6 +61,10 @@ RECORDS: dict[str, Record] = {
     "SequenceMask": Record(
         _mask, params=[{}, {**_USED, "value": -1.5}, {**_USED, "axis": 1}, {"axis": 1}], **_COMMON
     ),
+    "_keep_or": Record(
+        lambda data, kept, value: np.where(kept, data, np.asarray(value).astype(data.dtype)), params=[{"value": 1.5}],
+        shapes=[((2, 3), (2, 3)), ((3, 2, 2), (3, 1, 2))], domain=((-2, 2), (0, 1)), whole=(1,), grad_inputs=(0,), order=2,
+    ),
     "SequenceLast": Record(_last, params=_CASES, unchecked=_BACK, **_COMMON),
     "SequenceReverse": Record(_reverse, params=_CASES, **_COMMON),
     "_sequence_rows": Record(
