@@ -6,6 +6,7 @@ Imports `large`, `systems` and `timing`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -261,24 +262,32 @@ def images() -> list[np.ndarray]:
     return normal((8, 16, 64, 64), (32, 16, 3, 3), (8, 32, 64, 64), scale=0.1)()
 
 
-def convolution(x: Any, w: Any, head: Any) -> Callable:
+def channels() -> list[np.ndarray]:
+    """Return images, a filter for each channel, and a head gradient."""
+    return normal((8, 64, 56, 56), (64, 1, 3, 3), (8, 64, 56, 56), scale=0.1)()
+
+
+def convolution(x: Any, w: Any, head: Any, groups: int = 1) -> Callable:
     """Return a convolution and its gradients, recorded."""
     for a in (x, w):
         a.attach_grad()
+    more = {"kernel": (3, 3), "pad": (1, 1), "num_filter": len(w), "num_group": groups, "no_bias": True}
 
     def run() -> Any:
         with autograd.record():
-            y = nd.Convolution(x, w, kernel=(3, 3), pad=(1, 1), num_filter=32, no_bias=True)
+            y = nd.Convolution(x, w, **more)
         y.backward(head)
         return [x.grad, w.grad]
 
     return run
 
 
-def convolution_torch(x: Any, w: Any, head: Any) -> Callable:
+def convolution_torch(x: Any, w: Any, head: Any, groups: int = 1) -> Callable:
     """Return the same in torch."""
     values = [x.requires_grad_(), w.requires_grad_()]
-    return lambda: list(torch.autograd.grad(torch.nn.functional.conv2d(*values, padding=1), values, head))
+    return lambda: list(
+        torch.autograd.grad(torch.nn.functional.conv2d(*values, padding=1, groups=groups), values, head)
+    )
 
 
 WORKLOADS = [
@@ -294,7 +303,10 @@ WORKLOADS = [
              flops=3.0 * 2 * STEPS * SEQUENCES * 2 * 8 * HIDDEN * HIDDEN, bound=1.0),
     Workload("t.conv", "convolution of 8x16x64x64 by 32 filters 3x3, forward and backward",
              {"mxop": Prepared(convolution), "torch": Prepared(convolution_torch)}, images,
-             flops=3.0 * 2 * 8 * 32 * 16 * 9 * 64 * 64, bound=1.5),
+             flops=3.0 * 2 * 8 * 32 * 16 * 9 * 64 * 64, bound=1.0),
+    Workload("t.apart", "convolution of each of 64 channels by a filter of its own, 8x64x56x56, 3x3, forward and backward",
+             {"mxop": Prepared(partial(convolution, groups=64)), "torch": Prepared(partial(convolution_torch, groups=64))},
+             channels, bound=1.0),
     Workload("t.digits", "two convolutions, pooling and two layers, batch 64, forward and backward",
              {"mxop": Prepared(digits_bound), "torch": Prepared(digits_torch)}, digits, bound=1.0),
 ]  # fmt: skip
