@@ -9,7 +9,7 @@ from cython.parallel cimport prange
 
 from mxop._kernels.interp cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
+from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
 from mxop._kernels.windows cimport mx_images, read_images
 from mxop._kernels.work cimport Work
 
@@ -50,11 +50,6 @@ cdef struct Cut:
     Py_ssize_t each                         # bytes of scratch memory for a thread
     char* filters                           # packed; or sums of each group and slice
     char* scratch
-
-
-cdef inline Py_ssize_t parts_of(Py_ssize_t length, Py_ssize_t part) noexcept nogil:
-    """Return how many parts of a length there are."""
-    return (length + part - 1) // part
 
 
 cdef class FewFilters(Work):

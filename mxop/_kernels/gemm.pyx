@@ -9,7 +9,7 @@ from cython.parallel cimport prange
 
 from mxop._kernels.interp cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
+from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
 from mxop._kernels.windows cimport mx_images, read_images
 from mxop._kernels.work cimport Work
 
@@ -136,11 +136,6 @@ cdef void cut_sums(Batch* batch) noexcept:
     cdef double work = <double>batch.gemm.m * batch.gemm.n * batch.gemm.k
     if batch.count == 1 and batch.gemm.m * batch.gemm.n <= FEW and batch.gemm.k >= 2 * SLICE:
         batch.slices = max(<Py_ssize_t>min(MOST_SLICES, batch.gemm.k // SLICE, work / SLICE_WORK), 1)
-
-
-cdef inline Py_ssize_t parts_of(Py_ssize_t length, Py_ssize_t part) noexcept nogil:
-    """Return how many parts of a length there are at least."""
-    return (length + part - 1) // part
 
 
 cdef int cut(Batch* batch, Py_ssize_t width, int threads) noexcept:

@@ -9,3 +9,8 @@ cdef int threads_for(Py_ssize_t nbytes) noexcept nogil
 cdef int threads_of(int most, Py_ssize_t parts) noexcept nogil
 cdef int most_threads() noexcept nogil
 cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept nogil
+
+
+cdef inline Py_ssize_t parts_of(Py_ssize_t length, Py_ssize_t part) noexcept nogil:
+    """Return how many parts of a length there are at least."""
+    return (length + part - 1) // part

@@ -19,6 +19,9 @@ from .windows import Frame, add_windows, counts, frame, put_windows
 LONG = 192  # results in a row from which on an image has a product of its own
 FEW = 64  # filters of a group, at most
 NUMBERS, SUMS = 1 << 17, 10000  # of these filters, at most; where they are sums of vectors
+LONGEST = 4608  # numbers of a window, at most: they are added up one by one
+LINES = 1 << 16  # elements of the lines that one line of results needs, at most
+TASKS = 16  # lines of results, at least: threads share these
 VECTOR, FILLED = 16, 0.7  # results in a vector, and how many of them should be wanted
 
 
@@ -172,8 +175,12 @@ def _are_windows(at):
 def _few(at, groups, images, head, weight, steps_of_weight=(0, 0, 0), sums=False):
     """Return compiled work for groups of few filters, if windows had better not be made: lines of results fill vectors."""
     (batch, channels, *_), filters, width = images.shape, head.shape[1] // groups, head.shape[-1]
+    lines, rows = (head.shape[2], at.reach(0)) if len(at.kernel) > 1 else (1, 1)
     fills = channels == groups or (width >= FILLED * (-(-width // VECTOR) * VECTOR) and not _are_windows(at))
-    if filters > FEW or size_of(weight.shape) > groups * (SUMS if sums else NUMBERS) or len(at.kernel) > 2 or not fills:
+    small = size_of(weight.shape) <= groups * (SUMS if sums else NUMBERS) and size_of(weight.shape[1:]) <= LONGEST
+    near = channels // groups * rows * (width + at.reach(-1)) * at.stride[-1] <= LINES
+    many = batch * groups * lines >= TASKS
+    if len(at.kernel) > 2 or filters > FEW or not (fills and small and near and many):
         return None
     sizes, types = (batch, groups, channels // groups, filters), (x.dtype_code for x in (images, weight, head))
     return compiled("few").FewFilters(sizes, *types, _windows(images, head.shape[2:], at), steps_of_weight, sums)

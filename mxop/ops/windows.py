@@ -26,8 +26,8 @@ class Frame(NamedTuple):
     pad: tuple
 
     def reach(self, axis):
-        """Return how many elements a window spans."""
-        return self.dilate[axis] * (self.kernel[axis] - 1) + 1
+        """Return how many elements a window spans; its places may go backwards."""
+        return abs(self.dilate[axis]) * (self.kernel[axis] - 1) + 1
 
     def span(self, axis, n):
         """Return how many elements `n` windows span, without padding."""
