@@ -32,6 +32,10 @@ cdef extern from "mxop_few.h" nogil:
         void (*weight)(const mx_few* f, Py_ssize_t group, Py_ssize_t first, Py_ssize_t count, void* totals, char* scratch) noexcept nogil
         void (*join)(const mx_few* f, Py_ssize_t slices, void* totals) noexcept nogil
 
+cdef extern from "mxop_few_finite.h" nogil:
+    bint mx_few_finite(const mx_few* f, Py_ssize_t count)
+    void mx_few_one_by_one(const mx_few* f, Py_ssize_t batch)
+
 cdef extern from "mxop_gemm.h" nogil:
     ctypedef struct mx_gemm_kernels:
         const mx_few_kernels* few
@@ -53,7 +57,7 @@ cdef struct Cut:
 
 
 cdef class FewFilters(Work):
-    """Windows of images times filters: of images, filters and results; or the filters' gradient: of images, results and filters.
+    """Windows of images times filters: of filters, images and results; or the filters' gradient: of results, images and filters.
 
     Images are of one dimension or two; filters are few for each group.  Results lie in C order, and filters that are computed.
 
@@ -84,12 +88,10 @@ cdef class FewFilters(Work):
         f.weight_size, f.result_size = itemsize_of(weight), itemsize_of(results)
         f.weight_group, f.weight_filter, f.weight_channel = [stride * f.weight_size for stride in strides]
         read_images(windows, itemsize_of(images), &f.images)
-        if f.images.kernel[0] != 1 or f.images.found[0] != 1 or f.images.size[0] != 1:
-            raise ValueError(f"{windows}: images of three dimensions")
 
     cdef void place(self, mx_few* f, char** data) noexcept:
         """Fill in the memory, and what the instruction set in use has for the types."""
-        f.images.data, f.weight, f.results = data[0], data[2 if self.sums else 1], data[1 if self.sums else 2]
+        f.weight, f.images.data, f.results = data[2 if self.sums else 0], data[1], data[0 if self.sums else 2]
         f.images.load = NULL if self.images_type == self.double_ else load_of(self.images_type, self.double_)
         f.load_weight, f.load_result = load_of(self.weight_type, self.double_), load_of(self.results_type, self.double_)
         f.store_weight = store_of(self.weight_type, self.double_)
@@ -102,6 +104,8 @@ cdef class FewFilters(Work):
         cdef Block* block
         cdef Py_ssize_t tasks
         self.place(&f, data)
+        if f.images.kernel[0] != 1 or f.images.found[0] != 1 or f.images.size[0] != 1:
+            raise ValueError("images of three dimensions")
         if 0 in (f.groups, f.filters) or not (self.batch or self.sums):
             return -1
         tasks = self.cut(kernels, &f, &cut, &threads)
@@ -159,3 +163,38 @@ cdef class FewFilters(Work):
             else:
                 kernels.results(f, t // cut.bands // f.groups, t // cut.bands % f.groups, t % cut.bands, scratch)
             t = mx_next_task(shares, thread)
+
+
+cdef class OfFinite(FewFilters):
+    """Other work on filters, images and results where all filters are finite.
+
+    Else what lies beside images is left out: it is 0, and 0 times infinity is NaN.
+
+    Parameters
+    ----------
+    work : Work
+        The other.
+    count : int
+        Numbers of all filters, which lie side by side.
+    sizes, images, weight, results, windows, strides
+        As for :class:`FewFilters`; images may have three dimensions.
+    """
+
+    cdef Work work
+    cdef Py_ssize_t count
+
+    def __init__(self, Work work, Py_ssize_t count, tuple sizes, int images, int weight, int results, tuple windows, tuple strides):
+        FewFilters.__init__(self, sizes, images, weight, results, windows, strides)
+        self.work, self.count = work, count
+
+    cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        cdef mx_few f = self.few
+        cdef bint finite
+        f.weight, f.images.data, f.results = data[0], data[1], data[2]
+        f.images.load, f.load_weight = load_of(self.images_type, True), load_of(self.weight_type, True)
+        f.store_result = store_of(self.results_type, True)
+        with nogil:
+            finite = mx_few_finite(&f, self.count)
+            if not finite:
+                mx_few_one_by_one(&f, self.batch)
+        return self.work.run(data, threads) if finite else -1

@@ -186,10 +186,10 @@ def _few(at, groups, images, head, weight, steps_of_weight=(0, 0, 0), sums=False
     return compiled("few").FewFilters(sizes, *types, _windows(images, head.shape[2:], at), steps_of_weight, sums)
 
 
-def _add_product(steps, sizes, arrays, strides, windows, places=False):
-    """Add a product; where lengths of parts are given, they come after the strides of the array."""
+def _product(sizes, arrays, strides, windows, places=False):
+    """Return a product of arrays; where lengths of parts are given, they come after the strides of one."""
     parts = [(x.dtype_code, *where) for x, where in zip(arrays, strides, strict=True)]
-    steps.work(compiled("gemm").Product(sizes, *parts, windows=windows, places=places), *arrays)
+    return compiled("gemm").Product(sizes, *parts, windows=windows, places=places)
 
 
 def _is_one_window(images, at):
@@ -199,18 +199,37 @@ def _is_one_window(images, at):
 
 def _multiply(steps, groups, sizes, arrays, strides):
     """Add the product of two of images, filters and results, of one window each; strides are those of groups and matrices."""
-    _add_product(steps, (1, groups, *sizes), arrays, [((0, *each),) for each in strides], None)
+    steps.work(_product((1, groups, *sizes), arrays, [((0, *each),) for each in strides], None), *arrays)
 
 
-def _convolve(steps, at, groups, images, filters, steps_of_filters, out):
+def _convolve(steps, at, groups, images, filters, steps_of_filters, out, finite=False):
     """Multiply filters by windows.
 
-    From group to group, filter to filter and channel to channel, filters lie so far apart; places lie side by side.
+    From group to group, filter to filter and channel to channel, filters lie so far apart; places lie side by side.  What lies
+    beside an image is 0; `finite`: it meets no filter, which may be infinite.
     """
-    few = _few(at, groups, images, out, filters, steps_of_filters)
-    if few:
-        steps.work(few, images, filters, out)
-        return
+    work = _few(at, groups, images, out, filters, steps_of_filters)
+    if work is None:
+        work = _product_of_windows(at, groups, images, filters, steps_of_filters, out)
+    if finite and _go_beyond(at, images.shape[2:], out.shape[2:]):
+        each = images.shape[0], groups, images.shape[1] // groups, out.shape[1] // groups
+        types = (x.dtype_code for x in (images, filters, out))
+        windows = _windows(images, out.shape[2:], at)
+        work = compiled("few").OfFinite(work, size_of(filters.shape), each, *types, windows, steps_of_filters)
+    steps.work(work, filters, images, out)
+
+
+def _go_beyond(at, sizes, found):
+    """Return whether windows go beyond images."""
+    for k, step, dilate, pad, size, n in zip(*at, sizes, found, strict=True):
+        last = (k - 1) * dilate
+        if min(0, last) < pad or (n - 1) * step + max(0, last) - pad >= size:
+            return True
+    return False
+
+
+def _product_of_windows(at, groups, images, filters, steps_of_filters, out):
+    """Return the product of filters and windows."""
     (batch, channels, *_), (each, *found) = images.shape, (out.shape[1] // groups, *out.shape[2:])
     n, places, channels, (image, channel) = size_of(found), size_of(at.kernel), channels // groups, images._strides[:2]
     *of_filters, step = steps_of_filters
@@ -223,7 +242,7 @@ def _convolve(steps, at, groups, images, filters, steps_of_filters, out):
         sizes, of_images, of_results = (batch, groups), (image, group, channel, 1), ((result, each * n, n, 1),)
         windows = None if _are_windows(at) else windows
     sizes = (*sizes, each, n * batch // sizes[0] if batch else 0, channels * places)
-    _add_product(steps, sizes, (filters, images, out), (of_filters, (of_images,), of_results), windows)
+    return _product(sizes, (filters, images, out), (of_filters, (of_images,), of_results), windows)
 
 
 @convolved.cpu(prepared=True)
@@ -285,7 +304,7 @@ def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group, size):
             some = steps.temporary((*weight.shape[:2], *found.kernel), weight.dtype_code)
             Part(steps, some)[...] = Part(steps, weight)[(everything, everything, *places)]
         result = out if part.shape == out.shape else steps.temporary(part.shape, out.dtype_code)
-        _convolve(steps, found, num_group, head, some, (filters * channels * k, k, channels * k), result)
+        _convolve(steps, found, num_group, head, some, (filters * channels * k, k, channels * k), result, finite=True)
         if result is not out:
             part[...] = Part(steps, result)
 
@@ -301,13 +320,14 @@ def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group):
         _multiply(steps, num_group, (each, k, batch), (head, data, out), strides)
         return
     few = _few(at, num_group, data, head, out, sums=True)
-    if few:
-        steps.work(few, data, head, out)
+    if few is not None:
+        steps.work(few, head, data, out)
         return
     of_head = ((0, each * n, n, 1), (n, head.shape[1] * n)) if batch > 1 else ((0, each * n, n, 1),)
     of_data, of_results = (0, channels * data._strides[1], 0, 0), (0, each * k, k, 1)
     strides = (of_head, (of_data,), (of_results,))
-    _add_product(steps, (1, num_group, each, k, batch * n), (head, data, out), strides, _windows(data, found, at), True)
+    arrays = head, data, out
+    steps.work(_product((1, num_group, each, k, batch * n), arrays, strides, _windows(data, found, at), True), *arrays)
 
 
 # ---- on the GPU -----------------------------------------------------------------------------------------------------
