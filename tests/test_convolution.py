@@ -199,16 +199,21 @@ def test_a_type_of_a_symbol_reaches_the_weights():
         nd.Convolution(nd.ones((1, 1, 2), dtype="float64"), nd.ones((1, 1, 1)), kernel=(1,), num_filter=1, no_bias=True)
 
 
-def test_results_are_the_same_with_any_number_of_threads():
-    x, w = nd.random.uniform(shape=(3, 8, 20, 20)), nd.random.uniform(shape=(8, 8, 3, 3))
-    found = []
-    for threads in (1, 2, 3):
-        mx.context.set_num_threads(threads)
-        x.attach_grad()
-        with autograd.record():
-            y = nd.Convolution(x, w, kernel=(3, 3), num_filter=8, no_bias=True)
-        y.backward()
-        found.append((y.asnumpy().tobytes(), x.grad.asnumpy().tobytes()))
+@pytest.mark.parametrize(("size", "groups"), [(20, 1), (14, 1), (14, 8), (60, 1)])  # products, and few filters
+def test_results_are_the_same_with_any_number_of_threads(size, groups):
+    x, w = nd.random.uniform(shape=(3, 8, size, size)), nd.random.uniform(shape=(8, 8 // groups, 3, 3))
+    found, before = [], mx.context.get_num_threads()
+    try:
+        for threads in (1, 2, 3):
+            mx.context.set_num_threads(threads)
+            x.attach_grad()
+            w.attach_grad()
+            with autograd.record():
+                y = nd.Convolution(x, w, kernel=(3, 3), num_filter=8, num_group=groups, no_bias=True)
+            y.backward()
+            found.append((y.asnumpy().tobytes(), x.grad.asnumpy().tobytes(), w.grad.asnumpy().tobytes()))
+    finally:
+        mx.context.set_num_threads(before)
     assert len(set(found)) == 1
 
 
