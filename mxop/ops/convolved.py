@@ -248,11 +248,8 @@ def _product_of_windows(at, groups, images, filters, steps_of_filters, out):
 @convolved.cpu(prepared=True)
 def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, num_group):
     (data, weight), (out,) = inputs, outputs
-    at, each, k = (
-        frame("_convolved", kernel, stride, dilate, pad),
-        weight.shape[0] // num_group,
-        size_of(weight.shape[1:]),
-    )
+    at = frame("_convolved", kernel, stride, dilate, pad)
+    each, k = weight.shape[0] // num_group, size_of(weight.shape[1:])
     if _is_one_window(data, at):
         strides = (k, num_group * k, 1), (each * k, 1, k), (each, weight.shape[0], 1)
         _multiply(steps, num_group, (data.shape[0], each, k), (data, weight, out), strides)

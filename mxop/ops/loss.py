@@ -234,8 +234,10 @@ def SVMOutput(
 @composite(name="_svm_output_grad")
 def svm_output_grad(F, data, label, *, margin: float = 1.0, coefficient: float = 1.0, use_linear: bool = False):
     """The gradient of ``SVMOutput`` with respect to the data."""
-    if label.shape == data.shape or 0 in data.shape:
-        chosen = F._cast_like(F.BlockGrad(label), data) if label.shape == data.shape else F.zeros_like(data)
+    if label.shape == data.shape:
+        chosen = F._cast_like(F.BlockGrad(label), data)
+    elif 0 in data.shape:
+        return F.zeros_like(data)
     else:
         chosen = F.broadcast_equal(*_numbers(F, label, _lanes(data.shape, False, False), "float32"))
         chosen = _seen(F, chosen, data.shape, data.dtype)
