@@ -13,8 +13,7 @@ cdef class Places:
     cdef int bases
     cdef Py_ssize_t mark
     cdef set known
-    cpdef int put(self, list arrays) except -1
-    cdef int run_one(self, Call call, list arrays) except -1
+    cpdef int put(self, object arrays, list more=*) except -1
     cpdef run(self, list calls, list arrays)
     cdef int base_of(self, char** where) noexcept
     cdef int add(self, char** where) except -1

@@ -4,12 +4,17 @@ A call may be prepared for *stand-ins*, arrays at addresses that no memory has. 
 call into a stand-in; :meth:`Places.run` puts pointers into real arrays there, and runs the calls.
 May import :mod:`.array`, :mod:`.later` and the pool.
 """
+from cpython.list cimport PyList_GET_ITEM
+from cpython.object cimport PyObject
 from libc.stdlib cimport free, realloc
 
 from mxop._core.array cimport Array, new_array, read_pointer, view_of
 from mxop._core.later cimport run_all
 from mxop._kernels.interp cimport itemsize_of
 from mxop._kernels.memory cimport block_wrap
+
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object sequence)
 
 cdef enum:
     SHIFT = 44              # a stand-in may have 2**43 bytes, on either side of its address: strides may be negative
@@ -139,17 +144,14 @@ cdef class Places:
         for call in calls:
             call.execute()
 
-    cdef int run_one(self, Call call, list arrays) except -1:
-        """Run one call on these arrays."""
-        self.put(arrays)
-        return call.execute()
-
-    cpdef int put(self, list arrays) except -1:
-        """Let all places point into these arrays."""
-        cdef Py_ssize_t i
+    cpdef int put(self, object arrays, list more=None) except -1:
+        """Let all places point into these arrays, a tuple or list and what comes after them."""
+        cdef PyObject** first = PySequence_Fast_ITEMS(arrays)
+        cdef Py_ssize_t n = len(arrays), i, base
         cdef Array a
         for i in range(self.count):
-            a = <Array>arrays[self.places[i].base]
+            base = self.places[i].base
+            a = <Array>first[base] if base < n else <Array>PyList_GET_ITEM(more, base - n)
             self.places[i].where[0] = read_pointer(a) + self.places[i].offset
         return 0
 

@@ -166,7 +166,7 @@ cdef class KernelPlan:
 
     cdef list run(self, object op, object inputs, list targets):
         """Return the results for these arrays; None when another thread is in the middle of a run, or an output goes beside."""
-        cdef list results = []
+        cdef list results = [None] * len(self.outputs)
         cdef Array a
         cdef Py_ssize_t k
         if self.busy:
@@ -184,8 +184,9 @@ cdef class KernelPlan:
                     a = alloc_like(a)
                     if inputs:
                         a.device_id = (<Array>inputs[0]).device_id
-                results.append(a)
-            self.places.run_one(self.call, [*inputs, *results])
+                results[k] = a
+            self.places.put(inputs, results)
+            self.call.execute()
         finally:
             self.busy = False
         return results

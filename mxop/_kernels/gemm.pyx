@@ -46,6 +46,7 @@ cdef extern from "mxop_gemm.h" nogil:
 cdef enum:
     ROWS = 528              # of a tile, and columns: what is packed for it is used often enough
     COLUMNS = 512
+    QUICK = 32768           # multiplications before which other threads of Python are not let in
     WORTH = 250000          # multiplications that are worth a thread
     LEAST = 2000000         # of a tile, where there are several for each thread
     SPARE = 2               # tiles for each thread, so that one that is held up does not hold up the rest
@@ -288,13 +289,16 @@ cdef class Product(Work):
             scratch = block.data
         scratch += -<Py_ssize_t>scratch & (ALIGNED - 1) if block == NULL else 0
         batch.partial = scratch + threads * each
-        with nogil:
-            if batch.count * batch.slices * batch.down * batch.across == 1:
-                kernels.tile(&batch.gemm, 0, batch.gemm.m, 0, batch.gemm.n, scratch)
-            else:
+        if batch.count * batch.slices * batch.down * batch.across > 1:
+            with nogil:
                 tiles(kernels, &batch, scratch, each, threads)
-            if batch.slices > 1:
-                kernels.join(&batch.gemm, batch.slices, batch.partial)
+                if batch.slices > 1:
+                    kernels.join(&batch.gemm, batch.slices, batch.partial)
+        elif batch.gemm.m * batch.gemm.n * batch.gemm.k < QUICK:  # others wait no longer than letting them in takes
+            kernels.tile(&batch.gemm, 0, batch.gemm.m, 0, batch.gemm.n, scratch)
+        else:
+            with nogil:
+                kernels.tile(&batch.gemm, 0, batch.gemm.m, 0, batch.gemm.n, scratch)
         if block != NULL:
             block_release(block)
         return -1

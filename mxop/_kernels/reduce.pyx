@@ -188,7 +188,7 @@ cdef void rows_task(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t l
     cdef Py_ssize_t k
     cdef bint beside = job.direct and (r.contiguous or (r.strides[r.ndim - 1] == itemsize_of(job.vtype) and
                                                         r.shape[r.ndim - 1] < LONG_RUN and job.combine != COMBINE_HYPOT))
-    if not beside or (job.source.n_kept > 1 and job.combine == COMBINE_HYPOT):
+    if not beside:
         for k in range(first, last):
             row_part(map_, job, k, scratch, 0, job.n_reduced, &totals[k - first])
     else:

@@ -37,6 +37,7 @@
 #define MX_GEMM_BLOCK 192           /* rows of A that stay in the second cache; a multiple of MX_GEMM_ROWS */
 #define MX_GEMM_CHUNK 64            /* summands that are converted at a time */
 #define MX_GEMM_NEAR 131072         /* bytes that a row of A may reach over, where each of its numbers has a line of its own */
+#define MX_GEMM_CACHED 16384        /* bytes of a B that stays in the first cache, whatever is read with it */
 #define MX_GEMM_USES 12             /* panels of B for which packing A pays: fewer misses, and one line to fetch ahead of its use */
 #define MX_GEMM_WAY 4096            /* bytes after which lines share a set of the first cache, and */
 #define MX_GEMM_WAYS 8              /* how many such lines it has at least */
@@ -69,17 +70,21 @@
 #define T float
 #define MX_GEMM_SUFFIX f32
 #define MX_GEMM_LOAD(rest, lanes, from) ((G(vector))_mm512_mask_loadu_ps((__m512)(rest), (__mmask16)(lanes), (from)))
+#define MX_GEMM_STORE(lanes, to, x) _mm512_mask_storeu_ps((to), (__mmask16)(lanes), (__m512)(x))
 #include "mxop_gemm_type.h"
 #undef T
 #undef MX_GEMM_SUFFIX
 #undef MX_GEMM_LOAD
+#undef MX_GEMM_STORE
 #define T double
 #define MX_GEMM_SUFFIX f64
 #define MX_GEMM_LOAD(rest, lanes, from) ((G(vector))_mm512_mask_loadu_pd((__m512d)(rest), (__mmask8)(lanes), (from)))
+#define MX_GEMM_STORE(lanes, to, x) _mm512_mask_storeu_pd((to), (__mmask8)(lanes), (__m512d)(x))
 #include "mxop_gemm_type.h"
 #undef T
 #undef MX_GEMM_SUFFIX
 #undef MX_GEMM_LOAD
+#undef MX_GEMM_STORE
 #undef G
 
 #if defined(__clang__)

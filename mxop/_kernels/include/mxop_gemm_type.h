@@ -130,6 +130,11 @@ static void G(interleave)(const T *x, ptrdiff_t across, ptrdiff_t count, ptrdiff
         for (ptrdiff_t p = 0; p < depth; p++) panel[p * width + i] = x[i * across + p];
 }
 
+#if defined(__AVX512F__)
+/* The mask of the first lanes of a vector: all where there are more, none where there are less than one. */
+static inline unsigned G(first_lanes)(ptrdiff_t count) { return count >= LANES ? (1u << LANES) - 1 : count > 0 ? (1u << count) - 1 : 0; }
+#endif
+
 /* Rows that lie side by side, of which each summand has a line of its own. */
 static void G(copy_lines)(const char *from, ptrdiff_t along, ptrdiff_t count, ptrdiff_t width, ptrdiff_t depth, T *panel)
 {
@@ -139,6 +144,15 @@ static void G(copy_lines)(const char *from, ptrdiff_t along, ptrdiff_t count, pt
                 *(G(vector) *)(panel + k * WIDTH + j * LANES) = *(const G(vector) *)((const T *)from + j * LANES);
         return;
     }
+#if defined(__AVX512F__)
+    if (width % LANES == 0) {                   /* a last panel of B, padded at once */
+        for (ptrdiff_t k = 0; k < depth; k++, from += along)
+            for (ptrdiff_t i = 0; i < width; i += LANES)
+                *(G(vector) *)(panel + k * width + i) =
+                    MX_GEMM_LOAD((G(vector)){0}, G(first_lanes)(count - i), (const T *)from + i);
+        return;
+    }
+#endif
     for (ptrdiff_t k = 0; k < depth; k++, from += along) {
         const T *x = (const T *)from;
         for (ptrdiff_t i = 0; i < count; i++) panel[k * width + i] = x[i];
@@ -154,6 +168,25 @@ static void G(copy_pair)(const char *from, ptrdiff_t along, ptrdiff_t depth, T *
             *(G(vector) *)(panel + j / MX_GEMM_VECTORS * WIDTH * depth + j % MX_GEMM_VECTORS * LANES) =
                 *(const G(vector) *)((const T *)from + j * LANES);
         }
+}
+
+/* Many panels of such rows, from `begins[i]` to `begins[i + 1]`: each line is read as a whole, for the next lies far away. */
+static void G(deal_lines)(const char *from, ptrdiff_t along, const ptrdiff_t *begins, ptrdiff_t count, ptrdiff_t depth, T *panels)
+{
+    for (ptrdiff_t k = 0; k < depth; k++, from += along) {
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const ptrdiff_t some = begins[i + 1] - begins[i];
+            const T *x = (const T *)from + begins[i];
+            T *to = panels + begins[i] * depth + k * some;
+            MX_ASK((const char *)x + MX_GEMM_AHEAD * along, 1);
+#if defined(__AVX512F__)
+            for (ptrdiff_t j = 0; j < some; j += LANES)
+                MX_GEMM_STORE(G(first_lanes)(some - j), to + j, MX_GEMM_LOAD((G(vector)){0}, G(first_lanes)(some - j), x + j));
+#else
+            for (ptrdiff_t j = 0; j < some; j++) to[j] = x[j];
+#endif
+        }
+    }
 }
 
 /* Numbers of another type, or of no order: line by line along the shorter stride. */
@@ -363,7 +396,9 @@ static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
        exclude each other from the first cache. */
     p.a_packed = !p.a_beside && (!(a_plain && a->along == size && a->across % size == 0) || columns >= MX_GEMM_USES * WIDTH
                                  || (a->across % MX_GEMM_WAY == 0 && rows > MX_GEMM_WAYS && columns > 2 * WIDTH));
-    p.b_packed = g->packed != NULL || !(b_plain && b->across == size && b->along % size == 0 && rows <= MX_GEMM_ROWS);
+    /* Columns side by side are read where they lie if packing them would take as long, or they stay in the first cache. */
+    p.b_packed = g->packed != NULL || !(b_plain && b->across == size && b->along % size == 0
+                                        && (rows <= MX_GEMM_ROWS || (b->along >= 0 && g->k * b->along <= MX_GEMM_CACHED)));
     p.stride = G(padded)(columns);
     return p;
 }
@@ -397,6 +432,23 @@ static void G(pack_columns)(const mx_gemm *g, const G(plan) *p, ptrdiff_t k, ptr
     }
 }
 
+/* Move sums, or add them, to some columns of C. */
+static void G(copy_sums)(int rows, ptrdiff_t columns, const T *sums, T *c, ptrdiff_t c_row, int add)
+{
+    for (int i = 0; i < rows; i++, c += c_row, sums += WIDTH) {
+#if defined(__AVX512F__)
+        for (ptrdiff_t q = 0; q < columns; q += LANES) {
+            const unsigned lanes = G(first_lanes)(columns - q);
+            G(vector) sum = *(const G(vector) *)(sums + q);
+            if (add) sum += MX_GEMM_LOAD(sum, lanes, c + q);
+            MX_GEMM_STORE(lanes, c + q, sum);
+        }
+#else
+        for (ptrdiff_t q = 0; q < columns; q++) c[q] = add ? c[q] + sums[q] : sums[q];
+#endif
+    }
+}
+
 /* Multiply a few rows of A by all columns of a panel of B; what the last panel has too much is left out. */
 static void G(few_rows)(const mx_gemm *g, const G(plan) *p, int rows, ptrdiff_t depth, const T *a, ptrdiff_t a_step,
                         ptrdiff_t j, const T *b, ptrdiff_t b_k, T *c, ptrdiff_t c_row, int add)
@@ -409,8 +461,7 @@ static void G(few_rows)(const mx_gemm *g, const G(plan) *p, int rows, ptrdiff_t 
         return;
     }
     G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, spare, WIDTH, (T)g->alpha, 0);
-    for (int i = 0; i < rows; i++)
-        for (ptrdiff_t q = 0; q < columns; q++) c[i * c_row + q] = add ? c[i * c_row + q] + spare[i * WIDTH + q] : spare[i * WIDTH + q];
+    G(copy_sums)(rows, columns, spare, c, c_row, add);
 }
 
 /* Multiply some rows of A, `first` to `first + rows` of the tile, by the packed columns. */
@@ -421,7 +472,9 @@ static void G(rows_of_tile)(const mx_gemm *g, const G(plan) *p, ptrdiff_t first,
     const ptrdiff_t size = (ptrdiff_t)sizeof(T), count = (rows + MX_GEMM_ROWS - 1) / MX_GEMM_ROWS, row = p->row + first;
     ptrdiff_t begins[MX_GEMM_BLOCK / MX_GEMM_ROWS + 1];
     for (ptrdiff_t i = 0; i <= count; i++) begins[i] = rows * i / count;    /* as even as can be */
-    if (p->a_packed)
+    if (p->a_packed && g->pack_a == G(pack) && a->load == NULL && a->split == 0 && a->across == size && a->along % size == 0)
+        G(deal_lines)(a->data + row * size + k * a->along, a->along, begins, count, depth, p->a);
+    else if (p->a_packed)
         for (ptrdiff_t i = 0; i < count; i++) {
             const ptrdiff_t some = begins[i + 1] - begins[i];
             g->pack_a(g->a, row + begins[i], some, some, k, depth, p->a + begins[i] * depth);
