@@ -68,13 +68,14 @@ cdef class Plan:
 
     cdef list fresh(self, list templates, list inputs):
         """Return new arrays like these, on the device of the inputs."""
-        cdef list found = []
+        cdef list found = [None] * len(templates)
         cdef Array a
-        for a in templates:
-            a = alloc_like(a)
+        cdef Py_ssize_t k
+        for k in range(len(templates)):
+            a = alloc_like(<Array>templates[k])
             if inputs:
                 a.device_id = (<Array>inputs[0]).device_id
-            found.append(a)
+            found[k] = a
         return found
 
     cdef int execute(self, int part, list table) except -1:
@@ -84,7 +85,7 @@ cdef class Plan:
             ready = <Prepared>self.idle.pop()
         except IndexError:  # in a thread that comes in the middle of a run
             ready = <Prepared?>self.prepared_again()
-        places, calls = ready.parts[part]
+        places, calls = <tuple>ready.parts[part]
         (<Places>places).run(calls, table)
         if len(self.idle) < MOST_IDLE:
             self.idle.append(ready)
@@ -114,26 +115,26 @@ cdef class Plan:
         return found
 
     cdef list forward(self, list inputs, list table, list targets):
-        """Return the results, in the targets where there are any; `table` gets the arrays of the run."""
+        """Return the results, in the targets where there are any; `table`, as long as a table is, gets the arrays of the run."""
         cdef list results = self.fresh(self.results, inputs) if targets is None else list(targets)
         cdef Array a
         cdef Py_ssize_t k, size
+        for k in range(len(inputs)):
+            a = <Array>inputs[k]
+            table[k] = a if a.contiguous else contiguous_copy(a)
         for k in range(len(results)):
             if results[k] is None:
                 results[k] = self.fresh([self.results[k]], inputs)[0]
-        for a in inputs:
-            table.append(a if a.contiguous else contiguous_copy(a))
-        table += results
-        for k in range(len(table), self.n_table):
-            table.append(None)
-        for code, size in self.sizes:
-            table.append(alloc(1, &size, code))
+            table[self.n_inputs + k] = results[k]
+        for k in range(len(self.sizes)):
+            code, size = <tuple>self.sizes[k]
+            table[self.n_table + k] = alloc(1, &size, code)
         self.execute(0, table)
         return results
 
     cdef list run(self, object inputs, list targets=None):
         """Run on arrays and record the run; return the outputs of the operator, None for those that nobody can see."""
-        cdef list given = list(inputs), table = [], results = self.forward(given, table, targets)
+        cdef list given = list(inputs), table = [None] * len(self.kept), results = self.forward(given, table, targets)
         if self.wanted:
             record(self, given, table, results)
         if self.shown is None:
