@@ -245,6 +245,8 @@ def check_products(image, filters, params, batch, dtypes=(("float64", 1e-12), ("
         ((4, 20, 20), (6, 2), {"kernel": (3, 3), "stride": (2, 1), "num_group": 2}),
         ((6, 12, 12), (6, 1), {"kernel": (3, 3), "pad": (1, 1), "dilate": (1, 2), "num_group": 6}),
         ((8, 14, 15), (16, 1), {"kernel": (3, 3), "pad": (1, 1), "stride": (2, 2), "num_group": 8}),
+        ((9, 7, 7), (9, 1), {"kernel": (3, 3), "pad": (1, 1), "num_group": 9}),  # vectors of several lines
+        ((9, 14, 13), (27, 1), {"kernel": (5, 3), "pad": (2, 1), "stride": (2, 2), "num_group": 9}),
         ((5, 16, 16), (7, 5), {"kernel": (1, 1)}),  # the image is its windows
         ((5, 5, 5), (7, 5), {"kernel": (1, 1)}),
         ((6, 5, 4), (9, 2), {"kernel": (5, 4), "num_group": 3, "stride": (2, 1)}),  # one window
@@ -289,6 +291,37 @@ def test_products_of_windows_in_halves(seed):
     """Sums are rounded once."""
     rng = random.Random(100 + seed)
     check_products(*some_convolution(rng), 2, dtypes=[("float16", 1e-3)])
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("size", [7, 14, 20])
+@pytest.mark.parametrize("isa", interp.available_instruction_sets())
+def test_what_lies_between_short_lines_does_not_count(isa, size, stride):
+    """Vectors go on from line to line: an element meets what its windows have, and nothing of the line before or after."""
+    params = {"kernel": (3, 3), "pad": (1, 1), "stride": (stride, stride), "num_group": 32}
+    rng, before = np.random.default_rng(0), interp.instruction_set()
+    x, w = rng.normal(size=(1, 32, size, size)), rng.normal(size=(32, 1, 3, 3))
+    h = rng.normal(size=records._convolution(x, w, **params).shape)
+    x[0, :, 2, -1], x[0, :, 3, 0], h[0, :16, 1, -1], h[0, 16:, 1, 0] = np.inf, np.nan, np.inf, np.nan
+    with np.errstate(invalid="ignore"):
+        wanted = records._convolution(x, w, **params), records._convolved_weight(x, h, **params)
+    try:
+        interp.use_instruction_set(isa)
+        for dtype in ("float32", "float64"):
+            a, b, c = (nd.array(v, dtype=dtype) for v in (x, w, h))
+            found = internal._convolved(a, b, **params), internal._convolved_weight(a, c, **params)
+            for have, want in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(have.asnumpy(), want, rtol=1e-4, atol=1e-4)
+    finally:
+        interp.use_instruction_set(before)
+
+
+def test_sums_of_a_band_end_with_its_last_line():
+    """The last band, of lines 150 to 198, has a line less than the one before it, of which there are still elements."""
+    x, h = nd.ones((1, 8, 199, 201)), nd.ones((1, 8, 199, 201))
+    x[:, :, 150, :5] = np.inf
+    found = internal._convolved_weight(x, h, kernel=(3, 3), pad=(1, 1), num_group=8)
+    assert (found.asnumpy() == np.inf).all()
 
 
 def test_no_images():

@@ -25,10 +25,12 @@ cdef extern from "mxop_few.h" nogil:
         mx_store store_weight, store_result
         Py_ssize_t band
         const void* packed
+        const Py_ssize_t* places
     ctypedef struct mx_few_kernels:
         size_t (*room)(const mx_few* f, Py_ssize_t band, int sums) noexcept nogil
+        void (*places)(const mx_few* f, int sums, Py_ssize_t* to) noexcept nogil
         void (*pack)(const mx_few* f, void* packed) noexcept nogil
-        void (*results)(const mx_few* f, Py_ssize_t image, Py_ssize_t group, Py_ssize_t band, char* scratch) noexcept nogil
+        void (*results)(const mx_few* f, Py_ssize_t begin, Py_ssize_t end, char* scratch) noexcept nogil
         void (*weight)(const mx_few* f, Py_ssize_t group, Py_ssize_t first, Py_ssize_t count, void* totals, char* scratch) noexcept nogil
         void (*join)(const mx_few* f, Py_ssize_t slices, void* totals) noexcept nogil
 
@@ -44,6 +46,7 @@ cdef enum:
     NEAR = 131072           # bytes of images, and of results, that stay in the second cache
     WORTH = 250000          # multiplications that are worth a thread
     SPARE = 2               # tasks for each thread
+    TURNS = 16              # of each thread, at most, if there are as many tasks
     SLICES = 16             # that sums are cut into, at most, for threads to take
     ALIGNED = 64
 
@@ -51,6 +54,7 @@ cdef enum:
 cdef struct Cut:
     Py_ssize_t bands, slices, units         # of an image; of the sums of each group; bands of all images
     Py_ssize_t size                         # bytes of all filters as they are computed
+    Py_ssize_t places                       # bytes of a number for each of a window
     Py_ssize_t each                         # bytes of scratch memory for a thread
     char* filters                           # packed; or sums of each group and slice
     char* scratch
@@ -109,10 +113,11 @@ cdef class FewFilters(Work):
         if 0 in (f.groups, f.filters) or not (self.batch or self.sums):
             return -1
         tasks = self.cut(kernels, &f, &cut, &threads)
-        block = block_new(threads * cut.each + cut.size * cut.slices)
-        cut.scratch, cut.filters = block.data, block.data + threads * cut.each
-        f.packed = cut.filters
+        block = block_new(threads * cut.each + cut.places + cut.size * cut.slices)
+        cut.scratch, cut.filters = block.data, block.data + threads * cut.each + cut.places
+        f.packed, f.places = cut.filters, <Py_ssize_t*>(block.data + threads * cut.each)
         with nogil:
+            kernels.places(&f, self.sums, <Py_ssize_t*>f.places)
             if not self.sums:
                 kernels.pack(&f, cut.filters)
             self.share(kernels, &f, &cut, tasks, threads)
@@ -134,6 +139,7 @@ cdef class FewFilters(Work):
         cut.units = self.batch * cut.bands
         cut.slices = max(1, min(cut.units, SLICES // f.groups)) if self.sums else 1
         cut.size = numbers * (8 if self.double_ else 4)
+        cut.places = (f.channels * f.images.kernel[1] * f.images.kernel[2] * sizeof(Py_ssize_t) + ALIGNED - 1) & -ALIGNED
         cut.each = (<Py_ssize_t>kernels.room(f, f.band, self.sums) + ALIGNED - 1) & -ALIGNED
         tasks = f.groups * (cut.slices if self.sums else cut.units)
         threads[0] = threads_of(threads[0], tasks)
@@ -142,27 +148,35 @@ cdef class FewFilters(Work):
     cdef void share(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, Py_ssize_t tasks, int threads) noexcept nogil:
         """Let threads take tasks."""
         cdef mx_shares shares
+        cdef Py_ssize_t turns = min(tasks, TURNS * threads)
         cdef int k
-        share_out(&shares, tasks, threads, 0)
+        share_out(&shares, turns, threads, 0)
         if threads == 1:
-            self.tasks_of(kernels, f, cut, &shares, 0)
+            self.some_tasks(kernels, f, cut, 0, tasks, cut.scratch)
         else:
             for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-                self.tasks_of(kernels, f, cut, &shares, k)
+                self.turns_of(kernels, f, cut, &shares, turns, tasks, k)
 
-    cdef void tasks_of(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, mx_shares* shares, int thread) noexcept nogil:
-        """Do the tasks that are a thread's."""
-        cdef char* scratch = cut.scratch + thread * cut.each
-        cdef Py_ssize_t t = mx_next_task(shares, thread), group, slice_, first
+    cdef void turns_of(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, mx_shares* shares, Py_ssize_t turns,
+                       Py_ssize_t tasks, int thread) noexcept nogil:
+        """Do the tasks that are a thread's, some in each turn."""
+        cdef Py_ssize_t t = mx_next_task(shares, thread)
         while t >= 0:
-            if self.sums:
-                group, slice_ = t // cut.slices, t % cut.slices
-                first = cut.units * slice_ // cut.slices
-                kernels.weight(f, group, first, cut.units * (slice_ + 1) // cut.slices - first,
-                               cut.filters + t * (cut.size // f.groups), scratch)
-            else:
-                kernels.results(f, t // cut.bands // f.groups, t // cut.bands % f.groups, t % cut.bands, scratch)
+            self.some_tasks(kernels, f, cut, tasks * t // turns, tasks * (t + 1) // turns, cut.scratch + thread * cut.each)
             t = mx_next_task(shares, thread)
+
+    cdef void some_tasks(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, Py_ssize_t t, Py_ssize_t end,
+                         char* scratch) noexcept nogil:
+        """Do tasks `t` to `end`."""
+        cdef Py_ssize_t group, slice_, first
+        if not self.sums:
+            kernels.results(f, t, end, scratch)
+            return
+        for t in range(t, end):
+            group, slice_ = t // cut.slices, t % cut.slices
+            first = cut.units * slice_ // cut.slices
+            kernels.weight(f, group, first, cut.units * (slice_ + 1) // cut.slices - first,
+                           cut.filters + t * (cut.size // f.groups), scratch)
 
 
 cdef class OfFinite(FewFilters):

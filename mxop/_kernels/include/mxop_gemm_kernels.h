@@ -8,6 +8,7 @@
 #ifndef MXOP_GEMM_KERNELS_H
 #define MXOP_GEMM_KERNELS_H
 
+#include <stdint.h>
 #include <string.h>
 #include "mxop_gemm.h"
 
@@ -69,22 +70,32 @@
 
 #define T float
 #define MX_GEMM_SUFFIX f32
+#define MX_GEMM_BITS int32_t
 #define MX_GEMM_LOAD(rest, lanes, from) ((G(vector))_mm512_mask_loadu_ps((__m512)(rest), (__mmask16)(lanes), (from)))
 #define MX_GEMM_STORE(lanes, to, x) _mm512_mask_storeu_ps((to), (__mmask16)(lanes), (__m512)(x))
+#define MX_GEMM_EVEN(a, b) ((G(vector))_mm512_permutex2var_ps((__m512)(a), _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, \
+                                                              22, 24, 26, 28, 30), (__m512)(b)))
 #include "mxop_gemm_type.h"
 #undef T
 #undef MX_GEMM_SUFFIX
+#undef MX_GEMM_BITS
 #undef MX_GEMM_LOAD
 #undef MX_GEMM_STORE
+#undef MX_GEMM_EVEN
 #define T double
 #define MX_GEMM_SUFFIX f64
+#define MX_GEMM_BITS int64_t
 #define MX_GEMM_LOAD(rest, lanes, from) ((G(vector))_mm512_mask_loadu_pd((__m512d)(rest), (__mmask8)(lanes), (from)))
 #define MX_GEMM_STORE(lanes, to, x) _mm512_mask_storeu_pd((to), (__mmask8)(lanes), (__m512d)(x))
+#define MX_GEMM_EVEN(a, b) ((G(vector))_mm512_permutex2var_pd((__m512d)(a), _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), \
+                                                              (__m512d)(b)))
 #include "mxop_gemm_type.h"
 #undef T
 #undef MX_GEMM_SUFFIX
+#undef MX_GEMM_BITS
 #undef MX_GEMM_LOAD
 #undef MX_GEMM_STORE
+#undef MX_GEMM_EVEN
 #undef G
 
 #if defined(__clang__)

@@ -3,11 +3,15 @@
 #if defined(MX_GEMM_BYTES)
 #define LANES ((int)(MX_GEMM_BYTES / sizeof(T)))
 typedef T G(vector) __attribute__((vector_size(MX_GEMM_BYTES), aligned(sizeof(T)), may_alias));
+typedef MX_GEMM_BITS G(bits) __attribute__((vector_size(MX_GEMM_BYTES), aligned(sizeof(T)), may_alias));
+#define MX_FEW_MASKED(x, mask) ((G(vector))((G(bits))(x) & (mask)))
 typedef T G(four) __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
 typedef T G(eight) __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
 #else
 #define LANES 1
 typedef T G(vector);
+typedef MX_GEMM_BITS G(bits);
+#define MX_FEW_MASKED(x, mask) ((mask) ? (x) : 0)
 #endif
 #define WIDTH (MX_GEMM_VECTORS * LANES)         /* columns of a panel of B */
 #define NARROW (MX_GEMM_VECTORS / 2 * LANES)    /* of a last panel that has no more */
@@ -554,3 +558,4 @@ static const mx_gemm_kernels G(kernels) = {WIDTH, G(pack), G(pack_windows), G(pa
 #undef NARROW
 #undef MX_GEMM_CASE
 #undef MX_GEMM_SQUARE
+#undef MX_FEW_MASKED
