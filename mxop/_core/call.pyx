@@ -4,7 +4,6 @@ A call may be prepared for *stand-ins*, arrays at addresses that no memory has. 
 call into a stand-in; :meth:`Places.run` puts pointers into real arrays there, and runs the calls.
 May import :mod:`.array`, :mod:`.later` and the pool.
 """
-from cpython.list cimport PyList_GET_ITEM
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, realloc
 
@@ -151,7 +150,7 @@ cdef class Places:
         cdef Array a
         for i in range(self.count):
             base = self.places[i].base
-            a = <Array>first[base] if base < n else <Array>PyList_GET_ITEM(more, base - n)
+            a = <Array>first[base] if base < n else <Array>more[base - n]
             self.places[i].where[0] = read_pointer(a) + self.places[i].offset
         return 0
 

@@ -1,12 +1,20 @@
 /* mxop_few_type.h - convolutions with few filters for each group, for one type T; included by mxop_gemm_type.h. */
 
+#if defined(MX_GEMM_BYTES)
+typedef MX_GEMM_BITS G(bits) __attribute__((vector_size(MX_GEMM_BYTES), aligned(sizeof(T)), may_alias));
+#define MX_FEW_MASKED(x, mask) ((G(vector))((G(bits))(x) & (mask)))
+#else
+typedef MX_GEMM_BITS G(bits);
+#define MX_FEW_MASKED(x, mask) ((mask) ? (x) : 0)
+#endif
+
 /* Scratch memory, and how lines lie in it.  Elements that the same places of neighbouring windows have are neighbours, along a
    line and from line to line: with strides, a channel has a plane for each remainder of both. */
 typedef struct {
     int flat;                   /* whether lines follow each other without a gap: then vectors go on from line to line */
     ptrdiff_t width;            /* results of a line, up to the end of a vector if not */
     ptrdiff_t line, plane, channel;
-    ptrdiff_t pitch, filter;    /* from a line of results to the next, and from one filter's to those of the next */
+    ptrdiff_t filter;           /* if flat, from the results of a filter to those of the next: they lie in such lines, too */
     ptrdiff_t windows;          /* numbers of a window */
     T *lines, *rows, *sums;     /* images; results; and for the gradient of filters a vector for each number, and */
     G(bits) *masks;             /* all bits of the lanes that are results */
@@ -49,8 +57,7 @@ static G(few_plan) G(few_planned)(const mx_few *f, ptrdiff_t band, int flat, cha
     p.windows = f->channels * mx_window_places(x);
     p.lines = (T *)scratch;
     p.rows = p.lines + f->channels * p.channel + G(FEW_BEYOND);
-    p.pitch = flat ? p.line : p.width;
-    p.filter = band * p.pitch + (flat ? G(FEW_BEYOND) : 0);
+    p.filter = flat ? band * p.line + G(FEW_BEYOND) : 0;
     p.sums = p.rows + f->filters * p.filter;
     p.masks = (G(bits) *)(p.sums + f->filters * p.windows * LANES);
     return p;
@@ -208,9 +215,10 @@ MX_GEMM_WIDE static void G(few_vectors)(int filters, int two, const mx_few *f, p
 #define MX_FEW_CASE(r, vectors)                                                                                         \
     case r:                                                                                                             \
         for (ptrdiff_t j = 0; j < count; j += vectors * LANES)                                                          \
-            G(few_block)(r, vectors, f, p->windows, p->lines + j, LANES, weight, to + j, LANES, step);                              \
+            G(few_block)(r, vectors, f, p->windows, p->lines + j, LANES, weight, to + j, LANES, step);                      \
         break;
-MX_GEMM_WIDE static void G(few_run)(int filters, const mx_few *f, const G(few_plan) *p, ptrdiff_t count, const T *weight, T *to, ptrdiff_t step)
+MX_GEMM_WIDE static void G(few_run)(int filters, const mx_few *f, const G(few_plan) *p, ptrdiff_t count, const T *weight,
+                                    T *to, ptrdiff_t step)
 {
     switch (filters) {
     MX_FEW_CASE(1, 4) MX_FEW_CASE(2, 4) MX_FEW_CASE(3, 2) MX_FEW_CASE(4, 2) MX_FEW_CASE(5, 2) MX_FEW_CASE(6, 2)
@@ -226,25 +234,24 @@ static inline void G(few_store)(const mx_few *f, ptrdiff_t count, const T *row, 
         f->store_result(count, row, to, f->result_size, 0);
 }
 
-/* Results of all filters: one vector or two, of a line or of two lines, with `count` results each. */
+/* Results of all filters: one vector or two, of a line or of two lines. */
 static void G(few_pair)(const mx_few *f, const G(few_plan) *p, const T *weight, const T *lines, int two, ptrdiff_t apart,
-                        char *results, ptrdiff_t results_apart, ptrdiff_t count)
+                        char *results, ptrdiff_t results_apart)
 {
     const ptrdiff_t found = f->images.found[1] * f->images.found[2], size = f->result_size;
-    const int direct = f->store_result == NULL && count == LANES;
     T rows[MX_FEW_ROWS * 2 * LANES];
     for (ptrdiff_t part = 0, some, parts = G(few_parts)(f); part < parts; part++, weight += some * p->windows) {
         const ptrdiff_t r = f->filters * part / parts;
         some = f->filters * (part + 1) / parts - r;
         char *to = results + r * found * size;
-        if (direct) {
+        if (f->store_result == NULL) {
             G(few_vectors)((int)some, two, f, p->windows, lines, apart, weight, (T *)to, results_apart, found);
             continue;
         }
         G(few_vectors)((int)some, two, f, p->windows, lines, apart, weight, rows, LANES, 2 * LANES);
         for (ptrdiff_t i = 0; i < some; i++, to += found * size) {
-            G(few_store)(f, count, rows + 2 * i * LANES, to);
-            if (two) G(few_store)(f, count, rows + (2 * i + 1) * LANES, to + results_apart * size);
+            G(few_store)(f, LANES, rows + 2 * i * LANES, to);
+            if (two) G(few_store)(f, LANES, rows + (2 * i + 1) * LANES, to + results_apart * size);
         }
     }
 }
@@ -262,7 +269,7 @@ static void G(few_lines)(const mx_few *f, const G(few_plan) *p, const T *weight,
         G(few_run)((int)some, f, p, lines * p->line, weight, p->rows, p->filter);
         for (ptrdiff_t q = 0; q < some; q++)
             for (ptrdiff_t i = 0; i < lines; i++) {
-                const T *row = p->rows + q * p->filter + i * p->pitch;
+                const T *row = p->rows + q * p->filter + i * p->line;
                 char *to = results + ((r + q) * found + i * n) * size;
 #if defined(__AVX512F__)
                 if (f->store_result == NULL && n <= LANES)
@@ -281,16 +288,16 @@ static void G(few_apart)(const mx_few *f, const G(few_plan) *p, const T *weight,
     for (ptrdiff_t i = 0; i < lines; i++) {
         const T *from = p->lines + i * p->line;
         char *to = results + i * n * size;
-        if (n <= LANES) {       /* two lines, if there are so many */
+        if (n == LANES) {       /* two lines, if there are so many; shorter ones are flat */
             const int two = i + 1 < lines;
-            G(few_pair)(f, p, weight, from, two, p->line, to, n, n);
+            G(few_pair)(f, p, weight, from, two, p->line, to, n);
             i += two;
             continue;
         }
         for (ptrdiff_t j = 0; j < n; j += 2 * LANES) {      /* the last vector begins earlier than it need not to end later */
             const ptrdiff_t rest = n - j, at = rest < LANES ? n - LANES : j;
             const ptrdiff_t apart = rest >= 2 * LANES ? LANES : rest > LANES ? rest - LANES : 0;
-            G(few_pair)(f, p, weight, from + at, apart > 0, apart, to + at * size, apart, LANES);
+            G(few_pair)(f, p, weight, from + at, apart > 0, apart, to + at * size, apart);
         }
     }
 }
@@ -360,13 +367,13 @@ static void G(few_take)(const mx_few *f, const G(few_plan) *p, ptrdiff_t image, 
     const char *from = f->results + ((image * f->groups + group) * f->filters * found + first * n) * f->result_size;
     for (ptrdiff_t r = 0; r < f->filters; r++) {
         T *to = p->rows + r * p->filter;
-        for (ptrdiff_t i = 0; i < lines; i++, to += p->pitch) {
+        for (ptrdiff_t i = 0; i < lines; i++, to += p->line) {
             const char *row = from + (r * found + i * n) * f->result_size;
             if (f->store_result == NULL)
                 G(copy_run)(to, (const T *)row, n);
             else
                 f->load_result(n, row, f->result_size, to);
-            for (ptrdiff_t j = n; j < p->pitch; j++) to[j] = 0;
+            for (ptrdiff_t j = n; j < p->line; j++) to[j] = 0;
         }
         *(G(vector) *)to = (G(vector)){0};
     }
@@ -377,7 +384,7 @@ static void G(few_masks)(const mx_few *f, const G(few_plan) *p, ptrdiff_t lines)
 {
     char *to = (char *)p->masks;
     memset(to, 0, (size_t)p->filter * sizeof(T));
-    for (ptrdiff_t i = 0; i < lines; i++) memset(to + i * p->pitch * (ptrdiff_t)sizeof(T), -1, (size_t)f->images.found[2] * sizeof(T));
+    for (ptrdiff_t i = 0; i < lines; i++) memset(to + i * p->line * (ptrdiff_t)sizeof(T), -1, (size_t)f->images.found[2] * sizeof(T));
 }
 
 static void G(few_weight)(const mx_few *f, ptrdiff_t group, ptrdiff_t first, ptrdiff_t count, void *totals, char *scratch)
@@ -397,7 +404,7 @@ static void G(few_weight)(const mx_few *f, ptrdiff_t group, ptrdiff_t first, ptr
             const ptrdiff_t r = f->filters * part / parts, some = f->filters * (part + 1) / parts - r;
             for (ptrdiff_t k = 0, more; k < p.windows; k += more ? MX_FEW_NUMBERS : 1) {
                 more = k + MX_FEW_NUMBERS <= p.windows;
-                G(few_sums_of)((int)some, (int)more, &p, lines * p.pitch, f->places + k, p.rows + r * p.filter,
+                G(few_sums_of)((int)some, (int)more, &p, lines * p.line, f->places + k, p.rows + r * p.filter,
                                p.sums + (r * p.windows + k) * LANES);
             }
         }
@@ -415,5 +422,7 @@ static void G(few_join)(const mx_few *f, ptrdiff_t slices, void *totals)
         f->store_weight(n, from, f->weight + group * n * size, size, 0);
     }
 }
+
+#undef MX_FEW_MASKED
 
 static const mx_few_kernels G(few) = {G(few_room), G(few_places), G(few_pack), G(few_results), G(few_weight), G(few_join)};

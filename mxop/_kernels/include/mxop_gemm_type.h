@@ -3,15 +3,11 @@
 #if defined(MX_GEMM_BYTES)
 #define LANES ((int)(MX_GEMM_BYTES / sizeof(T)))
 typedef T G(vector) __attribute__((vector_size(MX_GEMM_BYTES), aligned(sizeof(T)), may_alias));
-typedef MX_GEMM_BITS G(bits) __attribute__((vector_size(MX_GEMM_BYTES), aligned(sizeof(T)), may_alias));
-#define MX_FEW_MASKED(x, mask) ((G(vector))((G(bits))(x) & (mask)))
 typedef T G(four) __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
 typedef T G(eight) __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
 #else
 #define LANES 1
 typedef T G(vector);
-typedef MX_GEMM_BITS G(bits);
-#define MX_FEW_MASKED(x, mask) ((mask) ? (x) : 0)
 #endif
 #define WIDTH (MX_GEMM_VECTORS * LANES)         /* columns of a panel of B */
 #define NARROW (MX_GEMM_VECTORS / 2 * LANES)    /* of a last panel that has no more */
@@ -384,24 +380,30 @@ typedef struct {
 /* The columns of whole panels. */
 static inline ptrdiff_t G(padded)(ptrdiff_t columns) { return (columns + WIDTH - 1) / WIDTH * WIDTH; }
 
+/* Whether rows of A, or columns of B, lie side by side and are of this type. */
+static inline int G(side_by_side)(mx_gemm_pack pack, const mx_matrix *x)
+{
+    const ptrdiff_t size = (ptrdiff_t)sizeof(T);
+    return pack == G(pack) && x->load == NULL && x->split == 0 && x->across == size && x->along % size == 0;
+}
+
 static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
 {
     const ptrdiff_t size = (ptrdiff_t)sizeof(T);
     const mx_matrix *a = (const mx_matrix *)g->a, *b = (const mx_matrix *)g->b;
     const int a_plain = g->pack_a == G(pack) && a->load == NULL && a->split == 0;
-    const int b_plain = g->pack_b == G(pack) && b->load == NULL && b->split == 0;
     G(plan) p = {0, rows, 0, columns, 1, g->k, 0, 0, 0, NULL, NULL, NULL, 0};
     p.parts = g->k > MX_GEMM_DEPTH ? (g->k + MX_GEMM_DEPTH - 1) / MX_GEMM_DEPTH : 1;
     p.depth = (g->k + p.parts - 1) / p.parts;
     /* Rows side by side may be far apart from summand to summand: then packing pays, if many columns use what was packed. */
-    p.a_beside = a_plain && a->across == size && a->along % size == 0
+    p.a_beside = G(side_by_side)(g->pack_a, a)
               && (columns <= 2 * WIDTH || (a->along >= 0 && p.depth * a->along <= MX_GEMM_NEAR));
     /* Summands side by side are read where they lie, unless so many columns use them that packing costs little, or the rows
        exclude each other from the first cache. */
     p.a_packed = !p.a_beside && (!(a_plain && a->along == size && a->across % size == 0) || columns >= MX_GEMM_USES * WIDTH
                                  || (a->across % MX_GEMM_WAY == 0 && rows > MX_GEMM_WAYS && columns > 2 * WIDTH));
     /* Columns side by side are read where they lie if packing them would take as long, or they stay in the first cache. */
-    p.b_packed = g->packed != NULL || !(b_plain && b->across == size && b->along % size == 0
+    p.b_packed = g->packed != NULL || !(G(side_by_side)(g->pack_b, b)
                                         && (rows <= MX_GEMM_ROWS || (b->along >= 0 && g->k * b->along <= MX_GEMM_CACHED)));
     p.stride = G(padded)(columns);
     return p;
@@ -423,7 +425,7 @@ static size_t G(room)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
 static void G(pack_columns)(const mx_gemm *g, const G(plan) *p, ptrdiff_t k, ptrdiff_t depth)
 {
     const mx_matrix *b = (const mx_matrix *)g->b;
-    const int lines = g->pack_b == G(pack) && b->load == NULL && b->split == 0 && b->across == (ptrdiff_t)sizeof(T);
+    const int lines = G(side_by_side)(g->pack_b, b);
     for (ptrdiff_t j = 0, count; j < p->columns; j += count) {
         T *panel = p->b + j * depth;
         count = p->columns - j < WIDTH ? p->columns - j : WIDTH;
@@ -476,7 +478,7 @@ static void G(rows_of_tile)(const mx_gemm *g, const G(plan) *p, ptrdiff_t first,
     const ptrdiff_t size = (ptrdiff_t)sizeof(T), count = (rows + MX_GEMM_ROWS - 1) / MX_GEMM_ROWS, row = p->row + first;
     ptrdiff_t begins[MX_GEMM_BLOCK / MX_GEMM_ROWS + 1];
     for (ptrdiff_t i = 0; i <= count; i++) begins[i] = rows * i / count;    /* as even as can be */
-    if (p->a_packed && g->pack_a == G(pack) && a->load == NULL && a->split == 0 && a->across == size && a->along % size == 0)
+    if (p->a_packed && G(side_by_side)(g->pack_a, a))
         G(deal_lines)(a->data + row * size + k * a->along, a->along, begins, count, depth, p->a);
     else if (p->a_packed)
         for (ptrdiff_t i = 0; i < count; i++) {
@@ -558,4 +560,3 @@ static const mx_gemm_kernels G(kernels) = {WIDTH, G(pack), G(pack_windows), G(pa
 #undef NARROW
 #undef MX_GEMM_CASE
 #undef MX_GEMM_SQUARE
-#undef MX_FEW_MASKED
