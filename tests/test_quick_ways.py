@@ -43,7 +43,18 @@ def test_transposed_arrays_are_copies():
     a = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
     for dtype in CODES:
         x = nd.array(a, dtype=dtype)
-        for view in (x, x[::-1], x[:, 1:2], x[0], x[0, 0], x[0, 0, 0], x[:, :, ::2], nd.zeros((70, 80), dtype=dtype)):
+        for view in (
+            x,
+            x[::-1],
+            x[:, 1:2],
+            x[0],
+            x[0, 0],
+            x[0, 0, 0],
+            x[:, :, ::2],
+            x[:, None, :, None],
+            nd.arange(240, dtype="int32").reshape((2, 6, 5, 4))[:, ::-1],
+            nd.zeros((70, 80), dtype=dtype),
+        ):
             want, found = view.asnumpy().T, view.T
             assert found.dtype == view.dtype and found.shape == want.shape and found.context == view.context
             np.testing.assert_array_equal(found.asnumpy(), want)
@@ -121,6 +132,16 @@ def test_numbers_are_assigned_to_blocks(dtype, key):
     for there, here in ((x, wanted), (turned, wanted_turned)):
         there[key] = here[key] = 7
         np.testing.assert_array_equal(there.asnumpy(), here)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "key", [np.s_[1:3, :, 3:], np.s_[:, 2, 1:65], np.s_[1], np.s_[..., ::-1], np.s_[2, 3, 7:71], np.s_[::2, ::-2]]
+)
+def test_numbers_are_assigned_to_long_rows_and_nothing_beside(dtype, key):
+    x, wanted = nd.zeros((4, 5, 77), dtype=dtype), np.zeros((4, 5, 77), dtype)
+    x[key] = wanted[key] = -1.5
+    np.testing.assert_array_equal(x.asnumpy(), wanted)
 
 
 def test_writing_through_a_quick_way_is_seen():

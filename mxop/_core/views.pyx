@@ -14,7 +14,7 @@ from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport is_recording
 from mxop._core.transfer cimport copy_from, copy_into, same_dims
 from mxop._kernels.codes cimport BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
-from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
+from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, bulk, itemsize_of
 from mxop._kernels.memory cimport block_wrap, is_elsewhere
 
 import numpy as np
@@ -30,9 +30,14 @@ cdef extern from "Python.h":
 cdef extern from "numpy/arrayobject.h":
     object PyArray_Scalar(void* data, cnp.dtype dtype, object base)
 
+cdef extern from "mxop_bulk.h":
+    enum:
+        MX_ROWS
+
 cnp.import_array()
 
 cdef enum:
+    LONG = 64               # elements in a row that wide instructions are worth
     SHORT = 4096            # elements that are written one by one where they are made
     FEW = 1 << 16           # and where they are there: fewer than threads are worth
     MOST = 1 << 23          # whole numbers below it, and their sums with few others, are exact in float32
@@ -211,27 +216,34 @@ ctypedef fused real:
     double
 
 
-cdef void fill_row(real* p, Py_ssize_t n, Py_ssize_t stride, real value) noexcept nogil:
-    """Set elements that lie `stride` bytes apart."""
-    cdef Py_ssize_t k
-    if stride == sizeof(real):
-        for k in range(n):
-            p[k] = value
-    else:
-        for k in range(n):
-            (<real*>(<char*>p + k * stride))[0] = value
+cdef void fill_rows(real* p, Py_ssize_t rows, Py_ssize_t between, Py_ssize_t n, Py_ssize_t stride, real value) noexcept nogil:
+    """Set rows of n elements; elements and rows lie `stride` and `between` bytes apart."""
+    cdef Py_ssize_t j, k
+    cdef real* row
+    if stride == sizeof(real) and n >= LONG:
+        bulk().move(MX_ROWS, sizeof(real), n, rows, <const char*>&value, 0, 0, <char*>p, stride, between, False)
+        return
+    for j in range(rows):
+        row = <real*>(<char*>p + j * between)
+        if stride == sizeof(real):
+            for k in range(n):
+                row[k] = value
+        else:
+            for k in range(n):
+                (<real*>(<char*>row + k * stride))[0] = value
 
 
 cdef void fill_axes(char* p, Array a, int axis, double value) noexcept nogil:
     """Set the elements of `a` at `p` from an axis on."""
-    cdef Py_ssize_t k
-    if axis < a.ndim - 1:
+    cdef int last = a.ndim - 1
+    cdef Py_ssize_t k, rows = a.shape_[axis] if axis < last else 1, between = a.strides_[axis]
+    if axis < last - 1:
         for k in range(a.shape_[axis]):
-            fill_axes(p + k * a.strides_[axis], a, axis + 1, value)
+            fill_axes(p + k * between, a, axis + 1, value)
     elif a.dtype == FLOAT32:
-        fill_row(<float*>p, a.shape_[axis], a.strides_[axis], <float>value)
+        fill_rows(<float*>p, rows, between, a.shape_[last], a.strides_[last], <float>value)
     else:
-        fill_row(<double*>p, a.shape_[axis], a.strides_[axis], value)
+        fill_rows(<double*>p, rows, between, a.shape_[last], a.strides_[last], value)
 
 
 cdef int fill(Array a, double value) except -1:
@@ -240,9 +252,9 @@ cdef int fill(Array a, double value) except -1:
     if not a.contiguous and a.ndim:
         fill_axes(p, a, 0, value)
     elif a.dtype == FLOAT32:
-        fill_row(<float*>p, a.size, sizeof(float), <float>value)
+        fill_rows(<float*>p, 1, 0, a.size, sizeof(float), <float>value)
     else:
-        fill_row(<double*>p, a.size, sizeof(double), value)
+        fill_rows(<double*>p, 1, 0, a.size, sizeof(double), value)
     return 0
 
 

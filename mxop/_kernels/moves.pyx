@@ -256,21 +256,30 @@ ctypedef fused word:
 
 cdef word* in_turn(const Operand* source, const char* p, int axis, word* to) noexcept nogil:
     """Write the elements from an axis on, one by one; return where the next go."""
-    cdef Py_ssize_t i, j, rows = 1, step = source.strides[source.ndim - 1], n = source.shape[source.ndim - 1]
-    if axis < source.ndim - 2:
+    cdef int last = source.ndim - 1
+    cdef Py_ssize_t i, j, k, step = source.strides[last], n = source.shape[last]
+    cdef Py_ssize_t rows = source.shape[last - 1] if last > 0 else 1, row = source.strides[last - 1] if last > 0 else 0
+    cdef Py_ssize_t planes = source.shape[last - 2] if last > 1 else 1, plane = source.strides[last - 2] if last > 1 else 0
+    cdef const char* at
+    cdef const char* element
+    cdef word a, b, c, d
+    if axis < last - 2:
         for i in range(source.shape[axis]):
             to = in_turn(source, p + i * source.strides[axis], axis + 1, to)
         return to
-    if axis < source.ndim - 1:
-        rows = source.shape[axis]
-    for j in range(rows):
-        for i in range(0, n - 3, 4):
-            to[i], to[i + 1] = (<const word*>(p + i * step))[0], (<const word*>(p + (i + 1) * step))[0]
-            to[i + 2], to[i + 3] = (<const word*>(p + (i + 2) * step))[0], (<const word*>(p + (i + 3) * step))[0]
-        for i in range(n & ~3, n):
-            to[i] = (<const word*>(p + i * step))[0]
-        to += n
-        p += source.strides[axis]
+    for k in range(planes):
+        at = p + k * plane
+        for j in range(rows):
+            element = at
+            for i in range(n >> 2):     # read before any is written, or the compiler reads addresses and bounds again
+                a, b = (<const word*>element)[0], (<const word*>(element + step))[0]
+                c, d = (<const word*>(element + 2 * step))[0], (<const word*>(element + 3 * step))[0]
+                to[0], to[1], to[2], to[3] = a, b, c, d
+                to, element = to + 4, element + 4 * step
+            for i in range(n & 3):
+                to[0] = (<const word*>element)[0]
+                to, element = to + 1, element + step
+            at += row
     return to
 
 
