@@ -37,6 +37,24 @@ def test_foreach_is_the_unrolled_program(make, order):
     close(bound(with_loop(make, True), arrays, order), wanted)
 
 
+@pytest.mark.parametrize("flatten", [True, False])
+def test_gradients_of_weights_are_products_of_all_steps(flatten):
+    def loss(F, x, h, w, v):
+        def body(x, states):
+            hidden = F.FullyConnected(F.concat(x, states[0], dim=1), w, num_hidden=4, no_bias=True, flatten=flatten)
+            return hidden, [F.tanh(F.dot(F.relu(hidden), v))]
+
+        out, (last,) = F.contrib.foreach(body, x, [h])
+        return F.sum(out * out) + F.sum(last)
+
+    arrays = values({"x": (5, 2, 3), "h": (2, 6), "w": (4, 9), "v": (4, 6)})
+    symbol = loss(sym, **{n: V(n) for n in arrays})
+    mx.test_utils.check_numeric_gradient(symbol, arrays, numeric_eps=1e-5, rtol=1e-5, atol=1e-7, dtype=np.float64)
+    executor = symbol.simple_bind(mx.cpu(), **{n: a.shape for n, a in arrays.items()})
+    plan = [line for line in str(executor.explain()).splitlines() if " backward " in line]
+    assert sum(" dot(" in line or " _dot_grad(" in line for line in plan) == 2  # none is left in the loop
+
+
 @pytest.mark.parametrize("names", [("x",), ("h",), ("u",), ("w", "x")])
 def test_foreach_with_some_gradients(names):
     arrays = values()

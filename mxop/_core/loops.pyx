@@ -3,7 +3,7 @@
 A body is a list of calls that were prepared for stand-ins (:mod:`.call`).  A step moves pointers and executes the calls:
 inputs and outputs that have a slice for each step move by a stride, states go to and fro between two places.  What compiled work
 can make ready of an operand that is the same for all steps (a product packs its right matrix) is made ready once.
-May import :mod:`.array`, :mod:`.call`, :mod:`.steps`, :mod:`.transfer` and the pool.
+May import :mod:`.array`, :mod:`.call`, :mod:`.profile`, :mod:`.steps`, :mod:`.transfer` and the pool.
 """
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
@@ -12,12 +12,15 @@ from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport Array, alloc_tuple, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
+from mxop._core.profile cimport clock
 from mxop._core.results cimport ADDS, DENSE, deliver, fresh_like, goes_beside
 from mxop._core.steps cimport WorkCall, works_of
 from mxop._core.transfer cimport contiguous_copy, same_layout
 from mxop._kernels.interp cimport REQ_ADD, itemsize_of
 
-cdef enum: OFTEN = 256      # steps between looks at signals and other threads
+cdef enum:
+    OFTEN = 16              # steps between looks at the clock
+    TURN = 20_000_000       # nanoseconds until signals are seen and other threads run; less, and those who wait never ask for it
 
 
 cdef class Body:
@@ -157,6 +160,7 @@ cdef class Loop(Call):
     cdef Py_ssize_t steps_made(self, Py_ssize_t n) except -1:
         """Make at most `n` steps; return how many were made."""
         cdef Py_ssize_t s = 0, k
+        cdef long long turn = clock()
         while s < n and (self.condition is None or self.goes_on()):
             if s == n - 1:  # there is no other step: the new states are the last ones
                 for k in range(self.n_states):
@@ -164,10 +168,11 @@ cdef class Loop(Call):
             self.body.run()
             self.go_on()
             s += 1
-            if s % OFTEN == 0:
+            if s % OFTEN == 0 and clock() - turn > TURN:
                 PyErr_CheckSignals()
-                with nogil:  # other threads may run
+                with nogil:
                     pass
+                turn = clock()
         return s
 
     cdef Py_ssize_t begin(self) except -1:

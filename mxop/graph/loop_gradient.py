@@ -1,6 +1,7 @@
 """The gradient of a loop: a loop over the same steps in reverse.
 
-Imports :mod:`.bodies`, :mod:`.builder`, :mod:`.expand`, :mod:`.gradient`, :mod:`.loops`, :mod:`.rewrite`, :mod:`.specs`.
+Imports :mod:`.bodies`, :mod:`.builder`, :mod:`.expand`, :mod:`.gradient`, :mod:`.loops`, :mod:`.rewrite`, :mod:`.specs`,
+:mod:`.traits`, :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..opdef import Attrs
+from ..opdef import Attrs, Kernel, infer
 from .bodies import is_zero, kept, specs_of
 from .builder import Builder
 from .expand import expand
@@ -17,6 +18,7 @@ from .ir import NO_ATTRS, Entry, Graph, Node, variable
 from .loops import Counts, Loop
 from .rewrite import exchanged
 from .specs import Specs
+from .traits import bare, elements_read
 
 Pairs = Sequence[tuple[Node, Any]]  # variables of a body, and what they stand for
 
@@ -54,12 +56,19 @@ def _grad(
         found[c.data + j] = heads[j]  # where this loop makes a step, nobody asks
     if not (rest or of_states):
         return found
-    stacked, sums = ([i for i in rest if (i < c.data) == sliced] for sliced in (True, False))
-    entries = [*states, *(rest[i] for i in (*stacked, *sums))]
     source, saved = _saved(op, inputs, outputs)
     source |= {v: (heads[k], c.states <= k < c.states + c.stacked) for k, v in of_outputs.items()}
     _same(specs, {v: e for e, (v, _) in saved.items() if v is not e[0]})
-    body, _ = expand(exchanged(Graph(entries), saved), everything=False, specs=specs)
+    of_data, sums = {i: bare(e, specs) for i, e in rest.items() if i < c.data}, [i for i in rest if i >= c.data]
+    later = {} if op.limited or op.counted or op.otherwise else _at_once({i: rest[i] for i in sums}, specs)
+    sums = [i for i in sums if i not in later]
+    same = {e: e if e in saved else bare(e, specs) for node in later.values() for e in elements_read(node)}
+    operands = same.values()
+    stacks = {e: source[v][0] for e in operands if (v := saved.get(e, e)[0]) in source and source[v][1]}
+    stacked = list(dict.fromkeys([*of_data.values(), *(e for e in operands if e not in stacks)]))
+    body, _ = expand(
+        exchanged(Graph([*states, *stacked, *(rest[i] for i in sums)]), saved), everything=False, specs=specs
+    )
     read = [v for v in body.variables if v in source]
     data, free = ([(v, source[v][0]) for v in read if source[v][1] == sliced] for sliced in (True, False))
     if not data and op.steps is None:
@@ -67,10 +76,27 @@ def _grad(
     first = [(v, heads[j] if j in live else F.zeros_like(inputs[c.data + j])) for j, v in of_states.items()]
     limit = outputs[-1:] if op.counted else inputs[-1:] if op.limited else []
     values = added(F, body, (data, first, free), len(stacked), len(sums), limit, steps=op.steps, reverse=not op.reverse)
-    places = [*(c.data + j for j in of_states), *stacked, *sums]
-    for i, g in zip(places, [g for part in values[:3] for g in part], strict=True):
+    stacks.update(zip(stacked, values[1], strict=True))
+    for i, g in zip([*(c.data + j for j in of_states), *sums], [*values[0], *values[2]], strict=True):
         found[i] = g
+    for i, e in of_data.items():
+        found[i] = stacks[e]
+    for i, node in later.items():  # what is read for its shape alone has that of the gradient
+        rows = [F.reshape(stacks[same[e]], shape=(-3, -2)) if e in same else inputs[i] for e in node.inputs]
+        found[i] = F._invoke(node.op, rows, node.attrs)
     return found
+
+
+def _at_once(sums: dict[int, Entry], specs: Specs | None) -> dict[int, Node]:
+    """Return the calls whose sum over all steps is one call after them, on their inputs of all steps: products of weights."""
+
+    def is_one(node: Node) -> bool:
+        if specs is None or not isinstance(node.op, Kernel) or node.op.at_once is None:
+            return False
+        shapes = [specs(e)[0] for e in node.inputs]
+        return all(map(infer.known, shapes)) and node.op.at_once(*shapes, **node.attrs)
+
+    return {i: node for i, (node, _) in sums.items() if is_one(node)}
 
 
 def _same(specs: Specs | None, same: dict[Node, Entry]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -66,3 +67,27 @@ def same_by_rule(node: Node, entry: Entry, known: Known) -> bool:
     """Tell whether output 0 of an elementwise node has the shape and type of one of its inputs, known or not."""
     op: Any = node.op
     return known.same(entry, (node, 0)) or (op.kind == "elementwise" and not op.broadcast and op.out_dtype is None)
+
+
+def bare(entry: Entry, specs: Callable[[Entry], tuple] | None) -> Entry:
+    """Return what an entry is a copy of: rules hand heads on, undo broadcasting and reshape, where shapes are the same.
+
+    `specs` tells shapes and types; None: nobody knows them.
+    """
+    while specs is not None:
+        source = _handed_on(*entry)
+        if source is None or specs(source) != specs(entry):
+            break
+        entry = source
+    return entry
+
+
+def _handed_on(node: Node, k: int) -> Entry | None:
+    """Return the input that an output of a node is if its shape is that input's; None where it is computed."""
+    op: Any = node.op
+    if op is None or op.name in ("_unbroadcast", "Flatten", "Reshape"):
+        return node.inputs[0] if node.inputs else None
+    if not (op.is_backward and op.kind == "elementwise"):  # others may hand on what has another gradient
+        return None
+    root = op.formula(node.attrs, len(node.inputs)).roots[k]
+    return node.inputs[root.label] if root.kind == "input" else None

@@ -107,6 +107,9 @@ class Kernel(Operator):
         Whether the CPU function takes inputs of any strides (others get contiguous copies where needed).
     adds : bool
         Whether its steps, of one output, can add to what that holds (``steps.adds``).
+    at_once : callable or None
+        ``at_once(*input_shapes, **params)`` tells whether the sum of the results of many calls is the result of one, on their
+        inputs joined along the first axes.
     clears : bool
         Whether outputs are zero before the device functions run, and must be written: those of users may forget it.
     """
@@ -117,6 +120,7 @@ class Kernel(Operator):
         super().__init__(function, **options)
         self.strided = strided
         self.adds = False
+        self.at_once: Callable | None = None
         self.clears = not self.module.startswith("mxop.")
         self.ways: list[Way] = []
         self.run_gpu: Callable | None = None

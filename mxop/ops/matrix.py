@@ -184,6 +184,15 @@ def _(head, other, like, **params):
     return like
 
 
+# rows that are joined only go on in the sums that these products are
+dot.at_once = lambda lhs, rhs, *, transpose_a, transpose_b, **params: (
+    transpose_a and not transpose_b and len(lhs) == len(rhs) == 2
+)
+dot_grad.at_once = lambda head, other, like, *, side, transpose_a, **params: (
+    side == "rhs" and not transpose_a and len(other) > 1
+)
+
+
 def _dot_grad_operands(head, other, like, side, transpose_a, transpose_b, seen):
     """Return the matrices to multiply, and whether to transpose each; ``seen(array, shape)`` reshapes."""
     if side == "lhs":  # head rhs'^T, transposed with transpose_a

@@ -4,14 +4,14 @@ What draws with parameters that are arrays stands in :mod:`.sample`.
 
 A public operator is a composite of ``_draw_key``, which alone has an effect, and of a formula of that key.  So a value can be
 computed again (in backward, in a fused formula, in another thread) and is the same; and two calls never share numbers.
-May import :mod:`mxop.opdef` and :mod:`._shared`.
+May import :mod:`mxop.generators`, :mod:`mxop.opdef` and :mod:`._shared`.
 """
 
 import math
 from functools import lru_cache
 from typing import Annotated, Literal
 
-from .. import dtypes
+from .. import dtypes, generators
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, Range, Scalar, Shape, composite, elementwise, kernel
 from ._shared import device_of, equal_shapes, on_both, zero_gradient
@@ -36,18 +36,12 @@ zero_gradient(draw_key)
 
 @draw_key.cpu
 def _(inputs, outputs, **params):
-    import numpy as np
-
-    from ..generators import draw
-
-    np.asarray(outputs[0])[0] = draw("cpu", outputs[0].context.device_id)
+    memoryview(outputs[0])[0] = generators.draw("cpu", outputs[0].context.device_id)
 
 
 @draw_key.gpu
 def _(xp, inputs, outputs, **params):
-    from ..generators import draw
-
-    outputs[0].fill(draw("gpu", int(outputs[0].device.id)))
+    outputs[0].fill(generators.draw("gpu", int(outputs[0].device.id)))
 
 
 # ---- formulas of a key ----------------------------------------------------------------------------------------------
