@@ -213,6 +213,29 @@ def test_calls_that_differ_in_one_thing_are_told_apart():
     assert rows[0][4:7] == [(4, 2), (6, 2), (2, 4)] and rows[0][9:] == [(2, 1), (2,), (2, 1), (2, 2)]
 
 
+def test_views_of_what_lies_elsewhere_are_told_apart():
+    a = np.arange(24.0).reshape(2, 3, 4)
+    others = [a, a[::-1], a.transpose(2, 1, 0), a[:, :, ::2], a[0], a[:, 1], a.astype("int32"), a + 1, a[:1, :, :1]]
+    arrays = [nd.array(b, dtype=b.dtype) for b in others]
+    arrays += [arrays[0][::-1], arrays[0][:, :, ::2], arrays[0][:, 1], arrays[2].T, arrays[0][:1]]
+    for x in (*arrays, *arrays[::-1]):
+        b = x.asnumpy()
+        for found, want in (
+            (nd.transpose(x), b.T),
+            (nd.expand_dims(x, axis=1), b[:, None]),
+            (nd.flip(data=x, axis=0), b[::-1]),
+        ):
+            assert found.dtype == b.dtype
+            np.testing.assert_array_equal(found.asnumpy(), want)
+    x, y = arrays[0].copy(), arrays[0].copy()
+    x.attach_grad()
+    nd.transpose(y)
+    with mx.autograd.record():
+        z = nd.transpose(x)  # as the call before, which was not recorded
+    z.backward(nd.array(a.T * 2, dtype="float64"))
+    np.testing.assert_array_equal(x.grad.asnumpy(), a * 2)
+
+
 def test_inputs_of_operators_that_take_any_number_are_counted():
     x = nd.ones((2,))
     with pytest.raises(mx.MXNetError, match="takes 1 inputs"):
@@ -326,6 +349,10 @@ def test_an_operator_that_is_replaced_is_another_one():
         replaced.shape(lambda data, count=count: (count, *data))
         replaced.view(lambda shape, strides, count=count: ((count, *shape), (0, *strides), 0))
         found += [nd.quick_way_replaced(x).shape for _ in range(2)]
+    held = nd.quick_way_replaced
+    replaced.shape(lambda data: (3, *data))
+    replaced.view(lambda shape, strides: ((3, *shape), (0, *strides), 0))
+    assert [held(x).shape for _ in range(2)] == [(3, 2), (3, 2)]
     registry.unregister("quick_way_replaced")
     assert found == [(1, 2), (1, 2), (2, 2), (2, 2)]
 

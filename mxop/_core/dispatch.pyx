@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport ARRAY_TYPE, MAX_VALUES, Array, Value
 from mxop._core.elementwise cimport ElementwiseCall, call_for, listed, run_elementwise, run_items, set_value
-from mxop._core.kinds cimport run_composite, run_external, run_kernel, run_reduction, run_view
+from mxop._core.kinds cimport run_composite, run_external, run_kernel, run_reduction, run_view, run_view_again
 from mxop._core.native cimport NativeOp
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, look, look_into, note_call, watched
 from mxop._core.recent cimport OUTPUT, PARAMETER, SLOTS, Form, Forms
@@ -179,7 +179,7 @@ def forget(op):
     """Drop what is kept for an operator that was unregistered or replaced."""
     found = _functions.pop(op, None)
     if found is not None:  # somebody may hold it
-        (<OpFunction>found).has_mode = -1
+        (<OpFunction>found).has_mode, (<OpFunction>found).forms = -1, Forms()
     _reductions.forget()
     _prepared.forget()
     _kinds.forget()
@@ -449,6 +449,10 @@ cdef object called(object function, PyObject** args, size_t flagged, PyObject* k
                 return found
         form = f.forms.find(args, n + len(names), names)
         if form is not None:
+            if f.is_view and f.has_mode == 0 and not watched(IMPERATIVE | NANS):
+                found = run_view_again(f.op, form, args)
+                if found is not None:
+                    return found
             return invoke_checked(f, form.inputs(args), form.attrs, form.output(args), REQ_WRITE)
     return f.call(listed(args, n), {names[k]: <object>args[n + k] for k in range(len(names))})
 

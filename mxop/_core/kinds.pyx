@@ -4,11 +4,13 @@ Formulas have their own module, :mod:`.elementwise`; which kind it is, and what 
 May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.recent`, :mod:`.record`, :mod:`.reductions`,
 :mod:`.results`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
+from cpython.object cimport PyObject
+
 from mxop._core.array cimport Array, alloc_like, host_reads, template, view_at
 from mxop._core.external cimport execute_external
 from mxop._core.plans cimport Plan, plan_of
 from mxop._core.prepared cimport KernelPlan, plan_for, prepare_kernel
-from mxop._core.recent cimport MISSING, Plans, numpy_shapes
+from mxop._core.recent cimport MISSING, Form, Plans, numpy_shapes
 from mxop._core.record cimport is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.results cimport hand_over, new_at, one_result, output_list, requests_of, results_for
@@ -98,11 +100,22 @@ cdef tuple cached_inference(object op, object attrs, tuple shapes, tuple types):
 cdef class ViewPlan:
     """Where the elements lie that an operator rearranges, for arrays of certain shapes and strides."""
 
-    cdef Array result               # one of the shape and type of the result
+    cdef Array source, result       # of the shapes and types of the only input, which has these strides, and of the result
+    cdef bint numpy                 # what shapes mean
     cdef int ndim
     cdef Py_ssize_t shape[MAX_DIMS]
     cdef Py_ssize_t strides[MAX_DIMS]   # in bytes
     cdef Py_ssize_t offset
+
+    cdef bint fits(self, Array source) except -1:
+        """Tell whether the plan is for arrays like this one."""
+        cdef int k
+        if source.dtype != self.source.dtype or source.ndim != self.source.ndim or self.numpy != numpy_shapes():
+            return False
+        for k in range(source.ndim):
+            if source.shape_[k] != self.source.shape_[k] or source.strides_[k] != self.source.strides_[k]:
+                return False
+        return True
 
     cdef Array copied(self, Array source):
         """Return a new array of the elements, which is the short way of most calls."""
@@ -136,6 +149,23 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
     return result
 
 
+cdef object run_view_again(object op, Form form, PyObject** values):
+    """Run a call that is written as one before, whose plan the form keeps; None where that is no short way."""
+    cdef Py_ssize_t k = 0
+    cdef Array source
+    if form.n_inputs != 1 or form.output_at >= 0 or is_recording():
+        return None
+    while form.places[k] != 0:
+        k += 1
+    source = <Array>values[k]
+    if source.gpu is not None:
+        return None
+    found = form.plan
+    if found is None or not (<ViewPlan>found).fits(source):
+        found = form.plan = view_plan_of(op, form.attrs, (source,))
+    return None if found is None else (<ViewPlan>found).copied(source)
+
+
 cdef ViewPlan view_plan_of(object op, object attrs, object inputs):
     """Return what is kept of an operator's view rule for arrays like these."""
     found = _views.find(op, attrs, inputs, True)
@@ -154,6 +184,9 @@ cdef ViewPlan view_plan(object op, object attrs, object inputs):
     shape, strides, offset = op.make_view(shapes[0], source._strides, *shapes[1:], **attrs)
     if strides is None:
         return None
+    plan.source, plan.numpy = template(shapes[0], source.dtype), numpy_shapes()
+    for i in range(source.ndim):
+        plan.source.strides_[i] = source.strides_[i]
     plan.result, part = template(out_shape, out_type), template(shape, source.dtype)
     plan.ndim, plan.offset = part.ndim, offset * itemsize_of(source.dtype)
     for i in range(part.ndim):

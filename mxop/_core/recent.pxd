@@ -29,6 +29,7 @@ cdef class Form:
     cdef int places[SLOTS]  # an argument's place among the inputs; PARAMETER or OUTPUT
     cdef int n_inputs, output_at
     cdef object attrs
+    cdef object plan        # the plan of its last call, for callers that keep one
     cdef bint is_this(self, PyObject** values, Py_ssize_t n, tuple names, bint objects)
     cdef tuple inputs(self, PyObject** values)
     cdef object output(self, PyObject** values)
