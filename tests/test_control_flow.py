@@ -55,6 +55,16 @@ def test_gradients_of_weights_are_products_of_all_steps(flatten):
     assert sum(" dot(" in line or " _dot_grad(" in line for line in plan) == 2  # none is left in the loop
 
 
+def test_what_is_the_same_in_all_steps_is_not_stacked():
+    symbol, _ = sym.contrib.foreach(lambda x, s: (sym.dot(V("a") * 2, V("w")) * x, s), V("x"), [V("h")])
+    shapes = {"x": (5, 2, 4), "h": (1,), "a": (2, 3), "w": (3, 4)}
+    executor = symbol.simple_bind(mx.cpu(), **shapes)
+    assert not [line for line in str(executor.explain()).splitlines() if " dot(" in line or " _dot_grad(" in line]
+    mx.test_utils.check_numeric_gradient(
+        symbol, values(shapes), numeric_eps=1e-5, rtol=1e-5, atol=1e-7, dtype=np.float64
+    )
+
+
 @pytest.mark.parametrize("names", [("x",), ("h",), ("u",), ("w", "x")])
 def test_foreach_with_some_gradients(names):
     arrays = values()

@@ -60,7 +60,7 @@ def _grad(
     source |= {v: (heads[k], c.states <= k < c.states + c.stacked) for k, v in of_outputs.items()}
     _same(specs, {v: e for e, (v, _) in saved.items() if v is not e[0]})
     of_data, sums = {i: bare(e, specs) for i, e in rest.items() if i < c.data}, [i for i in rest if i >= c.data]
-    later = {} if op.limited or op.counted or op.otherwise else _at_once({i: rest[i] for i in sums}, specs)
+    later = _at_once(op, {i: rest[i] for i in sums}, specs)
     sums = [i for i in sums if i not in later]
     same = {e: e if e in saved else bare(e, specs) for node in later.values() for e in elements_read(node)}
     operands = same.values()
@@ -87,14 +87,19 @@ def _grad(
     return found
 
 
-def _at_once(sums: dict[int, Entry], specs: Specs | None) -> dict[int, Node]:
+def _at_once(op: Loop, sums: dict[int, Entry], specs: Specs | None) -> dict[int, Node]:
     """Return the calls whose sum over all steps is one call after them, on their inputs of all steps: products of weights."""
+    if specs is None or op.limited or op.counted or op.otherwise:
+        return {}
+    graph = Graph(list(sums.values()))
+    of_steps = active_nodes(graph, set(graph.variables) - set(op.counts.inputs(op.given)[2]))
 
     def is_one(node: Node) -> bool:
-        if specs is None or not isinstance(node.op, Kernel) or node.op.at_once is None:
+        if not isinstance(node.op, Kernel) or node.op.at_once is None:
             return False
         shapes = [specs(e)[0] for e in node.inputs]
-        return all(map(infer.known, shapes)) and node.op.at_once(*shapes, **node.attrs)
+        differ = all(e[0] in of_steps for e in elements_read(node))  # what does not is not worth as many copies
+        return differ and all(map(infer.known, shapes)) and node.op.at_once(*shapes, **node.attrs)
 
     return {i: node for i, (node, _) in sums.items() if is_one(node)}
 
