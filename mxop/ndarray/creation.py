@@ -161,7 +161,12 @@ def full(
     >>> mx.nd.full((3,), 7, dtype="int32").asnumpy().tolist()
     [7, 7, 7]
     """
-    if ctx is None and out is None and dtype is np.float32 and type(val) is float:
+    if (
+        ctx is None
+        and out is None
+        and dtype is np.float32
+        and (type(val) is float or (type(val) is int and abs(val) < 2**53))
+    ):
         quick = plain_filled(shape, val)
         if quick is not None:
             return quick

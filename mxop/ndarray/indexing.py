@@ -23,7 +23,10 @@ from .register import F
 
 Dense = core.Dense
 NDArray = core.NDArray
-_ROWS = np.dtype("int32"), np.dtype("int64")  # what `gather_nd` reads as it is
+_ROWS, _CODES = (
+    (np.dtype("int32"), np.dtype("int64")),
+    (dtypes.INT32, dtypes.INT64),
+)  # what names rows without a look at it
 
 
 # ---- keys -----------------------------------------------------------------------------------------------------------
@@ -110,10 +113,17 @@ def _is_mask(item: Any, xp: Any) -> bool:
     return isinstance(item, xp.ndarray) and item.dtype.kind == "b"
 
 
-def _names_rows(x: NDArray, key: tuple) -> bool:
-    """Tell a key of one array of integers: ``gather_nd`` copies such rows whole, in several threads."""
-    rows = key[0] if len(key) == 1 and x._contiguous and x.ndim > 1 and x._gpu is None else None
-    return isinstance(rows, np.ndarray) and rows.dtype in _ROWS and rows.size > 0 < rows.ndim
+def _rows(x: NDArray, key: Any) -> NDArray | None:
+    """Return the rows that an array of whole numbers names, copied as they are; None for other keys, and wrong ones."""
+    if x._gpu is not None or not x._contiguous or not x.ndim or getattr(key, "_gpu", None) is not None or _tracked(x):
+        return None
+    with suppress(OpIndexError):  # NumPy finds negative ones, and says better what is wrong
+        if not isinstance(key, Dense) or key.dtype_code not in _CODES:
+            rows = _index_array(key, np)
+            key = core.from_numpy(np.ascontiguousarray(rows), False) if rows.dtype in _ROWS and rows.ndim else None
+        if key is not None and key.ndim and key.size:
+            return F.take(x, key, mode="raise")
+    return None
 
 
 def _tracked(x: NDArray) -> bool:
@@ -154,6 +164,9 @@ def getitem(x: NDArray, key: Any) -> NDArray:
         shape, strides = x.shape, x._strides
         at = ops.integer(key, 0, shape[0])
         return x._view(shape[1:], strides[1:], at * strides[0])
+    found = _rows(x, key) if isinstance(key, (Dense, list, np.ndarray)) else None
+    if found is not None:
+        return found
     items = _items(x, key)
     if _basic(items):
         return ops.part_of(F, x, items) if _tracked(x) else view_of(x, items)
@@ -162,9 +175,6 @@ def getitem(x: NDArray, key: Any) -> NDArray:
     memory, xp = _memory(x)
     try:
         key = _numpy_key(items, xp)
-        if _names_rows(x, key):
-            with suppress(OpIndexError):  # what is out of range NumPy says better
-                return F.gather_nd(x, _wrapped(key[0][None], x))
         found = memory[key]
     except MXNetError:
         raise

@@ -79,9 +79,8 @@ def as_in_context(self: NDArray, context: Context) -> NDArray:
     """Return the array itself when it is on the device, else a copy there."""
     if not isinstance(context, Context):
         raise OpTypeError(f"as_in_context takes a context such as mx.cpu(), got {type(context).__name__}")
-    if self.context == context:
-        return self
-    return copyto(self, context)
+    here = self.context
+    return self if here is context or here == context else copyto(self, context)
 
 
 def astype(self: NDArray, dtype: Any, copy: bool = True) -> NDArray:
@@ -200,9 +199,9 @@ def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:
     return F.transpose(self, **kwargs)
 
 
-def _inplace(self: NDArray, name: str, inplace: bool, **params: Any) -> NDArray:
-    """Call a reshaping operator; with `inplace`, return a view that shares memory (MXNet's meaning of the word)."""
-    if not inplace or (tape.recording() and tape.tracked(self)):
+def _inplace(self: NDArray, name: str, **params: Any) -> NDArray:
+    """Return what a reshaping operator does, as a view that shares memory (MXNet's meaning of the word)."""
+    if tape.recording() and tape.tracked(self):
         return getattr(F, name)(self, **params)
     op = registry.get(name)
     shapes = op.infer_outputs(op.parse(params), [self.shape], [self.dtype_code])[0]
@@ -211,17 +210,17 @@ def _inplace(self: NDArray, name: str, inplace: bool, **params: Any) -> NDArray:
 
 def expand_dims(self: NDArray, axis: int, inplace: bool = False) -> NDArray:
     """Insert a dimension of size 1; `inplace` shares memory."""
-    return _inplace(self, "expand_dims", inplace, axis=axis)
+    return _inplace(self, "expand_dims", axis=axis) if inplace else F.expand_dims(self, axis=axis)
 
 
 def flatten(self: NDArray, inplace: bool = False) -> NDArray:
     """Merge all dimensions but the first; `inplace` shares memory."""
-    return _inplace(self, "Flatten", inplace)
+    return _inplace(self, "Flatten") if inplace else F.Flatten(self)
 
 
 def squeeze(self: NDArray, axis: Any = None, inplace: bool = False) -> NDArray:
     """Remove dimensions of size 1; `inplace` shares memory."""
-    return _inplace(self, "squeeze", inplace, axis=axis)
+    return _inplace(self, "squeeze", axis=axis) if inplace else F.squeeze(self, axis=axis)
 
 
 def broadcast_to(self: NDArray, shape: Any) -> NDArray:
