@@ -38,7 +38,8 @@
 #define MX_GEMM_BLOCK 192           /* rows of A that stay in the second cache; a multiple of MX_GEMM_ROWS */
 #define MX_GEMM_CHUNK 64            /* summands that are converted at a time */
 #define MX_GEMM_NEAR 131072         /* bytes that a row of A may reach over, where each of its numbers has a line of its own */
-#define MX_GEMM_CACHED 65536        /* bytes of a B that is read where it lies: packing it takes longer than it saves */
+#define MX_GEMM_CACHED 16384        /* bytes of a B that stays in the first cache, whatever is read with it */
+#define MX_GEMM_ALONE 65536         /* and of one that is read where it lies by the only tile: packing takes longer than it saves */
 #define MX_GEMM_USES 12             /* panels of B for which packing A pays: fewer misses, and one line to fetch ahead of its use */
 #define MX_GEMM_WAY 4096            /* bytes after which lines share a set of the first cache, and */
 #define MX_GEMM_WAYS 8              /* how many such lines it has at least */

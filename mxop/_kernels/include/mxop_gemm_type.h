@@ -403,8 +403,9 @@ static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
     p.a_packed = !p.a_beside && (!(a_plain && a->along == size && a->across % size == 0) || columns >= MX_GEMM_USES * WIDTH
                                  || (a->across % MX_GEMM_WAY == 0 && rows > MX_GEMM_WAYS && columns > 2 * WIDTH));
     /* Columns side by side are read where they lie if packing them would take as long, or they stay in a cache. */
+    const ptrdiff_t near = rows == g->m && columns == g->n ? MX_GEMM_ALONE : MX_GEMM_CACHED;
     p.b_packed = g->packed != NULL || !(G(side_by_side)(g->pack_b, b)
-                                        && (rows <= MX_GEMM_ROWS || (b->along >= 0 && g->k * b->along <= MX_GEMM_CACHED)));
+                                        && (rows <= MX_GEMM_ROWS || (b->along >= 0 && g->k * b->along <= near)));
     p.stride = G(padded)(columns);
     return p;
 }
