@@ -97,7 +97,7 @@ cdef struct Rows:
     Py_ssize_t step[MOST_MOVING]
 
 cdef struct ScalarC:
-    int param                   # index of a parameter; -1: the value; -2: computed
+    int param                   # index of a parameter; -1: the value; -2: computed; -3: the value of input `code`
     Value value
     int code, n_codes           # of what is computed: where its postfix is
 
@@ -113,6 +113,13 @@ cdef class Program:
     cdef Code* codes
     cdef double computed(self, const ScalarC* scalar, const Value* params) noexcept nogil
     cdef bint* keys             # of each input: whether it is a key of random numbers
+    cdef bint* valued           # and whether it is taken as scalars, of which there are n_values
+    cdef int n_values
+    cdef object made_of         # the program and its parameters' names, and what others, by inputs as bits, are made of it
+    cdef list params
+    cdef dict variants
+    cdef Program by_values(self, Py_ssize_t n, const Operand* inputs)
+    cdef Py_ssize_t take_values(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, char* scalars) noexcept nogil
     cdef readonly bint copies   # its only instruction gives back its input
     cdef readonly str listing
     cdef bint clobbers(self, int output, int input_) noexcept nogil

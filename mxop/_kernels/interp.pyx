@@ -9,6 +9,7 @@ import os
 
 from cython.parallel cimport prange
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from . cimport team
@@ -65,6 +66,8 @@ cdef enum:
     MEMORY_BYTES = 2048     # a block of data from memory: while it is computed, the processor reads ahead
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
+    MANY = 256              # elements for which an input is worth a scalar
+    MOST_VALUES = 64        # scalars of a program that has such
     FLOAT16 = 2             # a type code
 cdef const mx_isa_table* ISA = NULL
 cdef const mx_bulk* BULK = NULL
@@ -289,6 +292,12 @@ cdef bint converts(const Operand* outputs, int n, int ctype) noexcept nogil:
     return False
 
 
+cdef inline bint is_value(const Operand* operand) noexcept nogil:
+    """Tell whether elements come in long rows, each of one number."""
+    return (not operand.contiguous and operand.ndim > 0 and operand.strides[operand.ndim - 1] == 0
+            and operand.shape[operand.ndim - 1] >= MANY)
+
+
 cdef inline const char* place_in_order(const Operand* operand, Py_ssize_t start, Py_ssize_t length) noexcept nogil:
     """Return the same of any operand, in its own type."""
     if not operand.contiguous:
@@ -396,9 +405,10 @@ cdef class Program:
         self.copies = self.n_inputs == self.n_outputs == 1 and [s.name for s in steps] == ["x0"]
         self.steps = <StepC*>calloc(self.n_steps + 1, sizeof(StepC))
         self.scalars = <ScalarC*>calloc(self.n_scalars + 1, sizeof(ScalarC))
-        self.keys = <bint*>calloc(self.n_inputs + 1, sizeof(bint))
+        self.keys, self.valued = <bint*>calloc(self.n_inputs + 1, sizeof(bint)), <bint*>calloc(self.n_inputs + 1, sizeof(bint))
+        self.made_of, self.params, self.variants = program, names, {}
         self.codes = <Code*>calloc(sum([len(getattr(v, "postfix", ())) for s in steps for v in s.scalars]) + 1, sizeof(Code))
-        if self.steps == NULL or self.scalars == NULL or self.keys == NULL or self.codes == NULL:
+        if self.steps == NULL or self.scalars == NULL or self.keys == NULL or self.valued == NULL or self.codes == NULL:
             raise MemoryError()
         for k in program.keys:
             self.keys[<int>k] = True
@@ -424,6 +434,10 @@ cdef class Program:
                     for part in value.postfix:
                         self.codes[at_code] = code_of(part, names)
                         at_code += 1
+                elif hasattr(value, "input"):
+                    self.scalars[offset].param, self.scalars[offset].code = -3, value.input
+                    self.valued[<int>value.input] = True
+                    self.n_values += 1
                 else:
                     self.scalars[offset].param = -1
                     self.scalars[offset].value.d = value
@@ -434,6 +448,7 @@ cdef class Program:
         free(self.steps)
         free(self.scalars)
         free(self.keys)
+        free(self.valued)
         free(self.codes)
 
     def __str__(self):
@@ -464,6 +479,47 @@ cdef class Program:
             if self.ctype == 0:
                 stack[top] = <float>stack[top]
         return stack[0]
+
+    cdef Program by_values(self, Py_ssize_t n, const Operand* inputs):
+        """Return a program that takes as scalars those inputs that are the same for many elements; None where that is no use."""
+        cdef unsigned long long bits = 0
+        cdef int k
+        if self.copies or self.n_values or n < MANY or self.n_inputs > 64:
+            return None
+        for k in range(self.n_inputs):
+            if is_value(&inputs[k]) and not self.keys[k]:
+                bits |= 1ull << k
+        if bits == 0:
+            return None
+        found = self.variants.get(bits, self)
+        if found is self:
+            ctype = self.ctype
+            listing = self.made_of.with_values({k for k in range(self.n_inputs) if bits >> k & 1},
+                                               lambda name: has_instruction(name, ctype))
+            found = None if listing is None else Program(listing, self.params, self.ctype)
+            if found is not None and (<Program>found).n_scalars > MOST_VALUES:
+                found = None
+            self.variants[bits] = found
+        return <Program>found
+
+    cdef Py_ssize_t take_values(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, char* scalars) noexcept nogil:
+        """Write the scalars that inputs are from an element on; return for how many of at most `length` they stay so."""
+        cdef const Operand* operand
+        cdef const char* p
+        cdef Py_ssize_t rest
+        cdef int i, d
+        for i in range(self.n_scalars):
+            if self.scalars[i].param != -3:
+                continue
+            operand = &inputs[self.scalars[i].code]
+            d = operand.ndim - 1
+            length = min(length, operand.shape[d] - start % operand.shape[d])
+            rest, p = start // operand.shape[d], operand.data
+            for d in range(operand.ndim - 2, -1, -1):
+                p = p + rest % operand.shape[d] * operand.strides[d]
+                rest = rest // operand.shape[d]
+            ISA.loads[operand.dtype][self.ctype](1, p, 0, scalars + i * self.itemsize)
+        return length
 
     cdef bint clobbers(self, int output, int input_) noexcept nogil:
         """Tell whether an output that lies where an input does is written before that was read for the last time."""
@@ -530,6 +586,10 @@ cdef class Program:
         cdef bint repeated[256]
         cdef bint direct_out[256]
         cdef bint past[256]             # the caches
+        cdef char values[8 * MOST_VALUES]
+        if self.n_values:
+            memcpy(values, scalars, self.n_scalars * size)
+            scalars = values
         if self.copies:
             self.convert(start, stop, inputs, outputs, scratch, block, stream)
             return
@@ -542,7 +602,8 @@ cdef class Program:
         for k in range(n_in):
             direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype and not self.keys[k]
             own |= several and direct_in[k]
-            if not direct_in[k]:
+            registers[k] = scratch
+            if not direct_in[k] and not self.valued[k]:
                 registers[k] = rooms[k] = free_room
                 free_room += room
                 repeated[k] = (inputs[k].ndim == 1 and inputs[k].strides[0] == 0 and not inputs[k].contiguous
@@ -563,9 +624,13 @@ cdef class Program:
             block = stop - start
         while at < stop:
             length = min(block, stop - at)
+            if self.n_values:
+                length = self.take_values(at, length, inputs, values)
             for k in range(n_in):
                 if direct_in[k]:
                     registers[k] = inputs[k].data + at * size
+                elif self.valued[k]:
+                    continue
                 elif self.keys[k]:
                     load_key(&inputs[k], at, rooms[k])
                 elif not repeated[k]:
@@ -770,6 +835,7 @@ cdef class Program:
 
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1:
         """Run the program on `n` elements."""
+        cdef Program by_values = self.by_values(n, inputs)
         cdef char small[12288 + 64]
         cdef char scalar_room[1024]
         cdef char* scalars = scalar_room
@@ -783,6 +849,8 @@ cdef class Program:
         cdef Py_ssize_t written = 0
         if n == 0:
             return 0
+        if by_values is not None:
+            return by_values.run(n, inputs, outputs, params)
         if self.n_registers > MOST_REGISTERS:
             raise MemoryError(f"a program of {self.n_registers} registers is too large")
         if self.n_scalars > 128:

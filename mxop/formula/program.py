@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from .draws import DRAWS, keys_of
@@ -91,13 +91,23 @@ def _below(node: Expr) -> list[Expr]:
 
 
 @dataclass(frozen=True)
+class ValueOf:
+    """The scalar that an input is for many elements, as a bias is for those of a channel."""
+
+    input: int
+
+    def __str__(self) -> str:
+        return f"in{self.input}[...]"
+
+
+@dataclass(frozen=True)
 class Step:
     """One instruction: its name, the register that it writes, those that it reads, and its scalars."""
 
     name: str
     dst: int
     srcs: tuple[int, ...]
-    scalars: tuple[str | float | int | Number, ...]  # a parameter's name, or a number, or how one is made of these
+    scalars: tuple[str | float | int | Number | ValueOf, ...]  # a parameter's name, a number, or what one is made of
 
     @property
     def labels(self) -> list[str]:
@@ -130,6 +140,17 @@ class Program:
     keys: frozenset[int] = frozenset()  # inputs that are keys of random numbers
     steps: list[Step] = field(default_factory=list)
 
+    def with_values(self, inputs: Set[int], available: Callable[[str], bool]) -> Program | None:
+        """Return a program that takes these inputs, or some of them, as scalars; None where no instruction does."""
+        inputs = inputs & {r for step in self.steps for r in step.srcs}
+        while inputs:
+            steps = [_with_values(step, inputs, available) for step in self.steps]
+            needed = inputs & {r for step in steps for r in step.srcs}  # as arrays, by some steps
+            if not needed:
+                return replace(self, steps=steps)
+            inputs = inputs - needed
+        return None
+
     def __str__(self) -> str:
         def register(r: int) -> str:
             if r < self.n_inputs:
@@ -142,6 +163,26 @@ class Program:
             operands = [register(r) for r in s.srcs] + [str(v) for v in s.scalars]
             lines.append(f"{register(s.dst):>5} = {s.name:<32} {', '.join(operands)}")
         return "\n".join(lines)
+
+
+def _with_values(step: Step, inputs: Set[int], available: Callable[[str], bool]) -> Step:
+    """Return a step that takes inputs as scalars; itself where it must not or cannot."""
+    srcs: list[int] = []
+    scalars: list = []
+
+    def operand(found: re.Match) -> str:
+        kind, k = found[1], int(found[2])
+        if kind == "s" or step.srcs[k] in inputs:
+            scalars.append(step.scalars[k] if kind == "s" else ValueOf(step.srcs[k]))
+            return f"s{len(scalars) - 1}"
+        if step.srcs[k] not in srcs:
+            srcs.append(step.srcs[k])
+        return f"x{srcs.index(step.srcs[k])}"
+
+    if not inputs.intersection(step.srcs) or inputs.issuperset(step.srcs):
+        return step
+    name = re.sub(r"\b([xs])(\d+)\b", operand, step.name)
+    return Step(name, step.dst, tuple(srcs), tuple(scalars)) if available(name) else step
 
 
 def instruction_name(node: Expr, inside: Callable[[Expr], bool], merge: bool) -> tuple[str, list[Expr], list[Expr]]:
