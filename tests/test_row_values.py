@@ -39,7 +39,7 @@ def same(one, other):
 @pytest.mark.parametrize("name", BINARY)
 def test_rows_have_the_bits_of_whole_arrays(name, dtype):
     rng, op = np.random.default_rng(0), getattr(nd, f"broadcast_{name}")
-    for n in (255, 256, 257, 700, 5000):
+    for n in (159, 160, 161, 700, 5000):
         shape = (3, 4, n)
         x = nd.array(rng.integers(1, 9, shape), dtype=dtype)
         for part in ((3, 4, 1), (1, 4, 1), (3, 1, 1), (1, 1, 1)):
@@ -101,7 +101,8 @@ def test_steps_that_take_values():
     program = compile_program((formula,), 4, lambda name: interp.has_instruction(name, 0))
     found = program.with_values({1, 2, 3}, lambda name: interp.has_instruction(name, 0))
     assert {r for step in found.steps for r in step.srcs} & {1, 2, 3} == set()
-    assert sum(len(step.scalars) for step in found.steps) == 3
+    assert [step.name for step in found.steps] == ["add(mul(sub(x0,s0),s1),s2)"]  # two steps of arrays
+    assert [str(value) for value in found.steps[0].scalars] == ["in1[...]", "in2[...]", "in3[...]"]
     assert program.with_values({1, 2, 3}, lambda name: False) is None
     assert program.with_values(set(), lambda name: True) is None
     alone = compile_program((call("exp", x),), 2, lambda name: True)

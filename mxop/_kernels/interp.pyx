@@ -66,7 +66,7 @@ cdef enum:
     MEMORY_BYTES = 2048     # a block of data from memory: while it is computed, the processor reads ahead
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
-    MANY = 256              # elements for which an input is worth a scalar
+    MANY = 160              # elements for which an input is worth a scalar
     MOST_VALUES = 64        # scalars of a program that has such
     FLOAT16 = 2             # a type code
 cdef const mx_isa_table* ISA = NULL

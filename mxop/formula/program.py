@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -45,6 +45,7 @@ def idioms() -> list[Tree]:
         ("sub", "x", ("mul", "s", ("div", "x", ("add", ("sqrt", "x"), "s")))),
         ("add", ("mul", ("div", ("sub", "x", "s"), "s"), "x"), "x"),  # normalization, scale and shift
         ("add", ("mul", ("mul", "s", ("sub", "x", "s")), "x"), "x"),
+        ("add", ("mul", ("sub", "x", "s"), "s"), "s"),
         ("exp", ("sub", "x", "s")),  # softmax
         ("exp", ("sub", "x", "x")),
     ]
@@ -144,10 +145,13 @@ class Program:
         """Return a program that takes these inputs, or some of them, as scalars; None where no instruction does."""
         inputs = inputs & {r for step in self.steps for r in step.srcs}
         while inputs:
-            steps = [_with_values(step, inputs, available) for step in self.steps]
+            values = {k: ValueOf(k) for k in inputs}
+            steps = [
+                s if inputs.issuperset(s.srcs) else _rewritten(s, values, available) or s for s in self.steps
+            ]  # no instruction has only scalars
             needed = inputs & {r for step in steps for r in step.srcs}  # as arrays, by some steps
             if not needed:
-                return replace(self, steps=steps)
+                return replace(self, steps=_joined(steps, self.n_inputs + self.n_outputs, available))
             inputs = inputs - needed
         return None
 
@@ -165,24 +169,43 @@ class Program:
         return "\n".join(lines)
 
 
-def _with_values(step: Step, inputs: Set[int], available: Callable[[str], bool]) -> Step:
-    """Return a step that takes inputs as scalars; itself where it must not or cannot."""
+def _rewritten(step: Step, given: Mapping[int, Step | ValueOf], available: Callable[[str], bool]) -> Step | None:
+    """Return a step that computes some registers itself, or takes them as scalars; None where there is no such instruction."""
     srcs: list[int] = []
     scalars: list = []
 
-    def operand(found: re.Match) -> str:
-        kind, k = found[1], int(found[2])
-        if kind == "s" or step.srcs[k] in inputs:
-            scalars.append(step.scalars[k] if kind == "s" else ValueOf(step.srcs[k]))
-            return f"s{len(scalars) - 1}"
-        if step.srcs[k] not in srcs:
-            srcs.append(step.srcs[k])
-        return f"x{srcs.index(step.srcs[k])}"
+    def name_of(step: Step) -> str:
+        def operand(found: re.Match) -> str:
+            kind, k = found[1], int(found[2])
+            value = step.scalars[k] if kind == "s" else given.get(step.srcs[k])
+            if isinstance(value, Step):
+                return name_of(value)
+            if kind == "s" or value is not None:
+                scalars.append(value)
+                return f"s{len(scalars) - 1}"
+            if step.srcs[k] not in srcs:
+                srcs.append(step.srcs[k])
+            return f"x{srcs.index(step.srcs[k])}"
 
-    if not inputs.intersection(step.srcs) or inputs.issuperset(step.srcs):
-        return step
-    name = re.sub(r"\b([xs])(\d+)\b", operand, step.name)
-    return Step(name, step.dst, tuple(srcs), tuple(scalars)) if available(name) else step
+        return re.sub(r"\b([xs])(\d+)\b", operand, step.name)
+
+    name = name_of(step)
+    return Step(name, step.dst, tuple(srcs), tuple(scalars)) if available(name) else None
+
+
+def _joined(steps: list[Step], first: int, available: Callable[[str], bool]) -> list[Step]:
+    """Let steps compute what only they read of the step before, into a register from `first` on."""
+    uses = Counter(r for step in steps for r in step.srcs)
+    found: list[Step] = []
+    for step in steps:
+        last = found[-1] if found else step
+        whole = None
+        if last.dst >= first and last.dst in step.srcs and uses[last.dst] == 1:
+            whole = _rewritten(step, {last.dst: last}, available)
+        if whole is not None:
+            found.pop()
+        found.append(whole or step)
+    return found
 
 
 def instruction_name(node: Expr, inside: Callable[[Expr], bool], merge: bool) -> tuple[str, list[Expr], list[Expr]]:
