@@ -88,6 +88,17 @@ def test_batch_norm_of_rows(req, shape):
     np.testing.assert_allclose(grads["b"].asnumpy(), start + np.full(3, x.size / 3), rtol=1e-5)
 
 
+@pytest.mark.parametrize("n", [161, 203, 1001])
+def test_numbers_that_are_drawn_beside_rows_are_the_same(n):
+    """A row may begin anywhere, and what is drawn counts elements."""
+    b = nd.array(np.arange(7.0).reshape(7, 1))
+    symbol = mx.sym.broadcast_add(mx.sym.random.uniform(shape=(7, n)), mx.sym.Variable("b"))
+    mx.random.seed(3)
+    wanted = nd.random.uniform(shape=(7, n)).asnumpy() + b.asnumpy()
+    mx.random.seed(3)
+    np.testing.assert_array_equal(symbol.bind(mx.cpu(), {"b": b}).forward()[0].asnumpy(), wanted)
+
+
 def test_what_is_written_over_is_read_first():
     x = nd.array(np.arange(900.0).reshape(3, 300))
     wanted = x.asnumpy() - x.asnumpy()[:, :1]
