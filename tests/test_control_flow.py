@@ -24,6 +24,9 @@ from loop_programs import (
 
 import mxop as mx
 from mxop import nd, sym
+from mxop.graph.ir import Node, variable
+from mxop.graph.traits import bare
+from mxop.opdef import registry
 
 
 # ---- foreach -------------------------------------------------------------------------------------------------------------
@@ -53,6 +56,17 @@ def test_gradients_of_weights_are_products_of_all_steps(flatten):
     executor = symbol.simple_bind(mx.cpu(), **{n: a.shape for n, a in arrays.items()})
     plan = [line for line in str(executor.explain()).splitlines() if " backward " in line]
     assert sum(" dot(" in line or " _dot_grad(" in line for line in plan) == 2  # none is left in the loop
+
+
+def test_copies_are_seen_through_where_shapes_are_known():
+    x, y = variable("x"), variable("y")
+    op = registry.get("_unbroadcast")
+    node = Node(op, op.parse({}), ((x, 0), (y, 0)), "a")
+    assert bare((node, 0), lambda entry: ((2, 3), 0)) == (x, 0)
+    assert bare((node, 0), lambda entry: ((2, 3) if entry[0] is x else (3,), 0)) == (node, 0)
+    for unknown in (None, (None, 3)):
+        assert bare((node, 0), lambda entry, unknown=unknown: (unknown, 0)) == (node, 0)
+    assert bare((node, 0), None) == (node, 0)
 
 
 def test_what_is_the_same_in_all_steps_is_not_stacked():

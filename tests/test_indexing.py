@@ -448,3 +448,20 @@ def test_rows_that_an_array_names_are_a_copy_of_them(dtype):
     for beyond in ([50], [-51]):
         with pytest.raises(IndexError, match=f"index {beyond[0]} is out of bounds for axis 0 with size 50"):
             x[nd.array(beyond, dtype=dtype)]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float32"])
+def test_rows_are_named_by_arrays_of_any_whole_numbers(dtype):
+    a = np.arange(24.0, dtype="float32").reshape(4, 3, 2)
+    for part in (a, a[:, 0, 0]):
+        for places in ([2, 0, 2], [[1], [3]], [0, -1, -4], [-1]):
+            if dtype == "uint8" and np.min(places) < 0:
+                continue
+            key = np.array(places, dtype)
+            for given in (nd.array(key, dtype=dtype), places, *([] if dtype == "float32" else [key])):
+                found = nd.array(part)[given]
+                assert found.dtype == np.float32
+                np.testing.assert_array_equal(found.asnumpy(), part[key.astype("int64")])
+        for wrong in ([4], [-5], [0, 4]):
+            with pytest.raises(IndexError, match="out of bounds"):
+                nd.array(part)[nd.array(np.array(wrong, "int64"), dtype="int64")]

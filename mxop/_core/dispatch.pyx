@@ -178,12 +178,12 @@ def op_function(op):
 def forget(op):
     """Drop what is kept for an operator that was unregistered or replaced."""
     found = _functions.pop(op, None)
-    if found is not None:  # somebody may hold it
-        (<OpFunction>found).has_mode, (<OpFunction>found).forms = -1, Forms()
     _reductions.forget()
     _prepared.forget()
     _kinds.forget()
     _elementwise.forget(op)
+    if found is not None:  # somebody may hold it; last, for what it keeps is made of what was dropped
+        (<OpFunction>found).has_mode, (<OpFunction>found).forms = -1, Forms()
 
 
 cdef class ShortWay:

@@ -76,7 +76,7 @@ def bare(entry: Entry, specs: Callable[[Entry], tuple] | None) -> Entry:
     """
     while specs is not None:
         source = _handed_on(*entry)
-        if source is None or specs(source) != specs(entry):
+        if source is None or not is_known(specs(entry)[0]) or specs(source) != specs(entry):
             break
         entry = source
     return entry

@@ -23,10 +23,7 @@ from .register import F
 
 Dense = core.Dense
 NDArray = core.NDArray
-_ROWS, _CODES = (
-    (np.dtype("int32"), np.dtype("int64")),
-    (dtypes.INT32, dtypes.INT64),
-)  # what names rows without a look at it
+_ROWS = dtypes.INT32, dtypes.INT64  # what names rows without a look at it
 
 
 # ---- keys -----------------------------------------------------------------------------------------------------------
@@ -117,12 +114,17 @@ def _rows(x: NDArray, key: Any) -> NDArray | None:
     """Return the rows that an array of whole numbers names, copied as they are; None for other keys, and wrong ones."""
     if x._gpu is not None or not x._contiguous or not x.ndim or getattr(key, "_gpu", None) is not None or _tracked(x):
         return None
-    with suppress(OpIndexError):  # NumPy finds negative ones, and says better what is wrong
-        if not isinstance(key, Dense) or key.dtype_code not in _CODES:
+    with suppress(OpIndexError):  # NumPy says better what is wrong
+        if not isinstance(key, Dense) or key.dtype_code not in _ROWS:
             rows = _index_array(key, np)
-            key = core.from_numpy(np.ascontiguousarray(rows), False) if rows.dtype in _ROWS and rows.ndim else None
-        if key is not None and key.ndim and key.size:
+            if rows.dtype.kind != "i" or not rows.ndim:
+                return None
+            key = core.from_numpy(np.ascontiguousarray(rows, np.int64), False)
+        if not key.ndim or not key.size:
+            return None
+        with suppress(OpIndexError):
             return F.take(x, key, mode="raise")
+        return F.gather_nd(x, key._view((1, *key.shape), (0, *key._strides), 0))  # some are counted from the end
     return None
 
 
