@@ -458,8 +458,8 @@ def test_rows_are_named_by_arrays_of_any_whole_numbers(dtype):
             if dtype == "uint8" and np.min(places) < 0:
                 continue
             key = np.array(places, dtype)
-            for given in (nd.array(key, dtype=dtype), places, *([] if dtype == "float32" else [key])):
-                found = nd.array(part)[given]
+            for index in (nd.array(key, dtype=dtype), places, *([] if dtype == "float32" else [key])):
+                found = nd.array(part)[index]
                 assert found.dtype == np.float32
                 np.testing.assert_array_equal(found.asnumpy(), part[key.astype("int64")])
         for wrong in ([4], [-5], [0, 4]):
