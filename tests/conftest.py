@@ -7,7 +7,7 @@ import pytest
 from cuda_compilers import find_host
 
 import mxop as mx
-from mxop._gpu import device, launch
+from mxop._gpu import compiled, device, launch
 from mxop._kernels import interp, memory, team
 
 
@@ -66,7 +66,8 @@ def simulated_gpu(monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(device, "_cupy", None)
     monkeypatch.setattr(device, "_checked", set())
-    monkeypatch.setattr(launch, "_kernels", {})
+    monkeypatch.setattr(launch, "_plans", {})
+    monkeypatch.setattr(compiled, "_modules", {})
     return mx.gpu(0)
 
 

@@ -10,6 +10,7 @@ import functools
 import glob
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,8 +18,12 @@ from pathlib import Path
 
 from kept_files import digest, kept
 
-#: What CUDA has and the host has not.  One "thread" runs the whole grid.
+#: What CUDA has and the host has not.  Where a text is called as it is, one "thread" runs the whole grid; `launcher` runs
+#: blocks of them, one after the other, each from barrier to barrier.
 SHIM = r"""
+#include <functional>
+#include <ucontext.h>
+#include <vector>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -27,8 +32,62 @@ SHIM = r"""
 #if defined(_WIN32)
 #define __global__ __declspec(dllexport)
 #endif
-struct mx_index { unsigned x; };
-static const mx_index blockIdx = {0}, threadIdx = {0}, blockDim = {1}, gridDim = {1};
+#define __forceinline__ inline
+#define __shared__ static
+#define __launch_bounds__(n)
+struct mx_dim { unsigned x, y, z; };
+static mx_dim blockIdx = {0, 0, 0}, threadIdx = {0, 0, 0}, blockDim = {1, 1, 1}, gridDim = {1, 1, 1};
+static ucontext_t mx_home, mx_fibers[1024];
+static bool mx_waits;
+static std::function<void()> mx_body;
+static void __syncthreads()
+{
+    mx_waits = true;
+    swapcontext(&mx_fibers[threadIdx.x], &mx_home);
+}
+static void mx_start() { mx_body(); }
+/* Run the threads of a block in turn, each up to its next barrier, until all have ended. */
+static void mx_together()
+{
+    static std::vector<char> stacks(1024 << 16);
+    std::vector<char> runs(blockDim.x, 1);
+    for (unsigned t = 0; t < blockDim.x; t++) {
+        getcontext(&mx_fibers[t]);
+        mx_fibers[t].uc_stack.ss_sp = &stacks[(size_t)t << 16];
+        mx_fibers[t].uc_stack.ss_size = 1 << 16;
+        mx_fibers[t].uc_link = &mx_home;
+        makecontext(&mx_fibers[t], mx_start, 0);
+    }
+    for (bool any = true; any;) {
+        any = false;
+        for (unsigned t = 0; t < blockDim.x; t++)
+            if (runs[t]) {
+                threadIdx.x = t;
+                mx_waits = false;
+                swapcontext(&mx_home, &mx_fibers[t]);
+                runs[t] = mx_waits;
+                any = any || mx_waits;
+            }
+    }
+}
+static void mx_launch(unsigned gx, unsigned gy, unsigned bx, bool together)
+{
+    gridDim = {gx, gy, 1};
+    blockDim = {bx, 1, 1};
+    for (unsigned y = 0; y < gy; y++)
+        for (unsigned x = 0; x < gx; x++) {
+            blockIdx = {x, y, 0};
+            if (together)
+                mx_together();
+            else
+                for (unsigned t = 0; t < bx; t++) {
+                    threadIdx = {t, 0, 0};
+                    mx_body();
+                }
+        }
+    blockIdx = threadIdx = {0, 0, 0};
+    blockDim = gridDim = {1, 1, 1};
+}
 static inline int __float_as_int(float x) { int u; memcpy(&u, &x, 4); return u; }
 static inline float __int_as_float(int u) { float x; memcpy(&x, &u, 4); return x; }
 static inline double rcbrt(double x) { return 1.0 / cbrt(x); }
@@ -140,6 +199,32 @@ def host_library(source: str) -> ctypes.CDLL:
 
         _libraries[source] = ctypes.CDLL(str(kept(f"{name}.so", make)))
     return _libraries[source]
+
+
+_KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(([^)]*)\)')
+
+
+def launcher(source: str) -> str:
+    """Return what follows a CUDA text, so that its kernels are run by blocks of threads: for each, ``launch_NAME``."""
+    found = []
+    for name, parameters in _KERNEL.findall(source):
+        parameters = " ".join(parameters.split())
+        names = [re.search(r"(\w+)$", p)[1] for p in parameters.split(", ")]
+        body = source[source.index(f" {name}(") :].split('extern "C"')[0]
+        found.append(
+            f'extern "C" void launch_{name}(unsigned gx, unsigned gy, unsigned bx, {parameters})\n{{\n'
+            f"    mx_body = [=] {{ {name}({', '.join(names)}); }};\n"
+            f"    mx_launch(gx, gy, bx, {str('__syncthreads' in body).lower()});\n}}\n"
+        )
+    return "".join(found)
+
+
+def kernel_parameters(source: str) -> dict[str, list[str]]:
+    """Return the types of the parameters of each kernel of a text; those of pointers end with ``*``."""
+    return {
+        name: [re.match(r"(.*?)\w+$", " ".join(p.split()))[1].strip() for p in parameters.split(",")]
+        for name, parameters in _KERNEL.findall(source)
+    }
 
 
 def pointer(array) -> ctypes.c_void_p:

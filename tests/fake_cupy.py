@@ -8,16 +8,11 @@ silently.  :func:`module` makes the module.
 from __future__ import annotations
 
 import ctypes
-import re
 import types
 
 import numpy as np
-from cuda_compilers import CTYPES, host_library, pointer
+from cuda_compilers import host_library, kernel_parameters, launcher, pointer
 
-_TYPES = {
-    "float32": "float", "float64": "double", "float16": "float16", "uint8": "unsigned char", "int32": "int",
-    "int8": "signed char", "int64": "long long", "bool": "bool", "uint16": "unsigned short",
-}  # fmt: skip
 _current = [0]
 #: Sources of the kernels made, by name: tests look at it.
 made: dict[str, str] = {}
@@ -160,104 +155,54 @@ def _delegate(function):
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------
-def _params(text):
-    return [tuple(p.split()) for p in text.split(",") if p.strip()]
+_SCALARS = {
+    "float": ctypes.c_float, "double": ctypes.c_double, "int": ctypes.c_int, "unsigned char": ctypes.c_ubyte,
+    "signed char": ctypes.c_byte, "long long": ctypes.c_longlong, "bool": ctypes.c_bool, "short": ctypes.c_short,
+}  # fmt: skip
 
 
-def _prologue(preamble):
-    from mxop._gpu import preamble as ours
-
-    return ours.FLOAT16 + preamble
-
-
-def _scalar(value, kind):
-    return CTYPES[kind](float(value) if kind.startswith("float") else int(value))
+def compile_using_nvrtc(source, options=(), cache_in_memory=False):
+    """``cupy.cuda.compiler.compile_using_nvrtc``: the binary is the text, which is compiled when it is loaded."""
+    assert isinstance(options, tuple) and "--use_fast_math" not in options
+    return source.encode(), None
 
 
-class ElementwiseKernel:
-    """``cupy.ElementwiseKernel`` with plain parameters of fixed types."""
+class Module:
+    """``cupy.cuda.function.Module``."""
 
-    def __init__(self, in_params, out_params, operation, name="kernel", preamble="", options=()):
-        assert re.fullmatch(r"\w+", name) and isinstance(options, tuple) and "--use_fast_math" not in options
-        self.inputs, self.outputs, self.name = _params(in_params), _params(out_params), name
-        arrays = [f"const char *p{k}, const long long *d{k}" for k in range(len(self.inputs) + len(self.outputs))]
-        scalars = [f"{_TYPES[t]} v{k}" for k, (t, _) in enumerate(self.inputs)]
-        lines = []
-        for k, (t, n) in enumerate(self.inputs):
-            at = " + ".join(["0", *(f"i{a} * d{k}[{a}]" for a in range(8))])
-            lines.append(f"const {_TYPES[t]} {n} = p{k} ? *(const {_TYPES[t]} *)(p{k} + {at}) : ({_TYPES[t]})v{k};")
-        for j, (t, n) in enumerate(self.outputs):
-            k = len(self.inputs) + j
-            at = " + ".join(["0", *(f"i{a} * d{k}[{a}]" for a in range(8))])
-            lines.append(f"{_TYPES[t]} &{n} = *({_TYPES[t]} *)(p{k} + {at});")
-        loops = "".join(f"for (long long i{a} = 0; i{a} < shape[{a}]; i{a}++) " for a in range(8))
-        lines.append("i++;")
-        body = "\n".join(lines)
-        scalars = ", ".join(s.replace("float16", "float") for s in scalars)
-        self.source = (
-            f'{_prologue(preamble)}extern "C" void run(const long long *shape, {", ".join(arrays)}'
-            f"{', ' if scalars else ''}{scalars})\n{{\nlong long i = -1;\n{loops} {{\n{body}\n{operation};\n}}\n}}\n"
-        )
-        made[name] = self.source
+    def load(self, binary):
+        self._source = binary.decode()
+        self._library = host_library(self._source + launcher(self._source))
+        wide = "typedef unsigned long long mx_index" in self._source
+        self._scalars = _SCALARS | {"mx_index": ctypes.c_ulonglong if wide else ctypes.c_uint}
+        self._parameters = kernel_parameters(self._source)
 
-    def __call__(self, *args, size=None):
-        assert len(args) == len(self.inputs) + len(self.outputs), "number of arguments"
-        arrays = [a for a in args if isinstance(a, ndarray)]
-        shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        operands, scalars = [], []
-        for k, (value, (kind, name)) in enumerate(zip(args, self.inputs + self.outputs, strict=True)):
-            if isinstance(value, ndarray):
-                assert value.device.id == _current[-1], "Array device must be same as the current device"
-                if value.dtype != kind:
-                    raise TypeError(f"Type is mismatched. {name} {value.dtype} {kind}")
-                if k >= len(self.inputs) and value.shape != shape:
-                    raise ValueError("Out shape is mismatched")
-                seen = np.broadcast_to(value._host, shape)
-                steps = (0,) * (8 - seen.ndim) + seen.strides
-                operands += [pointer(value._host), (ctypes.c_longlong * 8)(*steps)]
-            else:
-                assert k < len(self.inputs) and isinstance(value, (int, float)), f"{name} = {value!r}"
-                operands += [None, (ctypes.c_longlong * 8)()]
-            if k < len(self.inputs):
-                if kind in CTYPES:
-                    scalars.append(_scalar(0 if isinstance(value, ndarray) else value, kind))
+    def get_function(self, name):
+        made[name] = self._source
+        launch, parameters = getattr(self._library, f"launch_{name}"), self._parameters[name]
+
+        def run(grid, block, args):
+            assert len(args) == len(parameters), f"{name} takes {parameters}, got {len(args)} arguments"
+            given = []
+            for value, kind in zip(args, parameters, strict=True):
+                if kind.endswith("*"):
+                    assert isinstance(value, ndarray), f"{name}: {value!r} for {kind}"
+                    assert value.device.id == _current[-1], "Array device must be same as the current device"
+                    given.append(pointer(value._host))
+                    continue
+                assert isinstance(value, (int, np.generic)) and not isinstance(value, bool), (
+                    f"{name}: {value!r} for {kind}"
+                )
+                scalar = self._scalars[kind]
+                floating = scalar in (ctypes.c_float, ctypes.c_double)
+                if isinstance(value, np.generic):  # CuPy passes its bytes
+                    assert value.dtype == np.dtype(scalar), f"{name}: {value.dtype} for {kind}"
                 else:
-                    scalars.append(
-                        {"float16": ctypes.c_float, "bool": ctypes.c_bool, "uint16": ctypes.c_ushort}[kind](0)
-                    )
-        full = (ctypes.c_longlong * 8)(*((1,) * (8 - len(shape)) + tuple(shape)))
-        host_library(self.source).run(full, *operands, *scalars)
+                    assert not floating, f"{name}: {value!r} for {kind}"
+                given.append(scalar(value.item() if isinstance(value, np.generic) else value))
+            launch(*map(ctypes.c_uint, (grid[0], grid[1] if len(grid) > 1 else 1, block[0])), *given)
 
-
-class ReductionKernel:
-    """``cupy.ReductionKernel`` of one array and scalars; reduced in order."""
-
-    def __init__(self, in_params, out_params, map_expr, reduce_expr, post_map_expr, identity, name="kernel", reduce_type=None,
-                 preamble="", options=()):  # fmt: skip
-        assert re.fullmatch(r"\w+", name) and isinstance(options, tuple)
-        (self.data, *self.scalars), (self.out,) = _params(in_params), _params(out_params)
-        kind, result = _TYPES[self.data[0]], _TYPES[self.out[0]]
-        scalars = "".join(f", {_TYPES[t]} {n}" for t, n in self.scalars)
-        self.source = (
-            f"{_prologue(preamble)}typedef {reduce_type} _type_reduce;\n#define REDUCE(a, b) ({reduce_expr})\n"
-            f"#define POST_MAP(a) ({post_map_expr})\n"
-            f'extern "C" void run(const {kind} *data, {result} *results, long long rows, long long columns{scalars})\n{{\n'
-            f"for (long long row = 0; row < rows; row++) {{\n_type_reduce _s = _type_reduce({identity});\n"
-            f"for (long long k = 0; k < columns; k++) {{ const {kind} {self.data[1]} = data[row * columns + k];\n"
-            f"    _type_reduce _a = static_cast<_type_reduce>({map_expr}); _s = REDUCE(_s, _a); }}\n"
-            f"{result} &{self.out[1]} = results[row]; POST_MAP(_s);\n}}\n}}\n"
-        )
-        made[name] = self.source
-
-    def __call__(self, data, *scalars, out=None, axis=None, keepdims=False):
-        assert data.dtype == self.data[0] and out.dtype == self.out[0] and not keepdims and out.flags.c_contiguous
-        assert data.device.id == _current[-1] == out.device.id
-        kept = [k for k in range(data.ndim) if k not in axis]
-        rows = np.ascontiguousarray(data._host.transpose([*kept, *axis])).reshape(out.size, -1)
-        assert out.shape == tuple(data.shape[k] for k in kept)
-        values = [_scalar(v, t) for v, (t, _) in zip(scalars, self.scalars, strict=True)]
-        n = ctypes.c_longlong
-        host_library(self.source).run(pointer(rows), pointer(out._host), n(rows.shape[0]), n(rows.shape[1]), *values)
+        return run
 
 
 # ---- cupyx.scipy.sparse ------------------------------------------------------------------------------------------------
@@ -331,7 +276,9 @@ def module(devices=2):
     cupy = _Module("cupy")
     runtime = types.SimpleNamespace(getDeviceCount=lambda: devices)
     cupy.cuda = types.SimpleNamespace(runtime=runtime, Device=Device, MemoryPointer=MemoryPointer)
-    cupy.ndarray, cupy.ElementwiseKernel, cupy.ReductionKernel = ndarray, ElementwiseKernel, ReductionKernel
+    cupy.cuda.compiler = types.SimpleNamespace(compile_using_nvrtc=compile_using_nvrtc)
+    cupy.cuda.function = types.SimpleNamespace(Module=Module)
+    cupy.ndarray = ndarray
     cupy.asarray = lambda a, dtype=None: _wrap(
         np.asarray(_plain(a) if not isinstance(a, np.ndarray) else a, dtype), True
     )

@@ -1,6 +1,7 @@
 """Kernels of the hybrid language that several files of tests run, and how they compare them with plain Python."""
 
 import ctypes
+import types
 
 import cuda_compilers
 import numpy as np
@@ -105,9 +106,9 @@ class Host:
 
     zeros, ascontiguousarray = staticmethod(np.zeros), staticmethod(np.ascontiguousarray)
 
-    class RawModule:
-        def __init__(self, code, options=()):
-            self.library = cuda_compilers.host_library(code)
+    class Module:
+        def load(self, code):
+            self.library = cuda_compilers.host_library(code.decode())
 
         def get_function(self, name):
             kinds = {"i": ctypes.c_longlong, "f": ctypes.c_double, "b": ctypes.c_bool}
@@ -119,3 +120,10 @@ class Host:
                 ))  # fmt: skip
 
             return launch
+
+    cuda = types.SimpleNamespace(
+        compiler=types.SimpleNamespace(
+            compile_using_nvrtc=lambda code, options, cache_in_memory: (code.encode(), None)
+        ),
+        function=types.SimpleNamespace(Module=Module),
+    )

@@ -12,7 +12,7 @@ import pytest
 import mxop as mx
 from mxop import autograd, dtypes, nd
 from mxop._core import core
-from mxop._gpu import launch, run
+from mxop._gpu import compiled, run
 from mxop.errors import DeviceError, MXNetError, OpTypeError, OpValueError
 from mxop.formula import const, input_
 from mxop.opdef import operators
@@ -217,13 +217,14 @@ def test_requests_and_outputs(gpu):
 def test_a_kernel_is_made_once(gpu):
     b = nd.ones((3,), ctx=gpu)
     _ = b * 2.0
-    before = len(launch._kernels)
+    wide = nd.ones((3,), ctx=gpu, dtype="float64")
+    before = len(compiled._modules)
     for k in range(4):
         _ = b * float(k)
-        _ = nd.ones((k + 1, 2), ctx=gpu) * 3.0
-    assert len(launch._kernels) == before
-    _ = nd.ones((3,), ctx=gpu, dtype="float64") * 3.0
-    assert len(launch._kernels) == before + 1
+        _ = b.reshape((3, 1)) * 3.0
+    assert len(compiled._modules) == before
+    _ = wide * 3.0
+    assert len(compiled._modules) == before + 1
 
 
 def test_fused_formulas(gpu):
@@ -508,6 +509,15 @@ SAMPLE = ("tanh", "broadcast_div", "_plus_scalar", "sum", "max", "transpose", "s
 @pytest.mark.parametrize("name", SAMPLE)
 def test_check_op_in_the_simulation(gpu, name):
     mx.test_utils.check_op(name, device=gpu, orders=2, dtypes=["float64"])
+
+
+@pytest.mark.parametrize("gpu", ["simulated"], indirect=True)
+@pytest.mark.parametrize(
+    "name", ("SequenceMask", "RNN", "batch_dot", "_onehot_encode", "_random_normal_like", "_np_cumsum")
+)
+def test_check_op_of_halves_in_the_simulation(gpu, name):
+    halves = ["float16", "bfloat16"] if dtypes.has_bfloat16() else ["float16"]
+    mx.test_utils.check_op(name, device=gpu, orders=1, dtypes=["float64", *halves])
 
 
 @pytest.mark.gpu

@@ -16,7 +16,7 @@ from mxop._core.elementwise import values_of
 import mxop as mx
 from mxop import dtypes
 from mxop._core import core
-from mxop._gpu import preamble, text
+from mxop._gpu import preamble, reductions, text
 from mxop.distribution import install
 from mxop.errors import DeviceError
 from mxop.formula import walk
@@ -78,10 +78,10 @@ def elementwise_kernels():
                     continue
                 for req in (WRITE, ADD) if order == 0 or dtype == dtypes.FLOAT32 else (WRITE,):
                     kernel = kernel_of(o, attrs, n, dtype, req)
-                    found.setdefault((kernel.in_params, kernel.out_params, kernel.operation), kernel)
+                    found.setdefault((kernel.in_types, kernel.out_types, kernel.operation), kernel)
     for source, target, req in itertools.product(text.STORAGE, text.STORAGE, (WRITE, ADD)):
         kernel = text.of_copy(source, target, req)
-        found.setdefault((kernel.in_params, kernel.out_params, kernel.operation), kernel)
+        found.setdefault((kernel.in_types, kernel.out_types, kernel.operation), kernel)
     return list(found.values())
 
 
@@ -91,12 +91,13 @@ def reduction_kernels():
         for attrs in calls_of(op):
             for dtype in text.STORAGE:
                 out_type = op.infer_type(attrs, [dtype], [dtypes.UNKNOWN])[1][0]
-                found.append(text.of_reduction(op, attrs, dtype, out_type))
+                found.append(reductions.of_reduction(op, attrs, dtype, out_type))
     return found
 
 
 def source_of(kernels):
-    return text.standalone_prologue(kernels) + "".join(k.standalone(f"k{i}") for i, k in enumerate(kernels))
+    text_of = "".join(k.standalone(f"k{i}") for i, k in enumerate(kernels))
+    return text.prologue(text_of) + text_of
 
 
 # ---- NVRTC -----------------------------------------------------------------------------------------------------------
@@ -174,7 +175,7 @@ def parameter_values(op, attrs, names):
 
 def host_results(library, name, kernel, values, arrays):
     out = [np.zeros(arrays[0].shape, dtypes.numpy_dtype(t)) for t in kernel.out_types]
-    scalar = CTYPES[text._PARAM[kernel.ctype]]
+    scalar = CTYPES[text.SCALAR[kernel.ctype]]
     number = float if kernel.compute in dtypes.FLOATS else int
     getattr(library, name)(
         *map(pointer, arrays),
@@ -315,7 +316,7 @@ def test_generated_reductions_agree_with_the_cpu(host):
             for dtype in ("float32", "float64", "float16", *INTEGERS):
                 code = dtypes.code_of(dtype)
                 out_type = op.infer_type(attrs, [code], [dtypes.UNKNOWN])[1][0]
-                cases.append((op, attrs.replaced(axis=(1,)), dtype, text.of_reduction(op, attrs, code, out_type)))
+                cases.append((op, attrs.replaced(axis=(1,)), dtype, reductions.of_reduction(op, attrs, code, out_type)))
     library, rng = host(source_of([c[-1] for c in cases])), np.random.default_rng(9)
     for i, (op, attrs, dtype, kernel) in enumerate(cases):
         for columns in (0, 1, 37) if op.empty else (1, 37):
@@ -323,7 +324,7 @@ def test_generated_reductions_agree_with_the_cpu(host):
             if columns == 37 and a.dtype.kind == "f":
                 a[2, 3], a[3, 0] = np.nan, np.inf
             out = np.zeros(5, dtypes.numpy_dtype(kernel.out_type))
-            count = CTYPES[text._PARAM[kernel.ctype]](columns)
+            count = CTYPES[text.SCALAR[kernel.ctype]](columns)
             getattr(library, f"k{i}")(pointer(a), count, pointer(out), ctypes.c_longlong(5), ctypes.c_longlong(columns))
             expected = core.invoke_req(op, [mx.nd.array(a, dtype=dtype)], attrs, None, 1).asnumpy()
             rtol = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-3}.get(dtype, 0)
@@ -334,9 +335,9 @@ def test_generated_reductions_agree_with_the_cpu(host):
 
 def test_a_reduction_of_nothing_has_the_value_of_its_identity():
     for op in forward_operators(Reduction):
-        kernel = text.of_reduction(op, op.parse({}), dtypes.UINT8, dtypes.UINT8)
+        kernel = reductions.of_reduction(op, op.parse({}), dtypes.UINT8, dtypes.UINT8)
         assert float(kernel.identity) == kernel.identity_value
-    kernel = text.of_reduction(mx.op.get("max"), mx.op.get("max").parse({}), dtypes.INT64, dtypes.INT64)
+    kernel = reductions.of_reduction(mx.op.get("max"), mx.op.get("max").parse({}), dtypes.INT64, dtypes.INT64)
     assert kernel.identity_value == -(2**63)
 
 

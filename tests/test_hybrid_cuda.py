@@ -12,6 +12,7 @@ from hybrid_kernels import Host, matmul
 
 import mxop as mx
 from mxop import dtypes
+from mxop._gpu import compiled
 from mxop._gpu.text import OPTIONS
 from mxop.operator import Custom, kernel
 from mxop.operator.hybrid import Hybrid, cuda
@@ -138,6 +139,7 @@ def on_host(monkeypatch):
     """Return a function that runs a program's CUDA text on NumPy arrays."""
     if cuda_compilers.find_host() is None:
         pytest.skip("needs a C++ compiler")
+    monkeypatch.setattr(compiled, "_modules", {})
     monkeypatch.setattr(cuda.device, "id_of", lambda array: 0)
     monkeypatch.setattr(cuda.device, "require", lambda place: Host)
     monkeypatch.setattr(cuda.device, "using", lambda place: contextlib.nullcontext())

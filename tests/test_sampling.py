@@ -127,7 +127,7 @@ def test_the_cuda_text_draws_the_same_numbers(drawn, name, parameters, dtype):
         pytest.skip("no C++ compiler")
     op, code = drawn[name], dtypes.code_of(dtype)
     kernel = text.of_formula(op.formula(op.parse({}), 2), (code, dtypes.INT64), (code,), code, (1,), name)
-    library = host_library(text.standalone_prologue([kernel]) + kernel.standalone("k"))
+    library = host_library(text.prologue(kernel.standalone("k")) + kernel.standalone("k"))
     x = np.random.default_rng(1).choice(parameters, 1000).astype(dtype)
     out, key = np.zeros_like(x), np.array([KEY])
     library.k(pointer(x), pointer(key), pointer(out), ctypes.c_longlong(x.size))

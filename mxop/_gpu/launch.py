@@ -1,42 +1,59 @@
-"""Kernels from formulas: made by CuPy on first use, kept, and launched on CuPy's arrays.
+"""Kernels from formulas: compiled on first use, kept, and launched on CuPy's arrays.
 
-May import :mod:`.text`, :mod:`.device`, :mod:`mxop.opdef` and :mod:`mxop.dtypes`.
+May import :mod:`.text`, :mod:`.reductions`, :mod:`.layout`, :mod:`.compiled`, :mod:`.device`, :mod:`mxop.formula`,
+:mod:`mxop.opdef` and :mod:`mxop.dtypes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import dtypes
+from ..formula import keys_of
 from ..memo import SHAPES, keep
-from . import device, text
+from . import compiled, device, reductions, text
+from .layout import BLOCK, WORD, lay
 
-_kernels: dict[tuple, Any] = {}
-
-
-def _kernel(key: tuple, make: Any) -> Any:
-    """Return a kernel that was made before, or make it."""
-    found = _kernels.get(key)
-    if found is None:
-        found = keep(
-            _kernels, key, make(), SHAPES
-        )  # formulas with constants of their own (fused groups) could go on forever
-    return found
+_plans: dict[tuple, Any] = {}
 
 
-def _elementwise(source: text.ElementwiseText, xp: Any) -> Any:
-    return xp.ElementwiseKernel(
-        source.in_params, source.out_params, source.operation, source.kernel_name,
-        preamble=source.preamble, options=source.options,
-    )  # fmt: skip
+class Plan(NamedTuple):
+    """A kernel that is ready for operands of certain types that lie in a certain way."""
+
+    function: Any
+    blocks: tuple[int, ...]
+    number: Any  # what makes a scalar of a parameter
+    numbers: tuple[int, ...]  # what the kernel is told of how operands lie
+
+    def __call__(self, inputs: Sequence[Any], values: Sequence[float], outputs: Sequence[Any]) -> None:
+        """Launch the kernel on CuPy's current device."""
+        self.function(self.blocks, _THREADS, (*inputs, *map(self.number, values), *outputs, *self.numbers))
 
 
-def _operand(array: Any) -> Any:
-    """Return an array as a kernel takes it: bfloat16 as bits."""
-    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+_THREADS = (BLOCK,)
+
+
+def _scalar(ctype: str) -> Any:
+    return np.dtype(text.SCALAR[ctype]).type
+
+
+def _strides(array: Any, shape: tuple[int, ...]) -> list[int]:
+    """Return the strides, in elements, of an array that is seen with a shape to which it broadcasts."""
+    size, steps = array.dtype.itemsize, [0] * (len(shape) - array.ndim)
+    return steps + [0 if n == 1 else step // size for n, step in zip(array.shape, array.strides, strict=True)]
+
+
+def _elementwise(made: text.ElementwiseText, keys: frozenset, inputs: Sequence[Any], outputs: Sequence[Any],
+                 place: int) -> Plan:  # fmt: skip
+    shape, arrays = outputs[0].shape, (*inputs, *outputs)
+    strides = [[0] * len(shape) if k in keys else _strides(a, shape) for k, a in enumerate(arrays)]
+    aligned = all(a.data.ptr % WORD == 0 for a in arrays)
+    layout, numbers, blocks = lay(shape, strides, max(a.dtype.itemsize for a in arrays), aligned)
+    function = compiled.module(made.kernel(layout), place).get_function(made.kernel_name)
+    return Plan(function, (blocks,), _scalar(made.ctype), tuple(numbers))
 
 
 def code_of(array: Any) -> int:
@@ -52,17 +69,20 @@ def formula(roots: Sequence[Any], params: Sequence[str], values: Sequence[float]
     """
     if not any(reqs) or outputs[0].size == 0:
         return
-    in_types, out_types = tuple(map(code_of, inputs)), tuple(map(code_of, outputs))
-    reqs = tuple(text.REQ_WRITE if r == text.REQ_INPLACE else r for r in reqs)
-    place = device.id_of(outputs[0])
-    xp = device.require(place)
+    written = [k for k, req in enumerate(reqs) if req != text.REQ_NULL]
+    roots, outputs = tuple(roots[k] for k in written), [outputs[k] for k in written]
+    reqs = tuple(text.REQ_ADD if reqs[k] == text.REQ_ADD else text.REQ_WRITE for k in written)
+    place, arrays = device.id_of(outputs[0]), (*inputs, *outputs)
     # the numbers of expressions are never used twice, so they may outlive them in a key
-    key = (tuple(r.uid for r in roots), tuple(params), in_types, out_types, compute, reqs, name)
-    number = float if compute in dtypes.FLOATS else int
+    key = (tuple([r.uid for r in roots]), tuple(params), compute, reqs, name, place, len(inputs),
+           *[(a.dtype, a.shape, a.strides, a.data.ptr % WORD == 0) for a in arrays])  # fmt: skip
+    plan = _plans.get(key)
     with device.using(place):
-        kernel = _kernel(key, lambda: _elementwise(
-            text.ElementwiseText(tuple(roots), tuple(params), in_types, out_types, compute, reqs, name), xp))  # fmt: skip
-        kernel(*map(_operand, inputs), *(number(v) for v in values), *map(_operand, outputs))
+        if plan is None:
+            made = text.ElementwiseText(roots, tuple(params), tuple(map(code_of, inputs)), tuple(map(code_of, outputs)),
+                                        compute, reqs, name)  # fmt: skip
+            plan = keep(_plans, key, _elementwise(made, frozenset(keys_of(roots)), inputs, outputs, place), SHAPES)
+        plan(inputs, values, outputs)
 
 
 def assign(source: Any, target: Any, req: int) -> None:
@@ -77,17 +97,13 @@ def assign(source: Any, target: Any, req: int) -> None:
             source = source.reshape(target.shape)
         if device.overlap(source, target) and not device.same_layout(source, target):
             source = source.copy()
-        if source.dtype == target.dtype and req != text.REQ_ADD:
-            target[...] = source  # CuPy moves bytes
-            return
-    in_type, out_type = code_of(source), code_of(target)
-    made = text.of_copy(in_type, out_type, req)
+    made = text.of_copy(code_of(source), code_of(target), req)
     formula(made.roots, (), (), [source], [target], made.compute, (req,), "copy")
 
 
 def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], out_type: int) -> Any:
     """Return the reduction of a CuPy array: a new array in C order, without the reduced axes."""
-    made = text.of_reduction(op, attrs, code_of(source), out_type)
+    made = reductions.of_reduction(op, attrs, code_of(source), out_type)
     place = device.id_of(source)
     kept = tuple(d for i, d in enumerate(source.shape) if i not in axes)
     each = 1
@@ -96,22 +112,32 @@ def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], out_type:
     result = device.allocate(kept, out_type, place)
     if result.size == 0:
         return result
-    xp = device.require(place)
     with device.using(place):
         if source.size == 0 or not axes:  # nothing to combine: only the formulas are left
             _finish(made, source, result, each)
             return result
-        last = made.final_root.uid if made.final_root is not None else None
-        key = ("reduce", made.map_root.uid, made.combine.name, last, made.in_type, out_type, made.compute, made.name)
-        kernel = _kernel(key, lambda: xp.ReductionKernel(
-            made.in_params, made.out_params, made.map_expr, made.reduce_expr, made.post_map_expr, made.identity,
-            made.kernel_name, reduce_type=made.reduce_type, preamble=made.preamble, options=made.options))  # fmt: skip
-        count = float(each) if made.compute in dtypes.FLOATS else each
-        kernel(_operand(source), count, out=_operand(result), axis=axes)
+        last = None if made.final_root is None else made.final_root.uid
+        key = (made.map_root.uid, made.combine.name, last, made.in_type, out_type,
+               made.compute, made.name, axes, place, source.shape, source.strides)  # fmt: skip
+        passes = _plans.get(key) or keep(_plans, key, _reduction(made, source, axes, place), SHAPES)
+        count, parts = (each,), result
+        if len(passes) > 1:
+            parts = device.require(place).empty(passes[0].blocks[1] * result.size, text.SCALAR[made.reduce_type])
+        passes[0]((source, parts), count, ())
+        if len(passes) > 1:
+            passes[1]((parts, result), count, ())
     return result
 
 
-def _finish(made: text.ReductionText, source: Any, result: Any, each: int) -> None:
+def _reduction(made: reductions.ReductionText, source: Any, axes: tuple[int, ...], place: int) -> list[Plan]:
+    layout, passes = reductions.lay_rows(source.shape, _strides(source, source.shape), axes)
+    module = compiled.module(made.kernel(layout), place)
+    names = ["whole"] if len(passes) == 1 else ["parts", "rest"]
+    return [Plan(module.get_function(f"{made.kernel_name}_{name}"), one.blocks, _scalar(made.ctype), tuple(one.numbers))
+            for name, one in zip(names, passes, strict=True)]  # fmt: skip
+
+
+def _finish(made: reductions.ReductionText, source: Any, result: Any, each: int) -> None:
     """Write a reduction that combines no elements, or each alone."""
     from ..formula import const, input_, substitute
 

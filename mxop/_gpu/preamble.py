@@ -269,12 +269,24 @@ __device__ inline unsigned short mx_f32_to_bf16(float x)
 
 FUNCTIONS |= draws.FUNCTIONS
 
-#: ``float16`` for kernels that are compiled without CuPy, which brings a class of this name.
+#: Neighbours, that are read and written at once.
+PACK = "template <typename T, int N> struct alignas(sizeof(T) * N) mx_pack { T v[N]; };\n"
+
+#: ``float16``: the device has instructions for the conversions, and the host, which runs the text in tests, the same results.
 FLOAT16 = """\
 class float16 {
     unsigned short bits;
 public:
     float16() = default;
+#ifdef __CUDA_ARCH__
+    __device__ explicit float16(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
+    __device__ operator float() const
+    {
+        float x;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+        return x;
+    }
+#else
     __device__ explicit float16(float x)
     {
         const unsigned u = (unsigned)__float_as_int(x), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
@@ -293,6 +305,7 @@ public:
         const unsigned finite = (unsigned)__float_as_int(__int_as_float((int)a) * 5.192296858534828e33f);
         return __int_as_float((int)((a >= 0x0f800000u ? (a | 0x7f800000u) : finite) | sign));
     }
+#endif
 };
 """
 

@@ -1,7 +1,7 @@
-"""Formulas and reductions as CUDA text: the arguments of CuPy's kernel makers, and plain kernels of the same text.
+"""Formulas as CUDA text.
 
-The operation of an :class:`ElementwiseText` serves both ``cupy.ElementwiseKernel`` and :meth:`ElementwiseText.standalone`,
-which needs a CUDA compiler only; so what NVRTC checks on a machine without a GPU is what runs on one.
+The operation of an :class:`ElementwiseText` serves both the kernels that run, :meth:`ElementwiseText.kernel`, written for how
+their operands lie, and :meth:`ElementwiseText.standalone`, which a person reads.
 May import :mod:`mxop.formula`, :mod:`mxop.opdef`, :mod:`mxop.dtypes` and :mod:`.preamble`.
 """
 
@@ -11,32 +11,29 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from .. import dtypes
 from ..errors import OpTypeError
 from ..formula import Expr, input_, keys_of, statements, walk
-from ..formula.expr import call
-from ..opdef.combine import COMBINES
 from . import preamble
+from .layout import BLOCK, Layout
 
 REQ_NULL, REQ_WRITE, REQ_INPLACE, REQ_ADD = range(4)
 
 #: No contraction to fused multiply-adds: the CPU's programs have none, and results should not depend on the device.
 OPTIONS = ("--fmad=false",)
 
-#: Type code: CuPy's parameter type, C type, how to read an element as a number, how to write a number.  bfloat16 travels
-#: as its bits, since CuPy's kernels have no such type.
+#: Type code: C type, how to read an element as a number, how to write a number.  bfloat16 travels as its bits.
 STORAGE = {
-    dtypes.FLOAT32: ("float32", "float", "{0}", "(float)({0})"),
-    dtypes.FLOAT64: ("float64", "double", "{0}", "(double)({0})"),
-    dtypes.FLOAT16: ("float16", "float16", "(float){0}", "float16(mx_odd({0}))"),
-    dtypes.UINT8: ("uint8", "unsigned char", "{0}", "(unsigned char)(long long)({0})"),
-    dtypes.INT32: ("int32", "int", "{0}", "(int)({0})"),
-    dtypes.INT8: ("int8", "signed char", "{0}", "(signed char)(long long)({0})"),
-    dtypes.INT64: ("int64", "long long", "{0}", "(long long)({0})"),
-    dtypes.BOOL: ("bool", "bool", "{0}", "(({0}) != 0)"),
-    dtypes.BFLOAT16: ("uint16", "unsigned short", "mx_bf16_to_f32({0})", "mx_f32_to_bf16(mx_odd({0}))"),
+    dtypes.FLOAT32: ("float", "{0}", "(float)({0})"),
+    dtypes.FLOAT64: ("double", "{0}", "(double)({0})"),
+    dtypes.FLOAT16: ("float16", "(float){0}", "float16(mx_odd({0}))"),
+    dtypes.UINT8: ("unsigned char", "{0}", "(unsigned char)(long long)({0})"),
+    dtypes.INT32: ("int", "{0}", "(int)({0})"),
+    dtypes.INT8: ("signed char", "{0}", "(signed char)(long long)({0})"),
+    dtypes.INT64: ("long long", "{0}", "(long long)({0})"),
+    dtypes.BOOL: ("bool", "{0}", "(({0}) != 0)"),
+    dtypes.BFLOAT16: ("unsigned short", "mx_bf16_to_f32({0})", "mx_f32_to_bf16(mx_odd({0}))"),
 }
 
 #: C's names of the compute types, spelled as CUDA's, where ``int64_t`` may be another type than ``long long``.
@@ -45,9 +42,10 @@ COMPUTE = {
     dtypes.INT8: "signed char", dtypes.INT64: "long long",
 }  # fmt: skip
 Shape = tuple[int, ...]
-_PARAM = {"float": "float32", "double": "float64", "unsigned char": "uint8", "int": "int32", "signed char": "int8",
+#: C's name of a compute type: NumPy's, of the scalars that a kernel is given.
+SCALAR = {"float": "float32", "double": "float64", "unsigned char": "uint8", "int": "int32", "signed char": "int8",
           "long long": "int64"}  # fmt: skip
-_LIMITS = {
+LIMITS = {
     dtypes.UINT8: ("0", "255"),
     dtypes.INT8: ("-128", "127"),
     dtypes.INT32: ("(-2147483647 - 1)", "2147483647"),
@@ -55,20 +53,20 @@ _LIMITS = {
 }
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
     return "mxop_" + re.sub(r"\W", "_", name.strip("_"))
 
 
-def _read(code: int, name: str, ctype: str) -> str:
-    return f"({ctype}){STORAGE[code][2].format(name)}"
+def read(code: int, name: str, ctype: str) -> str:
+    return f"({ctype}){STORAGE[code][1].format(name)}"
 
 
 def _store(code: int, name: str, value: str, ctype: str, req: int) -> str:
     """Return the statement that writes or adds a value of the compute type to an element."""
     if req == REQ_NULL:
         return ""
-    _, stored, read, write = STORAGE[code]
-    if req == REQ_ADD and code in _LIMITS:  # integers: convert, then add
+    stored, read, write = STORAGE[code]
+    if req == REQ_ADD and code in LIMITS:  # integers: convert, then add
         return f"{name} = ({stored})({name} + {write.format(value)});"
     if req == REQ_ADD:  # in the wider of both types
         wide = "double" if "double" in (stored, ctype) else "float" if code in dtypes.FLOATS else ctype
@@ -95,6 +93,69 @@ def _place(shape: Shape, result: Shape) -> str:
     )
 
 
+# ---- where elements lie ------------------------------------------------------------------------------------------------
+CHUNK = f"const mx_index c = (blockIdx.x * (mx_index)U + u) * {BLOCK} + threadIdx.x;"
+THREAD = f"(blockIdx.x * (long long){BLOCK} + threadIdx.x)"
+
+
+def coordinates(layout: Layout) -> list[str]:
+    """Return the lines that say where chunk ``c`` stands in each dimension: ``c0``, the outermost, and so on."""
+    lines, rest = [], "c"
+    if all(way in ("c", "0" * layout.ndim) for way in layout.ways):
+        return []
+    for d in range(layout.ndim - 1, 0, -1):
+        lines += [f"const mx_index c{d} = {rest} % n{d}, r{d} = {rest} / n{d};"]
+        rest = f"r{d}"
+    return [*lines, f"const mx_index c0 = {rest};"]
+
+
+class Place:
+    """How a kernel reads and writes one operand, whose pointer is ``p_NAME``, by chunks ``eNAME[u]``.
+
+    Attributes
+    ----------
+    steps : list of str
+        Names of the strides that it is told.
+    """
+
+    def __init__(self, name: str, way: str, layout: Layout):
+        self.name, self.way, self.last = name, way, layout.ndim - 1
+        self.steps = [f"t_{name}_{d}" for d, letter in enumerate(way) if letter == "s"]
+
+    def at(self, k: str = "0") -> str:
+        """Return the index of an element of chunk ``c``."""
+        if self.way == "c":
+            return f"(long long)c * V + {k}"
+        terms = [f"c{d} * t_{self.name}_{d}" for d, letter in enumerate(self.way) if letter == "s" and d < self.last]
+        if self.way[-1] == "s":
+            terms.append(f"((long long)c{self.last} * V + {k}) * t_{self.name}_{self.last}")
+        elif self.way[-1] == "d":
+            terms.append(f"(long long)c{self.last} * V + {k}")
+        return " + ".join(terms) or "0"
+
+    def at_last(self) -> str:
+        """Return the index of element ``i`` of one dimension."""
+        return {"c": "i", "d": "i", "0": "0", "s": f"i * t_{self.name}_0"}[self.way]
+
+    def _whole(self) -> bool:
+        return self.way[-1] in "cd"
+
+    def load(self, ctype: str) -> list[str]:
+        """Return the lines that read chunk ``c``."""
+        pack = f"mx_pack<{ctype}, V>"
+        if self._whole():
+            return [f"e{self.name}[u] = *(const {pack} *)(p_{self.name} + ({self.at()}));"]
+        return [f"for (int k = 0; k < V; k++)\n            e{self.name}[u].v[k] = p_{self.name}[{self.at('k')}];"]
+
+    def store(self, ctype: str) -> list[str]:
+        """Return the lines that write chunk ``c``."""
+        pack = f"mx_pack<{ctype}, V>"
+        if self._whole():
+            return [f"*({pack} *)(p_{self.name} + ({self.at()})) = e{self.name}[u];"]
+        return [f"for (int k = 0; k < V; k++)\n            p_{self.name}[{self.at('k')}] = e{self.name}[u].v[k];"]
+
+
+# ---- kernels -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class ElementwiseText:
     """A kernel that evaluates formulas on each element.
@@ -137,26 +198,22 @@ class ElementwiseText:
     @property
     def kernel_name(self) -> str:
         """Name of the kernel, as profilers show it."""
-        return _identifier(self.name)
+        return identifier(self.name)
 
-    @property
-    def in_params(self) -> str:
-        """CuPy's declaration of the inputs and parameters."""
-        arrays = [f"{STORAGE[t][0]} x{i}" for i, t in enumerate(self.in_types)]
-        return ", ".join(arrays + [f"{_PARAM[self.ctype]} s{k}" for k in range(len(self.params))])
-
-    @property
-    def out_params(self) -> str:
-        """CuPy's declaration of the outputs."""
-        return ", ".join(f"{STORAGE[t][0]} y{i}" for i, t in enumerate(self.out_types))
+    def _copies(self) -> bool:
+        """Tell whether the result is the input, bit by bit."""
+        alone = len(self.roots) == 1 and self.roots[0].kind == "input" and self.reqs == (REQ_WRITE,)
+        return alone and self.in_types == self.out_types and self.roots[0].label not in keys_of(self.roots)
 
     @cached_property
     def operation(self) -> str:
         """The text that runs for each element."""
+        if self._copies():
+            return f"y0 = x{self.roots[0].label};"  # bits, whatever they mean
         leaves = [n for n in walk(self.roots) if n.kind == "input"]
         keys = keys_of(self.roots)
         lines = [f"const unsigned long long a{n.label} = (unsigned long long)x{n.label};" if n.label in keys else
-                 f"const {self.ctype} a{n.label} = {_read(self.in_types[n.label], f'x{n.label}', self.ctype)};"
+                 f"const {self.ctype} a{n.label} = {read(self.in_types[n.label], f'x{n.label}', self.ctype)};"
                  for n in sorted(leaves, key=lambda n: n.label)]  # fmt: skip
         names = {n: f"a{n.label}" for n in leaves}
         names |= {n: f"s{self.params.index(n.label)}" for n in walk(self.roots) if n.kind == "param"}
@@ -171,34 +228,71 @@ class ElementwiseText:
         ]
         return "\n".join([*lines, *body, *filter(None, stores)])
 
-    @cached_property
-    def preamble(self) -> str:
-        """The functions that the operation calls."""
-        return preamble.definitions(self.operation)
+    def kernel(self, layout: Layout) -> str:
+        """Return a source whose kernel, of the name :attr:`kernel_name`, runs on operands that lie so.
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Options for the compiler."""
-        return OPTIONS
+        Its arguments: pointers to inputs, parameters, pointers to outputs, and the numbers that :func:`.layout.lay` gives.
+        """
+        ctypes = [STORAGE[t][0] for t in (*self.in_types, *self.out_types)]
+        names = [f"x{k}" for k in range(len(self.in_types))] + [f"y{k}" for k in range(len(self.out_types))]
+        n_in, scalars = len(self.in_types), [f"s{k}" for k in range(len(self.params))]
+        pointers = [f"{'const ' * (k < n_in)}{c} *p_{n}" for k, (c, n) in enumerate(zip(ctypes, names, strict=True))]
+        places = [Place(name, way, layout) for name, way in zip(names, layout.ways, strict=True)]
+        kept = range(n_in, len(names))
+        loads = [*range(n_in), *(k for k in kept if self.reqs[k - n_in] == REQ_ADD)]
+        index = "unsigned long long" if layout.wide else "unsigned int"
+        sizes = [f"mx_index n{d}" for d in range(1, layout.ndim)]
+        numbers = ["mx_index chunks", "mx_index size", *sizes, *(f"long long {s}" for p in places for s in p.steps)]
+        given = [*pointers[:n_in], *(f"{self.ctype} {s}" for s in scalars), *pointers[n_in:], *numbers]
+        element = [f"const {c} &{n}" for c, n in zip(ctypes[:n_in], names, strict=False)]
+        element += [f"{self.ctype} {s}" for s in scalars] + ["const long long i"]
+        element += [f"{c} &{n}" for c, n in zip(ctypes[n_in:], names[n_in:], strict=True)]
+        cells = [*names[:n_in], *scalars, "i", *names[n_in:]]
+        operation = "\n    ".join(self.operation.split("\n"))
+        body = [f"mx_pack<{ctypes[k]}, V> e{names[k]}[U];" for k in range(len(names))]
+        body += [
+            "#pragma unroll",
+            "for (int u = 0; u < U; u++) {",
+            f"    {CHUNK}",
+            "    if (c >= chunks)",
+            "        break;",
+        ]
+        body += [f"    {line}" for line in coordinates(layout)]
+        body += [f"    {line}" for k in loads for line in places[k].load(ctypes[k])]
+        body += ["}", "#pragma unroll", "for (int u = 0; u < U; u++) {", f"    {CHUNK}", "    if (c >= chunks)"]
+        body += ["        break;", *(f"    {line}" for line in coordinates(layout)), "    #pragma unroll"]
+        body += ["    for (int k = 0; k < V; k++)"]
+        each = [n if n in scalars else "(long long)c * V + k" if n == "i" else f"e{n}[u].v[k]" for n in cells]
+        body += [f"        mx_one({', '.join(each)});"]
+        body += [f"    {line}" for k in kept for line in places[k].store(ctypes[k])] + ["}"]
+        if layout.ndim == 1 and layout.width > 1:  # what is left of the last word
+            each = [n if n in (*scalars, "i") else f"p_{n}[{places[names.index(n)].at_last()}]" for n in cells]
+            body += [f"const long long i = (long long)chunks * V + {THREAD};", "if (i < size)"]
+            body += [f"    mx_one({', '.join(each)});"]
+        lines = "\n    ".join(body)
+        constants = f"typedef {index} mx_index;\nenum {{ V = {layout.width}, U = {layout.chunks} }};\n"
+        one = f"__device__ __forceinline__ void mx_one({', '.join(element)})\n{{\n    {operation}\n}}\n"
+        head = f'extern "C" __global__ void __launch_bounds__({BLOCK}) {self.kernel_name}({", ".join(given)})'
+        return f"{prologue(self.operation, ctypes)}{constants}{one}{head}\n{{\n    {lines}\n}}\n"
 
     def standalone(self, name: str | None = None, shapes: Sequence[Shape] | None = None) -> str:
         """Return a plain kernel over contiguous arrays: pointers to inputs, parameters, pointers to outputs, size.
 
-        Put :func:`standalone_prologue` before the kernels of a source file.
+        Put :func:`prologue` before the kernels of a source file.
 
         Parameters
         ----------
         shapes : sequence of shapes, optional
             Those of the inputs, then that of the results, to which they broadcast; without them all are of one size.
         """
-        arguments = [f"const {STORAGE[t][1]} *in{i}" for i, t in enumerate(self.in_types)]
+        arguments = [f"const {STORAGE[t][0]} *in{i}" for i, t in enumerate(self.in_types)]
         arguments += [f"{self.ctype} s{k}" for k in range(len(self.params))]
-        arguments += [f"{STORAGE[t][1]} *out{k}" for k, t in enumerate(self.out_types)]
+        arguments += [f"{STORAGE[t][0]} *out{k}" for k, t in enumerate(self.out_types)]
         keys = keys_of(self.roots)
         places = ["i" if shapes is None else _place(shapes[k], shapes[-1]) for k in range(len(self.in_types))]
-        elements = [f"const {STORAGE[t][1]} &x{k} = in{k}[{0 if k in keys else places[k]}]; (void)x{k};"
+        elements = [f"const {STORAGE[t][0]} &x{k} = in{k}[{0 if k in keys else places[k]}]; (void)x{k};"
                     for k, t in enumerate(self.in_types)]  # fmt: skip
-        elements += [f"{STORAGE[t][1]} &y{k} = out{k}[i]; (void)y{k};" for k, t in enumerate(self.out_types)]
+        elements += [f"{STORAGE[t][0]} &y{k} = out{k}[i]; (void)y{k};" for k, t in enumerate(self.out_types)]
         body = "\n        ".join([*elements, *self.operation.split("\n")])
         return (
             f'extern "C" __global__ void {name or self.kernel_name}({", ".join([*arguments, "long long size"])})\n{{\n'
@@ -208,144 +302,10 @@ class ElementwiseText:
         )
 
 
-@dataclass(frozen=True)
-class ReductionText:
-    """A kernel that combines mapped elements along axes.
-
-    Sums and products of floating-point data are accumulated in float64 and those of integers in int64, as on the CPU.
-
-    Parameters
-    ----------
-    map_root : Expr
-        Formula of an element, over ``input_(0)``.
-    combine : Combine
-        See :mod:`mxop.opdef.combine`.
-    final_root : Expr or None
-        Formula of a combined value and the number of elements, ``input_(0)`` and ``input_(1)``.
-    in_type, out_type, compute : int
-        Type codes of the data, the result, and of the formulas.
-    name : str
-        Name of the operator.
-    """
-
-    map_root: Expr
-    combine: Any
-    final_root: Expr | None
-    in_type: int
-    out_type: int
-    compute: int
-    name: str = "reduction"
-
-    @property
-    def kernel_name(self) -> str:
-        """Name of the kernel, as profilers show it."""
-        return _identifier(self.name)
-
-    @property
-    def ctype(self) -> str:
-        """C's name of the compute type."""
-        return COMPUTE[self.compute]
-
-    @property
-    def reduce_type(self) -> str:
-        """C's name of the type in which values are combined."""
-        if self.combine.name in ("max", "min"):
-            return self.ctype
-        return "double" if self.compute in dtypes.FLOATS else "long long"
-
-    @property
-    def identity(self) -> str:
-        """C's text of the value of an empty reduction."""
-        name = self.combine.name
-        if name in ("add", "mul", "hypot"):
-            return "1" if name == "mul" else "0"
-        if self.compute in dtypes.FLOATS:
-            return "-INFINITY" if name == "max" else "INFINITY"
-        return _LIMITS[self.compute][name == "min"]
-
-    @property
-    def identity_value(self) -> float | int:
-        """The value of an empty reduction in the compute type."""
-        name = self.combine.name
-        if name in ("add", "mul", "hypot") or self.compute in dtypes.FLOATS:
-            return self.combine.identity if self.compute in dtypes.FLOATS else int(self.combine.identity)
-        bits = 8 * dtypes.SIZES[self.compute]
-        low, high = (0, 2**bits - 1) if self.compute == dtypes.UINT8 else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        return high if name == "min" else low
-
-    @property
-    def in_params(self) -> str:
-        """CuPy's declaration of the data and the number of elements in each result."""
-        return f"{STORAGE[self.in_type][0]} x0, {_PARAM[self.ctype]} s0"
-
-    @property
-    def out_params(self) -> str:
-        """CuPy's declaration of the result."""
-        return f"{STORAGE[self.out_type][0]} y0"
-
-    map_expr = "mxop_map(x0)"
-    post_map_expr = "y0 = mxop_final(a, s0)"
-
-    @property
-    def reduce_expr(self) -> str:
-        """CuPy's combination of ``a`` and ``b``."""
-        return self.combine.cuda
-
-    @cached_property
-    def functions(self) -> str:
-        """The definitions of ``mxop_map`` and ``mxop_final``."""
-        data, result = STORAGE[self.in_type][1], STORAGE[self.out_type][1]
-        map_lines, (mapped,) = self._body(self.map_root, {input_(0): "a0"})
-        lines = [f"const {self.ctype} a0 = {_read(self.in_type, 'x', self.ctype)};", *map_lines, f"return {mapped};"]
-        text = f"__device__ inline {self.ctype} mxop_map(const {data} &x)\n{{\n    " + "\n    ".join(lines) + "\n}\n"
-        last = input_(0) if self.final_root is None else self.final_root
-        final_lines, (value,) = self._body(last, {input_(0): "a0", input_(1): "count"})
-        value = STORAGE[self.out_type][3].format(value)
-        lines = [f"const {self.ctype} a0 = ({self.ctype})total;", *final_lines, "(void)count;", f"return {value};"]
-        head = f"__device__ inline {result} mxop_final({self.reduce_type} total, {self.ctype} count)\n"
-        return text + head + "{\n    " + "\n    ".join(lines) + "\n}\n"
-
-    def _body(self, root: Expr, names: dict[Expr, str]) -> tuple[list[str], list[str]]:
-        try:
-            return statements([root], names, self.ctype, "cuda")
-        except ValueError as problem:
-            type_ = dtypes.NAMES[self.compute]
-            raise OpTypeError(f"operator {self.name}: {problem}, so it is not defined for {type_} data") from None
-
-    @cached_property
-    def preamble(self) -> str:
-        """The functions that the kernel calls."""
-        return preamble.definitions(self.functions + self.reduce_expr + self.identity) + self.functions
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Options for the compiler."""
-        return OPTIONS
-
-    def standalone(self, name: str | None = None) -> str:
-        """Return a plain kernel, one thread for each result: data of shape (rows, columns), count, results, shape."""
-        name = name or self.kernel_name
-        data, result = STORAGE[self.in_type][1], STORAGE[self.out_type][1]
-        functions = self.functions.replace("mxop_map", f"{name}_map").replace("mxop_final", f"{name}_final")
-        return functions + (
-            f'extern "C" __global__ void {name}(const {data} *data, {self.ctype} count, {result} *results,\n'
-            f"    long long rows, long long columns)\n{{\n"
-            f"    const long long step = (long long)gridDim.x * blockDim.x;\n"
-            f"    for (long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += step) {{\n"
-            f"        {self.reduce_type} a = ({self.reduce_type})({self.identity});\n"
-            f"        for (long long k = 0; k < columns; k++) {{\n"
-            f"            const {self.reduce_type} b = ({self.reduce_type}){name}_map(data[row * columns + k]);\n"
-            f"            a = {self.reduce_expr};\n        }}\n"
-            f"        results[row] = {name}_final(a, count);\n    }}\n}}\n"
-        )
-
-
-def standalone_prologue(kernels: Sequence[ElementwiseText | ReductionText]) -> str:
-    """Return what a source file of stand-alone kernels starts with."""
-    texts = [
-        k.operation if isinstance(k, ElementwiseText) else k.functions + k.reduce_expr + k.identity for k in kernels
-    ]
-    return preamble.FLOAT16 + preamble.definitions("\n".join(texts))
+def prologue(text: str, ctypes: Sequence[str] = ()) -> str:
+    """Return what stands before a text and variables of these types: the types and functions that it uses."""
+    halves = "float16" in text or "float16" in ctypes
+    return preamble.PACK * bool(ctypes) + preamble.FLOAT16 * halves + preamble.definitions(text)
 
 
 def of_formula(formula, in_types: Sequence[int], out_types: Sequence[int], compute: int, reqs: Sequence[int],
@@ -360,18 +320,4 @@ def of_copy(in_type: int, out_type: int, req: int) -> ElementwiseText:
     return ElementwiseText((input_(0),), (), (in_type,), (out_type,), compute, (req,), "copy")
 
 
-def of_reduction(op, attrs, in_type: int, out_type: int) -> ReductionText:
-    """Return the text of a call of a reduction operator."""
-    map_, final = op.formulas(attrs)
-    compute = dtypes.FLOAT64 if op.wide else map_.compute_type(in_type)
-    if final is not None and compute not in dtypes.FLOATS and not final.integer:
-        compute = dtypes.FLOAT64
-    root, combine, last = map_.roots[0], op.combine_of(attrs), None if final is None else final.roots[0]
-    if (
-        combine.name == "hypot" and in_type != dtypes.FLOAT64
-    ):  # squares of narrower types stay in range, and add up exactly
-        root, combine, last = call("square", root), COMBINES["add"], call("sqrt", input_(0) if last is None else last)
-    return ReductionText(root, combine, last, in_type, out_type, compute, op.name)
-
-
-__all__ = ["ElementwiseText", "ReductionText", "of_copy", "of_formula", "of_reduction", "standalone_prologue"]
+__all__ = ["ElementwiseText", "of_copy", "of_formula", "prologue"]

@@ -17,11 +17,18 @@ from .ir import Entry, Graph, Node
 
 
 def replayed(F: Any, graph: Graph, given: Mapping[Node, Any]) -> list[Any]:
-    """Call the operators of a graph one by one, in the namespace `F`, with values of its variables; return its outputs."""
+    """Call the operators of a graph one by one, in the namespace `F`, with values of its variables; return its outputs.
+
+    What is made of nothing lies on the device of the values.
+    """
     values: dict[Entry, Any] = {(v, 0): value for v, value in given.items()}
+    place = next((str(value.context) for value in given.values() if hasattr(value, "context")), "")
     for node in graph.nodes:
         if node.op is not None:
-            found = F._invoke(node.op, [values[e] for e in node.inputs], node.attrs)
+            attrs = node.attrs
+            if place and not node.inputs and attrs.get("ctx") == "":
+                attrs = attrs.replaced(ctx=place)
+            found = F._invoke(node.op, [values[e] for e in node.inputs], attrs)
             found = found if isinstance(found, (list, tuple)) else [found]
             values.update({(node, k): value for k, value in enumerate(found)})
     return [values[e] for e in graph.outputs]

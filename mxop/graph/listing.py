@@ -170,12 +170,11 @@ def cuda_of(node: Node, known: Known, reqs: list[int]) -> str | None:
         return None
     names = [of.kernel_name + (f"_{k}" if len(found) > 1 else "") for k, (of, _) in enumerate(found)]
     kernels = "\n".join(of.standalone(name, *shapes) for name, (of, shapes) in zip(names, found, strict=True))
-    prologue = text.standalone_prologue([of for of, _ in found])
-    return (prologue if "float16" in kernels else prologue.removeprefix(text.preamble.FLOAT16)) + kernels
+    return text.prologue(kernels) + kernels
 
 
 def _cuda_text(node: Node, known: Known, reqs: list[int]) -> Any:
-    from .._gpu import text
+    from .._gpu import reductions, text
 
     op = node.op
     in_types = [known.dtype(e) for e in node.inputs]
@@ -183,7 +182,7 @@ def _cuda_text(node: Node, known: Known, reqs: list[int]) -> Any:
     if isinstance(op, Elementwise):
         formula = op.formula(node.attrs, len(node.inputs))
         return text.of_formula(formula, in_types, out_types, _compute_type(formula, node, known), reqs, op.name)
-    return text.of_reduction(op, node.attrs, in_types[0], out_types[0]) if isinstance(op, Reduction) else None
+    return reductions.of_reduction(op, node.attrs, in_types[0], out_types[0]) if isinstance(op, Reduction) else None
 
 
 def _standalone_shapes(node: Node, known: Known) -> tuple[list, ...]:

@@ -21,6 +21,7 @@ from .builder import Builder, Value
 from .calls import replayed
 from .draws import in_turn
 from .epoch import on_epoch
+from .expand import expand
 from .garbage import collected_later
 from .halves import HALVES, widened
 from .infer import Known
@@ -247,7 +248,10 @@ def run_in_float32(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | 
     F = Builder()
     F.work_for(variable(op.name.lstrip("_")), "_inside")
     sources = [(v, 0) for v in variables]
-    graph = in_turn(Graph(widened(F, graph.outputs, sources, Specs(dict(zip(variables, specs, strict=True))))))[0]
+    known = Specs(dict(zip(variables, specs, strict=True)))
+    graph = Graph(widened(F, graph.outputs, sources, known))
+    loops = any(node.op is not None and node.op.bodies for node in graph.nodes)
+    graph = expand(graph, everything=False, specs=known)[0] if loops else in_turn(graph)[0]
     return replayed(core.namespace(), graph, dict(zip(variables, inputs, strict=True)))
 
 

@@ -618,9 +618,9 @@ def _(xp, inputs, outputs, *, axis, dtype):
     a, out = inputs[0], outputs[0]
     half = out.dtype.itemsize == 2  # float16, bfloat16
     if half:
-        out[...] = xp.cumsum(a, axis=axis, dtype=xp.float32)
+        out[...] = xp.cumsum(a.astype(xp.float32), axis=axis).reshape(out.shape)
     else:
-        xp.cumsum(a, axis=axis, dtype=out.dtype, out=out)
+        out[...] = xp.cumsum(a, axis=axis, dtype=out.dtype).reshape(out.shape)
 
 
 @cumsum.gradient

@@ -79,7 +79,9 @@ def _bias_strides(bias):
 
 
 def product_gpu(xp, a, b, transpose_a, transpose_b):
-    """Return ``op(a) @ op(b)`` of CuPy arrays."""
+    """Return ``op(a) @ op(b)`` of CuPy arrays; of bfloat16, which CuPy does not multiply, in float32."""
+    if a.dtype.name == "bfloat16":
+        a, b = a.astype(xp.float32), b.astype(xp.float32)
     return xp.matmul(a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b)
 
 

@@ -5,6 +5,7 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 
 from ..errors import OpValueError
 from ..opdef import Shape, composite, infer
+from ._shared import zero_gradient
 
 
 @composite(name="_scatter_set_nd", aliases=("_npi_scatter_set_nd",))
@@ -74,6 +75,9 @@ def onehot_encode(F, lhs, rhs):
     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     """
     return F.one_hot(lhs, depth=rhs.shape[1], dtype=rhs.dtype)
+
+
+zero_gradient(onehot_encode)  # of rhs, too, of which only the shape is read
 
 
 @onehot_encode.infer

@@ -4,7 +4,8 @@ A loop whose iterations are independent runs on the grid, together with such loo
 ``vectorize`` promise that, of ``range`` and ``grid`` it is found out, ``serial`` and ``reduce`` run in order.  Everything
 else is done by one thread.
 
-Imports :mod:`.translate`, :mod:`.compiled`, :mod:`.races`, :mod:`mxop._gpu.text`; CuPy when a kernel runs.
+Imports :mod:`.translate`, :mod:`.compiled`, :mod:`.races`,
+:mod:`mxop._gpu.text` and :mod:`mxop._gpu.compiled`; CuPy when a kernel runs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import numpy as np
 
 from ... import dtypes
 from ..._gpu import device, preamble
-from ..._gpu.text import COMPUTE, OPTIONS, STORAGE
+from ..._gpu.compiled import module as compile_module
+from ..._gpu.text import COMPUTE, STORAGE
 from ...errors import DeviceError, OpIndexError
 from ...formula import Expr
 from ...formula.expr import INPUT
@@ -115,7 +117,7 @@ class CudaTranslator(Translator):
         found = []
         for v in (*self.types.taken, *self.routine.locals):
             if v.is_tensor:
-                found.append(f"{STORAGE[self.types.codes[v]][1]} *{self.name(v)}")
+                found.append(f"{STORAGE[self.types.codes[v]][0]} *{self.name(v)}")
                 found += [f"long long {_length(v.leaf, k)}" for k in range(v.rank or 0)]
             else:
                 found.append(self.declared(self.name(v), machine(self.types.kinds[v])))
@@ -181,10 +183,10 @@ class CudaTranslator(Translator):
         return f"({text} != 0)" if kind == "bool_" else f"(({CTYPES[kind]}){text})"
 
     def stored(self, value: str, target: Expr) -> str:
-        return STORAGE[self.types.codes[variable_of(target)]][3].format(value)
+        return STORAGE[self.types.codes[variable_of(target)]][2].format(value)
 
     def read(self, text: str, element: Expr) -> str:
-        return STORAGE[self.types.codes[variable_of(element)]][2].format(text)
+        return STORAGE[self.types.codes[variable_of(element)]][1].format(text)
 
     def form(self, n: Expr) -> str:
         label, kind = self.operation(n), self.types.machine(n)
@@ -211,12 +213,12 @@ def _length(n: Expr, axis: int) -> str:
 
 
 # ---- running ------------------------------------------------------------------------------------------------------------
-def loaded(compiled: Compiled, checked: bool, cupy: Any) -> list[tuple[Any, tuple[int], tuple[int]]]:
+def loaded(compiled: Compiled, checked: bool, place: int) -> list[tuple[Any, tuple[int], tuple[int]]]:
     """Return the stages of a kernel as CuPy's functions, each with its blocks and threads."""
-    key = "gpu", checked
+    key = "gpu", checked, place
     if key not in compiled.forms:
         stages = CudaTranslator(compiled.types, checked).stages
-        module = cupy.RawModule(code=standalone(stages), options=OPTIONS)
+        module = compile_module(standalone(stages), place)
         compiled.forms[key] = [
             (module.get_function(s.name), (BLOCKS if s.spread else 1,), (THREADS if s.spread else 1,)) for s in stages
         ]
@@ -232,7 +234,7 @@ def run(known: Known, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         outside = [] if shapes.safe else [cupy.zeros(1, np.int64)]
         tensors = dict(zip((*types.taken, *types.routine.locals), (*arrays, *_locals(known, cupy)), strict=True))
         arguments = [a for v, array in tensors.items() for a in _arguments(v, array, known, cupy)] + outside
-        for function, blocks, threads in loaded(known.compiled, not shapes.safe, cupy):
+        for function, blocks, threads in loaded(known.compiled, not shapes.safe, place):
             function(blocks, threads, tuple(arguments))
         line = int(outside[0][0]) if outside else 0
         if line:

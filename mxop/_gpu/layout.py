@@ -1,0 +1,135 @@
+"""Where the elements of operands lie, as kernels go through them: as few dimensions as can be, and whole words where they may.
+
+Imports nothing of mxop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+BLOCK = 256  # threads
+WORD = 16  # bytes that a thread reads or writes at once
+SHORT_INDEX = 2**31  # elements that 32 bits count
+
+Numbers = list[int]
+
+
+class Layout(NamedTuple):
+    """What the text of a kernel over elements depends on, beside its operation.
+
+    Attributes
+    ----------
+    ways : tuple of str
+        How each operand is gone through: ``"c"``, in C order without gaps; otherwise a letter for each dimension, ``"0"`` for
+        one along which it does not move, ``"d"`` for the last where its elements follow each other, ``"s"`` for any other.
+    width : int
+        Elements of a chunk, which lie along the last dimension.
+    chunks : int
+        Chunks of each thread.
+    wide : bool
+        Indices need 64 bits.
+    """
+
+    ways: tuple[str, ...]
+    width: int
+    chunks: int
+    wide: bool
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return max((len(way) for way in self.ways if way != "c"), default=1)
+
+
+def collapse(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[Numbers, list[Numbers]]:
+    """Leave out dimensions of size 1 and join neighbours along which all operands step alike.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    strides : sequence of sequences of int
+        Of each operand, one for each dimension; 0 where it does not move.
+
+    Examples
+    --------
+    >>> collapse((2, 1, 3, 4), [(12, 12, 4, 1), (4, 4, 0, 1)])
+    ([2, 3, 4], [[12, 4, 1], [4, 0, 1]])
+    >>> collapse((2, 3, 4), [(12, 4, 1), (0, 0, 0)])
+    ([24], [[1], [0]])
+    """
+    dims: Numbers = []
+    steps: list[Numbers] = [[] for _ in strides]
+    for k, size in enumerate(shape):
+        if size == 1:
+            continue
+        if dims and all(mine[-1] == theirs[k] * size for mine, theirs in zip(steps, strides, strict=True)):
+            dims[-1] *= size
+            for mine, theirs in zip(steps, strides, strict=True):
+                mine[-1] = theirs[k]
+        else:
+            dims.append(size)
+            for mine, theirs in zip(steps, strides, strict=True):
+                mine.append(theirs[k])
+    if not dims:
+        return [1], [[0] for _ in strides]
+    return dims, steps
+
+
+def _in_order(dims: Numbers, steps: Numbers) -> bool:
+    expected = 1
+    for size, step in zip(reversed(dims), reversed(steps), strict=True):
+        if step != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _width(dims: Numbers, steps: list[Numbers], most: int) -> int:
+    """Return how many elements a chunk may have, so that chunks end with the rows and begin where words do."""
+    if len(dims) == 1:
+        return most if dims[0] >= most else 1
+    apart = [dims[-1]] + [step for mine in steps if mine[-1] == 1 for step in mine[:-1]]
+    while most > 1 and any(step % most for step in apart):
+        most //= 2
+    return most
+
+
+def lay(
+    shape: Sequence[int], strides: Sequence[Sequence[int]], itemsize: int, aligned: bool
+) -> tuple[Layout, Numbers, int]:
+    """Return how a kernel goes through operands, the numbers that it is told, and its blocks.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Of the results, to which all broadcast.
+    strides : sequence of sequences of int
+        Of each operand, in elements; 0 along dimensions to which it broadcasts.
+    itemsize : int
+        Bytes of the largest element.
+    aligned : bool
+        All operands begin where a word does.
+    """
+    dims, steps = collapse(shape, strides)
+    width = _width(dims, steps, max(WORD // itemsize, 1) if aligned else 1)
+    chunks = min(max(2 * WORD // (width * itemsize), 1), 8)
+    total = 1
+    for size in dims:
+        total *= size
+    ways = tuple("c" if _in_order(dims, mine) else "".join(
+        "0" if step == 0 else "d" if step == 1 and k == len(dims) - 1 else "s" for k, step in enumerate(mine)
+    ) for mine in steps)  # fmt: skip
+    counted = total // width
+    while chunks > 1 and counted <= BLOCK * 256 * (chunks // 2):  # rather more blocks than long ones
+        chunks //= 2
+    numbers = [counted, total, *dims[1:-1], *([dims[-1] // width] if len(dims) > 1 else [])]
+    for way, mine in zip(ways, steps, strict=True):
+        if way != "c":
+            numbers += [step for letter, step in zip(way, mine, strict=True) if letter == "s"]
+    reach = max((sum(abs(step) * size for step, size in zip(mine, dims, strict=True)) for mine in steps), default=0)
+    blocks = -(-max(counted, 1) // (BLOCK * chunks))
+    return Layout(ways, width, chunks, max(total, reach) >= SHORT_INDEX), numbers, blocks
+
+
+__all__ = ["BLOCK", "WORD", "Layout", "collapse", "lay"]
