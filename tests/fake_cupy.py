@@ -274,7 +274,7 @@ class _Module(types.ModuleType):
 def module(devices=2):
     """Return the simulated ``cupy`` with this many devices."""
     cupy = _Module("cupy")
-    runtime = types.SimpleNamespace(getDeviceCount=lambda: devices)
+    runtime = types.SimpleNamespace(getDeviceCount=lambda: devices, getDevice=lambda: _current[-1])
     cupy.cuda = types.SimpleNamespace(runtime=runtime, Device=Device, MemoryPointer=MemoryPointer)
     cupy.cuda.compiler = types.SimpleNamespace(compile_using_nvrtc=compile_using_nvrtc)
     cupy.cuda.function = types.SimpleNamespace(Module=Module)

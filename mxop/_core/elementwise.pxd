@@ -12,6 +12,7 @@ cdef class ElementwiseCall:
     cdef unsigned int bound_mask    # parameters that stop at the ends of integer data's type
     cdef list programs              # by compute type
     cdef dict backwards             # wanted inputs -> BackwardPlan
+    cdef dict launches              # how operands lie on a GPU -> what was launched
     cdef dict types                 # types of the inputs -> types of the outputs, where these differ
     cdef object rule                # the Backward formula
     cdef Program program(self, int ctype)

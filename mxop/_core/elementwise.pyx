@@ -1,7 +1,7 @@
 """Elementwise calls: from arrays and parameter values to one run of a program.
 
-Small calls on plain arrays take a way without any set-up.  May import :mod:`.array`, :mod:`.later`, :mod:`.profile`, :mod:`.record`,
-:mod:`.transfer`.
+Small calls on plain arrays take a way without any set-up.  May import :mod:`.array`, :mod:`.later`, :mod:`.launched`, :mod:`.profile`,
+:mod:`.recent`, :mod:`.record`, :mod:`.transfer`.
 """
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -15,7 +15,9 @@ from mxop._core.array cimport (
     read_pointer, shape_of, touch, write_pointer,
 )
 from mxop._core.later cimport defer, may_wait
+from mxop._core.launched cimport keep_launch, relaunched
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, enter_body, is_body, look, note_call, watched
+from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport any_node, is_recording, link_outputs, new_node, note_overwritten, record_general
 from mxop._core.results cimport output_list, prepared_output, raise_devices
 from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
@@ -83,7 +85,7 @@ cdef class ElementwiseCall:
         self.plain_types = op.out_dtype is None and not self.has_keys
         self.has_rule = op.differentiable
         self.programs = [None] * 7
-        self.backwards, self.types = {}, {}
+        self.backwards, self.types, self.launches = {}, {}, {}
         self.scalar_mask, self.bound_mask = 0, 0
         for k, name in enumerate(self.formula.params):
             if op.spec.by_name[name].kind is Scalar:
@@ -261,9 +263,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
     if inputs is None:
         inputs = listed(items, n_in)
     if first.gpu is not None:
-        from mxop._gpu import run as gpu_run
-        return finish_gpu(call.op, call, inputs, values, out, gpu_run.elementwise(
-            call, list(inputs), gpu_values(call, values, first.dtype), out, req))
+        return run_on_gpu(call, items, inputs, values, out, req)
     return run_large(call, inputs, values, out, req, same)
 
 
@@ -614,7 +614,15 @@ cdef object filled_attrs(ElementwiseCall call, const Value* values):
     return call.attrs.replaced(**changes) if changes else call.attrs
 
 
-cdef object finish_gpu(object op, ElementwiseCall call, object inputs, const Value* values, object out, list results):
+cdef object run_on_gpu(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req):
+    """Run a call on GPU arrays, by the kernel of one before if there was one like it."""
+    cdef list numbers = gpu_values(call, values, (<Array>items[0]).dtype)
+    cdef list results = relaunched(call.launches, items, call.n_in, numpy_shapes(), numbers) if out is None else None
+    if results is None:
+        from mxop._gpu import run as gpu_run
+        results, plan = gpu_run.elementwise(call, list(inputs), numbers, out, req)
+        if out is None:
+            keep_launch(call.launches, items, call.n_in, numpy_shapes(), plan, results)
     if is_recording():
         record_elementwise(call, inputs, results, values)
     return results[0] if len(results) == 1 else results

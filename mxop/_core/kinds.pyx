@@ -1,13 +1,14 @@
 """How an operator of each kind runs on arrays: infer, allocate, run, record.
 
 Formulas have their own module, :mod:`.elementwise`; which kind it is, and what is done around it, is for :mod:`.dispatch`.
-May import :mod:`.array`, :mod:`.external`, :mod:`.plans`, :mod:`.prepared`, :mod:`.recent`, :mod:`.record`, :mod:`.reductions`,
+May import :mod:`.array`, :mod:`.external`, :mod:`.launched`, :mod:`.plans`, :mod:`.prepared`, :mod:`.recent`, :mod:`.record`, :mod:`.reductions`,
 :mod:`.results`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
 from cpython.object cimport PyObject
 
 from mxop._core.array cimport Array, alloc_like, host_reads, template, view_at
 from mxop._core.external cimport execute_external
+from mxop._core.launched cimport keep_launch, relaunched
 from mxop._core.plans cimport Plan, plan_of
 from mxop._core.prepared cimport KernelPlan, plan_for, prepare_kernel
 from mxop._core.recent cimport MISSING, Form, Plans, numpy_shapes
@@ -50,15 +51,28 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
     if found is MISSING:
         found = _reductions.put(op, attrs, inputs, False, reduction_plan(op, attrs, source))
     plan = <ReductionPlan>found
-    result = one_result(op, inputs, out, plan.result, &req)
     if source.gpu is not None:
-        from mxop._gpu import run as gpu_run
-        made = gpu_run.reduction(op, attrs, source, plan.axes, result.shape_tuple(), result.dtype)
-        copy_into(<Array>made, result, req)
+        result = reduce_on_gpu(op, attrs, source, out, req, plan)
     else:
+        result = one_result(op, inputs, out, plan.result, &req)
         reduction_run(plan.call, source, plan.axes, result, req).execute()
     if is_recording():
         record_general(op, attrs, inputs, [result])
+    return result
+
+
+cdef Array reduce_on_gpu(object op, object attrs, Array source, object out, int req, ReductionPlan plan):
+    """Run a reduction on a GPU, by the kernel of one before if there was one like it; return its result."""
+    cdef PyObject* only = <PyObject*>source
+    cdef list found = relaunched(plan.launches, &only, 1, numpy_shapes(), [plan.each]) if out is None else None
+    cdef Array result
+    if found is not None:
+        return <Array>found[0]
+    from mxop._gpu import run as gpu_run
+    result = one_result(op, (source,), out, plan.result, &req)
+    launched = gpu_run.reduction(op, attrs, source, plan.axes, result, req)
+    if out is None:
+        keep_launch(plan.launches, &only, 1, numpy_shapes(), launched, [result])
     return result
 
 
@@ -68,6 +82,8 @@ cdef class ReductionPlan:
     cdef ReductionCall call
     cdef tuple axes
     cdef Array result               # one of the shape and type of the result
+    cdef dict launches              # how the data lie on a GPU -> what was launched
+    cdef Py_ssize_t each            # elements of a result
 
 
 cdef Plans _reductions = Plans()
@@ -77,7 +93,9 @@ cdef ReductionPlan reduction_plan(object op, object attrs, Array source):
     cdef ReductionPlan plan = ReductionPlan()
     (shape,), (code,) = op.infer_outputs(attrs, [source.shape_tuple()], [source.dtype])
     plan.call = reduction_call(op, attrs)
-    plan.axes = plan.call.axes_of(source.ndim)
+    plan.axes, plan.launches, plan.each = plan.call.axes_of(source.ndim), {}, 1
+    for k in plan.axes:
+        plan.each *= source.shape_[k]
     plan.result = template(shape, code)
     return plan
 

@@ -7,6 +7,7 @@ May import :mod:`.text`, :mod:`.reductions`, :mod:`.layout`, :mod:`.compiled`, :
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +28,17 @@ class Plan(NamedTuple):
     blocks: tuple[int, ...]
     number: Any  # what makes a scalar of a parameter
     numbers: tuple[int, ...]  # what the kernel is told of how operands lie
+    device: tuple[Any, Any, Any]  # what tells CuPy's current device, what makes one current, and what makes arrays
+    threads: tuple[int, ...] = (BLOCK,)
 
     def __call__(self, inputs: Sequence[Any], values: Sequence[float], outputs: Sequence[Any]) -> None:
         """Launch the kernel on CuPy's current device."""
-        self.function(self.blocks, _THREADS, (*inputs, *map(self.number, values), *outputs, *self.numbers))
+        self.function(self.blocks, self.threads, (*inputs, *map(self.number, values), *outputs, *self.numbers))
 
 
-_THREADS = (BLOCK,)
+def _device(place: int) -> tuple[Any, Any, Any]:
+    cupy = device.require(place)
+    return cupy.cuda.runtime.getDevice, device.using, cupy.ndarray
 
 
 def _scalar(ctype: str) -> Any:
@@ -53,7 +58,7 @@ def _elementwise(made: text.ElementwiseText, keys: frozenset, inputs: Sequence[A
     aligned = all(a.data.ptr % WORD == 0 for a in arrays)
     layout, numbers, blocks = lay(shape, strides, max(a.dtype.itemsize for a in arrays), aligned)
     function = compiled.module(made.kernel(layout), place).get_function(made.kernel_name)
-    return Plan(function, (blocks,), _scalar(made.ctype), tuple(numbers))
+    return Plan(function, (blocks,), _scalar(made.ctype), tuple(numbers), _device(place))
 
 
 def code_of(array: Any) -> int:
@@ -62,13 +67,14 @@ def code_of(array: Any) -> int:
 
 
 def formula(roots: Sequence[Any], params: Sequence[str], values: Sequence[float], inputs: Sequence[Any],
-            outputs: Sequence[Any], compute: int, reqs: Sequence[int], name: str) -> None:  # fmt: skip
+            outputs: Sequence[Any], compute: int, reqs: Sequence[int], name: str) -> Plan | None:  # fmt: skip
     """Evaluate formulas into outputs of one shape, to which the inputs broadcast; all are CuPy arrays of one device.
 
-    An output may be the very memory of an input of its layout; otherwise they must not overlap.
+    An output may be the very memory of an input of its layout; otherwise they must not overlap.  Returns what was launched,
+    if anything was.
     """
     if not any(reqs) or outputs[0].size == 0:
-        return
+        return None
     written = [k for k, req in enumerate(reqs) if req != text.REQ_NULL]
     roots, outputs = tuple(roots[k] for k in written), [outputs[k] for k in written]
     reqs = tuple(text.REQ_ADD if reqs[k] == text.REQ_ADD else text.REQ_WRITE for k in written)
@@ -83,6 +89,7 @@ def formula(roots: Sequence[Any], params: Sequence[str], values: Sequence[float]
                                         compute, reqs, name)  # fmt: skip
             plan = keep(_plans, key, _elementwise(made, frozenset(keys_of(roots)), inputs, outputs, place), SHAPES)
         plan(inputs, values, outputs)
+    return plan
 
 
 def assign(source: Any, target: Any, req: int) -> None:
@@ -101,39 +108,39 @@ def assign(source: Any, target: Any, req: int) -> None:
     formula(made.roots, (), (), [source], [target], made.compute, (req,), "copy")
 
 
-def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], out_type: int) -> Any:
-    """Return the reduction of a CuPy array: a new array in C order, without the reduced axes."""
-    made = reductions.of_reduction(op, attrs, code_of(source), out_type)
-    place = device.id_of(source)
-    kept = tuple(d for i, d in enumerate(source.shape) if i not in axes)
-    each = 1
-    for i in axes:
-        each *= source.shape[i]
-    result = device.allocate(kept, out_type, place)
+def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any) -> Plan | None:
+    """Reduce a CuPy array over axes, into one in C order of the type and the size of the result.
+
+    Returns what was launched, if that is one kernel; its value is the number of elements of a result.
+    """
     if result.size == 0:
-        return result
+        return None
+    made = reductions.of_reduction(op, attrs, code_of(source), code_of(result))
+    place = device.id_of(source)
+    each = prod([source.shape[i] for i in axes])
     with device.using(place):
         if source.size == 0 or not axes:  # nothing to combine: only the formulas are left
-            _finish(made, source, result, each)
-            return result
+            _finish(made, source, result.reshape([d for i, d in enumerate(source.shape) if i not in axes]), each)
+            return None
         last = None if made.final_root is None else made.final_root.uid
-        key = (made.map_root.uid, made.combine.name, last, made.in_type, out_type,
+        key = (made.map_root.uid, made.combine.name, last, made.in_type, made.out_type,
                made.compute, made.name, axes, place, source.shape, source.strides)  # fmt: skip
         passes = _plans.get(key) or keep(_plans, key, _reduction(made, source, axes, place), SHAPES)
         count, parts = (each,), result
         if len(passes) > 1:
             parts = device.require(place).empty(passes[0].blocks[1] * result.size, text.SCALAR[made.reduce_type])
-        passes[0]((source, parts), count, ())
+        passes[0]((source,), count, (parts,))
         if len(passes) > 1:
-            passes[1]((parts, result), count, ())
-    return result
+            passes[1]((parts,), count, (result,))
+    return passes[0] if len(passes) == 1 else None
 
 
 def _reduction(made: reductions.ReductionText, source: Any, axes: tuple[int, ...], place: int) -> list[Plan]:
     layout, passes = reductions.lay_rows(source.shape, _strides(source, source.shape), axes)
     module = compiled.module(made.kernel(layout), place)
     names = ["whole"] if len(passes) == 1 else ["parts", "rest"]
-    return [Plan(module.get_function(f"{made.kernel_name}_{name}"), one.blocks, _scalar(made.ctype), tuple(one.numbers))
+    number, there = _scalar(made.ctype), _device(place)
+    return [Plan(module.get_function(f"{made.kernel_name}_{name}"), one.blocks, number, tuple(one.numbers), there)
             for name, one in zip(names, passes, strict=True)]  # fmt: skip
 
 

@@ -201,8 +201,8 @@ class ReductionText:
         """Return a source of three kernels, for data that lie so: ``whole`` makes results; or ``parts`` makes what parts of the
         elements of each come to, and ``rest`` results of these.
 
-        Their arguments are pointers to the data and to what is made, the number of elements of a result for the formulas,
-        and the numbers that :func:`lay_rows` gives.
+        Their arguments are a pointer to the data, the number of elements of a result, for the formulas, a pointer to what is
+        made, and the numbers that :func:`lay_rows` gives.
         """
         data, result, index = STORAGE[self.in_type][0], STORAGE[self.out_type][0], "unsigned int"
         index = "unsigned long long" if layout.wide else index
@@ -225,7 +225,7 @@ class ReductionText:
         inner = [f"mx_index m{d}" for d in range(1, layout.reduced)] + [
             f"long long w{d}" for d in range(layout.reduced)
         ]
-        arguments = [f"const {data} *data", f"{made} *made", f"{self.ctype} count", "mx_index results", "mx_index each",
+        arguments = [f"const {data} *data", f"{self.ctype} count", f"{made} *made", "mx_index results", "mx_index each",
                      "mx_index part", "int lanes_log2", *kept, *inner]  # fmt: skip
         start, row = _offset("result", "n", "t", layout.kept), _offset("r", "m", "w", layout.reduced)
         across = "threadIdx.x >> lanes_log2, lane = threadIdx.x & (lanes - 1)"

@@ -14,8 +14,9 @@ from .. import dtypes
 from .._core import results
 from .._core.external import refuse_result
 from ..opdef import Formula
+from ..opdef.parts import Part
 from . import device, launch
-from .text import REQ_WRITE
+from .text import REQ_ADD, REQ_WRITE
 
 
 # ---- elementwise -----------------------------------------------------------------------------------------------------
@@ -34,17 +35,23 @@ def _shape_of(call: Any, shapes: Sequence[tuple[int, ...]], outs: list) -> tuple
 
 
 def _evaluate(name: str, formula: Formula, values: Sequence[float], inputs: Sequence[Any], outputs: list[Any],
-              reqs: Sequence[int], compute: int) -> None:  # fmt: skip
-    """Run a formula; an output that overlaps an input it is not equal to gets its values afterwards."""
+              reqs: Sequence[int], compute: int) -> launch.Plan | None:  # fmt: skip
+    """Run a formula, and return what was launched.
+
+    An output that overlaps an input it is not equal to gets its values afterwards.
+    """
     work = results.work_for(inputs, outputs, list(reqs), results.Ways.SAME_PLACE | results.Ways.ADDS)
     now = [req if a is b else REQ_WRITE for a, b, req in zip(work, outputs, reqs, strict=True)]
     arrays, targets = [a._gpu for a in inputs], [a._gpu for a in work]
-    launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name)
+    plan = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name)
     results.deliver(work, outputs, list(reqs))
+    return plan
 
 
-def elementwise(call: Any, inputs: list[Any], values: list[float], out: Any, req: int) -> list[Any]:
-    """Run an elementwise operator.
+def elementwise(
+    call: Any, inputs: list[Any], values: list[float], out: Any, req: int
+) -> tuple[list[Any], launch.Plan | None]:
+    """Run an elementwise operator; return its results, and what was launched.
 
     Parameters
     ----------
@@ -68,8 +75,8 @@ def elementwise(call: Any, inputs: list[Any], values: list[float], out: Any, req
     out_types = op.infer_type(call.attrs, types, [dtypes.UNKNOWN] * call.n_out)[1]
     compute = _compute_type(formula, [*types, *out_types] if formula.keys else types)
     outputs = results.results_for(op, inputs, given, [shape] * call.n_out, out_types)
-    _evaluate(op.name, formula, values, inputs, outputs, [REQ_WRITE if g is None else req for g in given], compute)
-    return outputs
+    reqs = [REQ_WRITE if g is None else req for g in given]
+    return outputs, _evaluate(op.name, formula, values, inputs, outputs, reqs, compute)
 
 
 def formula(roots: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any], reqs: Sequence[int]) -> None:
@@ -89,11 +96,29 @@ def formula(roots: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any],
 
 
 # ---- reductions and kernels ------------------------------------------------------------------------------------------
-def reduction(
-    op: Any, attrs: Any, source: Any, axes: tuple[int, ...], out_shape: tuple[int, ...], out_type: int
-) -> Any:
-    """Run a reduction over `axes`; return its result, of shape `out_shape`."""
-    return device.wrap(launch.reduction(op, attrs, source._gpu, tuple(axes), out_type).reshape(tuple(out_shape)))
+def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any, req: int) -> launch.Plan | None:
+    """Run a reduction over `axes` into an array; return what was launched, if that is one kernel."""
+    (work,) = results.work_for([source], [result], [req], results.Ways.DENSE)
+    plan = launch.reduction(op, attrs, source._gpu, axes, work._gpu)
+    results.deliver([work], [result], [req])
+    return plan
+
+
+class Moves:
+    """What :class:`mxop.opdef.parts.Part` does its moves with: kernels of ours, at once."""
+
+    def move(self, source: Any, target: Any, req: int = REQ_WRITE) -> None:
+        """Copy an array into another, or add it."""
+        launch.assign(source._gpu, target._gpu, req)
+
+    def add(self, source: Any, target: Any) -> None:
+        """Add an array to another."""
+        launch.assign(source._gpu, target._gpu, REQ_ADD)
+
+    def fill(self, target: Any, value: Any) -> None:
+        """Set all elements to a number."""
+        with device.using(device.id_of(target._gpu)):
+            target._gpu.fill(value)
 
 
 def kernel(op: Any, params: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -104,9 +129,14 @@ def kernel(op: Any, params: dict[str, Any], inputs: Sequence[Any], outputs: Sequ
         if op.clears:
             for out in outputs:
                 out._gpu.fill(0)
-        found = op.run_gpu(xp, [a._gpu for a in inputs], [a._gpu for a in outputs], **params)
+        if op.moves is not None and op.moves is op.run_gpu:
+            found = op.moves(None, *([Part(_MOVES, a) for a in arrays] for arrays in (inputs, outputs)), **params)
+        else:
+            found = op.run_gpu(xp, [a._gpu for a in inputs], [a._gpu for a in outputs], **params)
         if op.clears:
             refuse_result(op, "GPU", found)
 
+
+_MOVES = Moves()
 
 __all__ = ["elementwise", "formula", "kernel", "reduction"]

@@ -100,6 +100,8 @@ class Kernel(Operator):
         How it runs on the CPU; the first that fits does.
     run_gpu : callable or None
         The GPU function.
+    moves : callable or None
+        The function that only moves elements.
     make_view : callable or None
         ``make_view(shape, strides, *other_shapes, **params) -> (shape, strides, offset)`` of a view operator, with strides
         and offset in elements.
@@ -124,6 +126,7 @@ class Kernel(Operator):
         self.clears = not self.module.startswith("mxop.")
         self.ways: list[Way] = []
         self.run_gpu: Callable | None = None
+        self.moves: Callable | None = None
         self.make_view: Callable | None = None
         self._shape: Callable | None = None
         self._infer: Callable | None = None
@@ -248,6 +251,7 @@ class Kernel(Operator):
 
         self.cpu(prepared=True)(steps_of)
         self.gpu(run)
+        self.moves = run
         return run
 
     def way(self, inputs: list, outputs: list, attrs: Attrs) -> Way | None:

@@ -1,0 +1,4 @@
+from cpython.object cimport PyObject
+
+cdef list relaunched(dict launches, PyObject** inputs, int n, bint numpy, list values)
+cdef int keep_launch(dict launches, PyObject** inputs, int n, bint numpy, object plan, list results) except -1
