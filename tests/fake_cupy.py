@@ -37,14 +37,22 @@ class Device:
     mem_info = (1 << 30, 1 << 31)
 
 
-class MemoryPointer:
-    """``cupy.cuda.MemoryPointer``: an address, and what keeps it alive."""
+class UnownedMemory:
+    """``cupy.cuda.UnownedMemory``: an address."""
 
-    def __init__(self, ptr, owner):
+    def __init__(self, ptr, size, owner, device_id):
+        assert device_id == _current[-1] or owner is None
         self.ptr, self.owner = ptr, owner
 
+
+class MemoryPointer:
+    """``cupy.cuda.MemoryPointer``: an address in memory, and what keeps it alive."""
+
+    def __init__(self, memory, offset):
+        self.ptr, self.owner = memory.ptr + offset, memory.owner
+
     def __add__(self, nbytes):
-        return MemoryPointer(self.ptr + nbytes, self.owner)
+        return MemoryPointer(self, nbytes)
 
 
 class _Interface:
@@ -67,7 +75,9 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def data(self):
-        return MemoryPointer(self._host.__array_interface__["data"][0], self._host)
+        return MemoryPointer(
+            UnownedMemory(self._host.__array_interface__["data"][0], self.nbytes, self._host, _current[-1]), 0
+        )
 
     shape = property(lambda self: self._host.shape)
     strides = property(lambda self: self._host.strides)
@@ -186,6 +196,9 @@ class Module:
             given = []
             for value, kind in zip(args, parameters, strict=True):
                 if kind.endswith("*"):
+                    if type(value) is int:
+                        given.append(ctypes.c_void_p(value))
+                        continue
                     assert isinstance(value, ndarray), f"{name}: {value!r} for {kind}"
                     assert value.device.id == _current[-1], "Array device must be same as the current device"
                     given.append(pointer(value._host))
@@ -275,7 +288,8 @@ def module(devices=2):
     """Return the simulated ``cupy`` with this many devices."""
     cupy = _Module("cupy")
     runtime = types.SimpleNamespace(getDeviceCount=lambda: devices, getDevice=lambda: _current[-1])
-    cupy.cuda = types.SimpleNamespace(runtime=runtime, Device=Device, MemoryPointer=MemoryPointer)
+    cupy.cuda = types.SimpleNamespace(runtime=runtime, Device=Device, MemoryPointer=MemoryPointer,
+                                       UnownedMemory=UnownedMemory)  # fmt: skip
     cupy.cuda.compiler = types.SimpleNamespace(compile_using_nvrtc=compile_using_nvrtc)
     cupy.cuda.function = types.SimpleNamespace(Module=Module)
     cupy.ndarray = ndarray

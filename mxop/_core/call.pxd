@@ -10,7 +10,7 @@ cdef class Call
 cdef class Places:
     cdef Place* places
     cdef Py_ssize_t count, room
-    cdef int bases
+    cdef int bases, gpu
     cdef Py_ssize_t mark
     cdef set known
     cpdef int put(self, object arrays, list more=*) except -1
@@ -20,6 +20,8 @@ cdef class Places:
     cdef int add_place(self, char** where, int base, Py_ssize_t offset) except -1
     cdef int add_array(self, Array a) except -1
     cdef void point_to(self, char** at) noexcept
+
+cdef char* gpu_pointer(Array a) except? NULL
 
 cdef class Call:
     cdef int execute(self) except -1

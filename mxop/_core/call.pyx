@@ -45,13 +45,16 @@ cdef class Places:
     ----------
     temporary : bool
         The stand-ins are for what lives during one run: other tables do not see them.
+    gpu : int
+        Number of the GPU on which all arrays lie; -1 for the CPU.
     """
 
     def __cinit__(self):
         self.known = set()
 
-    def __init__(self, *, bint temporary=False):
+    def __init__(self, *, bint temporary=False, int gpu=-1):
         self.mark = TEMPORARY if temporary else MARK
+        self.gpu = gpu
 
     def __dealloc__(self):
         free(self.places)
@@ -74,7 +77,11 @@ cdef class Places:
         if size * itemsize_of(dtype) >> (SHIFT - 1) or self.bases >> BITS:
             raise OverflowError("an array is too large for a plan")
         a.data = <char*>(self.mark | (<Py_ssize_t>self.bases << SHIFT) | MIDDLE)
-        a.block = block_wrap(a.data, size * itemsize_of(dtype), None)
+        if self.gpu < 0:
+            a.block = block_wrap(a.data, size * itemsize_of(dtype), None)
+        else:
+            from mxop._gpu import device
+            a.gpu, a.device_id, a.data = device.unowned(<size_t>a.data, shape, dtype, self.gpu), self.gpu, NULL
         self.bases += 1
         return a if strides is None else view_of(a, shape, strides, 0)
 
@@ -100,6 +107,8 @@ cdef class Places:
 
     cdef int add_array(self, Array a) except -1:
         """Note an array that a call hands to a function; each once."""
+        if a.gpu is not None:
+            raise NotImplementedError("a function keeps its arrays on a GPU")
         if id(a) not in self.known:
             self.known.add(id(a))
             return self.add(&a.data)
@@ -151,8 +160,13 @@ cdef class Places:
         for i in range(self.count):
             base = self.places[i].base
             a = <Array>first[base] if base < n else <Array>more[base - n]
-            self.places[i].where[0] = read_pointer(a) + self.places[i].offset
+            self.places[i].where[0] = (read_pointer(a) if a.gpu is None else gpu_pointer(a)) + self.places[i].offset
         return 0
+
+
+cdef char* gpu_pointer(Array a) except? NULL:
+    """Return the address of an array's memory on a GPU."""
+    return <char*><size_t>a.gpu.data.ptr
 
 
 cdef class PlacesWithin(Places):
@@ -166,6 +180,8 @@ cdef class PlacesWithin(Places):
     cdef list arrays
 
     def __init__(self, list arrays):
+        if any([(<Array>a).gpu is not None for a in arrays]):
+            raise NotImplementedError("arrays on a GPU")
         self.arrays = arrays
 
     cdef int add(self, char** where) except -1:

@@ -29,6 +29,7 @@ cdef int set_value(Value* value, object number) except -1
 cdef object run_elementwise(ElementwiseCall call, object inputs, const Value* values, object out, int req)
 cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req)
 cdef int compute_type(ElementwiseCall call, Array first, object inputs) except -1
+cdef list gpu_values(ElementwiseCall call, const Value* values, int dtype)
 cdef object filled_attrs(ElementwiseCall call, const Value* values)
 cdef const Value* typed_values(ElementwiseCall call, const Value* values, int dtype, Value* typed) noexcept
 cdef long long whole(double d) noexcept nogil

@@ -1,12 +1,14 @@
-"""Elementwise calls on a GPU that ran before: how their operands lie is known again, and their kernel is launched.
+"""Kernels on a GPU without Python in between: of calls like one before, and of calls that were prepared.
 
-May import :mod:`.array`; what it launches is :mod:`mxop._gpu`'s.
+May import :mod:`.array`, :mod:`.call`; what is launched is made by :mod:`mxop._gpu`.
 """
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from mxop._core.array cimport Array, new_array
+from mxop._core.call cimport Call, Places
 from mxop._kernels.interp cimport MAX_DIMS
 
 from mxop.memo import SHAPES, keep
@@ -37,7 +39,7 @@ cdef class Launch:
         self.number, self.numbers = plan.number, plan.numbers
         self.current, self.using, self.make = plan.device
         self.made = [((<Array>a).shape_tuple(), (<Array>a).gpu.dtype) for a in results]
-        self.results = [like(<Array>a, None) for a in results]
+        self.results = [like_it(<Array>a, None) for a in results]
         self.place = (<Array>results[0]).device_id
 
     cdef list run(self, PyObject** inputs, int n, list values):
@@ -48,12 +50,12 @@ cdef class Launch:
             shape, dtype = <tuple>self.made[k]
             made = self.make(shape, dtype)
             arrays.append(made)
-            results.append(like(<Array>self.results[k], made))
+            results.append(like_it(<Array>self.results[k], made))
         self.function(self.blocks, self.threads, (*arrays, *self.numbers))
         return results
 
 
-cdef Array like(Array a, object memory):
+cdef Array like_it(Array a, object memory):
     """Return an array of the shape and type of another that is in C order, over memory of a GPU."""
     cdef Array b = new_array()
     b.set_dims(a.ndim)
@@ -102,3 +104,83 @@ cdef int keep_launch(dict launches, PyObject** inputs, int n, bint numpy, object
     if n <= MOST and plan is not None:
         keep(launches, seen(inputs, n, numpy), Launch(plan, results), SHAPES)
     return 0
+
+
+# ---- memory ------------------------------------------------------------------------------------------------------------
+
+cdef class Room:
+    """Makes arrays of one shape and type on a GPU.
+
+    Parameters
+    ----------
+    like : NDArray
+    """
+
+    def __init__(self, Array like):
+        from mxop._gpu import device, launch
+        self.shape, self.dtype, self.place = like.shape_tuple(), device.type_of(like.dtype), like.device_id
+        self.current, self.using, self.make = launch.device_of(like.device_id)
+        self.like = like_it(like, None)
+
+    cdef Array new(self):
+        """Return a new array; its elements are not set."""
+        if self.current() == self.place:
+            return like_it(self.like, self.make(self.shape, self.dtype))
+        with self.using(self.place):
+            return like_it(self.like, self.make(self.shape, self.dtype))
+
+
+# ---- prepared calls ----------------------------------------------------------------------------------------------------
+
+cdef class LaunchCall(Call):
+    """A kernel on fixed arrays of a GPU.
+
+    Parameters
+    ----------
+    plan : mxop._gpu.launch.Plan
+    inputs, outputs : sequence of cupy.ndarray
+    values : sequence of (float or int)
+        The formula's parameters.
+    place : int
+        Number of the device.
+    """
+
+    cdef object function, blocks, threads, current, using
+    cdef tuple values, numbers
+    cdef list arrays        # whose memory it uses
+    cdef char** pointers
+    cdef int n_inputs, n_arrays, place
+
+    def __init__(self, plan, inputs, values, outputs, int place):
+        cdef Py_ssize_t k
+        self.arrays = [*inputs, *outputs]
+        self.n_inputs, self.n_arrays, self.place = <int>len(inputs), <int>len(self.arrays), place
+        self.function, self.blocks, self.threads, self.numbers = plan.function, plan.blocks, plan.threads, plan.numbers
+        self.values = tuple([plan.number(v) for v in values])
+        self.current, self.using, _ = plan.device
+        self.pointers = <char**>calloc(self.n_arrays + 1, sizeof(char*))
+        if self.pointers == NULL:
+            raise MemoryError()
+        for k in range(self.n_arrays):
+            self.pointers[k] = <char*><size_t>self.arrays[k].data.ptr
+
+    def __dealloc__(self):
+        free(self.pointers)
+
+    cdef int execute(self) except -1:
+        cdef Py_ssize_t k
+        inputs = [<size_t>self.pointers[k] for k in range(self.n_inputs)]
+        outputs = [<size_t>self.pointers[k] for k in range(self.n_inputs, self.n_arrays)]
+        arguments = (*inputs, *self.values, *outputs, *self.numbers)
+        if self.current() == self.place:
+            self.function(self.blocks, self.threads, arguments)
+        else:
+            with self.using(self.place):
+                self.function(self.blocks, self.threads, arguments)
+        return 0
+
+    cdef int point(self, Places places) except -1:
+        cdef Py_ssize_t k
+        for k in range(self.n_arrays):
+            places.add(&self.pointers[k])
+        return 0

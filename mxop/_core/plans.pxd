@@ -14,9 +14,13 @@ cdef class Plan:
     cdef readonly bint is_train
     cdef readonly int n_visible     # outputs that a call returns
     cdef public object form         # of a function: what makes its result of the list of the outputs
+    cdef list rooms                 # of a GPU: for each buffer
+    cdef readonly int gpu           # number of the GPU on which all arrays lie, -1 for the CPU
     cdef list shown                 # for each output of the operator, which result it is; None where it is not computed
 
     cdef list fresh(self, list templates, list inputs)
+    cdef Array buffer(self, Py_ssize_t k)
+    cdef Array readable(self, Array a)
     cdef int execute(self, int part, list table) except -1
     cdef list forward(self, list inputs, list table, list targets)
     cdef list targets(self, object op, object out, object inputs)

@@ -2,15 +2,16 @@
 
 Composites that are called on arrays run this way, and functions marked with ``mx.graph.compiled``.  :mod:`mxop.graph.traced`
 makes the plans; from the call to the work of the operators inside there is no Python.
-May import :mod:`.array`, :mod:`.call`, :mod:`.recent`, :mod:`.record`, :mod:`.results`, :mod:`.transfer`.
+May import :mod:`.array`, :mod:`.call`, :mod:`.launched`, :mod:`.recent`, :mod:`.record`, :mod:`.results`, :mod:`.transfer`.
 """
 from collections import OrderedDict
 
 from mxop._core.array cimport Array, Node, alloc, alloc_like, changed_by, shape_of, stamp_now, write_pointer
-from mxop._core.call cimport Places
+from mxop._core.call cimport Places, gpu_pointer
+from mxop._core.launched cimport Room
 from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node, set_training
-from mxop._core.results cimport DENSE, goes_beside, output_list, prepared_output
+from mxop._core.results cimport DENSE, goes_beside, new_at, output_list, prepared_output
 from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.interp cimport REQ_WRITE
 
@@ -19,6 +20,7 @@ from mxop.opdef.above import ask
 
 MOST = 512              # plans that are kept
 cdef enum:
+    WORD = 16           # bytes that a GPU's kernels move at once
     MOST_IDLE = 4       # prepared calls of one plan that wait for their next run
 
 cdef extern from *:
@@ -49,6 +51,10 @@ cdef class Prepared:
         self.parts = parts
 
 
+cdef Array buffer_of(int code, Py_ssize_t size):
+    return alloc(1, &size, code)
+
+
 cdef class Plan:
     """What runs: prepared calls, and which arrays they need.
 
@@ -57,26 +63,45 @@ cdef class Plan:
     """
 
     def __init__(self, Prepared first, list results, list read_heads, list grads, list sizes, set kept, list scratch,
-                 tuple wanted, bint is_train, Py_ssize_t n_inputs, int n_visible, list shown):
+                 tuple wanted, bint is_train, Py_ssize_t n_inputs, int n_visible, list shown, int gpu):
         cdef Py_ssize_t k
         self.idle = [first]
-        self.results, self.grads, self.sizes, self.read_heads = results, grads, sizes, read_heads
+        self.results, self.grads, self.sizes, self.read_heads, self.rooms = results, grads, sizes, read_heads, []
+        if gpu >= 0:
+            self.results, self.grads = [Room(a) for a in results], [Room(a) for a in grads]
+            self.rooms = [Room(new_at((size,), code, True, gpu)) for code, size in sizes]
         self.n_inputs, self.wanted, self.is_train, self.n_visible, self.shown = n_inputs, wanted, is_train, n_visible, shown
         self.n_table = n_inputs + len(results) + sum(read_heads) + len(grads)
         self.kept = [k in kept for k in range(self.n_table + len(sizes))]
-        self.scratch = scratch
+        self.scratch, self.gpu = scratch, gpu
 
     cdef list fresh(self, list templates, list inputs):
-        """Return new arrays like these, on the device of the inputs."""
+        """Return new arrays like these, on the device of the inputs; of a GPU, these are rooms for them."""
         cdef list found = [None] * len(templates)
         cdef Array a
         cdef Py_ssize_t k
         for k in range(len(templates)):
+            if self.gpu >= 0:
+                found[k] = (<Room>templates[k]).new()
+                continue
             a = alloc_like(<Array>templates[k])
             if inputs:
                 a.device_id = (<Array>inputs[0]).device_id
             found[k] = a
         return found
+
+    cdef Array buffer(self, Py_ssize_t k):
+        """Return new memory for a run: buffer number `k`."""
+        if self.gpu >= 0:
+            return (<Room>self.rooms[k]).new()
+        code, size = <tuple>self.sizes[k]
+        return buffer_of(code, size)
+
+    cdef Array readable(self, Array a):
+        """Return an array, or a copy of it that lies as the calls are prepared for."""
+        if a.contiguous and (self.gpu < 0 or <size_t>gpu_pointer(a) % WORD == 0):
+            return a
+        return contiguous_copy(a)
 
     cdef int execute(self, int part, list table) except -1:
         """Run forward (0) or backward (1)."""
@@ -106,7 +131,7 @@ cdef class Plan:
             at = places[k]
             if given[k] is None or found[at] is not None:
                 continue
-            like = <Array>self.results[at]
+            like = <Array>self.results[at] if self.gpu < 0 else (<Room>self.results[at]).like
             a = prepared_output(op, given[k], like.shape_tuple(), like.dtype)
             if a.gpu is None and not goes_beside(a, read, REQ_WRITE, DENSE):
                 write_pointer(a)  # whoever watches is told
@@ -118,17 +143,16 @@ cdef class Plan:
         """Return the results, in the targets where there are any; `table`, as long as a table is, gets the arrays of the run."""
         cdef list results = self.fresh(self.results, inputs) if targets is None else list(targets)
         cdef Array a
-        cdef Py_ssize_t k, size
+        cdef Py_ssize_t k
         for k in range(len(inputs)):
             a = <Array>inputs[k]
-            table[k] = a if a.contiguous else contiguous_copy(a)
+            table[k] = self.readable(a)
         for k in range(len(results)):
             if results[k] is None:
                 results[k] = self.fresh([self.results[k]], inputs)[0]
             table[self.n_inputs + k] = results[k]
         for k in range(len(self.sizes)):
-            code, size = <tuple>self.sizes[k]
-            table[self.n_table + k] = alloc(1, &size, code)
+            table[self.n_table + k] = self.buffer(k)
         self.execute(0, table)
         return results
 
@@ -148,12 +172,11 @@ cdef class Plan:
         cdef Array g
         for g, read in zip(heads, self.read_heads):
             if read:
-                arrays[at] = g if g.contiguous else contiguous_copy(g)
+                arrays[at] = self.readable(g)
                 at += 1
         arrays[at:self.n_table] = grads
         for k in self.scratch:
-            code, size = self.sizes[k - self.n_table]
-            arrays[k] = alloc(1, &size, code)
+            arrays[k] = self.buffer(k - self.n_table)
         self.execute(1, arrays)
         return grads
 
@@ -257,13 +280,15 @@ cdef Plan plan_of(object owner, object attrs, object inputs):
     cdef Array a
     cdef Entry entry
     cdef tuple key
+    cdef int gpu, mode
     cdef unsigned long long begun = _epoch
     if mx_unplanned:
         return None
-    for a in inputs:
-        if a.gpu is not None:
-            return None
-    entry = _latest.entry(owner, attrs, inputs, is_training() | (2 if numpy_shapes() else 0), False, is_recording())
+    if not on_one_device(inputs):
+        return None
+    gpu = gpu_of(inputs)
+    mode = is_training() | (2 if numpy_shapes() else 0) | (gpu + 1) << 2
+    entry = _latest.entry(owner, attrs, inputs, mode, False, is_recording())
     if entry.plan is not MISSING:
         return <Plan>entry.plan
     key = (owner, attrs, entry.signature)
@@ -290,6 +315,22 @@ cdef Plan plan_of(object owner, object attrs, object inputs):
     return <Plan>found
 
 
+cdef int gpu_of(object inputs) except -2:
+    """Return the number of the GPU on which the first array lies, -1 for the CPU."""
+    for a in inputs:
+        return (<Array>a).device_id if (<Array>a).gpu is not None else -1
+    return -1
+
+
+cdef bint on_one_device(object inputs) except -1:
+    """Tell whether all arrays, if one is on a GPU, are on that."""
+    cdef int gpu = gpu_of(inputs)
+    for a in inputs:
+        if ((<Array>a).gpu is not None) != (gpu >= 0) or (gpu >= 0 and (<Array>a).device_id != gpu):
+            return False
+    return True
+
+
 cdef object made(object owner, object attrs, object inputs):
     """Let a plan be made."""
     cdef Array a
@@ -298,7 +339,7 @@ cdef object made(object owner, object attrs, object inputs):
     wanted = tuple([k for k, a in enumerate(inputs) if records and (<Array>a).node is not None])
     before = switch_off(True)
     try:
-        return ask("make_plan")(owner, attrs, specs, wanted, bool(is_training()))
+        return ask("make_plan")(owner, attrs, specs, wanted, bool(is_training()), gpu_of(inputs))
     finally:
         switch_off(before)
 

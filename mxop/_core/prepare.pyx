@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, fill_operand, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.dispatch cimport invoke_with
-from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, typed_values
+from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, gpu_values, typed_values
 from mxop._core.external cimport execute_external
 from mxop._core.later cimport run_all
 from mxop._core.prepared cimport prepare_operator
@@ -26,7 +26,7 @@ from mxop._kernels import interp
 from mxop.errors import OpTypeError, OpValueError
 from mxop.formula import compile_program
 from mxop.memo import keep
-from mxop.opdef import Elementwise, External, Formula, Kernel
+from mxop.opdef import Elementwise, External, Formula, Kernel, Reduction
 
 
 cdef class ProgramCall(Call):
@@ -154,7 +154,12 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
         fast = program_call(call.program(ctype), inputs, outputs, reqs, op.name)
         memcpy(fast.values, typed_values(call, values, out_types[0] if call.has_keys else types[0], typed), sizeof(values))
         return fast
-    if isinstance(op, Kernel) or not any([a._gpu is not None for a in (*inputs, *outputs)]):
+    on_gpu = any([a._gpu is not None for a in (*inputs, *outputs)])
+    if on_gpu and isinstance(op, Elementwise):
+        ready = elementwise_on_gpu(op, attrs, inputs, outputs, reqs)
+        if ready is not None:
+            return ready
+    if isinstance(op, (Kernel, Reduction)) or not on_gpu:
         ready = prepare_operator(op, attrs, inputs, outputs, reqs)
         if ready is not None:
             return ready
@@ -162,6 +167,19 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     general.op, general.attrs, general.inputs, general.outputs, general.reqs = op, attrs, inputs, outputs, reqs
     general.temporary = work_for(inputs, outputs, reqs, SAME_PLACE if isinstance(op, Elementwise) else 0)
     return general
+
+
+cdef object elementwise_on_gpu(object op, object attrs, list inputs, list outputs, list reqs):
+    """Return the prepared kernel of a call; None where a call does more."""
+    cdef ElementwiseCall call
+    cdef Value values[MAX_VALUES]
+    if not inputs or not all([(<Array>a).gpu is not None and (<Array>a).device_id == (<Array>inputs[0]).device_id for a in (*inputs, *outputs)]):
+        return None
+    op.check_arity(attrs, len(inputs))
+    call = call_for(op, attrs, len(inputs))
+    call.load_values(attrs, values)
+    from mxop._gpu import run as gpu_run
+    return gpu_run.prepared_elementwise(call, inputs, gpu_values(call, values, (<Array>inputs[0]).dtype), outputs, reqs)
 
 
 def prepare_sized(op, attrs, list inputs, list outputs, list reqs, list sized):
@@ -192,6 +210,10 @@ def prepare_formula(roots, list inputs, list outputs, list reqs):
     """Return a :class:`Call` of a fused formula over ``input_(0)`` and on, without parameters."""
     cdef GpuFormulaCall on_gpu
     if (<Array>outputs[0]).gpu is not None:
+        from mxop._gpu import run as gpu_run
+        ready = gpu_run.prepared_formula("fused", Formula(tuple(roots), ()), (), inputs, outputs, reqs)
+        if ready is not None:
+            return ready
         on_gpu = GpuFormulaCall()
         on_gpu.roots, on_gpu.inputs, on_gpu.outputs, on_gpu.reqs = tuple(roots), inputs, outputs, reqs
         return on_gpu

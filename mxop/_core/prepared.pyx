@@ -72,12 +72,15 @@ cdef Call prepare_operator(object op, object attrs, list inputs, list outputs, l
         if reqs[0] == REQ_NULL or overlaps(source, <Array>outputs[0]):
             return None
         call = reduction_call(op, attrs)
+        if source.gpu is not None:
+            from mxop._gpu import run as gpu_run
+            return gpu_run.prepared_reduction(op, attrs, source, call.axes_of(source.ndim), outputs[0], reqs[0])
         return reduction_run(call, source, call.axes_of(source.ndim), <Array>outputs[0], reqs[0])
     if isinstance(op, Kernel):
         op.check_arity(attrs, len(inputs))
         if op.make_view is None:
             return prepare_kernel(op, attrs, inputs, outputs, reqs)
-        return prepare_view(op, attrs, inputs, outputs, reqs) if source.gpu is None else None
+        return prepare_view(op, attrs, inputs, outputs, reqs)
     return None
 
 
@@ -87,7 +90,11 @@ cdef Call prepare_view(object op, object attrs, list inputs, list outputs, list 
     shape, strides, offset = op.make_view(shapes[0], source._strides, *shapes[1:], **attrs)
     if strides is None or tuple(shape) != (<Array>outputs[0]).shape_tuple() or overlaps(source, <Array>outputs[0]):
         return None
-    return move_of(view_of(source, tuple(shape), tuple(strides), offset), <Array>outputs[0], reqs[0])
+    view = view_of(source, tuple(shape), tuple(strides), offset)
+    if source.gpu is not None:
+        from mxop._gpu import run as gpu_run
+        return gpu_run.prepared_copy(view, outputs[0], reqs[0])
+    return move_of(view, <Array>outputs[0], reqs[0])
 
 
 # ---- kernels ----------------------------------------------------------------------------------------------------------

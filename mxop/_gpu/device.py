@@ -6,6 +6,7 @@ say so, all others deal in CuPy's arrays.  May import :mod:`mxop._core`, :mod:`m
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,8 @@ def synchronize(device_id: int | None = None) -> None:
 
 
 # ---- making arrays ---------------------------------------------------------------------------------------------------
-def _type(code: int) -> np.dtype:
+def type_of(code: int) -> np.dtype:
+    """Return the type of a CuPy array's elements."""
     return dtypes.numpy_dtype(code)
 
 
@@ -123,7 +125,7 @@ def allocate(shape: tuple[int, ...], code: int, device_id: int) -> Any:
     xp = require(device_id)
     with using(device_id):
         try:
-            return xp.empty(tuple(shape), _type(code))
+            return xp.empty(tuple(shape), type_of(code))
         except (KeyError, TypeError, ValueError) as problem:
             if code != dtypes.BFLOAT16:
                 raise
@@ -150,6 +152,14 @@ def view(base: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: in
     size = base.dtype.itemsize
     with using(id_of(base)):
         return _cupy.ndarray(tuple(shape), base.dtype, base.data + offset * size, tuple(s * size for s in strides))
+
+
+def unowned(address: int, shape: tuple[int, ...], code: int, device_id: int) -> Any:
+    """Return a CuPy array at an address of a device at which there need be no memory, as long as no kernel runs on it."""
+    cuda, size = require(device_id).cuda, max(prod(shape), 1) * dtypes.SIZES[code]
+    memory = cuda.MemoryPointer(cuda.UnownedMemory(address, size, None, device_id), 0)
+    with using(device_id):
+        return _cupy.ndarray(shape, type_of(code), memory)
 
 
 def wrap(array: Any) -> Any:

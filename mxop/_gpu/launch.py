@@ -36,7 +36,8 @@ class Plan(NamedTuple):
         self.function(self.blocks, self.threads, (*inputs, *map(self.number, values), *outputs, *self.numbers))
 
 
-def _device(place: int) -> tuple[Any, Any, Any]:
+def device_of(place: int) -> tuple[Any, Any, Any]:
+    """Return what tells CuPy's current device, what makes one current, and what makes arrays."""
     cupy = device.require(place)
     return cupy.cuda.runtime.getDevice, device.using, cupy.ndarray
 
@@ -58,7 +59,7 @@ def _elementwise(made: text.ElementwiseText, keys: frozenset, inputs: Sequence[A
     aligned = all(a.data.ptr % WORD == 0 for a in arrays)
     layout, numbers, blocks = lay(shape, strides, max(a.dtype.itemsize for a in arrays), aligned)
     function = compiled.module(made.kernel(layout), place).get_function(made.kernel_name)
-    return Plan(function, (blocks,), _scalar(made.ctype), tuple(numbers), _device(place))
+    return Plan(function, (blocks,), _scalar(made.ctype), tuple(numbers), device_of(place))
 
 
 def code_of(array: Any) -> int:
@@ -66,12 +67,25 @@ def code_of(array: Any) -> int:
     return dtypes.code_of(array.dtype)
 
 
-def formula(roots: Sequence[Any], params: Sequence[str], values: Sequence[float], inputs: Sequence[Any],
-            outputs: Sequence[Any], compute: int, reqs: Sequence[int], name: str) -> Plan | None:  # fmt: skip
-    """Evaluate formulas into outputs of one shape, to which the inputs broadcast; all are CuPy arrays of one device.
+Ready = tuple[Plan, Sequence[Any], Sequence[float], Sequence[Any]]  # a kernel, its inputs, values and outputs
 
-    An output may be the very memory of an input of its layout; otherwise they must not overlap.  Returns what was launched,
-    if anything was.
+
+def run(found: Ready | None, place: int) -> Plan | None:
+    """Launch what was found; return it."""
+    if found is None:
+        return None
+    plan, *operands = found
+    with device.using(place):
+        plan(*operands)
+    return plan
+
+
+def formula(roots: Sequence[Any], params: Sequence[str], values: Sequence[float], inputs: Sequence[Any],
+            outputs: Sequence[Any], compute: int, reqs: Sequence[int], name: str) -> Ready | None:  # fmt: skip
+    """Return what evaluates formulas into outputs of one shape, to which the inputs broadcast; None when nothing is to do.
+
+    All are CuPy arrays of one device.  An output may be the very memory of an input of its layout; otherwise they must not
+    overlap.
     """
     if not any(reqs) or outputs[0].size == 0:
         return None
@@ -83,13 +97,18 @@ def formula(roots: Sequence[Any], params: Sequence[str], values: Sequence[float]
     key = (tuple([r.uid for r in roots]), tuple(params), compute, reqs, name, place, len(inputs),
            *[(a.dtype, a.shape, a.strides, a.data.ptr % WORD == 0) for a in arrays])  # fmt: skip
     plan = _plans.get(key)
-    with device.using(place):
-        if plan is None:
-            made = text.ElementwiseText(roots, tuple(params), tuple(map(code_of, inputs)), tuple(map(code_of, outputs)),
-                                        compute, reqs, name)  # fmt: skip
+    if plan is None:
+        made = text.ElementwiseText(roots, tuple(params), tuple(map(code_of, inputs)), tuple(map(code_of, outputs)),
+                                    compute, reqs, name)  # fmt: skip
+        with device.using(place):
             plan = keep(_plans, key, _elementwise(made, frozenset(keys_of(roots)), inputs, outputs, place), SHAPES)
-        plan(inputs, values, outputs)
-    return plan
+    return plan, inputs, values, outputs
+
+
+def copied(source: Any, target: Any, req: int) -> Ready | None:
+    """Return what copies (or adds) a CuPy array into another of the same shape that it does not overlap, converting types."""
+    made = text.of_copy(code_of(source), code_of(target), req)
+    return formula(made.roots, (), (), [source], [target], made.compute, (req,), "copy")
 
 
 def assign(source: Any, target: Any, req: int) -> None:
@@ -104,60 +123,51 @@ def assign(source: Any, target: Any, req: int) -> None:
             source = source.reshape(target.shape)
         if device.overlap(source, target) and not device.same_layout(source, target):
             source = source.copy()
-    made = text.of_copy(code_of(source), code_of(target), req)
-    formula(made.roots, (), (), [source], [target], made.compute, (req,), "copy")
+    run(copied(source, target, req), place)
 
 
-def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any) -> Plan | None:
-    """Reduce a CuPy array over axes, into one in C order of the type and the size of the result.
+def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any) -> list[Ready]:
+    """Return what reduces a CuPy array over axes, into one in C order of the type and the size of the result.
 
-    Returns what was launched, if that is one kernel; its value is the number of elements of a result.
+    The value of each kernel is the number of elements of a result.
     """
     if result.size == 0:
-        return None
+        return []
     made = reductions.of_reduction(op, attrs, code_of(source), code_of(result))
     place = device.id_of(source)
     each = prod([source.shape[i] for i in axes])
+    if source.size == 0 or not axes:  # nothing to combine: only the formulas are left
+        result = result.reshape([d for i, d in enumerate(source.shape) if i not in axes])
+        found = _uncombined(made, source, result, each)
+        return [] if found is None else [found]
+    last = None if made.final_root is None else made.final_root.uid
+    key = (made.map_root.uid, made.combine.name, last, made.in_type, made.out_type,
+           made.compute, made.name, axes, place, source.shape, source.strides)  # fmt: skip
     with device.using(place):
-        if source.size == 0 or not axes:  # nothing to combine: only the formulas are left
-            _finish(made, source, result.reshape([d for i, d in enumerate(source.shape) if i not in axes]), each)
-            return None
-        last = None if made.final_root is None else made.final_root.uid
-        key = (made.map_root.uid, made.combine.name, last, made.in_type, made.out_type,
-               made.compute, made.name, axes, place, source.shape, source.strides)  # fmt: skip
         passes = _plans.get(key) or keep(_plans, key, _reduction(made, source, axes, place), SHAPES)
-        count, parts = (each,), result
-        if len(passes) > 1:
-            parts = device.require(place).empty(passes[0].blocks[1] * result.size, text.SCALAR[made.reduce_type])
-        passes[0]((source,), count, (parts,))
-        if len(passes) > 1:
-            passes[1]((parts,), count, (result,))
-    return passes[0] if len(passes) == 1 else None
+        if len(passes) == 1:
+            return [(passes[0], [source], (each,), [result])]
+        parts = device.require(place).empty(passes[0].blocks[1] * result.size, text.SCALAR[made.reduce_type])
+    return [(passes[0], [source], (each,), [parts]), (passes[1], [parts], (each,), [result])]
 
 
 def _reduction(made: reductions.ReductionText, source: Any, axes: tuple[int, ...], place: int) -> list[Plan]:
     layout, passes = reductions.lay_rows(source.shape, _strides(source, source.shape), axes)
     module = compiled.module(made.kernel(layout), place)
     names = ["whole"] if len(passes) == 1 else ["parts", "rest"]
-    number, there = _scalar(made.ctype), _device(place)
+    number, there = _scalar(made.ctype), device_of(place)
     return [Plan(module.get_function(f"{made.kernel_name}_{name}"), one.blocks, number, tuple(one.numbers), there)
             for name, one in zip(names, passes, strict=True)]  # fmt: skip
 
 
-def _finish(made: reductions.ReductionText, source: Any, result: Any, each: int) -> None:
-    """Write a reduction that combines no elements, or each alone."""
+def _uncombined(made: reductions.ReductionText, source: Any, result: Any, each: int) -> Ready | None:
+    """Return what writes a reduction that combines no elements, or each alone."""
     from ..formula import const, input_, substitute
 
-    if each == 0 and made.final_root is None:
-        result.fill(made.identity_value)
-        return
-    if each == 0:
-        root, inputs = const(made.identity_value), []
-    else:
-        root, inputs = made.map_root, [source]
+    root, inputs = (made.map_root, [source]) if each else (const(made.identity_value), [])
     if made.final_root is not None:
         (root,) = substitute([made.final_root], {input_(0): root, input_(1): const(each)})
-    formula((root,), (), (), inputs, [result], made.compute, (text.REQ_WRITE,), made.name)
+    return formula((root,), (), (), inputs, [result], made.compute, (text.REQ_WRITE,), made.name)
 
 
 def copy(source: Any, target: Any, req: int) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from .._core import results
+from .._core import core, results
 from .._core.external import refuse_result
+from .._core.launched import LaunchCall
 from ..opdef import Formula
 from ..opdef.parts import Part
 from . import device, launch
@@ -43,7 +44,8 @@ def _evaluate(name: str, formula: Formula, values: Sequence[float], inputs: Sequ
     work = results.work_for(inputs, outputs, list(reqs), results.Ways.SAME_PLACE | results.Ways.ADDS)
     now = [req if a is b else REQ_WRITE for a, b, req in zip(work, outputs, reqs, strict=True)]
     arrays, targets = [a._gpu for a in inputs], [a._gpu for a in work]
-    plan = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name)
+    found = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name)
+    plan = launch.run(found, device.id_of(targets[0]))
     results.deliver(work, outputs, list(reqs))
     return plan
 
@@ -95,13 +97,73 @@ def formula(roots: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any],
     _evaluate("fused", made, (), inputs, list(outputs), reqs, compute)
 
 
+# ---- prepared calls -----------------------------------------------------------------------------------------------------
+def _ready(found: launch.Ready, place: int) -> LaunchCall:
+    plan, inputs, values, outputs = found
+    return LaunchCall(plan, inputs, values, outputs, place)
+
+
+def _all_ready(found: Sequence[launch.Ready | None], place: int) -> Any:
+    """Return the prepared call of kernels, one after the other."""
+    calls = [_ready(f, place) for f in found if f is not None]
+    return calls[0] if len(calls) == 1 else core.Sequence(calls)
+
+
+def _lie_apart(inputs: Sequence[Any], outputs: Sequence[Any], reqs: Sequence[int], ways: int) -> bool:
+    """Tell whether outputs can be written where they lie."""
+    work = results.work_for(inputs, list(outputs), list(reqs), ways)
+    return all(a is b for a, b in zip(work, outputs, strict=True))
+
+
+def prepared_formula(name: str, formula: Formula, values: Sequence[float], inputs: Sequence[Any], outputs: Sequence[Any],
+                     reqs: Sequence[int], compute: int | None = None) -> Any:  # fmt: skip
+    """Return the prepared call of a formula on arrays of one device; None where an output lies over an input."""
+    if not _lie_apart(inputs, outputs, reqs, results.Ways.SAME_PLACE | results.Ways.ADDS):
+        return None
+    if compute is None:
+        compute = formula.compute_type(outputs[0].dtype_code)
+    arrays, targets = [a._gpu for a in inputs], [a._gpu for a in outputs]
+    found = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, reqs, name)
+    return _all_ready([found], device.id_of(targets[0]))
+
+
+def prepared_elementwise(
+    call: Any, inputs: Sequence[Any], values: Sequence[float], outputs: Sequence[Any], reqs: Sequence[int]
+) -> Any:
+    """Return the prepared call of an elementwise operator; None where a call does more than its kernel."""
+    op, types = call.op, [a.dtype_code for a in inputs]
+    shapes, codes = [a.shape for a in inputs], [a.dtype_code for a in outputs]
+    if op.cast(call.attrs, list(inputs)) != list(inputs) or call.keys or op.creates:
+        return None
+    if op.infer_type(call.attrs, types, [dtypes.UNKNOWN] * call.n_out)[1] != codes:
+        return None
+    if _shape_of(call, shapes, [None] * call.n_out) != outputs[0].shape:
+        return None
+    return prepared_formula(op.name, call.formula, values, inputs, outputs, reqs, _compute_type(call.formula, types))
+
+
+def prepared_reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any, req: int) -> Any:
+    """Return the prepared call of a reduction; None where its result cannot be written where it belongs."""
+    if not _lie_apart([source], [result], [req], results.Ways.DENSE):
+        return None
+    return _all_ready(launch.reduction(op, attrs, source._gpu, axes, result._gpu), device.id_of(result._gpu))
+
+
+def prepared_copy(source: Any, target: Any, req: int) -> Any:
+    """Return the prepared call that copies an array, or adds it, to one of its shape that it does not overlap."""
+    return _all_ready([launch.copied(source._gpu, target._gpu, req)], device.id_of(target._gpu))
+
+
 # ---- reductions and kernels ------------------------------------------------------------------------------------------
 def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any, req: int) -> launch.Plan | None:
     """Run a reduction over `axes` into an array; return what was launched, if that is one kernel."""
     (work,) = results.work_for([source], [result], [req], results.Ways.DENSE)
-    plan = launch.reduction(op, attrs, source._gpu, axes, work._gpu)
+    plans = [
+        launch.run(found, device.id_of(work._gpu))
+        for found in launch.reduction(op, attrs, source._gpu, axes, work._gpu)
+    ]
     results.deliver([work], [result], [req])
-    return plan
+    return plans[0] if len(plans) == 1 and axes and source.size else None
 
 
 class Moves:

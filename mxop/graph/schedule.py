@@ -55,10 +55,8 @@ class Arena:
 class Buffers:
     """Stands in for an executor's arena: its buffers get memory at each run."""
 
-    like = None
-
-    def __init__(self, table: Any):
-        self.table = table
+    def __init__(self, table: Any, like: Any = None):
+        self.table, self.like = table, like
         self.sizes: list[tuple[int, int]] = []
 
     def take(self, wanted: Sequence[tuple[int, int]]) -> list[Any]:

@@ -16,7 +16,7 @@ from typing import Any
 from .._core import core, plans, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, shown, translated
 from ..generators import no_draws
-from ..opdef import Attrs, Operator
+from ..opdef import Attrs, External, Operator
 from .builder import Builder, Value
 from .calls import replayed
 from .draws import in_turn
@@ -42,7 +42,7 @@ class _Ready(plans.Prepared):
     """The calls of a plan, prepared for stand-ins, and what they need besides."""
 
     def __init__(self, plan: Plan):
-        table = core.Places()
+        table = core.Places(gpu=plan.place)
         lowered, graph, known = plan.lowered, plan.graph, plan.known
         inputs = [table.stand_in(shape, code) for shape, code in plan.specs]
         self.results = [table.stand_in(*spec) for spec in plan.outputs]
@@ -56,7 +56,7 @@ class _Ready(plans.Prepared):
         if plan.sought:
             late = graph.outputs[lowered.n_forward :]
             phases.append(Phase(backward, [Result(e, a) for e, a in zip(late, self.grads, strict=True)]))
-        buffers = Buffers(table)
+        buffers = Buffers(table, next(iter([*inputs, *self.results]), None))
         schedules, memory = build(phases, known, bound, buffers, bool(of_stage(plan.passes, "plan")))
         self.buffers, self.carried = buffers.sizes, memory.carried()
         parts = []
@@ -90,6 +90,8 @@ class Plan(plans.Plan):
         For each output of the operator, which output of the graph it is.
     draws : bool, default False
         Whether random numbers may be drawn: for what has no gradient, and lies on the CPU's device number 0.
+    gpu : int
+        Number of the GPU on which the inputs lie; -1 for the CPU.
     """
 
     @collected_later()
@@ -104,25 +106,27 @@ class Plan(plans.Plan):
         n_visible: int = 1,
         shown: list | None = None,
         draws: bool = False,
+        gpu: int = -1,
     ):
-        self.draws = draws
+        self.draws, on_cpu = draws, gpu < 0
         self.variables, self.specs, self.sought, self.described = variables, specs, sought, described
         self.passes = selected()
         # Once: what runs forward and what runs backward may have been prepared by two threads, and share their buffers.
-        self.lowered = self._lower(source, is_train)
-        self.graph, self.known = optimized(self.lowered, self.passes, True)
+        self.lowered = self._lower(source, is_train, on_cpu)
+        self.graph, self.known = optimized(self.lowered, self.passes, on_cpu)
         made = self.graph.outputs[: self.lowered.n_outputs]
         self.outputs = [(self.known.shape(e), self.known.dtype(e)) for e in made]
         heads = [h is not None for h in self.lowered.heads]
+        self.place = gpu
         self._first = first = _Ready(self)
         self.derivative = Derivative(self) if sought else None
         self.reads = [k in first.used for k in range(len(specs))]
         at = len(specs) + len(self.outputs) + sum(heads) + len(sought)  # where buffers begin in a table
         scratch = {at + k for k in range(len(first.buffers)) if k not in first.carried}
         super().__init__(first, first.results, heads, first.grads, first.buffers, first.needed - scratch,
-                         sorted(first.needed & scratch), sought, is_train, len(specs), n_visible, shown)  # fmt: skip
+                         sorted(first.needed & scratch), sought, is_train, len(specs), n_visible, shown, gpu)  # fmt: skip
 
-    def _lower(self, source: Graph, is_train: bool) -> Lowered:
+    def _lower(self, source: Graph, is_train: bool, on_cpu: bool) -> Lowered:
         """Return the graph before the passes."""
         given = dict(zip(self.variables, self.specs, strict=True))
         known = Known.solve(source, dict(given))
@@ -134,6 +138,8 @@ class Plan(plans.Plan):
         for op in [n.op for n in lowered.graph.nodes if n.op is not None]:
             if op.aux or (op.stateful if op.repeatable else not self.draws):
                 raise MXNetError("a plan holds functions only")
+            if isinstance(op, External) and not on_cpu:
+                raise MXNetError("a plan for a GPU holds kernels only")
         for head, entry in zip(lowered.heads, source.outputs, strict=False):
             if head is not None:
                 lowered.given[head] = known.shape(entry), known.dtype(entry)
@@ -174,9 +180,9 @@ class Derivative:
         named = set(self.graph.variables)
         return [v in named for v in self.variables]
 
-    def plan(self, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> Plan:
+    def plan(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> Plan:
         """Return the plan for inputs of certain shapes and types: those of the first, and its outputs'."""
-        return Plan(self.graph, self.variables, specs, wanted, is_train, lambda: self._described)
+        return Plan(self.graph, self.variables, specs, wanted, is_train, lambda: self._described, gpu=gpu)
 
 
 on_epoch(plans.forget)
@@ -196,8 +202,12 @@ def planned(on: bool):
 _REFUSED = (MXNetError, NotImplementedError, *translated.KINDS)
 
 
-def make_plan(owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> Plan | None:
+def make_plan(
+    owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int
+) -> Plan | None:
     """Return the plan of a composite, a :class:`CompiledFunction` or a :class:`Derivative`; None where there can be none.
+
+    It is for arrays on a GPU of this number, or, of -1, on the CPU.
 
     Raises
     ------
@@ -206,15 +216,17 @@ def make_plan(owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, 
     """
     try:
         if isinstance(owner, Operator):
-            return _composite_plan(owner, attrs, specs, wanted, is_train)
-        return owner.plan(specs, wanted, is_train)
+            return _composite_plan(owner, attrs, specs, wanted, is_train, gpu)
+        return owner.plan(specs, wanted, is_train, gpu)
     except (MemoryError, RecursionError):
         raise
     except _REFUSED:
         return None
 
 
-def _composite_plan(op: Operator, attrs: Attrs, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> Plan:
+def _composite_plan(
+    op: Operator, attrs: Attrs, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int
+) -> Plan:
     """Return the plan of a composite: without the outputs that neither a call returns nor a state takes."""
     total = op.num_outputs(attrs, len(specs))
     read = _read_outputs(op, attrs, len(specs), total)
@@ -226,7 +238,7 @@ def _composite_plan(op: Operator, attrs: Attrs, specs: tuple, wanted: tuple[int,
     n_visible = total if op.writes else op.num_visible_outputs(attrs, len(specs))
     graph = Graph([(node, k) for k in read])
     draws = not specs and not attrs.get("ctx")
-    return Plan(graph, variables, specs, wanted, is_train, lambda: (op.name, names), n_visible, shown, draws)
+    return Plan(graph, variables, specs, wanted, is_train, lambda: (op.name, names), n_visible, shown, draws, gpu)
 
 
 def _read_outputs(op: Operator, attrs: Attrs, n_inputs: int, total: int) -> list[int]:
@@ -322,7 +334,7 @@ class CompiledFunction:
     def _name(self) -> str:
         return getattr(self._function, "__qualname__", repr(self._function))
 
-    def plan(self, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> Plan:
+    def plan(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> Plan:
         """Return the plan for inputs of certain shapes and types."""
         variables = [variable(f"x{i}") for i in range(len(specs))]
         F = _Traced(Specs(dict(zip(variables, specs, strict=True))), is_train)
@@ -335,7 +347,7 @@ class CompiledFunction:
             raise OpTypeError(f"{self._name} returned {found!r}; expected what operators return")
         entries: list[Entry] = [v.entry for v in values]
         names = [f"argument {i}" for i in range(len(specs))]
-        plan = Plan(Graph(entries), variables, specs, wanted, is_train, lambda: (self._name, names))
+        plan = Plan(Graph(entries), variables, specs, wanted, is_train, lambda: (self._name, names), gpu=gpu)
         plan.form = form
         return plan
 
