@@ -191,7 +191,8 @@ class Module:
         made[name] = self._source
         launch, parameters = getattr(self._library, f"launch_{name}"), self._parameters[name]
 
-        def run(grid, block, args):
+        def run(grid, block, args, shared_mem=0):
+            assert 0 <= shared_mem <= 48 << 10
             assert len(args) == len(parameters), f"{name} takes {parameters}, got {len(args)} arguments"
             given = []
             for value, kind in zip(args, parameters, strict=True):

@@ -209,18 +209,32 @@ def test_cuda_text_is_what_is_launched(simulated_gpu):
     away = mx.sym.broadcast_sub(x, mx.sym.mean(x, axis=1, keepdims=True))
     net = mx.sym.tanh(mx.sym.broadcast_add(away**2, b)) * 3
     shapes = {"x": (64, 32), "b": (32,)}
-    told = net.simple_bind(mx.cpu(), "null", **shapes).explain()
-    assert [r.kind for r in told] == ["strip"]
+    (told,) = net.simple_bind(mx.cpu(), "null", **shapes).explain()
     gpu = net.simple_bind(simulated_gpu, "null", **shapes)
     gpu.forward()
-    shown = told[0].cuda_source
+    (row,) = gpu.explain()
+    assert told.kind == row.kind == "strip"
+    assert told.cuda_source == row.cuda_source == fake_cupy.made["mxop_strip"]
+
+
+def test_cuda_text_of_what_is_no_strip_on_a_gpu(simulated_gpu):
+    """Of few long rows, each kernel is shown; the formulas are those that are launched."""
+    import fake_cupy
+
+    x = mx.sym.Variable("x")
+    net = mx.sym.tanh(mx.sym.broadcast_sub(x, mx.sym.mean(x, axis=1, keepdims=True))) * 3
+    (told,) = net.simple_bind(mx.cpu(), "null", x=(16, 5000)).explain()
+    assert told.kind == "strip"
+    gpu = net.simple_bind(simulated_gpu, "null", x=(16, 5000))
+    gpu.forward()
+    assert len(gpu.explain()) == 2 and gpu.explain()[1].kind == "fused"
     for row in gpu.explain():
-        lines = [line.strip() for line in row.cuda_source.splitlines()]
-        body = [line for line in lines if line.startswith(("const float t", "y0 ="))]
+        body = [
+            line for line in map(str.strip, row.cuda_source.splitlines()) if line.startswith(("const float t", "y0 ="))
+        ]
         name = re.search(r"void (mxop_\w+)\(const float \*(in0|data)", row.cuda_source)[1]
-        made = fake_cupy.made.get(f"{name}_whole") or fake_cupy.made[name]
-        assert body and all(line in shown and line in made for line in body)
-    assert shown.count("__global__") == len(gpu.explain())
+        made = fake_cupy.made.get(f"{name}_whole") or fake_cupy.made.get(f"{name}_parts") or fake_cupy.made[name]
+        assert body and all(line in told.cuda_source and line in made for line in body)
 
 
 def test_json_and_text(executor):

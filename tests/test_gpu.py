@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import mxop as mx
 from mxop import autograd, dtypes, nd
@@ -80,6 +82,38 @@ def test_views_share_memory(gpu):
     same(b.T.reshape((-1,)), a.T.reshape((-1,)))
     same(b[:, 1:][:, ::2], a[:, 1:][:, ::2])
     same(b.reshape((2, 12))[1, 3:5], a.reshape((2, 12))[1, 3:5])
+
+
+@given(st.data())
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_operands_lie_anyhow(gpu, data):
+    """Dimensions left out, given to all, in another order, backwards, with gaps, and begun in the middle of a word."""
+    shape = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=4), label="shape")
+    operands = []
+    for k in range(2):
+        sizes = [1 if data.draw(st.booleans()) and data.draw(st.booleans()) else d for d in shape]
+        order = data.draw(st.permutations(range(len(shape))), label=f"order {k}")
+        steps = data.draw(st.lists(st.sampled_from((1, 1, 2, -1)), min_size=len(shape), max_size=len(shape)))
+        offset = data.draw(st.integers(0, 2))
+        large = [sizes[i] * abs(s) + offset for i, s in zip(order, steps, strict=True)]
+        whole = RNG.normal(size=large).astype(data.draw(st.sampled_from(("float32", "float16"))))
+        cut = tuple(
+            slice(offset, None, s) if s > 0 else slice(None, None if not offset else offset - 1, s) for s in steps
+        )
+        back = tuple(order.index(i) for i in range(len(shape)))
+        operands.append((whole, cut, back))
+    found = []
+    for place in (mx.cpu(), gpu):
+        x, y = (nd.array(w, dtype=w.dtype, ctx=place)[cut].transpose(back) for w, cut, back in operands)
+        if x.dtype != y.dtype:
+            y = y.astype(x.dtype)
+        out = nd.ones(np.broadcast_shapes(x.shape, y.shape), dtype=x.dtype, ctx=place)
+        out[:] = nd.broadcast_add(x, y)
+        found.append([out.asnumpy(), nd.sum(nd.broadcast_mul(x, y), axis=0).asnumpy(), nd.max(x, axis=-1).asnumpy()])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(
+            b, a, rtol=1e-2 if a.dtype == np.float16 else 1e-5, atol=1e-2 if a.dtype == np.float16 else 1e-5
+        )
 
 
 def test_overlapping_copies_read_before_they_write(gpu):

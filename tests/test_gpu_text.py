@@ -17,6 +17,7 @@ import mxop as mx
 from mxop import dtypes
 from mxop._core import core
 from mxop._gpu import preamble, reductions, text
+from mxop._gpu.layout import lay
 from mxop.distribution import install
 from mxop.errors import DeviceError
 from mxop.formula import walk
@@ -405,3 +406,31 @@ for count in (None, 2):
 
 def test_device_error_is_an_mxnet_error():
     assert issubclass(DeviceError, mx.MXNetError)
+
+
+# ---- the kernels that run --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype, elements", [("float32", 4), ("float64", 2), ("float16", 8), ("int8", 16)])
+def test_kernels_move_whole_words(nvrtc, dtype, elements):
+    code = dtypes.code_of(dtype)
+    x, y = mx.formula.input_(0), mx.formula.input_(1)
+    compute = dtypes.COMPUTED_AS.get(code, code)
+    kernel = text.ElementwiseText((x * y + x,), (), (code, code), (code,), compute, (WRITE,), "some")
+    itemsize = np.dtype(dtype).itemsize
+    for shape, strides, words in (
+        ((1000,), [(1,), (1,), (1,)], True),
+        ((64, 128), [(128, 1), (0, 1), (128, 1)], True),  # a row is given to all
+        ((64, 127), [(127, 1), (0, 1), (127, 1)], False),  # rows end in the middle of a word
+    ):
+        layout, _, _ = lay(shape, strides, itemsize, True)
+        assert layout.width == (elements if words else 1)
+        ptx = nvrtc_ptx(nvrtc, kernel.kernel(layout), (ARCHITECTURE, *text.OPTIONS))
+        wide = "ld.global.v" in ptx and "st.global.v" in ptx
+        assert wide is words and ".local" not in ptx, ptx
+    assert lay((1000,), [(1,), (1,), (1,)], itemsize, False)[0].width == 1  # something begins in the middle of a word
+
+
+def test_subnormal_numbers_are_kept(nvrtc):
+    kernel = text.ElementwiseText((mx.formula.input_(0) * 0.5,), (), (0,), (0,), dtypes.FLOAT32, (WRITE,), "half")
+    layout, _, _ = lay((100,), [(1,), (1,)], 4, True)
+    ptx = nvrtc_ptx(nvrtc, kernel.kernel(layout), (ARCHITECTURE, *text.OPTIONS))
+    assert "mul.rn.f32" in ptx and ".ftz" not in ptx

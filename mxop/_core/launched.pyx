@@ -149,7 +149,7 @@ cdef class LaunchCall(Call):
     cdef tuple values, numbers
     cdef list arrays        # whose memory it uses
     cdef char** pointers
-    cdef int n_inputs, n_arrays, place
+    cdef int n_inputs, n_arrays, place, shared
 
     def __init__(self, plan, inputs, values, outputs, int place):
         cdef Py_ssize_t k
@@ -158,6 +158,7 @@ cdef class LaunchCall(Call):
         self.function, self.blocks, self.threads, self.numbers = plan.function, plan.blocks, plan.threads, plan.numbers
         self.values = tuple([plan.number(v) for v in values])
         self.current, self.using, _ = plan.device
+        self.shared = plan.shared
         self.pointers = <char**>calloc(self.n_arrays + 1, sizeof(char*))
         if self.pointers == NULL:
             raise MemoryError()
@@ -173,10 +174,10 @@ cdef class LaunchCall(Call):
         outputs = [<size_t>self.pointers[k] for k in range(self.n_inputs, self.n_arrays)]
         arguments = (*inputs, *self.values, *outputs, *self.numbers)
         if self.current() == self.place:
-            self.function(self.blocks, self.threads, arguments)
+            self.function(self.blocks, self.threads, arguments, self.shared)
         else:
             with self.using(self.place):
-                self.function(self.blocks, self.threads, arguments)
+                self.function(self.blocks, self.threads, arguments, self.shared)
         return 0
 
     cdef int point(self, Places places) except -1:

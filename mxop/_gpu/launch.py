@@ -30,6 +30,7 @@ class Plan(NamedTuple):
     numbers: tuple[int, ...]  # what the kernel is told of how operands lie
     device: tuple[Any, Any, Any]  # what tells CuPy's current device, what makes one current, and what makes arrays
     threads: tuple[int, ...] = (BLOCK,)
+    shared: int = 0  # bytes of shared memory that a block is given
 
     def __call__(self, inputs: Sequence[Any], values: Sequence[float], outputs: Sequence[Any]) -> None:
         """Launch the kernel on CuPy's current device."""
@@ -42,7 +43,8 @@ def device_of(place: int) -> tuple[Any, Any, Any]:
     return cupy.cuda.runtime.getDevice, device.using, cupy.ndarray
 
 
-def _scalar(ctype: str) -> Any:
+def scalar(ctype: str) -> Any:
+    """Return what makes a kernel's scalar of a number."""
     return np.dtype(text.SCALAR[ctype]).type
 
 
@@ -59,7 +61,7 @@ def _elementwise(made: text.ElementwiseText, keys: frozenset, inputs: Sequence[A
     aligned = all(a.data.ptr % WORD == 0 for a in arrays)
     layout, numbers, blocks = lay(shape, strides, max(a.dtype.itemsize for a in arrays), aligned)
     function = compiled.module(made.kernel(layout), place).get_function(made.kernel_name)
-    return Plan(function, (blocks,), _scalar(made.ctype), tuple(numbers), device_of(place))
+    return Plan(function, (blocks,), scalar(made.ctype), tuple(numbers), device_of(place))
 
 
 def code_of(array: Any) -> int:
@@ -155,7 +157,7 @@ def _reduction(made: reductions.ReductionText, source: Any, axes: tuple[int, ...
     layout, passes = reductions.lay_rows(source.shape, _strides(source, source.shape), axes)
     module = compiled.module(made.kernel(layout), place)
     names = ["whole"] if len(passes) == 1 else ["parts", "rest"]
-    number, there = _scalar(made.ctype), device_of(place)
+    number, there = scalar(made.ctype), device_of(place)
     return [Plan(module.get_function(f"{made.kernel_name}_{name}"), one.blocks, number, tuple(one.numbers), there)
             for name, one in zip(names, passes, strict=True)]  # fmt: skip
 

@@ -76,6 +76,53 @@ def collapse(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[Nu
     return dims, steps
 
 
+def apart(index: str, sizes: Sequence[str], name: str) -> tuple[list[str], list[str]]:
+    """Return the lines that take an index apart, and its parts, from the outermost dimension on.
+
+    Parameters
+    ----------
+    sizes : sequence of str
+        Texts of the sizes of all dimensions but the outermost.
+    name : str
+        What the parts are called, before their numbers.
+
+    Examples
+    --------
+    >>> apart("i", ["n1"], "c")
+    (['const mx_index c1 = i % n1, c1_rest = i / n1;'], ['c1_rest', 'c1'])
+    """
+    lines: list[str] = []
+    parts: list[str] = []
+    for d in range(len(sizes), 0, -1):
+        part, rest = f"{name}{d}", f"{name}{d}_rest"
+        lines.append(f"const mx_index {part} = {index} % {sizes[d - 1]}, {rest} = {index} / {sizes[d - 1]};")
+        parts.append(part)
+        index = rest
+    return lines, [index, *reversed(parts)]
+
+
+def steps_of(way: str, name: str) -> list[str]:
+    """Return the text of the stride along each dimension: nothing, 1, or what a kernel is told by this name."""
+    return ["" if letter == "0" else "1" if letter == "d" else f"{name}_{d}" for d, letter in enumerate(way)]
+
+
+def place_of(parts: Sequence[str], steps: Sequence[str]) -> str:
+    """Return the text of where the element of these indices lies."""
+    terms = [part if step == "1" else f"{part} * {step}" for part, step in zip(parts, steps, strict=True) if step]
+    return " + ".join(terms) or "0"
+
+
+def way_of(steps: Sequence[int]) -> str:
+    """Return a letter for each dimension; see :class:`Layout`."""
+    last = len(steps) - 1
+    return "".join("0" if s == 0 else "d" if s == 1 and d == last else "s" for d, s in enumerate(steps))
+
+
+def told(way: str, steps: Sequence[int]) -> Numbers:
+    """Return the strides that a kernel is told."""
+    return [step for letter, step in zip(way, steps, strict=True) if letter == "s"]
+
+
 def _in_order(dims: Numbers, steps: Numbers) -> bool:
     expected = 1
     for size, step in zip(reversed(dims), reversed(steps), strict=True):
@@ -117,19 +164,17 @@ def lay(
     total = 1
     for size in dims:
         total *= size
-    ways = tuple("c" if _in_order(dims, mine) else "".join(
-        "0" if step == 0 else "d" if step == 1 and k == len(dims) - 1 else "s" for k, step in enumerate(mine)
-    ) for mine in steps)  # fmt: skip
+    ways = tuple("c" if _in_order(dims, mine) else way_of(mine) for mine in steps)
     counted = total // width
     while chunks > 1 and counted <= BLOCK * 256 * (chunks // 2):  # rather more blocks than long ones
         chunks //= 2
     numbers = [counted, total, *dims[1:-1], *([dims[-1] // width] if len(dims) > 1 else [])]
     for way, mine in zip(ways, steps, strict=True):
         if way != "c":
-            numbers += [step for letter, step in zip(way, mine, strict=True) if letter == "s"]
+            numbers += told(way, mine)
     reach = max((sum(abs(step) * size for step, size in zip(mine, dims, strict=True)) for mine in steps), default=0)
     blocks = -(-max(counted, 1) // (BLOCK * chunks))
     return Layout(ways, width, chunks, max(total, reach) >= SHORT_INDEX), numbers, blocks
 
 
-__all__ = ["BLOCK", "WORD", "Layout", "collapse", "lay"]
+__all__ = ["BLOCK", "WORD", "Layout", "apart", "collapse", "lay", "place_of", "steps_of", "told", "way_of"]

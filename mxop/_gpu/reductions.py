@@ -16,7 +16,7 @@ from ..errors import OpTypeError
 from ..formula import Expr, input_, statements
 from ..formula.expr import call
 from ..opdef.combine import COMBINES
-from .layout import BLOCK, SHORT_INDEX, collapse
+from .layout import BLOCK, SHORT_INDEX, apart, collapse, place_of
 from .text import COMPUTE, LIMITS, STORAGE, identifier, prologue, read
 
 #: Elements that a thread reads before it combines the first; blocks that the device is filled with, whatever device it is, so
@@ -50,26 +50,22 @@ class Pass(NamedTuple):
     blocks: tuple[int, int]
 
 
-def _offset(at: str, size: str, step: str, ndim: int) -> tuple[str, str]:
-    """Return the lines that take index `at` apart, and the sum of its parts times their strides."""
-    lines, rest, terms = [], at, []
-    for d in range(ndim - 1, 0, -1):
-        lines.append(f"const mx_index {size}_{d} = {rest} % {size}{d}, {size}_r{d} = {rest} / {size}{d};")
-        terms.append(f"{size}_{d} * {step}{d}")
-        rest = f"{size}_r{d}"
-    return " ".join(lines), " + ".join([f"{rest} * {step}0", *terms])
+def _lies(at: str, size: str, step: str, ndim: int) -> tuple[str, str]:
+    """Return the lines that take index `at` apart, and where its element lies."""
+    lines, parts = apart(at, [f"{size}{d}" for d in range(1, ndim)], f"{size}_")
+    return " ".join(lines), place_of(parts, [f"{step}{d}" for d in range(ndim)])
 
 
-def _log2(n: int) -> int:
+def log2(n: int) -> int:
     """Return the logarithm of the least power of two that is not less."""
     return max(n - 1, 0).bit_length()
 
 
 def _shared(results: int, each: int, across: bool) -> tuple[int, int, int]:
     """Return how many parts there are, how long one is, and the logarithm of the threads that share a result."""
-    most = _log2(BLOCK)
-    lanes = most - min(_log2(results), 5) if across else most
-    lanes = min(lanes, _log2(-(-each // AT_ONCE)))
+    most = log2(BLOCK)
+    lanes = most - min(log2(results), 5) if across else most
+    lanes = min(lanes, log2(-(-each // AT_ONCE)))
     rows = -(-results // (BLOCK >> lanes))
     parts = max(min(FILLED // rows, each // (AT_ONCE * 4 << lanes)), 1)
     part = -(-each // parts)
@@ -101,7 +97,7 @@ def lay_rows(shape: Sequence[int], strides: Sequence[int], axes: Sequence[int]) 
     numbers = [results, each, part, lanes, *kept[1:], *kept_steps, *reduced[1:], *steps]
     passes = [Pass(numbers, (-(-results // (BLOCK >> lanes)), parts))]
     if parts > 1:
-        lanes = min(_log2(parts), _log2(BLOCK))
+        lanes = min(log2(parts), log2(BLOCK))
         passes.append(Pass([results, parts, parts, lanes, 1, results], (-(-results // (BLOCK >> lanes)), 1)))
     return layout, passes
 
@@ -227,7 +223,7 @@ class ReductionText:
         ]
         arguments = [f"const {data} *data", f"{self.ctype} count", f"{made} *made", "mx_index results", "mx_index each",
                      "mx_index part", "int lanes_log2", *kept, *inner]  # fmt: skip
-        start, row = _offset("result", "n", "t", layout.kept), _offset("r", "m", "w", layout.reduced)
+        start, row = _lies("result", "n", "t", layout.kept), _lies("r", "m", "w", layout.reduced)
         across = "threadIdx.x >> lanes_log2, lane = threadIdx.x & (lanes - 1)"
         if layout.across:  # neighbours have neighbouring results
             across = "threadIdx.x & (rows - 1), lane = threadIdx.x / rows"

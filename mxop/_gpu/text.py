@@ -16,7 +16,7 @@ from .. import dtypes
 from ..errors import OpTypeError
 from ..formula import Expr, input_, keys_of, statements, walk
 from . import preamble
-from .layout import BLOCK, Layout
+from .layout import BLOCK, Layout, apart, place_of, steps_of
 
 REQ_NULL, REQ_WRITE, REQ_INPLACE, REQ_ADD = range(4)
 
@@ -98,15 +98,9 @@ CHUNK = f"const mx_index c = (blockIdx.x * (mx_index)U + u) * {BLOCK} + threadId
 THREAD = f"(blockIdx.x * (long long){BLOCK} + threadIdx.x)"
 
 
-def coordinates(layout: Layout) -> list[str]:
-    """Return the lines that say where chunk ``c`` stands in each dimension: ``c0``, the outermost, and so on."""
-    lines, rest = [], "c"
-    if all(way in ("c", "0" * layout.ndim) for way in layout.ways):
-        return []
-    for d in range(layout.ndim - 1, 0, -1):
-        lines += [f"const mx_index c{d} = {rest} % n{d}, r{d} = {rest} / n{d};"]
-        rest = f"r{d}"
-    return [*lines, f"const mx_index c0 = {rest};"]
+def coordinates(layout: Layout) -> tuple[list[str], list[str]]:
+    """Return the lines that say where chunk ``c`` stands, and its index in each dimension."""
+    return apart("c", [f"n{d}" for d in range(1, layout.ndim)], "c")
 
 
 class Place:
@@ -114,28 +108,24 @@ class Place:
 
     Attributes
     ----------
-    steps : list of str
+    told : list of str
         Names of the strides that it is told.
     """
 
     def __init__(self, name: str, way: str, layout: Layout):
-        self.name, self.way, self.last = name, way, layout.ndim - 1
-        self.steps = [f"t_{name}_{d}" for d, letter in enumerate(way) if letter == "s"]
+        self.name, self.way, self.parts = name, way, coordinates(layout)[1]
+        self.steps = [] if way == "c" else steps_of(way, f"t_{name}")
+        self.told = [step for step in self.steps if step not in ("", "1")]
 
     def at(self, k: str = "0") -> str:
         """Return the index of an element of chunk ``c``."""
         if self.way == "c":
             return f"(long long)c * V + {k}"
-        terms = [f"c{d} * t_{self.name}_{d}" for d, letter in enumerate(self.way) if letter == "s" and d < self.last]
-        if self.way[-1] == "s":
-            terms.append(f"((long long)c{self.last} * V + {k}) * t_{self.name}_{self.last}")
-        elif self.way[-1] == "d":
-            terms.append(f"(long long)c{self.last} * V + {k}")
-        return " + ".join(terms) or "0"
+        return place_of([*self.parts[:-1], f"((long long){self.parts[-1]} * V + {k})"], self.steps)
 
     def at_last(self) -> str:
         """Return the index of element ``i`` of one dimension."""
-        return {"c": "i", "d": "i", "0": "0", "s": f"i * t_{self.name}_0"}[self.way]
+        return "i" if self.way == "c" else place_of(["i"], self.steps)
 
     def _whole(self) -> bool:
         return self.way[-1] in "cd"
@@ -242,13 +232,14 @@ class ElementwiseText:
         loads = [*range(n_in), *(k for k in kept if self.reqs[k - n_in] == REQ_ADD)]
         index = "unsigned long long" if layout.wide else "unsigned int"
         sizes = [f"mx_index n{d}" for d in range(1, layout.ndim)]
-        numbers = ["mx_index chunks", "mx_index size", *sizes, *(f"long long {s}" for p in places for s in p.steps)]
+        numbers = ["mx_index chunks", "mx_index size", *sizes, *(f"long long {s}" for p in places for s in p.told)]
         given = [*pointers[:n_in], *(f"{self.ctype} {s}" for s in scalars), *pointers[n_in:], *numbers]
         element = [f"const {c} &{n}" for c, n in zip(ctypes[:n_in], names, strict=False)]
         element += [f"{self.ctype} {s}" for s in scalars] + ["const long long i"]
         element += [f"{c} &{n}" for c, n in zip(ctypes[n_in:], names[n_in:], strict=True)]
         cells = [*names[:n_in], *scalars, "i", *names[n_in:]]
         operation = "\n    ".join(self.operation.split("\n"))
+        lines = coordinates(layout)[0]
         body = [f"mx_pack<{ctypes[k]}, V> e{names[k]}[U];" for k in range(len(names))]
         body += [
             "#pragma unroll",
@@ -257,10 +248,10 @@ class ElementwiseText:
             "    if (c >= chunks)",
             "        break;",
         ]
-        body += [f"    {line}" for line in coordinates(layout)]
+        body += [f"    {line}" for line in lines]
         body += [f"    {line}" for k in loads for line in places[k].load(ctypes[k])]
         body += ["}", "#pragma unroll", "for (int u = 0; u < U; u++) {", f"    {CHUNK}", "    if (c >= chunks)"]
-        body += ["        break;", *(f"    {line}" for line in coordinates(layout)), "    #pragma unroll"]
+        body += ["        break;", *(f"    {line}" for line in lines), "    #pragma unroll"]
         body += ["    for (int k = 0; k < V; k++)"]
         each = [n if n in scalars else "(long long)c * V + k" if n == "i" else f"e{n}[u].v[k]" for n in cells]
         body += [f"        mx_one({', '.join(each)});"]
@@ -269,11 +260,11 @@ class ElementwiseText:
             each = [n if n in (*scalars, "i") else f"p_{n}[{places[names.index(n)].at_last()}]" for n in cells]
             body += [f"const long long i = (long long)chunks * V + {THREAD};", "if (i < size)"]
             body += [f"    mx_one({', '.join(each)});"]
-        lines = "\n    ".join(body)
+        text = "\n    ".join(body)
         constants = f"typedef {index} mx_index;\nenum {{ V = {layout.width}, U = {layout.chunks} }};\n"
         one = f"__device__ __forceinline__ void mx_one({', '.join(element)})\n{{\n    {operation}\n}}\n"
         head = f'extern "C" __global__ void __launch_bounds__({BLOCK}) {self.kernel_name}({", ".join(given)})'
-        return f"{prologue(self.operation, ctypes)}{constants}{one}{head}\n{{\n    {lines}\n}}\n"
+        return f"{prologue(self.operation, ctypes)}{constants}{one}{head}\n{{\n    {text}\n}}\n"
 
     def standalone(self, name: str | None = None, shapes: Sequence[Shape] | None = None) -> str:
         """Return a plain kernel over contiguous arrays: pointers to inputs, parameters, pointers to outputs, size.

@@ -1,22 +1,25 @@
 """What a call does, as text: its formula for people, its program for the CPU, its kernel for the GPU.
 
-Imports :mod:`.fuse`, :mod:`.stages`, :mod:`.infer`, :mod:`.rewrite`, :mod:`mxop.formula`, and :mod:`mxop._gpu.text` on use.
+Imports :mod:`.fuse`, :mod:`.stages`, :mod:`.infer`, :mod:`.rewrite`, :mod:`.rowwise`, :mod:`mxop.formula`, and :mod:`mxop._gpu`
+on use.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from .. import dtypes
 from .._kernels import interp
 from ..errors import MXNetError
 from ..formula import Expr, compile_program, input_, param, readable
-from ..opdef import Elementwise, Formula, Reduction
+from ..opdef import Elementwise, Formula, Reduction, contiguous_strides
 from ..opdef.params import to_string
 from .fuse import Fused, fuse
 from .infer import Known
 from .ir import Entry, Graph, Node, variable
 from .rewrite import rebuilt
+from .rowwise import runs_on_gpu
 from .stages import Stage, Strip
 
 MANY = 6  # operators of a fused group that its name in a profile lists
@@ -156,10 +159,15 @@ def _compute_type(formula: Formula, node: Node, known: Known) -> int:
 def cuda_of(node: Node, known: Known, reqs: list[int]) -> str | None:
     """Return the CUDA source of a call, ready for a compiler; None for an operator that CuPy's routines compute.
 
-    Of a strip, which only the CPU has, these are the kernels that a GPU runs for it, one after the other.
+    Of a strip that only the CPU has, these are the kernels that a GPU runs for it, one after the other.
     """
-    from .._gpu import text
+    from .._gpu import strips, text
 
+    if isinstance(node.op, Strip) and (not known.on_cpu or _strip_on_gpu(node.op)):
+        entries = [*node.inputs, *((node, k) for k in range(node.n_outputs))]
+        arrays = [(s, contiguous_strides(s), known.dtype(e)) for s, e in zip(node.op.shapes, entries, strict=True)]
+        stages = [(s.roots, s.inputs, s.outputs, s.combine, s.shape) for s in node.op.stages]
+        return strips.Strip(node.op.rows, node.op.locals_, stages, arrays).text
     parts = [(node, known, reqs)]
     if isinstance(node.op, Strip):
         nodes, inner = _without_strip(node.op, known)
@@ -171,6 +179,11 @@ def cuda_of(node: Node, known: Known, reqs: list[int]) -> str | None:
     names = [of.kernel_name + (f"_{k}" if len(found) > 1 else "") for k, (of, _) in enumerate(found)]
     kernels = "\n".join(of.standalone(name, *shapes) for name, (of, shapes) in zip(names, found, strict=True))
     return text.prologue(kernels) + kernels
+
+
+def _strip_on_gpu(op: Strip) -> bool:
+    """Tell whether a GPU has this strip of the CPU's."""
+    return runs_on_gpu(op.rows, max((s.shape for s in op.stages), key=prod), op.turn)
 
 
 def _cuda_text(node: Node, known: Known, reqs: list[int]) -> Any:

@@ -24,6 +24,8 @@ from .traits import strided
 #: Fewest rows that are worth it, most bytes of one row of one array, and fewest elements of a part of a row that is turned.
 #: Rows that no cache holds are read again for each stage, but what is between stages of formulas is never written.
 FEWEST_ROWS, LONGEST_ROW, SHORTEST_PART = 16, 16 << 20, 32
+#: Fewest rows that keep a GPU busy, and elements of which all that counts is how many kernels there are.
+FEWEST_ON_GPU, SMALL = 256, 1 << 16
 
 Shape = tuple[int, ...]
 
@@ -117,7 +119,7 @@ def _source(read: Read, step: Step | None) -> Read:
 def turns(graph: Graph, known: Known) -> list[Turn]:
     """Return how to see shapes, so that reductions of a graph are reductions of rows; first as they are."""
     found = {AS_THEY_ARE: None}
-    for node in graph.nodes:
+    for node in graph.nodes if known.on_cpu else ():  # a GPU has more room for threads than there are channels
         kept = _kept(node, known)
         if kept is not None and len(kept) == 1 and kept[0] > 0:
             (axis,), shape = kept, known.shape(node.inputs[0])
@@ -204,6 +206,11 @@ def _unbroadcast(node: Node, known: Known, turn: Turn) -> Step | None:
     return _of_rows(node, known, turn, n, (input_(0),), "add")
 
 
+def runs_on_gpu(rows: int, space: Shape, turn: Turn) -> bool:
+    """Tell whether a GPU has a strip of so many rows, by which it goes through as many elements as `space` has."""
+    return turn == AS_THEY_ARE and (rows >= FEWEST_ON_GPU or prod(space) <= SMALL)
+
+
 def _of_rows(
     node: Node,
     known: Known,
@@ -219,7 +226,8 @@ def _of_rows(
     while n and space[n - 1] == 1:  # it makes no difference which of the dimensions of size 1 are rows'
         n -= 1
     rows, row = prod(space[:n]), prod(space[n:])
-    if rows < FEWEST_ROWS or row < 2 or row * dtypes.SIZES[known.dtype(node.inputs[0])] > LONGEST_ROW:
+    enough = rows >= FEWEST_ROWS if known.on_cpu else runs_on_gpu(rows, space, turn)
+    if not enough or row < 2 or row * dtypes.SIZES[known.dtype(node.inputs[0])] > LONGEST_ROW:
         return None
     return Step((Read(node.inputs[0], space),), roots, space, space[:n], combine, final, wide)
 

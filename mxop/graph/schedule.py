@@ -226,12 +226,20 @@ def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) ->
     def prepare(results: list[Any]) -> Any:
         given = [_turned(a, op.turn) for a in (*inputs, *results)]
         arrays = [_of_shape(a, shape) for a, shape in zip(given, op.shapes, strict=True)]
-        return core.prepare_strip(op.rows, op.locals_, stages, arrays, bool(op.turn.order))
+        if outputs[0]._gpu is None:
+            return core.prepare_strip(op.rows, op.locals_, stages, arrays, bool(op.turn.order))
+        from .._gpu import device, strips
 
-    own = [a if req == WRITE else allocate(*of) for a, req, of in zip(outputs, reqs, op.results, strict=True)]
+        if any(device.overlap(a._gpu, b._gpu) for a in arrays[len(inputs) :] for b in arrays if a is not b):
+            return None
+        return strips.prepared(op.rows, op.locals_, stages, arrays)
+
+    own = [
+        a if req == WRITE else allocate(*of, outputs[0]) for a, req, of in zip(outputs, reqs, op.results, strict=True)
+    ]
     call = prepare(own)
     if call is None:
-        own = [allocate(*of) for of in op.results]
+        own = [allocate(*of, outputs[0]) for of in op.results]
         call = prepare(own)
     copies = [copy_call(a, b, req) for a, b, req in zip(own, outputs, reqs, strict=True) if a is not b and req]
     return core.Sequence([call, *copies]) if copies else call

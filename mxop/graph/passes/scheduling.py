@@ -78,9 +78,8 @@ class Strips(Pass):
     stage = "schedule"
 
     def run(self, graph: Graph, known: Known) -> Graph:
-        if known.on_cpu:
-            for turn in turns(graph, known):
-                graph = strips(graph, known, _phases(graph, known), turn)
+        for turn in turns(graph, known):
+            graph = strips(graph, known, _phases(graph, known), turn)
         return graph
 
 

@@ -1,0 +1,140 @@
+"""Strips and plans on a GPU, against the CPU: on a CUDA device (``pytest -m gpu``), and simulated on every machine."""
+
+import numpy as np
+import pytest
+from cuda_compilers import find_nvrtc, nvrtc_ptx
+
+import mxop as mx
+from mxop import nd
+from mxop._core import plans
+from mxop._gpu import strips, text
+
+
+def layer_norm(F, x, g):
+    return F.LayerNorm(x, g, g + 1, axis=-1)
+
+
+def softmax(F, x, g):
+    return F.softmax(x, temperature=0.5)
+
+
+def standardized(F, x, g):
+    away = F.broadcast_sub(x, F.max(x, axis=-1, keepdims=True))
+    return F.broadcast_div(away, 1 + F.sum(F.exp(away), axis=-1, keepdims=True)) * F.broadcast_add(x, g)
+
+
+def lengths(F, x, g):
+    return F.broadcast_mul(F.norm(x, axis=-1, keepdims=True), g) + F.broadcast_div(
+        x, 1 + F.mean(x * x, axis=-1, keepdims=True)
+    )
+
+
+FUNCTIONS = (layer_norm, softmax, standardized, lengths)
+SHAPES = ((40, 300), (5, 7), (33,), (3, 4, 50), (300, 17), (2, 1), (260, 1030))
+
+
+def arrays(shape, dtype, ctx):
+    rng = np.random.default_rng(len(shape) + shape[-1])
+    x, g = rng.normal(size=shape) * 2, rng.uniform(0.5, 2, shape[-1:])
+    return nd.array(x, dtype=dtype, ctx=ctx), nd.array(g, dtype=dtype, ctx=ctx)
+
+
+def results(function, shape, dtype, ctx):
+    """Return a result and the gradients of both arguments."""
+    x, g = arrays(shape, dtype, ctx)
+    x.attach_grad(), g.attach_grad()
+    run = mx.graph.compiled(lambda x, g: function(mx.nd if isinstance(x, nd.NDArray) else mx.sym, x, g))
+    with mx.autograd.record():
+        y = run(x, g)
+        loss = (y * y).sum()
+    loss.backward()
+    assert y.context == ctx and x.grad.context == ctx
+    return [a.astype("float64").asnumpy() for a in (y, x.grad, g.grad)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_strips_of_both_devices_agree(gpu, function, dtype):
+    for shape in SHAPES:
+        if dtype != "float32" and shape != SHAPES[0]:
+            continue  # the host's compiler is slow; what differs is reading and writing
+        here, there = (results(function, shape, dtype, ctx) for ctx in (mx.cpu(), gpu))
+        for a, b in zip(here, there, strict=True):
+            size = max(np.abs(a).max(), 1)
+            np.testing.assert_allclose(
+                b, a, rtol=0, atol={"float32": 2e-5, "float64": 1e-12, "float16": 8e-3}[dtype] * size
+            )
+
+
+def test_a_composite_is_one_kernel(gpu):
+    """A softmax on an array of a GPU is a plan, and that is one strip."""
+    x = nd.array(np.random.default_rng(0).normal(size=(31, 40)), ctx=gpu)
+    nd.softmax(x)
+    (plan,) = [p for p in plans.kept() if p.gpu == 0 and p.described()[0] == "softmax" and p.specs[0][0] == (31, 40)]
+    assert [type(node.op).__name__ for node in plan.graph.nodes if node.op is not None] == ["Strip"]
+
+
+def test_plans_take_arrays_however_they_lie(gpu):
+    """Views that are not in C order, or begin in the middle of a word."""
+    x = np.random.default_rng(1).normal(size=(9, 65)).astype("float32")
+    for view in (lambda a: a.T, lambda a: a[:, 1:], lambda a: a[1:], lambda a: a[::2], lambda a: a[1:, ::-1]):
+        found = nd.softmax(view(nd.array(x, ctx=gpu)))
+        np.testing.assert_allclose(found.asnumpy(), nd.softmax(nd.array(view(x))).asnumpy(), rtol=1e-5)
+        found = mx.graph.compiled(lambda a: mx.nd.exp(a) * 2 - a)(view(nd.array(x, ctx=gpu)))
+        np.testing.assert_allclose(found.asnumpy(), np.exp(view(x)) * 2 - view(x), rtol=1e-5)
+
+
+def test_plans_of_many_arrays_of_one_shape(gpu):
+    """Each run has memory of its own, and leaves what earlier ones made."""
+    rng = np.random.default_rng(2)
+    given = [rng.normal(size=(20, 30)).astype("float32") for _ in range(5)]
+    found = [nd.log_softmax(nd.array(x, ctx=gpu)) for x in given]
+    for x, y in zip(given, found, strict=True):
+        np.testing.assert_allclose(y.asnumpy(), nd.log_softmax(nd.array(x)).asnumpy(), rtol=1e-5)
+
+
+def test_gradients_of_gradients_are_plans_too(gpu):
+    found = []
+    for ctx in (mx.cpu(), gpu):
+        x, _ = arrays((20, 30), "float64", ctx)
+        x.attach_grad()
+        with mx.autograd.record():
+            (first,) = mx.autograd.grad((nd.softmax(x) ** 3).sum(), [x], create_graph=True)
+            loss = (first * first).sum()
+        loss.backward()
+        found.append(x.grad.asnumpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-12)
+
+
+def test_rows_that_shared_memory_does_not_hold(simulated_gpu):
+    """What is kept of them has memory of its own."""
+    x, _ = arrays((3, 14000), "float32", mx.cpu())
+    expected = nd.softmax(x)
+    found = nd.softmax(x.as_in_context(simulated_gpu))
+    np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-4)
+
+
+def test_inputs_on_two_devices_are_refused(simulated_gpu):
+    x, g = arrays((4, 5), "float32", mx.cpu())
+    with pytest.raises(mx.errors.OpValueError, match="different devices"):
+        nd.LayerNorm(x.as_in_context(simulated_gpu), g, g)
+
+
+def strip_of(function, shape, dtype="float32"):
+    x, g = mx.sym.Variable("x"), mx.sym.Variable("g")
+    types = {"x": dtype, "g": dtype}
+    executor = function(mx.sym, x, g).simple_bind(mx.cpu(), "null", type_dict=types, x=shape, g=shape[-1:])
+    return [row.cuda_source for row in executor.explain() if row.kind == "strip"]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_nvrtc_compiles_strips(function):
+    path = find_nvrtc()
+    if path is None:
+        pytest.skip("nvidia-cuda-nvrtc is not installed (pip install nvidia-cuda-nvrtc)")
+    for dtype in ("float32", "float64", "float16"):
+        found = strip_of(function, (40, 300), dtype)
+        assert found
+        for source in found:
+            ptx = nvrtc_ptx(path, source, ("--gpu-architecture=compute_90", *text.OPTIONS))
+            assert f".visible .entry {strips.NAME}" in ptx and "bar.sync" in ptx
