@@ -45,6 +45,16 @@ static void __syncthreads()
     mx_waits = true;
     swapcontext(&mx_fibers[threadIdx.x], &mx_home);
 }
+static double mx_exchange[1024];
+/* All threads of a block exchange at once here, not those of a warp: so do all texts. */
+template <typename T> static T __shfl_xor_sync(unsigned, T x, int mask)
+{
+    mx_exchange[threadIdx.x] = x;
+    __syncthreads();
+    const T found = (T)mx_exchange[threadIdx.x ^ mask];
+    __syncthreads();
+    return found;
+}
 static void mx_start() { mx_body(); }
 /* Run the threads of a block in turn, each up to its next barrier, until all have ended. */
 static void mx_together()
@@ -214,7 +224,7 @@ def launcher(source: str) -> str:
         found.append(
             f'extern "C" void launch_{name}(unsigned gx, unsigned gy, unsigned bx, {parameters})\n{{\n'
             f"    mx_body = [=] {{ {name}({', '.join(names)}); }};\n"
-            f"    mx_launch(gx, gy, bx, {str('__syncthreads' in body).lower()});\n}}\n"
+            f"    mx_launch(gx, gy, bx, {str('__syncthreads' in body or '__shfl' in body).lower()});\n}}\n"
         )
     return "".join(found)
 

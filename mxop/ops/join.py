@@ -555,8 +555,14 @@ def _(steps, inputs, outputs):
 
 @where.gpu
 def _(xp, inputs, outputs):
+    from .._core import core  # one kernel, where CuPy makes three and a copy
+
     condition, x, y = inputs
-    outputs[0][...] = xp.where(condition.reshape(_rows(condition.shape, x.shape)) != 0, x, y)
+    if condition.dtype != x.dtype:
+        condition = (condition != 0).astype(x.dtype)
+    arrays = (condition.reshape(_rows(condition.shape, x.shape)), x, y, outputs[0])
+    *given, out = (core.from_gpu(a, int(a.device.id)) for a in arrays)
+    core.invoke_req(choose, given, choose.parse({}), out, 1)
 
 
 @where.gradient

@@ -1,0 +1,240 @@
+"""Measure mxop on a GPU, beside torch and CuPy: all in turn, as medians of rounds, with the share of the bandwidth of a copy.
+
+    python tools/on_gpu.py                      # every row; a minute
+    python tools/on_gpu.py softmax "sum, rows"  # some
+    python tools/on_gpu.py --markdown figures.md
+
+Results are compared before anything is timed.  A time is that of as many calls as take 50 ms, waited for once at their end: of
+large arrays that of the device, of small ones that of the call.  Needs CuPy and a GPU; torch is left out where it is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cupy
+import numpy as np
+
+import mxop as mx
+
+try:
+    import torch
+except ImportError:
+    torch = None
+else:
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+
+ROUNDS, LEAST, MOST = 5, 0.05, 2000  # rounds, seconds of one, calls of one
+nd, sym = mx.nd, mx.sym
+Program = Callable[..., Any]
+
+
+@dataclass
+class Row:
+    """A workload: what each system computes of its own arrays.
+
+    Attributes
+    ----------
+    shapes : sequence of shapes
+    moved : float
+        Bytes that must be read and written, for each of the first array.
+    """
+
+    name: str
+    shapes: Sequence[tuple[int, ...]]
+    mxop: Program
+    torch: Program | None = None
+    cupy: Program | None = None
+    moved: float = 0.0
+    dtype: str = "float32"
+    tolerance: float = 1e-4
+    found: dict[str, float] = field(default_factory=dict)
+
+    def measure(self) -> None:
+        """Compare the results, and time."""
+        rng = np.random.default_rng(0)
+        arrays = [rng.uniform(0.1, 1.1, shape).astype(self.dtype) for shape in self.shapes]
+        calls = {"mxop": bound(self.mxop, [nd.array(a, dtype=a.dtype, ctx=mx.gpu(0)) for a in arrays])}
+        if self.torch is not None and torch is not None:
+            calls["torch"] = bound(self.torch, [torch.from_numpy(a).cuda() for a in arrays])
+        if self.cupy is not None:
+            calls["cupy"] = bound(self.cupy, [cupy.asarray(a) for a in arrays])
+        results = {name: on_host(call()) for name, call in calls.items()}
+        for name, result in results.items():
+            np.testing.assert_allclose(
+                results["mxop"], result, self.tolerance, self.tolerance, err_msg=f"{self.name}: {name}"
+            )
+        times: dict[str, list[float]] = {name: [] for name in calls}
+        for _ in range(ROUNDS):
+            for name, call in calls.items():
+                times[name].append(seconds(call))
+        self.found = {name: statistics.median(t) for name, t in times.items()}
+
+    def line(self, copied: float) -> str:
+        """Return the row of the table; `copied` are the bytes that a copy moves in a second."""
+        own = self.found["mxop"]
+        share = f"{self.moved * np.prod(self.shapes[0]) / own / copied:.0%}" if self.moved else ""
+        peers = [f"{own / self.found[p]:.2f}" if p in self.found else "" for p in ("torch", "cupy")]
+        return f"| {self.name} | {own * 1e6:.1f} | {share} | {' | '.join(peers)} |"
+
+
+def bound(program: Program, arrays: Sequence[Any]) -> Callable[[], Any]:
+    """Return the call of a program on arrays."""
+    return lambda: program(*arrays)
+
+
+def on_host(result: Any) -> np.ndarray:
+    """Return a result as a NumPy array of float64."""
+    if isinstance(result, (list, tuple)):
+        result = result[0]
+    if isinstance(result, cupy.ndarray):
+        result = result.get()
+    elif hasattr(result, "asnumpy"):
+        result = result.asnumpy()
+    elif hasattr(result, "cpu"):
+        result = result.detach().cpu().numpy()
+    return np.asarray(result, np.float64)
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Return the seconds of one call, of as many as take long enough."""
+    wait, n = cupy.cuda.runtime.deviceSynchronize, 1
+    call()
+    wait()
+    while True:
+        start = time.perf_counter()
+        for _ in range(n):
+            call()
+        wait()
+        passed = time.perf_counter() - start
+        if passed >= LEAST / 2 or n >= MOST:
+            return passed / n
+        n = min(MOST, max(2 * n, int(n * LEAST / max(passed, 1e-7))))
+
+
+def bandwidth() -> float:
+    """Return the bytes that a copy reads and writes in a second."""
+    buffer = cupy.empty(1 << 28, cupy.float32)
+    half, to_device = buffer.nbytes // 2, 3
+    copy = cupy.cuda.runtime.memcpyAsync
+    return buffer.nbytes / seconds(lambda: copy(buffer.data.ptr, buffer.data.ptr + half, half, to_device, 0))
+
+
+# ---- programs -----------------------------------------------------------------------------------------------------------
+def chain(F: Any) -> Program | None:
+    """Return ``sigmoid(x * y + z) * x``; None of a system that is missing."""
+    return None if F is None else lambda x, y, z: F.sigmoid(x * y + z) * x
+
+
+def drawn(x: Any) -> Any:
+    """Return as many random numbers."""
+    return nd.random.uniform(shape=x.shape, ctx=mx.gpu(0))
+
+
+def fused(x: Any, y: Any, z: Any) -> Any:
+    """Run the chain as an executor."""
+    key = id(x)
+    if key not in _executors:
+        names = dict(zip("xyz", (x, y, z), strict=True))
+        _executors[key] = chain(sym)(*map(sym.Variable, names)).bind(mx.gpu(0), names)
+    return _executors[key].forward()
+
+
+_executors: dict[int, Any] = {}
+
+
+def gradient(x: Any) -> Any:
+    """Return the gradient of a softmax's squares."""
+    x.attach_grad()
+    with mx.autograd.record():
+        y = nd.softmax(x)
+    y.backward(y)
+    return x.grad
+
+
+def torch_gradient(x: Any) -> Any:
+    """Do the same in torch."""
+    x = x.detach().requires_grad_()
+    y = torch.softmax(x, -1)
+    y.backward(y.detach())
+    return x.grad
+
+
+def rows() -> list[Row]:
+    """Return the workloads."""
+    n, m, tall, row, few = (1 << 27,), (16384, 8192), (1 << 20, 100), (8192,), (8,)
+    T = torch
+    call = (lambda f: f) if T is not None else (lambda f: None)
+    normalized = call(lambda x, g: T.nn.functional.layer_norm(x, x.shape[-1:], g, g))
+    return [
+        Row("copy", [n], lambda x: x.copy(), call(lambda x: x.clone()), lambda x: x.copy(), 8),
+        Row("x + y", [n, n], lambda x, y: x + y, call(lambda x, y: x + y), lambda x, y: x + y, 12),
+        Row("exp(x)", [n], nd.exp, call(lambda x: T.exp(x)), cupy.exp, 8),
+        Row("x + y, float16", [n, n], lambda x, y: x + y, call(lambda x, y: x + y), None, 6, "float16", 1e-2),
+        Row("to float16", [n], lambda x: x.astype("float16"), call(lambda x: x.half()), None, 6),
+        Row("matrix + row", [m, (1, 8192)], nd.broadcast_add, call(lambda x, y: x + y), lambda x, y: x + y, 8),
+        Row("sigmoid(x * y + z) * x, call by call", [n] * 3, chain(nd), chain(T), None, 16),
+        Row("the same, bound", [n] * 3, fused, chain(T), None, 16),
+        Row("where", [m] * 3, nd.where, call(lambda c, x, y: T.where(c != 0, x, y)), None, 16),
+        Row("sum, all", [m], lambda x: x.sum(), call(lambda x: x.sum()), lambda x: x.sum(), 4),
+        Row("sum, columns", [m], lambda x: x.sum(axis=0), call(lambda x: x.sum(0)), lambda x: x.sum(0), 4),
+        Row("sum, rows", [m], lambda x: x.sum(axis=1), call(lambda x: x.sum(1)), lambda x: x.sum(1), 4),
+        Row("max, rows", [m], lambda x: x.max(axis=1), call(lambda x: x.amax(1)), lambda x: x.max(1), 4),
+        Row("norm", [m], lambda x: x.norm(), call(lambda x: x.double().norm().float()), None, 4),
+        Row("softmax", [m], nd.softmax, call(lambda x: T.softmax(x, -1)), None, 8),
+        Row("softmax, rows of 100", [tall], nd.softmax, call(lambda x: T.softmax(x, -1)), None, 8),
+        Row("log_softmax", [m], nd.log_softmax, call(lambda x: T.log_softmax(x, -1)), None, 8),
+        Row("LayerNorm", [m, row], lambda x, g: nd.LayerNorm(x, g, g), normalized, None, 8, tolerance=1e-3),
+        Row("LayerNorm, rows of 100", [tall, (100,)], lambda x, g: nd.LayerNorm(x, g, g), normalized, None, 8, tolerance=1e-3),
+        Row("softmax and its gradient", [m], gradient, call(torch_gradient), None, 20),
+        Row("concat", [m, m], lambda x, y: nd.concat(x, y, dim=1), call(lambda x, y: T.cat([x, y], 1)), None, 16),
+        Row("flip", [m], lambda x: nd.flip(x, axis=1), call(lambda x: x.flip(1)), None, 8),
+        Row("transpose", [m], lambda x: nd.transpose(x).copy(), call(lambda x: x.t().contiguous()), None, 8),
+        Row("uniform random numbers", [n], drawn, call(lambda x: T.rand_like(x)), None, 4, tolerance=1),
+        Row("dot, 8192", [(8192, 8192)] * 2, nd.dot, call(lambda x, y: x @ y), lambda x, y: x @ y),
+        Row("x + y, 8 elements", [few, few], lambda x, y: x + y, call(lambda x, y: x + y), lambda x, y: x + y),
+        Row("sum, 8 elements", [few], lambda x: x.sum(), call(lambda x: x.sum()), lambda x: x.sum()),
+        Row("softmax, 8 elements", [few], nd.softmax, call(lambda x: T.softmax(x, -1))),
+    ]  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(prog="on_gpu", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", help="rows; all by default")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table")
+    given = parser.parse_args(arguments)
+    if not mx.num_gpus():
+        print("on_gpu: no GPU; python -m mxop doctor says what is missing", file=sys.stderr)
+        return 1
+    chosen = [row for row in rows() if not given.names or row.name in given.names]
+    copied = bandwidth()
+    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    lines = [f"{name}; CuPy {cupy.__version__}" + (f", torch {torch.__version__}" if torch is not None else "")
+             + f"; a copy moves {copied / 1e12:.2f} TB/s", "",
+             "| what | µs | of a copy | of torch | of CuPy |", "|---|---|---|---|---|"]  # fmt: skip
+    print("\n".join(lines))
+    for row in chosen:
+        try:
+            row.measure()
+        except AssertionError as problem:
+            print(f"{row.name}: {str(problem).strip().splitlines()[:3]}", file=sys.stderr)
+            continue
+        lines.append(row.line(copied))
+        print(lines[-1], flush=True)
+        cupy.get_default_memory_pool().free_all_blocks()
+        _executors.clear()
+    if given.markdown:
+        given.markdown.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
