@@ -24,6 +24,7 @@ SHIM = r"""
 #include <functional>
 #include <ucontext.h>
 #include <vector>
+#include <stdlib.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -59,7 +60,7 @@ static void mx_start() { mx_body(); }
 /* Run the threads of a block in turn, each up to its next barrier, until all have ended. */
 static void mx_together()
 {
-    static std::vector<char> stacks(1024 << 16);
+    char *const stacks = (char *)malloc((size_t)blockDim.x << 16);
     std::vector<char> runs(blockDim.x, 1);
     for (unsigned t = 0; t < blockDim.x; t++) {
         getcontext(&mx_fibers[t]);
@@ -79,6 +80,7 @@ static void mx_together()
                 any = any || mx_waits;
             }
     }
+    free(stacks);
 }
 static void mx_launch(unsigned gx, unsigned gy, unsigned bx, bool together)
 {

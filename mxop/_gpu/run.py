@@ -178,9 +178,10 @@ class Moves:
         launch.assign(source._gpu, target._gpu, REQ_ADD)
 
     def fill(self, target: Any, value: Any) -> None:
-        """Set all elements to a number."""
+        """Set all elements to a number, converted as NumPy does it: negative ones wrap around in unsigned types."""
+        number = np.asarray(value).astype(device.type_of(target.dtype_code))
         with device.using(device.id_of(target._gpu)):
-            target._gpu.fill(value)
+            target._gpu.fill(number[()])
 
 
 def kernel(op: Any, params: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:

@@ -81,8 +81,10 @@ def _run_gpu(xp, op, out, source, index, span, mode, put):
         _put_gpu(xp, out, source, place, large, put)
     elif span.lanes:
         out[...] = xp.take_along_axis(source.reshape(large), place, 1).reshape(out.shape)
-    else:
+    elif source.dtype == out.dtype:
         xp.take(source.reshape(large), place, axis=1, out=out.reshape(span.outer, place.size, span.inner))
+    else:
+        out[...] = xp.take(source.reshape(large), place, axis=1).reshape(out.shape)
 
 
 def _put_gpu(xp, out, source, place, large, put):
