@@ -1,5 +1,6 @@
 """Strips and plans on a GPU, against the CPU: on a CUDA device (``pytest -m gpu``), and simulated on every machine."""
 
+import fake_cupy
 import numpy as np
 import pytest
 from cuda_compilers import find_nvrtc, nvrtc_ptx
@@ -107,11 +108,12 @@ def test_gradients_of_gradients_are_plans_too(gpu):
 
 
 def test_rows_that_shared_memory_does_not_hold(simulated_gpu):
-    """What is kept of them has memory of its own."""
+    """What is kept of them has memory of its own, in each run."""
     x, _ = arrays((3, 14000), "float32", mx.cpu())
     expected = nd.softmax(x)
     found = nd.softmax(x.as_in_context(simulated_gpu))
     np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-4)
+    assert "char *own" in fake_cupy.made[strips.NAME]
 
 
 def test_inputs_on_two_devices_are_refused(simulated_gpu):

@@ -180,8 +180,6 @@ cdef class PlacesWithin(Places):
     cdef list arrays
 
     def __init__(self, list arrays):
-        if any([(<Array>a).gpu is not None for a in arrays]):
-            raise NotImplementedError("arrays on a GPU")
         self.arrays = arrays
 
     cdef int add(self, char** where) except -1:

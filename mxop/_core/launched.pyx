@@ -145,8 +145,8 @@ cdef class LaunchCall(Call):
         Number of the device.
     """
 
-    cdef object function, blocks, threads, current, using
-    cdef tuple values, numbers
+    cdef object function, blocks, threads, current, using, make
+    cdef tuple values, numbers, own     # own: bytes of memory that each run has
     cdef list arrays        # whose memory it uses
     cdef char** pointers
     cdef int n_inputs, n_arrays, place, shared
@@ -157,8 +157,8 @@ cdef class LaunchCall(Call):
         self.n_inputs, self.n_arrays, self.place = <int>len(inputs), <int>len(self.arrays), place
         self.function, self.blocks, self.threads, self.numbers = plan.function, plan.blocks, plan.threads, plan.numbers
         self.values = tuple([plan.number(v) for v in values])
-        self.current, self.using, _ = plan.device
-        self.shared = plan.shared
+        self.current, self.using, self.make = plan.device
+        self.shared, self.own = plan.shared, plan.own
         self.pointers = <char**>calloc(self.n_arrays + 1, sizeof(char*))
         if self.pointers == NULL:
             raise MemoryError()
@@ -169,15 +169,19 @@ cdef class LaunchCall(Call):
         free(self.pointers)
 
     cdef int execute(self) except -1:
-        cdef Py_ssize_t k
-        inputs = [<size_t>self.pointers[k] for k in range(self.n_inputs)]
-        outputs = [<size_t>self.pointers[k] for k in range(self.n_inputs, self.n_arrays)]
-        arguments = (*inputs, *self.values, *outputs, *self.numbers)
         if self.current() == self.place:
-            self.function(self.blocks, self.threads, arguments, self.shared)
+            self.launch()
         else:
             with self.using(self.place):
-                self.function(self.blocks, self.threads, arguments, self.shared)
+                self.launch()
+        return 0
+
+    cdef int launch(self) except -1:
+        cdef Py_ssize_t k
+        own = [self.make((n,), "uint8") for n in self.own]
+        inputs = [<size_t>self.pointers[k] for k in range(self.n_inputs)]
+        outputs = [<size_t>self.pointers[k] for k in range(self.n_inputs, self.n_arrays)]
+        self.function(self.blocks, self.threads, (*inputs, *self.values, *outputs, *own, *self.numbers), self.shared)
         return 0
 
     cdef int point(self, Places places) except -1:

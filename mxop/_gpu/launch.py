@@ -31,6 +31,7 @@ class Plan(NamedTuple):
     device: tuple[Any, Any, Any]  # what tells CuPy's current device, what makes one current, and what makes arrays
     threads: tuple[int, ...] = (BLOCK,)
     shared: int = 0  # bytes of shared memory that a block is given
+    own: tuple[int, ...] = ()  # bytes of memory that it is given for itself, after all arrays
 
     def __call__(self, inputs: Sequence[Any], values: Sequence[float], outputs: Sequence[Any]) -> None:
         """Launch the kernel on CuPy's current device."""

@@ -293,14 +293,14 @@ def prepared(rows: int, locals_: Sequence[tuple[Shape, int]], stages: Sequence[t
 
     place = device.id_of(arrays[0]._gpu)
     strip = Strip(rows, locals_, stages, [(a.shape, a._strides, a.dtype_code) for a in arrays])
-    memory = []
-    if strip.in_memory:
-        memory = [device.allocate((rows * size,), dtypes.UINT8, place) for size in strip.row_bytes.values()]
+    own = tuple([rows * size for size in strip.row_bytes.values()]) if strip.in_memory else ()
     with device.using(place):
         function = compiled.module(strip.text, place).get_function(NAME)
     blocks = -(-rows // strip.rows_at_once)
-    plan = Plan(function, (blocks,), scalar("float"), tuple(strip.numbers), device_of(place), shared=strip.shared)
-    return LaunchCall(plan, [*(a._gpu for a in arrays), *memory], (), (), place)
+    plan = Plan(
+        function, (blocks,), scalar("float"), tuple(strip.numbers), device_of(place), shared=strip.shared, own=own
+    )
+    return LaunchCall(plan, [a._gpu for a in arrays], (), (), place)
 
 
 __all__ = ["NAME", "Strip", "prepared"]
