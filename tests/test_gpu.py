@@ -291,6 +291,14 @@ def test_reductions(gpu, name):
         same(getattr(nd, name)(d, axis=1), getattr(nd, name)(c, axis=1))
 
 
+def test_sums_of_more_integers_than_their_type_counts(gpu):
+    for dtype in ("uint8", "int8", "int32", "int64"):
+        a, b = (nd.ones((2, 300), dtype=dtype, ctx=place) for place in (mx.cpu(), gpu))
+        same(b.sum(axis=1), a.sum(axis=1))
+        same(b.max(), a.max())
+        same(b + 200, a + 200)
+
+
 def test_reductions_of_nothing_and_of_one(gpu):
     for name in ("sum", "prod", "max", "min"):
         for dtype in ("float32", "int64"):

@@ -45,8 +45,9 @@ def device_of(place: int) -> tuple[Any, Any, Any]:
 
 
 def scalar(ctype: str) -> Any:
-    """Return what makes a kernel's scalar of a number."""
-    return np.dtype(text.SCALAR[ctype]).type
+    """Return what makes a kernel's scalar of a number; integers wrap around, as they do in arrays."""
+    dtype = np.dtype(text.SCALAR[ctype])
+    return dtype.type if dtype.kind == "f" else lambda number: np.asarray(number).astype(dtype)[()]
 
 
 def _strides(array: Any, shape: tuple[int, ...]) -> list[int]:

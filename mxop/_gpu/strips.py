@@ -263,17 +263,17 @@ class Strip:
         use = [f"{STORAGE[o.code][0]} y{j};" for j, o in enumerate(written)]
         use += [f"mx_stage{s}({', '.join([*self._arguments(reads), *(f'y{j}' for j in range(len(written)))])});"]
         use += [f"{o.at(parts)} = y{j};" for j, o in enumerate(written)]
-        kept = any(o.name.startswith("l") for o in written)
-        return [*self._loop(s, reads, lines, parts, use), *["__syncthreads();"] * kept]
+        # what other threads wrote, of the row or of a part of it, is there for the stages that follow
+        return [*self._loop(s, reads, lines, parts, use), "__syncthreads();"]
 
     def _once(self, s: int, reads: Sequence[Operand], written: Sequence[Operand], lines: list[str],
               parts: list[str]) -> list[str]:  # fmt: skip
-        """Return the lines of formulas on numbers of the row, which each thread computes."""
+        """Return the lines of formulas on numbers of the row, which each thread computes, and writes for itself to read."""
         zero = ["0"] * len(parts)
         found = [f"{STORAGE[o.code][0]} y{j};" for j, o in enumerate(written)]
         given = [o.at(zero) for o in reads] + [f"y{j}" for j in range(len(written))]
         found += [f"mx_stage{s}({', '.join(given)});"]
-        found += [f"{'' if o.way is None else 'if (lane == 0) '}{o.at(zero)} = y{j};" for j, o in enumerate(written)]
+        found += [f"{o.at(zero)} = y{j};" for j, o in enumerate(written)]
         return ["if (live) {", *(f"    {line}" for line in found), "}"]
 
 
