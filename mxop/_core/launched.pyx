@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 
 from mxop._core.array cimport Array, new_array
 from mxop._core.call cimport Call, Places
-from mxop._kernels.interp cimport MAX_DIMS
+from mxop._kernels.interp cimport MAX_DIMS, itemsize_of
 
 from mxop.memo import SHAPES, keep
 
@@ -113,14 +113,26 @@ cdef class Room:
 
     Parameters
     ----------
-    like : NDArray
+    shape : tuple of int
+    code : int
+        Of the type.
+    place : int
+        Number of the device.
     """
 
-    def __init__(self, Array like):
+    def __init__(self, tuple shape, int code, int place):
         from mxop._gpu import device, launch
-        self.shape, self.dtype, self.place = like.shape_tuple(), device.type_of(like.dtype), like.device_id
-        self.current, self.using, self.make = launch.device_of(like.device_id)
-        self.like = like_it(like, None)
+        cdef Array a = new_array()
+        cdef Py_ssize_t step = itemsize_of(code)
+        cdef int i
+        a.set_dims(<int>len(shape))
+        a.dtype, a.size, a.device_id, a.contiguous = code, 1, place, True
+        for i in range(a.ndim - 1, -1, -1):
+            a.shape_[i], a.strides_[i] = shape[i], step
+            step *= max(a.shape_[i], <Py_ssize_t>1)
+            a.size *= a.shape_[i]
+        self.shape, self.dtype, self.place, self.like = shape, device.type_of(code), place, a
+        self.current, self.using, self.make = launch.device_of(place)
 
     cdef Array new(self):
         """Return a new array; its elements are not set."""

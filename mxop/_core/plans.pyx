@@ -11,7 +11,7 @@ from mxop._core.call cimport Places, gpu_pointer
 from mxop._core.launched cimport Room
 from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node, set_training
-from mxop._core.results cimport DENSE, goes_beside, new_at, output_list, prepared_output
+from mxop._core.results cimport DENSE, goes_beside, output_list, prepared_output
 from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.interp cimport REQ_WRITE
 
@@ -68,8 +68,9 @@ cdef class Plan:
         self.idle = [first]
         self.results, self.grads, self.sizes, self.read_heads, self.rooms = results, grads, sizes, read_heads, []
         if gpu >= 0:
-            self.results, self.grads = [Room(a) for a in results], [Room(a) for a in grads]
-            self.rooms = [Room(new_at((size,), code, True, gpu)) for code, size in sizes]
+            self.results, self.grads = (
+                [Room((<Array>a).shape_tuple(), (<Array>a).dtype, gpu) for a in arrays] for arrays in (results, grads))
+            self.rooms = [Room((size,), code, gpu) for code, size in sizes]
         self.n_inputs, self.wanted, self.is_train, self.n_visible, self.shown = n_inputs, wanted, is_train, n_visible, shown
         self.n_table = n_inputs + len(results) + sum(read_heads) + len(grads)
         self.kept = [k in kept for k in range(self.n_table + len(sizes))]
