@@ -247,17 +247,20 @@ def test_requests_and_outputs(gpu):
         nd.exp(b, out=b)
 
 
-def test_a_kernel_is_made_once(gpu):
-    b = nd.ones((3,), ctx=gpu)
-    _ = b * 2.0
-    wide = nd.ones((3,), ctx=gpu, dtype="float64")
+def test_a_kernel_is_made_once(gpu, own):
+    @mx.op.elementwise
+    def _made_once(data, *, scale: float = 1.0):  # whose kernels no other test has
+        return data * scale + 0.37
+
+    own(_made_once)
+    b, wide = (nd.ones((3,), ctx=gpu, dtype=t) for t in ("float32", "float64"))
     before = len(compiled._modules)
     for k in range(4):
-        _ = b * float(k)
-        _ = b.reshape((3, 1)) * 3.0
-    assert len(compiled._modules) == before
-    _ = wide * 3.0
+        same(nd._internal._made_once(b, scale=k), nd.ones((3,)) * k + 0.37)
+        nd._internal._made_once(b.reshape((3, 1)), scale=3)
     assert len(compiled._modules) == before + 1
+    nd._internal._made_once(wide)
+    assert len(compiled._modules) == before + 2
 
 
 def test_fused_formulas(gpu):
