@@ -285,9 +285,9 @@ cdef Plan plan_of(object owner, object attrs, object inputs):
     cdef unsigned long long begun = _epoch
     if mx_unplanned:
         return None
-    if not on_one_device(inputs):
+    gpu = device_of(inputs)
+    if gpu == -2:
         return None
-    gpu = gpu_of(inputs)
     mode = is_training() | (2 if numpy_shapes() else 0) | (gpu + 1) << 2
     entry = _latest.entry(owner, attrs, inputs, mode, False, is_recording())
     if entry.plan is not MISSING:
@@ -316,20 +316,19 @@ cdef Plan plan_of(object owner, object attrs, object inputs):
     return <Plan>found
 
 
-cdef int gpu_of(object inputs) except -2:
-    """Return the number of the GPU on which the first array lies, -1 for the CPU."""
+cdef int device_of(object inputs) except -3:
+    """Return the number of the GPU on which all arrays lie; -1 for the CPU, -2 where some lie elsewhere."""
+    cdef Array a
+    cdef int found = -1
+    cdef bint first = True
     for a in inputs:
-        return (<Array>a).device_id if (<Array>a).gpu is not None else -1
-    return -1
-
-
-cdef bint on_one_device(object inputs) except -1:
-    """Tell whether all arrays, if one is on a GPU, are on that."""
-    cdef int gpu = gpu_of(inputs)
-    for a in inputs:
-        if ((<Array>a).gpu is not None) != (gpu >= 0) or (gpu >= 0 and (<Array>a).device_id != gpu):
-            return False
-    return True
+        if first:
+            first = False
+            if a.gpu is not None:
+                found = a.device_id
+        elif (a.gpu is None) != (found < 0) or (found >= 0 and a.device_id != found):
+            return -2
+    return found
 
 
 cdef object made(object owner, object attrs, object inputs):
@@ -340,7 +339,7 @@ cdef object made(object owner, object attrs, object inputs):
     wanted = tuple([k for k, a in enumerate(inputs) if records and (<Array>a).node is not None])
     before = switch_off(True)
     try:
-        return ask("make_plan")(owner, attrs, specs, wanted, bool(is_training()), gpu_of(inputs))
+        return ask("make_plan")(owner, attrs, specs, wanted, bool(is_training()), device_of(inputs))
     finally:
         switch_off(before)
 
