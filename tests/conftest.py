@@ -7,6 +7,7 @@ import pytest
 from cuda_compilers import find_host
 
 import mxop as mx
+from mxop._core import kinds, launched, plans
 from mxop._gpu import compiled, device, launch
 from mxop._kernels import interp, memory, team
 
@@ -68,7 +69,15 @@ def simulated_gpu(monkeypatch):
     monkeypatch.setattr(device, "_checked", set())
     monkeypatch.setattr(launch, "_plans", {})
     monkeypatch.setattr(compiled, "_modules", {})
-    return mx.gpu(0)
+    forget_kernels()
+    yield mx.gpu(0)
+    forget_kernels()
+
+
+def forget_kernels():
+    """Drop what holds kernels of the simulated device: none may run on another."""
+    for module in (launched, plans, kinds):
+        module.forget()
 
 
 @pytest.fixture(params=["simulated", pytest.param("cuda", marks=pytest.mark.gpu)])

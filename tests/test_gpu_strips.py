@@ -7,7 +7,7 @@ from cuda_compilers import find_nvrtc, nvrtc_ptx
 
 import mxop as mx
 from mxop import nd
-from mxop._core import plans
+from mxop._core import core, plans
 from mxop._gpu import strips, text
 
 
@@ -146,3 +146,13 @@ def test_nvrtc_compiles_strips(function):
         for source in found:
             ptx = nvrtc_ptx(path, source, ("--gpu-architecture=compute_90", *text.OPTIONS))
             assert f".visible .entry {strips.NAME}" in ptx and "bar.sync" in ptx
+
+
+def test_a_prepared_call_casts_what_the_call_casts(gpu):
+    """Integers beside floats: the kernel alone would read them as they are."""
+    op = mx.op.get("_keep_or")
+    x = nd.array([1.5, 2.5, 3.5], ctx=gpu)
+    kept = nd.array([1, 0, 1], dtype="int32", ctx=gpu)
+    out = nd.zeros((3,), ctx=gpu)
+    core.prepare(op, op.parse({"value": -1.0}), [x, kept], [out], [1]).run()
+    assert out.asnumpy().tolist() == [1.5, -1.0, 3.5]

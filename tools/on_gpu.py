@@ -55,7 +55,7 @@ class Row:
     cupy: Program | None = None
     moved: float = 0.0
     dtype: str = "float32"
-    tolerance: float = 1e-4
+    tolerance: float | None = 1e-4  # None: random numbers, which are not compared
     found: dict[str, float] = field(default_factory=dict)
 
     def measure(self) -> None:
@@ -68,7 +68,7 @@ class Row:
         if self.cupy is not None:
             calls["cupy"] = bound(self.cupy, [cupy.asarray(a) for a in arrays])
         results = {name: on_host(call()) for name, call in calls.items()}
-        for name, result in results.items():
+        for name, result in results.items() if self.tolerance is not None else ():
             np.testing.assert_allclose(
                 results["mxop"], result, self.tolerance, self.tolerance, err_msg=f"{self.name}: {name}"
             )
@@ -199,7 +199,7 @@ def rows() -> list[Row]:
         Row("concat", [m, m], lambda x, y: nd.concat(x, y, dim=1), call(lambda x, y: T.cat([x, y], 1)), None, 16),
         Row("flip", [m], lambda x: nd.flip(x, axis=1), call(lambda x: x.flip(1)), None, 8),
         Row("transpose", [m], lambda x: nd.transpose(x).copy(), call(lambda x: x.t().contiguous()), None, 8),
-        Row("uniform random numbers", [n], drawn, call(lambda x: T.rand_like(x)), None, 4, tolerance=1),
+        Row("uniform random numbers", [n], drawn, call(lambda x: T.rand_like(x)), None, 4, tolerance=None),
         Row("dot, 8192", [(8192, 8192)] * 2, nd.dot, call(lambda x, y: x @ y), lambda x, y: x @ y),
         Row("x + y, 8 elements", [few, few], lambda x, y: x + y, call(lambda x, y: x + y), lambda x, y: x + y),
         Row("sum, 8 elements", [few], lambda x: x.sum(), call(lambda x: x.sum()), lambda x: x.sum()),

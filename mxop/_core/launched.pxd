@@ -8,5 +8,6 @@ cdef class Room:
     cdef int place
     cdef Array new(self)
 
+cdef bint begins_a_word(Array a) except -1
 cdef list relaunched(dict launches, PyObject** inputs, int n, bint numpy, list values)
 cdef int keep_launch(dict launches, PyObject** inputs, int n, bint numpy, object plan, list results) except -1

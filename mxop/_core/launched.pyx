@@ -8,7 +8,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from mxop._core.array cimport Array, new_array
-from mxop._core.call cimport Call, Places
+from mxop._core.call cimport Call, Places, gpu_pointer
 from mxop._kernels.interp cimport MAX_DIMS, itemsize_of
 
 from mxop.memo import SHAPES, keep
@@ -16,6 +16,15 @@ from mxop.memo import SHAPES, keep
 cdef enum:
     MOST = 8        # inputs of calls that are known again
     WORD = 16       # bytes
+
+
+cdef int _forgotten = 0
+
+
+def forget():
+    """Launch nothing again that was launched before: its kernels are gone."""
+    global _forgotten
+    _forgotten += 1
 
 
 cdef class Launch:
@@ -65,18 +74,23 @@ cdef Array like_it(Array a, object memory):
     return b
 
 
+cdef bint begins_a_word(Array a) except -1:
+    """Tell whether an array of a GPU begins where its kernels can move words."""
+    return <size_t>gpu_pointer(a) % WORD == 0
+
+
 cdef bytes seen(PyObject** inputs, int n, bint numpy):
     """Return what a kernel depends on of its operands, and the meaning of shapes."""
     cdef Py_ssize_t found[1 + MOST * (3 + 2 * MAX_DIMS)]
     cdef Py_ssize_t at = 1
     cdef Array a
     cdef int k, i
-    found[0] = numpy
+    found[0] = numpy | <Py_ssize_t>_forgotten << 1
     for k in range(n):
         a = <Array>inputs[k]
         found[at] = a.dtype | (<Py_ssize_t>a.ndim << 8)
         found[at + 1] = a.device_id
-        found[at + 2] = <Py_ssize_t>a.gpu.data.ptr % WORD == 0
+        found[at + 2] = begins_a_word(a)
         at += 3
         for i in range(a.ndim):
             found[at], found[at + 1] = a.shape_[i], a.strides_[i]

@@ -7,8 +7,8 @@ May import :mod:`.array`, :mod:`.call`, :mod:`.launched`, :mod:`.recent`, :mod:`
 from collections import OrderedDict
 
 from mxop._core.array cimport Array, Node, alloc, alloc_like, changed_by, shape_of, stamp_now, write_pointer
-from mxop._core.call cimport Places, gpu_pointer
-from mxop._core.launched cimport Room
+from mxop._core.call cimport Places
+from mxop._core.launched cimport Room, begins_a_word
 from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node, set_training
 from mxop._core.results cimport DENSE, goes_beside, output_list, prepared_output
@@ -20,7 +20,6 @@ from mxop.opdef.above import ask
 
 MOST = 512              # plans that are kept
 cdef enum:
-    WORD = 16           # bytes that a GPU's kernels move at once
     MOST_IDLE = 4       # prepared calls of one plan that wait for their next run
 
 cdef extern from *:
@@ -100,7 +99,7 @@ cdef class Plan:
 
     cdef Array readable(self, Array a):
         """Return an array, or a copy of it that lies as the calls are prepared for."""
-        if a.contiguous and (self.gpu < 0 or <size_t>gpu_pointer(a) % WORD == 0):
+        if a.contiguous and (self.gpu < 0 or begins_a_word(a)):
             return a
         return contiguous_copy(a)
 

@@ -102,6 +102,22 @@ def lay_rows(shape: Sequence[int], strides: Sequence[int], axes: Sequence[int]) 
     return layout, passes
 
 
+def total_type(combine: str, compute: int) -> str:
+    """Return C's name of the type in which values of a compute type are combined."""
+    if combine in ("max", "min"):
+        return COMPUTE[compute]
+    return "double" if compute in dtypes.FLOATS else "long long"
+
+
+def identity_of(combine: str, compute: int) -> str:
+    """Return C's text of what combining nothing gives."""
+    if combine in ("add", "mul", "hypot"):
+        return "1" if combine == "mul" else "0"
+    if compute in dtypes.FLOATS:
+        return "-INFINITY" if combine == "max" else "INFINITY"
+    return LIMITS[compute][combine == "min"]
+
+
 @dataclass(frozen=True)
 class ReductionText:
     """A kernel that combines mapped elements along axes.
@@ -143,19 +159,12 @@ class ReductionText:
     @property
     def reduce_type(self) -> str:
         """C's name of the type in which values are combined."""
-        if self.combine.name in ("max", "min"):
-            return self.ctype
-        return "double" if self.compute in dtypes.FLOATS else "long long"
+        return total_type(self.combine.name, self.compute)
 
     @property
     def identity(self) -> str:
         """C's text of the value of an empty reduction."""
-        name = self.combine.name
-        if name in ("add", "mul", "hypot"):
-            return "1" if name == "mul" else "0"
-        if self.compute in dtypes.FLOATS:
-            return "-INFINITY" if name == "max" else "INFINITY"
-        return LIMITS[self.compute][name == "min"]
+        return identity_of(self.combine.name, self.compute)
 
     @property
     def identity_value(self) -> float | int:

@@ -98,14 +98,9 @@ def formula(roots: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any],
 
 
 # ---- prepared calls -----------------------------------------------------------------------------------------------------
-def _ready(found: launch.Ready, place: int) -> LaunchCall:
-    plan, inputs, values, outputs = found
-    return LaunchCall(plan, inputs, values, outputs, place)
-
-
 def _all_ready(found: Sequence[launch.Ready | None], place: int) -> Any:
     """Return the prepared call of kernels, one after the other."""
-    calls = [_ready(f, place) for f in found if f is not None]
+    calls = [LaunchCall(*f, place) for f in found if f is not None]
     return calls[0] if len(calls) == 1 else core.Sequence(calls)
 
 
@@ -133,7 +128,7 @@ def prepared_elementwise(
     """Return the prepared call of an elementwise operator; None where a call does more than its kernel."""
     op, types = call.op, [a.dtype_code for a in inputs]
     shapes, codes = [a.shape for a in inputs], [a.dtype_code for a in outputs]
-    if op.cast(call.attrs, list(inputs)) != list(inputs) or call.keys or op.creates:
+    if len(set(types)) > 1 or call.keys or op.creates:
         return None
     if op.infer_type(call.attrs, types, [dtypes.UNKNOWN] * call.n_out)[1] != codes:
         return None

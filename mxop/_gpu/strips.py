@@ -20,7 +20,7 @@ from ..opdef.combine import COMBINES
 from . import compiled, device
 from .launch import Plan, device_of, scalar
 from .layout import BLOCK, SHORT_INDEX, apart, collapse, place_of, steps_of, told, way_of
-from .reductions import AT_ONCE, log2
+from .reductions import AT_ONCE, identity_of, log2, total_type
 from .text import STORAGE, prologue, read
 
 SHARED = 48 << 10  # bytes that every GPU gives a block
@@ -95,6 +95,11 @@ class Strip:
         self.parameters.append(f"{kind} {name}")
         self.numbers.append(value)
 
+    def _tell_steps(self, names: Sequence[str], way: str, steps: Sequence[int]) -> None:
+        """Let the kernel be told the strides of an operand that it does not know."""
+        for name, step in zip([n for n in names if n not in ("", "1")], told(way, steps), strict=True):
+            self._tell("long long", name, step)
+
     def _strides(self, number: int) -> list[int]:
         """Return the strides of an array or a local, 0 where it has one element for all."""
         shape, strides = self.arrays[number][:2] if number >= 0 else (self.locals[~number][0],) * 2
@@ -136,11 +141,9 @@ class Strip:
         ]
         for k, mine in enumerate(steps):
             way = "".join("0" if step == 0 else "s" for step in mine)
-            for d, step in zip([d for d, letter in enumerate(way) if letter == "s"], told(way, mine), strict=True):
-                self._tell("long long", f"t{k}_{d}", step)
-            found.append(
-                f"{STORAGE[self.arrays[k][2]][0]} *const q{k} = p{k} + ({place_of(parts, steps_of(way, f't{k}'))});"
-            )
+            names = steps_of(way, f"t{k}")
+            self._tell_steps(names, way, mine)
+            found.append(f"{STORAGE[self.arrays[k][2]][0]} *const q{k} = p{k} + ({place_of(parts, names)});")
         offset = 0
         for k, (_, code) in enumerate(self.locals):
             ctype = STORAGE[code][0]
@@ -171,8 +174,7 @@ class Strip:
                 continue
             way = way_of(mine)
             names = steps_of(way, f"w{s}_{j}")
-            for name, step in zip([n for n in names if n not in ("", "1")], told(way, mine), strict=True):
-                self._tell("long long", name, step)
+            self._tell_steps(names, way, mine)
             operands.append(Operand(code, f"q{k}" if k >= 0 else f"l{~k}", way, names))
         for d, size in enumerate(dims[1:], 1):
             self._tell("mx_index", f"m{s}_{d}", size)
@@ -226,8 +228,8 @@ class Strip:
                   parts: list[str]) -> list[str]:  # fmt: skip
         """Return the lines of a reduction, whose result all threads of the row get."""
         made = COMBINES[combine]
-        total = ctype if combine in ("max", "min") else "double"
-        start = {"add": "0", "hypot": "0", "mul": "1", "max": "-INFINITY", "min": "INFINITY"}[combine]
+        compute = dtypes.FLOAT64 if ctype == "double" else dtypes.FLOAT32
+        total, start = total_type(combine, compute), identity_of(combine, compute)
         value = f"mx_stage{s}({', '.join(self._arguments(reads))})"
         use = [f"const {total} b = ({total}){value};", f"a = {made.cuda};"]
         return [
@@ -288,9 +290,12 @@ static unsigned long long mx_shared[{SHARED // 8}];
 
 
 def prepared(rows: int, locals_: Sequence[tuple[Shape, int]], stages: Sequence[tuple], arrays: Sequence[Any]) -> Any:
-    """Return the prepared call of a strip; see :func:`mxop._core.strips.prepare_strip`."""
+    """Return the prepared call of a strip, or None; see :func:`mxop._core.strips.prepare_strip`."""
     from .._core.launched import LaunchCall
 
+    written = {number for _, _, outputs, *_ in stages for number in outputs if number >= 0}
+    if any(device.overlap(arrays[k]._gpu, a._gpu) for k in written for a in arrays if a is not arrays[k]):
+        return None
     place = device.id_of(arrays[0]._gpu)
     strip = Strip(rows, locals_, stages, [(a.shape, a._strides, a.dtype_code) for a in arrays])
     own = tuple([rows * size for size in strip.row_bytes.values()]) if strip.in_memory else ()

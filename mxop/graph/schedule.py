@@ -228,10 +228,8 @@ def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) ->
         arrays = [_of_shape(a, shape) for a, shape in zip(given, op.shapes, strict=True)]
         if outputs[0]._gpu is None:
             return core.prepare_strip(op.rows, op.locals_, stages, arrays, bool(op.turn.order))
-        from .._gpu import device, strips
+        from .._gpu import strips
 
-        if any(device.overlap(a._gpu, b._gpu) for a in arrays[len(inputs) :] for b in arrays if a is not b):
-            return None
         return strips.prepared(op.rows, op.locals_, stages, arrays)
 
     own = [

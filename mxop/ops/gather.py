@@ -61,11 +61,12 @@ def _places(xp, op, index, span, mode):
             at = at % size
         elif mode == "clip" and size:
             at = xp.clip(at, 0, size - 1)
-        elif mode == "negative":
-            at = xp.where(at < 0, at + size, at)
-        wrong = (at < 0) | (at >= size)
-        if (mode not in ("wrap", "clip") or not size) and wrong.any():  # to look is to wait for the device
-            _refuse(op, index, k * at.size + int(wrong.argmax()), span.sizes)
+        else:
+            if mode == "negative":
+                at = xp.where(at < 0, at + size, at)
+            wrong = (at < 0) | (at >= size)
+            if wrong.any():
+                _refuse(op, index, k * at.size + int(wrong.argmax()), span.sizes)
         place = place * size + at
     return place
 
