@@ -43,7 +43,7 @@
 #define MX_GEMM_USES 12             /* panels of B for which packing A pays: fewer misses, and one line to fetch ahead of its use */
 #define MX_GEMM_WAY 4096            /* bytes after which lines share a set of the first cache, and */
 #define MX_GEMM_WAYS 8              /* how many such lines it has at least */
-#define MX_GEMM_AHEAD 8             /* lines of B that are fetched before they are packed */
+#define MX_GEMM_AHEAD 16            /* summands whose lines are fetched, to the second cache: in the first, they would exclude each other */
 #define MX_GEMM_FAR 64              /* summands from which C is fetched before they are added up */
 
 #if defined(__clang__) && defined(__AVX512F__)

@@ -15,10 +15,11 @@ typedef T G(vector);
 /* ---- the innermost loop --------------------------------------------------------------------------------------------- */
 
 /* The sums over `depth` summands for a block of C of constant size, in registers.  Numbers of A are at a[row * a_row +
-   summand * a_k], vectors of B at b + summand * b_k. */
-MX_INLINE void G(block)(const int rows, const int vectors, ptrdiff_t depth, const T *MX_RESTRICT a, ptrdiff_t a_row,
-                             ptrdiff_t a_k, const T *MX_RESTRICT b, ptrdiff_t b_k, T *MX_RESTRICT c, ptrdiff_t c_row,
-                             T alpha, int add)
+   summand * a_k], vectors of B at b + summand * b_k, from where they are packed on the way if `packs`: multiplications hide
+   what that takes. */
+MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrdiff_t depth, const T *MX_RESTRICT a,
+                        ptrdiff_t a_row, ptrdiff_t a_k, const T *MX_RESTRICT b, ptrdiff_t b_k, T *MX_RESTRICT panel,
+                        T *MX_RESTRICT c, ptrdiff_t c_row, T alpha, int add)
 {
     G(vector) sums[MX_GEMM_ROWS * MX_GEMM_VECTORS], columns[MX_GEMM_VECTORS];
     MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] = (G(vector)){0};
@@ -28,7 +29,12 @@ MX_INLINE void G(block)(const int rows, const int vectors, ptrdiff_t depth, cons
             __builtin_prefetch(c + q / vectors * c_row + q % vectors * LANES, 1, 3);
 #endif
     for (ptrdiff_t k = 0; k < depth; k++, a += a_k, b += b_k) {
-        MX_UNROLLED for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
+        MX_UNROLLED for (int j = 0; j < vectors; j++) {
+            columns[j] = *(const G(vector) *)(b + j * LANES);
+            if (!packs) continue;
+            MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + j * LANES), 2);     /* steps of `b_k` are not foreseen */
+            *(G(vector) *)(panel + k * WIDTH + j * LANES) = columns[j];
+        }
         MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
     }
     MX_UNROLLED for (int q = 0; q < rows * vectors; q++) {
@@ -40,10 +46,10 @@ MX_INLINE void G(block)(const int rows, const int vectors, ptrdiff_t depth, cons
 /* One case for each number of rows: what is left of a block is as fast as the rest of it. */
 #define MX_GEMM_CASE(r)                                                                                                 \
     case r:                                                                                                             \
-        G(block)(r <= MX_GEMM_ROWS ? r : 1, vectors, depth, a, a_row, a_k, b, b_k, c, c_row, alpha, add);               \
+        G(block)(r <= MX_GEMM_ROWS ? r : 1, vectors, packs, depth, a, a_row, a_k, b, b_k, panel, c, c_row, alpha, add); \
         break;
-MX_INLINE void G(rows)(int rows, const int vectors, ptrdiff_t depth, const T *a, ptrdiff_t a_row, ptrdiff_t a_k,
-                            const T *b, ptrdiff_t b_k, T *c, ptrdiff_t c_row, T alpha, int add)
+MX_INLINE void G(rows)(int rows, const int vectors, const int packs, ptrdiff_t depth, const T *a, ptrdiff_t a_row,
+                       ptrdiff_t a_k, const T *b, ptrdiff_t b_k, T *panel, T *c, ptrdiff_t c_row, T alpha, int add)
 {
     switch (rows) {
     MX_GEMM_CASE(1) MX_GEMM_CASE(2) MX_GEMM_CASE(3) MX_GEMM_CASE(4)
@@ -56,18 +62,22 @@ MX_INLINE void G(rows)(int rows, const int vectors, ptrdiff_t depth, const T *a,
     }
 }
 
-/* Numbers of A that lie side by side are those of all rows (`beside`: packed ones) or all summands of a row. */
+/* Numbers of A that lie side by side are those of all rows (`beside`: packed ones) or all summands of a row.  Columns of B
+   are packed to `panel`, unless that is null. */
 MX_GEMM_WIDE static void G(multiply)(int rows, int wide, int beside, ptrdiff_t depth, const T *a, ptrdiff_t a_step, const T *b,
-                        ptrdiff_t b_k, T *c, ptrdiff_t c_row, T alpha, int add)
+                        ptrdiff_t b_k, T *panel, T *c, ptrdiff_t c_row, T alpha, int add)
 {
-    if (wide && beside)
-        G(rows)(rows, MX_GEMM_VECTORS, depth, a, 1, a_step, b, b_k, c, c_row, alpha, add);
+    const ptrdiff_t a_row = beside ? 1 : a_step, a_k = beside ? a_step : 1;
+    if (panel != NULL)
+        G(rows)(rows, MX_GEMM_VECTORS, 1, depth, a, a_row, a_k, b, b_k, panel, c, c_row, alpha, add);
+    else if (wide && beside)
+        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, 1, a_k, b, b_k, NULL, c, c_row, alpha, add);
     else if (wide)
-        G(rows)(rows, MX_GEMM_VECTORS, depth, a, a_step, 1, b, b_k, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, a_row, 1, b, b_k, NULL, c, c_row, alpha, add);
     else if (beside)
-        G(rows)(rows, MX_GEMM_VECTORS / 2, depth, a, 1, a_step, b, b_k, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS / 2, 0, depth, a, 1, a_k, b, b_k, NULL, c, c_row, alpha, add);
     else
-        G(rows)(rows, MX_GEMM_VECTORS / 2, depth, a, a_step, 1, b, b_k, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS / 2, 0, depth, a, a_row, 1, b, b_k, NULL, c, c_row, alpha, add);
 }
 
 /* ---- packing -------------------------------------------------------------------------------------------------------- */
@@ -159,17 +169,6 @@ static void G(copy_lines)(const char *from, ptrdiff_t along, ptrdiff_t count, pt
     }
 }
 
-/* Two whole panels of such rows: more of each page and of each line's neighbour at a time. */
-static void G(copy_pair)(const char *from, ptrdiff_t along, ptrdiff_t depth, T *panel)
-{
-    for (ptrdiff_t k = 0; k < depth; k++, from += along, panel += WIDTH)
-        MX_UNROLLED for (int j = 0; j < 2 * MX_GEMM_VECTORS; j++) {
-            MX_ASK(from + MX_GEMM_AHEAD * along + j * LANES * sizeof(T), 1);    /* steps of `along` are not foreseen */
-            *(G(vector) *)(panel + j / MX_GEMM_VECTORS * WIDTH * depth + j % MX_GEMM_VECTORS * LANES) =
-                *(const G(vector) *)((const T *)from + j * LANES);
-        }
-}
-
 /* Many panels of such rows, from `begins[i]` to `begins[i + 1]`: each line is read as a whole, for the next lies far away. */
 static void G(deal_lines)(const char *from, ptrdiff_t along, const ptrdiff_t *begins, ptrdiff_t count, ptrdiff_t depth, T *panels)
 {
@@ -178,7 +177,7 @@ static void G(deal_lines)(const char *from, ptrdiff_t along, const ptrdiff_t *be
             const ptrdiff_t some = begins[i + 1] - begins[i];
             const T *x = (const T *)from + begins[i];
             T *to = panels + begins[i] * depth + k * some;
-            MX_ASK((const char *)x + MX_GEMM_AHEAD * along, 1);
+            MX_ASK((const char *)x + MX_GEMM_AHEAD * along, 2);
 #if defined(__AVX512F__)
             for (ptrdiff_t j = 0; j < some; j += LANES)
                 MX_GEMM_STORE(G(first_lanes)(some - j), to + j, MX_GEMM_LOAD((G(vector)){0}, G(first_lanes)(some - j), x + j));
@@ -422,21 +421,11 @@ static size_t G(room)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
     return numbers * sizeof(T) + 64;
 }
 
-/* Pack the columns of B, as far as they must be: `depth` summands from `k` on. */
-static void G(pack_columns)(const mx_gemm *g, const G(plan) *p, ptrdiff_t k, ptrdiff_t depth)
+/* Pack some columns of B, of the tile's from `j` on: those of a panel, or the last ones. */
+static void G(pack_panel)(const mx_gemm *g, const G(plan) *p, ptrdiff_t j, ptrdiff_t k, ptrdiff_t depth)
 {
-    const mx_matrix *b = (const mx_matrix *)g->b;
-    const int lines = G(side_by_side)(g->pack_b, b);
-    for (ptrdiff_t j = 0, count; j < p->columns; j += count) {
-        T *panel = p->b + j * depth;
-        count = p->columns - j < WIDTH ? p->columns - j : WIDTH;
-        if (p->b_packed && lines && p->columns - j >= 2 * WIDTH) {
-            count = 2 * WIDTH;
-            G(copy_pair)(b->data + (p->column + j) * b->across + k * b->along, b->along, depth, panel);
-        } else if (p->b_packed || count < WIDTH) {
-            g->pack_b(g->b, p->column + j, count, count <= NARROW ? NARROW : WIDTH, k, depth, panel);
-        }
-    }
+    const ptrdiff_t count = p->columns - j < WIDTH ? p->columns - j : WIDTH;
+    g->pack_b(g->b, p->column + j, count, count <= NARROW ? NARROW : WIDTH, k, depth, p->b + j * depth);
 }
 
 /* Move sums, or add them, to some columns of C. */
@@ -458,20 +447,20 @@ static void G(copy_sums)(int rows, ptrdiff_t columns, const T *sums, T *c, ptrdi
 
 /* Multiply a few rows of A by all columns of a panel of B; what the last panel has too much is left out. */
 static void G(few_rows)(const mx_gemm *g, const G(plan) *p, int rows, ptrdiff_t depth, const T *a, ptrdiff_t a_step,
-                        ptrdiff_t j, const T *b, ptrdiff_t b_k, T *c, ptrdiff_t c_row, int add)
+                        ptrdiff_t j, const T *b, ptrdiff_t b_k, T *panel, T *c, ptrdiff_t c_row, int add)
 {
     const ptrdiff_t columns = p->columns - j;
     const int wide = columns > NARROW, beside = p->a_packed || p->a_beside;
     T spare[MX_GEMM_ROWS * WIDTH];
     if (p->block != NULL || columns >= WIDTH || columns == NARROW) {
-        G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, c, c_row, (T)g->alpha, add);
+        G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, panel, c, c_row, (T)g->alpha, add);
         return;
     }
-    G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, spare, WIDTH, (T)g->alpha, 0);
+    G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, panel, spare, WIDTH, (T)g->alpha, 0);
     G(copy_sums)(rows, columns, spare, c, c_row, add);
 }
 
-/* Multiply some rows of A, `first` to `first + rows` of the tile, by the packed columns. */
+/* Multiply some rows of A, `first` to `first + rows` of the tile, by the columns, which are packed for the first ones. */
 static void G(rows_of_tile)(const mx_gemm *g, const G(plan) *p, ptrdiff_t first, ptrdiff_t rows, ptrdiff_t k, ptrdiff_t depth,
                             T *c, ptrdiff_t c_row, int add)
 {
@@ -487,15 +476,19 @@ static void G(rows_of_tile)(const mx_gemm *g, const G(plan) *p, ptrdiff_t first,
             g->pack_a(g->a, row + begins[i], some, some, k, depth, p->a + begins[i] * depth);
         }
     for (ptrdiff_t j = 0; j < p->columns; j += WIDTH) {
-        const int padded = p->b_packed || p->columns - j < WIDTH;
-        const T *columns = padded ? p->b + j * depth : (const T *)(b->data + (p->column + j) * size + k * b->along);
-        const ptrdiff_t b_k = !padded ? b->along / size : p->columns - j <= NARROW ? NARROW : WIDTH;
+        const int whole = p->columns - j >= WIDTH, packs = first == 0 && g->packed == NULL && (p->b_packed || !whole);
+        const int lying = whole && G(side_by_side)(g->pack_b, b), on_the_way = packs && lying;
+        const T *lines = lying ? (const T *)(b->data + (p->column + j) * size + k * b->along) : NULL;
+        T *panel = p->b + j * depth;
+        if (packs && !on_the_way) G(pack_panel)(g, p, j, k, depth);
         for (ptrdiff_t i = 0; i < count; i++) {
-            const int some = (int)(begins[i + 1] - begins[i]);
+            const int some = (int)(begins[i + 1] - begins[i]), packed = (p->b_packed || !whole) && !(on_the_way && i == 0);
             const T *numbers = p->a_packed ? p->a + begins[i] * depth
                                            : (const T *)(a->data + (row + begins[i]) * a->across + k * a->along);
             const ptrdiff_t step = p->a_packed ? some : (p->a_beside ? a->along : a->across) / size;
-            G(few_rows)(g, p, some, depth, numbers, step, j, columns, b_k, c + begins[i] * c_row + j, c_row, add);
+            G(few_rows)(g, p, some, depth, numbers, step, j, packed ? panel : lines,
+                        !packed ? b->along / size : p->columns - j <= NARROW ? NARROW : WIDTH,
+                        on_the_way && i == 0 ? panel : NULL, c + begins[i] * c_row + j, c_row, add);
         }
     }
 }
@@ -515,10 +508,7 @@ static void G(tile)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t c
     p.block = in_place ? NULL : p.a + (p.a_packed ? block * p.depth : 0);
     for (ptrdiff_t part = 0; part < p.parts; part++) {
         const ptrdiff_t begin = g->k * part / p.parts, depth = g->k * (part + 1) / p.parts - begin, k = g->k_first + begin;
-        if (g->packed != NULL)
-            p.b = (T *)g->packed + begin * G(padded)(g->n) + column * depth;
-        else
-            G(pack_columns)(g, &p, k, depth);
+        if (g->packed != NULL) p.b = (T *)g->packed + begin * G(padded)(g->n) + column * depth;
         for (ptrdiff_t i = 0; i < rows; i += MX_GEMM_BLOCK) {
             const ptrdiff_t some = rows - i < MX_GEMM_BLOCK ? rows - i : MX_GEMM_BLOCK;
             T *c = in_place ? (T *)(g->c + (row + i) * g->c_row + column * size) : p.block + i * p.stride;
@@ -536,7 +526,7 @@ static void G(keep)(const mx_gemm *g, void *packed)
     for (ptrdiff_t part = 0; part < p.parts; part++) {
         const ptrdiff_t begin = g->k * part / p.parts, depth = g->k * (part + 1) / p.parts - begin;
         p.b = (T *)packed + begin * p.stride;
-        G(pack_columns)(g, &p, begin, depth);
+        for (ptrdiff_t j = 0; j < g->n; j += WIDTH) G(pack_panel)(g, &p, j, begin, depth);
     }
 }
 
