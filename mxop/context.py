@@ -5,6 +5,7 @@ May import :mod:`mxop._kernels`, :mod:`mxop.per_thread` and :mod:`mxop.errors`.
 
 from __future__ import annotations
 
+import functools
 import operator
 import re
 
@@ -127,6 +128,7 @@ def of_array(on_gpu: bool, place: int) -> Context:
     return _contexts[key]
 
 
+@functools.lru_cache(64)
 def of_text(text: str) -> Context:
     """Return the context that a parameter names, such as ``gpu(1)``."""
     found = re.fullmatch(r"(\w+)(?:\((\d+)\))?", text.strip())
@@ -148,6 +150,11 @@ def cpu_pinned(device_id: int = 0) -> Context:
 def gpu(device_id: int = 0) -> Context:
     """Return a GPU; arrays on it need CuPy and a CUDA device."""
     return Context("gpu", device_id)
+
+
+def is_first(ctx: Context | None) -> bool:
+    """Tell whether arrays lie on ``cpu(0)`` where `ctx` is given, if that is not changed for all."""
+    return ctx is None or (type(ctx) is Context and ctx.device_typeid == 1 and not ctx.device_id)
 
 
 def current_context() -> Context:

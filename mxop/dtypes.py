@@ -92,6 +92,8 @@ def code_of(dtype: Any) -> int:
             _known[dtype] = BFLOAT16
             return BFLOAT16
         code = _known.get(found.newbyteorder("="))
+        if code is not None and type(dtype) is str and len(dtype) < 8:
+            _known[dtype] = code  # such as 'f4'
     except Exception:  # NumPy reads a small language here, and has an error for each mistake in it
         code = None
     if code is None:

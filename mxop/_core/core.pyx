@@ -35,7 +35,7 @@ cdef extern from "Python.h":
 Dense = Array
 
 cdef list _two = [None] * 16, _scalar = [None] * 16, _reflected = [None] * 16
-cdef object _context_of = None, _transpose = None
+cdef object _context_of = None
 cdef object _foreign = None      # mxop.ndarray's conversion of other operands
 
 cdef enum:
@@ -72,9 +72,8 @@ _TABLE = (
 
 def start(context_of, foreign):
     """Connect the class to the registry and to what lies above; called once at import."""
-    global _context_of, _foreign, _transpose
+    global _context_of, _foreign
     _context_of, _foreign = context_of, foreign
-    _transpose = function_of(registry.get("transpose"))
     for at, two, scalar, reflected in _TABLE:
         _two[at] = function_of(registry.get(two))
         _scalar[at] = function_of(registry.get(scalar))
@@ -114,14 +113,14 @@ def attach(str name, function):
 cdef object _getitem = None, _setitem = None, _iterate = None, _contains = None, _text = None
 
 
-cdef object _leaving = None, _reshape = None
+cdef object _leaving = None, _reshape = None, _transpose = None
 
 
-def hook(getitem, setitem, reshape, iterate, contains, text, leaving):
-    """Give the class the functions behind ``x[k]``, ``x[k] = v``, ``reshape``, iteration, ``in`` and ``repr``, and what is told when
+def hook(getitem, setitem, reshape, transpose, iterate, contains, text, leaving):
+    """Give the class the functions behind ``x[k]``, ``x[k] = v``, ``reshape``, ``transpose``, iteration, ``in`` and ``repr``, and what is told when
     another library reads a recorded array."""
-    global _getitem, _setitem, _reshape, _iterate, _contains, _text, _leaving
-    _getitem, _setitem, _reshape, _iterate = getitem, setitem, reshape, iterate
+    global _getitem, _setitem, _reshape, _transpose, _iterate, _contains, _text, _leaving
+    _getitem, _setitem, _reshape, _transpose, _iterate = getitem, setitem, reshape, transpose, iterate
     _contains, _text, _leaving = contains, text, leaving
     _array.on_leaving(leaving)
 
@@ -231,8 +230,8 @@ cdef class NDArray(Array):
     @property
     def T(self):
         """The array with its axes reversed."""
-        cdef Array found = None if is_recording() and self.node is not None else plain_transposed(self)
-        return _transpose(self) if found is None else found
+        cdef Array found = None if is_recording() and self.node is not None else plain_transposed(self, ())
+        return _transpose(self, (), {}) if found is None else found
 
     def __len__(self):
         if (<Array>self).ndim == 0:
@@ -292,6 +291,21 @@ cdef class NDArray(Array):
             elif shape:
                 found = plain_reshaped(self, shape)
         return _reshape(self, shape, kwargs) if found is None else found
+
+    def transpose(self, *axes, **kwargs):
+        """Permute the dimensions; reverse them when no axes are given.
+
+        Examples
+        --------
+        >>> import mxop as mx
+        >>> x = mx.nd.zeros((2, 3, 4))
+        >>> x.transpose().shape, x.transpose(0, 2, 1).shape, x.transpose(axes=(1, 0, 2)).shape
+        ((4, 3, 2), (2, 4, 3), (3, 2, 4))
+        """
+        cdef Array found = None
+        if not kwargs and not (is_recording() and self.node is not None):
+            found = plain_transposed(self, <tuple>axes[0] if len(axes) == 1 and type(axes[0]) is tuple else axes)
+        return _transpose(self, axes, kwargs) if found is None else found
 
     # ---- values -------------------------------------------------------------------------------------------------------
     def asnumpy(self):

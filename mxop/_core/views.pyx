@@ -13,8 +13,8 @@ from mxop._core.profile cimport IMPERATIVE, watched
 from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport is_recording
 from mxop._core.transfer cimport copy_from, copy_into, same_dims
-from mxop._kernels.codes cimport BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
-from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, bulk, itemsize_of
+from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
+from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, bulk, itemsize_of, store_of
 from mxop._kernels.memory cimport block_wrap, is_elsewhere
 
 import numpy as np
@@ -41,6 +41,8 @@ cdef enum:
     SHORT = 4096            # elements that are written one by one where they are made
     FEW = 1 << 16           # and where they are there: fewer than threads are worth
     MOST = 1 << 23          # whole numbers below it, and their sums with few others, are exact in float32
+
+cdef double _EXACT = 2.0**53    # whole numbers below it are exact in float64
 
 
 # ---- views ------------------------------------------------------------------------------------------------------------
@@ -152,16 +154,29 @@ cdef Array plain_reshaped(Array x, tuple sizes):
     return view_at(x, ndim, shape, strides, 0)
 
 
-cdef Array plain_transposed(Array x):
-    """Return a copy of a short array, with its axes reversed; None for others, and while calls are watched."""
+cdef Array plain_transposed(Array x, tuple axes):
+    """Return a copy of a short array with its axes in an order, by default reversed; None for others, and while calls are watched."""
     cdef Places made
     cdef Array found
+    cdef unsigned long long seen = 0
+    cdef Py_ssize_t axis
     cdef int k
     if x.gpu is not None or not 0 < x.size <= SHORT or x.ndim == 0 or watched(IMPERATIVE):
         return None
+    if axes and len(axes) != x.ndim:
+        return None
     made.ndim = 0
-    for k in range(x.ndim - 1, -1, -1):
-        add(&made, x.shape_[k], x.strides_[k])
+    for k in range(x.ndim):
+        axis = x.ndim - 1 - k
+        if axes:
+            if type(axes[k]) is not int:
+                return None
+            axis = PyNumber_AsSsize_t(axes[k], NULL)
+            axis += x.ndim if axis < 0 else 0
+        if not 0 <= axis < x.ndim or seen >> axis & 1:
+            return None
+        seen |= 1ULL << axis
+        add(&made, x.shape_[axis], x.strides_[axis])
     found = alloc(made.ndim, made.shape, x.dtype)
     found.device_id = x.device_id
     copy_from(x, 0, made.ndim, made.shape, made.strides, found)
@@ -204,66 +219,94 @@ cdef bint plain_assign(Array x, object key, object value) except -1:
         touch(x, "an assignment x[...] = value")
         copy_into(<Array>value, part, REQ_WRITE)
         return True
-    if part.size > FEW or part.dtype > FLOAT64 or not -60000 < value < 60000:
+    if part.size > FEW or not -60000 < value < 60000 or not fits(value, part.dtype):
         return False
     touch(x, "an assignment x[...] = value")
     fill(part, value)
     return True
 
 
-ctypedef fused real:
-    float
-    double
+ctypedef fused word:
+    unsigned char
+    unsigned short
+    unsigned int
+    unsigned long long
 
 
-cdef void fill_rows(real* p, Py_ssize_t rows, Py_ssize_t between, Py_ssize_t n, Py_ssize_t stride, real value) noexcept nogil:
+cdef bint fits(double value, int dtype) noexcept:
+    """Tell whether a number is plain in an element type: every floating type can hold it, or it is a whole one of an integer type."""
+    cdef double least = 0, most = 1
+    if dtype <= FLOAT16 or dtype == BFLOAT16:
+        return -60000 < value < 60000
+    if dtype == UINT8:
+        most = 255
+    elif dtype == INT8:
+        least, most = -128, 127
+    elif dtype == INT32:
+        least, most = -2147483648.0, 2147483647.0
+    elif dtype == INT64:
+        least, most = -_EXACT, _EXACT
+    return least <= value <= most and value == <long long>value
+
+
+cdef void fill_rows(word* p, Py_ssize_t rows, Py_ssize_t between, Py_ssize_t n, Py_ssize_t stride, word value) noexcept nogil:
     """Set rows of n elements; elements and rows lie `stride` and `between` bytes apart."""
     cdef Py_ssize_t j, k
-    cdef real* row
-    if stride == sizeof(real) and n >= LONG:
-        bulk().move(MX_ROWS, sizeof(real), n, rows, <const char*>&value, 0, 0, <char*>p, stride, between, False)
+    cdef word* row
+    if stride == sizeof(word) and n >= LONG:
+        bulk().move(MX_ROWS, sizeof(word), n, rows, <const char*>&value, 0, 0, <char*>p, stride, between, False)
         return
     for j in range(rows):
-        row = <real*>(<char*>p + j * between)
-        if stride == sizeof(real):
+        row = <word*>(<char*>p + j * between)
+        if stride == sizeof(word):
             for k in range(n):
                 row[k] = value
         else:
             for k in range(n):
-                (<real*>(<char*>row + k * stride))[0] = value
+                (<word*>(<char*>row + k * stride))[0] = value
 
 
-cdef void fill_axes(char* p, Array a, int axis, double value) noexcept nogil:
+cdef void fill_axes(word* p, Array a, int axis, word value) noexcept:
     """Set the elements of `a` at `p` from an axis on."""
     cdef int last = a.ndim - 1
     cdef Py_ssize_t k, rows = a.shape_[axis] if axis < last else 1, between = a.strides_[axis]
     if axis < last - 1:
         for k in range(a.shape_[axis]):
-            fill_axes(p + k * between, a, axis + 1, value)
-    elif a.dtype == FLOAT32:
-        fill_rows(<float*>p, rows, between, a.shape_[last], a.strides_[last], <float>value)
+            fill_axes(<word*>(<char*>p + k * between), a, axis + 1, value)
     else:
-        fill_rows(<double*>p, rows, between, a.shape_[last], a.strides_[last], value)
+        fill_rows(p, rows, between, a.shape_[last], a.strides_[last], value)
+
+
+cdef void fill_words(word* p, Array a, word value) noexcept:
+    if not a.contiguous and a.ndim:
+        fill_axes(p, a, 0, value)
+    else:
+        fill_rows(p, 1, 0, a.size, sizeof(word), value)
 
 
 cdef int fill(Array a, double value) except -1:
-    """Set all elements of an array of float32 or float64."""
+    """Set all elements of an array to a number that fits its type."""
     cdef char* p = write_pointer(a)
-    if not a.contiguous and a.ndim:
-        fill_axes(p, a, 0, value)
-    elif a.dtype == FLOAT32:
-        fill_rows(<float*>p, 1, 0, a.size, sizeof(float), <float>value)
+    cdef unsigned long long bits = 0
+    cdef Py_ssize_t size = itemsize_of(a.dtype)
+    store_of(a.dtype, True)(1, &value, <char*>&bits, size, False)
+    if size == 1:
+        fill_words(<unsigned char*>p, a, (<unsigned char*>&bits)[0])
+    elif size == 2:
+        fill_words(<unsigned short*>p, a, (<unsigned short*>&bits)[0])
+    elif size == 4:
+        fill_words(<unsigned int*>p, a, (<unsigned int*>&bits)[0])
     else:
-        fill_rows(<double*>p, 1, 0, a.size, sizeof(double), value)
+        fill_words(<unsigned long long*>p, a, bits)
     return 0
 
 
-def plain_filled(shape, double value):
-    """Return a new array of float32 that holds one number everywhere; None where it is large, empty or 0-d, or lies elsewhere, and
-    while calls are watched."""
+def plain_filled(shape, double value, int dtype):
+    """Return a new array that holds one number everywhere; None where it is large, empty or 0-d, or lies elsewhere, where the number
+    is none of the type, and while calls are watched."""
     cdef Array made
     cdef Py_ssize_t size = 1
-    if is_elsewhere() or watched(IMPERATIVE):
+    if is_elsewhere() or watched(IMPERATIVE) or not fits(value, dtype):
         return None
     if type(shape) is int:
         shape = (shape,)
@@ -275,7 +318,7 @@ def plain_filled(shape, double value):
         size *= <Py_ssize_t>d
         if size > SHORT:
             return None
-    made = alloc_tuple(<tuple>shape, FLOAT32)
+    made = alloc_tuple(<tuple>shape, dtype)
     fill(made, value)
     return made
 
@@ -290,12 +333,12 @@ for _kind in "fdeBibq?l":
 
 
 def plain_array(source, int dtype):
-    """Return a new array of float32 or float64 with a copy of a NumPy array or a list of numbers; None for all else."""
+    """Return a new array with a copy of a NumPy array or a list of numbers; None where these are not plain in the type, or elsewhere."""
     cdef Array seen, made
     cdef cnp.ndarray given
     cdef Py_ssize_t* shape
     cdef int ndim, code
-    if dtype > FLOAT64 or is_elsewhere():
+    if is_elsewhere():
         return None
     if type(source) is list:
         return plain_list(<list>source, dtype)
@@ -304,7 +347,7 @@ def plain_array(source, int dtype):
     given = <cnp.ndarray>source
     ndim, shape = cnp.PyArray_NDIM(given), <Py_ssize_t*>cnp.PyArray_DIMS(given)
     code = _codes[cnp.PyArray_TYPE(given)] if 0 <= cnp.PyArray_TYPE(given) < 64 else -1
-    if code < 0 or ndim > MAX_DIMS or not cnp.PyArray_ISNOTSWAPPED(given):
+    if code < 0 or (code != dtype and dtype > FLOAT64) or ndim > MAX_DIMS or not cnp.PyArray_ISNOTSWAPPED(given):
         return None
     made = alloc(ndim, shape, dtype)
     if code == dtype and cnp.PyArray_IS_C_CONTIGUOUS(given):
@@ -322,11 +365,11 @@ def plain_array(source, int dtype):
 
 
 cdef Array plain_list(list source, int dtype):
-    """Return a new array of float32 or float64 of a list of numbers; None for other lists and types."""
+    """Return a new array of a list of numbers; None for other lists, and numbers that are not plain in the type."""
     cdef Py_ssize_t count = len(source), k
     cdef Array made
     cdef double value
-    if dtype > FLOAT64 or not 0 < count <= SHORT:
+    if not 0 < count <= SHORT:
         return None
     made = alloc(1, &count, dtype)
     for k in range(count):
@@ -336,8 +379,12 @@ cdef Array plain_list(list source, int dtype):
         value = item
         if dtype == FLOAT32:
             (<float*>made.data)[k] = <float>value
-        else:
+        elif dtype == FLOAT64:
             (<double*>made.data)[k] = value
+        elif fits(value, dtype):
+            store_of(dtype, True)(1, &value, made.data + k * itemsize_of(dtype), 0, False)
+        else:
+            return None
     return made
 
 
@@ -390,6 +437,5 @@ cdef object plain_scalar(Array x):
     return PyArray_Scalar(read_pointer(x), cnp.PyArray_DescrFromType(_numbers[x.dtype]), None)
 
 
-cdef object _EXACT = 2**53      # whole numbers below it are exact in float64
 cdef int[8] _numbers            # NumPy's of element types
 _numbers = [dtypes.numpy_dtype(k).num for k in range(BOOL + 1)]

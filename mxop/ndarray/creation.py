@@ -16,7 +16,7 @@ import numpy as np
 from .. import dtypes
 from .._core import core
 from .._core.views import plain_array, plain_filled, plain_range
-from ..context import Context, of_array
+from ..context import CPU0, Context, is_first
 from ..errors import OpTypeError, OpValueError, items, translated
 from ..ops.create import range_length, spaced
 from ..shape_mode import numpy_shape
@@ -27,7 +27,6 @@ from .register import F
 Dense = core.Dense
 NDArray = core.NDArray
 _FLOAT32 = dtypes.FLOAT32
-_FIRST = of_array(False, 0)  # where arrays lie unless somebody says otherwise
 
 __all__ = [
     "arange", "array", "concatenate", "empty", "eye", "from_numpy", "full", "full_like", "histogram", "linspace", "moveaxis",
@@ -65,7 +64,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
      [3. 4.]]
     <NDArray 2x2 @cpu(0)>
     """
-    if ctx is None:
+    if is_first(ctx):
         quick = plain_array(source_array, _FLOAT32 if dtype is None else dtypes.code_of(dtype))
         if quick is not None:
             return quick
@@ -82,7 +81,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         found = np.asarray(source_array)
     except (TypeError, ValueError) as problem:
         raise OpTypeError(f"nd.array: the source is not array-like ({problem})") from None
-    if type(source_array) in (list, tuple) and found.dtype.kind in "if" and place == _FIRST:
+    if type(source_array) in (list, tuple) and found.dtype.kind in "if" and place == CPU0:
         quick = plain_array(found, code)
         if quick is not None:
             return quick
@@ -102,8 +101,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
 
 def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> Any:
     """Make an array whose elements are not set."""
-    if ctx is None and dtype is None and stype is None:
-        found = plain_filled(shape, 0.0)
+    if is_first(ctx) and stype is None:
+        found = plain_filled(shape, 0.0, dtypes.code_of(dtype))
         if found is not None:
             return found
     if stype not in (None, "default"):
@@ -128,8 +127,8 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
     >>> mx.nd.zeros((2, 2)).asnumpy().tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    if ctx is None and dtype is None and stype is None and not kwargs:
-        found = plain_filled(shape, 0.0)
+    if is_first(ctx) and stype is None and not kwargs:
+        found = plain_filled(shape, 0.0, dtypes.code_of(dtype))
         if found is not None:
             return found
     if stype not in (None, "default"):
@@ -141,8 +140,8 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """Make an array of ones; see :func:`zeros`."""
-    if ctx is None and dtype is None and not kwargs:
-        found = plain_filled(shape, 1.0)
+    if is_first(ctx) and not kwargs:
+        found = plain_filled(shape, 1.0, dtypes.code_of(dtype))
         if found is not None:
             return found
     return _given_out(
@@ -161,13 +160,8 @@ def full(
     >>> mx.nd.full((3,), 7, dtype="int32").asnumpy().tolist()
     [7, 7, 7]
     """
-    if (
-        ctx is None
-        and out is None
-        and dtype is np.float32
-        and (type(val) is float or (type(val) is int and abs(val) < 2**53))
-    ):
-        quick = plain_filled(shape, val)
+    if is_first(ctx) and out is None and (type(val) is float or (type(val) is int and -60000 < val < 60000)):
+        quick = plain_filled(shape, val, dtypes.code_of(dtype))
         if quick is not None:
             return quick
     made = blank(shape_of(shape, "nd.full"), dtypes.code_of(dtype), device(ctx, "nd.full"))
@@ -230,7 +224,7 @@ def arange(
     >>> mx.nd.arange(3, repeat=2).asnumpy().tolist()
     [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
     """
-    if ctx is None and infer_range is None and dtype is np.float32 and type(repeat) is int and repeat == 1:
+    if is_first(ctx) and infer_range is None and dtype is np.float32 and type(repeat) is int and repeat == 1:
         quick = plain_range(start, stop, int(step) if step == 1 else step)
         if quick is not None:
             return quick
@@ -286,8 +280,10 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any =
     """Make an `N` by `M` matrix (square by default) with ones on diagonal `k` (above the main one when positive)."""
     rows, columns = shape_of((N, M or N), "nd.eye")
     with translated("nd.eye"):
-        host = np.eye(rows, columns, operator.index(k), dtypes.numpy_dtype(dtypes.code_of(dtype)))
-        made = placed(host, device(ctx, "nd.eye"))
+        k = min(max(operator.index(k), -rows), columns)  # where there is no such diagonal, neither
+        place = device(ctx, "nd.eye")
+        where = {} if place == CPU0 else {"ctx": str(place)}
+        made = F._eye(N=rows, M=columns, k=k, dtype=dtypes.code_of(dtype), **where)
     return _given_out(made, kwargs, "nd.eye")
 
 

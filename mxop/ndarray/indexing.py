@@ -9,13 +9,13 @@ May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.ops`.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
 from .._core import array, core, tape
+from .._core.views import plain_array
 from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError, translated
 from ..ops import indexing as ops
 from ..shape_mode import numpy_shape
@@ -114,18 +114,29 @@ def _rows(x: NDArray, key: Any) -> NDArray | None:
     """Return the rows that an array of whole numbers names, copied as they are; None for other keys, and wrong ones."""
     if x._gpu is not None or not x._contiguous or not x.ndim or getattr(key, "_gpu", None) is not None or _tracked(x):
         return None
-    with suppress(OpIndexError):  # NumPy says better what is wrong
-        if not isinstance(key, Dense) or key.dtype_code not in _ROWS:
-            rows = _index_array(key, np)
-            if rows.dtype.kind != "i" or not rows.ndim:
-                return None
-            key = core.from_numpy(np.ascontiguousarray(rows, np.int64), False)
-        if not key.ndim or not key.size:
+    try:
+        key = _row_numbers(key)
+        if key is None or not key.ndim or not key.size:
             return None
-        with suppress(OpIndexError):
+        try:
             return F.take(x, key, mode="raise")
-        return F.gather_nd(x, key._view((1, *key.shape), (0, *key._strides), 0))  # some are counted from the end
-    return None
+        except OpIndexError:
+            return F.gather_nd(x, key._view((1, *key.shape), (0, *key._strides), 0))  # some are counted from the end
+    except OpIndexError:  # NumPy says better what is wrong
+        return None
+
+
+def _row_numbers(key: Any) -> NDArray | None:
+    """Return an array, or a list, of whole numbers as an array of integers; None for masks and what has other types."""
+    if isinstance(key, Dense) and key.dtype_code in _ROWS:
+        return key
+    found = plain_array(key, dtypes.INT64) if type(key) is list else None
+    if found is not None:
+        return found
+    rows = _index_array(key, np)
+    return (
+        core.from_numpy(np.ascontiguousarray(rows, np.int64), False) if rows.dtype.kind == "i" and rows.ndim else None
+    )
 
 
 def _tracked(x: NDArray) -> bool:

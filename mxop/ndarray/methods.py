@@ -191,8 +191,8 @@ def reshaped(x: NDArray, shape: tuple[int, ...]) -> NDArray:
     return x._view(shape, strides, 0)
 
 
-def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:
-    """Permute the dimensions; reverse them when no axes are given."""
+def transpose(self: NDArray, axes: tuple, kwargs: dict[str, Any]) -> NDArray:
+    """Do what ``NDArray.transpose`` does, for whatever is not plain."""
     if axes:
         one = axes[0] if len(axes) == 1 and (axes[0] is None or hasattr(axes[0], "__iter__")) else axes
         kwargs["axes"] = () if one is None else one
@@ -307,7 +307,7 @@ TABLE: dict[str, Any] = {
     "round": round_, "slice_assign": slice_assign, "slice_assign_scalar": slice_assign_scalar, "split_v2": split_v2,
     "squeeze": squeeze,
     "to_dlpack_for_read": interop.to_dlpack_for_read, "to_dlpack_for_write": interop.to_dlpack_for_write,
-    "to_numpy": to_numpy, "tolist": tolist, "tostype": tostype, "transpose": transpose, "wait_to_read": wait_to_read,
+    "to_numpy": to_numpy, "tolist": tolist, "tostype": tostype, "wait_to_read": wait_to_read,
     "wait_to_write": wait_to_read, "writable": property(_writable, doc="Whether elements can be assigned."),
     # what Python looks up by name; operators and indexing have slots and are in the compiled class
     "__array_ufunc__": interop.array_ufunc, "__complex__": complex_, "__copy__": interop.copy,
@@ -317,8 +317,8 @@ TABLE: dict[str, Any] = {
 }  # fmt: skip
 #: What the compiled class asks for: see ``core.hook``.
 HOOKS: dict[str, Any] = {
-    "getitem": indexing.getitem, "setitem": indexing.setitem, "reshape": reshape, "iterate": indexing.iterate,
-    "contains": indexing.contains, "text": text, "leaving": interop.leaving,
+    "getitem": indexing.getitem, "setitem": indexing.setitem, "reshape": reshape, "transpose": transpose,
+    "iterate": indexing.iterate, "contains": indexing.contains, "text": text, "leaving": interop.leaving,
 }  # fmt: skip
 
 
