@@ -507,3 +507,47 @@ def test_types_of_python_are_those_that_numpy_takes_them_for(given, found):
     symbol = mx.sym.identity(mx.sym.Variable("a", dtype=given))
     assert symbol.infer_type()[1] == mx.sym.cast(symbol, dtype=given).infer_type()[1] == [np.dtype(found).type]
     assert symbol.simple_bind(mx.cpu(), a=(2,), type_dict={"a": given}).arg_dict["a"].dtype == np.dtype(found)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "bfloat16"])
+@pytest.mark.parametrize(
+    "value", [0, 1, 2, -0.0, 0.1, -3.7, 127, 128, 255, 300, -129, 59999, 60001, 1e30, float("nan")]
+)
+def test_numbers_become_elements_as_in_numpy(dtype, value):
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    x = nd.zeros((5, 70, 3), dtype=dtype)
+    expected = x.asnumpy()
+    with np.errstate(all="ignore"):
+        expected[1:4, ::2, 1:] = np.asarray(value).astype(expected.dtype)
+        listed = np.array([value, 1]).astype(expected.dtype)
+    x[1:4, ::2, 1:] = value
+    for found, wanted in (
+        (x, expected),
+        (nd.full((2, 3), value, dtype=dtype), np.full((2, 3), listed[0])),
+        (nd.array([value, 1], dtype=dtype), listed),
+    ):
+        np.testing.assert_array_equal(found.asnumpy().astype("f8"), wanted.astype("f8"))
+
+
+@pytest.mark.parametrize("ctx", [None, mx.cpu(), mx.cpu(1)])
+@pytest.mark.parametrize("dtype", [None, "f4", "<i8", "float16", np.uint8, float])
+def test_new_arrays_are_of_the_type_and_on_the_device_that_are_asked_for(ctx, dtype):
+    code = np.dtype("f4" if dtype is None else dtype)
+    for made in (nd.zeros((2, 3), ctx, dtype), nd.ones((2, 3), ctx, dtype), nd.empty((2, 3), ctx, dtype),
+                 nd.array([1, 2], ctx, dtype), nd.full((2, 3), 4, ctx, dtype or "f4")):  # fmt: skip
+        assert made.dtype == code and made.context == (ctx or mx.cpu())
+
+
+@given(st.permutations(range(3)), st.lists(st.booleans(), min_size=3, max_size=3))
+def test_transpose_takes_axes_in_every_form(axes, negative):
+    x = nd.arange(24).reshape((2, 3, 4))
+    expected, axes = x.asnumpy().transpose(axes), [a - 3 * n for a, n in zip(axes, negative, strict=True)]
+    for found in (x.transpose(*axes), x.transpose(axes), x.transpose(tuple(axes)), x.transpose(axes=axes)):
+        np.testing.assert_array_equal(found.asnumpy(), expected)
+
+
+@pytest.mark.parametrize("axes", [(0, 0, 1), (0, 1), (0, 1, 3), (0, 1, -4), (0, 1, 2, 3), (0, 1, 10**30), (0, 1, 1.5)])
+def test_transpose_refuses_what_is_no_permutation(axes):
+    with pytest.raises(mx.MXNetError, match="axes"):
+        nd.zeros((2, 3, 4)).transpose(*axes)

@@ -8,4 +8,5 @@ cdef Program copy_program(int dtype)
 cdef int copy_from(Array source, Py_ssize_t offset, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides,
                    Array target) except -1
 cdef int copy_into(Array source, Array target, int req) except -1
+cdef int fill(Array target, double value) except -1
 cdef Array contiguous_copy(Array a)

@@ -1,8 +1,8 @@
 """Copies between arrays, and whether their memory overlaps.  May import :mod:`.array`."""
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
-from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program, collapse, itemsize_of
+from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program, collapse, itemsize_of, store_of
 from mxop._kernels.moves cimport move, move_few
 
 from mxop.errors import OpValueError
@@ -125,6 +125,29 @@ cdef int copy_from(Array source, Py_ssize_t offset, int ndim, const Py_ssize_t* 
     fill_operand(&operands[1], target)
     operands[1].req = REQ_WRITE
     return move(target.size, &operands[0], &operands[1], copy_program(source.dtype))
+
+
+cdef int fill(Array target, double value) except -1:
+    """Set all elements of an array to a number that its type has: copy an element that lies everywhere."""
+    cdef Operand operands[2]
+    cdef unsigned long long element = 0
+    cdef char* p = write_pointer(target)
+    cdef Py_ssize_t done = itemsize_of(target.dtype), nbytes = target.size * done
+    store_of(target.dtype, True)(1, &value, <char*>&element, 0, False)
+    if target.contiguous and element == 0 and nbytes < AT_ONCE:
+        memset(p, 0, nbytes)
+        return 0
+    if target.contiguous and 0 < nbytes < AT_ONCE:
+        memcpy(p, &element, done)
+        while done < nbytes:
+            memcpy(p + done, p, min(done, nbytes - done))
+            done *= 2
+        return 0
+    operands[0].data, operands[0].dtype, operands[0].staged, operands[0].contiguous = <char*>&element, target.dtype, False, False
+    operands[0].ndim, operands[0].shape[0], operands[0].strides[0] = 1, target.size, 0
+    fill_operand(&operands[1], target)
+    operands[1].req, operands[1].staged = REQ_WRITE, False
+    return move(target.size, &operands[0], &operands[1], copy_program(target.dtype))
 
 
 cdef Array contiguous_copy(Array a):

@@ -12,14 +12,15 @@ from mxop._core.array cimport Array, alloc, alloc_tuple, new_array, read_pointer
 from mxop._core.profile cimport IMPERATIVE, watched
 from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport is_recording
-from mxop._core.transfer cimport copy_from, copy_into, same_dims
+from mxop._core.transfer cimport copy_from, copy_into, fill, same_dims
 from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
-from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, bulk, itemsize_of, store_of
+from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of, store_of
 from mxop._kernels.memory cimport block_wrap, is_elsewhere
 
 import numpy as np
 
 from mxop import dtypes
+from mxop.context import is_first
 
 cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step)
@@ -30,16 +31,11 @@ cdef extern from "Python.h":
 cdef extern from "numpy/arrayobject.h":
     object PyArray_Scalar(void* data, cnp.dtype dtype, object base)
 
-cdef extern from "mxop_bulk.h":
-    enum:
-        MX_ROWS
-
 cnp.import_array()
 
 cdef enum:
-    LONG = 64               # elements in a row that wide instructions are worth
-    SHORT = 4096            # elements that are written one by one where they are made
-    FEW = 1 << 16           # and where they are there: fewer than threads are worth
+    SHORT = 4096            # elements that are written one by one
+    FEW = 1 << 16           # and that are fewer than threads are worth
     MOST = 1 << 23          # whole numbers below it, and their sums with few others, are exact in float32
 
 cdef double _EXACT = 2.0**53    # whole numbers below it are exact in float64
@@ -226,13 +222,6 @@ cdef bint plain_assign(Array x, object key, object value) except -1:
     return True
 
 
-ctypedef fused word:
-    unsigned char
-    unsigned short
-    unsigned int
-    unsigned long long
-
-
 cdef bint fits(double value, int dtype) noexcept:
     """Tell whether a number is plain in an element type: every floating type can hold it, or it is a whole one of an integer type."""
     cdef double least = 0, most = 1
@@ -249,76 +238,25 @@ cdef bint fits(double value, int dtype) noexcept:
     return least <= value <= most and value == <long long>value
 
 
-cdef void fill_rows(word* p, Py_ssize_t rows, Py_ssize_t between, Py_ssize_t n, Py_ssize_t stride, word value) noexcept nogil:
-    """Set rows of n elements; elements and rows lie `stride` and `between` bytes apart."""
-    cdef Py_ssize_t j, k
-    cdef word* row
-    if stride == sizeof(word) and n >= LONG:
-        bulk().move(MX_ROWS, sizeof(word), n, rows, <const char*>&value, 0, 0, <char*>p, stride, between, False)
-        return
-    for j in range(rows):
-        row = <word*>(<char*>p + j * between)
-        if stride == sizeof(word):
-            for k in range(n):
-                row[k] = value
-        else:
-            for k in range(n):
-                (<word*>(<char*>row + k * stride))[0] = value
-
-
-cdef void fill_axes(word* p, Array a, int axis, word value) noexcept:
-    """Set the elements of `a` at `p` from an axis on."""
-    cdef int last = a.ndim - 1
-    cdef Py_ssize_t k, rows = a.shape_[axis] if axis < last else 1, between = a.strides_[axis]
-    if axis < last - 1:
-        for k in range(a.shape_[axis]):
-            fill_axes(<word*>(<char*>p + k * between), a, axis + 1, value)
-    else:
-        fill_rows(p, rows, between, a.shape_[last], a.strides_[last], value)
-
-
-cdef void fill_words(word* p, Array a, word value) noexcept:
-    if not a.contiguous and a.ndim:
-        fill_axes(p, a, 0, value)
-    else:
-        fill_rows(p, 1, 0, a.size, sizeof(word), value)
-
-
-cdef int fill(Array a, double value) except -1:
-    """Set all elements of an array to a number that fits its type."""
-    cdef char* p = write_pointer(a)
-    cdef unsigned long long bits = 0
-    cdef Py_ssize_t size = itemsize_of(a.dtype)
-    store_of(a.dtype, True)(1, &value, <char*>&bits, size, False)
-    if size == 1:
-        fill_words(<unsigned char*>p, a, (<unsigned char*>&bits)[0])
-    elif size == 2:
-        fill_words(<unsigned short*>p, a, (<unsigned short*>&bits)[0])
-    elif size == 4:
-        fill_words(<unsigned int*>p, a, (<unsigned int*>&bits)[0])
-    else:
-        fill_words(<unsigned long long*>p, a, bits)
-    return 0
-
-
-def plain_filled(shape, double value, int dtype):
+def plain_filled(shape, double value, ctx, dtype):
     """Return a new array that holds one number everywhere; None where it is large, empty or 0-d, or lies elsewhere, where the number
     is none of the type, and while calls are watched."""
     cdef Array made
     cdef Py_ssize_t size = 1
-    if is_elsewhere() or watched(IMPERATIVE) or not fits(value, dtype):
+    cdef int code = FLOAT32 if dtype is None else dtypes.code_of(dtype)
+    if (ctx is not None and not is_first(ctx)) or is_elsewhere() or watched(IMPERATIVE) or not fits(value, code):
         return None
     if type(shape) is int:
         shape = (shape,)
     elif type(shape) is not tuple or not shape:
         return None
     for d in <tuple>shape:
-        if type(d) is not int or not 0 < d <= SHORT:
+        if type(d) is not int or not 0 < d <= FEW:
             return None
         size *= <Py_ssize_t>d
-        if size > SHORT:
+        if size > FEW:
             return None
-    made = alloc_tuple(<tuple>shape, dtype)
+    made = alloc_tuple(<tuple>shape, code)
     fill(made, value)
     return made
 
@@ -332,13 +270,13 @@ for _kind in "fdeBibq?l":
     _codes[np.dtype(_kind).num] = dtypes.code_of(np.dtype(_kind))
 
 
-def plain_array(source, int dtype):
+def plain_array(source, ctx, int dtype):
     """Return a new array with a copy of a NumPy array or a list of numbers; None where these are not plain in the type, or elsewhere."""
     cdef Array seen, made
     cdef cnp.ndarray given
     cdef Py_ssize_t* shape
     cdef int ndim, code
-    if is_elsewhere():
+    if (ctx is not None and not is_first(ctx)) or is_elsewhere():
         return None
     if type(source) is list:
         return plain_list(<list>source, dtype)

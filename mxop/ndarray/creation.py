@@ -64,10 +64,9 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
      [3. 4.]]
     <NDArray 2x2 @cpu(0)>
     """
-    if is_first(ctx):
-        quick = plain_array(source_array, _FLOAT32 if dtype is None else dtypes.code_of(dtype))
-        if quick is not None:
-            return quick
+    quick = plain_array(source_array, ctx, _FLOAT32 if dtype is None else dtypes.code_of(dtype))
+    if quick is not None:
+        return quick
     place = device(ctx, "nd.array")
     if isinstance(source_array, Dense):
         code = source_array.dtype_code if dtype is None else dtypes.code_of(dtype)
@@ -81,8 +80,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         found = np.asarray(source_array)
     except (TypeError, ValueError) as problem:
         raise OpTypeError(f"nd.array: the source is not array-like ({problem})") from None
-    if type(source_array) in (list, tuple) and found.dtype.kind in "if" and place == CPU0:
-        quick = plain_array(found, code)
+    if type(source_array) in (list, tuple) and found.dtype.kind in "if":
+        quick = plain_array(found, ctx, code)
         if quick is not None:
             return quick
     try:
@@ -101,8 +100,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
 
 def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> Any:
     """Make an array whose elements are not set."""
-    if is_first(ctx) and stype is None:
-        found = plain_filled(shape, 0.0, dtypes.code_of(dtype))
+    if stype is None:
+        found = plain_filled(shape, 0.0, ctx, dtype)
         if found is not None:
             return found
     if stype not in (None, "default"):
@@ -127,8 +126,8 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
     >>> mx.nd.zeros((2, 2)).asnumpy().tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    if is_first(ctx) and stype is None and not kwargs:
-        found = plain_filled(shape, 0.0, dtypes.code_of(dtype))
+    if stype is None and not kwargs:
+        found = plain_filled(shape, 0.0, ctx, dtype)
         if found is not None:
             return found
     if stype not in (None, "default"):
@@ -140,8 +139,8 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """Make an array of ones; see :func:`zeros`."""
-    if is_first(ctx) and not kwargs:
-        found = plain_filled(shape, 1.0, dtypes.code_of(dtype))
+    if not kwargs:
+        found = plain_filled(shape, 1.0, ctx, dtype)
         if found is not None:
             return found
     return _given_out(
@@ -160,8 +159,8 @@ def full(
     >>> mx.nd.full((3,), 7, dtype="int32").asnumpy().tolist()
     [7, 7, 7]
     """
-    if is_first(ctx) and out is None and (type(val) is float or (type(val) is int and -60000 < val < 60000)):
-        quick = plain_filled(shape, val, dtypes.code_of(dtype))
+    if out is None and (type(val) is float or (type(val) is int and -60000 < val < 60000)):
+        quick = plain_filled(shape, val, ctx, dtype)
         if quick is not None:
             return quick
     made = blank(shape_of(shape, "nd.full"), dtypes.code_of(dtype), device(ctx, "nd.full"))

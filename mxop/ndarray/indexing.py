@@ -130,7 +130,7 @@ def _row_numbers(key: Any) -> NDArray | None:
     """Return an array, or a list, of whole numbers as an array of integers; None for masks and what has other types."""
     if isinstance(key, Dense) and key.dtype_code in _ROWS:
         return key
-    found = plain_array(key, dtypes.INT64) if type(key) is list else None
+    found = plain_array(key, None, dtypes.INT64) if type(key) is list else None
     if found is not None:
         return found
     rows = _index_array(key, np)
