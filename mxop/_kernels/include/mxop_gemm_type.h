@@ -29,12 +29,13 @@ MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrd
             __builtin_prefetch(c + q / vectors * c_row + q % vectors * LANES, 1, 3);
 #endif
     for (ptrdiff_t k = 0; k < depth; k++, a += a_k, b += b_k) {
-        MX_UNROLLED for (int j = 0; j < vectors; j++) {
-            columns[j] = *(const G(vector) *)(b + j * LANES);
-            if (!packs) continue;
-            MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + j * LANES), 2);     /* steps of `b_k` are not foreseen */
-            *(G(vector) *)(panel + k * WIDTH + j * LANES) = columns[j];
-        }
+        MX_UNROLLED for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
+        if (packs)
+            MX_UNROLLED for (int j = 0; j < vectors; j++) {
+                MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + j * LANES), 2);     /* steps of `b_k` are not foreseen */
+                *(G(vector) *)(panel + k * WIDTH + j * LANES) = columns[j];
+            }
+        if (packs) MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + vectors * LANES - 1), 2);
         MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
     }
     MX_UNROLLED for (int q = 0; q < rows * vectors; q++) {
