@@ -27,6 +27,7 @@ from mxop.formula import compile_program, input_, param, substitute
 
 cdef enum:
     CACHE_BYTES = 32768      # what the arrays of one block of rows may take
+    GOES_OVER = 2            # times, at least, that stages go over what they read or write, which is worth a thread the sooner
     WORTH_A_BLOCK = 256      # elements of a row that is computed by itself
     WORTH_NO_COPY = 384      # the same of all that is broadcast to a row, which is then read where it lies
     MOST_SCALARS = 8         # numbers of a row that one stage reads
@@ -122,7 +123,7 @@ cdef class StripCall(Call):
         return "\n".join([f"stage {k}:\n{(<Program>p).listing}" for k, p in enumerate(self.programs)])
 
     cdef int execute(self) except -1:
-        cdef int threads = threads_for(self.total_bytes), k
+        cdef int threads = threads_for(GOES_OVER * self.total_bytes), k
         cdef Py_ssize_t blocks = (self.rows + self.block_rows - 1) // self.block_rows, each
         cdef mx_shares shares
         cdef Block* memory
