@@ -281,10 +281,17 @@ def _sample(function: str, ctype: str, root: Expr) -> str:
     )
 
 
-#: What is as cheap as reading: a sum of it need not be stored first.  Sums are of squares, products and magnitudes.
-_SIGNS = {"add": "+", "sub": "-", "mul": "*"}
-_SUMMED = {"square", "mul", "abs"}
-_CHEAP = {*_SIGNS, *_SUMMED}
+#: What is as cheap as reading, in C: a sum of it need not be stored first.
+_CHEAP = {"add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0} * {1})", "square": "({0}) * ({0})",
+          "abs": "(({0}) < 0 ? -({0}) : ({0}))", "isnan": "({0} != {0})", "where": "({0} ? {1} : {2})"}  # fmt: skip
+
+
+def _summed(root: Expr, calls: list) -> bool:
+    """Tell whether sums are taken of it: squares, products, magnitudes, and what is a number."""
+    chosen = root.label == "where" and root.args[0].label == "isnan"
+    return (
+        (chosen or root.label in ("square", "mul", "abs")) and len(calls) <= 2 and all(c.name in _CHEAP for c in calls)
+    )
 
 
 def _adder(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr]) -> str:
@@ -308,12 +315,7 @@ def _written(e: Expr, names: dict[Expr, str]) -> str:
     """Write cheap arithmetic as one C expression."""
     if e in names:
         return names[e]
-    args = [_written(a, names) for a in e.args]
-    if e.label in ("square", "abs"):
-        return (
-            f"({args[0]}) * ({args[0]})" if e.label == "square" else f"(({args[0]}) < 0 ? -({args[0]}) : ({args[0]}))"
-        )
-    return f"({args[0]} {_SIGNS[e.label]} {args[1]})"
+    return _CHEAP[e.label].format(*[_written(a, names) for a in e.args])
 
 
 def instruction_text() -> str:
@@ -329,7 +331,7 @@ def instruction_text() -> str:
                 functions.append(_loop(function, ctype, root, operands, scalars))
                 cells[code] = function
         totals = []
-        if root.label in _SUMMED and len(calls) <= 2 and all(row.name in _CHEAP for row in calls):
+        if _summed(root, calls):
             for ctype, suffix, _ in COMPUTE[:2]:
                 totals.append(f"t{number}_{suffix}")
                 functions.append(_adder(totals[-1], ctype, root, operands, scalars))

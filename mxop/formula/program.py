@@ -48,6 +48,7 @@ def idioms() -> list[Tree]:
         ("add", ("mul", ("sub", "x", "s"), "s"), "s"),
         ("exp", ("sub", "x", "s")),  # softmax
         ("exp", ("sub", "x", "x")),
+        ("where", ("isnan", "x"), "s", "x"),  # sums of what is a number
     ]
 
 
