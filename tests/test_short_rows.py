@@ -84,3 +84,13 @@ def test_all_sets_have_the_same_bits():
                     np.testing.assert_array_equal(other, found[0])
     finally:
         interp.use_instruction_set(before)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int32", "int8", "int64", "float16"])
+@pytest.mark.parametrize("shape", [(1, 5), (7, 3), (8, 100), (17, 13), (3, 9, 11), (100, 1), (16, 1)])
+def test_running_sums_of_rows_abreast_are_those_of_each(shape, dtype):
+    a = (np.random.default_rng(0).random(shape) * 50).astype(dtype)
+    added = np.float32 if dtype == "float16" else a.dtype
+    for axis in range(a.ndim):
+        found = nd.cumsum(nd.array(a, dtype=dtype), axis=axis).asnumpy()
+        np.testing.assert_array_equal(found, np.cumsum(a.astype(added), axis=axis, dtype=added).astype(dtype))

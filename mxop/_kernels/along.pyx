@@ -21,6 +21,7 @@ cdef enum:
     WORTH = 65536  # elements that a thread should have
     SMALL = 4096   # elements for which other threads of Python need not run meanwhile
     WIDTH = 256    # columns of a task
+    ABREAST = 8    # rows of a task that are added up at once
     TOGETHER = 16  # rows of a task, at most
     FEWEST = 64    # tasks, where there are so many rows
     MOST_PARTS = 16
@@ -133,7 +134,7 @@ cdef class Find(Work):
         self.write(found, first, count, best)
 
 
-cdef void sum_rows(const number* x, number* y, Py_ssize_t n) noexcept nogil:
+cdef void sum_row(const number* x, number* y, Py_ssize_t n) noexcept nogil:
     """Write the sums of the elements up to each one of a row."""
     cdef Py_ssize_t i
     cdef number total = x[0]
@@ -141,6 +142,18 @@ cdef void sum_rows(const number* x, number* y, Py_ssize_t n) noexcept nogil:
     for i in range(1, n):
         total = total + x[i]
         y[i] = total
+
+
+cdef void sum_abreast(const number* x, number* y, Py_ssize_t n) noexcept nogil:
+    """Do so for several rows at once: an addition waits for the one before it in its row, and not for others."""
+    cdef number totals[ABREAST]
+    cdef Py_ssize_t i, r
+    for r in range(ABREAST):
+        y[r * n] = totals[r] = x[r * n]
+    for i in range(1, n):
+        for r in range(ABREAST):
+            totals[r] = totals[r] + x[r * n + i]
+            y[r * n + i] = totals[r]
 
 
 cdef void sum_columns(const number* x, number* y, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t width) noexcept nogil:
@@ -157,28 +170,34 @@ cdef void sum_columns(const number* x, number* y, Py_ssize_t n, Py_ssize_t inner
             y[j] = before[j] + x[j]
 
 
-cdef void sum_task(const number* x, number* y, Py_ssize_t t, Py_ssize_t pieces, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
-    cdef Py_ssize_t first = t // pieces * n * inner + t % pieces * WIDTH
-    if inner == 1:
-        sum_rows[number](x + first, y + first, n)
+cdef void sum_task(const number* x, number* y, Py_ssize_t t, Py_ssize_t pieces, Py_ssize_t outer, Py_ssize_t n,
+                   Py_ssize_t inner) noexcept nogil:
+    """Do some rows, or some columns of a matrix."""
+    cdef Py_ssize_t first = t // pieces * n * inner + t % pieces * WIDTH, r
+    if inner == 1 and (t + 1) * ABREAST <= outer:
+        sum_abreast[number](x + t * ABREAST * n, y + t * ABREAST * n, n)
+    elif inner == 1:
+        for r in range(t * ABREAST, outer):
+            sum_row[number](x + r * n, y + r * n, n)
     else:
         sum_columns[number](x + first, y + first, n, inner, min(<Py_ssize_t>WIDTH, inner - t % pieces * WIDTH))
 
 
 cdef void sum_all(const number* x, number* y, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, int threads) noexcept nogil:
     cdef Py_ssize_t pieces = (inner + WIDTH - 1) // WIDTH, t
+    cdef Py_ssize_t tasks = (outer + ABREAST - 1) // ABREAST if inner == 1 else outer * pieces
     cdef mx_shares shares
     cdef int k
-    threads = threads_of(threads, min(outer * n * inner // WORTH, outer * pieces))
+    threads = threads_of(threads, min(outer * n * inner // WORTH, tasks))
     if threads == 1:
-        for t in range(outer * pieces):
-            sum_task[number](x, y, t, pieces, n, inner)
+        for t in range(tasks):
+            sum_task[number](x, y, t, pieces, outer, n, inner)
     else:
-        share_out(&shares, outer * pieces, threads, 0)
+        share_out(&shares, tasks, threads, 0)
         for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
             t = mx_next_task(&shares, k)
             while t >= 0:
-                sum_task[number](x, y, t, pieces, n, inner)
+                sum_task[number](x, y, t, pieces, outer, n, inner)
                 t = mx_next_task(&shares, k)
 
 
