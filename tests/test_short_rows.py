@@ -92,5 +92,5 @@ def test_running_sums_of_rows_abreast_are_those_of_each(shape, dtype):
     a = (np.random.default_rng(0).random(shape) * 50).astype(dtype)
     added = np.float32 if dtype == "float16" else a.dtype
     for axis in range(a.ndim):
-        found = nd.cumsum(nd.array(a, dtype=dtype), axis=axis).asnumpy()
+        found = mx.nd.cumsum(mx.nd.array(a, dtype=dtype), axis=axis).asnumpy()
         np.testing.assert_array_equal(found, np.cumsum(a.astype(added), axis=axis, dtype=added).astype(dtype))
