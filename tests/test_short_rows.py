@@ -94,3 +94,18 @@ def test_running_sums_of_rows_abreast_are_those_of_each(shape, dtype):
     for axis in range(a.ndim):
         found = mx.nd.cumsum(mx.nd.array(a, dtype=dtype), axis=axis).asnumpy()
         np.testing.assert_array_equal(found, np.cumsum(a.astype(added), axis=axis, dtype=added).astype(dtype))
+
+
+@pytest.mark.parametrize("name", ["BilinearResize2D", "AdaptiveAvgPooling2D"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_lines_of_an_image_are_resized_alike_alone_and_abreast(name, dtype):
+    def resized(x, width):
+        x, height = mx.nd.array(x, dtype=dtype), x.shape[2]
+        sizes = {"height": height, "width": width} if name == "BilinearResize2D" else {"output_size": (height, width)}
+        return getattr(mx.nd.contrib, name)(x, **sizes).asnumpy()
+
+    for rows, width in ((1, 9), (7, 4), (8, 9), (19, 5)):
+        x = np.random.default_rng(rows).standard_normal((2, 3, rows, width))
+        for wide in (2 * width, 3):
+            alone = np.concatenate([resized(x[:, :, k : k + 1], wide) for k in range(rows)], axis=2)
+            np.testing.assert_array_equal(resized(x, wide), alone)

@@ -267,6 +267,23 @@ cdef void mix(const floating* x, floating* y, const Py_ssize_t* starts, const Py
             y[c] = y[c] * weight
 
 
+cdef void mix_abreast(const floating* x, floating* y, const Py_ssize_t* starts, const Py_ssize_t* places, const double* weights,
+                      bint even, Py_ssize_t n, Py_ssize_t size) noexcept nogil:
+    """Write an element of each of several rows, which are `n` elements apart, and those of the results `size`."""
+    cdef floating totals[ABREAST]
+    cdef floating weight
+    cdef Py_ssize_t j, r
+    for r in range(ABREAST):
+        totals[r] = 0
+    for j in range(starts[0], starts[1]):
+        weight = 1 if even else <floating>weights[j]
+        for r in range(ABREAST):
+            totals[r] = totals[r] + x[places[j] + r * n] * weight
+    weight = <floating>weights[starts[0]] if even and starts[0] < starts[1] else 1
+    for r in range(ABREAST):
+        y[r * size] = totals[r] * weight
+
+
 cdef class Mixture(Work):
     """Mixtures of elements along axis 1, into results of their type: a sparse matrix times the data.
 
@@ -317,10 +334,11 @@ cdef class Mixture(Work):
         free(self.weights)
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        cdef Py_ssize_t tasks = (self.outer + ABREAST - 1) // ABREAST if self.inner == 1 else self.outer
         cdef mx_shares shares
         cdef int k
         threads = threads_of(threads, self.outer * max(self.n, self.size) * self.inner // WORTH)
-        share_out(&shares, self.outer, threads, 0)
+        share_out(&shares, tasks, threads, 0)
         with nogil:
             if threads == 1:
                 self.tasks_of(&shares, 0, data)
@@ -339,7 +357,15 @@ cdef class Mixture(Work):
             t = mx_next_task(shares, thread)
 
     cdef void task(self, const floating* x, floating* y, Py_ssize_t t) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(self.size):
-            mix[floating](x + t * self.n * self.inner, y + (t * self.size + i) * self.inner, self.starts + i, self.places, self.weights,
-                      self.even, self.inner)
+        """Write some rows, where these have an element for each place, or the rows of a matrix."""
+        cdef Py_ssize_t first = t * ABREAST if self.inner == 1 else t
+        cdef Py_ssize_t last = min(first + (ABREAST if self.inner == 1 else 1), self.outer), outer, i
+        if last == first + ABREAST:
+            for i in range(self.size):
+                mix_abreast[floating](x + first * self.n, y + first * self.size + i, self.starts + i, self.places, self.weights,
+                                      self.even, self.n, self.size)
+            return
+        for outer in range(first, last):
+            for i in range(self.size):
+                mix[floating](x + outer * self.n * self.inner, y + (outer * self.size + i) * self.inner, self.starts + i, self.places,
+                              self.weights, self.even, self.inner)
