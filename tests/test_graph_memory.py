@@ -259,3 +259,40 @@ def test_a_small_value_does_not_keep_a_large_buffer():
 
 def planned_of(executor):
     return executor.explain(is_train=False).memory["planned"]
+
+
+# ---- results ----------------------------------------------------------------------------------------------------------
+def test_a_result_of_another_shape_is_made_where_it_belongs():
+    x = mx.sym.Variable("x")
+    made = mx.sym.exp(x * 2)
+    shaped = mx.sym.Reshape(made, shape=(0, -1))
+    executor = shaped.simple_bind(mx.cpu(), "null", x=(2, 3, 4))
+    assert len(executor.explain().rows) == 1 and not executor.explain().memory["planned"]
+    executor = mx.sym.Reshape(shaped, shape=(-1,)).simple_bind(mx.cpu(), "null", x=(2, 3, 4))
+    assert len(executor.explain().rows) == 1
+
+
+@pytest.mark.parametrize("req", ["write", "add"])
+@pytest.mark.parametrize("passes", [None, {"fuse": False, "strips": False}])
+def test_results_of_another_shape_hold_what_their_values_do(req, passes):
+    x = mx.sym.Variable("x")
+    made = mx.sym.exp(mx.sym.Reshape(x, shape=(-1, 4)))
+    shaped = mx.sym.Reshape(made, shape=(2, -1))
+    groups = ([shaped], [shaped, shaped], [shaped, made], [shaped, mx.sym.sum(shaped * 3)], [mx.sym.Flatten(shaped)],
+              [shaped, mx.sym.Reshape(shaped, shape=(-1,))])  # fmt: skip
+    a = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
+    for outputs in groups:
+        executor = mx.sym.Group(outputs).simple_bind(mx.cpu(), req, passes=passes, x=a.shape)
+        executor.arg_arrays[0][:] = a
+        executor.grad_arrays[0][:] = 5
+        for _ in range(2):  # what was handed out stays as it was
+            found = executor.forward(is_train=True)
+            before = [o.asnumpy() for o in found]
+        executor.backward([nd.ones(o.shape) for o in found])
+        whole = np.exp(a)
+        for output, o in zip(before, found, strict=True):
+            np.testing.assert_array_equal(o.asnumpy(), output)
+            expected = (whole * 3).sum() if output.size == 1 else whole
+            np.testing.assert_allclose(output.ravel(), np.ravel(expected), 1e-5)
+        slope = sum(3 if o.size == 1 else 1 for o in before)
+        np.testing.assert_allclose(executor.grad_arrays[0].asnumpy(), whole * slope + 5 * (req == "add"), 1e-5)

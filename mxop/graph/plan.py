@@ -193,18 +193,22 @@ def _deliver(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) -> N
 
 
 def _begin_there(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int], known: Known) -> None:
-    """Let values be made where what takes their place belongs."""
+    """Let values be made where what takes their place belongs, or is another view of them."""
     nodes = [node for phase in phases for node in phase.nodes if node.op is not None]
     readers = Counter(plan.root(e) for n in nodes if (n, 0) not in plan.alias for e in elements_read(n))
     readers.update(plan.root(r.entry) for phase in phases for r in phase.results)
     for node in reversed(nodes):
-        for k, i in _kept_in_place(node).items():
+        view = (node, 0) in plan.homes and node.n_outputs == 1 and bool(node.inputs) and is_plain_view(node, known)
+        for k, i in ({0: 0} if view else _kept_in_place(node)).items():
             home, first = plan.homes.get((node, k)), plan.root(node.inputs[i])
             if home is None or home.req != WRITE or not home.array._contiguous or first in plan.homes:
                 continue
             if readers[first] == 1 and made_in.get(first[0]) == made_in[node]:
                 shape = known.shape(first)
                 plan.homes[first] = Home(array=home.array._view(shape, contiguous_strides(shape), 0))
+                if view:
+                    plan.alias[node, k] = first
+                    del plan.homes[node, k]
 
 
 def _early(plan: Plan, p: int, phases: Sequence[Phase], made_in: dict[Node, int], known: Known) -> list[Node]:
