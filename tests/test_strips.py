@@ -1,5 +1,7 @@
 """Row strips: reductions of rows and the formulas around them as one call, beside the same graph without it and NumPy."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -267,3 +269,28 @@ def test_random_programs(steps, n_outputs, shape, dtype):
     symbol = S.Group([*made[2:][-n_outputs:], S.broadcast_sub(last, S.mean(last, axis=-1, keepdims=True))])
     for found, plain in zip(*both(symbol, values(shape, dtype=dtype)), strict=True):
         close(found, plain, 10 * TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("inner", [20, 300, 1000])
+@pytest.mark.parametrize("shape", list(itertools.product((1, FEWEST_ROWS // 4), (1, 8), (True, False))))
+def test_what_some_rows_share_is_read_for_each_of_them(shape, inner, dtype):
+    x, y, z = (mx.sym.Variable(n) for n in "xyz")
+    centred = mx.sym.broadcast_sub(x, mx.sym.mean(x, axis=2, keepdims=True))
+    out = mx.sym.broadcast_add(mx.sym.broadcast_mul(centred, y), z)
+    sizes = {"x": (FEWEST_ROWS // 4, 8, inner), "y": (*shape[:2], inner if shape[2] else 1), "z": (1, 8, 1)}
+    arrays = {n: np.random.default_rng(k).standard_normal(s).astype(dtype) for k, (n, s) in enumerate(sizes.items())}
+    results = []
+    for passes in (None, {"strips": False}):
+        bound = {n: mx.nd.array(a, dtype=dtype) for n, a in arrays.items()}
+        gradients = {n: mx.nd.zeros(a.shape, dtype=dtype) for n, a in arrays.items()}
+        executor = out.bind(mx.cpu(), bound, gradients, passes=passes)
+        y_ = executor.forward(is_train=True)[0].asnumpy()
+        executor.backward(mx.nd.array(arrays["x"], dtype=dtype))
+        results.append([y_, *(g.asnumpy() for g in gradients.values())])
+        if passes is None and dtype != "float16":
+            assert any(row.kind == "strip" for row in executor.explain().rows)
+    exact = (arrays["x"] - arrays["x"].astype("f8").mean(2, keepdims=True)) * arrays["y"].astype("f8") + arrays["z"]
+    np.testing.assert_allclose(results[0][0], exact, *((2e-2, 2e-2) if dtype == "float16" else (1e-4, 1e-4)))
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, *((2e-2, 0.3) if dtype == "float16" else (1e-5, 1e-3)))

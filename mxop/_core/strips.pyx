@@ -252,7 +252,7 @@ cdef class StripCall(Call):
         cdef int k
         for k in range(stage.n_numbers):
             operand = mine + stage.n_inputs + stage.n_outputs + k
-            p = operand.data + row * operand.strides[0]
+            p = operand.data + row % operand.shape[0] * operand.strides[0]
             values[k].d = <double>(<const float*>p)[0] if operand.dtype == 0 else (<const double*>p)[0]
         _fill(stage.program, values, scalars)
 
@@ -464,7 +464,7 @@ cdef int describe_all(StripCall call, list operands, list ghosts) except -1:
             else:
                 call.slots[at] = ~number if number < 0 else -1
                 call.operands[at].data, call.operands[at].dtype = read_pointer(a), a.dtype
-                call.operands[at].strides[0] = itemsize_of(a.dtype) if a.size > 1 else 0
+                call.operands[at].shape[0], call.operands[at].strides[0] = a.size, itemsize_of(a.dtype)
             at += 1
     return 0
 
@@ -498,16 +498,18 @@ cdef tuple with_numbers(roots, inputs, list read, Py_ssize_t rows, tuple shape, 
 
 
 cdef bint is_one_a_row(Array a, Py_ssize_t rows, tuple shape, int ctype):
-    """Tell whether an array of the compute type has one element for each row, or one for all."""
+    """Tell whether an array of the compute type has one element for each row, or one for all, or for each of some that repeat."""
     cdef Py_ssize_t n = 1
-    cdef int i = 0
-    if a.dtype != ctype or not a.contiguous or a.size not in (1, rows):
+    cdef int i = 0, k = 0
+    if a.dtype != ctype or not a.contiguous:
         return False
     while n < rows:
         n *= shape[i]
         i += 1
     padded = (1,) * (len(shape) - a.ndim) + a.shape_tuple()
-    return (a.size == 1 or padded[:i] == shape[:i]) and all([d == 1 for d in padded[i:]])
+    while k < i and padded[k] == 1:
+        k += 1
+    return padded[k:i] == shape[k:i] and all([d == 1 for d in padded[i:]])
 
 
 cdef int describe(StripCall call, int at, int number, Array a, tuple shape, bint output, bint reduced) except -1:

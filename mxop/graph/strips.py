@@ -130,7 +130,7 @@ def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase, turn: Turn) -
         if step is None:
             continue
         code = known.dtype((node, 0))
-        rows = next((r for r in ([step.rows] if step.combine else found) if _goes_down(r, step, code)), None)
+        rows = next((r for r in ([step.rows] if step.combine else found) if _goes_down(r, step, code, known.on_cpu)), None)
         if rows is None:
             continue
         mine = (rows, code, phase(node))
@@ -139,11 +139,13 @@ def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase, turn: Turn) -
     return kind
 
 
-def _goes_down(rows: Shape, step: Step, code: int) -> bool:
-    """Tell whether a step goes down rows, and what it reads has a row for each, or the same for all."""
+def _goes_down(rows: Shape, step: Step, code: int, some: bool) -> bool:
+    """Tell whether a step goes down rows, and what it reads has a row for each, or the same for all, or, if allowed, for some."""
     n = len(rows)
     if step.space[:n] != rows or prod(step.space[n:]) * dtypes.SIZES[code] > LONGEST_ROW:
         return False
+    if some:
+        return all(d in (1, e) for r in step.reads for d, e in zip(r.shape[:n], rows, strict=True))
     return all(r.shape[:n] == rows or all(d == 1 for d in r.shape[:n]) for r in step.reads)
 
 
