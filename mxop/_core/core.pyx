@@ -117,8 +117,8 @@ cdef object _leaving = None, _reshape = None, _transpose = None
 
 
 def hook(getitem, setitem, reshape, transpose, iterate, contains, text, leaving):
-    """Give the class the functions behind ``x[k]``, ``x[k] = v``, ``reshape``, ``transpose``, iteration, ``in`` and ``repr``, and what is told when
-    another library reads a recorded array."""
+    """Give the class the functions behind ``x[k]``, ``x[k] = v``, ``reshape``, ``transpose``, iteration, ``in`` and ``repr``, and what
+    is told when another library reads a recorded array."""
     global _getitem, _setitem, _reshape, _transpose, _iterate, _contains, _text, _leaving
     _getitem, _setitem, _reshape, _transpose, _iterate = getitem, setitem, reshape, transpose, iterate
     _contains, _text, _leaving = contains, text, leaving

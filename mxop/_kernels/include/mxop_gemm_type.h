@@ -477,19 +477,20 @@ static void G(rows_of_tile)(const mx_gemm *g, const G(plan) *p, ptrdiff_t first,
             g->pack_a(g->a, row + begins[i], some, some, k, depth, p->a + begins[i] * depth);
         }
     for (ptrdiff_t j = 0; j < p->columns; j += WIDTH) {
-        const int whole = p->columns - j >= WIDTH, packs = first == 0 && g->packed == NULL && (p->b_packed || !whole);
-        const int lying = whole && G(side_by_side)(g->pack_b, b), on_the_way = packs && lying;
+        const int whole = p->columns - j >= WIDTH, lying = whole && G(side_by_side)(g->pack_b, b);
+        const int from_panel = p->b_packed || !whole, packs = from_panel && first == 0 && g->packed == NULL;
         const T *lines = lying ? (const T *)(b->data + (p->column + j) * size + k * b->along) : NULL;
         T *panel = p->b + j * depth;
-        if (packs && !on_the_way) G(pack_panel)(g, p, j, k, depth);
+        if (packs && !lying) G(pack_panel)(g, p, j, k, depth);
         for (ptrdiff_t i = 0; i < count; i++) {
-            const int some = (int)(begins[i + 1] - begins[i]), packed = (p->b_packed || !whole) && !(on_the_way && i == 0);
+            const int some = (int)(begins[i + 1] - begins[i]), on_the_way = packs && lying && i == 0;
             const T *numbers = p->a_packed ? p->a + begins[i] * depth
                                            : (const T *)(a->data + (row + begins[i]) * a->across + k * a->along);
             const ptrdiff_t step = p->a_packed ? some : (p->a_beside ? a->along : a->across) / size;
-            G(few_rows)(g, p, some, depth, numbers, step, j, packed ? panel : lines,
-                        !packed ? b->along / size : p->columns - j <= NARROW ? NARROW : WIDTH,
-                        on_the_way && i == 0 ? panel : NULL, c + begins[i] * c_row + j, c_row, add);
+            const int there = on_the_way || !from_panel;
+            G(few_rows)(g, p, some, depth, numbers, step, j, there ? lines : panel,
+                        there ? b->along / size : p->columns - j <= NARROW ? NARROW : WIDTH,
+                        on_the_way ? panel : NULL, c + begins[i] * c_row + j, c_row, add);
         }
     }
 }
