@@ -44,6 +44,7 @@
 #define MX_GEMM_WAY 4096            /* bytes after which lines share a set of the first cache, and */
 #define MX_GEMM_WAYS 8              /* how many such lines it has at least */
 #define MX_GEMM_AHEAD 16            /* summands whose lines are fetched, to the second cache: in the first, they would exclude each other */
+#define MX_GEMM_PAUSE 8             /* summands after which some more of the next panel's lines are fetched */
 #define MX_GEMM_FAR 64              /* summands from which C is fetched before they are added up */
 
 #if defined(__clang__) && defined(__AVX512F__)

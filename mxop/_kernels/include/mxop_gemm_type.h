@@ -12,15 +12,19 @@ typedef T G(vector);
 #define WIDTH (MX_GEMM_VECTORS * LANES)         /* columns of a panel of B */
 #define NARROW (MX_GEMM_VECTORS / 2 * LANES)    /* of a last panel that has no more */
 
+/* Columns that are packed later: from where, or null, and how far it is from one summand to the next, in bytes. */
+typedef struct { const char *at; ptrdiff_t step; } G(wanted);
+
 /* ---- the innermost loop --------------------------------------------------------------------------------------------- */
 
 /* The sums over `depth` summands for a block of C of constant size, in registers.  Numbers of A are at a[row * a_row +
    summand * a_k], vectors of B at b + summand * b_k, from where they are packed on the way if `packs`: multiplications hide
-   what that takes. */
+   what that takes, and fetching what is wanted `later`. */
 MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrdiff_t depth, const T *MX_RESTRICT a,
                         ptrdiff_t a_row, ptrdiff_t a_k, const T *MX_RESTRICT b, ptrdiff_t b_k, T *MX_RESTRICT panel,
-                        T *MX_RESTRICT c, ptrdiff_t c_row, T alpha, int add)
+                        const G(wanted) *later, T *MX_RESTRICT c, ptrdiff_t c_row, T alpha, int add)
 {
+    const char *line = later->at;
     G(vector) sums[MX_GEMM_ROWS * MX_GEMM_VECTORS], columns[MX_GEMM_VECTORS];
     MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] = (G(vector)){0};
 #if defined(__GNUC__)
@@ -36,6 +40,11 @@ MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrd
                 *(G(vector) *)(panel + k * WIDTH + j * LANES) = columns[j];
             }
         if (packs) MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + vectors * LANES - 1), 2);
+        if (line != NULL && k % MX_GEMM_PAUSE == 0) {
+            MX_UNROLLED for (int j = 0; j < WIDTH * (int)sizeof(T); j += 64) MX_ASK(line + j, 2);
+            MX_ASK(line + WIDTH * sizeof(T) - 1, 2);
+            line += later->step;
+        }
         MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
     }
     MX_UNROLLED for (int q = 0; q < rows * vectors; q++) {
@@ -47,10 +56,11 @@ MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrd
 /* One case for each number of rows: what is left of a block is as fast as the rest of it. */
 #define MX_GEMM_CASE(r)                                                                                                 \
     case r:                                                                                                             \
-        G(block)(r <= MX_GEMM_ROWS ? r : 1, vectors, packs, depth, a, a_row, a_k, b, b_k, panel, c, c_row, alpha, add); \
+        G(block)(r <= MX_GEMM_ROWS ? r : 1, vectors, packs, depth, a, a_row, a_k, b, b_k, panel, later, c, c_row, alpha, add);\
         break;
 MX_INLINE void G(rows)(int rows, const int vectors, const int packs, ptrdiff_t depth, const T *a, ptrdiff_t a_row,
-                       ptrdiff_t a_k, const T *b, ptrdiff_t b_k, T *panel, T *c, ptrdiff_t c_row, T alpha, int add)
+                       ptrdiff_t a_k, const T *b, ptrdiff_t b_k, T *panel, const G(wanted) *later, T *c, ptrdiff_t c_row,
+                       T alpha, int add)
 {
     switch (rows) {
     MX_GEMM_CASE(1) MX_GEMM_CASE(2) MX_GEMM_CASE(3) MX_GEMM_CASE(4)
@@ -66,19 +76,19 @@ MX_INLINE void G(rows)(int rows, const int vectors, const int packs, ptrdiff_t d
 /* Numbers of A that lie side by side are those of all rows (`beside`: packed ones) or all summands of a row.  Columns of B
    are packed to `panel`, unless that is null. */
 MX_GEMM_WIDE static void G(multiply)(int rows, int wide, int beside, ptrdiff_t depth, const T *a, ptrdiff_t a_step, const T *b,
-                        ptrdiff_t b_k, T *panel, T *c, ptrdiff_t c_row, T alpha, int add)
+                        ptrdiff_t b_k, T *panel, const G(wanted) *later, T *c, ptrdiff_t c_row, T alpha, int add)
 {
     const ptrdiff_t a_row = beside ? 1 : a_step, a_k = beside ? a_step : 1;
     if (panel != NULL)
-        G(rows)(rows, MX_GEMM_VECTORS, 1, depth, a, a_row, a_k, b, b_k, panel, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS, 1, depth, a, a_row, a_k, b, b_k, panel, later, c, c_row, alpha, add);
     else if (wide && beside)
-        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, 1, a_k, b, b_k, NULL, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, 1, a_k, b, b_k, NULL, later, c, c_row, alpha, add);
     else if (wide)
-        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, a_row, 1, b, b_k, NULL, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, a_row, 1, b, b_k, NULL, later, c, c_row, alpha, add);
     else if (beside)
-        G(rows)(rows, MX_GEMM_VECTORS / 2, 0, depth, a, 1, a_k, b, b_k, NULL, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS / 2, 0, depth, a, 1, a_k, b, b_k, NULL, later, c, c_row, alpha, add);
     else
-        G(rows)(rows, MX_GEMM_VECTORS / 2, 0, depth, a, a_row, 1, b, b_k, NULL, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS / 2, 0, depth, a, a_row, 1, b, b_k, NULL, later, c, c_row, alpha, add);
 }
 
 /* ---- packing -------------------------------------------------------------------------------------------------------- */
@@ -448,16 +458,16 @@ static void G(copy_sums)(int rows, ptrdiff_t columns, const T *sums, T *c, ptrdi
 
 /* Multiply a few rows of A by all columns of a panel of B; what the last panel has too much is left out. */
 static void G(few_rows)(const mx_gemm *g, const G(plan) *p, int rows, ptrdiff_t depth, const T *a, ptrdiff_t a_step,
-                        ptrdiff_t j, const T *b, ptrdiff_t b_k, T *panel, T *c, ptrdiff_t c_row, int add)
+                        ptrdiff_t j, const T *b, ptrdiff_t b_k, T *panel, const G(wanted) *later, T *c, ptrdiff_t c_row, int add)
 {
     const ptrdiff_t columns = p->columns - j;
     const int wide = columns > NARROW, beside = p->a_packed || p->a_beside;
     T spare[MX_GEMM_ROWS * WIDTH];
     if (p->block != NULL || columns >= WIDTH || columns == NARROW) {
-        G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, panel, c, c_row, (T)g->alpha, add);
+        G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, panel, later, c, c_row, (T)g->alpha, add);
         return;
     }
-    G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, panel, spare, WIDTH, (T)g->alpha, 0);
+    G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, panel, later, spare, WIDTH, (T)g->alpha, 0);
     G(copy_sums)(rows, columns, spare, c, c_row, add);
 }
 
@@ -488,9 +498,12 @@ static void G(rows_of_tile)(const mx_gemm *g, const G(plan) *p, ptrdiff_t first,
                                            : (const T *)(a->data + (row + begins[i]) * a->across + k * a->along);
             const ptrdiff_t step = p->a_packed ? some : (p->a_beside ? a->along : a->across) / size;
             const int there = on_the_way || !from_panel;
+            G(wanted) later = {NULL, b->along};     /* of the next panel, to each group of rows its share */
+            if (packs && lying && p->columns - j >= 2 * WIDTH)
+                later.at = (const char *)(lines + WIDTH) + depth * i / count * b->along;
             G(few_rows)(g, p, some, depth, numbers, step, j, there ? lines : panel,
                         there ? b->along / size : p->columns - j <= NARROW ? NARROW : WIDTH,
-                        on_the_way ? panel : NULL, c + begins[i] * c_row + j, c_row, add);
+                        on_the_way ? panel : NULL, &later, c + begins[i] * c_row + j, c_row, add);
         }
     }
 }
