@@ -140,7 +140,7 @@ def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase, turn: Turn) -
 
 
 def _goes_down(rows: Shape, step: Step, code: int, some: bool) -> bool:
-    """Tell whether a step goes down rows, and what it reads has a row for each, or the same for all, or, if allowed, for some."""
+    """Tell whether a step goes down rows, and what it reads has a row for each, or one for all, or, if allowed, for some."""
     n = len(rows)
     if step.space[:n] != rows or prod(step.space[n:]) * dtypes.SIZES[code] > LONGEST_ROW:
         return False
