@@ -130,7 +130,9 @@ def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase, turn: Turn) -
         if step is None:
             continue
         code = known.dtype((node, 0))
-        rows = next((r for r in ([step.rows] if step.combine else found) if _goes_down(r, step, code, known.on_cpu)), None)
+        rows = next(
+            (r for r in ([step.rows] if step.combine else found) if _goes_down(r, step, code, known.on_cpu)), None
+        )
         if rows is None:
             continue
         mine = (rows, code, phase(node))
