@@ -11,7 +11,7 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
-from .context import CPU0, current_context
+from .context import current_context, is_first
 from .errors import OpTypeError
 from .opdef.params import NULL
 
@@ -53,8 +53,8 @@ def on_arrays(operator: Callable[[str], Callable], kind: type) -> Draw:
         if shape is None:
             shape = getattr(out, "shape", (1,))
         place = current_context() if ctx is None else ctx
-        if out is None and place is not CPU0:
-            options["ctx"] = "" if place == CPU0 else str(place)
+        if out is None and not is_first(place):
+            options["ctx"] = str(place)
         return operator(f"_random_{name}")(**params, shape=shape, dtype=dtype, **options)
 
     return draw

@@ -511,7 +511,7 @@ def test_types_of_python_are_those_that_numpy_takes_them_for(given, found):
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "bfloat16"])
 @pytest.mark.parametrize(
-    "value", [0, 1, 2, -0.0, 0.1, -3.7, 127, 128, 255, 300, -129, 59999, 60001, 1e30, float("nan")]
+    "value", [0, 1, 2, -0.0, 0.1, -3.7, 127, 128, 255, 300, -129, 59999, 60001, 2**24 + 1, -1e9, 1e30, float("nan")]
 )
 def test_numbers_become_elements_as_in_numpy(dtype, value):
     if dtype == "bfloat16":

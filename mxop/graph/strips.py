@@ -146,7 +146,7 @@ def _goes_down(rows: Shape, step: Step, code: int, some: bool) -> bool:
     n = len(rows)
     if step.space[:n] != rows or prod(step.space[n:]) * dtypes.SIZES[code] > LONGEST_ROW:
         return False
-    if some:
+    if some:  # kernels of a GPU find a row by its number alone
         return all(d in (1, e) for r in step.reads for d, e in zip(r.shape[:n], rows, strict=True))
     return all(r.shape[:n] == rows or all(d == 1 for d in r.shape[:n]) for r in step.reads)
 

@@ -16,7 +16,7 @@ import numpy as np
 from .. import dtypes
 from .._core import core
 from .._core.views import plain_array, plain_filled, plain_range
-from ..context import CPU0, Context, is_first
+from ..context import Context, is_first
 from ..errors import OpTypeError, OpValueError, items, translated
 from ..ops.create import range_length, spaced
 from ..shape_mode import numpy_shape
@@ -159,7 +159,7 @@ def full(
     >>> mx.nd.full((3,), 7, dtype="int32").asnumpy().tolist()
     [7, 7, 7]
     """
-    if out is None and (type(val) is float or (type(val) is int and -60000 < val < 60000)):
+    if out is None and (type(val) is float or (type(val) is int and abs(val) < 2**53)):
         quick = plain_filled(shape, val, ctx, dtype)
         if quick is not None:
             return quick
@@ -279,9 +279,9 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any =
     """Make an `N` by `M` matrix (square by default) with ones on diagonal `k` (above the main one when positive)."""
     rows, columns = shape_of((N, M or N), "nd.eye")
     with translated("nd.eye"):
-        k = min(max(operator.index(k), -rows), columns)  # where there is no such diagonal, neither
+        k = min(max(operator.index(k), -rows), columns)  # these are beside the matrix, as is what lies farther away
         place = device(ctx, "nd.eye")
-        where = {} if place == CPU0 else {"ctx": str(place)}
+        where = {} if is_first(place) else {"ctx": str(place)}
         made = F._eye(N=rows, M=columns, k=k, dtype=dtypes.code_of(dtype), **where)
     return _given_out(made, kwargs, "nd.eye")
 
