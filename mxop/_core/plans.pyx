@@ -6,7 +6,9 @@ May import :mod:`.array`, :mod:`.call`, :mod:`.launched`, :mod:`.recent`, :mod:`
 """
 from collections import OrderedDict
 
-from mxop._core.array cimport Array, Node, alloc, alloc_like, changed_by, shape_of, stamp_now, write_pointer
+from mxop._core.array cimport (
+    Array, Node, alloc, alloc_like, changed_by, detached, shape_of, stamp_now, write_pointer,
+)
 from mxop._core.call cimport Places
 from mxop._core.launched cimport Room, begins_a_word
 from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
@@ -248,6 +250,9 @@ cdef int record(Plan plan, list inputs, list table, list results) except -1:
     cdef Py_ssize_t k
     run.plan, run.inputs, run.stamp = plan, inputs, stamp_now()
     run.table = [table[k] if plan.kept[k] else None for k in range(len(table))]
+    for k in range(len(inputs), len(inputs) + len(results)):  # a result that knew this run would keep itself alive
+        if run.table[k] is not None:
+            run.table[k] = detached(<Array>run.table[k])
     node.user = run
     node.inputs = [shape_of(<Array>a) for a in inputs]
     node.outputs = [shape_of(<Array>a) for a in results]

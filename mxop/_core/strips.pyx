@@ -1,25 +1,26 @@
 """Strips: several operations that go down their rows together, so that what one makes the next finds in the cache.
 
 A strip is a list of stages over one number of rows.  A stage is a program, on all elements of its rows, or a reduction of
-each row.  Threads take blocks of rows; for each block they run all stages.  What only later stages read is *local*: it has
-room for one block of rows, in each thread.  What is one number for a whole row, such as its mean, is a scalar to the
+each row, or a sum of all rows.  Threads take blocks of rows; for each block they run all stages.  What only later stages read is
+*local*: it has room for one block of rows, in each thread.  All rows are added up in float64 in some parts, always the same ones,
+and these in order: the sums do not depend on the threads.  What is one number for a whole row, such as its mean, is a scalar to the
 programs of long rows, which then run row by row.
 May import :mod:`.array`, :mod:`.prepare`, :mod:`mxop._kernels`.
 """
 from cpython.object cimport PyObject
 from cython.parallel cimport prange
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
 from mxop._kernels.interp cimport (
-    BLOCK_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Operand, Program, Rows, itemsize_of, mx_prefetch, mx_stream_fence, streams,
+    BLOCK_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Operand, Program, Rows, bulk, itemsize_of, mx_prefetch, mx_stream_fence, streams,
 )
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.reduce cimport COMBINE_HYPOT, reduce_row, reduce_rows
+from mxop._kernels.reduce cimport COMBINE_ADD, COMBINE_HYPOT, reduce_row, reduce_rows
 
 from mxop._kernels import interp
 from mxop._kernels.reduce import CODES
@@ -32,6 +33,10 @@ cdef enum:
     WORTH_NO_COPY = 384      # the same of all that is broadcast to a row, which is then read where it lies
     MOST_SCALARS = 8         # numbers of a row that one stage reads
     PIECES = 8               # tasks of each thread
+    COLUMNS = -2             # among what combines rows: they are added up
+    MOST_PARTS = 32          # in which that is done, of so many rows at least
+    FEWEST_IN_PART = 16
+    AT_ONCE = 8              # rows that are added up together, at least: the sums are longer than a row
 
 ctypedef void (*range_function)(PyObject* program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs,
                                 const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block,
@@ -47,10 +52,12 @@ ctypedef void (*fill_function)(PyObject* program, const Value* values, char* sca
 
 cdef struct Stage:
     PyObject* program           # kept alive by the strip
-    int n_inputs, n_outputs     # a reduction has one output, which is local
+    int n_inputs, n_outputs     # a reduction has one output, which is local; a sum of rows room for what is added, and the sum
     int n_numbers               # of a row; their operands come last
     int first                   # where its operands begin
     int combine                 # -1: not a reduction
+    bint direct                 # what is added up lies in its input
+    Py_ssize_t sums             # where its sums begin, among those of a part
     Py_ssize_t inner            # elements of a row
     Py_ssize_t block            # elements that are computed at once
     int scalars                 # where its scalars begin
@@ -58,6 +65,12 @@ cdef struct Stage:
     bint long                   # rows are computed one by one
     bint in_place               # and are one block each, which may be computed where it lies
     bint costly                 # it computes longer than it reads: meanwhile the next rows can come
+
+# The sums of rows of a task, as one block of it sees them.
+cdef struct Sums:
+    double* to
+    Py_ssize_t first            # the first row that is not among them yet
+    Py_ssize_t due              # after which row these are added; 0: after another block
 
 
 cdef void run_range(Program program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
@@ -101,13 +114,17 @@ cdef class StripCall(Call):
     cdef Operand* operands
     cdef Py_ssize_t* row_bytes      # of each local
     cdef Py_ssize_t* offsets        # of each local, in a thread's room
+    cdef bint* added                # whether a local is what is added up, which waits there for some blocks
     cdef char* scalars
     cdef const char* read[MOST_AHEAD]        # arrays with an element or more for each row
     cdef Py_ssize_t read_bytes[MOST_AHEAD]   # of one row
+    cdef Py_ssize_t part_bytes[MOST_AHEAD]   # of it, which are fetched while one of the stages that run row by row is at a row
     cdef Py_ssize_t rows, block_rows, total_bytes
     cdef Py_ssize_t costly_parts            # of one row, by PART_BYTES: before each, some of the next rows is fetched
     cdef Py_ssize_t room, scratch, own_scalars, own_operands    # of each thread: all; where registers, scalars, operands begin
     cdef Py_ssize_t own_room        # for scalars
+    cdef Py_ssize_t sums            # of all rows: how many numbers each part has
+    cdef Py_ssize_t at_once         # rows that are added up together
 
     def __dealloc__(self):
         free(self.stages)
@@ -115,6 +132,7 @@ cdef class StripCall(Call):
         free(self.operands)
         free(self.row_bytes)
         free(self.offsets)
+        free(self.added)
         free(self.scalars)
 
     @property
@@ -124,29 +142,56 @@ cdef class StripCall(Call):
 
     cdef int execute(self) except -1:
         cdef int threads = threads_for(GOES_OVER * self.total_bytes), k
-        cdef Py_ssize_t blocks = (self.rows + self.block_rows - 1) // self.block_rows, each
+        cdef Py_ssize_t each = self.rows_of_task(threads), tasks = (self.rows + each - 1) // each
         cdef mx_shares shares
         cdef Block* memory
-        if blocks < threads:
-            threads = <int>blocks
-        each = max(blocks // (threads * PIECES), 1)  # neighbours: a thread fetches the next block while it is busy with one
-        memory = block_new(self.room * threads)
-        share_out(&shares, (blocks + each - 1) // each, threads, self.total_bytes)
+        cdef char* parts
+        threads = <int>min(threads, tasks)
+        memory = block_new(self.room * threads + tasks * self.sums * 8)
+        parts = memory.data + self.room * threads
+        share_out(&shares, tasks, threads, self.total_bytes)
         if threads == 1:
             with nogil:
-                self.run_share(&shares, 0, blocks, each, memory.data)
+                self.run_share(&shares, 0, each, memory.data, parts)
         else:
             for k in prange(threads, nogil=True, schedule="static", chunksize=1, num_threads=threads):
-                self.run_share(&shares, k, blocks, each, memory.data)
+                self.run_share(&shares, k, each, memory.data, parts)
+        if self.sums:
+            with nogil:
+                self.add_parts(<double*>parts, tasks)
         block_release(memory)
         return 0
 
-    cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t blocks, Py_ssize_t each, char* memory) noexcept nogil:
-        """Compute the blocks that are a thread's, `each` of them at a time."""
+    cdef Py_ssize_t rows_of_task(self, int threads) noexcept:
+        """Return how many rows a task has: neighbours, since a thread fetches the next block while it is busy with one."""
+        if self.sums:
+            return max((self.rows + MOST_PARTS - 1) // MOST_PARTS, <Py_ssize_t>FEWEST_IN_PART)
+        return max(self.rows // self.block_rows // (threads * PIECES), <Py_ssize_t>1) * self.block_rows
+
+    cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t each, char* memory, char* parts) noexcept nogil:
+        """Compute the rows that are a thread's, `each` of them at a time."""
         cdef Py_ssize_t t = mx_next_task(shares, thread)
         while t >= 0:
-            self.run_blocks(t * each, min((t + 1) * each, blocks), memory + thread * self.room)
+            self.run_task(t * each, min((t + 1) * each, self.rows), memory + thread * self.room,
+                          <double*>parts + t * self.sums)
             t = mx_next_task(shares, thread)
+
+    cdef void add_parts(self, double* parts, Py_ssize_t n) noexcept nogil:
+        """Add up what each part gave, in order, and write it."""
+        cdef Py_ssize_t i
+        cdef const Stage* stage
+        cdef const Operand* target
+        cdef int k
+        bulk().gather[1](COMBINE_ADD, parts, parts + self.sums, n - 1, self.sums * 8, self.sums)
+        for k in range(self.n_stages):
+            stage = &self.stages[k]
+            if stage.combine == COLUMNS:
+                target = &self.operands[stage.first + stage.n_inputs + 1]
+                if target.dtype == 1:
+                    memcpy(target.data, parts + stage.sums, stage.inner * 8)
+                    continue
+                for i in range(stage.inner):
+                    (<float*>target.data)[i] = <float>parts[stage.sums + i]
 
     cdef int point(self, Places places) except -1:
         cdef int k
@@ -157,18 +202,28 @@ cdef class StripCall(Call):
             places.add(<char**>&self.read[k])
         return 0
 
-    cdef void run_blocks(self, Py_ssize_t begin, Py_ssize_t end, char* room) noexcept nogil:
+    cdef void run_task(self, Py_ssize_t first, Py_ssize_t last, char* room, double* to) noexcept nogil:
+        """Run all stages on the blocks of some rows; these are added up to what is there."""
         cdef Operand* operands = <Operand*>(room + self.own_operands)
-        cdef Py_ssize_t index
+        cdef Py_ssize_t row = first, end
+        cdef Sums sums
+        sums.to, sums.first = to, first
         memcpy(operands, self.operands, self.n_operands * sizeof(Operand))
-        for index in range(begin, end):
-            self.run_block(index, index + 1 < end, room, operands)
+        if self.sums:
+            memset(to, 0, self.sums * 8)
+        while row < last:
+            end = min(last, row + self.block_rows)
+            sums.due = end if end == last or end - sums.first >= self.at_once else 0
+            self.run_block(row, end, end < last, room, operands, &sums)
+            if sums.due:
+                sums.first = end
+            row = end
         mx_stream_fence()
 
-    cdef void run_block(self, Py_ssize_t index, bint more, char* room, Operand* operands) noexcept nogil:
+    cdef void run_block(self, Py_ssize_t first, Py_ssize_t last, bint more, char* room, Operand* operands,
+                        const Sums* sums) noexcept nogil:
         """Run all stages on one block of rows; meanwhile fetch the arrays of the next one, if there are more."""
-        cdef Py_ssize_t first = index * self.block_rows, last = min(self.rows, first + self.block_rows), part = 0
-        cdef Py_ssize_t parts = (last - first) * self.n_long
+        cdef Py_ssize_t part = 0
         cdef int k, slot
         cdef Stage* stage
         cdef Ahead ahead
@@ -176,7 +231,7 @@ cdef class StripCall(Call):
         for k in range(self.n_operands):
             slot = self.slots[k]
             if slot >= 0:  # row `first` is where the room of the local begins
-                operands[k].data = room + self.offsets[slot] - first * self.row_bytes[slot]
+                operands[k].data = room + self.offsets[slot] - (sums.first if self.added[slot] else first) * self.row_bytes[slot]
         if self.costly_parts:
             if more:
                 self.look_ahead(&ahead, last)
@@ -185,16 +240,17 @@ cdef class StripCall(Call):
         for k in range(self.n_stages):
             stage = &self.stages[k]
             if not stage.n_numbers:
-                self.run_stage(stage, operands + stage.first, room, self.scalars + stage.scalars, first, first, last, little)
+                self.run_stage(stage, operands + stage.first, room, self.scalars + stage.scalars, first, first, last, little,
+                               sums)
                 if more and stage.long:
-                    self.fetch(last, part, part + last - first, parts)
+                    self.fetch(last, part, part + last - first)
                     part += last - first
                 continue
-            self.run_rows(stage, operands + stage.first, room, first, last, little, part if more else -1, parts)
+            self.run_rows(stage, operands + stage.first, room, first, last, little, part if more else -1, sums)
             part += last - first
 
     cdef void run_rows(self, const Stage* stage, Operand* mine, char* room, Py_ssize_t first, Py_ssize_t last, Ahead* little,
-                       Py_ssize_t part, Py_ssize_t parts) noexcept nogil:
+                       Py_ssize_t part, const Sums* sums) noexcept nogil:
         """Run one stage row by row, with the numbers of each; fetch the next block from `part` on, unless that is -1."""
         cdef int slot = self.slots[stage.first + stage.n_inputs] if stage.combine >= 0 else -1
         cdef char* numbers = room + self.own_scalars
@@ -209,9 +265,9 @@ cdef class StripCall(Call):
                 _row(stage.program, stage.combine, stage.inner, numbers, &rows, result, little if stage.costly else NULL)
                 result += step
             else:
-                self.run_stage(stage, mine, room, numbers, first, row, row + 1, little)
+                self.run_stage(stage, mine, room, numbers, first, row, row + 1, little, sums)
             if part >= 0:
-                self.fetch(last, part, part + 1, parts)
+                self.fetch(last, part, part + 1)
                 part += 1
 
     cdef void look_ahead(self, Ahead* ahead, Py_ssize_t first) noexcept nogil:
@@ -223,23 +279,29 @@ cdef class StripCall(Call):
             ahead.at[k], ahead.left[k] = self.read[k] + first * self.read_bytes[k], rows * self.read_bytes[k]
             ahead.each[k] = (self.read_bytes[k] // self.costly_parts + 63) & ~63
 
-    cdef void fetch(self, Py_ssize_t first, Py_ssize_t part, Py_ssize_t to, Py_ssize_t parts) noexcept nogil:
+    cdef void fetch(self, Py_ssize_t first, Py_ssize_t part, Py_ssize_t to) noexcept nogil:
         """Ask for some of the parts of what the block from row `first` on reads."""
         cdef Py_ssize_t rows = min(self.block_rows, self.rows - first), begin, end
         cdef int k
         for k in range(self.n_read):
-            begin = rows * self.read_bytes[k] * part // parts
-            end = rows * self.read_bytes[k] * to // parts
-            mx_prefetch(self.read[k] + first * self.read_bytes[k] + begin, end - begin)
+            begin, end = part * self.part_bytes[k], min(to * self.part_bytes[k], rows * self.read_bytes[k])
+            if begin < end:
+                mx_prefetch(self.read[k] + first * self.read_bytes[k] + begin, end - begin)
 
     cdef void run_stage(self, const Stage* stage, Operand* mine, char* room, const char* scalars, Py_ssize_t origin,
-                        Py_ssize_t first, Py_ssize_t last, Ahead* ahead) noexcept nogil:
+                        Py_ssize_t first, Py_ssize_t last, Ahead* ahead, const Sums* sums) noexcept nogil:
         """Run one stage on some rows of the block that begins with row `origin`."""
+        cdef const Operand* values = mine if stage.direct else mine + stage.n_inputs
+        cdef Py_ssize_t step
         cdef int slot
-        if stage.combine < 0:
+        if stage.combine < 0 and not stage.direct:
             _range(stage.program, first * stage.inner, last * stage.inner, mine, mine + stage.n_inputs, scalars,
                    room + self.scratch, stage.block, stage.stream, ahead if stage.costly else NULL)
-        else:
+        if stage.combine == COLUMNS and last == sums.due:
+            step = stage.inner * itemsize_of(values.dtype)
+            bulk().gather[values.dtype](COMBINE_ADD, sums.to + stage.sums, values.data + sums.first * step, last - sums.first,
+                                        step, stage.inner)
+        elif stage.combine >= 0:
             slot = self.slots[stage.first + stage.n_inputs]
             _rows(stage.program, stage.combine, mine, stage.inner, scalars, room + self.scratch, stage.block, first, last,
                   room + self.offsets[slot] + (first - origin) * self.row_bytes[slot], ahead if stage.costly else NULL)
@@ -252,7 +314,7 @@ cdef class StripCall(Call):
         cdef int k
         for k in range(stage.n_numbers):
             operand = mine + stage.n_inputs + stage.n_outputs + k
-            p = operand.data + row % operand.shape[0] * operand.strides[0]
+            p = operand.data + (row if row < operand.shape[0] else row % operand.shape[0]) * operand.strides[0]
             values[k].d = <double>(<const float*>p)[0] if operand.dtype == 0 else (<const double*>p)[0]
         _fill(stage.program, values, scalars)
 
@@ -284,7 +346,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
         What lives in the threads' rooms; the leading dimensions of a shape are the rows.
     stages : list of (roots, inputs, outputs, combine, shape)
         Formulas over ``input_(0)`` and on; what they read and write: ``k`` is ``arrays[k]``, ``~k`` is local `k`; how each
-        row is reduced, or None; the shape that is gone through.
+        row is reduced, ``"columns"`` for a sum of all, which is the second output and the first a local, or None; the shape that is gone through.
     arrays : list of NDArray
     turned : bool
         Whether rows lie in parts, as those of a channel do: blocks then keep within these.
@@ -292,22 +354,27 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
     Returns
     -------
     Call or None
-        None when an array is written that overlaps another.
+        None when an array is written that overlaps another, or sums of rows do not lie side by side.
     """
     cdef StripCall call = StripCall()
     cdef list ghosts = [ghost(tuple(shape), dtype, k) for k, (shape, dtype) in enumerate(locals_)], operands = []
     written = {number for s in stages for number in s[2] if number >= 0}
+    sums = {s[2][1] for s in stages if s[3] == "columns"}
     reread = {number for s in stages for number in s[1] if number >= 0}
     for number in written:
         for i in range(len(arrays)):
             if i != number and overlaps(<Array>arrays[i], <Array>arrays[number]):
                 return None
+    if not all([(<Array>arrays[number]).contiguous for number in sums]):
+        return None
     call.arrays, call.rows, call.programs, call.turned = arrays, rows, [], turned
     lay_out(call, ghosts, stages)
-    fetch_ahead(call, [arrays[n] for n in sorted(reread | written) if n in reread or not goes_past_the_caches(call, n)])
+    fetch_ahead(call, [arrays[n] for n in sorted((reread | written) - sums) if n in reread or not goes_past_the_caches(call, n)])
     for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
         operands.append(prepare_stage(call, k, roots, list(inputs), list(outputs), combine, tuple(shape), ghosts, reread))
     describe_all(call, operands, ghosts)
+    for k in range(call.n_read):
+        call.part_bytes[k] = (call.read_bytes[k] // max(call.n_long, 1) + 64) & ~63
     call.own_operands = call.own_scalars + call.own_room
     call.room = (call.own_operands + call.n_operands * <Py_ssize_t>sizeof(Operand) + 127) & ~63
     return call
@@ -327,20 +394,26 @@ cdef Py_ssize_t row_bytes_of(Array a, Py_ssize_t rows) noexcept:
 
 cdef int lay_out(StripCall call, list ghosts, list stages) except -1:
     """Say how many rows make a block, and where in a thread's room each local lies."""
-    cdef Py_ssize_t row = sum([row_bytes_of(<Array>a, call.rows) for a in [*ghosts, *call.arrays]])
+    cdef set added = {~number for _, _, (number, *_), combine, _ in stages if combine == "columns"}
+    cdef list shared = [*call.arrays, *[a for k, a in enumerate(ghosts) if k not in added]]
+    cdef Py_ssize_t row = sum([row_bytes_of(<Array>a, call.rows) for a in shared])
     cdef int k
     call.n_stages, call.n_locals = <int>len(stages), <int>len(ghosts)
     call.block_rows = max(1, CACHE_BYTES // max(row, 1))
+    call.at_once = call.block_rows * ((AT_ONCE + call.block_rows - 1) // call.block_rows)
     call.total_bytes = row * call.rows
     call.stages = <Stage*>calloc(call.n_stages, sizeof(Stage))
     call.row_bytes = <Py_ssize_t*>calloc(call.n_locals + 1, sizeof(Py_ssize_t))
     call.offsets = <Py_ssize_t*>calloc(call.n_locals + 1, sizeof(Py_ssize_t))
-    if call.stages == NULL or call.row_bytes == NULL or call.offsets == NULL:
+    call.added = <bint*>calloc(call.n_locals + 1, sizeof(bint))
+    if call.stages == NULL or call.row_bytes == NULL or call.offsets == NULL or call.added == NULL:
         raise MemoryError()
+    for k in added:
+        call.added[k] = True
     for k in range(call.n_locals):
         call.row_bytes[k] = row_bytes_of(<Array>ghosts[k], call.rows)
         call.offsets[k] = call.scratch
-        call.scratch += (call.row_bytes[k] * call.block_rows + 127) & ~63
+        call.scratch += (call.row_bytes[k] * (call.at_once if call.added[k] else call.block_rows) + 127) & ~63
     call.own_scalars = call.scratch
     return 0
 
@@ -374,7 +447,7 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
     listing = listing_of(roots, len(inputs), ctype)
     program = Program(listing, [number_name(i) for i in range(len(numbers))], ctype)
     call.programs.append(program)
-    stage.program, stage.combine = <PyObject*>program, CODES[combine] if combine is not None else -1
+    stage.program, stage.combine = <PyObject*>program, -1 if combine is None else CODES.get(combine, COLUMNS)
     stage.n_inputs, stage.n_outputs, stage.n_numbers = <int>len(inputs), <int>len(outputs), <int>len(numbers)
     stage.first, stage.scalars = call.n_operands, call.n_scalars
     stage.block = BLOCK_BYTES // program.itemsize
@@ -390,7 +463,10 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
     stage.stream = stage.combine < 0
     for number in outputs:
         stage.stream = stage.stream and number >= 0 and number not in reread and goes_past_the_caches(call, number)
-    stage.in_place = stage.inner <= stage.block and not stage.stream and stage.combine != COMBINE_HYPOT
+    stage.in_place = stage.inner <= stage.block and not stage.stream and stage.combine not in (COMBINE_HYPOT, COLUMNS)
+    if stage.combine == COLUMNS:
+        stage.direct, stage.sums = adds_input(call, stage, roots, inputs, ctype, ghosts), call.sums
+        call.sums += stage.inner
     call.n_operands += stage.n_inputs + stage.n_outputs + stage.n_numbers
     call.n_scalars += (program.n_scalars * 8 + 63) & ~63
     call.own_room = max(call.own_room, (program.n_scalars * 8 + 127) & ~63)
@@ -399,9 +475,18 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
     return shape, [*inputs, *outputs, *numbers]
 
 
+cdef bint adds_input(StripCall call, const Stage* stage, roots, list inputs, int ctype, list ghosts) except -1:
+    """Tell whether what a stage adds up lies in an array, row after row."""
+    cdef Array a
+    if roots[0] is not input_(0) or len(inputs) != 1 or inputs[0] < 0:
+        return False
+    a = array_of(call, ghosts, inputs[0])
+    return a.contiguous and a.dtype == ctype and a.size == call.rows * stage.inner
+
+
 cdef object listing_of(roots, n_inputs, int ctype):
     """Return formulas as a list of instructions."""
-    return compile_program(tuple(roots), n_inputs, lambda name, ctype=ctype: interp.has_instruction(name, ctype))
+    return compile_program(tuple(roots), n_inputs, lambda name, ctype=ctype: interp.has_instruction(name, ctype), True)
 
 
 cdef bint is_long(roots, list read, Py_ssize_t rows, Py_ssize_t inner, int ctype) except -1:

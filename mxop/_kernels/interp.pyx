@@ -353,8 +353,9 @@ cdef enum:  # what makes a number of parameters
     MUL
     DIV
     NEGATIVE
+    SQUARE
 
-OPERATIONS = {"add": ADD, "sub": SUB, "mul": MUL, "div": DIV, "negative": NEGATIVE}
+OPERATIONS = {"add": ADD, "sub": SUB, "mul": MUL, "div": DIV, "neg": NEGATIVE, "square": SQUARE}
 
 
 cdef Code code_of(object part, list names) except *:
@@ -466,6 +467,8 @@ cdef class Program:
                 stack[top] = params[code.param].d if code.op == PUSH_PARAM else code.value
             elif code.op == NEGATIVE:
                 stack[top] = -stack[top]
+            elif code.op == SQUARE:
+                stack[top] = stack[top] * stack[top]
             else:
                 top -= 1
                 if code.op == ADD:

@@ -9,12 +9,12 @@ from .derive import Backward, backward, vjp
 from .draws import DRAWS, keys_of
 from .expr import Expr, NeedsValue, TraceError, const, input_, leaves, output, param, substitute, walk
 from .primitives import TABLE
-from .program import Program, Step, compile_program
+from .program import OF_NUMBERS, Program, Step, compile_program
 from .readable import readable
 from .text import statements
 
 __all__ = [
-    "DRAWS", "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward", "compile_program",
+    "DRAWS", "OF_NUMBERS", "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward", "compile_program",
     "composed", "const", "input_", "keys_of", "leaves", "output", "param", "readable", "statements", "substitute", "vjp",
     "walk",
 ]  # fmt: skip

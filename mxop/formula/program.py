@@ -23,7 +23,7 @@ MAX_SCALARS = 4
 MAX_CALLS = 16  # of primitives in one instruction
 
 #: What may be computed of parameters alone, and the most parts of it.
-OF_NUMBERS = ("add", "sub", "mul", "div", "negative")
+OF_NUMBERS = ("add", "sub", "mul", "div", "neg", "square")
 MAX_PARTS = 15
 
 Tree = str | tuple  # "x" an array, "s" a scalar, or a primitive with its arguments

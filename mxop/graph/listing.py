@@ -97,6 +97,8 @@ def _stage_lines(stage: Stage, names: list[str]) -> list[str]:
         return readable(stage.roots, operands, results)
     *before, last = readable(stage.roots, operands, ["?"])
     inner = last.removeprefix("? = ")
+    if stage.combine == "columns":
+        return [*before, f"{results[1]} = sum({inner} over all rows)"]
     return [*before, f"{results[0]} = {_COMBINED.get(stage.combine, stage.combine)}({inner} over each row)"]
 
 

@@ -1,7 +1,7 @@
 """Connected parts of a graph that can be run as one.  Imports :mod:`.ir` only.
 
 In a *convex* region, no path leaves and comes back.  Its nodes lie at one level: the level grows along every edge that
-leaves a region, so regions can be run one after the other.
+leaves a region, and nowhere falls, so regions can be run one after the other.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def connected(
 
 
 def _levels(graph: Graph, kind: Kinds) -> dict[Node, int]:
-    """Return a level for each node: equal or higher along edges between equal kinds, higher along all others."""
+    """Return a level for each node: higher along edges that leave a region, equal or higher along all others."""
     level: dict[Node, int] = {}
     for node in graph.nodes:
         mine, here = kind[node], 0
         for source, _ in node.below():
-            here = max(here, level[source] + (mine is None or kind[source] != mine))
+            here = max(here, level[source] + (kind[source] is not None and kind[source] != mine))
         level[node] = here
     latest: dict[Node, int] = {}  # at which the first reader wants a node
     joined: dict[Node, int] = {}  # the lowest level of a reader of its kind

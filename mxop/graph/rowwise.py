@@ -24,6 +24,8 @@ from .traits import strided
 #: Fewest rows that are worth it, most bytes of one row of one array, and fewest elements of a part of a row that is turned.
 #: Rows that no cache holds are read again for each stage, but what is between stages of formulas is never written.
 FEWEST_ROWS, LONGEST_ROW, SHORTEST_PART = 16, 16 << 20, 32
+#: Shortest and longest rows that are added up; these are sums in float64, which a cache should hold.
+SHORTEST_SUMS, LONGEST_SUMS = 64, 16384
 #: Fewest rows that keep a GPU busy, and elements of which all that counts is how many kernels there are.
 FEWEST_ON_GPU, SMALL = 256, 1 << 16
 
@@ -77,6 +79,8 @@ class Step:
         What is made of the combined value, ``input_(0)``.
     wide : bool
         Whether this is computed in float64.
+    columns : bool
+        Whether the rows are added up instead, element by element.
     """
 
     reads: tuple[Read, ...]
@@ -86,6 +90,7 @@ class Step:
     combine: str | None = None
     final: Expr | None = None
     wide: bool = False
+    columns: bool = False
 
     @property
     def only_reads(self) -> bool:
@@ -186,11 +191,12 @@ def _broadcast(entry: Entry, shape: Shape, space: Shape, turn: Turn) -> Read:
 def _reduction(node: Node, known: Known, turn: Turn) -> Step | None:
     op, space = node.op, known.shape(node.inputs[0])
     axes = op.axes(node.attrs, len(space))  # type: ignore[union-attr]
+    map_, final = op.formulas(node.attrs)  # type: ignore[union-attr]
     n = len(space) - len(axes)
     if {*turn(tuple(range(len(space))))[n:]} != {*axes}:
-        return None
+        adds = final is None and not op.wide and op.combine_of(node.attrs).name == "add"  # type: ignore[union-attr]
+        return _columns(node, known, turn, len(axes), map_.roots) if adds and {*axes} == {*range(len(axes))} else None
     space = turn(space)
-    map_, final = op.formulas(node.attrs)  # type: ignore[union-attr]
     last = None
     if final is not None:
         last = substitute(final.roots, {input_(1): const(float(prod(space[n:])))})[0]
@@ -198,12 +204,27 @@ def _reduction(node: Node, known: Known, turn: Turn) -> Step | None:
 
 
 def _unbroadcast(node: Node, known: Known, turn: Turn) -> Step | None:
-    """Return the sum of each row, which the gradient of a number for each row is."""
+    """Return the sum of each row, or of all, which the gradient of a number for each row, or of a row for all, is."""
     space, kept = turn(known.shape(node.inputs[0])), turn(known.shape((node, 0)))
     n = next((i for i, (a, b) in enumerate(zip(space, kept, strict=False)) if a != b), len(space))
-    if len(space) != len(kept) or any(d != 1 for d in kept[n:]):
+    if len(space) == len(kept) and all(d == 1 for d in kept[n:]):
+        return _of_rows(node, known, turn, n, (input_(0),), "add")
+    kept = (1,) * (len(space) - len(kept)) + kept
+    n = next((i for i, d in enumerate(kept) if d != 1), len(space))
+    return _columns(node, known, turn, n, (input_(0),)) if kept[n:] == space[n:] else None
+
+
+def _columns(node: Node, known: Known, turn: Turn, n: int, roots: tuple[Expr, ...]) -> Step | None:
+    """Return a sum over the first `n` dimensions, if there are enough rows, and these are neither short nor long."""
+    space = known.shape(node.inputs[0])
+    while n and space[n - 1] == 1:
+        n -= 1
+    enough = prod(space[:n]) >= FEWEST_ROWS and SHORTEST_SUMS <= prod(space[n:]) <= LONGEST_SUMS
+    if not enough or turn != AS_THEY_ARE or not known.on_cpu:
         return None
-    return _of_rows(node, known, turn, n, (input_(0),), "add")
+    if known.dtype(node.inputs[0]) not in (dtypes.FLOAT32, dtypes.FLOAT64):
+        return None
+    return Step((Read(node.inputs[0], space),), roots, space, space[:n], "add", columns=True)
 
 
 def runs_on_gpu(rows: int, space: Shape, turn: Turn) -> bool:

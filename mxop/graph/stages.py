@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from .. import dtypes
-from ..formula import TABLE, Expr, input_, leaves, substitute, walk
+from ..formula import OF_NUMBERS, TABLE, Expr, input_, leaves, substitute, walk
 from ..opdef import Attrs, Operator
 from .infer import Known
 from .ir import NO_ATTRS, Entry, Node
@@ -24,6 +24,8 @@ from .rowwise import Read, Shape, Step, Turn
 #: longer ones; longest of all.
 MAX_AGAIN, MAX_AGAIN_LONG, MAX_CALLS, MAX_OPERANDS = 4, 12, 48, 12
 LONG = 65536  # bytes of a row
+#: Elements of a row from which on it is worth it that numbers of the row are computed by themselves; parts of one.
+LONG_ROW, MAX_NUMBER = 256, 12
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Stage:
     inputs, outputs : tuple of int
         ``k`` is input `k` of the strip and, from the number of inputs on, its outputs; ``~k`` is local `k`.
     combine : str or None
-        How a row is reduced to the (only) output; None for a program.
+        How a row is reduced to the (only) output; None for a program.  ``"columns"``: rows are added up to the second output,
+        and the first, a local, has room for what is added.
     shape : tuple of int
         What is gone through.
     """
@@ -130,6 +133,8 @@ class Writer:
         self.n_inner = max(len(steps[node].space) for node in unit) - len(rows)
         self.op = Strip(prod(rows), unit, turn)
         self.code = known.dtype((unit[0], 0))
+        row = max(prod(self._aligned(steps[node].space)[self.n_rows :]) for node in unit)
+        self.long = row >= LONG_ROW and self.code in (dtypes.FLOAT32, dtypes.FLOAT64)
         self.value: dict[Entry, Expr] = {}
         self.leaf: list[Any] = []  # a Read, ("local", number) or ("result", entry)
         self.stages: list[tuple[list[Expr], list[Any], str | None, Shape]] = []
@@ -139,15 +144,18 @@ class Writer:
         for node in self.unit:
             if self.steps[node].combine is None:
                 self._formula(node, self.steps[node])
+            elif self.steps[node].columns:
+                self._columns(node, self.steps[node])
             else:
                 self._reduction(node, self.steps[node])
         for entry in self.results:
-            self._store(entry)
+            if not self.steps[entry[0]].columns:
+                self._store(entry)
         op, last = self.op, self.unit[-1]
         op.entries = tuple(self.results)
         op.results = [(self.known.shape(e), self.known.dtype(e)) for e in self.results]
         read = self._number()
-        op.shapes = [r.shape for r in read] + [self._shape_of(e) for e in self.results]
+        op.shapes = [r.shape for r in read] + [self._result_shape(e) for e in self.results]
         inputs = tuple(moved.get(r.entry, r.entry) for r in read)
         new = Node(op, NO_ATTRS, inputs, f"{last.name}_strip", None, last.source, last.order)
         self.known.put(new, [s for s, _ in op.results], [c for _, c in op.results])
@@ -163,24 +171,39 @@ class Writer:
     def _shape_of(self, entry: Entry) -> Shape:
         return self._aligned(self.turn(self.known.shape(entry)))
 
+    def _result_shape(self, entry: Entry) -> Shape:
+        """Return the shape of a result: of one that all rows are added up to, that of one row."""
+        step = self.steps[entry[0]]
+        return (1,) * self.n_rows + self._aligned(step.space)[self.n_rows :] if step.columns else self._shape_of(entry)
+
     # ---- values -----------------------------------------------------------------------------------------------------
     def _formula(self, node: Node, step: Step) -> None:
         for k, root in enumerate(self._over_leaves(step)):
             self.value[node, k] = root
-            if self._is_worth_storing((node, k), root):
+            if self._is_worth_storing((node, k), root) and not self._is_number((node, k)):
                 self._store((node, k))
 
     def _reduction(self, node: Node, step: Step) -> None:
         """Reduce each row; the result is what the final formula makes of it."""
         (root,) = self._over_leaves(step)
+        negated = step.combine == "add" and root.args and root.label == "neg"
+        if negated:  # once, and not element by element
+            root = root.args[0]
         entry = (node, 0)
         compute = dtypes.FLOAT64 if step.wide else dtypes.COMPUTED_AS.get(self.code, self.code)
         local = self._local(self._shape_of(entry), compute)
         self.stages.append(([root], [local], step.combine, self._aligned(step.space)))
-        value = self._leaf(local)
+        value = -self._leaf(local) if negated else self._leaf(local)
         self.value[entry] = value if step.final is None else substitute((step.final,), {input_(0): value})[0]
         if step.wide and self.code != compute:  # a formula that reads it would be computed in float64 too
             self._store(entry)
+
+    def _columns(self, node: Node, step: Step) -> None:
+        """Add up all rows."""
+        space = self._aligned(step.space)
+        self.stages.append(
+            (self._over_leaves(step), [self._local(space, self.code), ("result", (node, 0))], "columns", space)
+        )
 
     def _over_leaves(self, step: Step) -> list[Expr]:
         """Return a step's formulas over leaves."""
@@ -191,9 +214,24 @@ class Writer:
         """Return a value as a formula over `space` reads it."""
         if read.entry not in self.value:
             return self._leaf(Read(read.entry, self._aligned(read.shape)))
-        if self._shape_of(read.entry) != space and self.value[read.entry].args:
+        if self._shape_of(read.entry) != space and self.value[read.entry].args and not self._is_number(read.entry):
             self._store(read.entry)
         return self.value[read.entry]
+
+    def _is_number(self, entry: Entry) -> bool:
+        """Tell whether a value is a number of each row, made of such by arithmetic that whoever reads it does once a row."""
+        parts = list(walk((self.value[entry],)))
+        if not self.long or entry in self.results or len(parts) > MAX_NUMBER:
+            return False
+        if any(n.args and n.label not in OF_NUMBERS for n in parts):
+            return False
+        return all(prod(self._leaf_shape(n)[self.n_rows :]) == 1 for n in parts if n.kind == "input")
+
+    def _leaf_shape(self, leaf: Expr) -> Shape:
+        what = self.leaf[leaf.label]
+        if isinstance(what, Read):
+            return what.shape
+        return self.op.locals_[what[1]][0] if what[0] == "local" else self._shape_of(what[1])
 
     def _leaf(self, what: Any) -> Expr:
         if what not in self.leaf:

@@ -54,7 +54,10 @@ def strips(graph: Graph, known: Known, phase: Phase = lambda node: 0, turn: Turn
             continue
         steps[node] = step.through_views(steps)
     kind = _kinds(graph, steps, known, phase, turn)
-    units = [_without_reshapes(region[:MAX_MEMBERS], steps) for region in convex_regions(graph, kind)]
+    # What all rows are added up to is there when the last row was: whoever reads it is beyond the region.
+    inner = {node: None if node in steps and steps[node].columns else k for node, k in kind.items()}
+    units = [_without_reshapes(region[:MAX_MEMBERS], steps) for region in convex_regions(graph, inner)]
+    units = _with_columns(graph, units, steps, kind)
     units = [unit for unit in units if len(unit) > 1 and any(steps[n].combine or steps[n].repeats for n in unit)]
     units = _with_siblings(graph, units, steps, kind)
     if not units:
@@ -71,6 +74,21 @@ def strips(graph: Graph, known: Known, phase: Phase = lambda node: 0, turn: Turn
             for k in range(new.n_outputs):
                 moved[unit[0], k] = (new, k)
     return Graph(moved.get(e, e) for e in graph.outputs)
+
+
+def _with_columns(
+    graph: Graph, units: list[tuple[Node, ...]], steps: Steps, kind: dict[Node, Any]
+) -> list[tuple[Node, ...]]:
+    """Let sums of columns be made where what they add up is."""
+    found = [list(unit) for unit in units]
+    unit_of = {node: unit for unit in found for node in unit}
+    for node in graph.nodes:
+        if node in steps and steps[node].columns and kind[node] is not None:
+            source = steps[node].reads[0].entry[0]
+            if source in unit_of and kind[source] == kind[node]:
+                unit_of[source].append(node)
+    place = {node: i for i, node in enumerate(graph.nodes)}
+    return [tuple(sorted(unit, key=place.__getitem__)) for unit in found]
 
 
 def _with_siblings(

@@ -320,18 +320,48 @@ def _normalized(F, data, length, axis, temperature, dtype, *, negate=False, loga
     if negate:
         x = F.negative(x)
     if temperature is not None:
-        x = F._div_scalar(x, scalar=temperature)
+        x = F._div_scalar(F._widened(x), scalar=temperature)
     inside = None
     if length is not None:
         inside = F.cast(_inside(F, data, length, axis), dtype=x.dtype)
         x = F._filled(x, inside, value=float("-inf"))
-    x = F.broadcast_sub(x, F.BlockGrad(F._highest(x, axis=axis, keepdims=True)))  # on which nothing depends
-    e = F.exp(x)
-    total = F.sum(e, axis=axis, keepdims=True)
-    y = F.broadcast_sub(x, F.log(total)) if logarithm else F.broadcast_div(e, total)
+    y = F._log_softmaxed(x, axis=axis) if logarithm else F._softmaxed(x, axis=axis)
     if inside is not None:
         y = F._filled(y, inside, value=0.0)
-    return y if dtype is None or dtype == dtypes.FLOAT64 else F.cast(y, dtype=dtype)
+    if dtype is None:
+        return y if temperature is None else F._cast_like(y, data)
+    return y if dtype == dtypes.FLOAT64 else F.cast(y, dtype=dtype)
+
+
+def _below_highest(F, data, axis):
+    return F.broadcast_sub(data, F.BlockGrad(F._highest(data, axis=axis, keepdims=True)))  # on which nothing depends
+
+
+# Their gradients are told from their results: nothing else is kept.
+@composite(name="_softmaxed")
+def softmaxed(F, data, *, axis: int):
+    """Exponentials along an axis, divided by their sum."""
+    e = F.exp(_below_highest(F, data, axis))
+    return F.broadcast_div(e, F.sum(e, axis=axis, keepdims=True))
+
+
+@softmaxed.gradient
+def _(F, heads, inputs, outputs, *, axis):
+    g, y = heads[0], outputs[0]
+    return [y * F.broadcast_sub(g, F.sum(g * y, axis=axis, keepdims=True))]
+
+
+@composite(name="_log_softmaxed")
+def log_softmaxed(F, data, *, axis: int):
+    """The logarithm of what ``_softmaxed`` gives, without its loss of accuracy."""
+    x = _below_highest(F, data, axis)
+    return F.broadcast_sub(x, F.log(F.sum(F.exp(x), axis=axis, keepdims=True)))
+
+
+@log_softmaxed.gradient
+def _(F, heads, inputs, outputs, *, axis):
+    g = heads[0]
+    return [F.broadcast_sub(g, F.broadcast_mul(F.exp(outputs[0]), F.sum(g, axis=axis, keepdims=True)))]
 
 
 def _inside(F, data, length, axis):
