@@ -10,7 +10,8 @@ from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
 
 cdef enum:
-    MOST = 12  # tangents; that is the order of the derivative
+    MOST = 12    # tangents; that is the order of the derivative
+    ABREAST = 8  # rows at once, where there are none: a product waits for the one before it
 
 
 ctypedef fused real:
@@ -52,17 +53,39 @@ cdef void row(const real* const* inputs, int m, real* out, Py_ssize_t begin, Py_
         times(state, inputs, m, begin + k)
 
 
+cdef void abreast(const real* x, real* out, Py_ssize_t n, double* after) noexcept nogil:
+    """Go through some rows without tangents."""
+    cdef double state[ABREAST]
+    cdef Py_ssize_t k
+    cdef int i
+    for i in range(ABREAST):
+        state[i] = 1
+    for k in range(n - 1, -1, -1):
+        for i in range(ABREAST):
+            after[k * ABREAST + i] = state[i]
+            state[i] *= x[i * n + k]
+    for i in range(ABREAST):
+        state[i] = 1
+    for k in range(n):
+        for i in range(ABREAST):
+            out[i * n + k] = <real>(state[i] * after[k * ABREAST + i])
+            state[i] *= x[i * n + k]
+
+
 cdef int rows(const real* const* inputs, int m, real* out, Py_ssize_t count, Py_ssize_t n, int threads) except -1:
-    cdef size_t room = (<size_t>n + 1) << m
-    cdef Py_ssize_t i, failed = 0
+    cdef Py_ssize_t together = 1 if m else ABREAST, tasks = (count + together - 1) // together, t, i, failed = 0
+    cdef size_t room = (<size_t>n + 1) * (together << m)
     cdef double* memory
-    for i in prange(count, nogil=True, num_threads=threads, schedule="static"):
+    for t in prange(tasks, nogil=True, num_threads=threads, schedule="static"):
         memory = <double*>malloc(room * sizeof(double))
         if memory == NULL:
             failed += 1
+        elif m == 0 and (t + 1) * together <= count:
+            abreast(inputs[0] + t * together * n, out + t * together * n, n, memory)
         else:
-            row(inputs, m, out, i * n, n, memory)
-            free(memory)
+            for i in range(t * together, min((t + 1) * together, count)):
+                row(inputs, m, out, i * n, n, memory)
+        free(memory)
     if failed:
         raise MemoryError(f"no memory for the gradient of a product of {n} elements")
     return 0

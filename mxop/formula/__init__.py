@@ -14,7 +14,7 @@ from .readable import readable
 from .text import statements
 
 __all__ = [
-    "DRAWS", "OF_NUMBERS", "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward", "compile_program",
-    "composed", "const", "input_", "keys_of", "leaves", "output", "param", "readable", "statements", "substitute", "vjp",
-    "walk",
+    "DRAWS", "OF_NUMBERS", "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward",
+    "compile_program", "composed", "const", "input_", "keys_of", "leaves", "output", "param", "readable", "statements",
+    "substitute", "vjp", "walk",
 ]  # fmt: skip
