@@ -19,6 +19,8 @@ from .ir import Entry, Node
 
 _SPACES = {space: prefix for prefix, space in registry.PREFIXES.items()}
 
+#: Attributes of a node that those which are made for it have, too.
+INHERITED = ("__force_mirroring__",)
 #: Functions of ``F`` that are no operators: what makes each for a builder; :mod:`.value_control` and others put them here.
 CONTROL: dict[str, Callable[[Builder], Callable]] = {}
 
@@ -133,12 +135,14 @@ class Builder:
         self._is_train: bool | None = getattr(specs, "is_train", None)
         self._prefix, self._source, self._order, self._count = "", None, 0, 0
         self._control: tuple[Node, ...] = ()
+        self._inherited: dict[str, str] = {}
         self._scopes: list[set[Node]] = []  # of the subgraphs that are being made: their nodes
 
     def work_for(self, node: Node, suffix: str, order: int = 0, control: tuple[Node, ...] = ()) -> None:
         """From now on make nodes for `node`: called after it, and pointing at its source; they run after `control`."""
         self._prefix, self._source, self._order, self._count = node.name + suffix, node.source, order, 0
         self._control = control
+        self._inherited = {key: value for key, value in (node.strings or {}).items() if key in INHERITED}
 
     def value(self, entry: Entry) -> Value:
         """Return an entry as what rules work with."""
@@ -176,6 +180,8 @@ class Builder:
             name += str(self._count)
         self._count += 1
         node = Node(op, attrs, tuple(inputs), name, None, self._source, self._order, self._control)
+        if self._inherited:
+            node.strings = node.text() | self._inherited
         for scope in self._scopes:
             scope.add(node)
         return node

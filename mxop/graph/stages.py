@@ -186,7 +186,7 @@ class Writer:
     def _reduction(self, node: Node, step: Step) -> None:
         """Reduce each row; the result is what the final formula makes of it."""
         (root,) = self._over_leaves(step)
-        negated = step.combine == "add" and root.args and root.label == "neg"
+        negated = self.long and step.combine == "add" and root.args and root.label == "neg"
         if negated:  # once, and not element by element
             root = root.args[0]
         entry = (node, 0)

@@ -337,7 +337,17 @@ def _below_highest(F, data, axis):
     return F.broadcast_sub(data, F.BlockGrad(F._highest(data, axis=axis, keepdims=True)))  # on which nothing depends
 
 
+def _keeps_shape(op):
+    @op.infer
+    def _(ins, outs, *, axis):
+        found = infer.same_shape(op.name, ("data", "output"), [ins[0], outs[0]])
+        return found[:1], found[1:]
+
+    return op
+
+
 # Their gradients are told from their results: nothing else is kept.
+@_keeps_shape
 @composite(name="_softmaxed")
 def softmaxed(F, data, *, axis: int):
     """Exponentials along an axis, divided by their sum."""
@@ -351,6 +361,7 @@ def _(F, heads, inputs, outputs, *, axis):
     return [y * F.broadcast_sub(g, F.sum(g * y, axis=axis, keepdims=True))]
 
 
+@_keeps_shape
 @composite(name="_log_softmaxed")
 def log_softmaxed(F, data, *, axis: int):
     """The logarithm of what ``_softmaxed`` gives, without its loss of accuracy."""

@@ -69,6 +69,11 @@ def _of_axes(reference):
     return Record(reference, params=params, shapes=shapes, domain=domain, dtypes="f", input_types={1: "int32"})
 
 
+def _along_axes(reference):
+    params, shapes = [{"axis": -1}, {"axis": 0}, {"axis": 1}], [((2, 3),), ((3,),), ((2, 3, 2),)]
+    return Record(reference, params=params, shapes=shapes, dtypes="f")
+
+
 def _softmax_cross_entropy(data, label):
     chosen = np.arange(data.shape[1]) == label[:, None]
     return np.reshape(-np.sum(np.where(chosen, _log_softmax(data, axis=1), 0)), (1,))
@@ -119,6 +124,8 @@ RECORDS: dict[str, Record] = {
     "softmax": _of_axes(_softmax),
     "softmin": _of_axes(lambda data, *length, **params: _softmax(-data, *length, **params)),
     "log_softmax": _of_axes(_log_softmax),
+    "_softmaxed": _along_axes(_softmax),
+    "_log_softmaxed": _along_axes(_log_softmax),
     "SoftmaxActivation": Record(
         lambda data, mode="instance": special.softmax(data, axis=1 if mode == "channel" else -1),
         params=[{}, {"mode": "channel"}],
