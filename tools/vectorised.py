@@ -28,7 +28,6 @@ REALS, NARROW, INTEGERS = ("f32", "f64"), ("u8", "i32", "i8"), ("u8", "i32", "i8
 
 #: Primitives that are scalar, by type: tables and recurrences; powers of integers by integers.
 SCALAR: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("gamma", "gammaln", "digamma"), ("f64",)),
     "polygamma": REALS,
     "pow": INTEGERS,
 }
@@ -37,11 +36,11 @@ WITHOUT_LONG: dict[str, tuple[str, ...]] = dict.fromkeys(("div", "mod", "floordi
 #: ...and what else of them is, for operands that are not ordinary: what the C library computes.
 SLOW: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("sin", "cos", "tan", "gammaln", "digamma"), REALS),
-    **dict.fromkeys(("mod", "floordiv"), ("f64",)),
+    **dict.fromkeys(("mod", "floordiv", "gamma"), ("f64",)),
 }
 #: Without fused multiply-adds, some of float64 is the C library's, and vectors of 64-bit products do not pay.
 WITHOUT_FMA: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("mod", "floordiv", "pow"), REALS),
+    **dict.fromkeys(("mod", "floordiv", "pow"), REALS), **dict.fromkeys(("gamma", "gammaln", "digamma"), ("f64",)),
     "fma": ("f64", "i64"), **dict.fromkeys(("add", "mul", "square"), ("i64",)),
 }  # fmt: skip
 

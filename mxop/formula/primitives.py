@@ -192,7 +192,7 @@ _function(
     "gelu", "({0} * normcdf({0}))",
     lambda g, a, y: (g * (call("normcdf", a) + a * (const(_DENSITY) * call("exp", const(-0.5) * (a * a)))),),
 )  # fmt: skip
-_function("gamma", "tgamma({0})", lambda g, a, y: (g * (y * call("digamma", a)),))
+_function("gamma", "tgamma({0})", lambda g, a, y: (g * (y * call("digamma", a)),), guard="range")
 _function("gammaln", "lgamma({0})", lambda g, a, y: (g * call("digamma", a),), guard="range")
 _function("digamma", "mx_polygamma(0, {0})", lambda g, a, y: (g * call("polygamma", const(1), a),), guard="range")
 _function(

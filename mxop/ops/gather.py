@@ -114,7 +114,7 @@ def _put_gpu(xp, out, source, place, large, put):
 def _moves(op, how, by_values=False):
     """Give a kernel its functions; ``how(inputs, output, params)`` is ``(source, index, span, mode, put)``.
 
-    `by_values` says that it depends on values, so that it cannot be prepared.
+    `by_values` says that it depends on values: it cannot be prepared, and runs as the operator that takes an index.
     """
 
     def checked(inputs, out, params):
@@ -128,12 +128,12 @@ def _moves(op, how, by_values=False):
     def prepare(steps, inputs, outputs, **params):
         _prepare(steps, op, outputs[0], *checked(inputs, outputs[0], params))
 
-    def run(inputs, outputs, **params):
-        from .._core.core import Steps
+    def run(inputs, outputs, axis):
+        from .._core.core import namespace
 
-        steps = Steps()
-        prepare(steps, inputs, outputs, **params)
-        steps.run()
+        source, index, _, _, put = checked(inputs, outputs[0], {"axis": axis})
+        given = [source, index, *(inputs[2:] if put else ())]
+        getattr(namespace(), "_take_grad" if put else "take")(*given, axis=axis, mode="clip", out=outputs[0])
 
     op.cpu(prepared=not by_values)(run if by_values else prepare)
     op.gpu(lambda xp, inputs, outputs, **params: _run_gpu(xp, op, outputs[0], *checked(inputs, outputs[0], params)))
@@ -388,7 +388,7 @@ def _(F, heads, inputs, outputs, *, axis):
 @boolean_mask.size
 def _(data, index, *, axis):
     at = axis % data.ndim
-    return (*data.shape[:at], int((index != 0).sum()), *data.shape[at + 1 :])
+    return (*data.shape[:at], _nonzero(index).size, *data.shape[at + 1 :])
 
 
 @composite

@@ -33,7 +33,7 @@
  *
  * Not vectorised (one call per element):
  *     f32: gammaln and digamma below 0, polygamma; mod and floordiv without FMA
- *     f64: the gamma family; pow, mod and floordiv without FMA
+ *     f64: the gamma family below 0, and all of it without FMA; pow, mod and floordiv without FMA
  *     both: what is not ordinary (mxop_math_ordinary.h) of sin, cos, tan; f64: of mod and floordiv
  *
  * Methods
@@ -69,12 +69,7 @@
 #if defined(__F16C__)
 #include <immintrin.h>
 #endif
-
-#if defined(__GNUC__) || defined(__clang__)
-#define MX_INLINE static inline __attribute__((always_inline))
-#else
-#define MX_INLINE static inline
-#endif
+#include "mxop_block.h"
 
 /* A fused multiply-add where it is an instruction; functions say where they lean on
  * its single rounding. */
@@ -147,6 +142,7 @@ MX_EXTREME_OF(mx_minimum_f64, double, <)
 #define MX_PD14(x, a, b, c, d, e, f, g, h, i, j, k, l, m, n) \
     MX_FMA(x, MX_PD13(x, b, c, d, e, f, g, h, i, j, k, l, m, n), a)
 
+#include "mxop_math_ordinary.h"
 #include "mxop_math_half.h"
 #include "mxop_math_f64.h"
 #include "mxop_math_f64_log.h"
@@ -157,6 +153,5 @@ MX_EXTREME_OF(mx_minimum_f64, double, <)
 #include "mxop_math_f32_sums.h"
 #include "mxop_math_gamma.h"
 #include "mxop_math_special.h"
-#include "mxop_math_ordinary.h"
 
 #endif
