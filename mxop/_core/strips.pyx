@@ -31,6 +31,7 @@ cdef enum:
     GOES_OVER = 2            # times, at least, that stages go over what they read or write, which is worth a thread the sooner
     WORTH_A_BLOCK = 256      # elements of a row that is computed by itself
     WORTH_NO_COPY = 384      # the same of all that is broadcast to a row, which is then read where it lies
+    SHORT_PART = 200         # elements of a row that lie side by side, which are not worth a block
     MOST_SCALARS = 8         # numbers of a row that one stage reads
     PIECES = 8               # tasks of each thread
     COLUMNS = -2             # among what combines rows: they are added up
@@ -498,10 +499,15 @@ cdef bint is_long(roots, list read, Py_ssize_t rows, Py_ssize_t inner, int ctype
 
 
 cdef Py_ssize_t whole_part(StripCall call, list numbers, list ghosts, Py_ssize_t most) except -1:
-    """Return how many elements make a block, so that a part of a row, which lie one after the other, is a number of blocks."""
+    """Return how many elements make a block, so that a part of a row, which lie one after the other, is a number of blocks.
+
+    Of short parts, which are copied together, a block is a number.
+    """
     cdef Py_ssize_t part, pieces
     for number in numbers:
         part = elements_in_order(array_of(call, ghosts, number), call.rows)
+        if 0 < part < SHORT_PART:
+            return most // part * part
         if part:
             pieces = (part + most - 1) // most
             for pieces in range(pieces, 4 * pieces):
