@@ -6,20 +6,24 @@ and load.  Values with costly parts (exp, tanh...) are kept.  Imports :mod:`.ir`
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 from .. import dtypes
-from ..formula import TABLE, Expr, walk
+from ..formula import TABLE, Expr, input_, leaves, walk
 from ..opdef import Elementwise
 from .formulas import seeks_equals
 from .infer import Known
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rebuilt
-from .traits import states_of
+from .traits import elements_read, states_of
 
 #: Longest computation that is repeated, in calls of primitives.
 MAX_COST = 24
+#: The same, where it is repeated in another region.
+MAX_CHEAP = 8
 #: How many times smaller an operand is that is kept, whatever it was computed of.
 SMALL = 8
 
@@ -55,6 +59,82 @@ def recompute(graph: Graph, n_forward: int, known: Known) -> Graph:
             for k in range(node.n_outputs):
                 moved[node, k] = (new, k)
     return Graph([*heads, *(e if e in copies else moved.get(e, e) for e in graph.outputs[n_forward:])])
+
+
+def computed_again(
+    graph: Graph, regions: Sequence[Sequence[Node]], repeats: Set[Node], known: Known, phase: Callable[[Node], Any]
+) -> Graph:
+    """Return the graph with a copy, for each region that reads it, of what another makes cheaply of an array in memory.
+
+    It then is not stored at all, and the other reads the array.
+
+    Parameters
+    ----------
+    repeats : set of Node
+        Those that give a smaller value to more elements, and do nothing else.
+    phase : callable
+        What another phase reads is left to :func:`recompute`.
+    """
+    region = {node: i for i, nodes in enumerate(regions) for node in nodes}
+    possible = _made_of_one(graph, region, repeats, known)
+    readers: dict[Entry, set[int]] = {e: set() for e in possible}
+    for node in graph.nodes:
+        for entry in node.below():
+            if entry in possible:
+                readers[entry].add(region.get(node, -1) if phase(node) == phase(entry[0]) else -1)
+    kept = set(graph.outputs)
+    wanted = {e for e in possible if e not in kept and -1 not in readers[e] and readers[e] - {region[e[0]]}}
+    if not wanted:
+        return graph
+    moved: Moved = {}
+    copies: dict[tuple[Node, int], Node] = {}
+
+    def inputs_for(node: Node, mine: int, first: Set[Entry]) -> Moved:
+        """Return where a region finds what a node reads: in copies, of what is wanted and of what that is made of."""
+        return {(n, k): (copied(n, mine), k) for n, k in node.inputs if (n, k) in first and region[n] != mine}
+
+    def copied(node: Node, mine: int) -> Node:
+        if (node, mine) not in copies:
+            new = rebuilt(node, moved | inputs_for(node, mine, possible.keys()))
+            copies[node, mine] = new.replaced(name=f"{node.name}_again")
+            known.copy(node, copies[node, mine])
+        return copies[node, mine]
+
+    for node in graph.nodes:
+        own = inputs_for(node, region[node], wanted) if node in region else {}
+        new = rebuilt(node, moved | own if own else moved)
+        if new is not node:
+            known.copy(node, new)
+            moved.update({(node, k): (new, k) for k in range(node.n_outputs)})
+    return Graph([moved.get(e, e) for e in graph.outputs])
+
+
+def _made_of_one(
+    graph: Graph, region: Mapping[Node, int], repeats: Set[Node], known: Known
+) -> dict[Entry, tuple[set[Entry], int]]:
+    """Return the values that are made cheaply of at most one array that no region makes: of which, and at what cost."""
+    states = states_of(graph)
+    found: dict[Entry, tuple[set[Entry], int]] = {}
+    for node in graph.nodes:
+        if (
+            node not in region
+            or any(n in states for n, _ in node.inputs)
+            or not (node in repeats or _cheap(node, known))
+        ):
+            continue
+        large = {e for e in elements_read(node) if not _is_small(e, node, known)}
+        if any(e[0] in region and e not in found for e in large):
+            continue
+        roots = (input_(0),) if node in repeats else node.op.formula(node.attrs, len(node.inputs)).roots  # type: ignore[union-attr]
+        for k, root in enumerate(roots):
+            parts = [
+                found.get(e, ({e}, 0))
+                for e in {node.inputs[n.label] for n in leaves((root,)) if n.kind == "input"} & large
+            ]
+            arrays, cost = {e for made, _ in parts for e in made}, calls_of((root,)) + sum(cost for _, cost in parts)
+            if len(arrays) <= 1 and cost <= MAX_CHEAP:
+                found[node, k] = arrays, cost
+    return found
 
 
 def _costs(forward: list[Node], kept: set[Entry], wanted: set[Entry], known: Known) -> dict[Node, int]:

@@ -76,7 +76,7 @@ class Step:
     combine : str, optional
         How the elements of a row are combined.
     final : Expr, optional
-        What is made of the combined value, ``input_(0)``.
+        What is made of the combined value, ``input_(0)``; of `columns`, outside of the strip.
     wide : bool
         Whether this is computed in float64.
     columns : bool
@@ -194,8 +194,10 @@ def _reduction(node: Node, known: Known, turn: Turn) -> Step | None:
     map_, final = op.formulas(node.attrs)  # type: ignore[union-attr]
     n = len(space) - len(axes)
     if {*turn(tuple(range(len(space))))[n:]} != {*axes}:
-        adds = final is None and not op.wide and op.combine_of(node.attrs).name == "add"  # type: ignore[union-attr]
-        return _columns(node, known, turn, len(axes), map_.roots) if adds and {*axes} == {*range(len(axes))} else None
+        k = len(axes)
+        divided = final is not None and final.roots[0] is input_(0) / input_(1)
+        adds = (final is None or divided) and not op.wide and op.combine_of(node.attrs).name == "add"  # type: ignore[union-attr]
+        return _columns(node, known, turn, k, map_.roots, divided) if adds and {*axes} == {*range(k)} else None
     space = turn(space)
     last = None
     if final is not None:
@@ -214,9 +216,12 @@ def _unbroadcast(node: Node, known: Known, turn: Turn) -> Step | None:
     return _columns(node, known, turn, n, (input_(0),)) if kept[n:] == space[n:] else None
 
 
-def _columns(node: Node, known: Known, turn: Turn, n: int, roots: tuple[Expr, ...]) -> Step | None:
-    """Return a sum over the first `n` dimensions, if there are enough rows, and these are neither short nor long."""
+def _columns(
+    node: Node, known: Known, turn: Turn, n: int, roots: tuple[Expr, ...], divided: bool = False
+) -> Step | None:
+    """Return a sum, or mean, over the first `n` dimensions, if there are enough rows, and these are neither short nor long."""
     space = known.shape(node.inputs[0])
+    final = input_(0) / const(float(prod(space[:n]))) if divided else None
     while n and space[n - 1] == 1:
         n -= 1
     enough = prod(space[:n]) >= FEWEST_ROWS and SHORTEST_SUMS <= prod(space[n:]) <= LONGEST_SUMS
@@ -224,7 +229,7 @@ def _columns(node: Node, known: Known, turn: Turn, n: int, roots: tuple[Expr, ..
         return None
     if known.dtype(node.inputs[0]) not in (dtypes.FLOAT32, dtypes.FLOAT64):
         return None
-    return Step((Read(node.inputs[0], space),), roots, space, space[:n], "add", columns=True)
+    return Step((Read(node.inputs[0], space),), roots, space, space[:n], "add", final, columns=True)
 
 
 def runs_on_gpu(rows: int, space: Shape, turn: Turn) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import dtypes
 from ..formula import OF_NUMBERS, TABLE, Expr, input_, leaves, substitute, walk
-from ..opdef import Attrs, Operator
+from ..opdef import Attrs, Operator, registry
 from .infer import Known
 from .ir import NO_ATTRS, Entry, Node
 from .recompute import calls_of
@@ -160,7 +160,17 @@ class Writer:
         new = Node(op, NO_ATTRS, inputs, f"{last.name}_strip", None, last.source, last.order)
         self.known.put(new, [s for s, _ in op.results], [c for _, c in op.results])
         for k, entry in enumerate(self.results):
-            moved[entry] = (new, k)
+            moved[entry] = self._mean((new, k), entry) if self.steps[entry[0]].columns else (new, k)
+
+    def _mean(self, total: Entry, entry: Entry) -> Entry:
+        """Return a sum of rows, divided by their number where it stands for a mean."""
+        if self.steps[entry[0]].final is None:
+            return total
+        op, node = registry.get("_div_scalar"), entry[0]
+        attrs = op.parse({"scalar": self.op.rows})
+        mean = Node(op, attrs, (total,), f"{node.name}_mean", None, node.source, node.order)
+        self.known.put(mean, [self.known.shape(entry)], [self.known.dtype(entry)])
+        return mean, 0
 
     # ---- shapes -----------------------------------------------------------------------------------------------------
     def _aligned(self, shape: Shape) -> Shape:

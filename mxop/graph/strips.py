@@ -8,7 +8,7 @@ which is a row once it is seen so.
 A strip is a region of nodes over the same rows: the leading dimensions, which no reduction of the region runs over, or one of
 the others that is put first.
 :mod:`.rowwise` says what a node does to rows, and :mod:`.stages` writes the region as one operator.
-Imports these, :mod:`.ir`, :mod:`.infer`, :mod:`.regions`, :mod:`.traits`.
+Imports these, :mod:`.ir`, :mod:`.infer`, :mod:`.recompute`, :mod:`.regions`, :mod:`.traits`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 from .. import dtypes
 from .infer import Known
 from .ir import Graph, Node
+from .recompute import computed_again
 from .regions import convex_regions, in_order
 from .rewrite import Moved, rebuilt
 from .rowwise import AS_THEY_ARE, LONGEST_ROW, Read, Shape, Step, Turn, reduces_rows, step_of
@@ -34,31 +35,29 @@ Steps = dict[Node, Step]
 Phase = Callable[[Node], Any]
 
 
-def strips(graph: Graph, known: Known, phase: Phase = lambda node: 0, turn: Turn = AS_THEY_ARE) -> Graph:
+def strips(
+    graph: Graph,
+    known: Known,
+    phases: Callable[[Graph], Phase] = lambda graph: lambda node: 0,
+    turn: Turn = AS_THEY_ARE,
+) -> Graph:
     """Return the graph with its regions around row reductions made strips.
 
     Parameters
     ----------
-    phase : callable
-        Nodes of different phases (forward, backward) do not share a strip.
+    phases : callable
+        ``phases(graph)(node)`` tells the phase of a node: those of different ones (forward, backward) do not share a strip.
     turn : Turn
         How shapes are seen.
     """
     if not any(reduces_rows(node, known, turn) for node in graph.nodes):
         return graph
-    states = states_of(graph)
-    steps: Steps = {}
-    for node in graph.nodes:
-        step = step_of(node, known, turn)
-        if step is None or (step.only_reads and node.inputs[0][0] in states):  # it says when the state is read
-            continue
-        steps[node] = step.through_views(steps)
-    kind = _kinds(graph, steps, known, phase, turn)
-    # What all rows are added up to is there when the last row was: whoever reads it is beyond the region.
-    inner = {node: None if node in steps and steps[node].columns else k for node, k in kind.items()}
-    units = [_without_reshapes(region[:MAX_MEMBERS], steps) for region in convex_regions(graph, inner)]
-    units = _with_columns(graph, units, steps, kind)
-    units = [unit for unit in units if len(unit) > 1 and any(steps[n].combine or steps[n].repeats for n in unit)]
+    steps, kind, regions = _found(graph, known, phases(graph), turn)
+    again = computed_again(graph, regions, {n for n in steps if steps[n].repeats}, known, phases(graph))
+    if again is not graph:
+        graph = again
+        steps, kind, regions = _found(graph, known, phases(graph), turn)
+    units = [unit for unit in regions if len(unit) > 1 and any(steps[n].combine or steps[n].repeats for n in unit)]
     units = _with_siblings(graph, units, steps, kind)
     if not units:
         return graph
@@ -74,6 +73,24 @@ def strips(graph: Graph, known: Known, phase: Phase = lambda node: 0, turn: Turn
             for k in range(new.n_outputs):
                 moved[unit[0], k] = (new, k)
     return Graph(moved.get(e, e) for e in graph.outputs)
+
+
+def _found(
+    graph: Graph, known: Known, phase: Phase, turn: Turn
+) -> tuple[Steps, dict[Node, Any], list[tuple[Node, ...]]]:
+    """Return what each node does to rows, its kind, and the regions of nodes of one kind."""
+    states = states_of(graph)
+    steps: Steps = {}
+    for node in graph.nodes:
+        step = step_of(node, known, turn)
+        if step is None or (step.only_reads and node.inputs[0][0] in states):  # it says when the state is read
+            continue
+        steps[node] = step.through_views(steps)
+    kind = _kinds(graph, steps, known, phase, turn)
+    # What all rows are added up to is there when the last row was: whoever reads it is beyond the region.
+    inner = {node: None if node in steps and steps[node].columns else k for node, k in kind.items()}
+    regions = [_without_reshapes(region[:MAX_MEMBERS], steps) for region in convex_regions(graph, inner)]
+    return steps, kind, _with_columns(graph, regions, steps, kind)
 
 
 def _with_columns(
@@ -154,7 +171,8 @@ def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase, turn: Turn) -
         if rows is None:
             continue
         mine = (rows, code, phase(node))
-        if not any(kind[r.entry[0]] == mine and _turns(r, turn(known.shape(r.entry)), len(rows)) for r in step.reads):
+        made = [r for r in step.reads if kind[r.entry[0]] == mine and not steps[r.entry[0]].columns]  # by the same rows
+        if not any(_turns(r, turn(known.shape(r.entry)), len(rows)) for r in made):
             kind[node] = mine
     return kind
 

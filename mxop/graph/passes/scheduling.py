@@ -79,7 +79,7 @@ class Strips(Pass):
 
     def run(self, graph: Graph, known: Known) -> Graph:
         for turn in turns(graph, known):
-            graph = strips(graph, known, _phases(graph, known), turn)
+            graph = strips(graph, known, lambda graph: _phases(graph, known), turn)
         return graph
 
 
