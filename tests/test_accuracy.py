@@ -74,6 +74,19 @@ def test_the_numbers_next_to_roots_are_exact(name):
     assert accuracy.errors(row, "float64", x).max() < 1.5
 
 
+@pytest.mark.parametrize("name", ["gamma", "gammaln", "digamma"])
+def test_what_stands_beside_a_number_changes_no_bit(name):
+    """A block of positive numbers is computed in vectors, one with others among them number by number."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [rng.uniform(0, 12, 3000), rng.uniform(0, 70, 1000), [1.0, 2.0, 8.0, 0.5, 1.5, 7.5, 2.0**-60, 60.0]]
+    )
+    odd = np.stack([x, np.resize([-0.3, np.nan, 0.0, -7.9, np.inf], x.size)], 1).reshape(-1)
+    f = getattr(mx.nd, name)
+    alone, among = (f(mx.nd.array(a, dtype="float64")).asnumpy() for a in (x, odd))
+    np.testing.assert_array_equal(alone, among[::2])
+
+
 def test_gelu_keeps_its_tail():
     a = np.array([-5.3, -5.5, -8.0, -13.0, -20.0, -37.0])
     x = mx.nd.array(a, dtype="float64")

@@ -12,10 +12,10 @@ from mxop.graph.rowwise import FEWEST_ROWS, SHORTEST_PART
 
 S = mx.sym
 X = S.Variable("x")
-SHAPES = [  # and the axis that is kept; parts of rows are whole blocks, some of them, or no number of them
+SHAPES = [  # and the axis that is kept; parts of rows are whole blocks, some of them, no number of them, or short
     ((3, FEWEST_ROWS, SHORTEST_PART), 1), ((5, 24, 300), 1), ((2, 17, 20, 31), 1), ((2, 18, 4, 9, 11), 1),
     ((2, 16, 3, 5003), 1), ((16, 16, 16, 16), 1), ((2, 3, 16, 320), 2), ((16, 2, 16, 272), 2), ((1, 16, 4096), 1),
-    ((2, 2, 2, 20, 512), 3),
+    ((2, 2, 2, 20, 512), 3), ((64, 16, 7, 7), 1), ((30, 17, 14, 14), 1),
 ]  # fmt: skip
 
 

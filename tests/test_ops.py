@@ -310,3 +310,18 @@ def test_sizes_do_not_wrap():
     assert op.infer_shape(op.parse({"shape": (-1,)}), [shape], [None])[1] == [(1 << 40,)]
     with pytest.raises((mx.MXNetError, MemoryError)):
         nd.zeros((1 << 40, 1 << 40))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(8, 5), (21, 300), (3, 1000), (40, 1)])
+def test_gradients_of_products_of_many_rows(shape, dtype):
+    """Rows are gone through abreast, what is left of them alone; one has a zero, one has two."""
+    x = np.random.default_rng(0).uniform(0.9, 1.1, shape)
+    x[1, 0] = x[-1, 0] = x[-1, -1] = 0
+    a = nd.array(x, dtype=dtype)
+    a.attach_grad()
+    with mx.autograd.record():
+        y = nd.prod(a, axis=1)
+    y.backward()
+    wanted = np.stack([np.prod(np.delete(x, k, 1), 1) for k in range(shape[1])], 1)
+    np.testing.assert_allclose(a.grad.asnumpy(), wanted, 1e-4 if dtype == "float32" else 1e-12)

@@ -145,6 +145,27 @@ def test_sums_over_rows_read_before_the_rows_are_done_are_not_part_of_them():
     compare(S.broadcast_sub(both, S.mean(both, axis=1, keepdims=True)), values((120, 90), dtype="float64"), 1e-11)
 
 
+def test_means_of_columns_and_what_is_made_of_them_move_the_data_alone():
+    """Batch normalization of a matrix: x - mean is computed by each of those who read it, and stored by none."""
+    x, names = S.Variable("x"), ("gamma", "beta")
+    symbol = S.BatchNorm(x, *map(S.Variable, names), fix_gamma=False, name="bn")
+    executor = symbol.simple_bind(mx.cpu(), x=(600, 500))
+    told, size = executor.explain(), 4 * 600 * 500
+    assert told.memory["planned"] < 0.1 * size
+    assert sum(row.nbytes for row in told if row.phase == "forward") < 4.1 * size
+    assert sum(row.nbytes for row in told if row.phase == "backward") < 6.1 * size
+    found = []
+    for strips in (True, False):
+        executor = symbol.simple_bind(mx.cpu(), x=(600, 500), passes={"strips": strips})
+        for k, a in enumerate(executor.arg_arrays):
+            a[:] = mx.nd.array(np.random.default_rng(k).normal(size=a.shape))
+        executor.forward(is_train=True)
+        executor.backward(heads(executor.outputs))
+        found.append([a.asnumpy() for a in (*executor.outputs, *executor.grad_arrays, *executor.aux_arrays)])
+    for a, b in zip(*found, strict=True):
+        close(a, b, 1e-4 * np.abs(b).max())
+
+
 @pytest.mark.parametrize("threads", [2, 3, 5])
 @pytest.mark.parametrize("shape", [(100, 1000), (2000, 100), (17, 70)])
 def test_threads_change_no_bit_of_a_sum_over_rows(shape, threads):

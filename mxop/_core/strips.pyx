@@ -1,10 +1,10 @@
 """Strips: several operations that go down their rows together, so that what one makes the next finds in the cache.
 
 A strip is a list of stages over one number of rows.  A stage is a program, on all elements of its rows, or a reduction of
-each row, or a sum of all rows.  Threads take blocks of rows; for each block they run all stages.  What only later stages read is
-*local*: it has room for one block of rows, in each thread.  All rows are added up in float64 in some parts, always the same ones,
-and these in order: the sums do not depend on the threads.  What is one number for a whole row, such as its mean, is a scalar to the
-programs of long rows, which then run row by row.
+each row, or a sum of all rows.  Threads take blocks of rows; for each block they run all stages.  What only later stages read
+is *local*: it has room for one block of rows, in each thread.  What is one number for a whole row, such as its mean, is a scalar
+to the programs of long rows, which then run row by row.  All rows are added up in float64 in some parts, always the same ones,
+and these in order: the sums do not depend on the threads.
 May import :mod:`.array`, :mod:`.prepare`, :mod:`mxop._kernels`.
 """
 from cpython.object cimport PyObject
@@ -347,7 +347,8 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
         What lives in the threads' rooms; the leading dimensions of a shape are the rows.
     stages : list of (roots, inputs, outputs, combine, shape)
         Formulas over ``input_(0)`` and on; what they read and write: ``k`` is ``arrays[k]``, ``~k`` is local `k`; how each
-        row is reduced, ``"columns"`` for a sum of all, which is the second output and the first a local, or None; the shape that is gone through.
+        row is reduced, or None, or ``"columns"``: all rows are added up to the second output, and the first, a local, has room
+        for what is added; the shape that is gone through.
     arrays : list of NDArray
     turned : bool
         Whether rows lie in parts, as those of a channel do: blocks then keep within these.
