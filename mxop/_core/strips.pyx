@@ -36,7 +36,7 @@ cdef enum:
     PIECES = 8               # tasks of each thread
     COLUMNS = -2             # among what combines rows: they are added up
     MOST_PARTS = 32          # in which that is done, of so many rows at least
-    FEWEST_IN_PART = 16
+    FEWEST_IN_PART = 8
     AT_ONCE = 8              # rows that are added up together, at least: the sums are longer than a row
 
 ctypedef void (*range_function)(PyObject* program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs,
