@@ -96,14 +96,24 @@ def _found(
 def _with_columns(
     graph: Graph, units: list[tuple[Node, ...]], steps: Steps, kind: dict[Node, Any]
 ) -> list[tuple[Node, ...]]:
-    """Let sums of columns be made where what they add up is."""
+    """Let sums of columns be made where what they add up is: in a strip anyway, or if nobody else needs that.
+
+    What is stored all the same costs little to read again, and a formula may take the place of its operand, a strip none.
+    """
     found = [list(unit) for unit in units]
     unit_of = {node: unit for unit in found for node in unit}
+    others = set(graph.outputs)  # what others than sums of columns read, in other regions
+    for node in graph.nodes:
+        if node not in steps or not steps[node].columns:
+            others.update(e for e in node.below() if unit_of.get(node, node) is not unit_of.get(e[0]))
     for node in graph.nodes:
         if node in steps and steps[node].columns and kind[node] is not None:
-            source = steps[node].reads[0].entry[0]
-            if source in unit_of and kind[source] == kind[node]:
-                unit_of[source].append(node)
+            entry = steps[node].reads[0].entry
+            unit = unit_of.get(entry[0])
+            if unit is None or kind[entry[0]] != kind[node]:
+                continue
+            if entry not in others or any(steps[n].combine and not steps[n].columns for n in unit):
+                unit.append(node)
     place = {node: i for i, node in enumerate(graph.nodes)}
     return [tuple(sorted(unit, key=place.__getitem__)) for unit in found]
 
