@@ -1,7 +1,7 @@
 /* mxop_math_gamma.h - gamma, log|gamma| and digamma in double.  Included by mxop_math.h.
  *
- * Of positive numbers in vectors, below 0 one by one.  Around x there is an integer n with x = n + f, |f| <= 1/2, exactly.  What is
- * entire (1 / gamma(1 + f)) or smooth (digamma(2 + f)) in f is a Taylor series; the rest is a
+ * Of positive numbers in vectors, below 0 one by one.  Around x there is an integer n with x = n + f,
+ * |f| <= 1/2, exactly.  What is entire (1 / gamma(1 + f)) or smooth (digamma(2 + f)) in f is a Taylor series; the rest is a
  * product or a sum over the steps from f to x.  Values are carried as a sum of two doubles,
  * some 2^-60 of them exact, so that what cancels leaves enough; next to the roots below 0, which
  * a table holds in two doubles, functions are written over the distance from the root, where
