@@ -50,7 +50,8 @@ cdef enum:
     WORTH = 250000          # multiplications that are worth a thread
     LEAST = 2000000         # of a tile, where there are several for each thread
     SPARE = 2               # tiles for each thread, so that one that is held up does not hold up the rest
-    PACKING = 48            # rows that take as long to multiply as the columns of a tile take to pack: a tile has as many
+    PACKING = 24            # rows, or columns, that take as long to multiply as the other operand of a tile takes to pack
+    FEW_ROWS = 48           # a tile has at least as many
     SMALL = 8192            # bytes of scratch memory that need no allocation
     ALIGNED = 64
     FEW = 16384             # elements of a result, of which long sums are cut into slices for threads to take
@@ -152,11 +153,12 @@ cdef int cut(Batch* batch, Py_ssize_t width, int threads) noexcept:
     threads = threads_of(threads, <Py_ssize_t>(work / WORTH))
     wanted = max(threads, <Py_ssize_t>min(SPARE * threads, work / LEAST))
     down = least_down
-    while down == least_down or (m // down >= PACKING and many * (down - 1) * least_across < wanted):
+    while down == least_down or (m // down >= FEW_ROWS and many * (down - 1) * least_across < wanted):
         across = least_across
         while across == least_across or (n // across >= 2 * width and many * down * (across - 1) < wanted):
             found = many * down * across
-            time = <double>parts_of(found, threads) * (parts_of(m, down) + PACKING) * parts_of(parts_of(n, width), across)
+            time = <double>parts_of(found, threads) * (parts_of(m, down) + PACKING)
+            time *= parts_of(parts_of(n, width), across) * width + PACKING
             if min(found, wanted) > most or (min(found, wanted) == most and time < least):
                 batch.down, batch.across, most, least = down, across, min(found, wanted), time
             across += 1

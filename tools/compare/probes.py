@@ -58,7 +58,8 @@ void multiply_add(float *y, const float *x, const float *z, long n) {
   y[0] = s[0][0];
 }
 """
-LOOPS = 2_000_000  # milliseconds: starting threads takes a tenth of one
+LOOPS = 2_000_000  # milliseconds: starting threads takes a tenth of one, or three
+PASSES = 6  # over the arrays, for the same reason
 Address = int
 
 
@@ -149,15 +150,18 @@ def probes() -> dict[str, Call]:
 
         def part(function: Any, target: Callable[[int], Address]) -> Call:
             function.argtypes, function.restype = [ctypes.c_void_p] * 3 + [ctypes.c_long], None
-            return _together(
-                lambda k: function(target(k), x + 4 * parts[k][0], z + 4 * parts[k][0], parts[k][1] - parts[k][0])
-            )
+
+            def passes(k: int) -> None:
+                for _ in range(PASSES):
+                    function(target(k), x + 4 * parts[k][0], z + 4 * parts[k][0], parts[k][1] - parts[k][0])
+
+            return _together(passes)
 
         for name, arrays_moved in (("copy", 2), ("triad", 3)):
             found[name] = part(getattr(library, name), lambda k: y + 4 * parts[k][0])
-            PROBED[name] = float(arrays_moved * BYTES)
+            PROBED[name] = float(PASSES * arrays_moved * BYTES)
         found["read"] = part(library.read, lambda k: results[k].ctypes.data)
-        PROBED["read"] = float(BYTES)
+        PROBED["read"] = float(PASSES * BYTES)
         function = library.multiply_add
         function.argtypes, function.restype = [ctypes.c_void_p] * 3 + [ctypes.c_long], None
         found["multiply-add"] = _together(lambda k: function(results[k].ctypes.data, x, z, LOOPS))

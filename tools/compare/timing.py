@@ -15,6 +15,7 @@ from systems import NO_PEERS, OURS, THREADS, Call, as_arrays, calls, set_threads
 
 REST = 0.04  # seconds
 STEP, MOST_STEPS = 0.01, 100  # seconds, and how often they are waited for
+WARM = 0.02  # seconds until cores that rested are as fast as they get: some take 12 ms
 AT_THE_LIMIT = 0.85  # a share of the bandwidth or of the peak from which on a ratio of 1 is enough
 
 
@@ -166,11 +167,20 @@ def rest() -> None:
             return
 
 
+def warmed(call: Call, seconds: float) -> int:
+    """Call for so long, once at least; return how often that was."""
+    start, n = time.perf_counter(), 0
+    while not n or time.perf_counter() - start < seconds:
+        call()
+        n += 1
+    return n
+
+
 def in_turn(systems: dict[str, Call], rounds: int, least: float) -> dict[str, float]:
     """Time every system once a round, in an order that rotates; return medians of seconds for one call.
 
-    Before each measurement the threads of the system before fall asleep: waiting, they would hold the cores.  One call that is
-    not timed follows, which wakes the system's own.
+    Before each measurement the threads of the system before fall asleep: waiting, they would hold the cores.  Calls that are not
+    timed follow, which wake the system's own, and the cores.
 
     Parameters
     ----------
@@ -179,12 +189,8 @@ def in_turn(systems: dict[str, Call], rounds: int, least: float) -> dict[str, fl
     """
     repeats = {}
     for name, call in systems.items():
-        call()
-        start, n = time.perf_counter(), 0
-        while time.perf_counter() - start < least:
-            call()
-            n += 1
-        repeats[name] = max(n, 1)
+        warmed(call, WARM)
+        repeats[name] = warmed(call, least)
     found: dict[str, list[float]] = {name: [] for name in systems}
     names = list(systems)
     was_enabled = gc.isenabled()
@@ -195,7 +201,7 @@ def in_turn(systems: dict[str, Call], rounds: int, least: float) -> dict[str, fl
             for name in names[k % len(names) :] + names[: k % len(names)]:
                 call, n = systems[name], repeats[name]
                 rest()
-                call()
+                warmed(call, WARM)
                 start = time.perf_counter()
                 for _ in range(n):
                     call()

@@ -87,13 +87,17 @@ static inline void mx_stream_copy(char *d, const char *s, ptrdiff_t bytes)
 #endif
 }
 
-/* Ask for memory that is read soon, into the first or the second cache: while a block is computed, the next one can come. */
+/* Ask for memory that is read soon, into the first or the second cache: while a block is computed, the next one can come.
+   Claim what is written soon. */
 #if defined(__GNUC__)
 #define MX_ASK(line, cache) __builtin_prefetch(line, 0, 4 - cache)
+#define MX_CLAIM(line) __builtin_prefetch(line, 1, 3)
 #elif defined(__SSE2__) || defined(_M_X64)
 #define MX_ASK(line, cache) _mm_prefetch(line, cache == 1 ? _MM_HINT_T0 : _MM_HINT_T1)
+#define MX_CLAIM(line) MX_ASK(line, 1)
 #else
 #define MX_ASK(line, cache) ((void)(line))
+#define MX_CLAIM(line) ((void)(line))
 #endif
 static inline void mx_prefetch(const char *p, ptrdiff_t bytes)
 {

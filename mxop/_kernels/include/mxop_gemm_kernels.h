@@ -34,18 +34,17 @@
 #define MX_GEMM_ROWS 4              /* no vector types: the compiler may find vectors in short loops */
 #define MX_GEMM_VECTORS 8
 #endif
-#define MX_GEMM_DEPTH 384           /* summands: a panel of B and the rows of A that meet it stay in the first cache */
+#define MX_GEMM_DEPTH 256           /* summands: a panel of B and the rows of A that meet it stay in the first cache, where that has 48 KiB */
 #define MX_GEMM_BLOCK 192           /* rows of A that stay in the second cache; a multiple of MX_GEMM_ROWS */
 #define MX_GEMM_CHUNK 64            /* summands that are converted at a time */
 #define MX_GEMM_NEAR 131072         /* bytes that a row of A may reach over, where each of its numbers has a line of its own */
 #define MX_GEMM_CACHED 16384        /* bytes of a B that stays in the first cache, whatever is read with it */
-#define MX_GEMM_ALONE 65536         /* and of one that is read where it lies by the only tile: packing takes longer than it saves */
+#define MX_GEMM_ALONE 32768         /* and of one that is read where it lies by the only tile: packing takes longer than it saves */
 #define MX_GEMM_USES 12             /* panels of B for which packing A pays: fewer misses, and one line to fetch ahead of its use */
 #define MX_GEMM_WAY 4096            /* bytes after which lines share a set of the first cache, and */
 #define MX_GEMM_WAYS 8              /* how many such lines it has at least */
 #define MX_GEMM_AHEAD 16            /* summands whose lines are fetched, to the second cache: in the first, they would exclude each other */
-#define MX_GEMM_PAUSE 8             /* summands after which some more of the next panel's lines are fetched */
-#define MX_GEMM_FAR 64              /* summands from which C is fetched before they are added up */
+#define MX_GEMM_PAUSE 8             /* summands after which some more of the next panel is fetched, and of C */
 
 #if defined(__clang__) && defined(__AVX512F__)
 #define MX_GEMM_WIDE __attribute__((min_vector_width(512)))     /* halves would be too many for the registers */
@@ -69,6 +68,26 @@
 #define MX_GEMM_PASTE_(name, suffix) name##_##suffix
 #define MX_GEMM_PASTE(name, suffix) MX_GEMM_PASTE_(name, suffix)
 #define G(name) MX_GEMM_PASTE(mx_gemm_##name, MX_GEMM_SUFFIX)
+
+#if MX_GEMM_BYTES == 64
+/* Turn four rows of sixteen numbers: they change places within quarters of vectors, each of which is written where it belongs. */
+MX_INLINE void mx_gemm_turn_long(const float *x, ptrdiff_t across, float *to, ptrdiff_t width)
+{
+    const __m512 a = _mm512_loadu_ps(x), b = _mm512_loadu_ps(x + across);
+    const __m512 c = _mm512_loadu_ps(x + 2 * across), d = _mm512_loadu_ps(x + 3 * across);
+    const __m512d ab = _mm512_castps_pd(_mm512_unpacklo_ps(a, b)), cd = _mm512_castps_pd(_mm512_unpacklo_ps(c, d));
+    const __m512d ef = _mm512_castps_pd(_mm512_unpackhi_ps(a, b)), gh = _mm512_castps_pd(_mm512_unpackhi_ps(c, d));
+    const __m512d turned[4] = {_mm512_unpacklo_pd(ab, cd), _mm512_unpackhi_pd(ab, cd), _mm512_unpacklo_pd(ef, gh),
+                               _mm512_unpackhi_pd(ef, gh)};
+    MX_UNROLLED for (int j = 0; j < 4; j++) {
+        const __m512 four = _mm512_castpd_ps(turned[j]);
+        _mm_storeu_ps(to + j * width, _mm512_castps512_ps128(four));
+        _mm_storeu_ps(to + (4 + j) * width, _mm512_extractf32x4_ps(four, 1));
+        _mm_storeu_ps(to + (8 + j) * width, _mm512_extractf32x4_ps(four, 2));
+        _mm_storeu_ps(to + (12 + j) * width, _mm512_extractf32x4_ps(four, 3));
+    }
+}
+#endif
 
 #define T float
 #define MX_GEMM_SUFFIX f32

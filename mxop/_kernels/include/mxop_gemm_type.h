@@ -12,8 +12,9 @@ typedef T G(vector);
 #define WIDTH (MX_GEMM_VECTORS * LANES)         /* columns of a panel of B */
 #define NARROW (MX_GEMM_VECTORS / 2 * LANES)    /* of a last panel that has no more */
 
-/* Columns that are packed later: from where, or null, and how far it is from one summand to the next, in bytes. */
-typedef struct { const char *at; ptrdiff_t step; } G(wanted);
+/* Lines that are packed later: where the first ones are, or null; how far it is to the next ones, and after so many steps how much
+   further, in bytes. */
+typedef struct { const char *at; ptrdiff_t step, steps, leap; } G(wanted);
 
 /* ---- the innermost loop --------------------------------------------------------------------------------------------- */
 
@@ -25,13 +26,9 @@ MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrd
                         const G(wanted) *later, T *MX_RESTRICT c, ptrdiff_t c_row, T alpha, int add)
 {
     const char *line = later->at;
+    ptrdiff_t steps = later->steps;
     G(vector) sums[MX_GEMM_ROWS * MX_GEMM_VECTORS], columns[MX_GEMM_VECTORS];
     MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] = (G(vector)){0};
-#if defined(__GNUC__)
-    if (depth >= MX_GEMM_FAR)   /* C is not in the first cache, and is wanted at the end */
-        MX_UNROLLED for (int q = 0; q < rows * vectors; q++)
-            __builtin_prefetch(c + q / vectors * c_row + q % vectors * LANES, 1, 3);
-#endif
     for (ptrdiff_t k = 0; k < depth; k++, a += a_k, b += b_k) {
         MX_UNROLLED for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
         if (packs)
@@ -40,10 +37,13 @@ MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrd
                 *(G(vector) *)(panel + k * WIDTH + j * LANES) = columns[j];
             }
         if (packs) MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + vectors * LANES - 1), 2);
+        if (k % MX_GEMM_PAUSE == 0 && k / MX_GEMM_PAUSE < rows * vectors)   /* C, wanted at the end: at once it would block A and B */
+            MX_CLAIM(c + k / MX_GEMM_PAUSE / vectors * c_row + k / MX_GEMM_PAUSE % vectors * LANES);
         if (line != NULL && k % MX_GEMM_PAUSE == 0) {
             MX_UNROLLED for (int j = 0; j < WIDTH * (int)sizeof(T); j += 64) MX_ASK(line + j, 2);
             MX_ASK(line + WIDTH * sizeof(T) - 1, 2);
             line += later->step;
+            if (--steps == 0) line += later->leap, steps = later->steps;
         }
         MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
     }
@@ -133,12 +133,18 @@ MX_INLINE void G(turn_eight)(const T *x, ptrdiff_t across, T *to, ptrdiff_t widt
 /* Rows that lie apart, `across` elements from one to the next, to a panel: a transpose. */
 static void G(interleave)(const T *x, ptrdiff_t across, ptrdiff_t count, ptrdiff_t width, ptrdiff_t depth, T *panel)
 {
-    ptrdiff_t whole = 0, k = 0;         /* rows and summands that are transposed in squares */
+    ptrdiff_t whole = 0, k = 0, turned = 0;     /* rows and summands that are transposed in squares, or before */
 #if defined(MX_GEMM_SQUARE)
     whole = count - count % 4, k = depth - depth % MX_GEMM_SQUARE;
+#if MX_GEMM_BYTES == 64
+    if (sizeof(T) == sizeof(float))             /* a line of each row is read once, and those of the panel are written at once */
+        for (; turned + 16 <= k; turned += 16)
+            for (ptrdiff_t i = 0; i < whole; i += 4)
+                mx_gemm_turn_long((const float *)x + i * across + turned, across, (float *)panel + turned * width + i, width);
+#endif
     for (ptrdiff_t i = 0, some; i < whole; i += some) {     /* more rows at a time may exclude each other from the cache */
         some = whole - i < MX_GEMM_SQUARE ? 4 : MX_GEMM_SQUARE;
-        for (ptrdiff_t p = 0; p < k; p += some) {
+        for (ptrdiff_t p = turned; p < k; p += some) {
             const T *from = x + i * across + p;
             T *to = panel + p * width + i;
             if (some == 8) G(turn_eight)(from, across, to, width); else G(turn_four)(from, across, to, width);
@@ -477,6 +483,7 @@ static void G(rows_of_tile)(const mx_gemm *g, const G(plan) *p, ptrdiff_t first,
 {
     const mx_matrix *a = (const mx_matrix *)g->a, *b = (const mx_matrix *)g->b;
     const ptrdiff_t size = (ptrdiff_t)sizeof(T), count = (rows + MX_GEMM_ROWS - 1) / MX_GEMM_ROWS, row = p->row + first;
+    const int turned = g->pack_b == G(pack) && b->load == NULL && b->split == 0 && b->along == size;
     ptrdiff_t begins[MX_GEMM_BLOCK / MX_GEMM_ROWS + 1];
     for (ptrdiff_t i = 0; i <= count; i++) begins[i] = rows * i / count;    /* as even as can be */
     if (p->a_packed && G(side_by_side)(g->pack_a, a))
@@ -498,9 +505,14 @@ static void G(rows_of_tile)(const mx_gemm *g, const G(plan) *p, ptrdiff_t first,
                                            : (const T *)(a->data + (row + begins[i]) * a->across + k * a->along);
             const ptrdiff_t step = p->a_packed ? some : (p->a_beside ? a->along : a->across) / size;
             const int there = on_the_way || !from_panel;
-            G(wanted) later = {NULL, b->along};     /* of the next panel, to each group of rows its share */
+            G(wanted) later = {NULL, b->along, 0, 0};       /* of the next panel, to each group of rows its share */
             if (packs && lying && p->columns - j >= 2 * WIDTH)
                 later.at = (const char *)(lines + WIDTH) + depth * i / count * b->along;
+            else if (packs && turned && p->columns - j >= 2 * WIDTH) {
+                const ptrdiff_t steps = (depth + WIDTH - 1) / WIDTH;
+                const char *at = b->data + (p->column + j + WIDTH + WIDTH * i / count) * b->across + k * size;
+                later = (G(wanted)){at, WIDTH * size, steps, b->across - steps * WIDTH * size};
+            }
             G(few_rows)(g, p, some, depth, numbers, step, j, there ? lines : panel,
                         there ? b->along / size : p->columns - j <= NARROW ? NARROW : WIDTH,
                         on_the_way ? panel : NULL, &later, c + begins[i] * c_row + j, c_row, add);
