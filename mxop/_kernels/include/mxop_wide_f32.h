@@ -47,6 +47,20 @@ MX_INLINE mxw_real mxw_cbrt(mxw_real x)
     return mxw_with_sign(mxw_scaled(mxw_add(r, mxw_fma(r, q, low)), k), x);
 }
 
+/* The root, right to the last bit: an estimate of its inverse becomes both twice as good, and a remainder corrects it.  It is as
+ * if the processor's own instruction had been used, which takes twice as long. */
+MX_INLINE mxw_real mxw_root(mxw_real x)
+{
+    mxw_real half = mxw_all(0.5f), over = mxw_rsqrt14(x), r = mxw_mul(x, over), h = mxw_mul(over, half);
+    mxw_real more = mxw_fnma(r, h, half);
+    r = mxw_fma(r, more, r), h = mxw_fma(h, more, h);
+    mxw_real y = mxw_fma(h, mxw_fnma(r, r, x), r);
+    mxw_mask other = mxw_not(mxw_and(mxw_less(mxw_all(0x1p-100f), x), mxw_less(x, mxw_all(MX_INF_F32))));
+    if (!mxw_any(other)) return y;
+    mxw_mask none = mxw_equal(x, mxw_all(0.0f));
+    return mxw_where(none, x, mxw_any(mxw_and(other, mxw_not(none))) ? mxw_where(other, mxw_sqrt(x), y) : y);
+}
+
 /* ---- logarithms -------------------------------------------------------------------------------------------------- */
 
 /* x = 2^k m, 1 <= m < 2, and m = (1 + f) / inverse, with an inverse for each sixteenth of [1, 2): a logarithm is
@@ -80,6 +94,16 @@ MX_INLINE mxw_real mxw_log2(mxw_real x)
     mxw_real q = mxw_cubic(f, -7.213475e-01f, 4.8091406e-01f, -3.60787e-01f, 2.7229828e-01f);
     mxw_real low = mxw_fma(f, mxw_fma(f, q, mxw_all(1.925963e-08f)), mxw_log_base_low(k, i, 3, 0.0f));
     return mxw_add(mxw_log_base(k, i, 3, 1.0f), mxw_fma(f, mxw_all(0x1.715476p0f), low));
+}
+MX_INLINE mxw_real mxw_log(mxw_real x)
+{
+    mxw_real m = mxw_mantissa_or_nan(x), k = mxw_exponent(x);
+    mxw_bits_ i = mxw_log_interval(m);
+    mxw_real f = mxw_fms(m, mxw_log_inverse(i), mxw_all(1.0f));
+    mxw_real q = mxw_cubic(f, -5.e-01f, 3.333443e-01f, -2.5007278e-01f, 1.8865344e-01f);
+    mxw_real base = mxw_log_base(k, i, 1, 0.693145751953125f), sum = mxw_add(base, f);
+    mxw_real low = mxw_add(mxw_log_base_low(k, i, 1, 1.4286068e-06f), mxw_sub(f, mxw_sub(sum, base)));
+    return mxw_but_for(mxw_add(sum, mxw_fma(f, mxw_mul(f, q), low)), x, 0x00500400u);
 }
 MX_INLINE mxw_real mxw_log10(mxw_real x)
 {
@@ -352,10 +376,14 @@ MXW_LOOP_1(mxw, float, tanh)
 #define MX_WIDE_tanh_f32 mxw_tanh_loop
 MXW_LOOP_1(mxw, float, arctan)
 #define MX_WIDE_arctan_f32 mxw_arctan_loop
+MXW_LOOP_1(mxw, float, root)
+#define MX_WIDE_sqrt_f32 mxw_root_loop
 MXW_LOOP_1(mxw, float, cbrt)
 #define MX_WIDE_cbrt_f32 mxw_cbrt_loop
 MXW_LOOP_1(mxw, float, log1p)
 #define MX_WIDE_log1p_f32 mxw_log1p_loop
+MXW_LOOP_1(mxw, float, log)
+#define MX_WIDE_log_f32 mxw_log_loop
 MXW_LOOP_1(mxw, float, log2)
 #define MX_WIDE_log2_f32 mxw_log2_loop
 MXW_LOOP_1(mxw, float, log10)
