@@ -18,6 +18,22 @@ from .team cimport mx_next_task, mx_shares, share_out, threads_for
 
 from mxop.errors import OpValueError
 
+cdef extern from *:
+    """
+    #if defined(__linux__)
+    #include <unistd.h>
+    #endif
+    static ptrdiff_t mx_last_cache(void)    /* its bytes; 0 or less where the system does not say */
+    {
+    #ifdef _SC_LEVEL3_CACHE_SIZE
+        return (ptrdiff_t)sysconf(_SC_LEVEL3_CACHE_SIZE);
+    #else
+        return 0;
+    #endif
+    }
+    """
+    Py_ssize_t mx_last_cache()
+
 cdef extern from "mxop_block.h" nogil:
     ctypedef struct mx_instruction:
         const char* name
@@ -72,7 +88,9 @@ cdef enum:
 cdef const mx_isa_table* ISA = NULL
 cdef const mx_bulk* BULK = NULL
 cdef dict _index = {}
-cdef Py_ssize_t _stream_bytes = 16 << 20       # results from this size on do not go through the caches
+# Results from this size on do not go through the caches.  Where the last one holds several times what an operator reads and writes, a
+# few cores are faster through it: it is large because many share it, and one alone waits long for memory.
+cdef Py_ssize_t _stream_bytes = max(<Py_ssize_t>16 << 20, mx_last_cache() // 12)
 
 cdef int ITEMSIZE[13]
 ITEMSIZE[:] = [4, 8, 2, 1, 4, 1, 8, 1, 0, 0, 0, 0, 2]
