@@ -88,9 +88,10 @@ cdef enum:
 cdef const mx_isa_table* ISA = NULL
 cdef const mx_bulk* BULK = NULL
 cdef dict _index = {}
-# Results from this size on do not go through the caches.  Where the last one holds several times what an operator reads and writes, a
-# few cores are faster through it: it is large because many share it, and one alone waits long for memory.
-cdef Py_ssize_t _stream_bytes = max(<Py_ssize_t>16 << 20, mx_last_cache() // 12)
+# Results do not go through the caches from this size on: half of what is read and written, which is the result where one array is read.
+# Where the last cache holds several times as much, a few cores are faster through it: it is large because many share it, and one core
+# waits long for memory.
+cdef Py_ssize_t _stream_bytes = max(<Py_ssize_t>16 << 20, mx_last_cache() // 10)
 
 cdef int ITEMSIZE[13]
 ITEMSIZE[:] = [4, 8, 2, 1, 4, 1, 8, 1, 0, 0, 0, 0, 2]
@@ -203,7 +204,7 @@ def tune(parallel_bytes=None, stream_bytes=None, block_bytes=None):
 
 
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil:
-    """Tell whether results of this size go past the caches."""
+    """Tell whether results go past the caches, for half of what is read and written."""
     return nbytes >= _stream_bytes
 
 
@@ -867,7 +868,7 @@ cdef class Program:
         cdef Block* scalar_memory = NULL
         cdef bint stream, other, waits
         cdef mx_shares shares
-        cdef Py_ssize_t written = 0
+        cdef Py_ssize_t moved = 0
         if n == 0:
             return 0
         if by_values is not None:
@@ -878,9 +879,11 @@ cdef class Program:
             scalar_memory = block_new(self.n_scalars * 8)
             scalars = scalar_memory.data
         self.fill_scalars(params, scalars)
+        for k in range(self.n_inputs):
+            moved += n * ITEMSIZE[inputs[k].dtype] if inputs[k].contiguous else 0
         for k in range(self.n_outputs):
-            written += n * ITEMSIZE[outputs[k].dtype]
-        stream, other = streams(written), converts(outputs, self.n_outputs, self.ctype)
+            moved += n * ITEMSIZE[outputs[k].dtype]
+        stream, other = streams(moved // 2), converts(outputs, self.n_outputs, self.ctype)
         if self.n_steps > 1:
             waits = n * self.itemsize > team.PARALLEL_BYTES
         else:  # for memory alone, and not where it computes and converts for as long

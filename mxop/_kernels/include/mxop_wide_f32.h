@@ -316,6 +316,21 @@ MX_INLINE mxw_real mxw_hyperbolic(mxw_real a, int odd)
 MX_INLINE mxw_real mxw_cosh(mxw_real x) { return mxw_hyperbolic(mxw_abs(x), 0); }
 MX_INLINE mxw_real mxw_sinh(mxw_real x) { return mxw_with_sign(mxw_hyperbolic(mxw_abs(x), 1), x); }
 
+/* As in mxop_math_f32.h, but for the quotient: a rough one, corrected twice, takes a third of the time.  ULP 0.97 */
+MX_INLINE mxw_real mxw_sigmoid(mxw_real x)
+{
+    mxw_real lost, one = mxw_all(1.0f), unit = mxw_all(0x1p-24f);
+    mxw_bits_ power;
+    mxw_real r = mxw_exp_reduced(mxw_min(mxw_all(104.0f), mxw_abs(x)), 127.0f - 24.0f, &lost, &power), s = mxw_number(power);
+    mxw_real q = mxw_fma(r, mxw_cubic(r, 1.666652113e-01f, 4.166827351e-02f, 8.368685842e-03f, 1.382013783e-03f),
+                         mxw_all(4.999999404e-01f));
+    mxw_real m = mxw_fma(mxw_mul(r, r), q, r), base = mxw_add(s, unit), d = mxw_fma(s, m, base);
+    mxw_real low = mxw_add(mxw_fma(s, m, mxw_sub(base, d)), mxw_sub(unit, mxw_sub(base, s))), y = mxw_rcp14(d);
+    y = mxw_fma(y, mxw_fnma(y, d, one), y);
+    y = mxw_mul(mxw_fma(y, mxw_fnma(y, low, mxw_fnma(y, d, one)), y), unit);
+    return mxw_where(mxw_less(x, mxw_all(0.0f)), y, mxw_sub(one, y));
+}
+
 /* ---- powers ------------------------------------------------------------------------------------------------------ */
 
 /* y log2|x| as a sum, with 34 bits: 1 / m from a table is short, and f = m / m' - 1, f^2 / 2 and the products with y and
@@ -406,6 +421,8 @@ MXW_LOOP_1(mxw, float, exp)
 #define MX_WIDE_exp_f32 mxw_exp_loop
 MXW_LOOP_2(mxw, float, exp_sub)
 #define MX_WIDE_exp_sub_f32 mxw_exp_sub_loop
+MXW_LOOP_1(mxw, float, sigmoid)
+#define MX_WIDE_sigmoid_f32 mxw_sigmoid_loop
 MXW_LOOP_1(mxw, float, expm1)
 #define MX_WIDE_expm1_f32 mxw_expm1_loop
 MXW_LOOP_1(mxw, float, sinh)
