@@ -87,6 +87,20 @@ def test_what_stands_beside_a_number_changes_no_bit(name):
     np.testing.assert_array_equal(alone, among[::2])
 
 
+def test_roots_are_right_to_the_last_bit():
+    bits = np.random.default_rng(0).integers(0, 2**32, 200_000, np.uint32)
+    bits[:40] = np.arange(40)  # 0 and the least of denormals
+    bits[40:80] = np.arange(0x0D800000 - 20, 0x0D800000 + 20)  # around 2**-100, from which on roots are estimated
+    bits[80:84] = 0x7F7FFFFF, 0x7F800000, 0x80000000, 0xFF800000
+    given = bits.view(np.float32)
+    for values in (given, np.abs(given), np.where(given > 0, given, np.float32(0))):
+        got = mx.nd.sqrt(mx.nd.array(values, dtype="float32")).asnumpy()
+        with np.errstate(invalid="ignore"):
+            wanted = np.sqrt(values)
+        same = (got.view(np.uint32) == wanted.view(np.uint32)) | (np.isnan(got) & np.isnan(wanted))
+        assert same.all(), values[~same][:5]
+
+
 def test_gelu_keeps_its_tail():
     a = np.array([-5.3, -5.5, -8.0, -13.0, -20.0, -37.0])
     x = mx.nd.array(a, dtype="float64")

@@ -179,8 +179,8 @@ def warmed(call: Call, seconds: float) -> int:
 def in_turn(systems: dict[str, Call], rounds: int, least: float) -> dict[str, float]:
     """Time every system once a round, in an order that rotates; return medians of seconds for one call.
 
-    Before each measurement the threads of the system before fall asleep: waiting, they would hold the cores.  Calls that are not
-    timed follow, which wake the system's own, and the cores.
+    Before each measurement the threads of the system before fall asleep: waiting, they would hold the cores.  Calls that are
+    not timed follow, which wake the system's own, and the cores.
 
     Parameters
     ----------
