@@ -218,7 +218,8 @@ MX_INLINE mxw_real mxw_tan(mxw_real x)
     return mxw_one_by_one(mx_tan_f32, x, y, mxw_i_any(mxw_i_sub(i, mxw_i_all(0x4b400000u)), mxw_i_all(0xffe00000u)));
 }
 
-/* As in mxop_math_f32.h, but that one polynomial is computed instead of two.  `quarters` are added: 1 makes a cosine of a sine. */
+/* As in mxop_math_f32.h, but that one polynomial is computed instead of two.  `quarters` are added: 1 makes a cosine of a sine.
+ * ULP 0.84 / 0.85 */
 MX_INLINE mxw_real mxw_sine(mxw_real x, unsigned quarters, mxw_bits_ sign)
 {
     mxw_real big = mxw_all(MX_ROUND_F32), one = mxw_all(1.0f), half = mxw_all(0.5f), unit = mxw_all(0x1.4442d2p-24f), a = mxw_abs(x);
@@ -345,7 +346,7 @@ MX_INLINE mxw_real mxw_hyperbolic(mxw_real a, int odd)
 MX_INLINE mxw_real mxw_cosh(mxw_real x) { return mxw_hyperbolic(mxw_abs(x), 0); }
 MX_INLINE mxw_real mxw_sinh(mxw_real x) { return mxw_with_sign(mxw_hyperbolic(mxw_abs(x), 1), x); }
 
-/* As in mxop_math_f32.h, but for the quotient: a rough one, corrected twice, takes a third of the time.  ULP 0.97 */
+/* As in mxop_math_f32.h, but for the quotient: a rough one, corrected twice, takes a third of the time.  ULP 0.96 */
 MX_INLINE mxw_real mxw_sigmoid(mxw_real x)
 {
     mxw_real lost, one = mxw_all(1.0f), unit = mxw_all(0x1p-24f);
