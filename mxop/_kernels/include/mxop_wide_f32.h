@@ -47,8 +47,8 @@ MX_INLINE mxw_real mxw_cbrt(mxw_real x)
     return mxw_with_sign(mxw_scaled(mxw_add(r, mxw_fma(r, q, low)), k), x);
 }
 
-/* The root, right to the last bit: an estimate of its inverse becomes both twice as good, and a remainder corrects it.  It is as
- * if the processor's own instruction had been used, which takes twice as long. */
+/* The root, right to the last bit: an estimate of its inverse becomes both twice as good, and a remainder corrects it.  The
+ * processor's own instruction gives the same bits; on an Intel Xeon with AMX an array in cache takes it 1.6 times as long. */
 MX_INLINE mxw_real mxw_root(mxw_real x)
 {
     mxw_real half = mxw_all(0.5f), over = mxw_rsqrt14(x), r = mxw_mul(x, over), h = mxw_mul(over, half);
@@ -349,7 +349,7 @@ MX_INLINE mxw_real mxw_hyperbolic(mxw_real a, int odd)
 MX_INLINE mxw_real mxw_cosh(mxw_real x) { return mxw_hyperbolic(mxw_abs(x), 0); }
 MX_INLINE mxw_real mxw_sinh(mxw_real x) { return mxw_with_sign(mxw_hyperbolic(mxw_abs(x), 1), x); }
 
-/* As in mxop_math_f32.h, but for the quotient: a rough one, corrected twice, takes a third of the time.  ULP 0.96 */
+/* As in mxop_math_f32.h, but for the quotient: a rough one, corrected twice, instead of a division.  ULP 0.96 */
 MX_INLINE mxw_real mxw_sigmoid(mxw_real x)
 {
     mxw_real lost, one = mxw_all(1.0f), unit = mxw_all(0x1p-24f);
