@@ -18,6 +18,21 @@ typedef struct { const char *at; ptrdiff_t step, steps, leap; } G(wanted);
 
 /* ---- the innermost loop --------------------------------------------------------------------------------------------- */
 
+/* Multiply numbers of A, one for each row, by vectors of B, and pack these if there is a `panel`. */
+MX_INLINE void G(summand)(const int rows, const int vectors, const int packs, const T *MX_RESTRICT a, ptrdiff_t a_row,
+                          const T *MX_RESTRICT b, ptrdiff_t b_k, T *MX_RESTRICT panel, G(vector) *sums)
+{
+    G(vector) columns[MX_GEMM_VECTORS];
+    MX_UNROLLED for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
+    if (packs)
+        MX_UNROLLED for (int j = 0; j < vectors; j++) {
+            MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + j * LANES), 2);     /* steps of `b_k` are not foreseen */
+            *(G(vector) *)(panel + j * LANES) = columns[j];
+        }
+    if (packs) MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + vectors * LANES - 1), 2);
+    MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
+}
+
 /* The sums over `depth` summands for a block of C of constant size, in registers.  Numbers of A are at a[row * a_row +
    summand * a_k], vectors of B at b + summand * b_k, from where they are packed on the way if `packs`: multiplications hide
    what that takes, and fetching what is wanted `later`. */
@@ -27,26 +42,23 @@ MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrd
 {
     const char *line = later->at;
     ptrdiff_t steps = later->steps;
-    G(vector) sums[MX_GEMM_ROWS * MX_GEMM_VECTORS], columns[MX_GEMM_VECTORS];
+    G(vector) sums[MX_GEMM_ROWS * MX_GEMM_VECTORS];
+    ptrdiff_t k = 0;
     MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] = (G(vector)){0};
-    for (ptrdiff_t k = 0; k < depth; k++, a += a_k, b += b_k) {
-        MX_UNROLLED for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
-        if (packs)
-            MX_UNROLLED for (int j = 0; j < vectors; j++) {
-                MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + j * LANES), 2);     /* steps of `b_k` are not foreseen */
-                *(G(vector) *)(panel + k * WIDTH + j * LANES) = columns[j];
-            }
-        if (packs) MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + vectors * LANES - 1), 2);
-        if (k % MX_GEMM_PAUSE == 0 && k / MX_GEMM_PAUSE < rows * vectors)   /* C, wanted at the end: at once it would block A and B */
+    for (; k + MX_GEMM_PAUSE <= depth; k += MX_GEMM_PAUSE) {
+        if (k / MX_GEMM_PAUSE < rows * vectors)     /* C, wanted at the end: at once it would block A and B */
             MX_CLAIM(c + k / MX_GEMM_PAUSE / vectors * c_row + k / MX_GEMM_PAUSE % vectors * LANES);
-        if (line != NULL && k % MX_GEMM_PAUSE == 0) {
+        if (line != NULL) {
             MX_UNROLLED for (int j = 0; j < WIDTH * (int)sizeof(T); j += 64) MX_ASK(line + j, 2);
             MX_ASK(line + WIDTH * sizeof(T) - 1, 2);
             line += later->step;
             if (--steps == 0) line += later->leap, steps = later->steps;
         }
-        MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
+        MX_UNROLLED for (int i = 0; i < MX_GEMM_PAUSE; i++, a += a_k, b += b_k)
+            G(summand)(rows, vectors, packs, a, a_row, b, b_k, packs ? panel + (k + i) * WIDTH : NULL, sums);
     }
+    for (; k < depth; k++, a += a_k, b += b_k)
+        G(summand)(rows, vectors, packs, a, a_row, b, b_k, packs ? panel + k * WIDTH : NULL, sums);
     MX_UNROLLED for (int q = 0; q < rows * vectors; q++) {
         G(vector) *at = (G(vector) *)(c + q / vectors * c_row + q % vectors * LANES);
         *at = add ? *at + alpha * sums[q] : alpha * sums[q];
