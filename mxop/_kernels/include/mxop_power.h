@@ -8,6 +8,7 @@
 
 #include "mxop_block.h"
 #include "mxop_math.h"
+#include "mxop_wide.h"
 
 /* 1 where all are the same one of those exponents whose products pow takes too, so that no result depends on what stands
  * beside it: an exponent that was spread out to an array. */
@@ -39,6 +40,9 @@ static int mx_power_by_f32(ptrdiff_t n, float *MX_RESTRICT o, const float *MX_RE
     if (y == 2.0f) MXI_POWER(float, a * a);
     if (y == 3.0f) MXI_POWER(float, a * a * a);
     if (y == 4.0f) MXI_POWER(float, (float)(((double)a * a) * ((double)a * a)));
+#ifdef MX_WIDE_half_power_f32
+    if (y == 0.5f) return MX_WIDE_half_power_f32(n, o, x), 1;
+#endif
     if (y == 0.5f) MXI_POWER(float, sqrtf(mxi_root_of_f32(a)));
     if (y == -0.5f) MXI_POWER(float, mx_rsqrt_f32(mxi_root_of_f32(a)));
     if (y == 1.5f) MXI_POWER(float, (float)(mxi_root_of(a) * sqrt(mxi_root_of(a))));

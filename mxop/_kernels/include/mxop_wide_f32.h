@@ -60,6 +60,11 @@ MX_INLINE mxw_real mxw_root(mxw_real x)
     mxw_mask none = mxw_equal(x, mxw_all(0.0f));
     return mxw_where(none, x, mxw_any(mxw_and(other, mxw_not(none))) ? mxw_where(other, mxw_sqrt(x), y) : y);
 }
+/* As a power by a half (mxop_power.h). */
+MX_INLINE mxw_real mxw_half_power(mxw_real x)
+{
+    return mxw_root(mxw_where(mxw_equal(x, mxw_all(-MX_INF_F32)), mxw_all(MX_INF_F32), mxw_add(x, mxw_all(0.0f))));
+}
 
 /* ---- logarithms -------------------------------------------------------------------------------------------------- */
 
@@ -424,6 +429,8 @@ MXW_LOOP_1(mxw, float, arctan)
 #define MX_WIDE_arctan_f32 mxw_arctan_loop
 MXW_LOOP_1(mxw, float, root)
 #define MX_WIDE_sqrt_f32 mxw_root_loop
+MXW_LOOP_1(mxw, float, half_power)
+#define MX_WIDE_half_power_f32 mxw_half_power_loop
 MXW_LOOP_1(mxw, float, cbrt)
 #define MX_WIDE_cbrt_f32 mxw_cbrt_loop
 MXW_LOOP_1(mxw, float, log1p)
