@@ -95,9 +95,7 @@ def test_roots_are_right_to_the_last_bit():
     given = bits.view(np.float32)
     for values in (given, np.abs(given), np.where(given > 0, given, np.float32(0))):
         x = mx.nd.array(values, dtype="float32")
-        as_power = np.where(
-            values == -np.inf, np.float32(np.inf), values + np.float32(0)
-        )  # C's pow takes -0 and -inf so
+        as_power = np.where(values == -np.inf, np.float32(np.inf), values + np.float32(0))  # as C's pow does
         for got, taken in ((mx.nd.sqrt(x), values), (x**0.5, as_power)):
             with np.errstate(invalid="ignore"):
                 wanted = np.sqrt(taken)
