@@ -42,8 +42,9 @@ static int mx_power_by_f32(ptrdiff_t n, float *MX_RESTRICT o, const float *MX_RE
     if (y == 4.0f) MXI_POWER(float, (float)(((double)a * a) * ((double)a * a)));
 #ifdef MX_WIDE_half_power_f32
     if (y == 0.5f) return MX_WIDE_half_power_f32(n, o, x), 1;
-#endif
+#else
     if (y == 0.5f) MXI_POWER(float, sqrtf(mxi_root_of_f32(a)));
+#endif
     if (y == -0.5f) MXI_POWER(float, mx_rsqrt_f32(mxi_root_of_f32(a)));
     if (y == 1.5f) MXI_POWER(float, (float)(mxi_root_of(a) * sqrt(mxi_root_of(a))));
     if (y == 2.5f) MXI_POWER(float, (float)((double)a * a * sqrt(mxi_root_of(a))));
