@@ -87,20 +87,49 @@ def test_what_stands_beside_a_number_changes_no_bit(name):
     np.testing.assert_array_equal(alone, among[::2])
 
 
-def test_roots_are_right_to_the_last_bit():
-    bits = np.random.default_rng(0).integers(0, 2**32, 200_000, np.uint32)
-    bits[:40] = np.arange(40)  # 0 and the least of denormals
-    bits[40:80] = np.arange(0x0D800000 - 20, 0x0D800000 + 20)  # around 2**-100, from which on roots are estimated
-    bits[80:84] = 0x7F7FFFFF, 0x7F800000, 0x80000000, 0xFF800000
-    given = bits.view(np.float32)
-    for values in (given, np.abs(given), np.where(given > 0, given, np.float32(0))):
-        x = mx.nd.array(values, dtype="float32")
-        as_power = np.where(values == -np.inf, np.float32(np.inf), values + np.float32(0))  # as C's pow does
+def _roots_near_a_middle() -> np.ndarray:
+    """Return doubles whose root is next to the middle of two: 4 x = n^2 + c, n odd and c small.
+
+    For each c, n is lifted from its last three bits to as many as x has.
+    """
+    found = []
+    for c in range(-1025, 1025):
+        if c % 8 != 7:  # odd squares are 1 more than a multiple of 8
+            continue
+        for bits in (54, 55):  # those of n^2 + c that are 0, in the two halves of a pair of binades
+            solutions = [1, 3, 5, 7]
+            for k in range(3, bits):
+                solutions = [m for n in solutions for m in (n, n + (1 << k - 1)) if (m * m + c) % (1 << k + 1) == 0]
+            for n in {m % (1 << 54) for s in solutions for m in (s, s + (1 << bits - 1))}:
+                if n > 1 << 53:
+                    x = (n * n + c) >> 2
+                    if x == int(float(x)):
+                        found.append(float(x))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("dtype, bits, edge", [("float32", np.uint32, 0x0D800000), ("float64", np.uint64, 123 << 52)])
+def test_roots_are_right_to_the_last_bit(dtype, bits, edge):
+    number = np.dtype(dtype).type
+    given = np.random.default_rng(0).integers(0, np.iinfo(bits).max, 200_000, bits, True)
+    given[:40] = np.arange(40)  # 0 and the least of denormals
+    given[40:80] = np.arange(edge - 20, edge + 20)  # around 2**-100 or 2**-900, from which on roots are estimated
+    given[80:84] = np.array([np.finfo(dtype).max, np.inf, -0.0, -np.inf], dtype).view(bits)
+    given = given.view(dtype)
+    tests = [given, np.abs(given), np.where(given > 0, given, number(0))]
+    if dtype == "float64":
+        middles = _roots_near_a_middle()
+        assert len(middles) > 500
+        tests += [middles, middles * 2.0**-107, middles * 2.0**200]
+    for values in tests:
+        x = mx.nd.array(values, dtype=dtype)
+        with np.errstate(invalid="ignore"):
+            as_power = np.where(values == -np.inf, number(np.inf), values + number(0))  # as C's pow does
         for got, taken in ((mx.nd.sqrt(x), values), (x**0.5, as_power)):
             with np.errstate(invalid="ignore"):
                 wanted = np.sqrt(taken)
             got = got.asnumpy()
-            same = (got.view(np.uint32) == wanted.view(np.uint32)) | (np.isnan(got) & np.isnan(wanted))
+            same = (got.view(bits) == wanted.view(bits)) | (np.isnan(got) & np.isnan(wanted))
             assert same.all(), values[~same][:5]
 
 

@@ -62,7 +62,7 @@ WIDE = {
     "float": {"tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "exp",
               "expm1", "log", "log1p", "log2", "log10", "pow", "sigmoid",
               "sin", "cos", "sqrt"},
-    "double": {"arccos", "tanh", "cosh", "arcsinh", "cbrt", "exp", "log", "log1p", "log2", "log10", "pow"},
+    "double": {"arccos", "tanh", "cosh", "arcsinh", "cbrt", "exp", "log", "log1p", "log2", "log10", "pow", "sqrt"},
 }  # fmt: skip
 
 

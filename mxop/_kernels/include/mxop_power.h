@@ -61,7 +61,11 @@ static int mx_power_by_f64(ptrdiff_t n, double *MX_RESTRICT o, const double *MX_
     if (y == 2.0) MXI_POWER(double, a * a);
     if (y == 3.0) MXI_POWER(double, a * a * a);
     if (y == 4.0) MXI_POWER(double, (a * a) * (a * a));
+#ifdef MX_WIDE_half_power_f64
+    if (y == 0.5) return MX_WIDE_half_power_f64(n, o, x), 1;
+#else
     if (y == 0.5) MXI_POWER(double, sqrt(mxi_root_of(a)));
+#endif
     if (y == -0.5) MXI_POWER(double, 1.0 / sqrt(mxi_root_of(a)));
     if (y == 1.5) MXI_POWER(double, mxi_root_of(a) * sqrt(mxi_root_of(a)));
     if (y == -1.0) MXI_POWER(double, 1.0 / a);

@@ -100,6 +100,14 @@ MX_INLINE mxw_real mxw_log2(mxw_real x)
     mxw_real low = mxw_fma(f, mxw_fma(f, q, mxw_all(1.925963e-08f)), mxw_log_base_low(k, i, 3, 0.0f));
     return mxw_add(mxw_log_base(k, i, 3, 1.0f), mxw_fma(f, mxw_all(0x1.715476p0f), low));
 }
+/* k log(2) + table + log(1 + f) + c, c less than what f lacks; of larger k and f, that of log below */
+MX_INLINE mxw_real mxw_log_of(mxw_real k, mxw_bits_ i, mxw_real f, mxw_real c)
+{
+    mxw_real q = mxw_cubic(f, -5.e-01f, 3.333443e-01f, -2.5007278e-01f, 1.8865344e-01f);
+    mxw_real base = mxw_log_base(k, i, 1, 0.693145751953125f), sum = mxw_add(base, f);
+    mxw_real low = mxw_add(mxw_add(mxw_log_base_low(k, i, 1, 1.4286068e-06f), c), mxw_sub(f, mxw_sub(sum, base)));
+    return mxw_add(sum, mxw_fma(f, mxw_mul(f, q), low));
+}
 MX_INLINE mxw_real mxw_log(mxw_real x)
 {
     mxw_real m = mxw_mantissa_or_nan(x), k = mxw_exponent(x);
@@ -119,55 +127,55 @@ MX_INLINE mxw_real mxw_log10(mxw_real x)
     mxw_real low = mxw_fma(f, mxw_fma(f, q, mxw_all(-1.010305e-08f)), mxw_log_base_low(k, i, 5, 4.605039e-06f));
     return mxw_add(mxw_log_base(k, i, 5, 0x1.344p-2f), mxw_fma(f, mxw_all(0x1.bcb7b2p-2f), low));
 }
-/* log(2^more (u + c)) for a c that is small beside u, or no more than what u lost to rounding (`lost`). */
-MX_INLINE mxw_real mxw_log_sum(mxw_real u, mxw_real c, int lost, float more)
+/* log(2^more (u + c)) for a c that is no more than what u lost to rounding */
+MX_INLINE mxw_real mxw_log_sum(mxw_real u, mxw_real c, float more)
 {
     mxw_real m = mxw_mantissa_or_nan(u), k = mxw_exponent(u);
     mxw_bits_ i = mxw_log_interval(m);
     mxw_real inverse = mxw_log_inverse(i), f = mxw_fms(m, inverse, mxw_all(1.0f));
     c = mxw_mul(mxw_scaled_known(c, mxw_sub(mxw_all(0.0f), k)), inverse);
-    if (!lost) {
-        const mxw_real first = f;
-        f = mxw_add(first, c);
-        c = mxw_sub(c, mxw_sub(f, first));
-    }
     if (more != 0.0f) k = mxw_add(k, mxw_all(more));
-    mxw_real q = mxw_cubic(f, -5.e-01f, 3.333443e-01f, -2.5007278e-01f, 1.8865344e-01f);
-    mxw_real low = mxw_add(mxw_log_base_low(k, i, 1, 1.4286068e-06f), mxw_fnma(c, f, c));
-    mxw_real base = mxw_log_base(k, i, 1, 0.693145751953125f), s = mxw_add(base, f);
-    s = mxw_add(s, mxw_fma(f, mxw_mul(f, q), mxw_add(low, mxw_sub(f, mxw_sub(s, base)))));
-    return mxw_but_for(s, u, 0x00500400u);
+    return mxw_but_for(mxw_log_of(k, i, f, mxw_fnma(c, f, c)), u, 0x00500400u);
 }
 /* of 1 + x and what that loses */
 MX_INLINE mxw_real mxw_log1p(mxw_real x)
 {
     mxw_real one = mxw_all(1.0f), hi = mxw_max(one, x), lo = mxw_min(one, x), u = mxw_add(hi, lo);
-    return mxw_with_sign(mxw_log_sum(u, mxw_sub(lo, mxw_sub(u, hi)), 1, 0.0f), x);
+    return mxw_with_sign(mxw_log_sum(u, mxw_sub(lo, mxw_sub(u, hi)), 0.0f), x);
 }
 
-/* log(a + r), r the root of w + lost, which is less than a or not; above 2^40 that of 2 a. */
+/* log(a + r), r the root of w + lost.  Where r is `less` than a, a rough root and what that lacks to first order do; elsewhere
+ * the sum may be next to 1, whose logarithm takes a better one. */
 MX_INLINE mxw_real mxw_log_with_root(mxw_real a, mxw_real w, mxw_real lost, int less)
 {
-    mxw_real r = mxw_sqrt(w), over = mxw_rsqrt14(w);
-    mxw_real low = mxw_mul(mxw_add(mxw_fnma(r, r, w), lost), mxw_mul(mxw_all(0.5f), over));
-    mxw_real u = mxw_add(a, r), top = less ? a : r, other = less ? r : a;
-    mxw_real y = mxw_log_sum(u, mxw_add(mxw_sub(other, mxw_sub(u, top)), low), 0, 0.0f);
-    mxw_mask far = mxw_less(mxw_all(0x1p40f), a);
-    return mxw_any(far) ? mxw_where(far, mxw_log_sum(a, mxw_all(0.0f), 1, 1.0f), y) : y;
+    mxw_real over = mxw_rsqrt14(w), h = mxw_mul(over, mxw_all(0.5f)), r = mxw_mul(w, over);
+    if (!less) r = mxw_fma(mxw_fnma(r, r, w), h, r);
+    mxw_real low = mxw_mul(mxw_add(mxw_fnma(r, r, w), lost), h);
+    mxw_real u = mxw_add(a, r), top = less ? a : r, other = less ? r : a, c = mxw_add(mxw_sub(other, mxw_sub(u, top)), low);
+    mxw_bits_ i = mxw_log_interval(u);
+    mxw_real k = mxw_exponent(u), inverse = mxw_scaled(mxw_log_inverse(i), mxw_sub(mxw_all(0.0f), k));
+    mxw_real first = mxw_fms(u, inverse, mxw_all(1.0f)), f = mxw_fma(c, inverse, first);
+    return mxw_log_of(k, i, f, mxw_fma(c, inverse, mxw_sub(first, f)));
 }
+/* ... above 2^40, where squares may overflow, it is log(2 a) */
+MX_INLINE mxw_real mxw_log_twice(mxw_real a) { return mxw_log_sum(a, mxw_all(0.0f), 1.0f); }
 MX_INLINE mxw_real mxw_arcsinh(mxw_real x)
 {
     mxw_real one = mxw_all(1.0f), a = mxw_abs(x), z = mxw_mul(a, a), hi = mxw_max(one, z), w = mxw_add(one, z);
     mxw_real lost = mxw_add(mxw_sub(mxw_min(one, z), mxw_sub(w, hi)), mxw_fms(a, a, z));
-    return mxw_with_sign(mxw_log_with_root(a, w, lost, 0), x);
+    mxw_real y = mxw_log_with_root(a, w, lost, 0);
+    mxw_mask far = mxw_not_within(a, mxw_all(0x1p40f));
+    return mxw_with_sign(mxw_any(far) ? mxw_where(far, mxw_log_twice(a), y) : y, x);
 }
+/* With t = x - 1 the square is t^2 + 2t less 1; what that loses to rounding counts up to 3, where 2t - w is exact. */
 MX_INLINE mxw_real mxw_arccosh(mxw_real x)
 {
-    mxw_real one = mxw_all(1.0f), z = mxw_mul(x, x), w = mxw_sub(z, one);
-    mxw_real lost = mxw_add(mxw_sub(mxw_sub(z, w), one), mxw_fms(x, x, z));
-    mxw_real y = mxw_log_with_root(x, w, lost, 1);
-    mxw_mask other = mxw_not(mxw_less(one, x));
-    return mxw_any(other) ? mxw_where(other, mxw_where(mxw_equal(x, one), mxw_all(0.0f), mxw_all(MX_NAN_F32)), y) : y;
+    mxw_real one = mxw_all(1.0f), far = mxw_all(0x1p40f), t = mxw_sub(x, one), twice = mxw_add(t, t), w = mxw_fma(t, t, twice);
+    mxw_real y = mxw_log_with_root(x, w, mxw_fma(t, t, mxw_sub(twice, w)), 1);
+    mxw_mask other = mxw_not(mxw_and(mxw_less(one, x), mxw_less(x, far)));
+    if (!mxw_any(other)) return y;
+    y = mxw_where(other, mxw_log_twice(x), y);
+    return mxw_where(mxw_less(one, x), y, mxw_where(mxw_equal(x, one), mxw_all(0.0f), mxw_all(MX_NAN_F32)));
 }
 /* 1/2 log(2^k (1 + s) / (1 - s)) = k log(2) / 2 + atanh(s); k from a rough quotient, 0 below 1/4, where s is a.  The quotient
  * s of (1 + a) - 2^k (1 - a) is made of a or, above 1/2, of 1 - a, which are exact. */
@@ -315,18 +323,30 @@ MX_INLINE mxw_real mxw_exp(mxw_real x)
 }
 MX_INLINE mxw_real mxw_exp_sub(mxw_real x, mxw_real y) { return mxw_exp(mxw_sub(x, y)); }
 
+/* e^r - 1 and s = 2^n for x = n log(2) + r, n in sixteenths: the one nearest to a number that is nearer to 0 than x / log(2), so that
+ * next to 0 little cancels.  What the table of s lost is in r; next to the largest results, n stays where s does not overflow. */
+MX_INLINE mxw_real mxw_expm1_parts(mxw_real x, mxw_real *s, int far)
+{
+    mxw_real big = mxw_all(0x1.8p19f), t = mxw_fma(mxw_sub(x, mxw_limited(x, mxw_all(6.3e-3f))), mxw_all(1.44269504f), big);
+    if (far) t = mxw_min(mxw_all(0x1.8p19f + 127.9375f), t);
+    mxw_real n = mxw_sub(t, big), whole = mxw_fnma(n, mxw_all(0.693145751953125f), x);
+    mxw_real rest = mxw_fnma(n, mxw_all(1.42860682e-6f), mxw_of_16(mxw_expm1_table[1], mxw_bits(t)));
+    mxw_real r = mxw_add(whole, rest), lost = mxw_add(mxw_sub(whole, r), rest);
+    mxw_real q = mxw_fma(r, mxw_fma(r, mxw_all(4.1666668e-02f), mxw_all(1.6666667e-01f)), mxw_all(0.5f));
+    *s = mxw_scaled(mxw_of_16(mxw_expm1_table[0], mxw_bits(t)), n);
+    return mxw_add(r, mxw_fma(mxw_mul(r, r), q, lost));
+}
+static MX_NOINLINE mxw_real mxw_expm1_far(mxw_real x)
+{
+    mxw_real s, p = mxw_expm1_parts(mxw_min(mxw_all(89.0f), x), &s, 1);
+    return mxw_add(s, mxw_fma(s, p, mxw_all(-1.0f)));
+}
 MX_INLINE mxw_real mxw_expm1(mxw_real x)
 {
-    mxw_real lost, c = mxw_max(mxw_all(-20.0f), mxw_min(mxw_all(89.0f), x)), half = mxw_all(0.5f);
-    mxw_bits_ power;
-    mxw_real r = mxw_exp_reduced(c, 126.0f, &lost, &power), s = mxw_number(power), z = mxw_mul(r, r);
-    mxw_real q = mxw_fma(z, mxw_fma(r, mxw_all(1.991801983e-04f), mxw_all(1.394538209e-03f)),
-                        mxw_fma(r, mxw_all(8.333264850e-03f), mxw_all(4.166628420e-02f)));
-    q = mxw_fma(z, q, mxw_fma(r, mxw_all(1.666666716e-01f), half));
-    mxw_real base = mxw_sub(s, half), sum = mxw_fma(s, r, base);
-    mxw_real rest = mxw_add(mxw_fms(s, r, mxw_sub(sum, base)), mxw_sub(mxw_sub(s, base), half));
-    sum = mxw_add(sum, mxw_fma(s, mxw_fma(z, q, lost), rest));
-    return mxw_where(mxw_less(mxw_abs(x), mxw_all(0x1p-26f)), x, mxw_add(sum, sum));
+    mxw_real s, p = mxw_expm1_parts(mxw_max(mxw_all(-20.0f), x), &s, 0);
+    mxw_real y = mxw_with_sign(mxw_fma(s, p, mxw_sub(s, mxw_all(1.0f))), x);
+    mxw_mask far = mxw_less(mxw_all(16.0f), x);
+    return mxw_any(far) ? mxw_where(far, mxw_expm1_far(x), y) : y;
 }
 /* cosh or sinh of a = n log(2) / 16 + r, twice (up + down) cosh r + (up - down) sinh r or the other way round, by up = 2^(n/16) / 4
  * and down = 2^(-n/16) / 4, which are made of a table by adding to their exponents.  With so small an r, only what up and down
@@ -394,9 +414,9 @@ MX_INLINE mxw_real mxw_exp2_sum(mxw_sum v)
     mxw_real c = mxw_limited(v.hi, mxw_all(200.0f)), big = mxw_all(0x1.8p19f);
     mxw_real rest = mxw_or_zero(mxw_equal(c, v.hi), v.lo), t = mxw_add(mxw_add(c, rest), big), n = mxw_sub(t, big);
     mxw_real r = mxw_add(mxw_sub(c, n), rest);
-    mxw_real root = mxw_of_16(mxw_exp2_table[0], mxw_bits(t)), low = mxw_of_16(mxw_exp2_table[1], mxw_bits(t));
+    mxw_real root = mxw_of_16(mxw_exp2_table[0], mxw_bits(t)), lost = mxw_of_16(mxw_exp2_table[1], mxw_bits(t));
     mxw_real q = mxw_fma(r, mxw_fma(r, mxw_all(5.5502374e-02f), mxw_all(2.4023429e-01f)), mxw_all(6.931472e-01f));
-    return mxw_scaled(mxw_add(root, mxw_fma(mxw_mul(root, r), q, low)), n);
+    return mxw_scaled(mxw_fma(root, mxw_fma(r, q, lost), root), n);
 }
 /* The cases of C's pow, as in mx_pow_f32; r = |x|^y of positive numbers. */
 static MX_NOINLINE mxw_real mxw_pow_cases(mxw_real x, mxw_real y, mxw_real r)
