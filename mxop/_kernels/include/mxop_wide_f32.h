@@ -348,27 +348,26 @@ MX_INLINE mxw_real mxw_expm1(mxw_real x)
     mxw_mask far = mxw_less(mxw_all(16.0f), x);
     return mxw_any(far) ? mxw_where(far, mxw_expm1_far(x), y) : y;
 }
-/* cosh or sinh of a = n log(2) / 16 + r, twice (up + down) cosh r + (up - down) sinh r or the other way round, by up = 2^(n/16) / 4
- * and down = 2^(-n/16) / 4, which are made of a table by adding to their exponents.  With so small an r, only what up and down
- * lost to rounding is added.  NaN goes through r, which is not halved: it may be denormal. */
+/* cosh or sinh of a = log(s) + r, twice (up + down) cosh r + (up - down) sinh r or the other way round, by up = s / 4 and
+ * down = 1 / 4 s, which are made of a table of numbers next to 2^(n/16) by adding to their exponents.  NaN goes through r, which is
+ * not halved: it may be denormal. */
 MX_INLINE mxw_real mxw_hyperbolic(mxw_real a, int odd)
 {
     a = mxw_min(mxw_all(89.7f), a);
     mxw_real big = mxw_all(MX_ROUND_F32), t = mxw_fma(a, mxw_all(2.30831206e1f), big), n = mxw_sub(t, big), two = mxw_all(2.0f);
-    mxw_real r = mxw_fnma(n, mxw_all(8.92875426e-8f), mxw_fnma(n, mxw_all(0x1.62e4p-5f), a)), z = mxw_mul(r, r);
-    mxw_real sinh3 = mxw_all(3.333398e-01f), cosh2 = mxw_mul(z, mxw_all(1.0000324f));
     mxw_bits_ i = mxw_bits(t), exponent = mxw_i_left(i, 19);       /* and 19 bits further down, which the table has less */
+    mxw_real rest = mxw_fnma(n, mxw_all(8.92875426e-8f), mxw_of_16(mxw_hyperbolic_rest, i));
+    mxw_real r = mxw_add(mxw_fnma(n, mxw_all(0x1.62e4p-5f), a), rest), z = mxw_mul(r, r);
+    mxw_real sinh3 = mxw_all(3.333398e-01f), cosh2 = mxw_mul(z, mxw_all(1.0000324f));
     mxw_real up = mxw_number(mxw_i_add(mxw_i_of_16(mxw_hyperbolic_table[0], i), exponent));
-    mxw_real low = mxw_number(mxw_i_add(mxw_i_of_16(mxw_hyperbolic_table[1], i), exponent));
-    mxw_real down = mxw_number(mxw_i_less(mxw_i_of_16(mxw_hyperbolic_table[2], i), exponent));
+    mxw_real down = mxw_number(mxw_i_less(mxw_i_of_16(mxw_hyperbolic_table[1], i), exponent));
     mxw_real plus = mxw_add(up, down), minus = mxw_sub(up, down);
     if (!odd) {
-        low = mxw_fma(minus, mxw_mul(r, mxw_fma(z, sinh3, two)), mxw_fma(plus, cosh2, low));
+        mxw_real low = mxw_fma(minus, mxw_mul(r, mxw_fma(z, sinh3, two)), mxw_mul(plus, cosh2));
         return mxw_fma(up, two, mxw_fma(down, two, low));
     }
-    low = mxw_sub(low, mxw_number(mxw_i_less(mxw_i_of_16(mxw_hyperbolic_table[3], i), exponent)));
-    low = mxw_fma(mxw_sub(mxw_sub(up, minus), down), two, low);
-    low = mxw_fma(plus, mxw_mul(r, mxw_mul(z, sinh3)), mxw_fma(minus, cosh2, low));
+    mxw_real lost = mxw_sub(mxw_sub(up, minus), down), low = mxw_fma(minus, cosh2, mxw_add(lost, lost));
+    low = mxw_fma(plus, mxw_mul(r, mxw_mul(z, sinh3)), low);
     return mxw_fma(minus, two, mxw_fma(plus, mxw_add(r, r), low));
 }
 MX_INLINE mxw_real mxw_cosh(mxw_real x) { return mxw_hyperbolic(mxw_abs(x), 0); }

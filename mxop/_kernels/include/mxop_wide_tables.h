@@ -116,18 +116,18 @@ static const float mxw_expm1_table[2][16] = {
      -0.00017472322f, 0.00010682293f, -0.00015209524f, 0.0001417792f, 8.6169675e-05f, 9.050603e-05f, -5.437333e-05f,
      1.2928821e-05f, 8.746118e-05f},
 };
-/* Of mxw_hyperbolic: 2^(j/16) / 4, rounded down, and twice what that lost, their bits less j << 19; then those of 2^(-j/16), more
- * j << 19. */
-static const uint32_t mxw_hyperbolic_table[4][16] = {
-    {0x3e800000u, 0x3e7daac3u, 0x3e7b95c1u, 0x3e79c3d3u, 0x3e7837f0u, 0x3e76f532u, 0x3e75fed6u, 0x3e75583eu,
-     0x3e7504f3u, 0x3e7508a3u, 0x3e75672au, 0x3e76248cu, 0x3e7744fcu, 0x3e78ccdeu, 0x3e7ac0c6u, 0x3e7d257du},
-    {0x22000000u, 0x32c79891u, 0x3353ea8cu, 0x32cf5624u, 0x32831b71u, 0x32992342u, 0x32f9b151u, 0x333242a1u,
-     0x320fe77au, 0x32d7580cu, 0x313aa837u, 0x3150fc24u, 0x32ead69du, 0x33042a95u, 0x32f7dd24u, 0x31312436u},
-    {0x3e800000u, 0x3e7d257du, 0x3e7ac0c6u, 0x3e78ccdeu, 0x3e7744fcu, 0x3e76248cu, 0x3e75672au, 0x3e7508a3u,
-     0x3e7504f3u, 0x3e75583eu, 0x3e75fed6u, 0x3e76f532u, 0x3e7837f0u, 0x3e79c3d3u, 0x3e7b95c1u, 0x3e7daac3u},
-    {0x22000000u, 0x31312436u, 0x32f7dd24u, 0x33042a95u, 0x32ead69du, 0x3150fc24u, 0x313aa837u, 0x32d7580cu,
-     0x320fe77au, 0x333242a1u, 0x32f9b151u, 0x32992342u, 0x32831b71u, 0x32cf5624u, 0x3353ea8cu, 0x32c79891u},
+/* Of mxw_hyperbolic: a number s next to 2^(j/16) whose inverse is a float but for 2^-36 of it.  The bits of s / 4 less j << 19, those of
+ * 1 / 4 s more j << 19; and what 2^(j/16) is more, as a logarithm. */
+static const uint32_t mxw_hyperbolic_table[2][16] = {
+    {0x3e800000u, 0x3e7da9d3u, 0x3e7ba7d5u, 0x3e79b32cu, 0x3e783dcfu, 0x3e7703f7u, 0x3e75eb22u, 0x3e755ab0u, 0x3e74fa95u,
+     0x3e7505fau, 0x3e757bc0u, 0x3e761167u, 0x3e773cb0u, 0x3e78c3e3u, 0x3e7aaa91u, 0x3e7d2736u},
+    {0x3e800000u, 0x3e7d2736u, 0x3e7aa265u, 0x3e78e691u, 0x3e773cb0u, 0x3e761167u, 0x3e757e9cu, 0x3e7505fau, 0x3e750f52u,
+     0x3e755ab0u, 0x3e75ed89u, 0x3e7703f7u, 0x3e783dcfu, 0x3e79c9a7u, 0x3e7ba2f8u, 0x3e7da9d3u},
 };
+static const float mxw_hyperbolic_rest[16] =
+    {0.0f, 2.7443912e-05f, -0.00050568645f, 0.0004464011f, -0.00015062145f, -0.00036284636f, 0.00046382775f,
+     -5.502202e-05f, 0.00022375761f, 5.502202e-05f, -0.0004072705f, 0.00036284636f, 0.00015062145f, 0.00015612424f,
+     0.00036964836f, -2.7443897e-05f};
 static const float mxw_log_table[7][16] = {
     {1.e+00f, 9.140625e-01f, 8.6328125e-01f, 8.203125e-01f, 7.8125e-01f, 7.4609375e-01f, 7.109375e-01f, 6.796875e-01f,
      6.5234375e-01f, 6.2890625e-01f, 6.0546875e-01f, 5.8203125e-01f, 5.625e-01f, 5.4296875e-01f, 5.234375e-01f,
