@@ -44,8 +44,20 @@
 #define MX_GEMM_WAY 4096            /* bytes after which lines share a set of the first cache, and */
 #define MX_GEMM_WAYS 8              /* how many such lines it has at least */
 #define MX_GEMM_AHEAD 16            /* summands whose lines are fetched, to the second cache: in the first, they would exclude each other */
-#define MX_GEMM_PAUSE 8             /* summands after which some more of the next panel is fetched, and of C */
+#define MX_GEMM_PAUSE 8             /* summands after which some more of the next panel is fetched, of C, and of A */
 
+#if defined(MX_GEMM_BYTES)
+#define MX_GEMM_FIRST(vector) ((vector)[0])
+#else
+#define MX_GEMM_FIRST(vector) (vector)
+#endif
+#if defined(__AVX512F__) && defined(__GNUC__)       /* what the compiler takes for changed it must have read before */
+#define MX_GEMM_READ(vector) __asm__("" : "+v"(vector))
+#elif defined(__AVX2__) && defined(__GNUC__)
+#define MX_GEMM_READ(vector) __asm__("" : "+x"(vector))
+#else
+#define MX_GEMM_READ(vector) ((void)0)
+#endif
 #if defined(__clang__) && defined(__AVX512F__)
 #define MX_GEMM_WIDE __attribute__((min_vector_width(512)))     /* halves would be too many for the registers */
 #else

@@ -18,9 +18,9 @@ typedef struct { const char *at; ptrdiff_t step, steps, leap; } G(wanted);
 
 /* ---- the innermost loop --------------------------------------------------------------------------------------------- */
 
-/* Multiply numbers of A, one for each row, by vectors of B, and pack these if there is a `panel`. */
+/* Multiply numbers of A, one for each row, by vectors of B; pack these if there is a `panel`, or those if there is one of A. */
 MX_INLINE void G(summand)(const int rows, const int vectors, const int packs, const T *MX_RESTRICT a, ptrdiff_t a_row,
-                          const T *MX_RESTRICT b, ptrdiff_t b_k, T *MX_RESTRICT panel, G(vector) *sums)
+                          const T *MX_RESTRICT b, ptrdiff_t b_k, T *MX_RESTRICT panel, T *MX_RESTRICT panel_a, G(vector) *sums)
 {
     G(vector) columns[MX_GEMM_VECTORS];
     MX_UNROLLED for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
@@ -30,15 +30,24 @@ MX_INLINE void G(summand)(const int rows, const int vectors, const int packs, co
             *(G(vector) *)(panel + j * LANES) = columns[j];
         }
     if (packs) MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + vectors * LANES - 1), 2);
-    MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
+    if (panel_a == NULL) {
+        MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
+        return;
+    }
+    MX_UNROLLED for (int i = 0; i < rows; i++) {
+        G(vector) number = a[i * a_row] - (G(vector)){0};
+        MX_GEMM_READ(number);           /* as a vector: one number first would have to be spread afterwards */
+        panel_a[i] = MX_GEMM_FIRST(number);
+        MX_UNROLLED for (int j = 0; j < vectors; j++) sums[i * vectors + j] += number * columns[j];
+    }
 }
 
 /* The sums over `depth` summands for a block of C of constant size, in registers.  Numbers of A are at a[row * a_row +
-   summand * a_k], vectors of B at b + summand * b_k, from where they are packed on the way if `packs`: multiplications hide
-   what that takes, and fetching what is wanted `later`. */
+   summand * a_k], vectors of B at b + summand * b_k, from where they are packed on the way if `packs`, as those of A are if
+   there is a `panel_a`: multiplications hide what that takes, and fetching what is wanted `later`. */
 MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrdiff_t depth, const T *MX_RESTRICT a,
                         ptrdiff_t a_row, ptrdiff_t a_k, const T *MX_RESTRICT b, ptrdiff_t b_k, T *MX_RESTRICT panel,
-                        const G(wanted) *later, T *MX_RESTRICT c, ptrdiff_t c_row, T alpha, int add)
+                        T *MX_RESTRICT panel_a, const G(wanted) *later, T *MX_RESTRICT c, ptrdiff_t c_row, T alpha, int add)
 {
     const char *line = later->at;
     ptrdiff_t steps = later->steps;
@@ -54,11 +63,16 @@ MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrd
             line += later->step;
             if (--steps == 0) line += later->leap, steps = later->steps;
         }
+        if (panel_a != NULL)                        /* the next rows of A, at every other pause each of them */
+            MX_UNROLLED for (int i = 0; i < (rows + 1) / 2; i++)
+                MX_ASK((const char *)(a + (rows + k / MX_GEMM_PAUSE % 2 * (rows / 2) + i) * a_row), 2);
         MX_UNROLLED for (int i = 0; i < MX_GEMM_PAUSE; i++, a += a_k, b += b_k)
-            G(summand)(rows, vectors, packs, a, a_row, b, b_k, packs ? panel + (k + i) * WIDTH : NULL, sums);
+            G(summand)(rows, vectors, packs, a, a_row, b, b_k, packs ? panel + (k + i) * WIDTH : NULL,
+                       panel_a != NULL ? panel_a + (k + i) * rows : NULL, sums);
     }
     for (; k < depth; k++, a += a_k, b += b_k)
-        G(summand)(rows, vectors, packs, a, a_row, b, b_k, packs ? panel + k * WIDTH : NULL, sums);
+        G(summand)(rows, vectors, packs, a, a_row, b, b_k, packs ? panel + k * WIDTH : NULL,
+                   panel_a != NULL ? panel_a + k * rows : NULL, sums);
     MX_UNROLLED for (int q = 0; q < rows * vectors; q++) {
         G(vector) *at = (G(vector) *)(c + q / vectors * c_row + q % vectors * LANES);
         *at = add ? *at + alpha * sums[q] : alpha * sums[q];
@@ -68,11 +82,12 @@ MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrd
 /* One case for each number of rows: what is left of a block is as fast as the rest of it. */
 #define MX_GEMM_CASE(r)                                                                                                 \
     case r:                                                                                                             \
-        G(block)(r <= MX_GEMM_ROWS ? r : 1, vectors, packs, depth, a, a_row, a_k, b, b_k, panel, later, c, c_row, alpha, add);\
+        G(block)(r <= MX_GEMM_ROWS ? r : 1, vectors, packs, depth, a, a_row, a_k, b, b_k, panel, panel_a, later, c, c_row,  \
+                 alpha, add);                                                                                           \
         break;
 MX_INLINE void G(rows)(int rows, const int vectors, const int packs, ptrdiff_t depth, const T *a, ptrdiff_t a_row,
-                       ptrdiff_t a_k, const T *b, ptrdiff_t b_k, T *panel, const G(wanted) *later, T *c, ptrdiff_t c_row,
-                       T alpha, int add)
+                       ptrdiff_t a_k, const T *b, ptrdiff_t b_k, T *panel, T *panel_a, const G(wanted) *later, T *c,
+                       ptrdiff_t c_row, T alpha, int add)
 {
     switch (rows) {
     MX_GEMM_CASE(1) MX_GEMM_CASE(2) MX_GEMM_CASE(3) MX_GEMM_CASE(4)
@@ -86,21 +101,23 @@ MX_INLINE void G(rows)(int rows, const int vectors, const int packs, ptrdiff_t d
 }
 
 /* Numbers of A that lie side by side are those of all rows (`beside`: packed ones) or all summands of a row.  Columns of B
-   are packed to `panel`, unless that is null. */
+   are packed to `panel`, such rows of A to `panel_a`, unless these are null; one of them is. */
 MX_GEMM_WIDE static void G(multiply)(int rows, int wide, int beside, ptrdiff_t depth, const T *a, ptrdiff_t a_step, const T *b,
-                        ptrdiff_t b_k, T *panel, const G(wanted) *later, T *c, ptrdiff_t c_row, T alpha, int add)
+                        ptrdiff_t b_k, T *panel, T *panel_a, const G(wanted) *later, T *c, ptrdiff_t c_row, T alpha, int add)
 {
     const ptrdiff_t a_row = beside ? 1 : a_step, a_k = beside ? a_step : 1;
     if (panel != NULL)
-        G(rows)(rows, MX_GEMM_VECTORS, 1, depth, a, a_row, a_k, b, b_k, panel, later, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS, 1, depth, a, a_row, a_k, b, b_k, panel, NULL, later, c, c_row, alpha, add);
+    else if (panel_a != NULL)
+        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, a_row, 1, b, b_k, NULL, panel_a, later, c, c_row, alpha, add);
     else if (wide && beside)
-        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, 1, a_k, b, b_k, NULL, later, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, 1, a_k, b, b_k, NULL, NULL, later, c, c_row, alpha, add);
     else if (wide)
-        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, a_row, 1, b, b_k, NULL, later, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, a_row, 1, b, b_k, NULL, NULL, later, c, c_row, alpha, add);
     else if (beside)
-        G(rows)(rows, MX_GEMM_VECTORS / 2, 0, depth, a, 1, a_k, b, b_k, NULL, later, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS / 2, 0, depth, a, 1, a_k, b, b_k, NULL, NULL, later, c, c_row, alpha, add);
     else
-        G(rows)(rows, MX_GEMM_VECTORS / 2, 0, depth, a, a_row, 1, b, b_k, NULL, later, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS / 2, 0, depth, a, a_row, 1, b, b_k, NULL, NULL, later, c, c_row, alpha, add);
 }
 
 /* ---- packing -------------------------------------------------------------------------------------------------------- */
@@ -400,6 +417,7 @@ typedef struct {
     ptrdiff_t parts;            /* of the sums, and the summands of the longest */
     ptrdiff_t depth;
     int a_packed, a_beside;     /* otherwise read where it lies: with rows or with summands side by side */
+    int a_lying;                /* it lies with summands side by side */
     int b_packed;               /* but for a last panel, which is always padded */
     T *a, *b, *block;           /* scratch memory; block is null where sums are added up in C */
     ptrdiff_t stride;           /* of block */
@@ -420,7 +438,7 @@ static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
     const ptrdiff_t size = (ptrdiff_t)sizeof(T);
     const mx_matrix *a = (const mx_matrix *)g->a, *b = (const mx_matrix *)g->b;
     const int a_plain = g->pack_a == G(pack) && a->load == NULL && a->split == 0;
-    G(plan) p = {0, rows, 0, columns, 1, g->k, 0, 0, 0, NULL, NULL, NULL, 0};
+    G(plan) p = {0, rows, 0, columns, 1, g->k, 0, 0, 0, 0, NULL, NULL, NULL, 0};
     p.parts = g->k > MX_GEMM_DEPTH ? (g->k + MX_GEMM_DEPTH - 1) / MX_GEMM_DEPTH : 1;
     p.depth = (g->k + p.parts - 1) / p.parts;
     /* Rows side by side may be far apart from summand to summand: then packing pays, if many columns use what was packed. */
@@ -428,7 +446,8 @@ static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
               && (columns <= 2 * WIDTH || (a->along >= 0 && p.depth * a->along <= MX_GEMM_NEAR));
     /* Summands side by side are read where they lie, unless so many columns use them that packing costs little, or the rows
        exclude each other from the first cache. */
-    p.a_packed = !p.a_beside && (!(a_plain && a->along == size && a->across % size == 0) || columns >= MX_GEMM_USES * WIDTH
+    p.a_lying = a_plain && a->along == size && a->across % size == 0;
+    p.a_packed = !p.a_beside && (!p.a_lying || columns >= MX_GEMM_USES * WIDTH
                                  || (a->across % MX_GEMM_WAY == 0 && rows > MX_GEMM_WAYS && columns > 2 * WIDTH));
     /* Columns side by side are read where they lie if packing them would take as long, or they stay in a cache. */
     const ptrdiff_t near = rows == g->m && columns == g->n ? MX_GEMM_ALONE : MX_GEMM_CACHED;
@@ -476,32 +495,35 @@ static void G(copy_sums)(int rows, ptrdiff_t columns, const T *sums, T *c, ptrdi
 
 /* Multiply a few rows of A by all columns of a panel of B; what the last panel has too much is left out. */
 static void G(few_rows)(const mx_gemm *g, const G(plan) *p, int rows, ptrdiff_t depth, const T *a, ptrdiff_t a_step,
-                        ptrdiff_t j, const T *b, ptrdiff_t b_k, T *panel, const G(wanted) *later, T *c, ptrdiff_t c_row, int add)
+                        ptrdiff_t j, const T *b, ptrdiff_t b_k, T *panel, T *panel_a, const G(wanted) *later, T *c,
+                        ptrdiff_t c_row, int add)
 {
     const ptrdiff_t columns = p->columns - j;
-    const int wide = columns > NARROW, beside = p->a_packed || p->a_beside;
+    const int wide = columns > NARROW, beside = (p->a_packed || p->a_beside) && panel_a == NULL;
     T spare[MX_GEMM_ROWS * WIDTH];
     if (p->block != NULL || columns >= WIDTH || columns == NARROW) {
-        G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, panel, later, c, c_row, (T)g->alpha, add);
+        G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, panel, panel_a, later, c, c_row, (T)g->alpha, add);
         return;
     }
-    G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, panel, later, spare, WIDTH, (T)g->alpha, 0);
+    G(multiply)(rows, wide, beside, depth, a, a_step, b, b_k, panel, panel_a, later, spare, WIDTH, (T)g->alpha, 0);
     G(copy_sums)(rows, columns, spare, c, c_row, add);
 }
 
-/* Multiply some rows of A, `first` to `first + rows` of the tile, by the columns, which are packed for the first ones. */
+/* Multiply some rows of A, `first` to `first + rows` of the tile, by the columns, which are packed for the first ones.  Rows that
+   lie with summands side by side are packed while they meet the first panel, but for those with which that is packed. */
 static void G(rows_of_tile)(const mx_gemm *g, const G(plan) *p, ptrdiff_t first, ptrdiff_t rows, ptrdiff_t k, ptrdiff_t depth,
                             T *c, ptrdiff_t c_row, int add)
 {
     const mx_matrix *a = (const mx_matrix *)g->a, *b = (const mx_matrix *)g->b;
     const ptrdiff_t size = (ptrdiff_t)sizeof(T), count = (rows + MX_GEMM_ROWS - 1) / MX_GEMM_ROWS, row = p->row + first;
+    const int a_later = p->a_packed && p->a_lying && p->columns >= WIDTH;
     const int turned = g->pack_b == G(pack) && b->load == NULL && b->split == 0 && b->along == size;
     ptrdiff_t begins[MX_GEMM_BLOCK / MX_GEMM_ROWS + 1];
     for (ptrdiff_t i = 0; i <= count; i++) begins[i] = rows * i / count;    /* as even as can be */
     if (p->a_packed && G(side_by_side)(g->pack_a, a))
         G(deal_lines)(a->data + row * size + k * a->along, a->along, begins, count, depth, p->a);
     else if (p->a_packed)
-        for (ptrdiff_t i = 0; i < count; i++) {
+        for (ptrdiff_t i = 0; i < (a_later ? 1 : count); i++) {
             const ptrdiff_t some = begins[i + 1] - begins[i];
             g->pack_a(g->a, row + begins[i], some, some, k, depth, p->a + begins[i] * depth);
         }
@@ -513,9 +535,10 @@ static void G(rows_of_tile)(const mx_gemm *g, const G(plan) *p, ptrdiff_t first,
         if (packs && !lying) G(pack_panel)(g, p, j, k, depth);
         for (ptrdiff_t i = 0; i < count; i++) {
             const int some = (int)(begins[i + 1] - begins[i]), on_the_way = packs && lying && i == 0;
-            const T *numbers = p->a_packed ? p->a + begins[i] * depth
-                                           : (const T *)(a->data + (row + begins[i]) * a->across + k * a->along);
-            const ptrdiff_t step = p->a_packed ? some : (p->a_beside ? a->along : a->across) / size;
+            const int a_now = a_later && j == 0 && i > 0, a_there = p->a_packed && !a_now;
+            T *panel_a = p->a + begins[i] * depth;
+            const T *numbers = a_there ? panel_a : (const T *)(a->data + (row + begins[i]) * a->across + k * a->along);
+            const ptrdiff_t step = a_there ? some : (p->a_beside ? a->along : a->across) / size;
             const int there = on_the_way || !from_panel;
             G(wanted) later = {NULL, b->along, 0, 0};       /* of the next panel, to each group of rows its share */
             if (packs && lying && p->columns - j >= 2 * WIDTH)
@@ -527,7 +550,7 @@ static void G(rows_of_tile)(const mx_gemm *g, const G(plan) *p, ptrdiff_t first,
             }
             G(few_rows)(g, p, some, depth, numbers, step, j, there ? lines : panel,
                         there ? b->along / size : p->columns - j <= NARROW ? NARROW : WIDTH,
-                        on_the_way ? panel : NULL, &later, c + begins[i] * c_row + j, c_row, add);
+                        on_the_way ? panel : NULL, a_now ? panel_a : NULL, &later, c + begins[i] * c_row + j, c_row, add);
         }
     }
 }
