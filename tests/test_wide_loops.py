@@ -16,9 +16,9 @@ from mxop._kernels import generate, interp
 #: Where each function is tried that has loops of its own for some instruction set.
 DOMAINS = {
     "tan": (-9, 9), "arcsin": (-1, 1), "arccos": (-1, 1), "arctan": (-40, 40), "sinh": (-9, 9), "cosh": (-9, 9),
-    "tanh": (-9, 9), "arcsinh": (-40, 40), "arccosh": (1, 40), "arctanh": (-1, 1), "cbrt": (-40, 40), "expm1": (-9, 9),
+    "tanh": (-9, 9), "arcsinh": (-40, 40), "arccosh": (1, 40), "arctanh": (-1, 1), "cbrt": (-40, 40), "expm1": (-9, 20),
     "exp": (-110, 95), "log": (0, 9), "log1p": (-1, 9), "log2": (0, 9), "log10": (0, 9), "sqrt": (0, 9),
-    "sin": (-40, 40), "cos": (-40, 40), "sigmoid": (-40, 20),
+    "sin": (-40, 40), "cos": (-40, 40), "sigmoid": (-40, 20), "erf": (-5, 5),
 }  # fmt: skip
 SPECIAL = [0.0, -0.0, 1, -1, 1.5, 2, -2, 3, -3, 0.5, -0.5, 5, 2.0**30, -(2.0**30), np.inf, -np.inf, np.nan]
 REALS = ("float32", "float64")

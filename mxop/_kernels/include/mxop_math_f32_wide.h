@@ -233,18 +233,18 @@ MX_INLINE float mx_rcbrt_f32(float x)
 }
 
 /* The normal distribution, in double: Phi(-a) = erfc(b) / 2 with b = a / sqrt(2), and
- * erfc(b) = e^(-b^2) P(t) / (1 + 2b), t = (b - 3) / (b + 3). */
+ * erfc(b) = e^(-b^2) P(t) / (1 + 2b), t = (b - 3) / (b + 3); one division serves both. */
 MX_INLINE double mxi_normal(double x)
 {
     double a = fabs(x) * 0.70710678118654752;
     double b = a > 10.2 ? 10.2 : a;
-    double t = (b - 3.0) / (b + 3.0);
+    double plus = b + 3.0, twice = 2.0 + 4.0 * b, over = 1.0 / (plus * twice), t = (b - 3.0) * twice * over;
     double p = MX_PD13(t, 1.25300805826544193e+00, -1.35621106878236308e-01, -4.75622938125434686e-02,
                        1.29645200328405957e-01, -1.19273654731382683e-01, 6.83073750762056980e-02,
                        -2.37710411563700798e-02, 2.53351281167694085e-03, 1.89423161241101244e-03,
                        -7.89969399642516303e-04, -1.26657423100757762e-04, 1.26722878100478706e-04,
                        3.30920204287916210e-05);
-    double y = mxi_exp(-b * b) * p / (2.0 + 4.0 * b);
+    double y = mxi_exp(-b * b) * p * (plus * over);
     y = a > 10.2 ? 0.0 : y;                      /* NaN goes through */
     return x < 0.0 ? y : 1.0 - y;
 }

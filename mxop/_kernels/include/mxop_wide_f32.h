@@ -6,19 +6,21 @@
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-/* A polynomial for each half of a binade, from 1/16 on: base + d P(d), d the distance from the middle; the first one's base is
- * x itself. */
-MX_INLINE mxw_real mxw_tanh(mxw_real x)
+/* An odd function that is `most` at the end, from a table of its values at the middle of each half of a binade from 1/16 on, and of
+ * the coefficients of a polynomial there: base + d P(d), d the distance from the middle; the first one's base is x itself. */
+MX_INLINE mxw_real mxw_by_halves(mxw_real x, const float (*table)[16], int coefficients, float most)
 {
-    mxw_real a = mxw_abs(x), c = mxw_min(mxw_all(9.25f), a);
+    mxw_real a = mxw_abs(x), c = mxw_min(mxw_all(most), a);
     mxw_bits_ bits = mxw_i_max(mxw_bits(c), mxw_i_all(0x3d900000u));
     mxw_bits_ i = mxw_i_right(mxw_i_sub(bits, mxw_i_all(0x100000u)), 22);
-    mxw_real d = mxw_sub(c, mxw_of_16(mxw_tanh_table[0], i));
-    mxw_real base = mxw_of_16_or(a, mxw_i_more(bits, mxw_i_all(0x3dcfffffu)), mxw_tanh_table[1], i);
-    mxw_real p = mxw_of_16(mxw_tanh_table[7], i);
-    for (int k = 6; k >= 2; k--) p = mxw_fma(p, d, mxw_of_16(mxw_tanh_table[k], i));
+    mxw_real d = mxw_sub(c, mxw_of_16(table[0], i));
+    mxw_real base = mxw_of_16_or(a, mxw_i_more(bits, mxw_i_all(0x3dcfffffu)), table[1], i);
+    mxw_real p = mxw_of_16(table[coefficients + 1], i);
+    for (int k = coefficients; k >= 2; k--) p = mxw_fma(p, d, mxw_of_16(table[k], i));
     return mxw_with_sign(mxw_fma(p, d, base), x);
 }
+MX_INLINE mxw_real mxw_tanh(mxw_real x) { return mxw_by_halves(x, mxw_tanh_table, 6, 9.25f); }
+MX_INLINE mxw_real mxw_erf(mxw_real x) { return mxw_by_halves(x, mxw_erf_table, 7, 4.0f); }
 
 /* atan(c) + atan((a - c) / (1 + a c)), c for each half of a binade from 1/8 on; 0 below, infinite above 24. */
 MX_INLINE mxw_real mxw_arctan(mxw_real x)
@@ -444,6 +446,8 @@ MX_INLINE mxw_real mxw_pow(mxw_real x, mxw_real y)
 
 MXW_LOOP_1(mxw, float, tanh)
 #define MX_WIDE_tanh_f32 mxw_tanh_loop
+MXW_LOOP_1(mxw, float, erf)
+#define MX_WIDE_erf_f32 mxw_erf_loop
 MXW_LOOP_1(mxw, float, arctan)
 #define MX_WIDE_arctan_f32 mxw_arctan_loop
 MXW_LOOP_1(mxw, float, root)
