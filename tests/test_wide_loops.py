@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy import special as functions
 
 import mxop as mx
 from mxop._kernels import generate, interp
@@ -20,6 +20,7 @@ DOMAINS = {
     "exp": (-110, 95), "log": (0, 9), "log1p": (-1, 9), "log2": (0, 9), "log10": (0, 9), "sqrt": (0, 9),
     "sin": (-40, 40), "cos": (-40, 40), "sigmoid": (-40, 20), "erf": (-5, 5),
 }  # fmt: skip
+THEIRS = {"sigmoid": "expit", "erf": "erf"}  # in SciPy
 SPECIAL = [0.0, -0.0, 1, -1, 1.5, 2, -2, 3, -3, 0.5, -0.5, 5, 2.0**30, -(2.0**30), np.inf, -np.inf, np.nan]
 REALS = ("float32", "float64")
 
@@ -76,7 +77,7 @@ def test_a_power_does_not_depend_on_its_place(dtype):
 def test_special_values_are_those_of_c(name, dtype):
     x = special(dtype)
     with np.errstate(all="ignore"):
-        wanted = expit(x) if name == "sigmoid" else getattr(np, name)(x)
+        wanted = getattr(functions, THEIRS[name])(x) if name in THEIRS else getattr(np, name)(x)
     found = getattr(mx.nd, name)(mx.nd.array(x, dtype=dtype)).asnumpy()
     np.testing.assert_array_max_ulp(found, wanted, 4)
     sure = ~np.isnan(wanted)
