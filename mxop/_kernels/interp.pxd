@@ -35,7 +35,7 @@ cdef extern from "mxop_bulk.h" nogil:
     ctypedef struct mx_bulk:
         void (*move)(int way, int size, Py_ssize_t n0, Py_ssize_t n1, const char* s, Py_ssize_t s0, Py_ssize_t s1, char* d,
                      Py_ssize_t d0, Py_ssize_t d1, int stream) noexcept nogil
-        void (*stream)(char* d, const char* s, Py_ssize_t nbytes) noexcept nogil
+        void (*stream)(char* d, const char* s, Py_ssize_t nbytes, const char** asked, int n) noexcept nogil
         void (*pick)(const char* s, const Py_ssize_t* place, Py_ssize_t n, Py_ssize_t width, int cached, char* d) noexcept nogil
         void (*fold[7])(int combine, void* totals, const void* x, Py_ssize_t rows, Py_ssize_t step, Py_ssize_t n,
                         Py_ssize_t block) noexcept nogil

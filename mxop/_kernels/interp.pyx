@@ -79,6 +79,7 @@ BLOCK_BYTES = 8192
 cdef enum:
     PIECES = 8              # of a large call, for each thread
     PIECE_BYTES = 131072    # of a large call in one thread
+    ASKED_AHEAD = 1024      # bytes from the end of a block to what is fetched while its results go past the caches
     MEMORY_BYTES = 2048     # a block of data from memory: while it is computed, the processor reads ahead
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
@@ -601,7 +602,9 @@ cdef class Program:
         cdef bint several = ahead == NULL and self.n_costly and self.n_steps > 1 and block * size == MEMORY_BYTES
         cdef bint own = False           # whether what the next block reads is fetched meanwhile
         cdef Ahead next_block
-        cdef int k, n_in = self.n_inputs, n_out = self.n_outputs
+        cdef const char* asked[MOST_AHEAD]
+        cdef int asks[MOST_AHEAD]
+        cdef int i, k, n_in = self.n_inputs, n_out = self.n_outputs, n_asked = 0
         cdef char* free_room = scratch  # in the end, for a block of another type
         cdef const char* result
         cdef bint direct_in[256]
@@ -639,6 +642,10 @@ cdef class Program:
             if not direct_out[k]:
                 registers[n_in + k] = free_room
                 free_room += room
+        for k in range(n_in):           # while results go to memory, what is read next comes from there
+            if direct_in[k] and past[0] and outputs.dtype == self.ctype and not own and n_asked < MOST_AHEAD:
+                asks[n_asked] = k
+                n_asked += 1
         for k in range(n_in + n_out, self.n_registers):
             registers[k] = free_room
             free_room += room
@@ -677,7 +684,9 @@ cdef class Program:
                         if outputs[k].dtype != self.ctype:
                             ISA.stores[outputs[k].dtype][self.ctype](length, result, free_room, ITEMSIZE[outputs[k].dtype], 0)
                             result = free_room
-                        BULK.stream(<char*>there, result, length * ITEMSIZE[outputs[k].dtype])
+                        for i in range(n_asked):
+                            asked[i] = inputs[asks[i]].data + (at + length) * size + ASKED_AHEAD
+                        BULK.stream(<char*>there, result, length * ITEMSIZE[outputs[k].dtype], asked, n_asked)
                     else:
                         store_block(&outputs[k], self.ctype, at, length, registers[n_in + k])
             at += length
@@ -706,7 +715,7 @@ cdef class Program:
                     if target.dtype != self.ctype:
                         ISA.stores[target.dtype][self.ctype](length, p, beside, width, 0)
                     BULK.stream(target.data + at * width, <const char*>beside if target.dtype != self.ctype else p,
-                                   length * width)
+                                length * width, NULL, 0)
                 else:
                     store_block(target, self.ctype, at, length, p)
             at += length

@@ -52,7 +52,7 @@ typedef void (*mx_csr_row)(void *target, const void *rows, const void *values, c
 typedef struct {
     void (*move)(int way, int size, ptrdiff_t n0, ptrdiff_t n1, const char *s, ptrdiff_t s0, ptrdiff_t s1, char *d, ptrdiff_t d0,
                  ptrdiff_t d1, int stream);
-    void (*stream)(char *d, const char *s, ptrdiff_t bytes);   /* see mx_stream_copy */
+    void (*stream)(char *d, const char *s, ptrdiff_t bytes, const char **asked, int n);     /* see mx_stream_asking */
     void (*pick)(const char *s, const ptrdiff_t *place, ptrdiff_t n, ptrdiff_t width, int cached, char *d);    /* rows */
     mx_fold fold[7];
     mx_gather gather[7];
