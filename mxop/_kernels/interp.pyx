@@ -79,7 +79,7 @@ BLOCK_BYTES = 8192
 cdef enum:
     PIECES = 8              # of a large call, for each thread
     PIECE_BYTES = 131072    # of a large call in one thread
-    ASKED_AHEAD = 1024      # bytes from the end of a block to what is fetched while its results go past the caches
+    ASKED_AHEAD = 3072      # bytes from the beginning of a block to what is fetched while its results go past the caches
     MEMORY_BYTES = 2048     # a block of data from memory: while it is computed, the processor reads ahead
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
@@ -603,8 +603,7 @@ cdef class Program:
         cdef bint own = False           # whether what the next block reads is fetched meanwhile
         cdef Ahead next_block
         cdef const char* asked[MOST_AHEAD]
-        cdef int asks[MOST_AHEAD]
-        cdef int i, k, n_in = self.n_inputs, n_out = self.n_outputs, n_asked = 0
+        cdef int k, n_in = self.n_inputs, n_out = self.n_outputs, n_asked = 0
         cdef char* free_room = scratch  # in the end, for a block of another type
         cdef const char* result
         cdef bint direct_in[256]
@@ -631,8 +630,7 @@ cdef class Program:
             if not direct_in[k] and not self.valued[k]:
                 registers[k] = rooms[k] = free_room
                 free_room += room
-                repeated[k] = (inputs[k].ndim == 1 and inputs[k].strides[0] == 0 and not inputs[k].contiguous
-                               and not self.keys[k])
+                repeated[k] = inputs[k].ndim == 1 and inputs[k].strides[0] == 0 and not inputs[k].contiguous and not self.keys[k]
                 if repeated[k]:
                     load_block(&inputs[k], self.ctype, 0, min(block, stop - start), registers[k])
         for k in range(n_out):
@@ -644,7 +642,7 @@ cdef class Program:
                 free_room += room
         for k in range(n_in):           # while results go to memory, what is read next comes from there
             if direct_in[k] and past[0] and outputs.dtype == self.ctype and not own and n_asked < MOST_AHEAD:
-                asks[n_asked] = k
+                asked[n_asked] = inputs[k].data + start * size + ASKED_AHEAD
                 n_asked += 1
         for k in range(n_in + n_out, self.n_registers):
             registers[k] = free_room
@@ -684,9 +682,7 @@ cdef class Program:
                         if outputs[k].dtype != self.ctype:
                             ISA.stores[outputs[k].dtype][self.ctype](length, result, free_room, ITEMSIZE[outputs[k].dtype], 0)
                             result = free_room
-                        for i in range(n_asked):
-                            asked[i] = inputs[asks[i]].data + (at + length) * size + ASKED_AHEAD
-                        BULK.stream(<char*>there, result, length * ITEMSIZE[outputs[k].dtype], asked, n_asked)
+                        BULK.stream(<char*>there, result, length * ITEMSIZE[outputs[k].dtype], asked, 0 if k else n_asked)
                     else:
                         store_block(&outputs[k], self.ctype, at, length, registers[n_in + k])
             at += length

@@ -108,12 +108,16 @@ static inline void mx_prefetch_first(const char *p, ptrdiff_t bytes)
     for (ptrdiff_t i = 0; i < bytes; i += 64) MX_ASK(p + i, 1);
 }
 
-/* Copy a block past the caches, and ask for as much of what is read next: while stores wait for memory, loads can go there. */
+/* Copy a block past the caches, and ask for as much of what is read later, which is then the next: while stores wait for memory,
+   loads can go there. */
 static inline void mx_stream_asking(char *d, const char *s, ptrdiff_t bytes, const char **asked, int n)
 {
     for (ptrdiff_t i = 0, some; i < bytes; i += some) {
         some = bytes - i < 256 ? bytes - i : 256;
-        for (int k = 0; k < n; k++) mx_prefetch(asked[k] + i, some);
+        for (int k = 0; k < n; k++) {
+            mx_prefetch(asked[k], some);
+            asked[k] += some;
+        }
         mx_stream_copy(d + i, s + i, some);
     }
 }
