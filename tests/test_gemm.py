@@ -19,10 +19,11 @@ WRITE, ADD = 1, 3
 ROUNDING = {"e": 2.0**-11, "f": 2.0**-24, "d": 2.0**-53}
 LEVELS = interp.available_instruction_sets()
 
-#: Blocks of registers have 4, 6 or 12 rows, panels 2 to 32 columns, tiles 192 rows; sums are cut every 384 summands.
+#: Blocks of registers have 4, 6 or 12 rows, panels 2 to 32 columns, tiles 192 rows; sums are cut every 256 summands.  From 12
+#: panels on, rows are packed while they meet the first.
 ROWS = st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 24, 25, 191, 193])
-COLUMNS = st.sampled_from([0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 65, 97])
-SUMMANDS = st.sampled_from([0, 1, 2, 3, 4, 5, 7, 15, 33, 63, 64, 65, 383, 384, 385, 769])
+COLUMNS = st.sampled_from([0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 65, 97, 199, 385, 417])
+SUMMANDS = st.sampled_from([0, 1, 2, 3, 4, 5, 7, 15, 33, 63, 64, 65, 255, 256, 257, 385, 769])
 LAYOUTS = st.sampled_from(["plain", "transposed", "every second", "backwards", "broadcast"])
 
 
@@ -72,6 +73,7 @@ def check(found, want, magnitude, k, code, slack=0.0):
 @example(13, 33, 385, "plain", "plain", "f", 1.0, "row", ADD, LEVELS[0], 2, False, False)
 @example(1, 65, 769, "plain", "transposed", "f", -0.5, "row", ADD, LEVELS[0], 1, False, False)
 @example(193, 1, 769, "transposed", "plain", "d", -0.5, "column", ADD, LEVELS[0], 1, False, False)
+@example(193, 417, 257, "plain", "transposed", "f", -0.5, "row", ADD, LEVELS[-1], 2, False, False)
 @example(5, 40, 0, "plain", "plain", "f", 1.0, None, WRITE, LEVELS[0], 1, False, False)
 @example(5, 40, 0, "plain", "plain", "e", 1.0, "row", ADD, LEVELS[0], 1, False, False)
 def test_products(m, n, k, left, right, code, alpha, bias, req, level, threads, transpose_a, transpose_b):

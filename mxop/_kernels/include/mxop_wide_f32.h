@@ -102,7 +102,7 @@ MX_INLINE mxw_real mxw_log2(mxw_real x)
     mxw_real low = mxw_fma(f, mxw_fma(f, q, mxw_all(1.925963e-08f)), mxw_log_base_low(k, i, 3, 0.0f));
     return mxw_add(mxw_log_base(k, i, 3, 1.0f), mxw_fma(f, mxw_all(0x1.715476p0f), low));
 }
-/* k log(2) + table + log(1 + f) + c, c less than what f lacks; of larger k and f, that of log below */
+/* k log(2) + table + log(1 + f) + c for a c that is small beside f */
 MX_INLINE mxw_real mxw_log_of(mxw_real k, mxw_bits_ i, mxw_real f, mxw_real c)
 {
     mxw_real q = mxw_cubic(f, -5.e-01f, 3.333443e-01f, -2.5007278e-01f, 1.8865344e-01f);
