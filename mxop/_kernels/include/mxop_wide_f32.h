@@ -102,12 +102,13 @@ MX_INLINE mxw_real mxw_log2(mxw_real x)
     mxw_real low = mxw_fma(f, mxw_fma(f, q, mxw_all(1.925963e-08f)), mxw_log_base_low(k, i, 3, 0.0f));
     return mxw_add(mxw_log_base(k, i, 3, 1.0f), mxw_fma(f, mxw_all(0x1.715476p0f), low));
 }
-/* k log(2) + table + log(1 + f) + c for a c that is small beside f */
-MX_INLINE mxw_real mxw_log_of(mxw_real k, mxw_bits_ i, mxw_real f, mxw_real c)
+/* k log(2) + table + log(1 + f), where `low` is what the first two are more than their first parts, and what f lacks */
+MX_INLINE mxw_real mxw_log_low(mxw_real k, mxw_bits_ i) { return mxw_log_base_low(k, i, 1, 1.4286068e-06f); }
+MX_INLINE mxw_real mxw_log_of(mxw_real k, mxw_bits_ i, mxw_real f, mxw_real low)
 {
     mxw_real q = mxw_cubic(f, -5.e-01f, 3.333443e-01f, -2.5007278e-01f, 1.8865344e-01f);
     mxw_real base = mxw_log_base(k, i, 1, 0.693145751953125f), sum = mxw_add(base, f);
-    mxw_real low = mxw_add(mxw_add(mxw_log_base_low(k, i, 1, 1.4286068e-06f), c), mxw_sub(f, mxw_sub(sum, base)));
+    low = mxw_add(low, mxw_sub(f, mxw_sub(sum, base)));
     return mxw_add(sum, mxw_fma(f, mxw_mul(f, q), low));
 }
 MX_INLINE mxw_real mxw_log(mxw_real x)
@@ -115,10 +116,7 @@ MX_INLINE mxw_real mxw_log(mxw_real x)
     mxw_real m = mxw_mantissa_or_nan(x), k = mxw_exponent(x);
     mxw_bits_ i = mxw_log_interval(m);
     mxw_real f = mxw_fms(m, mxw_log_inverse(i), mxw_all(1.0f));
-    mxw_real q = mxw_cubic(f, -5.e-01f, 3.333443e-01f, -2.5007278e-01f, 1.8865344e-01f);
-    mxw_real base = mxw_log_base(k, i, 1, 0.693145751953125f), sum = mxw_add(base, f);
-    mxw_real low = mxw_add(mxw_log_base_low(k, i, 1, 1.4286068e-06f), mxw_sub(f, mxw_sub(sum, base)));
-    return mxw_but_for(mxw_add(sum, mxw_fma(f, mxw_mul(f, q), low)), x, 0x00500400u);
+    return mxw_but_for(mxw_log_of(k, i, f, mxw_log_low(k, i)), x, 0x00500400u);
 }
 MX_INLINE mxw_real mxw_log10(mxw_real x)
 {
@@ -137,7 +135,7 @@ MX_INLINE mxw_real mxw_log_sum(mxw_real u, mxw_real c, float more)
     mxw_real inverse = mxw_log_inverse(i), f = mxw_fms(m, inverse, mxw_all(1.0f));
     c = mxw_mul(mxw_scaled_known(c, mxw_sub(mxw_all(0.0f), k)), inverse);
     if (more != 0.0f) k = mxw_add(k, mxw_all(more));
-    return mxw_but_for(mxw_log_of(k, i, f, mxw_fnma(c, f, c)), u, 0x00500400u);
+    return mxw_but_for(mxw_log_of(k, i, f, mxw_add(mxw_log_low(k, i), mxw_fnma(c, f, c))), u, 0x00500400u);
 }
 /* of 1 + x and what that loses */
 MX_INLINE mxw_real mxw_log1p(mxw_real x)
@@ -157,7 +155,7 @@ MX_INLINE mxw_real mxw_log_with_root(mxw_real a, mxw_real w, mxw_real lost, int 
     mxw_bits_ i = mxw_log_interval(u);
     mxw_real k = mxw_exponent(u), inverse = mxw_scaled(mxw_log_inverse(i), mxw_sub(mxw_all(0.0f), k));
     mxw_real first = mxw_fms(u, inverse, mxw_all(1.0f)), f = mxw_fma(c, inverse, first);
-    return mxw_log_of(k, i, f, mxw_fma(c, inverse, mxw_sub(first, f)));
+    return mxw_log_of(k, i, f, mxw_add(mxw_log_low(k, i), mxw_fma(c, inverse, mxw_sub(first, f))));
 }
 /* ... above 2^40, where squares may overflow, it is log(2 a) */
 MX_INLINE mxw_real mxw_log_twice(mxw_real a) { return mxw_log_sum(a, mxw_all(0.0f), 1.0f); }
