@@ -102,8 +102,8 @@ MX_INLINE mxw_real mxw_log2(mxw_real x)
     mxw_real low = mxw_fma(f, mxw_fma(f, q, mxw_all(1.925963e-08f)), mxw_log_base_low(k, i, 3, 0.0f));
     return mxw_add(mxw_log_base(k, i, 3, 1.0f), mxw_fma(f, mxw_all(0x1.715476p0f), low));
 }
-/* k log(2) + table + log(1 + f), where `low` is what the first two are more than their first parts, and what f lacks */
 MX_INLINE mxw_real mxw_log_low(mxw_real k, mxw_bits_ i) { return mxw_log_base_low(k, i, 1, 1.4286068e-06f); }
+/* k log(2) + table + log(1 + f), where `low` is what the first two are more than their first parts, and what f lacks */
 MX_INLINE mxw_real mxw_log_of(mxw_real k, mxw_bits_ i, mxw_real f, mxw_real low)
 {
     mxw_real q = mxw_cubic(f, -5.e-01f, 3.333443e-01f, -2.5007278e-01f, 1.8865344e-01f);
