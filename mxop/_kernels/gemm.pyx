@@ -7,7 +7,7 @@ May import its neighbours.
 
 from cython.parallel cimport prange
 
-from mxop._kernels.interp cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
+from mxop._kernels.interp cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of, tile_kernels
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
 from mxop._kernels.windows cimport mx_images, read_images
@@ -35,12 +35,13 @@ cdef extern from "mxop_gemm.h" nogil:
         Py_ssize_t bias_row, bias_column
         mx_load load_bias
     ctypedef struct mx_gemm_kernels:
-        Py_ssize_t width
+        Py_ssize_t width, height
         mx_gemm_pack pack, windows, places
         size_t (*room)(const mx_gemm* g, Py_ssize_t rows, Py_ssize_t columns) noexcept nogil
         void (*tile)(const mx_gemm* g, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t column, Py_ssize_t columns,
                      char* scratch) noexcept nogil
         void (*join)(const mx_gemm* g, Py_ssize_t count, void* parts) noexcept nogil
+        size_t (*kept)(const mx_gemm* g) noexcept nogil
         void (*keep)(const mx_gemm* g, void* packed) noexcept nogil
 
 cdef enum:
@@ -52,6 +53,8 @@ cdef enum:
     SPARE = 2               # tiles for each thread, so that one that is held up does not hold up the rest
     PACKING = 24            # rows, or columns, that take as long to multiply as the other operand of a tile takes to pack
     FEW_ROWS = 48           # a tile has at least as many
+    TILE_SUMMANDS = 32      # for which the processor's unit for tiles is better, and
+    TILE_USES = 60          # how often numbers are used, rows and columns together: splitting one takes as long as so many products
     SMALL = 8192            # bytes of scratch memory that need no allocation
     ALIGNED = 64
     FEW = 16384             # elements of a result, of which long sums are cut into slices for threads to take
@@ -95,7 +98,7 @@ cdef void tile(const mx_gemm_kernels* kernels, const Batch* batch, Py_ssize_t in
     cdef Py_ssize_t i = index % batch.across, j = index // batch.across % batch.down
     cdef Py_ssize_t slice_ = index // (batch.across * batch.down) % batch.slices
     cdef Py_ssize_t item = index // (batch.across * batch.down * batch.slices)
-    cdef Py_ssize_t column = bound(g.n, kernels.width, batch.across, i), row = bound(g.m, 1, batch.down, j)
+    cdef Py_ssize_t column = bound(g.n, kernels.width, batch.across, i), row = bound(g.m, kernels.height, batch.down, j)
     a.data += at(&batch.a_next, batch.inner, item)
     b.data += at(&batch.b_next, batch.inner, item)
     g.a, g.b = &a, &b
@@ -112,7 +115,7 @@ cdef void tile(const mx_gemm_kernels* kernels, const Batch* batch, Py_ssize_t in
         g.c += at(&batch.c_next, batch.inner, item)
         if g.bias != NULL:
             g.bias += at(&batch.bias_next, batch.inner, item)
-    kernels.tile(&g, row, bound(g.m, 1, batch.down, j + 1) - row, column,
+    kernels.tile(&g, row, bound(g.m, kernels.height, batch.down, j + 1) - row, column,
                  bound(g.n, kernels.width, batch.across, i + 1) - column, scratch)
 
 
@@ -170,10 +173,18 @@ cdef Py_ssize_t room_of(const mx_gemm_kernels* kernels, const Batch* batch) noex
     """Return the bytes of scratch memory for the largest tile."""
     cdef Py_ssize_t rows = batch.gemm.m, columns = batch.gemm.n
     if batch.down > 1:
-        rows = (rows + batch.down - 1) // batch.down
+        rows = (parts_of(rows, kernels.height) + batch.down - 1) // batch.down * kernels.height
     if batch.across > 1:
         columns = ((columns + kernels.width - 1) // kernels.width + batch.across - 1) // batch.across * kernels.width
     return (<Py_ssize_t>kernels.room(&batch.gemm, rows, columns) + ALIGNED - 1) & -ALIGNED
+
+
+cdef const mx_gemm_kernels* kernels_of(const mx_gemm* g, bint double_) noexcept nogil:
+    """Return what the instruction set in use has for a product of these sizes."""
+    cdef const void* tiles = NULL
+    if not double_ and g.k >= TILE_SUMMANDS and <double>g.m * g.n >= TILE_USES * <double>(g.m + g.n):
+        tiles = tile_kernels()
+    return <const mx_gemm_kernels*>(gemm_kernels(double_) if tiles == NULL else tiles)
 
 
 cdef class Product(Work):
@@ -259,14 +270,14 @@ cdef class Product(Work):
         return 1 if batch.count == 1 and batch.slices == 1 and batch.gemm.m > 1 and batch.gemm.n > 1 else -1
 
     cdef Work keeping(self, char** data):
-        cdef const mx_gemm_kernels* kernels = <const mx_gemm_kernels*>gemm_kernels(self.double_)
+        cdef const mx_gemm_kernels* kernels = kernels_of(&self.batch.gemm, self.double_)
         cdef Product found = Product.__new__(Product)
         cdef Batch batch = self.batch
         self.place(&batch, data, kernels)
         found.batch, found.has_bias, found.double_ = self.batch, self.has_bias, self.double_
         found.a_type, found.b_type, found.c_type, found.bias_type = self.a_type, self.b_type, self.c_type, self.bias_type
         found.kernels = kernels
-        found.kept = block_new(parts_of(batch.gemm.n, kernels.width) * kernels.width * batch.gemm.k * batch.itemsize)
+        found.kept = block_new(kernels.kept(&batch.gemm))
         with nogil:
             kernels.keep(&batch.gemm, found.kept.data)
         return found
@@ -279,7 +290,7 @@ cdef class Product(Work):
         cdef Block* block = NULL
         cdef Py_ssize_t each, partial
         if kernels == NULL:
-            kernels = <const mx_gemm_kernels*>gemm_kernels(self.double_)
+            kernels = kernels_of(&batch.gemm, self.double_)
         self.place(&batch, data, kernels)
         if batch.count == 0 or batch.gemm.m == 0 or batch.gemm.n == 0:
             return -1

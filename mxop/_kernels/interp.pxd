@@ -148,6 +148,7 @@ cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssi
 cdef const mx_bulk* bulk() noexcept nogil
 cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil
 cdef const void* gemm_kernels(bint double_) noexcept nogil
+cdef const void* tile_kernels() noexcept nogil
 cdef mx_load load_of(int dtype, bint double_) noexcept nogil
 cdef mx_store store_of(int dtype, bint double_) noexcept nogil
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil

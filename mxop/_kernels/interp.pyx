@@ -46,6 +46,7 @@ cdef extern from "mxop_block.h" nogil:
         const mx_store (*stores)[7]
         double (*squares_f64)(const double* x, Py_ssize_t n, double scale) noexcept nogil
         const void* gemm[2]
+        const void* (*tiles)(int asks) noexcept nogil
         void (*halves)(mx_loop loop, int sources, Py_ssize_t n, char* o, char** x, const void* scalars, bint stream) noexcept nogil
 
 cdef extern from "mxop_bulk.h" nogil:
@@ -87,6 +88,7 @@ cdef enum:
     MOST_VALUES = 64        # scalars of a program that has such
     FLOAT16 = 2             # a type code
 cdef const mx_isa_table* ISA = NULL
+cdef bint TILES = False
 cdef const mx_bulk* BULK = NULL
 cdef dict _index = {}
 # Results do not go through the caches from this size on: half of what is read and written, which is the result where one array is read.
@@ -106,32 +108,38 @@ cdef Py_ssize_t itemsize_of(int dtype) noexcept nogil:
 
 def _available():
     """Return the instruction sets that were built and that this machine has, best first."""
+    from importlib import import_module
     from importlib.util import find_spec
 
-    level = mx_cpu_level()
-    names = [f"v{k}" for k in (4, 3, 2) if k <= level] + ["base"]
-    return [n for n in names if find_spec(f"mxop._kernels._isa_{n}") is not None]
+    names = [n for n in _by_level() if find_spec(f"mxop._kernels._isa_{n}") is not None]
+    if "v4" not in names:
+        return names
+    cdef object module = import_module("mxop._kernels._isa_v4")
+    has_tiles = (<const mx_isa_table*>PyCapsule_GetPointer(module.TABLE, "mxop.isa")).tiles(False) != NULL
+    return ["amx"] * has_tiles + names
+
+
+def _by_level():
+    return [f"v{k}" for k in (4, 3, 2) if k <= mx_cpu_level()] + ["base"]
 
 
 def use_instruction_set(str name=None):
     """Load the instructions of one set, or the best.
 
-    There are ``v4``, ``v3`` and ``v2`` on x86-64, and ``base`` on machines of other kinds.
+    There are ``v4``, ``v3`` and ``v2`` on x86-64, and ``base`` on machines of other kinds; ``amx`` is ``v4`` with products of
+    float32 by the processor's unit for tiles.
 
     Raises
     ------
     OpValueError
         When the set was not built or the machine does not have it.
     """
-    global ISA, BULK
+    global ISA, BULK, TILES
     from importlib import import_module
 
-    if name is None:
-        known = [f"v{k}" for k in (4, 3, 2) if k <= mx_cpu_level()] + ["base"]
-    else:
-        if name not in _available():
-            raise OpValueError(f"instruction set {name!r} is not available here; expected one of {', '.join(_available())}")
-        known = [name]
+    if name is not None and name not in _available():
+        raise OpValueError(f"instruction set {name!r} is not available here; expected one of {', '.join(_available())}")
+    known = _by_level() if name is None else ["v4" if name == "amx" else name]
     for candidate in known:
         try:
             module = import_module(f"mxop._kernels._isa_{candidate}")
@@ -143,6 +151,7 @@ def use_instruction_set(str name=None):
     else:
         raise ImportError("mxop has no instruction modules for this processor: it was installed without them, or the "
                           "processor is older than x86-64-v2; reinstall it")
+    TILES = name in (None, "amx") and ISA.tiles(False) != NULL
     _index.clear()
     cdef int i = 0
     while ISA.instructions[i].name != NULL:
@@ -152,7 +161,7 @@ def use_instruction_set(str name=None):
 
 def instruction_set():
     """Return the name of the instruction set in use."""
-    return (<bytes>ISA.isa).decode()
+    return "amx" if TILES else (<bytes>ISA.isa).decode()
 
 
 def available_instruction_sets():
@@ -178,6 +187,11 @@ cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept no
 cdef const void* gemm_kernels(bint double_) noexcept nogil:
     """Return what multiplies matrices of float32, or of float64: an ``mx_gemm_kernels``."""
     return ISA.gemm[double_]
+
+
+cdef const void* tile_kernels() noexcept nogil:
+    """Return what multiplies large matrices of float32 by the processor's unit for tiles: an ``mx_gemm_kernels``, or NULL."""
+    return ISA.tiles(True) if TILES else NULL
 
 
 cdef mx_load load_of(int dtype, bint double_) noexcept nogil:

@@ -60,6 +60,7 @@ typedef struct {
     const mx_store (*stores)[7];
     double (*squares_f64)(const double *x, ptrdiff_t n, double scale);
     const struct mx_gemm_kernels *gemm[2];      /* float32, float64: mxop_gemm.h */
+    const struct mx_gemm_kernels *(*tiles)(int asks);   /* float32 by a unit for tiles, where there is one: mxop_gemm_tiles.h */
     void (*halves)(mx_loop loop, int sources, ptrdiff_t n, char *o, const char *const *x, const void *scalars, int stream);
 } mx_isa_table;
 

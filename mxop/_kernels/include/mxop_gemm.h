@@ -43,7 +43,7 @@ typedef struct {
 
 /* What one build of the instruction module offers for one type. */
 typedef struct mx_gemm_kernels {
-    ptrdiff_t width;                    /* columns of a panel of B: tiles should have a multiple of them */
+    ptrdiff_t width, height;            /* columns of a panel of B, and rows of A: tiles should have multiples of them */
     mx_gemm_pack pack;                  /* of an mx_matrix, which is read where it lies when that is as good */
     mx_gemm_pack windows, places;       /* of mx_images: windows are columns, or they are what is added up */
     /* Bytes of scratch memory for a tile of so many rows and columns, and as many summands or fewer. */
@@ -51,9 +51,10 @@ typedef struct mx_gemm_kernels {
     void (*tile)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column, ptrdiff_t columns, char *scratch);
     /* Add up matrices of m rows and n columns, one behind the other, in their order, and deliver the sum as a product. */
     void (*join)(const mx_gemm *g, ptrdiff_t count, void *parts);
-    /* Pack all of B, for several products: k numbers for each of n columns, and of those that a last panel has too many. */
+    /* Pack all of B, for several products, to so many bytes. */
+    size_t (*kept)(const mx_gemm *g);
     void (*keep)(const mx_gemm *g, void *packed);
-    const mx_few_kernels *few;          /* convolutions that are better no product */
+    const mx_few_kernels *few;          /* convolutions that are better no product; or null */
 } mx_gemm_kernels;
 
 #endif

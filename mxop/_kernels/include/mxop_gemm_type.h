@@ -581,6 +581,8 @@ static void G(tile)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t c
     }
 }
 
+static size_t G(kept)(const mx_gemm *g) { return (size_t)G(padded)(g->n) * (size_t)g->k * sizeof(T); }
+
 static void G(keep)(const mx_gemm *g, void *packed)
 {
     G(plan) p = G(planned)(g, g->m, g->n);
@@ -606,7 +608,8 @@ static void G(join)(const mx_gemm *g, ptrdiff_t count, void *parts)
 
 #include "mxop_few_type.h"
 
-static const mx_gemm_kernels G(kernels) = {WIDTH, G(pack), G(pack_windows), G(pack_places), G(room), G(tile), G(join), G(keep), &G(few)};
+static const mx_gemm_kernels G(kernels) = {WIDTH, 1, G(pack), G(pack_windows), G(pack_places), G(room), G(tile), G(join),
+                                            G(kept), G(keep), &G(few)};
 
 #undef LANES
 #undef WIDTH
