@@ -19,6 +19,9 @@ WRITE, ADD = 1, 3
 ROUNDING = {"e": 2.0**-11, "f": 2.0**-24, "d": 2.0**-53}
 LEVELS = interp.available_instruction_sets()
 
+#: Sizes at which a unit for tiles takes over, where there is one: its tiles have 16 rows and columns, panels 32, steps of sums 32.
+TILED = st.sampled_from([(64, 1000), (128, 128), (129, 145), (193, 200), (208, 95), (400, 72)])
+STEPS = st.sampled_from([32, 33, 63, 64, 65, 127, 130, 257, 1100])
 #: Blocks of registers have 4, 6 or 12 rows, panels 2 to 32 columns, tiles 192 rows; sums are cut every 256 summands.  From 12
 #: panels on, rows are packed while they meet the first.
 ROWS = st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 24, 25, 191, 193])
@@ -111,6 +114,90 @@ def test_batches(lead, m, n, k, left, right, code, apart, threads):
     check(wide(nd.batch_dot(a, b)), want, magnitude, k, code)
 
 
+def of_kind(rng, shape, kind):
+    """Return float32 of such magnitudes: parts of them, or products, are below or above what a type of 16 bits holds."""
+    with np.errstate(over="ignore", under="ignore"):
+        x = rng.normal(size=shape)
+        if kind == "any":
+            return (x * 2.0 ** rng.integers(-140, 60, shape)).astype("f")
+        if kind == "rows apart":
+            return (x * 2.0 ** rng.integers(-140, 60, (*shape[:-1], 1))).astype("f")
+        if kind == "zeros":
+            return (x * (rng.random(shape) < 0.1)).astype("f")
+        return (x * {"plain": 1, "tiny": 2.0**-126, "small": 2.0**-60, "smaller": 2.0**-72, "large": 2.0**50, "huge": 2.0**100}[kind]).astype("f")
+
+
+KINDS = st.sampled_from(["plain", "any", "rows apart", "zeros", "tiny", "small", "smaller", "large", "huge"])
+
+
+@settings(max_examples=80, deadline=None)
+@given(TILED, STEPS, KINDS, KINDS, st.booleans(), st.booleans(), st.sampled_from([None, "row", "full"]), st.sampled_from([WRITE, ADD]),
+       st.sampled_from([1.0, -0.5]), st.integers(0, 1000))  # fmt: skip
+@example((128, 128), 65, "small", "smaller", False, False, None, WRITE, 1.0, 0)
+@example((193, 200), 130, "rows apart", "any", False, True, "row", ADD, 1.0, 0)
+def test_products_of_any_magnitude(size, k, left, right, transpose_a, transpose_b, bias, req, alpha, seed):
+    """Beside sums in float64; nothing is lost below 2^-126, and nothing but what must be is infinite."""
+    (m, n), rng = size, np.random.default_rng(seed)
+    x, y = of_kind(rng, (m, k), left), of_kind(rng, (k, n), right)
+    a, b = nd.array(x.T if transpose_a else x), nd.array(y.T if transpose_b else y)
+    more = [] if bias is None else [nd.array(rng.normal(size={"row": (n,), "full": (m, n)}[bias]))]
+    out = nd.array(rng.normal(size=(m, n)))
+    added = [wide(v) for v in more] + [wide(out)] * (req == ADD)
+    op = mx.opdef.registry.get("_gemm")
+    attrs = {"alpha": alpha, "no_bias": bias is None, "transpose_a": transpose_a, "transpose_b": transpose_b}
+    core.invoke_req(op, [a, b, *more], op.parse(attrs), [out], req)
+    want = sum(added, alpha * (x.astype("d") @ y.astype("d")))
+    magnitude = sum(map(np.abs, added), np.abs(x.astype("d")) @ np.abs(y.astype("d")))
+    within = magnitude < 1e38  # elsewhere a sum on the way may be infinite
+    found = np.where(within, wide(out), 0)
+    check(found, np.where(within, want, 0), np.where(within, magnitude, 0), k, "f", (k + 4) * 2.0**-149)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("layout", ["plain", "transposed"])
+def test_a_product_with_ones_and_zeros_moves_numbers(layout, level):
+    """All of float32, but what is not finite: every bit arrives."""
+    interp.use_instruction_set(level)
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 1 << 32, (160, 192), dtype=np.uint32)
+    x = np.where((bits & 0x7F800000) == 0x7F800000, 0, bits.view("f")).astype("f")
+    x.reshape(-1)[:6] = 3.4028235e38, -3.4028235e38, 1e-45, 1.1754944e-38, 3.3895314e38, -1e-40
+    for kind in (x, np.where(np.abs(x) > 1e-30, np.clip(x, -1e37, 1e37), 0).astype("f")):
+        a = nd.array(kind) if layout == "plain" else nd.array(kind.T)._view(kind.shape, (1, len(kind)))
+        places = rng.permutation(192)
+        b = nd.array(np.eye(192)[:, places])
+        np.testing.assert_array_equal(nd.dot(a, b).asnumpy(), kind[:, places])
+        np.testing.assert_array_equal(nd.dot(b, a, transpose_a=True, transpose_b=True).asnumpy(), kind.T[places])
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("code", ["float16", "bfloat16", "float32"])
+def test_products_of_integers_are_exact(code, level):
+    interp.use_instruction_set(level)
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-8, 8, (150, 200)), rng.integers(-8, 8, (200, 140))
+    found = nd.dot(nd.array(a, dtype=code), nd.array(b, dtype=code)).astype("float32").asnumpy()
+    np.testing.assert_array_equal(found, nd.array(a @ b, dtype=code).astype("float32").asnumpy())
+    large = rng.integers(-(1 << 11), 1 << 11, (150, 200))
+    if code == "float32":
+        np.testing.assert_array_equal(nd.dot(nd.array(large), nd.array(b)).asnumpy(), large @ b)
+
+
+@pytest.mark.parametrize("k", [100, 1000, 5000])
+def test_products_by_tiles_are_as_near_as_others(k):
+    """Rounding errors, in all, are not larger than those of vectors."""
+    if "amx" not in LEVELS:
+        pytest.skip("this processor has no unit for tiles of bfloat16, or the system does not let programs use it")
+    rng, errors = np.random.default_rng(0), {}
+    x, y = rng.normal(size=(256, k)).astype("f"), rng.normal(size=(k, 300)).astype("f")
+    for level in ("amx", "v4"):
+        interp.use_instruction_set(level)
+        found = nd.dot(nd.array(x), nd.array(y))
+        errors[level] = np.sqrt(np.mean((wide(found) - x.astype("d") @ y.astype("d")) ** 2))
+        assert interp.instruction_set() == level
+    assert errors["amx"] <= errors["v4"]
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("m, n, k, code", [
     (600, 1100, 70, "f"), (1100, 40, 70, "f"), (128, 128, 128, "f"), (300, 200, 900, "d"), (200, 300, 500, "e"),
@@ -133,7 +220,7 @@ def test_bits_do_not_depend_on_threads(m, n, k, code, level):
 
 
 @pytest.mark.parametrize("code", "fde")
-@pytest.mark.parametrize("m, n", [(13, 33), (1, 40), (40, 1), (1, 1), (30, 70)])
+@pytest.mark.parametrize("m, n", [(13, 33), (1, 40), (40, 1), (1, 1), (30, 70), (140, 150)])
 @pytest.mark.parametrize("k", [3, 400])
 def test_nan_and_infinity_stay_in_their_rows_and_columns(m, n, k, code):
     rng = np.random.default_rng(0)

@@ -30,7 +30,8 @@ enum {
     MX_TILE_PANEL = 2 * MX_TILE_PARTS * MX_TILE_BYTES,      /* of one step of a panel: for each part, two tiles */
     MX_TILE_STEPS = 2,              /* of the sums between which they are added to C: what was packed is near when it is read */
     MX_TILE_DEPTH = MX_TILE_STEPS * MX_TILE_STEP,
-    MX_TILE_BLOCK = 192,           /* rows of A that stay in the second cache */
+    MX_TILE_STRETCH = 16,           /* parts of the sums that are added up one after another: each addition rounds */
+    MX_TILE_BLOCK = 192,            /* rows of A that stay in the second cache */
     MX_TILE_AHEAD = 32              /* rows of A ahead of which they are asked for */
 };
 
@@ -161,6 +162,13 @@ MX_INLINE void mx_tiles_split(__m512 first, __m512 second, __m512i *words, mx_ti
     seen->low = _mm512_or_si512(seen->low, words[2]);
 }
 
+/* Whether a part of a number would be less than 2^-126, or infinite.  Where one was, splitting stops: what is so small takes long. */
+enum { MX_TILE_LEAST = (127 - 103) << 23, MX_TILE_MOST = (127 + 126) << 23 };
+MX_INLINE int mx_tiles_too_small(const mx_tile_seen *seen)
+{
+    return _mm512_cmplt_epu32_mask(seen->least, _mm512_set1_epi32(MX_TILE_LEAST)) != 0;
+}
+
 /* Where a tile of a panel begins, in words. */
 static inline uint32_t *mx_tiles_at(char *panel, ptrdiff_t step, int part, ptrdiff_t tile)
 {
@@ -171,7 +179,7 @@ static inline uint32_t *mx_tiles_at(char *panel, ptrdiff_t step, int part, ptrdi
 static void mx_tiles_split_rows(const char *from, ptrdiff_t across, ptrdiff_t count, ptrdiff_t depth, char *panel, mx_tile_seen *seen)
 {
     const ptrdiff_t padded = (count + MX_TILE - 1) / MX_TILE * MX_TILE;
-    for (ptrdiff_t i = 0; i < padded; i++, from += across)
+    for (ptrdiff_t i = 0; i < padded; i++, from += across) {
         for (ptrdiff_t k = 0; k < depth; k += MX_TILE_STEP) {
             const ptrdiff_t left = i < count ? depth - k : 0;
             const float *x = (const float *)from + k;
@@ -189,6 +197,8 @@ static void mx_tiles_split_rows(const char *from, ptrdiff_t across, ptrdiff_t co
             MX_UNROLLED for (int part = 0; part < MX_TILE_PARTS; part++)
                 _mm512_store_si512(mx_tiles_at(panel, k / MX_TILE_STEP, part, i / MX_TILE) + i % MX_TILE * MX_TILE, words[part]);
         }
+        if (i % 4 == 3 && mx_tiles_too_small(seen)) return;
+    }
 }
 
 /* Numbers of one summand side by side, to a panel of B; to one of A if they are `turned`. */
@@ -218,6 +228,7 @@ static void mx_tiles_split_lines(const char *from, ptrdiff_t along, ptrdiff_t co
                 for (ptrdiff_t i = 0; i < MX_TILE; i += 4)
                     mx_gemm_turn_long((const float *)spare[part] + i * MX_TILE, MX_TILE,
                                       (float *)mx_tiles_at(panel, k / MX_TILE_STEP, part, j / MX_TILE) + i, MX_TILE);
+            if (mx_tiles_too_small(seen)) return;
         }
 }
 
@@ -239,7 +250,7 @@ static mx_tile_panel mx_tiles_pack(mx_gemm_pack pack, const void *operand, int i
     }
     found.least = _mm512_reduce_min_epu32(seen.least), found.most = _mm512_reduce_max_epu32(seen.most);
     found.parts = _mm512_test_epi32_mask(seen.low, seen.low) ? 3 : _mm512_test_epi32_mask(seen.middle, seen.middle) ? 2 : 1;
-    if (found.least < (127u - 103) << 23 || found.most >= (127u + 126) << 23) {     /* a part would be less than 2^-126, or infinite */
+    if (found.least < MX_TILE_LEAST || found.most >= MX_TILE_MOST) {
         found.parts = 0;
         pack(operand, first, count, MX_TILE_SIDE, k, depth, panel);
     }
@@ -255,35 +266,38 @@ static inline int mx_tiles_meet(const mx_tile_panel *a, const mx_tile_panel *b)
     return a->parts > 0 && b->parts > 0 && least >= 2 * 127 - 96 && most <= 2 * 127 + 96;
 }
 
-/* The numbers of a panel, for each summand those of all rows side by side, as vectors read them: added up from their parts. */
-static const float *mx_tiles_joined(const mx_tile_panel *known, const char *panel, int is_a, ptrdiff_t steps, float *to)
+/* Add up the parts of sixteen words: numbers `step` apart, first the lower halves and then the upper ones. */
+MX_INLINE void mx_tiles_join(const uint32_t *words, float *to, ptrdiff_t step)
+{
+    __m512 first = _mm512_setzero_ps(), second = _mm512_setzero_ps();
+    MX_UNROLLED for (int part = MX_TILE_PARTS - 1; part >= 0; part--) {
+        const __m512i some = _mm512_load_si512(words + part * 2 * MX_TILE_BYTES / (int)sizeof(uint32_t));
+        first = _mm512_add_ps(first, _mm512_castsi512_ps(_mm512_slli_epi32(some, 16)));
+        second = _mm512_add_ps(second, _mm512_castsi512_ps(_mm512_and_si512(some, _mm512_set1_epi32((int)0xffff0000))));
+    }
+    _mm512_storeu_ps(to, first);
+    _mm512_storeu_ps(to + step, second);
+}
+
+/* The numbers of a panel of B, for each summand those of all columns side by side. */
+static const float *mx_tiles_joined_b(const mx_tile_panel *known, char *panel, ptrdiff_t steps, float *to)
 {
     if (known->parts == 0) return (const float *)panel;
     for (ptrdiff_t s = 0; s < steps; s++)
-        for (int tile = 0; tile < 2; tile++)
-            for (ptrdiff_t i = 0; i < MX_TILE; i++)
-                for (ptrdiff_t j = 0; j < MX_TILE; j++) {
-                    float first = 0, second = 0;
-                    for (int part = MX_TILE_PARTS - 1; part >= 0; part--) {
-                        const uint32_t word = mx_tiles_at((char *)panel, s, part, tile)[is_a ? j * MX_TILE + i : i * MX_TILE + j];
-                        const uint32_t bits[2] = {word << 16, word & 0xffff0000u};
-                        float some[2];
-                        memcpy(some, bits, sizeof some);
-                        first += some[0], second += some[1];
-                    }
-                    to[(s * MX_TILE_STEP + i) * MX_TILE_SIDE + tile * MX_TILE + j] = first;
-                    to[(s * MX_TILE_STEP + i + MX_TILE) * MX_TILE_SIDE + tile * MX_TILE + j] = second;
-                }
+        for (ptrdiff_t i = 0; i < MX_TILE; i++)
+            for (ptrdiff_t tile = 0; tile < 2; tile++)
+                mx_tiles_join(mx_tiles_at(panel, s, 0, tile) + i * MX_TILE, to + (s * MX_TILE_STEP + i) * MX_TILE_SIDE + tile * MX_TILE,
+                              MX_TILE * MX_TILE_SIDE);
     return to;
 }
 
-/* Multiply panels of numbers as they are; sums are added up in a block of its own. */
-static void mx_tiles_by_vectors(ptrdiff_t rows, ptrdiff_t depth, const float *a, const float *b, float *block, int add)
+/* The numbers of some rows of a panel of A, for each row those of all summands side by side. */
+static void mx_tiles_joined_a(char *panel, ptrdiff_t rows, ptrdiff_t steps, float *to)
 {
-    const mx_gemm_wanted_f32 later = {NULL, 0, 0, 0};
-    for (ptrdiff_t i = 0; i < rows; i += MX_GEMM_ROWS)
-        mx_gemm_multiply_f32((int)(rows - i < MX_GEMM_ROWS ? rows - i : MX_GEMM_ROWS), 1, 1, depth, a + i, MX_TILE_SIDE, b, MX_TILE_SIDE,
-                             NULL, NULL, &later, block + i * MX_TILE_SIDE, MX_TILE_SIDE, 1, add);
+    for (ptrdiff_t i = 0; i < rows; i++)
+        for (ptrdiff_t s = 0; s < steps; s++)
+            mx_tiles_join(mx_tiles_at(panel, s, 0, i / MX_TILE) + i % MX_TILE * MX_TILE, to + i * MX_TILE_DEPTH + s * MX_TILE_STEP,
+                          MX_TILE);
 }
 
 /* ---- one tile of C -------------------------------------------------------------------------------------------------- */
@@ -294,8 +308,11 @@ typedef struct {
     char *a, *b;
     mx_tile_panel *known;                       /* of B */
     float *joined_a, *joined_b;
-    float *blocks;                              /* sums: those of a panel of A and one of B lie together */
+    float *blocks, *totals;                     /* of stretches: those of a panel of A and one of B lie together */
 } mx_tiles_plan;
+
+/* A part of the sums: whether it is the first, and the last, of a stretch of parts and of all. */
+typedef struct { ptrdiff_t begin, steps, k, depth, stretch; int begins, ends, first, last; } mx_tiles_part;
 
 static inline ptrdiff_t mx_tiles_up(ptrdiff_t n, ptrdiff_t unit) { return (n + unit - 1) / unit; }
 static inline ptrdiff_t mx_tiles_side(ptrdiff_t left) { return left < MX_TILE_SIDE ? left : MX_TILE_SIDE; }
@@ -303,9 +320,18 @@ static inline ptrdiff_t mx_tiles_side(ptrdiff_t left) { return left < MX_TILE_SI
 static mx_tiles_plan mx_tiles_planned(const mx_gemm *g, ptrdiff_t columns)
 {
     mx_tiles_plan p = {mx_tiles_up(columns, MX_TILE_SIDE), mx_tiles_up(g->k, MX_TILE_DEPTH), mx_tiles_up(g->k, MX_TILE_STEP), 0, NULL,
-                       NULL, NULL, NULL, NULL, NULL};
+                       NULL, NULL, NULL, NULL, NULL, NULL};
     p.most = mx_tiles_up(p.steps, p.parts);
     return p;
+}
+
+static mx_tiles_part mx_tiles_cut(const mx_gemm *g, const mx_tiles_plan *p, ptrdiff_t part)
+{
+    const ptrdiff_t begin = p->steps * part / p->parts, end = p->steps * (part + 1) / p->parts;
+    const ptrdiff_t stop = end * MX_TILE_STEP < g->k ? end * MX_TILE_STEP : g->k;
+    const int last = part == p->parts - 1;
+    return (mx_tiles_part){begin, end - begin, g->k_first + begin * MX_TILE_STEP, stop - begin * MX_TILE_STEP, part / MX_TILE_STRETCH,
+                           part % MX_TILE_STRETCH == 0, last || (part + 1) % MX_TILE_STRETCH == 0, part == 0, last};
 }
 
 /* The bytes of packed columns, of one part or all, and of what is known of them. */
@@ -315,106 +341,128 @@ static inline size_t mx_tiles_known(const mx_tiles_plan *p, ptrdiff_t parts)
     return (size_t)mx_tiles_up(p->panels * parts * (ptrdiff_t)sizeof(mx_tile_panel), 64) * 64;
 }
 
-/* Divide scratch memory, or count its bytes from null. */
-static char *mx_tiles_share(mx_tiles_plan *p, const mx_gemm *g, ptrdiff_t rows, char *scratch)
+static inline char *mx_tiles_take(char *scratch, size_t *taken, size_t bytes)
 {
-    const ptrdiff_t block = rows < MX_TILE_BLOCK ? rows : MX_TILE_BLOCK;
-    p->joined_a = (float *)scratch, scratch += MX_TILE_SIDE * MX_TILE_DEPTH * sizeof(float);
-    p->joined_b = (float *)scratch, scratch += MX_TILE_SIDE * MX_TILE_DEPTH * sizeof(float);
-    p->blocks = (float *)scratch, scratch += mx_tiles_up(rows, MX_TILE_SIDE) * p->panels * MX_TILE_SIDE * MX_TILE_SIDE * sizeof(float);
-    p->a = scratch, scratch += mx_tiles_up(block, MX_TILE_SIDE) * p->most * MX_TILE_PANEL;
-    if (g->packed != NULL) return scratch;
-    p->b = scratch, scratch += mx_tiles_packed(p, p->most);
-    p->known = (mx_tile_panel *)scratch;
-    return scratch + mx_tiles_known(p, 1);
+    char *at = scratch == NULL ? NULL : scratch + *taken;
+    *taken += bytes;
+    return at;
+}
+
+/* Divide scratch memory, if there is some yet; return its bytes. */
+static size_t mx_tiles_share(mx_tiles_plan *p, const mx_gemm *g, ptrdiff_t rows, char *scratch)
+{
+    enum { JOINED = MX_TILE_SIDE * MX_TILE_DEPTH * sizeof(float), BLOCK = MX_TILE_SIDE * MX_TILE_SIDE * sizeof(float) };
+    const ptrdiff_t some = mx_tiles_up(rows < MX_TILE_BLOCK ? rows : MX_TILE_BLOCK, MX_TILE_SIDE);
+    size_t taken = 0;
+    p->joined_a = (float *)mx_tiles_take(scratch, &taken, JOINED);
+    p->joined_b = (float *)mx_tiles_take(scratch, &taken, JOINED);
+    p->blocks = (float *)mx_tiles_take(scratch, &taken, (size_t)(mx_tiles_up(rows, MX_TILE_SIDE) * p->panels) * BLOCK);
+    p->totals = (float *)mx_tiles_take(scratch, &taken, (size_t)(mx_tiles_up(rows, MX_TILE_SIDE) * p->panels) * BLOCK);
+    p->a = mx_tiles_take(scratch, &taken, (size_t)(some * p->most) * MX_TILE_PANEL);
+    if (g->packed != NULL) return taken;
+    p->b = mx_tiles_take(scratch, &taken, mx_tiles_packed(p, p->most));
+    p->known = (mx_tile_panel *)mx_tiles_take(scratch, &taken, mx_tiles_known(p, 1));
+    return taken;
 }
 
 static size_t mx_tiles_room(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
 {
     mx_tiles_plan p = mx_tiles_planned(g, columns);
     p.most = MX_TILE_STEPS;         /* fewer summands may have longer parts */
-    return (size_t)(mx_tiles_share(&p, g, rows, NULL) - (char *)NULL);
+    return mx_tiles_share(&p, g, rows, NULL);
 }
 
-/* A part of the sums of a panel of rows of A, from `row` on, and one of B. */
+/* A panel of rows of A, from `row` on, and one of columns of B. */
 typedef struct {
-    const mx_gemm *g;
+    ptrdiff_t row, rows, column, columns;
+    char *a, *b;
     const mx_tile_panel *known_a, *known_b;
-    const char *a, *b;
-    ptrdiff_t row, rows, column, columns, depth;
-    int begins, ends;                           /* whether it is the first part, and the last */
-    float *block;
+    float *block, *total;                       /* for the sums of a stretch, and of those before */
+    const float *joined;                        /* the numbers of B, when they were needed, or null */
 } mx_tiles_pair;
 
-/* Add up all of it in vectors, for which a panel of B is joined once. */
-static void mx_tiles_by_numbers(const mx_tiles_plan *p, const mx_tiles_pair *q, mx_tile_place from, mx_tile_place to,
-                                 const float **joined)
+/* Add up a part in vectors, in the block. */
+static void mx_tiles_by_vectors(const mx_tiles_plan *p, const mx_tiles_part *part, mx_tiles_pair *q, mx_tile_place from, mx_tile_place to)
 {
-    const ptrdiff_t steps = mx_tiles_up(q->depth, MX_TILE_STEP);
-    if (*joined == NULL) *joined = mx_tiles_joined(q->known_b, q->b, 0, steps, p->joined_b);
+    const mx_gemm_wanted_f32 later = {NULL, 0, 0, 0};
+    const int beside = q->known_a->parts == 0;  /* numbers of all rows: as they were packed */
+    const ptrdiff_t a_row = beside ? 1 : MX_TILE_DEPTH, a_step = beside ? MX_TILE_SIDE : MX_TILE_DEPTH;
+    const float *a = beside ? (const float *)q->a : p->joined_a;
+    if (!beside) mx_tiles_joined_a(q->a, q->rows, part->steps, p->joined_a);
+    if (q->joined == NULL) q->joined = mx_tiles_joined_b(q->known_b, q->b, part->steps, p->joined_b);
     for (ptrdiff_t i = 0; i < q->rows && from.at != NULL && from.at != q->block; i++)
         memcpy(q->block + i * MX_TILE_SIDE, from.at + i * from.row, (size_t)q->columns * sizeof(float));
-    mx_tiles_by_vectors(q->rows, q->depth, mx_tiles_joined(q->known_a, q->a, 1, steps, p->joined_a), *joined, q->block, from.at != NULL);
+    for (ptrdiff_t i = 0; i < q->rows; i += MX_GEMM_ROWS)
+        mx_gemm_multiply_f32((int)(q->rows - i < MX_GEMM_ROWS ? q->rows - i : MX_GEMM_ROWS), 1, beside, part->depth, a + i * a_row, a_step,
+                             q->joined, MX_TILE_SIDE, NULL, NULL, &later, q->block + i * MX_TILE_SIDE, MX_TILE_SIDE, 1, from.at != NULL);
     if (to.at != q->block) mx_gemm_copy_sums_f32((int)q->rows, q->columns, q->block, to.at, to.row, 0);
 }
 
-/* Add it up in the block, but begin and end in C itself where whole tiles lie there. */
-static void mx_tiles_some(const mx_tiles_plan *p, const mx_tiles_pair *q, const float **joined)
+/* Add the sums of a stretch to those before. */
+static void mx_tiles_add_stretch(const mx_tiles_pair *q, mx_tile_place to)
 {
-    const mx_gemm *g = q->g;
+    const ptrdiff_t columns = mx_tiles_up(q->columns, MX_TILE) * MX_TILE;
+    for (ptrdiff_t i = 0; i < q->rows; i++)
+        for (ptrdiff_t j = 0; j < columns; j += MX_TILE)
+            _mm512_storeu_ps(to.at + i * to.row + j, _mm512_add_ps(_mm512_load_ps(q->total + i * MX_TILE_SIDE + j),
+                                                                   _mm512_load_ps(q->block + i * MX_TILE_SIDE + j)));
+}
+
+/* Add up a part in the block, and stretches of parts in the total; begin and end in C itself where whole tiles lie there. */
+static void mx_tiles_add(const mx_gemm *g, const mx_tiles_plan *p, const mx_tiles_part *part, mx_tiles_pair *q)
+{
     const int parts = q->known_a->parts > q->known_b->parts ? q->known_a->parts : q->known_b->parts;
     const int direct = mx_gemm_in_place_f32(g) && g->alpha == 1 && q->rows % MX_TILE == 0 && q->columns % MX_TILE == 0;
     const mx_tile_place c = {(float *)(g->c + q->row * g->c_row) + q->column, g->c_row / (ptrdiff_t)sizeof(float)};
-    const mx_tile_place block = {q->block, MX_TILE_SIDE}, none = {NULL, 0};
-    const mx_tile_place from = !q->begins ? block : direct && g->add ? c : none, to = direct && q->ends ? c : block;
+    const mx_tile_place block = {q->block, MX_TILE_SIDE}, total = {q->total, MX_TILE_SIDE}, none = {NULL, 0};
+    const mx_tile_place from = !part->begins ? block : part->first && direct && g->add ? c : none, result = direct && part->last ? c : total;
+    const mx_tile_place to = part->ends && part->stretch == 0 ? result : block;
     if (mx_tiles_meet(q->known_a, q->known_b))
-        mx_tiles_multiply(q->rows > MX_TILE, q->columns > MX_TILE, parts, mx_tiles_up(q->depth, MX_TILE_STEP), q->a, q->b, from, to);
+        mx_tiles_multiply(q->rows > MX_TILE, q->columns > MX_TILE, parts, part->steps, q->a, q->b, from, to);
     else
-        mx_tiles_by_numbers(p, q, from, to, joined);
-    if (!q->ends) return;
-    for (ptrdiff_t i = 0; i < q->rows * MX_TILE_SIDE && g->alpha != 1; i++) q->block[i] *= (float)g->alpha;
-    if (direct)
-        mx_gemm_deliver_f32(g, q->row, q->rows, q->column, q->columns, c.at, c.row, 1);
-    else
-        mx_gemm_deliver_f32(g, q->row, q->rows, q->column, q->columns, q->block, MX_TILE_SIDE, 0);
+        mx_tiles_by_vectors(p, part, q, from, to);
+    if (part->ends && part->stretch > 0) mx_tiles_add_stretch(q, result);
+    if (!part->last) return;
+    for (ptrdiff_t i = 0; i < q->rows * MX_TILE_SIDE && g->alpha != 1; i++) q->total[i] *= (float)g->alpha;
+    mx_gemm_deliver_f32(g, q->row, q->rows, q->column, q->columns, result.at, result.row, direct);
+}
+
+/* Multiply a block of rows by all columns of a tile, which are packed for the first one. */
+static void mx_tiles_rows(const mx_gemm *g, const mx_tiles_plan *p, const mx_tiles_part *part, ptrdiff_t row, ptrdiff_t rows,
+                          ptrdiff_t column, ptrdiff_t columns, int packs, ptrdiff_t block)
+{
+    const ptrdiff_t panel = part->steps * MX_TILE_PANEL, count = mx_tiles_up(rows, MX_TILE_SIDE);
+    mx_tile_panel known[MX_TILE_BLOCK / MX_TILE_SIDE];
+    for (ptrdiff_t i = 0; i < count; i++)
+        known[i] = mx_tiles_pack(g->pack_a, g->a, 1, row + i * MX_TILE_SIDE, mx_tiles_side(rows - i * MX_TILE_SIDE), part->k, part->depth,
+                                 p->a + i * panel, p->joined_a);
+    for (ptrdiff_t j = 0; j < p->panels; j++) {
+        mx_tiles_pair q = {.column = column + j * MX_TILE_SIDE, .columns = mx_tiles_side(columns - j * MX_TILE_SIDE),
+                           .b = p->b + j * panel, .known_b = p->known + j};
+        if (packs) p->known[j] = mx_tiles_pack(g->pack_b, g->b, 0, q.column, q.columns, part->k, part->depth, q.b, p->joined_b);
+        for (ptrdiff_t i = 0; i < count; i++, block += MX_TILE_SIDE * MX_TILE_SIDE) {
+            q.row = row + i * MX_TILE_SIDE, q.rows = mx_tiles_side(rows - i * MX_TILE_SIDE);
+            q.a = p->a + i * panel, q.known_a = known + i, q.block = p->blocks + block, q.total = p->totals + block;
+            mx_tiles_add(g, p, part, &q);
+        }
+    }
 }
 
 static void mx_tiles_tile(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column, ptrdiff_t columns, char *scratch)
 {
     mx_tiles_plan p = mx_tiles_planned(g, columns);
-    mx_tile_panel rows_known[MX_TILE_BLOCK / MX_TILE_SIDE];
-    const ptrdiff_t all = mx_tiles_up(g->n, MX_TILE_SIDE);
+    const ptrdiff_t all = mx_tiles_up(g->n, MX_TILE_SIDE), before = column / MX_TILE_SIDE;
     mx_tiles_share(&p, g, rows, scratch);
     mx_tiles_begin();
-    for (ptrdiff_t part = 0; part < p.parts; part++) {
-        const ptrdiff_t begin = p.steps * part / p.parts, steps = p.steps * (part + 1) / p.parts - begin, k = begin * MX_TILE_STEP;
-        const ptrdiff_t depth = g->k - k < steps * MX_TILE_STEP ? g->k - k : steps * MX_TILE_STEP;
-        mx_tiles_pair q = {.g = g, .depth = depth, .begins = part == 0, .ends = part == p.parts - 1};
+    for (ptrdiff_t k = 0; k < p.parts; k++) {
+        const mx_tiles_part part = mx_tiles_cut(g, &p, k);
         if (g->packed != NULL) {
-            p.b = (char *)g->packed + (begin * all + column / MX_TILE_SIDE * steps) * MX_TILE_PANEL;
-            p.known = (mx_tile_panel *)((char *)g->packed + p.steps * all * MX_TILE_PANEL) + part * all + column / MX_TILE_SIDE;
+            p.b = (char *)g->packed + (part.begin * all + before * part.steps) * MX_TILE_PANEL;
+            p.known = (mx_tile_panel *)((char *)g->packed + p.steps * all * MX_TILE_PANEL) + k * all + before;
         }
-        for (ptrdiff_t first = 0; first < rows; first += MX_TILE_BLOCK) {
-            const ptrdiff_t last = rows - first < MX_TILE_BLOCK ? rows : first + MX_TILE_BLOCK;
-            for (ptrdiff_t i = first; i < last; i += MX_TILE_SIDE)
-                rows_known[(i - first) / MX_TILE_SIDE] =
-                    mx_tiles_pack(g->pack_a, g->a, 1, row + i, mx_tiles_side(last - i), g->k_first + k, depth,
-                                  p.a + (i - first) / MX_TILE_SIDE * steps * MX_TILE_PANEL, p.joined_a);
-            for (ptrdiff_t j = 0; j < columns; j += MX_TILE_SIDE) {
-                const float *joined = NULL;
-                char *b = p.b + j / MX_TILE_SIDE * steps * MX_TILE_PANEL;
-                mx_tile_panel *known = p.known + j / MX_TILE_SIDE;
-                if (first == 0 && g->packed == NULL)
-                    *known = mx_tiles_pack(g->pack_b, g->b, 0, column + j, mx_tiles_side(columns - j), g->k_first + k, depth, b, p.joined_b);
-                q.b = b, q.known_b = known, q.column = column + j, q.columns = mx_tiles_side(columns - j);
-                for (ptrdiff_t i = first; i < last; i += MX_TILE_SIDE) {
-                    q.a = p.a + (i - first) / MX_TILE_SIDE * steps * MX_TILE_PANEL, q.known_a = rows_known + (i - first) / MX_TILE_SIDE;
-                    q.row = row + i, q.rows = mx_tiles_side(last - i);
-                    q.block = p.blocks + (first / MX_TILE_SIDE * p.panels + j / MX_TILE_SIDE * mx_tiles_up(last - first, MX_TILE_SIDE) + (i - first) / MX_TILE_SIDE) * MX_TILE_SIDE * MX_TILE_SIDE;
-                    mx_tiles_some(&p, &q, &joined);
-                }
-            }
-        }
+        for (ptrdiff_t i = 0; i < rows; i += MX_TILE_BLOCK)
+            mx_tiles_rows(g, &p, &part, row + i, rows - i < MX_TILE_BLOCK ? rows - i : MX_TILE_BLOCK, column, columns,
+                          i == 0 && g->packed == NULL, i * p.panels * MX_TILE_SIDE);
     }
     mx_tiles_end();
 }
@@ -428,14 +476,13 @@ static size_t mx_tiles_kept(const mx_gemm *g)
 static void mx_tiles_keep(const mx_gemm *g, void *packed)
 {
     const mx_tiles_plan p = mx_tiles_planned(g, g->n);
-    float spare[MX_TILE_SIDE * MX_TILE_DEPTH];
-    mx_tile_panel *known = (mx_tile_panel *)((char *)packed + mx_tiles_packed(&p, p.steps));
     char *to = (char *)packed;
-    for (ptrdiff_t part = 0; part < p.parts; part++) {
-        const ptrdiff_t begin = p.steps * part / p.parts, steps = p.steps * (part + 1) / p.parts - begin, k = begin * MX_TILE_STEP;
-        const ptrdiff_t depth = g->k - k < steps * MX_TILE_STEP ? g->k - k : steps * MX_TILE_STEP;
-        for (ptrdiff_t j = 0; j < g->n; j += MX_TILE_SIDE, to += steps * MX_TILE_PANEL)
-            *known++ = mx_tiles_pack(g->pack_b, g->b, 0, j, g->n - j < MX_TILE_SIDE ? g->n - j : MX_TILE_SIDE, k, depth, to, spare);
+    mx_tile_panel *known = (mx_tile_panel *)(to + mx_tiles_packed(&p, p.steps));
+    float spare[MX_TILE_SIDE * MX_TILE_DEPTH];
+    for (ptrdiff_t k = 0; k < p.parts; k++) {
+        const mx_tiles_part part = mx_tiles_cut(g, &p, k);
+        for (ptrdiff_t j = 0; j < g->n; j += MX_TILE_SIDE, to += part.steps * MX_TILE_PANEL)
+            *known++ = mx_tiles_pack(g->pack_b, g->b, 0, j, mx_tiles_side(g->n - j), part.k, part.depth, to, spare);
     }
 }
 
@@ -447,7 +494,8 @@ static const mx_gemm_kernels mx_tiles_kernels = {MX_TILE_SIDE, MX_TILE_SIDE, mx_
 static const mx_gemm_kernels *mx_tiles_found(int asks)
 {
     enum { SUPPORTED = 0x1021, REQUEST = 0x1023, TILE_DATA = 18, HAS_BFLOAT16 = 1 << 22, HAS_TILES = 1 << 24 };
-    static int known;           /* after asking: 1 that it may, -1 that it may not; every thread finds the same */
+    static int answer;          /* after asking: 1 that it may, -1 that it may not; every thread finds the same */
+    int known = __atomic_load_n(&answer, __ATOMIC_RELAXED);
     if (known == 0) {
         unsigned a, b, c, d = 0;
         unsigned long long supported = 0;
@@ -455,6 +503,7 @@ static const mx_gemm_kernels *mx_tiles_found(int asks)
                        && syscall(SYS_arch_prctl, SUPPORTED, &supported) == 0 && (supported >> TILE_DATA & 1);
         if (there && !asks) return &mx_tiles_kernels;
         known = there && syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0 ? 1 : -1;
+        __atomic_store_n(&answer, known, __ATOMIC_RELAXED);
     }
     return known > 0 ? &mx_tiles_kernels : NULL;
 }
