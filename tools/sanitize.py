@@ -67,8 +67,8 @@ def openmp_of_llvm() -> list[str]:
 
 
 def best_level() -> str:
-    """Return the best instruction set of this machine (and of the build)."""
-    code = "from mxop._kernels import interp; print(interp.available_instruction_sets()[0])"
+    """Return the best instruction set of this machine that has a module of its own."""
+    code = "from mxop._kernels import interp; print(next(n for n in interp.available_instruction_sets() if n != 'amx'))"
     return output_of(sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {code}")
 
 
