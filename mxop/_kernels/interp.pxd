@@ -4,6 +4,7 @@ from mxop._kernels.team cimport mx_shares
 
 cdef extern from "mxop_block.h" nogil:
     void mx_prefetch(const char* p, Py_ssize_t nbytes)
+    void mx_claim(const char* p, Py_ssize_t nbytes)
     void mx_stream_fence()
     ctypedef void (*mx_loop)(Py_ssize_t n, void* o, const void* a, const void* b, const void* c, const void* s) noexcept
     ctypedef double (*mx_total)(Py_ssize_t n, const void* a, const void* b, const void* c, const void* s) noexcept

@@ -104,6 +104,10 @@ static inline void mx_prefetch(const char *p, ptrdiff_t bytes)
 {
     for (ptrdiff_t i = 0; i < bytes; i += 64) MX_ASK(p + i, 2);
 }
+static inline void mx_claim(const char *p, ptrdiff_t bytes)
+{
+    for (ptrdiff_t i = 0; i < bytes; i += 64) MX_CLAIM(p + i);
+}
 static inline void mx_prefetch_first(const char *p, ptrdiff_t bytes)
 {
     for (ptrdiff_t i = 0; i < bytes; i += 64) MX_ASK(p + i, 1);
