@@ -172,6 +172,20 @@ def test_a_product_with_ones_and_zeros_moves_numbers(layout, level):
 
 
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("req", [WRITE, ADD])
+def test_sums_below_the_smallest_normal_number_stay(req, level):
+    """Whatever is added to them later: nothing, here."""
+    interp.use_instruction_set(level)
+    x, y = np.zeros((128, 200), "f"), np.ones((200, 160), "f")
+    x[:, 3], x[5, 3], x[7, 70] = 1e-39, 1.0, 3e-42
+    before = np.full((128, 160), 2e-41, "f")
+    out, op = nd.array(before), mx.opdef.registry.get("dot")
+    core.invoke_req(op, [nd.array(x), nd.array(y)], op.parse({}), [out], req)
+    want = np.broadcast_to(x.sum(axis=1)[:, None], out.shape) + (before if req == ADD else 0)
+    np.testing.assert_allclose(wide(out), want, rtol=1e-6, atol=2 * 2.0**-149)
+
+
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("code", ["float16", "bfloat16", "float32"])
 def test_products_of_integers_are_exact(code, level):
     interp.use_instruction_set(level)
@@ -202,7 +216,7 @@ def test_products_by_tiles_are_as_near_as_others(k):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("m, n, k, code", [
     (600, 1100, 70, "f"), (1100, 40, 70, "f"), (128, 128, 128, "f"), (300, 200, 900, "d"), (200, 300, 500, "e"),
-    (3, 5, 40000, "f"), (64, 48, 20000, "d"), (64, 48, 8449, "f"), (1, 3000, 900, "f"),
+    (3, 5, 40000, "f"), (128, 128, 20000, "f"), (700, 300, 1100, "f"), (64, 48, 20000, "d"), (64, 48, 8449, "f"), (1, 3000, 900, "f"),
     (3000, 1, 900, "f"), (1, 1, 1000000, "f"),
 ])  # fmt: skip
 def test_bits_do_not_depend_on_threads(m, n, k, code, level):

@@ -309,10 +309,11 @@ typedef struct {
     mx_tile_panel *known;                       /* of B */
     float *joined_a, *joined_b;
     float *blocks, *totals;                     /* of stretches: those of a panel of A and one of B lie together */
+    char *small;                                /* for each of these, whether its sums may be less than 2^-126 */
 } mx_tiles_plan;
 
-/* A part of the sums: whether it is the first, and the last, of a stretch of parts and of all. */
-typedef struct { ptrdiff_t begin, steps, k, depth, stretch; int begins, ends, first, last; } mx_tiles_part;
+/* A part of the sums: whether it is the first, or the last, of a stretch of parts, and the last of all. */
+typedef struct { ptrdiff_t begin, steps, k, depth, stretch; int begins, ends, last; } mx_tiles_part;
 
 static inline ptrdiff_t mx_tiles_up(ptrdiff_t n, ptrdiff_t unit) { return (n + unit - 1) / unit; }
 static inline ptrdiff_t mx_tiles_side(ptrdiff_t left) { return left < MX_TILE_SIDE ? left : MX_TILE_SIDE; }
@@ -320,7 +321,7 @@ static inline ptrdiff_t mx_tiles_side(ptrdiff_t left) { return left < MX_TILE_SI
 static mx_tiles_plan mx_tiles_planned(const mx_gemm *g, ptrdiff_t columns)
 {
     mx_tiles_plan p = {mx_tiles_up(columns, MX_TILE_SIDE), mx_tiles_up(g->k, MX_TILE_DEPTH), mx_tiles_up(g->k, MX_TILE_STEP), 0, NULL,
-                       NULL, NULL, NULL, NULL, NULL, NULL};
+                       NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     p.most = mx_tiles_up(p.steps, p.parts);
     return p;
 }
@@ -331,7 +332,7 @@ static mx_tiles_part mx_tiles_cut(const mx_gemm *g, const mx_tiles_plan *p, ptrd
     const ptrdiff_t stop = end * MX_TILE_STEP < g->k ? end * MX_TILE_STEP : g->k;
     const int last = part == p->parts - 1;
     return (mx_tiles_part){begin, end - begin, g->k_first + begin * MX_TILE_STEP, stop - begin * MX_TILE_STEP, part / MX_TILE_STRETCH,
-                           part % MX_TILE_STRETCH == 0, last || (part + 1) % MX_TILE_STRETCH == 0, part == 0, last};
+                           part % MX_TILE_STRETCH == 0, last || (part + 1) % MX_TILE_STRETCH == 0, last};
 }
 
 /* The bytes of packed columns, of one part or all, and of what is known of them. */
@@ -358,6 +359,7 @@ static size_t mx_tiles_share(mx_tiles_plan *p, const mx_gemm *g, ptrdiff_t rows,
     p->joined_b = (float *)mx_tiles_take(scratch, &taken, JOINED);
     p->blocks = (float *)mx_tiles_take(scratch, &taken, (size_t)(mx_tiles_up(rows, MX_TILE_SIDE) * p->panels) * BLOCK);
     p->totals = (float *)mx_tiles_take(scratch, &taken, (size_t)(mx_tiles_up(rows, MX_TILE_SIDE) * p->panels) * BLOCK);
+    p->small = mx_tiles_take(scratch, &taken, (size_t)mx_tiles_up(mx_tiles_up(rows, MX_TILE_SIDE) * p->panels, 64) * 64);
     p->a = mx_tiles_take(scratch, &taken, (size_t)(some * p->most) * MX_TILE_PANEL);
     if (g->packed != NULL) return taken;
     p->b = mx_tiles_take(scratch, &taken, mx_tiles_packed(p, p->most));
@@ -378,11 +380,12 @@ typedef struct {
     char *a, *b;
     const mx_tile_panel *known_a, *known_b;
     float *block, *total;                       /* for the sums of a stretch, and of those before */
+    char *small;
     const float *joined;                        /* the numbers of B, when they were needed, or null */
 } mx_tiles_pair;
 
 /* Add up a part in vectors, in the block. */
-static void mx_tiles_by_vectors(const mx_tiles_plan *p, const mx_tiles_part *part, mx_tiles_pair *q, mx_tile_place from, mx_tile_place to)
+static void mx_tiles_by_vectors(const mx_tiles_plan *p, const mx_tiles_part *part, mx_tiles_pair *q, mx_tile_place to)
 {
     const mx_gemm_wanted_f32 later = {NULL, 0, 0, 0};
     const int beside = q->known_a->parts == 0;  /* numbers of all rows: as they were packed */
@@ -390,11 +393,9 @@ static void mx_tiles_by_vectors(const mx_tiles_plan *p, const mx_tiles_part *par
     const float *a = beside ? (const float *)q->a : p->joined_a;
     if (!beside) mx_tiles_joined_a(q->a, q->rows, part->steps, p->joined_a);
     if (q->joined == NULL) q->joined = mx_tiles_joined_b(q->known_b, q->b, part->steps, p->joined_b);
-    for (ptrdiff_t i = 0; i < q->rows && from.at != NULL && from.at != q->block; i++)
-        memcpy(q->block + i * MX_TILE_SIDE, from.at + i * from.row, (size_t)q->columns * sizeof(float));
     for (ptrdiff_t i = 0; i < q->rows; i += MX_GEMM_ROWS)
         mx_gemm_multiply_f32((int)(q->rows - i < MX_GEMM_ROWS ? q->rows - i : MX_GEMM_ROWS), 1, beside, part->depth, a + i * a_row, a_step,
-                             q->joined, MX_TILE_SIDE, NULL, NULL, &later, q->block + i * MX_TILE_SIDE, MX_TILE_SIDE, 1, from.at != NULL);
+                             q->joined, MX_TILE_SIDE, NULL, NULL, &later, q->block + i * MX_TILE_SIDE, MX_TILE_SIDE, 1, !part->begins);
     if (to.at != q->block) mx_gemm_copy_sums_f32((int)q->rows, q->columns, q->block, to.at, to.row, 0);
 }
 
@@ -408,19 +409,21 @@ static void mx_tiles_add_stretch(const mx_tiles_pair *q, mx_tile_place to)
                                                                    _mm512_load_ps(q->block + i * MX_TILE_SIDE + j)));
 }
 
-/* Add up a part in the block, and stretches of parts in the total; begin and end in C itself where whole tiles lie there. */
+/* Add up a part in the block, and stretches of parts in the total; end in C itself where whole tiles lie there.  What vectors begin
+   they go on with: the unit would take sums that are as small as theirs may be for zero. */
 static void mx_tiles_add(const mx_gemm *g, const mx_tiles_plan *p, const mx_tiles_part *part, mx_tiles_pair *q)
 {
     const int parts = q->known_a->parts > q->known_b->parts ? q->known_a->parts : q->known_b->parts;
-    const int direct = mx_gemm_in_place_f32(g) && g->alpha == 1 && q->rows % MX_TILE == 0 && q->columns % MX_TILE == 0;
+    const int direct = mx_gemm_in_place_f32(g) && !g->add && g->alpha == 1 && q->rows % MX_TILE == 0 && q->columns % MX_TILE == 0;
     const mx_tile_place c = {(float *)(g->c + q->row * g->c_row) + q->column, g->c_row / (ptrdiff_t)sizeof(float)};
     const mx_tile_place block = {q->block, MX_TILE_SIDE}, total = {q->total, MX_TILE_SIDE}, none = {NULL, 0};
-    const mx_tile_place from = !part->begins ? block : part->first && direct && g->add ? c : none, result = direct && part->last ? c : total;
+    const mx_tile_place from = part->begins ? none : block, result = direct && part->last ? c : total;
     const mx_tile_place to = part->ends && part->stretch == 0 ? result : block;
-    if (mx_tiles_meet(q->known_a, q->known_b))
+    *q->small = !mx_tiles_meet(q->known_a, q->known_b) || (!part->begins && *q->small);
+    if (!*q->small)
         mx_tiles_multiply(q->rows > MX_TILE, q->columns > MX_TILE, parts, part->steps, q->a, q->b, from, to);
     else
-        mx_tiles_by_vectors(p, part, q, from, to);
+        mx_tiles_by_vectors(p, part, q, to);
     if (part->ends && part->stretch > 0) mx_tiles_add_stretch(q, result);
     if (!part->last) return;
     for (ptrdiff_t i = 0; i < q->rows * MX_TILE_SIDE && g->alpha != 1; i++) q->total[i] *= (float)g->alpha;
@@ -443,6 +446,7 @@ static void mx_tiles_rows(const mx_gemm *g, const mx_tiles_plan *p, const mx_til
         for (ptrdiff_t i = 0; i < count; i++, block += MX_TILE_SIDE * MX_TILE_SIDE) {
             q.row = row + i * MX_TILE_SIDE, q.rows = mx_tiles_side(rows - i * MX_TILE_SIDE);
             q.a = p->a + i * panel, q.known_a = known + i, q.block = p->blocks + block, q.total = p->totals + block;
+            q.small = p->small + block / (MX_TILE_SIDE * MX_TILE_SIDE);
             mx_tiles_add(g, p, part, &q);
         }
     }
