@@ -278,6 +278,25 @@ def test_gradients_are_added():
     np.testing.assert_allclose(grads["data"].asnumpy(), 1 + 2 * head @ w.asnumpy(), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("k", [100, 1100])
+def test_what_a_loop_multiplies_by_is_packed_for_all_steps(k, level):
+    interp.use_instruction_set(level)
+    rng = np.random.default_rng(0)
+    arrays = {"x": rng.normal(size=(3, 130, k)), "w": rng.normal(size=(k, 150)), "s": np.zeros((130, 150))}
+    arrays["w"][3, 40] = 1e-35
+
+    def body(x, s):
+        y = mx.sym.dot(x, mx.sym.Variable("w")) + s
+        return y, y
+
+    sums, last = mx.sym.contrib.foreach(body, mx.sym.Variable("x"), mx.sym.Variable("s"))
+    found = mx.sym.Group([sums, last]).bind(mx.cpu(), {name: nd.array(a) for name, a in arrays.items()}).forward()
+    want = np.cumsum(arrays["x"] @ arrays["w"], axis=0)
+    np.testing.assert_allclose(wide(found[0]), want, rtol=1e-5, atol=1e-5 * k**0.5)
+    np.testing.assert_array_equal(wide(found[1]), wide(found[0])[-1])
+
+
 def test_results_over_their_operands():
     rng = np.random.default_rng(0)
     a = nd.array(rng.normal(size=(40, 40)))

@@ -1,22 +1,23 @@
 /* mxop_gemm_tiles.h - products of float32 by the unit of some processors that multiplies tiles of bfloat16 (Intel's AMX).
 
-   A float has 24 bits and a bfloat16 has 8, so that x = x0 + x1 + x2 without an error, each at most 2^-9 of the one before.  Of the
-   nine products of parts, six are added up,
+   A float has 24 bits and a bfloat16 has 8, so that x = x0 + x1 + x2 without an error, where x1 is at most 2^-8 of x, and x2 2^-17.
+   Of the nine products of parts, six are added up,
 
        x y = x0 y0 + (x0 y1 + x1 y0) + (x0 y2 + x1 y1 + x2 y0),
 
-   for what is left out is less than 2^-25 of the product: half of what float32 rounds.  The unit multiplies without an error and adds
-   up in float32, so that results are as near as those of additions one after another; in a sixth of its speed it still does more than
-   twice what vectors do.  Parts that are zero for a whole panel (those of float16 and bfloat16, of small integers) are left out.
+   for what is left out is at most about 2^-24 of the product, what a float is rounded by, and mostly far less.  The unit multiplies
+   without an error and adds up in float32, with fewer roundings than additions one after another; in a sixth of its speed it still
+   does twice what vectors do.  Parts that are zero for a whole panel (those of float16 and bfloat16, of small integers) are left out.
 
    What the unit does differently from float32 is to take numbers below 2^-126 for zero, and infinity times a part that is zero is NaN.
-   Panels know how large their numbers are; where these could meet one or the other, vectors multiply.
+   Panels know how large their numbers are; where these could meet one or the other, vectors multiply.  Panels begin at multiples of
+   their width, so that threads do not change what is multiplied how.
 
    Included by mxop_gemm_kernels.h after the products of float32, whose functions it uses. */
 #ifndef MXOP_GEMM_TILES_H
 #define MXOP_GEMM_TILES_H
 
-#if defined(__AVX512F__) && defined(__x86_64__) && defined(__linux__) && (__GNUC__ >= 11 || __clang_major__ >= 12)
+#if defined(__AVX512F__) && defined(__x86_64__) && defined(__linux__) && __GNUC__ >= 11 && !defined(__clang__)
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
