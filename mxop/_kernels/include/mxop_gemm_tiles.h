@@ -39,6 +39,8 @@ enum {
 /* What a panel holds: magnitudes of its numbers but zeros, as bits, and how many parts of them; none where it holds them as they are. */
 typedef struct { uint32_t least, most; int parts; } mx_tile_panel;
 
+static inline ptrdiff_t mx_tiles_up(ptrdiff_t n, ptrdiff_t unit) { return (n + unit - 1) / unit; }
+
 /* ---- the unit ------------------------------------------------------------------------------------------------------- */
 
 #define MX_TILE_LOAD(t, from, stride) \
@@ -179,7 +181,7 @@ static inline uint32_t *mx_tiles_at(char *panel, ptrdiff_t step, int part, ptrdi
 /* Rows of which the numbers lie side by side, to a panel of A. */
 static void mx_tiles_split_rows(const char *from, ptrdiff_t across, ptrdiff_t count, ptrdiff_t depth, char *panel, mx_tile_seen *seen)
 {
-    const ptrdiff_t padded = (count + MX_TILE - 1) / MX_TILE * MX_TILE;
+    const ptrdiff_t padded = mx_tiles_up(count, MX_TILE) * MX_TILE;
     for (ptrdiff_t i = 0; i < padded; i++, from += across) {
         for (ptrdiff_t k = 0; k < depth; k += MX_TILE_STEP) {
             const ptrdiff_t left = i < count ? depth - k : 0;
@@ -316,7 +318,6 @@ typedef struct {
 /* A part of the sums: whether it is the first, or the last, of a stretch of parts, and the last of all. */
 typedef struct { ptrdiff_t begin, steps, k, depth, stretch; int begins, ends, last; } mx_tiles_part;
 
-static inline ptrdiff_t mx_tiles_up(ptrdiff_t n, ptrdiff_t unit) { return (n + unit - 1) / unit; }
 static inline ptrdiff_t mx_tiles_side(ptrdiff_t left) { return left < MX_TILE_SIDE ? left : MX_TILE_SIDE; }
 
 static mx_tiles_plan mx_tiles_planned(const mx_gemm *g, ptrdiff_t columns)
