@@ -3,6 +3,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from mxop._kernels.team cimport mx_shares
 
 cdef extern from "mxop_block.h" nogil:
+    enum:
+        MX_CLAIMED
     void mx_prefetch(const char* p, Py_ssize_t nbytes)
     void mx_claim(const char* p, Py_ssize_t nbytes)
     void mx_stream_fence()

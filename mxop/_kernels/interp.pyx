@@ -81,7 +81,6 @@ cdef enum:
     PIECES = 8              # of a large call, for each thread
     PIECE_BYTES = 131072    # of a large call in one thread
     ASKED_AHEAD = 3072      # bytes from the beginning of a block to what is fetched while its results go past the caches
-    CLAIMED_BYTES = 4096    # of results, at a time
     MEMORY_BYTES = 2048     # a block of data from memory: while it is computed, the processor reads ahead
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
@@ -617,7 +616,7 @@ cdef class Program:
         cdef bint several = ahead == NULL and self.n_costly and self.n_steps > 1 and block * size == MEMORY_BYTES
         cdef bint own = False           # whether what the next block reads is fetched meanwhile
         # Whether the lines of results are claimed before they are written: several at a time, where each store would wait for its own.
-        cdef bint claims = self.n_costly == 0 and (stop - start) * size > 4 * CLAIMED_BYTES
+        cdef bint claims = self.n_costly == 0 and (stop - start) * size > 2 * MX_CLAIMED
         cdef Ahead next_block
         cdef const char* asked[MOST_AHEAD]
         cdef int k, n_in = self.n_inputs, n_out = self.n_outputs, n_asked = 0
@@ -665,7 +664,7 @@ cdef class Program:
             registers[k] = free_room
             free_room += room
         if self.n_steps == 1 and free_room == scratch:  # nothing is kept between, so that all can be one block
-            block = CLAIMED_BYTES // size if claims else stop - start
+            block = MX_CLAIMED // size if claims else stop - start
         while at < stop:
             length = min(block, stop - at)
             if self.n_values:
@@ -715,12 +714,17 @@ cdef class Program:
         cdef const char* p
         if target.req == REQ_NULL:
             return
+        cdef bint claims = dense and not stream and (stop - start) * width > 2 * MX_CLAIMED
         if stream and width > size:
             block = max(block * size // width, 1)
+        if claims:
+            block = min(block, MX_CLAIMED // width)
         beside = scratch + ((block * size + 63) & ~63)
         while at < stop:
             length = min(block, stop - at)
             p = scratch
+            if claims:
+                mx_claim(target.data + at * width, length * width)
             if source.contiguous and source.dtype == self.ctype:
                 p = source.data + at * size
             else:

@@ -104,6 +104,7 @@ static inline void mx_prefetch(const char *p, ptrdiff_t bytes)
 {
     for (ptrdiff_t i = 0; i < bytes; i += 64) MX_ASK(p + i, 2);
 }
+enum { MX_CLAIMED = 8192 };     /* bytes of results, at a time, where there are twice as many or more */
 static inline void mx_claim(const char *p, ptrdiff_t bytes)
 {
     for (ptrdiff_t i = 0; i < bytes; i += 64) MX_CLAIM(p + i);
