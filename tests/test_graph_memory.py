@@ -288,6 +288,38 @@ def test_a_result_of_another_shape_is_made_where_it_belongs():
     assert len(executor.explain().rows) == 1
 
 
+@pytest.mark.parametrize("rest, planned", [
+    (lambda made: [made * 2 + 1], 0),
+    (lambda made: [made * 2 + 1, made], 0),                                         # it belongs elsewhere itself
+    (lambda made: [made * 2 + 1, mx.sym.max(made, axis=1)], 256),                   # somebody else reads it
+    (lambda made: [mx.sym.cast(made, dtype="float64") * 2], 256),                   # there is no room for two types
+    (lambda made: [mx.sym.broadcast_mul(made, mx.sym.dot(made * 2, made))], 256),
+    (lambda made: [mx.sym.dot(made, made) * mx.sym.cumsum(made, axis=0)], 512),             # one of both
+])  # fmt: skip
+def test_a_value_is_made_where_what_takes_its_place_belongs(rest, planned):
+    x = mx.sym.Variable("x")
+    outputs = rest(mx.sym.dot(x, x))
+    executor = mx.sym.Group(outputs).simple_bind(mx.cpu(), "null", x=(8, 8))
+    assert executor.explain().memory["planned"] == planned
+    executor.arg_arrays[0][:] = np.random.default_rng(0).standard_normal((8, 8))
+    apart = mx.sym.Group(outputs).simple_bind(mx.cpu(), "null", passes={"fuse": False}, shared_buffer={}, x=(8, 8))
+    apart.arg_arrays[0][:] = executor.arg_arrays[0]
+    for _ in range(2):
+        for found, wanted in zip(executor.forward(), apart.forward(), strict=True):
+            np.testing.assert_array_equal(found.asnumpy(), wanted.asnumpy())
+
+
+def test_no_value_is_made_where_an_argument_lies():
+    x = nd.array(np.random.default_rng(0).standard_normal((8, 8)))
+    made = mx.sym.dot(mx.sym.Variable("x"), mx.sym.Variable("x")) * 2
+    executor = made.bind(mx.cpu(), {"x": x}, {"x": x})
+    executor.forward(is_train=True)
+    before = x.asnumpy().astype("float64")
+    executor.backward(nd.ones((8, 8)))
+    ones = np.ones((8, 8)) * 2
+    np.testing.assert_allclose(x.asnumpy(), ones @ before.T + before.T @ ones, 1e-5, 1e-5)
+
+
 @pytest.mark.parametrize("req", ["write", "add"])
 @pytest.mark.parametrize("passes", [None, {"fuse": False, "strips": False}])
 def test_results_of_another_shape_hold_what_their_values_do(req, passes):

@@ -199,16 +199,26 @@ def _begin_there(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int], 
     readers.update(plan.root(r.entry) for phase in phases for r in phase.results)
     for node in reversed(nodes):
         view = (node, 0) in plan.homes and node.n_outputs == 1 and bool(node.inputs) and is_plain_view(node, known)
-        for k, i in ({0: 0} if view else _kept_in_place(node)).items():
-            home, first = plan.homes.get((node, k)), plan.root(node.inputs[i])
-            if home is None or home.req != WRITE or not home.array._contiguous or first in plan.homes:
+        for k, operands in ({0: [0]} if view else _places(node, known)).items():
+            home = plan.homes.get((node, k))
+            if home is None or home.req != WRITE or not home.array._contiguous:
                 continue
-            if readers[first] == 1 and made_in.get(first[0]) == made_in[node]:
+            for first in [plan.root(node.inputs[i]) for i in operands]:
+                if first in plan.homes or readers[first] != 1 or made_in.get(first[0]) != made_in[node]:
+                    continue
                 shape = known.shape(first)
                 plan.homes[first] = Home(array=home.array._view(shape, contiguous_strides(shape), 0))
                 if view:
                     plan.alias[node, k] = first
                     del plan.homes[node, k]
+                break
+
+
+def _places(node: Node, known: Known) -> dict[int, list[int]]:
+    """Return for each output the inputs that may lie where it will: it is written as they are read, or need not be."""
+    if not isinstance(node.op, Elementwise):
+        return {k: [i] for k, i in _kept_in_place(node).items()}
+    return {k: [i for i, e in enumerate(node.inputs) if known.same(e, (node, k))] for k in range(node.n_outputs)}
 
 
 def _early(plan: Plan, p: int, phases: Sequence[Phase], made_in: dict[Node, int], known: Known) -> list[Node]:
