@@ -407,15 +407,22 @@ MX_INLINE mxw_sum mxw_log2_times(mxw_real x, mxw_real y)
     v.lo = mxw_fma(y, ll, mxw_fms(y, l, v.hi));
     return v;
 }
-/* 2^v, by sixteenths of a binade; the second part may be a thousandth of the first. */
+/* 2^v, by sixteenths of a binade, as t (1 + more) 2^n with t of a table; the second part of v may be a thousandth of the first. */
+MX_INLINE mxw_real mxw_exp2_parts(mxw_sum v, mxw_real *more, mxw_real *n)
+{
+    mxw_real big = mxw_all(0x1.8p19f), t = mxw_add(mxw_add(v.hi, v.lo), big);
+    *n = mxw_sub(t, big);
+    mxw_real r = mxw_add(mxw_sub(v.hi, *n), v.lo), lost = mxw_of_16(mxw_exp2_table[1], mxw_bits(t));
+    mxw_real q = mxw_fma(r, mxw_fma(r, mxw_all(5.5502374e-02f), mxw_all(2.4023429e-01f)), mxw_all(6.931472e-01f));
+    *more = mxw_fma(r, q, lost);
+    return mxw_of_16(mxw_exp2_table[0], mxw_bits(t));
+}
 MX_INLINE mxw_real mxw_exp2_sum(mxw_sum v)
 {
-    mxw_real c = mxw_limited(v.hi, mxw_all(200.0f)), big = mxw_all(0x1.8p19f);
-    mxw_real rest = mxw_or_zero(mxw_equal(c, v.hi), v.lo), t = mxw_add(mxw_add(c, rest), big), n = mxw_sub(t, big);
-    mxw_real r = mxw_add(mxw_sub(c, n), rest);
-    mxw_real root = mxw_of_16(mxw_exp2_table[0], mxw_bits(t)), lost = mxw_of_16(mxw_exp2_table[1], mxw_bits(t));
-    mxw_real q = mxw_fma(r, mxw_fma(r, mxw_all(5.5502374e-02f), mxw_all(2.4023429e-01f)), mxw_all(6.931472e-01f));
-    return mxw_scaled(mxw_fma(root, mxw_fma(r, q, lost), root), n);
+    mxw_real more, n, c = mxw_limited(v.hi, mxw_all(200.0f));
+    v.lo = mxw_or_zero(mxw_equal(c, v.hi), v.lo), v.hi = c;
+    mxw_real t = mxw_exp2_parts(v, &more, &n);
+    return mxw_scaled(mxw_fma(t, more, t), n);
 }
 /* The cases of C's pow, as in mx_pow_f32; r = |x|^y of positive numbers. */
 static MX_NOINLINE mxw_real mxw_pow_cases(mxw_real x, mxw_real y, mxw_real r)
@@ -442,10 +449,50 @@ MX_INLINE mxw_real mxw_pow(mxw_real x, mxw_real y)
     return mxw_any(other) ? mxw_pow_cases(x, y, r) : r;
 }
 
+/* ---- the normal distribution ----------------------------------------------------------------------------------------- */
+
+/* Phi(-a), or -a Phi(-a), of a = |x|: e^(-a^2 / 2) as a power of 2, times e^(a^2 / 2) Phi(-a) by fourths of the binades of 1 + a.
+ * Both are a number from a table and a little more, so that the product of these two, which has two parts, is nearly all. */
+MX_INLINE mxw_real mxw_normal_tail(mxw_real x, int times)
+{
+    mxw_real a = mxw_min(mxw_all(14.5f), mxw_abs(x)), unit = mxw_all(-0x1.715476p-1f);
+    mxw_bits_ i = mxw_i_right(mxw_bits(mxw_add(a, mxw_all(1.0f))), 21);
+    mxw_sum v;
+    mxw_real square = mxw_mul(a, a);
+    v.hi = mxw_mul(square, unit);
+    v.lo = mxw_fma(square, mxw_all(-9.629815e-09f), mxw_fms(square, unit, v.hi));
+    v.lo = mxw_fma(mxw_fms(a, a, square), unit, v.lo);
+    mxw_real more, n, power = mxw_exp2_parts(v, &more, &n);
+    mxw_real d = mxw_sub(a, mxw_of_16(mxw_normal_table[0], i)), p = mxw_of_16(mxw_normal_table[7], i);
+    for (int k = 6; k >= 2; k--) p = mxw_fma(p, d, mxw_of_16(mxw_normal_table[k], i));
+    mxw_real base = mxw_of_16(mxw_normal_table[1], i), h = mxw_mul(power, base), l = mxw_fms(power, base, h);
+    if (times) {
+        mxw_real minus = mxw_sub(mxw_all(0.0f), a), whole = mxw_mul(minus, h);
+        l = mxw_fma(minus, l, mxw_fms(minus, h, whole)), h = whole;
+    }
+    more = mxw_fma(p, mxw_fma(d, more, d), more);       /* (1 + more) (1 + p d) - 1 */
+    return mxw_scaled(mxw_add(h, mxw_fma(h, more, l)), n);
+}
+MX_INLINE mxw_real mxw_normcdf(mxw_real x)
+{
+    mxw_real tail = mxw_normal_tail(x, 0);
+    return mxw_where(mxw_less(mxw_all(0.0f), x), mxw_sub(mxw_all(1.0f), tail), tail);
+}
+/* x Phi(x), that is NaN at -inf */
+MX_INLINE mxw_real mxw_gelu(mxw_real x)
+{
+    mxw_real y = mxw_add(mxw_max(mxw_all(0.0f), x), mxw_normal_tail(x, 1));
+    return mxw_but_for(mxw_with_sign(y, x), x, 0x00030000u);
+}
+
 MXW_LOOP_1(mxw, float, tanh)
 #define MX_WIDE_tanh_f32 mxw_tanh_loop
 MXW_LOOP_1(mxw, float, erf)
 #define MX_WIDE_erf_f32 mxw_erf_loop
+MXW_LOOP_1(mxw, float, normcdf)
+#define MX_WIDE_normcdf_f32 mxw_normcdf_loop
+MXW_LOOP_1(mxw, float, gelu)
+#define MX_WIDE_gelu_f32 mxw_gelu_loop
 MXW_LOOP_1(mxw, float, arctan)
 #define MX_WIDE_arctan_f32 mxw_arctan_loop
 MXW_LOOP_1(mxw, float, root)
