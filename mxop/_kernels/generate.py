@@ -60,7 +60,8 @@ _PROLOGUE = """\
 #: for its numbers would be others; but a root is right to the last bit in all of them.
 WIDE = {
     "float": {"tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "exp",
-              "expm1", "log", "log1p", "log2", "log10", "pow", "sigmoid", "erf", "normcdf", "gelu", "sin", "cos", "sqrt"},
+              "expm1", "log", "log1p", "log2", "log10", "pow", "sigmoid", "log_sigmoid", "softplus", "erf", "normcdf", "gelu",
+              "sin", "cos", "sqrt"},
     "double": {"arccos", "tanh", "cosh", "arcsinh", "cbrt", "exp", "log", "log1p", "log2", "log10", "pow", "sqrt"},
 }  # fmt: skip
 

@@ -103,13 +103,21 @@ MX_INLINE mxw_real mxw_log2(mxw_real x)
     return mxw_add(mxw_log_base(k, i, 3, 1.0f), mxw_fma(f, mxw_all(0x1.715476p0f), low));
 }
 MX_INLINE mxw_real mxw_log_low(mxw_real k, mxw_bits_ i) { return mxw_log_base_low(k, i, 1, 1.4286068e-06f); }
+typedef struct { mxw_real hi, lo; } mxw_sum;
 /* k log(2) + table + log(1 + f), where `low` is what the first two are more than their first parts, and what f lacks */
-MX_INLINE mxw_real mxw_log_of(mxw_real k, mxw_bits_ i, mxw_real f, mxw_real low)
+MX_INLINE mxw_sum mxw_log_parts(mxw_real k, mxw_bits_ i, mxw_real f, mxw_real low)
 {
     mxw_real q = mxw_cubic(f, -5.e-01f, 3.333443e-01f, -2.5007278e-01f, 1.8865344e-01f);
-    mxw_real base = mxw_log_base(k, i, 1, 0.693145751953125f), sum = mxw_add(base, f);
-    low = mxw_add(low, mxw_sub(f, mxw_sub(sum, base)));
-    return mxw_add(sum, mxw_fma(f, mxw_mul(f, q), low));
+    mxw_real base = mxw_log_base(k, i, 1, 0.693145751953125f);
+    mxw_sum v;
+    v.hi = mxw_add(base, f);
+    v.lo = mxw_fma(f, mxw_mul(f, q), mxw_add(low, mxw_sub(f, mxw_sub(v.hi, base))));
+    return v;
+}
+MX_INLINE mxw_real mxw_log_of(mxw_real k, mxw_bits_ i, mxw_real f, mxw_real low)
+{
+    mxw_sum v = mxw_log_parts(k, i, f, low);
+    return mxw_add(v.hi, v.lo);
 }
 MX_INLINE mxw_real mxw_log(mxw_real x)
 {
@@ -128,14 +136,19 @@ MX_INLINE mxw_real mxw_log10(mxw_real x)
     return mxw_add(mxw_log_base(k, i, 5, 0x1.344p-2f), mxw_fma(f, mxw_all(0x1.bcb7b2p-2f), low));
 }
 /* log(2^more (u + c)) for a c that is no more than what u lost to rounding */
-MX_INLINE mxw_real mxw_log_sum(mxw_real u, mxw_real c, float more)
+MX_INLINE mxw_sum mxw_log_sum_parts(mxw_real u, mxw_real c, float more)
 {
     mxw_real m = mxw_mantissa_or_nan(u), k = mxw_exponent(u);
     mxw_bits_ i = mxw_log_interval(m);
     mxw_real inverse = mxw_log_inverse(i), f = mxw_fms(m, inverse, mxw_all(1.0f));
     c = mxw_mul(mxw_scaled_known(c, mxw_sub(mxw_all(0.0f), k)), inverse);
     if (more != 0.0f) k = mxw_add(k, mxw_all(more));
-    return mxw_but_for(mxw_log_of(k, i, f, mxw_add(mxw_log_low(k, i), mxw_fnma(c, f, c))), u, 0x00500400u);
+    return mxw_log_parts(k, i, f, mxw_add(mxw_log_low(k, i), mxw_fnma(c, f, c)));
+}
+MX_INLINE mxw_real mxw_log_sum(mxw_real u, mxw_real c, float more)
+{
+    mxw_sum v = mxw_log_sum_parts(u, c, more);
+    return mxw_but_for(mxw_add(v.hi, v.lo), u, 0x00500400u);
 }
 /* of 1 + x and what that loses */
 MX_INLINE mxw_real mxw_log1p(mxw_real x)
@@ -390,7 +403,6 @@ MX_INLINE mxw_real mxw_sigmoid(mxw_real x)
 
 /* y log2|x| as a sum, with 34 bits: 1 / m from a table is short, and f = m / m' - 1, f^2 / 2 and the products with y and
  * 1 / log(2) are held in two parts. */
-typedef struct { mxw_real hi, lo; } mxw_sum;
 MX_INLINE mxw_sum mxw_log2_times(mxw_real x, mxw_real y)
 {
     mxw_real m = mxw_mantissa(x), k = mxw_exponent(x), one = mxw_all(1.0f), half = mxw_all(0.5f), unit = mxw_all(0x1.715476p0f);
@@ -485,6 +497,27 @@ MX_INLINE mxw_real mxw_gelu(mxw_real x)
     return mxw_but_for(mxw_with_sign(y, x), x, 0x00030000u);
 }
 
+/* log(1 + e^x) = max(x, 0) + log(1 + t), t = e^-|x|; all of them have two parts, and t - t^2 / 2 is left of them far below 0. */
+MX_INLINE mxw_real mxw_softplus(mxw_real x)
+{
+    mxw_real a = mxw_min(mxw_all(120.0f), mxw_abs(x)), unit = mxw_all(-0x1.715476p0f), one = mxw_all(1.0f), more, n;
+    mxw_sum v;
+    v.hi = mxw_mul(a, unit);
+    v.lo = mxw_fma(a, mxw_all(-1.925963e-08f), mxw_fms(a, unit, v.hi));
+    mxw_real power = mxw_exp2_parts(v, &more, &n), s = mxw_scaled(power, n), t = mxw_fma(s, more, s), u = mxw_add(one, t);
+    mxw_real lost = mxw_fma(s, more, mxw_sub(s, t)), far = mxw_fnma(mxw_fma(t, more, t), mxw_all(0.5f), more);
+    v = mxw_log_sum_parts(u, mxw_add(mxw_sub(t, mxw_sub(u, one)), lost), 0.0f);
+    mxw_real base = mxw_max(mxw_all(0.0f), x), y = mxw_add(base, v.hi), part = mxw_sub(y, base);
+    lost = mxw_add(mxw_sub(base, mxw_sub(y, part)), mxw_sub(v.hi, part));
+    y = mxw_where(mxw_less(x, mxw_all(-9.5f)), mxw_scaled(mxw_fma(power, far, power), n), mxw_add(y, mxw_add(v.lo, lost)));
+    return mxw_but_for(y, x, 0x00500000u);
+}
+MX_INLINE mxw_real mxw_log_sigmoid(mxw_real x)
+{
+    mxw_bits_ top = mxw_i_all(0x80000000u);
+    return mxw_turned(mxw_softplus(mxw_turned(x, top)), top);
+}
+
 MXW_LOOP_1(mxw, float, tanh)
 #define MX_WIDE_tanh_f32 mxw_tanh_loop
 MXW_LOOP_1(mxw, float, erf)
@@ -493,6 +526,10 @@ MXW_LOOP_1(mxw, float, normcdf)
 #define MX_WIDE_normcdf_f32 mxw_normcdf_loop
 MXW_LOOP_1(mxw, float, gelu)
 #define MX_WIDE_gelu_f32 mxw_gelu_loop
+MXW_LOOP_1(mxw, float, softplus)
+#define MX_WIDE_softplus_f32 mxw_softplus_loop
+MXW_LOOP_1(mxw, float, log_sigmoid)
+#define MX_WIDE_log_sigmoid_f32 mxw_log_sigmoid_loop
 MXW_LOOP_1(mxw, float, arctan)
 #define MX_WIDE_arctan_f32 mxw_arctan_loop
 MXW_LOOP_1(mxw, float, root)
