@@ -77,7 +77,7 @@ def bits(x):
 
 
 def test_every_such_function_is_tried():
-    assert set.union(*generate.WIDE.values()) == {*DOMAINS, "pow"}
+    assert set.union(*generate.WIDE.values()) == {*DOMAINS, "pow", "div"}
 
 
 @pytest.mark.parametrize("dtype", REALS)
@@ -143,6 +143,23 @@ def test_powers_are_within_two_units(dtype):
     found = mx.nd.power(mx.nd.array(x, dtype=dtype), mx.nd.array(y, dtype=dtype)).asnumpy()
     error = abs(found.astype(np.longdouble) - exact) / np.spacing(exact.astype(dtype)).astype(np.longdouble)
     assert error.max() <= 2
+
+
+@pytest.mark.parametrize("dtype", REALS)
+def test_quotients_by_a_number_have_the_bits_of_a_division(dtype):
+    rng, info = np.random.default_rng(6), np.finfo(dtype)
+    far = info.maxexp - 4
+    x = np.concatenate([np.ldexp(rng.uniform(1, 2, 20_000), e) for e in (0, rng.integers(-far - 20, far, 20_000))])
+    x = np.concatenate([x * rng.choice([-1, 1], x.size), special(dtype)]).astype(dtype)
+    by = [*np.ldexp(rng.uniform(-2, 2, 40), rng.integers(-30, 30, 40)), 3, 255, np.nextafter(1, 2), *special(dtype)]
+    for y in np.array(by, dtype):
+        with np.errstate(all="ignore"):
+            wanted = x / y
+        for n in (x.size, 19):
+            found = (mx.nd.array(x[-n:], dtype=dtype) / float(y)).asnumpy()
+            sure = ~np.isnan(wanted[-n:])
+            np.testing.assert_array_equal(bits(found[sure]), bits(wanted[-n:][sure]))
+            assert np.isnan(found[~sure]).all()
 
 
 @pytest.mark.parametrize("name", ["divide", "modulo"])

@@ -57,12 +57,12 @@ _PROLOGUE = """\
 """
 
 #: Functions that have loops of their own for some instruction sets (``mxop_wide.h``), by type.  No larger formula holds them,
-#: for its numbers would be others; but a root is right to the last bit in all of them.
+#: for its numbers would be others; but roots and quotients are right to the last bit in all of them.
 WIDE = {
     "float": {"tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "exp",
               "expm1", "log", "log1p", "log2", "log10", "pow", "sigmoid", "log_sigmoid", "softplus", "erf", "normcdf", "gelu",
-              "sin", "cos", "sqrt"},
-    "double": {"arccos", "tanh", "cosh", "arcsinh", "cbrt", "exp", "log", "log1p", "log2", "log10", "pow", "sqrt"},
+              "sin", "cos", "sqrt", "div"},
+    "double": {"arccos", "tanh", "cosh", "arcsinh", "cbrt", "exp", "log", "log1p", "log2", "log10", "pow", "sqrt", "div"},
 }  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def _apart(root: Expr) -> Expr:
 def _whole(root: Expr) -> bool:
     """Tell whether a formula is worth a loop of its own."""
     calls = [n for n in walk([root]) if n.kind == CALL]
-    apart = {*WIDE["float"], *WIDE["double"], *DRAWS} - {"sqrt"}
+    apart = {*WIDE["float"], *WIDE["double"], *DRAWS} - {"sqrt", "div"}
     special = any(TABLE[n.label].guard == "range" or n.label in apart for n in calls)
     return 2 <= len(calls) <= MAX_CALLS and not special
 
@@ -165,7 +165,8 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
     text = [*before, *signature, *head, *body, "}", ""]
     below = root.args[0] if root.args[0].kind == CALL and len(root.args) == 1 else None
     leaves = root.args if below is None else below.args
-    if root.label in WIDE.get(ctype, ()) and all(a.kind != CALL for a in leaves):
+    by_number = root.label != "div" or [a.kind == INPUT for a in leaves] == [True, False]
+    if root.label in WIDE.get(ctype, ()) and by_number and all(a.kind != CALL for a in leaves):
         label = f"{root.label}_{below.label}" if below is not None else root.label
         wide = f"MX_WIDE_{label}_{next(s for c, s, _ in COMPUTE if c == ctype)}"
         call = _wide(ctype, root, leaves, operands, scalars, wide)
@@ -181,6 +182,8 @@ def _wide(ctype: str, root: Expr, leaves, operands: list[Expr], scalars: list[Ex
         known = _power_by(
             ctype, next(s for c, s, _ in COMPUTE if c == ctype), root, {k: v.lstrip("&") for k, v in places.items()}
         )
+    if root.label == "div":
+        return [f"    {name}(n, o, x0, s0);"]
     if len(leaves) == 1:
         return [*known, f"    {name}(n, o, {places[leaves[0]]});"]
     return [*known, f"    {name}(n, o, " + ", ".join(f"{places[a]}, {int(a.kind == INPUT)}" for a in leaves) + ");"]

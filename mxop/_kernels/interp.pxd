@@ -53,7 +53,7 @@ cdef extern from "mxop_bulk.h" nogil:
 cdef enum:
     MAX_DIMS = 32
     MOST_AHEAD = 8          # arrays that are fetched ahead
-    PART_BYTES = 512        # of the results of an instruction, before each of which a little is fetched
+    PART_BYTES = 1024       # of the results of an instruction, before each of which a little is fetched
     MOST_REGISTERS = 256    # of a program
     MOST_MOVING = 32        # of one that runs row by row without looking at each row
     REQ_NULL = 0

@@ -96,6 +96,32 @@
         if (i < n) P##_write(o + i, P##_##name(sx ? P##_read(x + i, n - i) : p, sy ? P##_read(y + i, n - i) : q), n - i); \
     }
 
+/* Quotients by one number have the bits of a division: an estimate is within a unit, as the inverse has two parts, and what it lacks
+ * is exact (P. Markstein, IBM Journal of Research and Development 34, 1990, 111-119).  So where neither is as small or large as `far`
+ * and `near` say; what is, is divided. */
+#define MXW_QUOTIENTS(P, T, far, near)                                                                  \
+    MX_INLINE P##_real P##_quotient(P##_real x, P##_real y, P##_real over, P##_real more)               \
+    {                                                                                                   \
+        P##_real a = P##_abs(x), q = P##_fma(x, over, P##_mul(x, more));                                \
+        P##_real r = P##_with_sign(P##_fma(P##_fnma(q, y, x), over, q), P##_turned(x, P##_bits(y)));    \
+        P##_mask less = P##_and(P##_less(a, P##_all(1 / (T)far)), P##_not(P##_equal(a, P##_all(0))));   \
+        P##_mask other = P##_or(less, P##_not_within(a, P##_all(far)));                                 \
+        return P##_any(other) ? P##_where(other, P##_div(x, y), r) : r;                                 \
+    }                                                                                                   \
+    static void P##_div_loop(ptrdiff_t n, T *MX_RESTRICT o, const T *MX_RESTRICT x, T y)                \
+    {                                                                                                   \
+        const ptrdiff_t step = 64 / (ptrdiff_t)sizeof(T) * MXW_SIDE;                                    \
+        const T over = 1 / y, more = (sizeof(T) == 4 ? (T)fmaf(-(float)over, (float)y, 1) : (T)fma(-over, y, 1)) * over; \
+        const P##_real of = P##_all(y), first = P##_all(over), second = P##_all(more);                  \
+        ptrdiff_t i = 0;                                                                                \
+        if (!(y > 1 / (T)near && y < near) && !(-y > 1 / (T)near && -y < near)) {                       \
+            for (; i < n; i++) o[i] = x[i] / y;                                                         \
+            return;                                                                                     \
+        }                                                                                               \
+        for (; i + step <= n; i += step) P##_write(o + i, P##_quotient(P##_read(x + i, step), of, first, second), step); \
+        if (i < n) P##_write(o + i, P##_quotient(P##_read(x + i, n - i), of, first, second), n - i);    \
+    }
+
 #include "mxop_wide_tables.h"
 #include "mxop_wide_f32.h"
 #include "mxop_wide_f64.h"

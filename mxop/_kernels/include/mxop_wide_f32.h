@@ -562,6 +562,8 @@ MXW_LOOP_1(mxw, float, arcsin)
 #define MX_WIDE_arcsin_f32 mxw_arcsin_loop
 MXW_LOOP_1(mxw, float, arccos)
 #define MX_WIDE_arccos_f32 mxw_arccos_loop
+MXW_QUOTIENTS(mxw, float, 0x1p100f, 0x1p24f)
+#define MX_WIDE_div_f32 mxw_div_loop
 MXW_LOOP_2(mxw, float, pow)
 #define MX_WIDE_pow_f32 mxw_pow_loop
 MXW_LOOP_1(mxw, float, exp)

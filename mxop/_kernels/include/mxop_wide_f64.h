@@ -285,6 +285,8 @@ MXW_LOOP_1(mxd, double, log1p)
 MXW_LOOP_1(mxd, double, arcsinh)
 MXW_LOOP_1(mxd, double, tanh)
 MXW_LOOP_1(mxd, double, arccos)
+MXW_QUOTIENTS(mxd, double, 0x1p800, 0x1p24)
+#define MX_WIDE_div_f64 mxd_div_loop
 MXW_LOOP_2(mxd, double, pow)
 MXW_LOOP_1(mxd, double, exp)
 MXW_LOOP_2(mxd, double, exp_sub)
