@@ -711,21 +711,22 @@ cdef class Program:
         cdef Py_ssize_t at = start, length, size = self.itemsize, width = ITEMSIZE[target.dtype]
         cdef char* beside               # a block of the target's type
         cdef bint dense = target.contiguous and target.req != REQ_ADD, direct = dense and target.dtype == self.ctype and not stream
+        cdef bint plain = source.contiguous and source.dtype == self.ctype
+        cdef bint claims = dense and not stream and (stop - start) * width > 2 * MX_CLAIMED
         cdef const char* p
         if target.req == REQ_NULL:
             return
-        cdef bint claims = dense and not stream and (stop - start) * width > 2 * MX_CLAIMED
         if stream and width > size:
             block = max(block * size // width, 1)
-        if claims:
-            block = min(block, MX_CLAIMED // width)
+        if claims:  # of which none may be kept in between
+            block = 2 * MX_CLAIMED // width if plain or direct else min(block, MX_CLAIMED // width)
         beside = scratch + ((block * size + 63) & ~63)
         while at < stop:
             length = min(block, stop - at)
             p = scratch
             if claims:
                 mx_claim(target.data + at * width, length * width)
-            if source.contiguous and source.dtype == self.ctype:
+            if plain:
                 p = source.data + at * size
             else:
                 load_block(source, self.ctype, at, length, target.data + at * size if direct else scratch)
