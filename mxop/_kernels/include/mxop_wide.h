@@ -98,7 +98,7 @@
 
 /* Quotients by one number have the bits of a division: an estimate is within a unit, as the inverse has two parts, and what it lacks
  * is exact (P. Markstein, IBM Journal of Research and Development 34, 1990, 111-119).  So where neither is as small or large as `far`
- * and `near` say; what is, is divided. */
+ * and `near` say; what is, is divided, and a few are. */
 #define MXW_QUOTIENTS(P, T, far, near)                                                                  \
     MX_INLINE P##_real P##_quotient(P##_real x, P##_real y, P##_real over, P##_real more)               \
     {                                                                                                   \
@@ -114,7 +114,7 @@
         const T over = 1 / y, more = (sizeof(T) == 4 ? (T)fmaf(-(float)over, (float)y, 1) : (T)fma(-over, y, 1)) * over; \
         const P##_real of = P##_all(y), first = P##_all(over), second = P##_all(more);                  \
         ptrdiff_t i = 0;                                                                                \
-        if (!(y > 1 / (T)near && y < near) && !(-y > 1 / (T)near && -y < near)) {                       \
+        if (n < 2 * step || !((y > 1 / (T)near && y < near) || (-y > 1 / (T)near && -y < near))) {      \
             for (; i < n; i++) o[i] = x[i] / y;                                                         \
             return;                                                                                     \
         }                                                                                               \
