@@ -326,13 +326,15 @@ MX_INLINE mxw_real mxw_exp_rest(mxw_real r)
 {
     return mxw_fma(r, mxw_cubic(r, 1.666652113e-01f, 4.166827351e-02f, 8.368685842e-03f, 1.382013783e-03f), mxw_all(4.999999404e-01f));
 }
-/* The text of mx_exp_f32 but for the scaling, which is one instruction.  ULP 0.88 */
+/* The text of mx_exp_f32 but for the scaling, which is one instruction.  It takes a hundred cycles where its result is denormal or
+ * vanishes: what vanishes is left out, here and in what follows.  ULP 0.88 */
+#define MXW_VANISHES (-103.97208f)
 MX_INLINE mxw_real mxw_exp(mxw_real x)
 {
-    mxw_real c = mxw_max(mxw_all(-104.0f), mxw_min(mxw_all(104.0f), x)), big = mxw_all(MX_ROUND_F32), one = mxw_all(1.0f);
+    mxw_real c = mxw_min(mxw_all(104.0f), x), big = mxw_all(MX_ROUND_F32), one = mxw_all(1.0f);
     mxw_real n = mxw_sub(mxw_fma(c, mxw_all(1.44269504f), big), big);
     mxw_real r = mxw_fma(n, mxw_all(-1.42860682e-6f), mxw_fma(n, mxw_all(-0.693145751953125f), c));
-    return mxw_scaled(mxw_fma(r, mxw_fma(r, mxw_exp_rest(r), one), one), n);
+    return mxw_scaled_where(mxw_not(mxw_less(x, mxw_all(MXW_VANISHES))), mxw_fma(r, mxw_fma(r, mxw_exp_rest(r), one), one), n);
 }
 MX_INLINE mxw_real mxw_exp_sub(mxw_real x, mxw_real y) { return mxw_exp(mxw_sub(x, y)); }
 
@@ -386,17 +388,35 @@ MX_INLINE mxw_real mxw_hyperbolic(mxw_real a, int odd)
 MX_INLINE mxw_real mxw_cosh(mxw_real x) { return mxw_hyperbolic(mxw_abs(x), 0); }
 MX_INLINE mxw_real mxw_sinh(mxw_real x) { return mxw_with_sign(mxw_hyperbolic(mxw_abs(x), 1), x); }
 
-/* As in mxop_math_f32.h, but for the quotient: a rough one, corrected twice, instead of a division.  ULP 0.96 */
-MX_INLINE mxw_real mxw_sigmoid(mxw_real x)
+/* |x|, but `far` where e^-|x| or e^(-x^2 / 2) counts for nothing, above that or below `least`, where all is 0. */
+MX_INLINE mxw_real mxw_counted(mxw_real x, float far, float least, mxw_mask *some)
+{
+    mxw_mask none = mxw_less(x, mxw_all(least));
+    *some = mxw_not(none);
+    return mxw_where(mxw_or(none, mxw_less(mxw_all(far), x)), mxw_all(far), mxw_abs(x));
+}
+/* As in mxop_math_f32.h, but for the quotient: a rough one, corrected twice, instead of a division; a is |x|.  ULP 0.96 */
+MX_INLINE mxw_real mxw_sigmoid_by(mxw_real x, mxw_real a)
 {
     mxw_real lost, one = mxw_all(1.0f), unit = mxw_all(0x1p-24f);
     mxw_bits_ power;
-    mxw_real r = mxw_exp_reduced(mxw_min(mxw_all(104.0f), mxw_abs(x)), 127.0f - 24.0f, &lost, &power), s = mxw_number(power);
+    mxw_real r = mxw_exp_reduced(a, 127.0f - 24.0f, &lost, &power), s = mxw_number(power);
     mxw_real m = mxw_fma(mxw_mul(r, r), mxw_exp_rest(r), r), base = mxw_add(s, unit), d = mxw_fma(s, m, base);
     mxw_real low = mxw_add(mxw_fma(s, m, mxw_sub(base, d)), mxw_sub(unit, mxw_sub(base, s))), y = mxw_rcp14(d);
     y = mxw_fma(y, mxw_fnma(y, d, one), y);
     y = mxw_mul(mxw_fma(y, mxw_fnma(y, low, mxw_fnma(y, d, one)), y), unit);
     return mxw_where(mxw_less(x, mxw_all(0.0f)), y, mxw_sub(one, y));
+}
+static MX_NOINLINE mxw_real mxw_sigmoid_far(mxw_real x)
+{
+    mxw_mask some;
+    mxw_real a = mxw_counted(x, 80.0f, MXW_VANISHES, &some);
+    return mxw_or_zero(some, mxw_sigmoid_by(x, a));
+}
+MX_INLINE mxw_real mxw_sigmoid(mxw_real x)
+{
+    mxw_real a = mxw_abs(x);
+    return mxw_any(mxw_less(mxw_all(80.0f), a)) ? mxw_sigmoid_far(x) : mxw_sigmoid_by(x, a);
 }
 
 /* ---- powers ------------------------------------------------------------------------------------------------------ */
@@ -463,11 +483,11 @@ MX_INLINE mxw_real mxw_pow(mxw_real x, mxw_real y)
 
 /* ---- the normal distribution ----------------------------------------------------------------------------------------- */
 
-/* Phi(-a), or -a Phi(-a), of a = |x|: e^(-a^2 / 2) as a power of 2, times e^(a^2 / 2) Phi(-a) by fourths of the binades of 1 + a.
+/* Phi(-a), or -a Phi(-a), of a >= 0: e^(-a^2 / 2) as a power of 2, times e^(a^2 / 2) Phi(-a) by fourths of the binades of 1 + a.
  * Both are a number from a table and a little more, so that the product of these two, which has two parts, is nearly all. */
-MX_INLINE mxw_real mxw_normal_tail(mxw_real x, int times)
+MX_INLINE mxw_real mxw_normal_tail_by(mxw_real a, int times)
 {
-    mxw_real a = mxw_min(mxw_all(14.5f), mxw_abs(x)), unit = mxw_all(-0x1.715476p-1f);
+    mxw_real unit = mxw_all(-0x1.715476p-1f);
     mxw_bits_ i = mxw_i_right(mxw_bits(mxw_add(a, mxw_all(1.0f))), 21);
     mxw_sum v;
     mxw_real square = mxw_mul(a, a);
@@ -485,6 +505,17 @@ MX_INLINE mxw_real mxw_normal_tail(mxw_real x, int times)
     more = mxw_fma(p, mxw_fma(d, more, d), more);       /* (1 + more) (1 + p d) - 1 */
     return mxw_scaled(mxw_add(h, mxw_fma(h, more, l)), n);
 }
+static MX_NOINLINE mxw_real mxw_normal_tail_far(mxw_real x, int times)
+{
+    mxw_mask some;
+    mxw_real a = mxw_counted(x, 12.5f, -14.5f, &some);
+    return mxw_or_zero(some, mxw_normal_tail_by(a, times));
+}
+MX_INLINE mxw_real mxw_normal_tail(mxw_real x, int times)
+{
+    mxw_real a = mxw_abs(x);
+    return mxw_any(mxw_less(mxw_all(12.5f), a)) ? mxw_normal_tail_far(x, times) : mxw_normal_tail_by(a, times);
+}
 MX_INLINE mxw_real mxw_normcdf(mxw_real x)
 {
     mxw_real tail = mxw_normal_tail(x, 0);
@@ -498,9 +529,9 @@ MX_INLINE mxw_real mxw_gelu(mxw_real x)
 }
 
 /* log(1 + e^x) = max(x, 0) + log(1 + t), t = e^-|x|; all of them have two parts, and t - t^2 / 2 is left of them far below 0. */
-MX_INLINE mxw_real mxw_softplus(mxw_real x)
+MX_INLINE mxw_real mxw_softplus_by(mxw_real x, mxw_real a)
 {
-    mxw_real a = mxw_min(mxw_all(120.0f), mxw_abs(x)), unit = mxw_all(-0x1.715476p0f), one = mxw_all(1.0f), more, n;
+    mxw_real unit = mxw_all(-0x1.715476p0f), one = mxw_all(1.0f), more, n;
     mxw_sum v;
     v.hi = mxw_mul(a, unit);
     v.lo = mxw_fma(a, mxw_all(-1.925963e-08f), mxw_fms(a, unit, v.hi));
@@ -509,8 +540,18 @@ MX_INLINE mxw_real mxw_softplus(mxw_real x)
     v = mxw_log_sum_parts(u, mxw_add(mxw_sub(t, mxw_sub(u, one)), lost), 0.0f);
     mxw_real base = mxw_max(mxw_all(0.0f), x), y = mxw_add(base, v.hi), part = mxw_sub(y, base);
     lost = mxw_add(mxw_sub(base, mxw_sub(y, part)), mxw_sub(v.hi, part));
-    y = mxw_where(mxw_less(x, mxw_all(-9.5f)), mxw_scaled(mxw_fma(power, far, power), n), mxw_add(y, mxw_add(v.lo, lost)));
-    return mxw_but_for(y, x, 0x00500000u);
+    return mxw_where(mxw_less(x, mxw_all(-9.5f)), mxw_scaled(mxw_fma(power, far, power), n), mxw_add(y, mxw_add(v.lo, lost)));
+}
+static MX_NOINLINE mxw_real mxw_softplus_far(mxw_real x)
+{
+    mxw_real far = mxw_all(40.0f), y = mxw_softplus_by(x, mxw_min(far, mxw_abs(x)));
+    y = mxw_where(mxw_less(far, x), x, y);
+    return mxw_where(mxw_less(x, mxw_all(-40.0f)), mxw_exp(x), y);
+}
+MX_INLINE mxw_real mxw_softplus(mxw_real x)
+{
+    mxw_real a = mxw_abs(x);
+    return mxw_any(mxw_less(mxw_all(40.0f), a)) ? mxw_softplus_far(x) : mxw_softplus_by(x, a);
 }
 MX_INLINE mxw_real mxw_log_sigmoid(mxw_real x)
 {

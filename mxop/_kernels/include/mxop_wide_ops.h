@@ -36,6 +36,7 @@ MXW_1(exponent, MXW_P(getexp)(a.v[u]))                       /* of denormals too
 MXW_1(mantissa, MXW_P(getmant)(a.v[u], _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero))
 MXW_1(mantissa_or_nan, MXW_P(getmant)(a.v[u], _MM_MANT_NORM_1_2, _MM_MANT_SIGN_nan))
 MXW_2(scaled, MXW_P(scalef)(a.v[u], b.v[u]))                 /* a 2^floor(b) */
+MXW_OF(MXW_R, scaled_where, (MXW_M m, MXW_R a, MXW_R b), MXW_P(maskz_scalef)(m.v[u], a.v[u], b.v[u]))        /* or 0 */
 /* ...or 0, where a is 0 or no number and b is infinite */
 MXW_2(scaled_known, MXW_P(maskz_scalef)(MXW_P_MASK(cmp)(a.v[u], MXW_P(set1)(0), _CMP_NEQ_OQ), a.v[u], b.v[u]))
 
