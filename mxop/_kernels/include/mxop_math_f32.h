@@ -81,12 +81,15 @@ MX_INLINE float mxi_clamp(float x, float limit)
     return copysignf(a > limit ? limit : a, x);
 }
 
-/* ULP 0.88 / 1.12 */
+/* What vanishes is computed for 0 instead: products that vanish take some processors a hundred cycles.  ULP 0.88 / 1.12 */
+#define MX_VANISHES_F32 (-103.97208f)
 MX_INLINE float mx_exp_f32(float x)
 {
     uint32_t bits;
-    float q, r = mxi_exp_reduced(mxi_clamp(x, 104.0f), 254.0f, &q, &bits);
-    return mxi_scale2(MX_FMAF(r, MX_FMAF(r, q, 1.0f), 1.0f), bits);
+    float c = x < MX_VANISHES_F32 ? 0.0f : x;
+    float q, r = mxi_exp_reduced(c > 104.0f ? 104.0f : c, 254.0f, &q, &bits);
+    float y = mxi_scale2(MX_FMAF(r, MX_FMAF(r, q, 1.0f), 1.0f), bits);
+    return x < MX_VANISHES_F32 ? 0.0f : y;
 }
 
 /* 2^r for |r| <= 1/2 */
@@ -276,7 +279,7 @@ MX_INLINE float mx_tanh_f32(float x)
 MX_INLINE float mx_sigmoid_f32(float x)
 {
     float a = fabsf(x);
-    float c = a > 104.0f ? 104.0f : a;
+    float c = x > 80.0f || x < MX_VANISHES_F32 ? 80.0f : a;
     uint32_t bits;
     float h, r = mxi_exp_reduced(c, 127.0f - 24.0f, &h, &bits);
     float m = MX_FMAF(r * r, h, r);
@@ -286,7 +289,8 @@ MX_INLINE float mx_sigmoid_f32(float x)
     float dl = MX_FMAF(s, m, base - d) + (0x1p-24f - (base - s));
     float q = 1.0f / d;
     q = MX_FMAF(q, MX_FMAF(-q, dl, MX_FMAF(-q, d, 1.0f)), q) * 0x1p-24f;
-    return x < 0.0f ? q : 1.0f - q;
+    float y = x < MX_VANISHES_F32 ? 0.0f : q;
+    return x < 0.0f ? y : 1.0f - q;
 }
 
 /* Odd polynomial below 1, 1 - 2^-(c q0 + c^2 q(c)) above, c = |x|, whose first term is exact

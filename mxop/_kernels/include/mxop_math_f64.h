@@ -112,14 +112,15 @@ MX_INLINE double mxi_exp_reduced_f64(double x, double bias, double *q, uint64_t 
 }
 
 /* ULP 0.94 / 1.20 */
+#define MX_VANISHES_F64 (-745.1332191019412)
 MX_INLINE double mx_exp_f64(double x)
 {
     uint64_t bits;
-    double a = fabs(x);
-    double q, r = mxi_exp_reduced_f64(copysign(a > 746.0 ? 746.0 : a, x), 2046.0, &q, &bits);
+    double c = x < MX_VANISHES_F64 ? 0.0 : x;     /* as in mx_exp_f32 */
+    double q, r = mxi_exp_reduced_f64(c > 746.0 ? 746.0 : c, 2046.0, &q, &bits);
     uint64_t half = bits >> 1;
-    double y = MX_FMA(r, MX_FMA(r, q, 1.0), 1.0);
-    return y * mx_bits_f64(half << 52) * mx_bits_f64((bits - half) << 52);
+    double y = MX_FMA(r, MX_FMA(r, q, 1.0), 1.0) * mx_bits_f64(half << 52) * mx_bits_f64((bits - half) << 52);
+    return x < MX_VANISHES_F64 ? 0.0 : y;
 }
 
 /* Scaled by 2^-60.  ULP 1.00 / 1.34 */
@@ -127,7 +128,8 @@ MX_INLINE double mx_sigmoid_f64(double x)
 {
     uint64_t bits;
     double a = fabs(x);
-    double h, r = mxi_exp_reduced_f64(a > 746.0 ? 746.0 : a, 1023.0 - 60.0, &h, &bits);
+    double c = x > 700.0 || x < MX_VANISHES_F64 ? 700.0 : a;
+    double h, r = mxi_exp_reduced_f64(c, 1023.0 - 60.0, &h, &bits);
     double m = MX_FMA(r * r, h, r);
     double s = mx_bits_f64(bits << 52);
     double base = s + 0x1p-60;
@@ -135,7 +137,8 @@ MX_INLINE double mx_sigmoid_f64(double x)
     double dl = MX_FMA(s, m, base - d) + (0x1p-60 - (base - s));
     double q = 1.0 / d;
     q = MX_FMA(q, MX_FMA(-q, dl, MX_FMA(-q, d, 1.0)), q) * 0x1p-60;
-    return x < 0.0 ? q : 1.0 - q;
+    double y = x < MX_VANISHES_F64 ? 0.0 : q;
+    return x < 0.0 ? y : 1.0 - q;
 }
 
 /* unit (e^x - 1) = unit 2^n (r + r^2 q) + unit (2^n - 1) for a power of two; terms are added as a sum and what it loses. */

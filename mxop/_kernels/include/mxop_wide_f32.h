@@ -328,13 +328,12 @@ MX_INLINE mxw_real mxw_exp_rest(mxw_real r)
 }
 /* The text of mx_exp_f32 but for the scaling, which is one instruction.  It takes a hundred cycles where its result is denormal or
  * vanishes: what vanishes is left out, here and in what follows.  ULP 0.88 */
-#define MXW_VANISHES (-103.97208f)
 MX_INLINE mxw_real mxw_exp(mxw_real x)
 {
     mxw_real c = mxw_min(mxw_all(104.0f), x), big = mxw_all(MX_ROUND_F32), one = mxw_all(1.0f);
     mxw_real n = mxw_sub(mxw_fma(c, mxw_all(1.44269504f), big), big);
     mxw_real r = mxw_fma(n, mxw_all(-1.42860682e-6f), mxw_fma(n, mxw_all(-0.693145751953125f), c));
-    return mxw_scaled_where(mxw_not(mxw_less(x, mxw_all(MXW_VANISHES))), mxw_fma(r, mxw_fma(r, mxw_exp_rest(r), one), one), n);
+    return mxw_scaled_where(mxw_not(mxw_less(x, mxw_all(MX_VANISHES_F32))), mxw_fma(r, mxw_fma(r, mxw_exp_rest(r), one), one), n);
 }
 MX_INLINE mxw_real mxw_exp_sub(mxw_real x, mxw_real y) { return mxw_exp(mxw_sub(x, y)); }
 
@@ -410,7 +409,7 @@ MX_INLINE mxw_real mxw_sigmoid_by(mxw_real x, mxw_real a)
 static MX_NOINLINE mxw_real mxw_sigmoid_far(mxw_real x)
 {
     mxw_mask some;
-    mxw_real a = mxw_counted(x, 80.0f, MXW_VANISHES, &some);
+    mxw_real a = mxw_counted(x, 80.0f, MX_VANISHES_F32, &some);
     return mxw_or_zero(some, mxw_sigmoid_by(x, a));
 }
 MX_INLINE mxw_real mxw_sigmoid(mxw_real x)

@@ -254,7 +254,7 @@ MX_INLINE mxd_real mxd_exp(mxd_real x)
     mxd_real q = mxd_fma(r, mxd_all(1.3889063615251755e-03), mxd_all(8.333473114628783e-03));
     q = mxd_fma(r, mxd_fma(r, q, mxd_all(4.166666666358933e-02)), mxd_all(1.666666666420479e-01));
     q = mxd_fma(r, mxd_fma(r, q, mxd_all(0.5)), mxd_all(1.0));
-    mxd_mask some = mxd_not(mxd_less(x, mxd_all(-745.1332191019412)));       /* as in mxw_exp */
+    mxd_mask some = mxd_not(mxd_less(x, mxd_all(MX_VANISHES_F64)));       /* as in mxw_exp */
     return mxd_scaled_where(some, mxd_add(root, mxd_fma(mxd_mul(root, r), q, low)), n);
 }
 MX_INLINE mxd_real mxd_exp_sub(mxd_real x, mxd_real y) { return mxd_exp(mxd_sub(x, y)); }
