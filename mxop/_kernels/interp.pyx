@@ -718,7 +718,7 @@ cdef class Program:
             return
         if stream and width > size:
             block = max(block * size // width, 1)
-        if claims:  # of which none may be kept in between
+        if claims:  # a block that is kept in between has no room for more
             block = 2 * MX_CLAIMED // width if plain or direct else min(block, MX_CLAIMED // width)
         beside = scratch + ((block * size + 63) & ~63)
         while at < stop:

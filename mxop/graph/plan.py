@@ -199,11 +199,12 @@ def _begin_there(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int], 
     readers.update(plan.root(r.entry) for phase in phases for r in phase.results)
     for node in reversed(nodes):
         view = (node, 0) in plan.homes and node.n_outputs == 1 and bool(node.inputs) and is_plain_view(node, known)
-        for k, operands in ({0: [0]} if view else _places(node, known)).items():
+        for k in range(node.n_outputs):
             home = plan.homes.get((node, k))
             if home is None or home.req != WRITE or not home.array._contiguous:
                 continue
-            for first in [plan.root(node.inputs[i]) for i in operands]:
+            same = [e for e in _overwritten(plan, node, k) if known.same(e, (node, k))]
+            for first in map(plan.root, node.inputs[:1] if view else same):
                 if first in plan.homes or readers[first] != 1 or made_in.get(first[0]) != made_in[node]:
                     continue
                 shape = known.shape(first)
@@ -212,13 +213,6 @@ def _begin_there(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int], 
                     plan.alias[node, k] = first
                     del plan.homes[node, k]
                 break
-
-
-def _places(node: Node, known: Known) -> dict[int, list[int]]:
-    """Return for each output the inputs that may lie where it will: it is written as they are read, or need not be."""
-    if not isinstance(node.op, Elementwise):
-        return {k: [i] for k, i in _kept_in_place(node).items()}
-    return {k: [i for i, e in enumerate(node.inputs) if known.same(e, (node, k))] for k in range(node.n_outputs)}
 
 
 def _early(plan: Plan, p: int, phases: Sequence[Phase], made_in: dict[Node, int], known: Known) -> list[Node]:

@@ -98,7 +98,7 @@
 
 /* Quotients by one number have the bits of a division: an estimate is within a unit, as the inverse has two parts, and what it lacks
  * is exact (P. Markstein, IBM Journal of Research and Development 34, 1990, 111-119).  So where neither is as small or large as `far`
- * and `near` say; what is, is divided, and a few are. */
+ * and `near` say.  Others are divided, and so are a few: making the inverse ready takes longer. */
 #define MXW_QUOTIENTS(P, T, far, near)                                                                  \
     MX_INLINE P##_real P##_quotient(P##_real x, P##_real y, P##_real over, P##_real more)               \
     {                                                                                                   \
