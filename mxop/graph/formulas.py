@@ -18,7 +18,7 @@ _INTEGER_RANGE = {
     dtypes.UNKNOWN: (0, 127),
 }  # fmt: skip
 
-_MANY = 1 << 13  # kinds of nodes: more than any graph has, unless each has a number of its own; some kilobytes each
+_MANY = 1 << 15  # kinds of nodes: more than a graph has, unless most have numbers of their own; about a kilobyte each
 _found: dict[tuple, tuple[Expr, ...] | None] = {}
 
 
