@@ -44,6 +44,8 @@ CLEARED = [] if sys.platform == "win32" else ["-fno-builtin-memset"]
 MODULES = {
     "mxop._kernels.memory": "mxop/_kernels/memory.pyx",
     "mxop._kernels.team": "mxop/_kernels/team.pyx",
+    "mxop._kernels.instruction_sets": "mxop/_kernels/instruction_sets.pyx",
+    "mxop._kernels.operands": "mxop/_kernels/operands.pyx",
     "mxop._kernels.interp": "mxop/_kernels/interp.pyx",
     "mxop._kernels.moves": "mxop/_kernels/moves.pyx",
     "mxop._kernels.reduce": "mxop/_kernels/reduce.pyx",

@@ -9,7 +9,7 @@ from cuda_compilers import find_host
 import mxop as mx
 from mxop._core import kinds, launched, plans
 from mxop._gpu import compiled, device, launch
-from mxop._kernels import interp, memory, team
+from mxop._kernels import instruction_sets, interp, memory, team
 
 
 def pytest_collection_modifyitems(config, items):
@@ -46,13 +46,13 @@ def rng():
     return np.random.default_rng(1234)
 
 
-@pytest.fixture(params=interp.available_instruction_sets())
+@pytest.fixture(params=instruction_sets.available())
 def level(request):
     """One of the instruction sets that this machine has, in use."""
-    before = interp.instruction_set()
-    interp.use_instruction_set(request.param)
+    before = instruction_sets.in_use()
+    instruction_sets.use(request.param)
     yield request.param
-    interp.use_instruction_set(before)
+    instruction_sets.use(before)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd, sym
-from mxop._kernels import interp
+from mxop._kernels import instruction_sets
 from mxop.opdef import registry
 from mxop.records import convolution as records
 from mxop.records import find
@@ -275,15 +275,15 @@ def some_convolution(rng):
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("isa", interp.available_instruction_sets())
+@pytest.mark.parametrize("isa", instruction_sets.available())
 def test_products_of_windows_anywhere(seed, isa):
     """Windows that begin and end beside images, are apart, and go on to the next line and image."""
-    rng, before = random.Random(seed), interp.instruction_set()
+    rng, before = random.Random(seed), instruction_sets.in_use()
     try:
-        interp.use_instruction_set(isa)
+        instruction_sets.use(isa)
         check_products(*some_convolution(rng), rng.choice([1, 2, 3]))
     finally:
-        interp.use_instruction_set(before)
+        instruction_sets.use(before)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -295,25 +295,25 @@ def test_products_of_windows_in_halves(seed):
 
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("size", [7, 14, 20])
-@pytest.mark.parametrize("isa", interp.available_instruction_sets())
+@pytest.mark.parametrize("isa", instruction_sets.available())
 def test_what_lies_between_short_lines_does_not_count(isa, size, stride):
     """Vectors go on from line to line: an element meets what its windows have, and nothing of the line before or after."""
     params = {"kernel": (3, 3), "pad": (1, 1), "stride": (stride, stride), "num_group": 32}
-    rng, before = np.random.default_rng(0), interp.instruction_set()
+    rng, before = np.random.default_rng(0), instruction_sets.in_use()
     x, w = rng.normal(size=(1, 32, size, size)), rng.normal(size=(32, 1, 3, 3))
     h = rng.normal(size=records._convolution(x, w, **params).shape)
     x[0, :, 2, -1], x[0, :, 3, 0], h[0, :16, 1, -1], h[0, 16:, 1, 0] = np.inf, np.nan, np.inf, np.nan
     with np.errstate(invalid="ignore"):
         wanted = records._convolution(x, w, **params), records._convolved_weight(x, h, **params)
     try:
-        interp.use_instruction_set(isa)
+        instruction_sets.use(isa)
         for dtype in ("float32", "float64"):
             a, b, c = (nd.array(v, dtype=dtype) for v in (x, w, h))
             found = internal._convolved(a, b, **params), internal._convolved_weight(a, c, **params)
             for have, want in zip(found, wanted, strict=True):
                 np.testing.assert_allclose(have.asnumpy(), want, rtol=1e-4, atol=1e-4)
     finally:
-        interp.use_instruction_set(before)
+        instruction_sets.use(before)
 
 
 def test_sums_of_a_band_end_with_its_last_line():

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import mxop as mx
 from mxop import nd
 from mxop._core import core
-from mxop._kernels import interp
+from mxop._kernels import instruction_sets
 from mxop.opdef.above import ask
 
 WRITE, ADD = 1, 3
 ROUNDING = {"e": 2.0**-11, "f": 2.0**-24, "d": 2.0**-53}
-LEVELS = interp.available_instruction_sets()
+LEVELS = instruction_sets.available()
 
 #: Sizes at which a unit for tiles takes over, where there is one: tiles have 16 rows and columns, panels 32, steps of sums 32.
 TILED = st.sampled_from([(64, 1000), (128, 128), (129, 145), (193, 200), (208, 95), (400, 72)])
@@ -32,10 +32,10 @@ LAYOUTS = st.sampled_from(["plain", "transposed", "every second", "backwards", "
 
 @pytest.fixture(autouse=True)
 def settings_of_the_process():
-    threads, level = mx.context.get_num_threads(), interp.instruction_set()
+    threads, level = mx.context.get_num_threads(), instruction_sets.in_use()
     yield
     mx.context.set_num_threads(threads)
-    interp.use_instruction_set(level)
+    instruction_sets.use(level)
 
 
 def laid_out(rng, shape, layout, code):
@@ -80,7 +80,7 @@ def check(found, want, magnitude, k, code, slack=0.0):
 @example(5, 40, 0, "plain", "plain", "f", 1.0, None, WRITE, LEVELS[0], 1, False, False)
 @example(5, 40, 0, "plain", "plain", "e", 1.0, "row", ADD, LEVELS[0], 1, False, False)
 def test_products(m, n, k, left, right, code, alpha, bias, req, level, threads, transpose_a, transpose_b):
-    interp.use_instruction_set(level)
+    instruction_sets.use(level)
     mx.context.set_num_threads(threads)
     rng = np.random.default_rng(m + 7 * n + 31 * k)
     a = laid_out(rng, (k, m) if transpose_a else (m, k), left, code)
@@ -158,7 +158,7 @@ def test_products_of_any_magnitude(size, k, left, right, transpose_a, transpose_
 @pytest.mark.parametrize("layout", ["plain", "transposed"])
 def test_a_product_with_ones_and_zeros_moves_numbers(layout, level):
     """All of float32, but what is not finite: every bit arrives."""
-    interp.use_instruction_set(level)
+    instruction_sets.use(level)
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 1 << 32, (160, 192), dtype=np.uint32)
     x = np.where((bits & 0x7F800000) == 0x7F800000, 0, bits.view("f")).astype("f")
@@ -175,7 +175,7 @@ def test_a_product_with_ones_and_zeros_moves_numbers(layout, level):
 @pytest.mark.parametrize("req", [WRITE, ADD])
 def test_sums_below_the_smallest_normal_number_stay(req, level):
     """Whatever is added to them later: nothing, here."""
-    interp.use_instruction_set(level)
+    instruction_sets.use(level)
     x, y = np.zeros((128, 200), "f"), np.ones((200, 160), "f")
     x[:, 3], x[5, 3], x[7, 70] = 1e-39, 1.0, 3e-42
     before = np.full((128, 160), 2e-41, "f")
@@ -188,7 +188,7 @@ def test_sums_below_the_smallest_normal_number_stay(req, level):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("code", ["float16", "bfloat16", "float32"])
 def test_products_of_integers_are_exact(code, level):
-    interp.use_instruction_set(level)
+    instruction_sets.use(level)
     rng = np.random.default_rng(0)
     a, b = rng.integers(-8, 8, (150, 200)), rng.integers(-8, 8, (200, 140))
     found = nd.dot(nd.array(a, dtype=code), nd.array(b, dtype=code)).astype("float32").asnumpy()
@@ -206,10 +206,10 @@ def test_products_by_tiles_are_as_near_as_others(k):
     rng, errors = np.random.default_rng(0), {}
     x, y = rng.normal(size=(256, k)).astype("f"), rng.normal(size=(k, 300)).astype("f")
     for level in ("amx", "v4"):
-        interp.use_instruction_set(level)
+        instruction_sets.use(level)
         found = nd.dot(nd.array(x), nd.array(y))
         errors[level] = np.sqrt(np.mean((wide(found) - x.astype("d") @ y.astype("d")) ** 2))
-        assert interp.instruction_set() == level
+        assert instruction_sets.in_use() == level
     assert errors["amx"] <= errors["v4"]
 
 
@@ -220,7 +220,7 @@ def test_products_by_tiles_are_as_near_as_others(k):
     (1, 3000, 900, "f"), (3000, 1, 900, "f"), (1, 1, 1000000, "f"),
 ])  # fmt: skip
 def test_bits_do_not_depend_on_threads(m, n, k, code, level):
-    interp.use_instruction_set(level)
+    instruction_sets.use(level)
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(m, k)).astype(code), rng.normal(size=(k, n)).astype(code)
     turned = [nd.array(x.T, dtype=code)._view(x.shape, (1, len(x))) for x in (a, b)]
@@ -281,7 +281,7 @@ def test_gradients_are_added():
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("k", [100, 1100])
 def test_what_a_loop_multiplies_by_is_packed_for_all_steps(k, level):
-    interp.use_instruction_set(level)
+    instruction_sets.use(level)
     rng = np.random.default_rng(0)
     arrays = {"x": rng.normal(size=(3, 130, k)), "w": rng.normal(size=(k, 150)), "s": np.zeros((130, 150))}
     arrays["w"][3, 40] = 1e-35

@@ -188,16 +188,16 @@ def test_import_brings_only_what_every_program_needs():
 
 # ---- settings -------------------------------------------------------------------------------------------------------------
 def test_each_instruction_set_can_be_forced():
-    for name in mx._kernels.interp.available_instruction_sets():
+    for name in mx._kernels.instruction_sets.available():
         code = (
-            "import mxop as mx; print(mx._kernels.interp.instruction_set(), mx.nd.exp(mx.nd.zeros(100)).sum().item())"
+            "import mxop as mx; print(mx._kernels.instruction_sets.in_use(), mx.nd.exp(mx.nd.zeros(100)).sum().item())"
         )
         assert run_python(code, MXOP_CPU=name) == f"{name} 100.0"
 
 
 def test_instruction_sets_that_are_not_here_are_told_from_those_that_are():
     """README names v4, v3, v2 and base; no machine has all of them."""
-    usable = mx._kernels.interp.available_instruction_sets()
+    usable = mx._kernels.instruction_sets.available()
     for name in {"v4", "v3", "v2", "base"} - set(usable):
         told = fails_python("import mxop", MXOP_CPU=name)
         assert f"instruction set '{name}' is not available here; expected one of {', '.join(usable)}" in told

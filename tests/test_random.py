@@ -7,7 +7,7 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop._kernels import interp
+from mxop._kernels import instruction_sets, interp
 from mxop.op import F, elementwise, unregister
 
 MASK = 0xFFFFFFFF
@@ -76,15 +76,15 @@ def test_the_reference_gives_the_authors_answers():
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8", "int8"])
 @pytest.mark.parametrize("key", [0, -1, 0x123456789ABCDEF])
 def test_numbers_are_those_of_philox(drawn, dtype, key):
-    before = interp.instruction_set()
+    before = instruction_sets.in_use()
     try:
-        for name in interp.available_instruction_sets():
-            interp.use_instruction_set(name)
+        for name in instruction_sets.available():
+            instruction_sets.use(name)
             for n in (1, 31, 64, 65, 700):
                 found = nd._internal._test_drawn(nd.zeros((n,), dtype=dtype), key_of(key)).asnumpy()
                 np.testing.assert_array_equal(found, expected(key, n, dtype), err_msg=name)
     finally:
-        interp.use_instruction_set(before)
+        instruction_sets.use(before)
 
 
 def test_numbers_do_not_depend_on_blocks(drawn):

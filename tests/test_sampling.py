@@ -13,7 +13,7 @@ from test_random import MASK, philox
 import mxop as mx
 from mxop import autograd, dtypes, nd
 from mxop._gpu import text
-from mxop._kernels import interp, team
+from mxop._kernels import instruction_sets, interp, team
 from mxop.op import F, elementwise, unregister
 
 KEY = 0x123456789ABCDEF
@@ -102,20 +102,20 @@ def test_poisson_numbers_follow_from_key_and_index(drawn, lam):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_numbers_are_the_same_in_every_vector_and_thread(drawn, name, parameters, dtype):
     mixed = np.random.default_rng(0).choice(parameters, 70_001)
-    x, sets, threads, block = nd.array(mixed, dtype=dtype), interp.instruction_set(), team.get_num_threads(), 8192
+    x, sets, threads, block = nd.array(mixed, dtype=dtype), instruction_sets.in_use(), team.get_num_threads(), 8192
     whole = drawn[name](x, key_of(KEY)).asnumpy()
     try:
-        for isa in interp.available_instruction_sets():
-            interp.use_instruction_set(isa)
+        for isa in instruction_sets.available():
+            instruction_sets.use(isa)
             for n in (1, 7, 9, 63, 64, 65, 130):
                 np.testing.assert_allclose(drawn[name](x[:n], key_of(KEY)).asnumpy(), whole[:n], rtol=1e-6, err_msg=isa)
-        interp.use_instruction_set(sets)
+        instruction_sets.use(sets)
         for count, size in itertools.product((1, 2), (400, 1000, 8192)):
             team.set_num_threads(count)
             interp.tune(block_bytes=size)
             np.testing.assert_array_equal(drawn[name](x, key_of(KEY)).asnumpy(), whole)
     finally:
-        interp.use_instruction_set(sets)
+        instruction_sets.use(sets)
         team.set_num_threads(threads)
         interp.tune(block_bytes=block)
 

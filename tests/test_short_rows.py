@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mxop as mx
-from mxop._kernels import interp
+from mxop._kernels import instruction_sets
 
 WIDTHS = (1, 7, 8, 9, 15, 16, 17, 31, 33, 47, 48, 63, 64, 65, 79, 100, 127, 128, 131, 200, 511, 512)
 ROWS = (1, 7, 8, 15, 16, 17, 40)
@@ -72,18 +72,18 @@ def test_the_first_of_the_best_is_found_wherever_it_is(level, dtype, width):
 
 
 def test_all_sets_have_the_same_bits():
-    before = interp.instruction_set()
+    before = instruction_sets.in_use()
     try:
         for name in COMBINED:
             for width in WIDTHS:
                 x, found = rows_of(40, width), []
-                for each in interp.available_instruction_sets():
-                    interp.use_instruction_set(each)
+                for each in instruction_sets.available():
+                    instruction_sets.use(each)
                     found.append(combined(name, x))
                 for other in found[1:]:
                     np.testing.assert_array_equal(other, found[0])
     finally:
-        interp.use_instruction_set(before)
+        instruction_sets.use(before)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int32", "int8", "int64", "float16"])

@@ -12,7 +12,7 @@ from processes import fails_python, run_python
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop._kernels import interp, team
+from mxop._kernels import instruction_sets, interp, team
 
 LARGE = 1 << 20
 
@@ -355,11 +355,11 @@ VALUES = """
 import json
 import numpy as np
 import mxop as mx
-from mxop._kernels import interp
+from mxop._kernels import instruction_sets, interp
 from mxop.check import check_op
 
 rng = np.random.default_rng(0)
-found = {"isa": interp.instruction_set()}
+found = {"isa": instruction_sets.in_use()}
 for name in ("exp", "log", "sin", "cos", "tanh", "erf", "sigmoid", "sqrt", "cbrt", "gammaln", "arctanh", "expm1"):
     x = rng.uniform(0.1, 0.9, 1003).astype(np.float32)
     found[name] = getattr(mx.nd, name)(mx.nd.array(x)).asnumpy().astype(float).tolist()
@@ -378,7 +378,7 @@ def best():
     return json.loads(run_python(VALUES))
 
 
-@pytest.mark.parametrize("isa", interp.available_instruction_sets())
+@pytest.mark.parametrize("isa", instruction_sets.available())
 def test_every_instruction_set(isa, best):
     """All that this machine has give the same values, within the last place (fused multiply-add rounds once)."""
     found = json.loads(run_python(VALUES, MXOP_CPU=isa))
@@ -388,12 +388,12 @@ def test_every_instruction_set(isa, best):
 
 
 def test_best_instruction_set_is_chosen(best):
-    assert best["isa"] == interp.available_instruction_sets()[0]
+    assert best["isa"] == instruction_sets.available()[0]
 
 
 def test_unknown_instruction_set_is_refused():
     message = fails_python("import mxop", MXOP_CPU="v9")
-    assert "'v9'" in message and interp.available_instruction_sets()[0] in message
+    assert "'v9'" in message and instruction_sets.available()[0] in message
 
 
 @pytest.mark.parametrize("block_bytes", [64, 512, 8192])

@@ -13,7 +13,7 @@ import pytest
 from scipy import special as functions
 
 import mxop as mx
-from mxop._kernels import generate, interp
+from mxop._kernels import generate, instruction_sets
 from mxop.op import F, elementwise, unregister
 
 #: Where each function is tried that has loops of its own for some instruction set.
@@ -201,7 +201,7 @@ def test_quotients_of_64_bits_are_exact(name):
 
 
 @pytest.mark.skipif("MXOP_CPU" in os.environ, reason="this is the process of one set")
-@pytest.mark.parametrize("level", [n for n in interp.available_instruction_sets() if n != interp.instruction_set()])
+@pytest.mark.parametrize("level", [n for n in instruction_sets.available() if n != instruction_sets.in_use()])
 def test_all_this_holds_in_other_sets(level):
     """In a process of its own, since programs keep the loops that they found."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]

@@ -24,7 +24,7 @@ import mpmath
 import numpy as np
 
 import mxop as mx
-from mxop._kernels import interp
+from mxop._kernels import instruction_sets
 
 #: What every operator holds, and what those hold that multiply a rounded function by a constant.
 BOUNDS = {"float32": 1.0, "float64": 2.0}
@@ -38,7 +38,7 @@ _PRECISION = 160
 def bounds_of(name: str) -> dict[str, float]:
     """Return what an operator holds with the instruction set that is in use, by type."""
     bounds = BOUNDS_OF.get(name, BOUNDS)
-    return bounds | {"float32": UNFUSED[name]} if interp.instruction_set() == "v2" and name in UNFUSED else bounds
+    return bounds | {"float32": UNFUSED[name]} if instruction_sets.in_use() == "v2" and name in UNFUSED else bounds
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-from mxop._kernels.interp cimport MAX_DIMS, Operand, Value
+from mxop._kernels.operands cimport MAX_DIMS, Operand, Value
 from mxop._kernels.memory cimport Block
 
 ctypedef int (*settle_function)(Block* block, bint writes) except -1

@@ -12,7 +12,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from mxop._kernels.codes cimport BFLOAT16, FLOAT64
-from mxop._kernels.interp cimport MAX_DIMS, Operand, collapse, itemsize_of
+from mxop._kernels.instruction_sets cimport itemsize_of
+from mxop._kernels.operands cimport MAX_DIMS, Operand, collapse
 from mxop._kernels.memory cimport block_new, block_release, block_retain, block_wrap
 
 import numpy as np

@@ -9,7 +9,7 @@ from libc.stdlib cimport free, realloc
 
 from mxop._core.array cimport Array, new_array, read_pointer, view_of
 from mxop._core.later cimport run_all
-from mxop._kernels.interp cimport itemsize_of
+from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.memory cimport block_wrap
 
 cdef extern from "Python.h":

@@ -17,7 +17,7 @@ from mxop._core.recent cimport OUTPUT, PARAMETER, SLOTS, Form, Forms
 from mxop._core.record cimport is_recording, is_training
 from mxop._core.results cimport hand_over, output_list
 from mxop._core.transfer cimport contiguous_copy
-from mxop._kernels.interp cimport REQ_NULL, REQ_WRITE
+from mxop._kernels.operands cimport REQ_NULL, REQ_WRITE
 
 from mxop._core import elementwise as _elementwise, kinds as _kinds, prepared as _prepared, reductions as _reductions
 from mxop._core.kinds import namespace, set_namespace

@@ -22,10 +22,11 @@ from mxop._core.record cimport any_node, is_recording, link_outputs, new_node, n
 from mxop._core.results cimport output_list, prepared_output, raise_devices
 from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
 from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
-from mxop._kernels.interp cimport MAX_DIMS, MOST_REGISTERS, REQ_WRITE, Operand, Program
+from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE, Operand
+from mxop._kernels.interp cimport MOST_REGISTERS, Program
 
 from mxop import dtypes
-from mxop._kernels import interp
+from mxop._kernels.instruction_sets import has_instruction
 from mxop.errors import OpArithmeticError, OpTypeError, OpValueError, shown
 from mxop.formula import compile_program
 from mxop.memo import keep
@@ -103,7 +104,7 @@ cdef class ElementwiseCall:
         found = self.programs[ctype]
         if found is None:
             try:
-                listing = compile_program(self.formula.roots, self.n_in, lambda name: interp.has_instruction(name, ctype), ctype <= 1)
+                listing = compile_program(self.formula.roots, self.n_in, lambda name: has_instruction(name, ctype), ctype <= 1)
             except KeyError as missing:
                 raise OpTypeError(f"operator {self.op.name}: {missing.args[0]} is not defined for "
                                   f"{dtypes.NAMES[ctype]} data") from None

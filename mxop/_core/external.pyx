@@ -7,7 +7,8 @@ from mxop._core.array cimport Array, Watch, detached, read_pointer, touch
 from mxop._core.record cimport is_training, set_recording
 from mxop._core.results cimport CLEARED, DENSE, clear, deliver, work_for
 from mxop._core.transfer cimport contiguous_copy, copy_into
-from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, itemsize_of
+from mxop._kernels.instruction_sets cimport itemsize_of
+from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop.errors import MXNetError, OpTypeError, run_users
 

@@ -17,7 +17,8 @@ from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.results cimport hand_over, new_at, one_result, output_list, requests_of, results_for
 from mxop._core.transfer cimport contiguous_copy, copy_from, copy_into
 from mxop._kernels.codes cimport BFLOAT16, FLOAT16
-from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of
+from mxop._kernels.instruction_sets cimport itemsize_of
+from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE
 
 from mxop._core.array import as_numpy
 from mxop.errors import MXNetError, OpTypeError, translated

@@ -20,12 +20,14 @@ from libc.string cimport memcmp, memcpy
 from mxop._core.array cimport (
     MAX_VALUES, Array, Value, alloc, broadcast_operand, detached, fill_operand, over, set_settle,
 )
-from mxop._kernels.interp cimport MAX_DIMS, MOST_REGISTERS, REQ_WRITE, Operand, Program, itemsize_of
+from mxop._kernels.instruction_sets cimport itemsize_of
+from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE, Operand
+from mxop._kernels.interp cimport MOST_REGISTERS, Program
 from mxop._kernels.memory cimport Block, block_release, block_retain, set_forsaken
 
 import os
 
-from mxop._kernels import interp
+from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.memory import default_limit
 from mxop.formula import compile_program, composed, leaves, param, substitute
 from mxop.limits import setting
@@ -570,7 +572,7 @@ cdef Chain chain_of(tuple steps, tuple numbers, int dtype):
         formulas.append((tuple(substitute(call.formula.roots, own)), operands))
         names += [f"{k}.{n}" for n in call.formula.params]
     roots, chain.used, chain.places = composed(tuple(formulas), numbers)
-    listing = compile_program(roots, len(chain.used), lambda name: interp.has_instruction(name, dtype), dtype <= 1)
+    listing = compile_program(roots, len(chain.used), lambda name: has_instruction(name, dtype), dtype <= 1)
     chain.program = Program(listing, names, dtype)
     return <Chain>keep(_programs, key, chain)
 

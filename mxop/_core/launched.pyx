@@ -9,7 +9,8 @@ from libc.string cimport memcpy
 
 from mxop._core.array cimport Array, new_array
 from mxop._core.call cimport Call, Places, gpu_pointer
-from mxop._kernels.interp cimport MAX_DIMS, itemsize_of
+from mxop._kernels.instruction_sets cimport itemsize_of
+from mxop._kernels.operands cimport MAX_DIMS
 
 from mxop.memo import SHAPES, keep
 

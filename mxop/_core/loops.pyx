@@ -16,7 +16,8 @@ from mxop._core.profile cimport clock
 from mxop._core.results cimport ADDS, DENSE, deliver, fresh_like, goes_beside
 from mxop._core.steps cimport WorkCall, works_of
 from mxop._core.transfer cimport contiguous_copy, same_layout
-from mxop._kernels.interp cimport REQ_ADD, itemsize_of
+from mxop._kernels.instruction_sets cimport itemsize_of
+from mxop._kernels.operands cimport REQ_ADD
 
 cdef enum:
     OFTEN = 16              # steps between looks at the clock

@@ -20,7 +20,7 @@ from mxop._core.results cimport clear, fresh_like
 from mxop._core.native_host cimport copy_table, failure, free_memory, seed_of, table_text
 from mxop._core.record cimport any_node, is_recording, is_training, record_general
 from mxop._core.transfer cimport contiguous_copy
-from mxop._kernels.interp cimport MAX_DIMS
+from mxop._kernels.operands cimport MAX_DIMS
 
 from mxop import dtypes
 from mxop.errors import DeviceError, MXNetError, OpValueError

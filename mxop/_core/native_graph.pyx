@@ -12,7 +12,7 @@ from mxop._core.abi cimport (
 )
 from mxop._core.array cimport Array, read_pointer
 from mxop._core.native_host cimport copy_table, failure, table_text
-from mxop._kernels.interp cimport MAX_DIMS
+from mxop._kernels.operands cimport MAX_DIMS
 
 from mxop.errors import MXNetError, OpValueError
 

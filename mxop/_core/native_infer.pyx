@@ -7,7 +7,7 @@ from libc.stdlib cimport calloc, free
 
 from mxop._core.abi cimport MXOPShape
 from mxop._core.native cimport Bound, failed_call, put_shapes
-from mxop._kernels.interp cimport MAX_DIMS
+from mxop._kernels.operands cimport MAX_DIMS
 
 from mxop.errors import MXNetError
 

@@ -15,7 +15,7 @@ from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node, set_training
 from mxop._core.results cimport DENSE, goes_beside, output_list, prepared_output
 from mxop._core.transfer cimport contiguous_copy
-from mxop._kernels.interp cimport REQ_WRITE
+from mxop._kernels.operands cimport REQ_WRITE
 
 from mxop.errors import MXNetError
 from mxop.opdef.above import ask

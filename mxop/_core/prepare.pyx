@@ -17,12 +17,13 @@ from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, note_api, note
 from mxop._core.record cimport set_recording
 from mxop._core.results cimport SAME_PLACE, deliver, work_for
 from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
-from mxop._kernels.interp cimport REQ_WRITE, Operand, Program
+from mxop._kernels.operands cimport REQ_WRITE, Operand
+from mxop._kernels.interp cimport Program
 
 from mxop import dtypes
 from mxop._core.array import become
 from mxop._core.native_prepared import native_call
-from mxop._kernels import interp
+from mxop._kernels.instruction_sets import has_instruction
 from mxop.errors import OpTypeError, OpValueError
 from mxop.formula import compile_program
 from mxop.memo import keep
@@ -228,7 +229,7 @@ cdef Program program_of(tuple roots, Py_ssize_t n_inputs, int dtype):
     if found is None:
         formula = Formula(roots, ())
         ctype = formula.compute_type(dtype)
-        listing = compile_program(roots, n_inputs, lambda name: interp.has_instruction(name, ctype))
+        listing = compile_program(roots, n_inputs, lambda name: has_instruction(name, ctype))
         found = keep(_programs, key, Program(listing, (), ctype))
     return <Program>found
 

@@ -12,7 +12,7 @@ from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.results cimport ADDS, DENSE, deliver, goes_beside, prepared_output, work_for
 from mxop._core.steps cimport Steps, move_of
 from mxop._core.transfer cimport contiguous_copy, overlaps
-from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE
+from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop.errors import DeviceError, translated
 from mxop.opdef import Kernel, Reduction

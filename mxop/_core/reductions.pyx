@@ -5,11 +5,13 @@ May import :mod:`.array`, :mod:`.call`, :mod:`.transfer`, :mod:`mxop._kernels`, 
 from mxop._core.array cimport Array, Value, fill_operand, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
-from mxop._kernels.interp cimport REQ_INPLACE, REQ_WRITE, Operand, Program, itemsize_of
+from mxop._kernels.instruction_sets cimport itemsize_of
+from mxop._kernels.operands cimport REQ_INPLACE, REQ_WRITE, Operand
+from mxop._kernels.interp cimport Program
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport Reduced, merge_axes, reduce
 
-from mxop._kernels import interp
+from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.reduce import CODES
 from mxop.formula import compile_program, input_
 from mxop.memo import keep
@@ -40,7 +42,7 @@ cdef class ReductionCall:
         found = self.programs[ctype]
         if found is None:
             def available(name):
-                return interp.has_instruction(name, ctype)
+                return has_instruction(name, ctype)
 
             last = self.final_formula.roots if self.final_formula is not None else (input_(0),)
             n_last = 2 if self.final_formula is not None else 1

@@ -9,7 +9,8 @@ from libc.string cimport memset
 from mxop._core.array cimport Array, alloc_like, alloc_tuple, touch, write_pointer
 from mxop._core.record cimport is_recording
 from mxop._core.transfer cimport copy_into, overlaps, same_layout
-from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, itemsize_of
+from mxop._kernels.instruction_sets cimport itemsize_of
+from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop import dtypes
 from mxop._core.array import as_numpy

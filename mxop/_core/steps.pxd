@@ -1,6 +1,7 @@
 from mxop._core.array cimport Array
 from mxop._core.call cimport Call, Places
-from mxop._kernels.interp cimport Operand, Program
+from mxop._kernels.operands cimport Operand
+from mxop._kernels.interp cimport Program
 from mxop._kernels.work cimport Work
 
 cdef enum:

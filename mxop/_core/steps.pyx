@@ -10,7 +10,7 @@ from mxop._core.abi cimport MXOP_CPU, MXOPTensor
 from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport copy_program
-from mxop._kernels.interp cimport REQ_ADD, REQ_WRITE
+from mxop._kernels.operands cimport REQ_ADD, REQ_WRITE
 from mxop._kernels.team cimport most_threads
 from mxop._kernels.moves cimport move
 from mxop._kernels.work cimport Work

@@ -15,14 +15,14 @@ from libc.string cimport memcpy, memset
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
-from mxop._kernels.interp cimport (
-    BLOCK_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Operand, Program, Rows, bulk, itemsize_of, mx_prefetch, mx_stream_fence, streams,
-)
+from mxop._kernels.instruction_sets cimport bulk, itemsize_of, mx_prefetch, mx_stream_fence
+from mxop._kernels.operands cimport Operand
+from mxop._kernels.interp cimport BLOCK_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, Rows, streams
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport COMBINE_ADD, COMBINE_HYPOT, reduce_row, reduce_rows
 
-from mxop._kernels import interp
+from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.reduce import CODES
 from mxop.formula import compile_program, input_, param, substitute
 
@@ -488,7 +488,7 @@ cdef bint adds_input(StripCall call, const Stage* stage, roots, list inputs, int
 
 cdef object listing_of(roots, n_inputs, int ctype):
     """Return formulas as a list of instructions."""
-    return compile_program(tuple(roots), n_inputs, lambda name, ctype=ctype: interp.has_instruction(name, ctype), True)
+    return compile_program(tuple(roots), n_inputs, lambda name, ctype=ctype: has_instruction(name, ctype), True)
 
 
 cdef bint is_long(roots, list read, Py_ssize_t rows, Py_ssize_t inner, int ctype) except -1:

@@ -2,7 +2,9 @@
 from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
-from mxop._kernels.interp cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, Program, collapse, itemsize_of, store_of
+from mxop._kernels.instruction_sets cimport itemsize_of, store_of
+from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, collapse
+from mxop._kernels.interp cimport Program
 from mxop._kernels.moves cimport move, move_few
 
 from mxop.errors import OpValueError

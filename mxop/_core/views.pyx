@@ -14,7 +14,8 @@ from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport is_recording
 from mxop._core.transfer cimport copy_from, copy_into, fill, same_dims
 from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
-from mxop._kernels.interp cimport MAX_DIMS, REQ_WRITE, itemsize_of, store_of
+from mxop._kernels.instruction_sets cimport itemsize_of, store_of
+from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE
 from mxop._kernels.memory cimport block_wrap, is_elsewhere
 
 import numpy as np

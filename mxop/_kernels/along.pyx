@@ -9,7 +9,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from mxop._kernels.interp cimport bulk, itemsize_of
+from mxop._kernels.instruction_sets cimport bulk, itemsize_of
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
 from mxop._kernels.work cimport Work
 

@@ -3,7 +3,7 @@
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t
 
-from mxop._kernels.interp cimport bulk
+from mxop._kernels.instruction_sets cimport bulk
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 
 cdef enum:

@@ -7,7 +7,7 @@ May import its neighbours.
 
 from cython.parallel cimport prange
 
-from mxop._kernels.interp cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
+from mxop._kernels.instruction_sets cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
 from mxop._kernels.windows cimport mx_images, read_images

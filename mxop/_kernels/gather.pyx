@@ -10,7 +10,9 @@ from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from mxop._kernels.interp cimport MAX_DIMS, bulk, itemsize_of, streams
+from mxop._kernels.instruction_sets cimport bulk, itemsize_of
+from mxop._kernels.operands cimport MAX_DIMS
+from mxop._kernels.interp cimport streams
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
 from mxop._kernels.work cimport Work

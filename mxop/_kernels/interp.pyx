@@ -1,22 +1,25 @@
 """The blocked interpreter: runs a program on blocks that stay in the first-level cache.
 
 Threads take runs of blocks.  For each block, inputs that are not plain arrays of the compute type are loaded into
-registers (strides, broadcasting and casts happen there and nowhere else), each instruction is one vectorised loop, and
-outputs that cannot be written in place are stored from registers (casts, ``req='add'``, strides).  May import nothing of
-mxop except the instruction modules built beside it, the pool, mxop.errors and mxop.limits.
+registers, each instruction is one vectorised loop, and outputs that cannot be written in place are stored from registers
+(casts, ``req='add'``, strides).  May import :mod:`.instruction_sets`, :mod:`.operands`, the pool and the team.
 """
-import os
-
 from cython.parallel cimport prange
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
-from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from . cimport team
+from .instruction_sets cimport (
+    BULK, ISA, MX_CLAIMED, MX_ITEMSIZE, instruction, mx_claim, mx_instruction, mx_prefetch, mx_stream_fence,
+)
 from .memory cimport Block, block_new, block_release
+from .operands cimport (
+    MANY, REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE, block_in_place, converts, is_value, load_block, load_key, place_in_order,
+    store_block, was_read,
+)
 from .team cimport mx_next_task, mx_shares, share_out, threads_for
 
-from mxop.errors import OpValueError
+from .instruction_sets import has_instruction
 
 cdef extern from *:
     """
@@ -34,48 +37,6 @@ cdef extern from *:
     """
     Py_ssize_t mx_last_cache()
 
-cdef extern from "mxop_block.h" nogil:
-    ctypedef struct mx_instruction:
-        const char* name
-        mx_loop loops[7]
-        mx_total totals[2]
-    ctypedef struct mx_isa_table:
-        const char* isa
-        const mx_instruction* instructions
-        const mx_load (*loads)[7]
-        const mx_store (*stores)[7]
-        double (*squares_f64)(const double* x, Py_ssize_t n, double scale) noexcept nogil
-        const void* gemm[2]
-        const void* (*tiles)(int asks) noexcept nogil
-        void (*halves)(mx_loop loop, int sources, Py_ssize_t n, char* o, char** x, const void* scalars, bint stream) noexcept nogil
-
-cdef extern from "mxop_bulk.h" nogil:
-    enum:
-        MX_ROWS
-
-cdef extern from "mxop_random.h" nogil:
-    ctypedef struct mx_draw:
-        unsigned long long key
-        unsigned long long start
-
-cdef extern from *:
-    """
-    #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-    static int mx_cpu_level(void)
-    {
-        __builtin_cpu_init();
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
-            && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd")) return 4;
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return 3;
-        if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt")) return 2;
-        return 1;
-    }
-    #else
-    static int mx_cpu_level(void) { return 0; }
-    #endif
-    """
-    int mx_cpu_level() nogil
-
 BLOCK_BYTES = 8192
 cdef enum:
     PIECES = 8              # of a large call, for each thread
@@ -84,124 +45,12 @@ cdef enum:
     MEMORY_BYTES = 2048     # a block of data from memory: while it is computed, the processor reads ahead
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
-    MANY = 160              # elements for which an input is worth a scalar
     MOST_VALUES = 64        # scalars of a program that has such
     FLOAT16 = 2             # a type code
-cdef const mx_isa_table* ISA = NULL
-cdef bint TILES = False
-cdef const mx_bulk* BULK = NULL
-cdef dict _index = {}
 # Results do not go through the caches from this size on: half of what is read and written, which is the result where one array is read.
 # Where the last cache holds several times as much, a few cores are faster through it: it is large because many share it, and one core
 # waits long for memory.
 cdef Py_ssize_t _stream_bytes = max(<Py_ssize_t>16 << 20, mx_last_cache() // 10)
-
-cdef int ITEMSIZE[13]
-ITEMSIZE[:] = [4, 8, 2, 1, 4, 1, 8, 1, 0, 0, 0, 0, 2]
-
-
-cdef Py_ssize_t itemsize_of(int dtype) noexcept nogil:
-    return ITEMSIZE[dtype]
-
-
-# ---- instruction sets -----------------------------------------------------------------------------------------------------
-
-def _available():
-    """Return the instruction sets that were built and that this machine has, best first."""
-    from importlib import import_module
-    from importlib.util import find_spec
-
-    names = [n for n in _by_level() if find_spec(f"mxop._kernels._isa_{n}") is not None]
-    if "v4" not in names:
-        return names
-    cdef object module = import_module("mxop._kernels._isa_v4")
-    has_tiles = (<const mx_isa_table*>PyCapsule_GetPointer(module.TABLE, "mxop.isa")).tiles(False) != NULL
-    return ["amx"] * has_tiles + names
-
-
-def _by_level():
-    return [f"v{k}" for k in (4, 3, 2) if k <= mx_cpu_level()] + ["base"]
-
-
-def use_instruction_set(str name=None):
-    """Load the instructions of one set, or the best.
-
-    There are ``v4``, ``v3`` and ``v2`` on x86-64, and ``base`` on machines of other kinds; ``amx`` is ``v4`` with products of
-    float32 by the processor's unit for tiles.
-
-    Raises
-    ------
-    OpValueError
-        When the set was not built or the machine does not have it.
-    """
-    global ISA, BULK, TILES
-    from importlib import import_module
-
-    if name is not None and name not in _available():
-        raise OpValueError(f"instruction set {name!r} is not available here; expected one of {', '.join(_available())}")
-    known = _by_level() if name is None else ["v4" if name == "amx" else name]
-    for candidate in known:
-        try:
-            module = import_module(f"mxop._kernels._isa_{candidate}")
-        except ImportError:
-            continue
-        ISA = <const mx_isa_table*>PyCapsule_GetPointer(module.TABLE, "mxop.isa")
-        BULK = <const mx_bulk*>PyCapsule_GetPointer(module.BULK, "mxop.bulk")
-        break
-    else:
-        raise ImportError("mxop has no instruction modules for this processor: it was installed without them, or the "
-                          "processor is older than x86-64-v2; reinstall it")
-    TILES = name in (None, "amx") and ISA.tiles(False) != NULL
-    _index.clear()
-    cdef int i = 0
-    while ISA.instructions[i].name != NULL:
-        _index[(<bytes>ISA.instructions[i].name).decode()] = i
-        i += 1
-
-
-def instruction_set():
-    """Return the name of the instruction set in use."""
-    return "amx" if TILES else (<bytes>ISA.isa).decode()
-
-
-def available_instruction_sets():
-    """Return the names of the instruction sets that can be used on this machine, best first."""
-    return _available()
-
-
-def has_instruction(str name, int ctype):
-    """Tell whether there is an instruction of this name for a compute type."""
-    cdef object at = _index.get(name)
-    return at is not None and ISA.instructions[<int>at].loops[ctype] != NULL
-
-
-cdef const mx_bulk* bulk() noexcept nogil:
-    """Return what works on rows and columns."""
-    return BULK
-
-
-cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil:
-    return ISA.squares_f64(x, n, scale)
-
-
-cdef const void* gemm_kernels(bint double_) noexcept nogil:
-    """Return what multiplies matrices of float32, or of float64: an ``mx_gemm_kernels``."""
-    return ISA.gemm[double_]
-
-
-cdef const void* tile_kernels() noexcept nogil:
-    """Return what multiplies large matrices of float32 by the processor's unit for tiles: an ``mx_gemm_kernels``, or NULL."""
-    return ISA.tiles(True) if TILES else NULL
-
-
-cdef mx_load load_of(int dtype, bint double_) noexcept nogil:
-    """Return what reads elements of a storage type as float32, or as float64."""
-    return ISA.loads[dtype][double_]
-
-
-cdef mx_store store_of(int dtype, bint double_) noexcept nogil:
-    """Return what writes float32, or float64, as elements of a storage type."""
-    return ISA.stores[dtype][double_]
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------------
@@ -221,162 +70,6 @@ def tune(parallel_bytes=None, stream_bytes=None, block_bytes=None):
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil:
     """Tell whether results go past the caches, for half of what is read and written."""
     return nbytes >= _stream_bytes
-
-
-# ---- operands -------------------------------------------------------------------------------------------------------------
-
-cdef void collapse(Operand* operand, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil:
-    """Describe an array by as few dimensions as its strides allow; one dense dimension makes it contiguous."""
-    cdef int i, top = -1
-    cdef Py_ssize_t size = ITEMSIZE[operand.dtype]
-    for i in range(ndim):
-        if shape[i] == 1:
-            continue
-        if top >= 0 and operand.strides[top] == strides[i] * shape[i]:
-            operand.shape[top] *= shape[i]
-            operand.strides[top] = strides[i]
-        else:
-            top += 1
-            operand.shape[top] = shape[i]
-            operand.strides[top] = strides[i]
-    operand.ndim = top + 1
-    operand.contiguous = top < 0 or (top == 0 and operand.strides[0] == size)
-
-
-cdef bint was_read(const Operand* output, const Operand* inputs, int n) noexcept nogil:
-    """Tell whether an output lies where an input does, so that it is in the cache when it is written."""
-    cdef int k
-    for k in range(n):
-        if inputs[k].data == output.data and inputs[k].contiguous and inputs[k].dtype == output.dtype:
-            return True
-    return False
-
-
-cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil:
-    """Load elements ``start`` to ``start + length`` into a register."""
-    cdef mx_load load = ISA.loads[operand.dtype][ctype]
-    cdef Py_ssize_t size = ITEMSIZE[ctype], run, inner, at, rest, rows
-    cdef Py_ssize_t index[MAX_DIMS]
-    cdef int last = operand.ndim - 1, d
-    cdef const char* p
-    cdef bint every_other  # or backwards: there are vector loops for that
-    if operand.contiguous:
-        load(length, operand.data + start * ITEMSIZE[operand.dtype], ITEMSIZE[operand.dtype], dst)
-        return
-    p = operand.data
-    rest = start
-    for d in range(last, -1, -1):
-        index[d] = rest % operand.shape[d]
-        rest = rest // operand.shape[d]
-        p = p + index[d] * operand.strides[d]
-    inner = operand.shape[last]
-    every_other = operand.dtype == ctype and operand.strides[last] in (2 * size, -size)
-    at = 0
-    while at < length:
-        run = inner - index[last]
-        d = last
-        if last and run == inner and length - at >= 2 * inner and operand.dtype == ctype:  # whole rows, all at once
-            d -= 1
-            rows = min((length - at) // inner, operand.shape[d] - index[d])
-            BULK.move(MX_ROWS, <int>size, inner, rows, p, operand.strides[last], operand.strides[d], dst + at * size, size,
-                      inner * size, 0)
-            at += rows * inner
-            index[d] += rows
-            p = p + rows * operand.strides[d]
-        else:
-            if run > length - at:
-                run = length - at
-            if every_other:
-                BULK.move(MX_ROWS, <int>size, run, 1, p, operand.strides[last], 0, dst + at * size, size, 0, 0)
-            else:
-                load(run, p, operand.strides[last], dst + at * size)
-            at += run
-            index[d] += run
-            p = p + run * operand.strides[d]
-        while d > 0 and index[d] == operand.shape[d]:
-            p = p + operand.strides[d - 1] - operand.shape[d] * operand.strides[d]
-            index[d] = 0
-            index[d - 1] += 1
-            d -= 1
-
-
-cdef const char* block_in_place(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length) noexcept nogil:
-    """Return where elements ``start`` to ``start + length`` lie one after the other, NULL when they do not.
-
-    A row that is broadcast over others, as a bias is, is read in place by every block that keeps within it.
-    """
-    cdef int last = operand.ndim - 1, d
-    cdef const char* p = operand.data
-    cdef Py_ssize_t rest = start
-    if (operand.dtype != ctype or last < 0 or operand.strides[last] != ITEMSIZE[ctype]
-            or start % operand.shape[last] + length > operand.shape[last]):
-        return NULL
-    for d in range(last, -1, -1):
-        p = p + rest % operand.shape[d] * operand.strides[d]
-        rest = rest // operand.shape[d]
-    return p
-
-
-cdef bint converts(const Operand* outputs, int n, int ctype) noexcept nogil:
-    """Tell whether some results are of another type than what is computed, as float16 is."""
-    cdef int k
-    for k in range(n):
-        if outputs[k].dtype != ctype:
-            return True
-    return False
-
-
-cdef inline bint is_value(const Operand* operand) noexcept nogil:
-    """Tell whether elements come in long rows, each of one number."""
-    return (not operand.contiguous and operand.ndim > 0 and operand.strides[operand.ndim - 1] == 0
-            and operand.shape[operand.ndim - 1] >= MANY)
-
-
-cdef inline const char* place_in_order(const Operand* operand, Py_ssize_t start, Py_ssize_t length) noexcept nogil:
-    """Return the same of any operand, in its own type."""
-    if not operand.contiguous:
-        return block_in_place(operand, operand.dtype, start, length)
-    return operand.data + start * ITEMSIZE[operand.dtype]
-
-
-cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, const char* src) noexcept nogil:
-    """Store a register to elements ``start`` to ``start + length``, adding when the request says so."""
-    cdef mx_store store = ISA.stores[operand.dtype][ctype]
-    cdef Py_ssize_t size = ITEMSIZE[ctype], run, inner, at, rest
-    cdef Py_ssize_t index[MAX_DIMS]
-    cdef int last = operand.ndim - 1, d, add = operand.req == REQ_ADD
-    cdef char* p
-    if operand.contiguous:
-        store(length, src, operand.data + start * ITEMSIZE[operand.dtype], ITEMSIZE[operand.dtype], add)
-        return
-    p = operand.data
-    rest = start
-    for d in range(last, -1, -1):
-        index[d] = rest % operand.shape[d]
-        rest = rest // operand.shape[d]
-        p = p + index[d] * operand.strides[d]
-    inner = operand.shape[last]
-    at = 0
-    while at < length:
-        run = inner - index[last]
-        if run > length - at:
-            run = length - at
-        store(run, src + at * size, p, operand.strides[last], add)
-        at += run
-        index[last] += run
-        p = p + run * operand.strides[last]
-        d = last
-        while d > 0 and index[d] == operand.shape[d]:
-            p = p + operand.strides[d - 1] - operand.shape[d] * operand.strides[d]
-            index[d] = 0
-            index[d - 1] += 1
-            d -= 1
-
-
-cdef inline void load_key(const Operand* operand, Py_ssize_t start, char* dst) noexcept nogil:
-    """Tell an instruction that draws random numbers what they follow from: the key and the index of its first element."""
-    (<mx_draw*>dst).key = (<const unsigned long long*>operand.data)[0]
-    (<mx_draw*>dst).start = <unsigned long long>start
 
 
 cdef enum:  # what makes a number of parameters
@@ -433,8 +126,9 @@ cdef class Program:
     def __cinit__(self, program, params, int ctype):
         cdef int i, j, offset = 0, at_code = 0
         cdef list steps = program.steps, names = list(params)
+        cdef const mx_instruction* known
         self.n_inputs, self.n_outputs, self.n_registers = program.n_inputs, program.n_outputs, program.n_registers
-        self.n_steps, self.ctype, self.itemsize = len(steps), ctype, ITEMSIZE[ctype]
+        self.n_steps, self.ctype, self.itemsize = len(steps), ctype, MX_ITEMSIZE[ctype]
         self.n_scalars = sum([len(s.scalars) for s in steps])
         self.listing = str(program)
         self.copies = self.n_inputs == self.n_outputs == 1 and [s.name for s in steps] == ["x0"]
@@ -448,12 +142,12 @@ cdef class Program:
         for k in program.keys:
             self.keys[<int>k] = True
         for i, step in enumerate(steps):
-            at = _index.get(step.name)
-            if at is None or ISA.instructions[<int>at].loops[ctype] == NULL:
+            known = instruction(step.name, ctype)
+            if known == NULL:
                 raise KeyError(f"no instruction {step.name!r} for compute type {ctype}")
             srcs = list(step.srcs) + [0, 0, 0]
-            self.steps[i].loop = ISA.instructions[<int>at].loops[ctype]
-            self.steps[i].total = ISA.instructions[<int>at].totals[ctype] if ctype <= 1 else NULL
+            self.steps[i].loop = known.loops[ctype]
+            self.steps[i].total = known.totals[ctype] if ctype <= 1 else NULL
             self.steps[i].dst = step.dst
             self.steps[i].n_srcs = len(step.srcs)
             self.steps[i].a, self.steps[i].b, self.steps[i].c = srcs[0], srcs[1], srcs[2]
@@ -693,14 +387,14 @@ cdef class Program:
             for k in range(n_out):
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
                     there = NULL
-                    if past[k] and outputs[k].req != REQ_ADD and ITEMSIZE[outputs[k].dtype] <= size:
+                    if past[k] and outputs[k].req != REQ_ADD and MX_ITEMSIZE[outputs[k].dtype] <= size:
                         there = place_in_order(&outputs[k], at, length)
                     if there != NULL and not <Py_ssize_t>there & 15:
                         result = registers[n_in + k]
                         if outputs[k].dtype != self.ctype:
-                            ISA.stores[outputs[k].dtype][self.ctype](length, result, free_room, ITEMSIZE[outputs[k].dtype], 0)
+                            ISA.stores[outputs[k].dtype][self.ctype](length, result, free_room, MX_ITEMSIZE[outputs[k].dtype], 0)
                             result = free_room
-                        BULK.stream(<char*>there, result, length * ITEMSIZE[outputs[k].dtype], asked, 0 if k else n_asked)
+                        BULK.stream(<char*>there, result, length * MX_ITEMSIZE[outputs[k].dtype], asked, 0 if k else n_asked)
                     else:
                         store_block(&outputs[k], self.ctype, at, length, registers[n_in + k])
             at += length
@@ -708,7 +402,7 @@ cdef class Program:
     cdef void convert(self, Py_ssize_t start, Py_ssize_t stop, const Operand* source, const Operand* target, char* scratch,
                       Py_ssize_t block, bint stream) noexcept nogil:
         """Copy elements ``start`` to ``stop`` block by block, from one type or layout to another, without a step between."""
-        cdef Py_ssize_t at = start, length, size = self.itemsize, width = ITEMSIZE[target.dtype]
+        cdef Py_ssize_t at = start, length, size = self.itemsize, width = MX_ITEMSIZE[target.dtype]
         cdef char* beside               # a block of the target's type
         cdef bint dense = target.contiguous and target.req != REQ_ADD, direct = dense and target.dtype == self.ctype and not stream
         cdef bint plain = source.contiguous and source.dtype == self.ctype
@@ -909,9 +603,9 @@ cdef class Program:
             scalars = scalar_memory.data
         self.fill_scalars(params, scalars)
         for k in range(self.n_inputs):
-            moved += n * ITEMSIZE[inputs[k].dtype] if inputs[k].contiguous else 0
+            moved += n * MX_ITEMSIZE[inputs[k].dtype] if inputs[k].contiguous else 0
         for k in range(self.n_outputs):
-            moved += n * ITEMSIZE[outputs[k].dtype]
+            moved += n * MX_ITEMSIZE[outputs[k].dtype]
         stream, other = streams(moved // 2), converts(outputs, self.n_outputs, self.ctype)
         if self.n_steps > 1:
             waits = n * self.itemsize > team.PARALLEL_BYTES
@@ -948,6 +642,3 @@ cdef class Program:
         if scalar_memory != NULL:
             block_release(scalar_memory)
         return 0
-
-
-use_instruction_set(os.environ.get("MXOP_CPU") or None)

@@ -8,9 +8,9 @@ first.  May import :mod:`.interp` and :mod:`.memory`.
 from cython.parallel cimport prange
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
-from mxop._kernels.interp cimport (
-    MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, Program, bulk, distance, itemsize_of, mx_stream_fence, streams,
-)
+from mxop._kernels.instruction_sets cimport bulk, itemsize_of, mx_stream_fence
+from mxop._kernels.operands cimport MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, distance
+from mxop._kernels.interp cimport Program, streams
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 

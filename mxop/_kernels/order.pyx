@@ -10,7 +10,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from mxop._kernels.interp cimport MX_DIGIT, MX_LANES, bulk, itemsize_of, mx_order, mx_words
+from mxop._kernels.instruction_sets cimport MX_DIGIT, MX_LANES, bulk, itemsize_of, mx_order, mx_words
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport threads_of
 from mxop._kernels.work cimport Work

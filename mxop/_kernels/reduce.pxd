@@ -1,4 +1,5 @@
-from mxop._kernels.interp cimport MAX_DIMS, Ahead, Operand, Program, Rows, Value
+from mxop._kernels.operands cimport MAX_DIMS, Operand, Value
+from mxop._kernels.interp cimport Ahead, Program, Rows
 
 cdef enum:
     COMBINE_ADD = 0

@@ -8,9 +8,9 @@ May import :mod:`.interp` and :mod:`.memory`.
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, hypot, sqrt
 
-from mxop._kernels.interp cimport (
-    BLOCK_BYTES, Ahead, Operand, Program, Value, bulk, collapse, distance, itemsize_of, load_block, mx_prefetch, sum_squares,
-)
+from mxop._kernels.instruction_sets cimport bulk, itemsize_of, mx_prefetch, sum_squares
+from mxop._kernels.operands cimport Operand, Value, collapse, distance, load_block
+from mxop._kernels.interp cimport BLOCK_BYTES, Ahead, Program
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 

@@ -1,5 +1,5 @@
 # How windows lie in images, as products are told; see mxop_windows.h.
-from mxop._kernels.interp cimport mx_load
+from mxop._kernels.instruction_sets cimport mx_load
 
 cdef extern from "mxop_windows.h" nogil:
     ctypedef struct mx_images:

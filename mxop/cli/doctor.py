@@ -12,7 +12,7 @@ from pathlib import Path
 
 import mxop as mx
 from mxop import distribution
-from mxop._kernels import interp, team
+from mxop._kernels import instruction_sets, interp, team
 from mxop.opdef import plugins, registry
 
 
@@ -115,13 +115,13 @@ def _processor() -> str:
 
 def cpu() -> list[str]:
     """Describe instruction sets, threads and memory."""
-    usable = interp.available_instruction_sets()
+    usable = instruction_sets.available()
     built = sorted((p.name.split(".")[0][5:] for p in Path(interp.__file__).parent.glob("_isa_*") if _binary(p)),
                    reverse=True)  # fmt: skip
     others = [name for name in built if name not in usable]
     forced = ", set by MXOP_CPU" if os.environ.get("MXOP_CPU") else ""
     lines = [
-        _row("instruction set", f"{interp.instruction_set()}{forced} (usable here: {', '.join(usable)}; MXOP_CPU "
+        _row("instruction set", f"{instruction_sets.in_use()}{forced} (usable here: {', '.join(usable)}; MXOP_CPU "
                                 "chooses another)"),
     ]  # fmt: skip
     if others:

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from .. import dtypes
-from .._kernels import interp
+from .._kernels.instruction_sets import has_instruction
 from ..errors import MXNetError
 from ..formula import Expr, compile_program, input_, param, readable
 from ..opdef import Elementwise, Formula, Reduction, contiguous_strides
@@ -147,7 +147,7 @@ def program_of(node: Node, call: Any, known: Known) -> str | None:
 
 def _listing(formula: Formula, n_inputs: int, compute: int) -> str:
     try:
-        return str(compile_program(formula.roots, n_inputs, lambda name: interp.has_instruction(name, compute)))
+        return str(compile_program(formula.roots, n_inputs, lambda name: has_instruction(name, compute)))
     except KeyError as missing:
         raise MXNetError(f"{missing.args[0]} is not defined for {dtypes.NAMES[compute]} data") from None
 

@@ -20,7 +20,7 @@ HEAD = ("name", "what", "bound", "measured", "against", "of the bandwidth", "of 
 
 def machine() -> dict[str, Any]:
     """Describe what was measured on."""
-    from mxop._kernels import interp
+    from mxop._kernels import instruction_sets
 
     model = platform.processor() or platform.machine()
     try:
@@ -30,7 +30,7 @@ def machine() -> dict[str, Any]:
         pass
     versions = {"numpy": np.__version__, "mxop": mx.__version__, "python": platform.python_version()}
     versions.update({m.__name__: m.__version__ for m in (torch, jax, numexpr) if m is not None})
-    return {"cpu": model, "cores": os.cpu_count(), "threads": THREADS, "instruction_set": interp.instruction_set(),
+    return {"cpu": model, "cores": os.cpu_count(), "threads": THREADS, "instruction_set": instruction_sets.in_use(),
             "versions": versions}  # fmt: skip
 
 

@@ -43,6 +43,9 @@
 /* How many elements a loop takes at once for which its scalars are spread out. */
 #define MX_RUN 64
 
+/* Bytes of an element, by the code of its type. */
+static const int MX_ITEMSIZE[13] = {4, 8, 2, 1, 4, 1, 8, 1, 0, 0, 0, 0, 2};
+
 /* An instruction: n elements, destination, up to three operands, its scalars in the compute type. */
 typedef void (*mx_loop)(ptrdiff_t n, void *o, const void *a, const void *b, const void *c, const void *s);
 /* The sum of what an instruction makes of n elements, in float32 or float64. */
