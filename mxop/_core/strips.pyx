@@ -15,9 +15,9 @@ from libc.string cimport memcpy, memset
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
-from mxop._kernels.instruction_sets cimport bulk, itemsize_of, mx_prefetch, mx_stream_fence
+from mxop._kernels.instruction_sets cimport bulk, itemsize_of, mx_stream_fence
 from mxop._kernels.operands cimport Operand
-from mxop._kernels.interp cimport BLOCK_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, Rows, streams
+from mxop._kernels.interp cimport BLOCK_BYTES, MEMORY_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, Rows, streams
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport COMBINE_ADD, COMBINE_HYPOT, reduce_row, reduce_rows
@@ -28,6 +28,7 @@ from mxop.formula import compile_program, input_, param, substitute
 
 cdef enum:
     CACHE_BYTES = 32768      # what the arrays of one block of rows may take
+    FETCHES = 1 << 20        # bytes of all rows from which on the next ones are fetched: less lies in the second cache
     GOES_OVER = 2            # times, at least, that stages go over what they read or write, which is worth a thread the sooner
     WORTH_A_BLOCK = 256      # elements of a row that is computed by itself
     WORTH_NO_COPY = 384      # the same of all that is broadcast to a row, which is then read where it lies
@@ -65,7 +66,6 @@ cdef struct Stage:
     bint stream                 # its results are large, and no other stage reads them
     bint long                   # rows are computed one by one
     bint in_place               # and are one block each, which may be computed where it lies
-    bint costly                 # it computes longer than it reads: meanwhile the next rows can come
 
 # The sums of rows of a task, as one block of it sees them.
 cdef struct Sums:
@@ -110,7 +110,7 @@ cdef class StripCall(Call):
     cdef list programs, arrays
     cdef bint turned
     cdef Stage* stages
-    cdef int n_stages, n_operands, n_scalars, n_locals, n_long, n_read  # n_long: stages that run row by row
+    cdef int n_stages, n_operands, n_scalars, n_locals, n_read
     cdef int* slots                 # of each operand the local that it is, or -1
     cdef Operand* operands
     cdef Py_ssize_t* row_bytes      # of each local
@@ -119,9 +119,8 @@ cdef class StripCall(Call):
     cdef char* scalars
     cdef const char* read[MOST_AHEAD]        # arrays with an element or more for each row
     cdef Py_ssize_t read_bytes[MOST_AHEAD]   # of one row
-    cdef Py_ssize_t part_bytes[MOST_AHEAD]   # of it, which are fetched while one of the stages that run row by row is at a row
     cdef Py_ssize_t rows, block_rows, total_bytes
-    cdef Py_ssize_t costly_parts            # of one row, by PART_BYTES: before each, some of the next rows is fetched
+    cdef Py_ssize_t parts           # of one row, by PART_BYTES: for each, some of the next rows is fetched; 0: never
     cdef Py_ssize_t room, scratch, own_scalars, own_operands    # of each thread: all; where registers, scalars, operands begin
     cdef Py_ssize_t own_room        # for scalars
     cdef Py_ssize_t sums            # of all rows: how many numbers each part has
@@ -224,7 +223,6 @@ cdef class StripCall(Call):
     cdef void run_block(self, Py_ssize_t first, Py_ssize_t last, bint more, char* room, Operand* operands,
                         const Sums* sums) noexcept nogil:
         """Run all stages on one block of rows; meanwhile fetch the arrays of the next one, if there are more."""
-        cdef Py_ssize_t part = 0
         cdef int k, slot
         cdef Stage* stage
         cdef Ahead ahead
@@ -233,26 +231,20 @@ cdef class StripCall(Call):
             slot = self.slots[k]
             if slot >= 0:  # row `first` is where the room of the local begins
                 operands[k].data = room + self.offsets[slot] - (sums.first if self.added[slot] else first) * self.row_bytes[slot]
-        if self.costly_parts:
-            if more:
-                self.look_ahead(&ahead, last)
-                little = &ahead
-            more = False
+        if more and self.parts:
+            self.look_ahead(&ahead, last)
+            little = &ahead
         for k in range(self.n_stages):
             stage = &self.stages[k]
-            if not stage.n_numbers:
+            if stage.n_numbers:
+                self.run_rows(stage, operands + stage.first, room, first, last, little, sums)
+            else:
                 self.run_stage(stage, operands + stage.first, room, self.scalars + stage.scalars, first, first, last, little,
                                sums)
-                if more and stage.long:
-                    self.fetch(last, part, part + last - first)
-                    part += last - first
-                continue
-            self.run_rows(stage, operands + stage.first, room, first, last, little, part if more else -1, sums)
-            part += last - first
 
     cdef void run_rows(self, const Stage* stage, Operand* mine, char* room, Py_ssize_t first, Py_ssize_t last, Ahead* little,
-                       Py_ssize_t part, const Sums* sums) noexcept nogil:
-        """Run one stage row by row, with the numbers of each; fetch the next block from `part` on, unless that is -1."""
+                       const Sums* sums) noexcept nogil:
+        """Run one stage row by row, with the numbers of each."""
         cdef int slot = self.slots[stage.first + stage.n_inputs] if stage.combine >= 0 else -1
         cdef char* numbers = room + self.own_scalars
         cdef char* result = room + self.offsets[slot] if slot >= 0 else NULL
@@ -263,31 +255,19 @@ cdef class StripCall(Call):
         for row in range(first, last):
             self.read_numbers(stage, mine, row, numbers)
             if placed:
-                _row(stage.program, stage.combine, stage.inner, numbers, &rows, result, little if stage.costly else NULL)
+                _row(stage.program, stage.combine, stage.inner, numbers, &rows, result, little if stage.long else NULL)
                 result += step
             else:
                 self.run_stage(stage, mine, room, numbers, first, row, row + 1, little, sums)
-            if part >= 0:
-                self.fetch(last, part, part + 1)
-                part += 1
 
     cdef void look_ahead(self, Ahead* ahead, Py_ssize_t first) noexcept nogil:
-        """Name what the block from row `first` on reads as what is fetched while costly stages run."""
+        """Name what the block from row `first` on reads as what is fetched while stages run."""
         cdef Py_ssize_t rows = min(self.block_rows, self.rows - first)
         cdef int k
-        ahead.n, ahead.always = self.n_read, False
+        ahead.n = self.n_read
         for k in range(self.n_read):
             ahead.at[k], ahead.left[k] = self.read[k] + first * self.read_bytes[k], rows * self.read_bytes[k]
-            ahead.each[k] = (self.read_bytes[k] // self.costly_parts + 63) & ~63
-
-    cdef void fetch(self, Py_ssize_t first, Py_ssize_t part, Py_ssize_t to) noexcept nogil:
-        """Ask for some of the parts of what the block from row `first` on reads."""
-        cdef Py_ssize_t rows = min(self.block_rows, self.rows - first), begin, end
-        cdef int k
-        for k in range(self.n_read):
-            begin, end = part * self.part_bytes[k], min(to * self.part_bytes[k], rows * self.read_bytes[k])
-            if begin < end:
-                mx_prefetch(self.read[k] + first * self.read_bytes[k] + begin, end - begin)
+            ahead.each[k] = (self.read_bytes[k] // self.parts + 63) & ~63
 
     cdef void run_stage(self, const Stage* stage, Operand* mine, char* room, const char* scalars, Py_ssize_t origin,
                         Py_ssize_t first, Py_ssize_t last, Ahead* ahead, const Sums* sums) noexcept nogil:
@@ -297,7 +277,7 @@ cdef class StripCall(Call):
         cdef int slot
         if stage.combine < 0 and not stage.direct:
             _range(stage.program, first * stage.inner, last * stage.inner, mine, mine + stage.n_inputs, scalars,
-                   room + self.scratch, stage.block, stage.stream, ahead if stage.costly else NULL)
+                   room + self.scratch, stage.block, stage.stream, ahead if stage.long else NULL)
         if stage.combine == COLUMNS and last == sums.due:
             step = stage.inner * itemsize_of(values.dtype)
             bulk().gather[values.dtype](COMBINE_ADD, sums.to + stage.sums, values.data + sums.first * step, last - sums.first,
@@ -305,7 +285,7 @@ cdef class StripCall(Call):
         elif stage.combine >= 0:
             slot = self.slots[stage.first + stage.n_inputs]
             _rows(stage.program, stage.combine, mine, stage.inner, scalars, room + self.scratch, stage.block, first, last,
-                  room + self.offsets[slot] + (first - origin) * self.row_bytes[slot], ahead if stage.costly else NULL)
+                  room + self.offsets[slot] + (first - origin) * self.row_bytes[slot], ahead if stage.long else NULL)
 
     cdef void read_numbers(self, const Stage* stage, const Operand* mine, Py_ssize_t row, char* scalars) noexcept nogil:
         """Make the numbers of a row scalars of the stage's program."""
@@ -375,8 +355,8 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
     for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
         operands.append(prepare_stage(call, k, roots, list(inputs), list(outputs), combine, tuple(shape), ghosts, reread))
     describe_all(call, operands, ghosts)
-    for k in range(call.n_read):
-        call.part_bytes[k] = (call.read_bytes[k] // max(call.n_long, 1) + 64) & ~63
+    if call.total_bytes <= FETCHES:
+        call.parts = 0
     call.own_operands = call.own_scalars + call.own_room
     call.room = (call.own_operands + call.n_operands * <Py_ssize_t>sizeof(Operand) + 127) & ~63
     return call
@@ -444,7 +424,6 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
     read = [array_of(call, ghosts, i) for i in inputs]
     stage.long = is_long(roots, read, call.rows, stage.inner, ctype)
     if stage.long:
-        call.n_long += 1
         roots, inputs, numbers = with_numbers(roots, inputs, read, call.rows, shape, ctype)
     listing = listing_of(roots, len(inputs), ctype)
     program = Program(listing, [number_name(i) for i in range(len(numbers))], ctype)
@@ -459,12 +438,13 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
         stage.block = whole_part(call, [*inputs, *outputs], ghosts, stage.block)
     if stage.long and stage.inner < stage.block:
         stage.block = stage.inner  # blocks that are rows read what is broadcast over rows in place
-    stage.costly = stage.long and program.n_costly
-    if stage.costly:
-        call.costly_parts += program.n_costly * max(stage.inner * program.itemsize // PART_BYTES, <Py_ssize_t>1)
+    if stage.long and not program.copies:
+        call.parts += program.n_steps * max(stage.inner * program.itemsize // PART_BYTES, <Py_ssize_t>1)
     stage.stream = stage.combine < 0
     for number in outputs:
         stage.stream = stage.stream and number >= 0 and number not in reread and goes_past_the_caches(call, number)
+    if stage.stream and not call.turned:
+        stage.block = min(stage.block, MEMORY_BYTES // program.itemsize)
     stage.in_place = stage.inner <= stage.block and not stage.stream and stage.combine not in (COMBINE_HYPOT, COLUMNS)
     if stage.combine == COLUMNS:
         stage.direct, stage.sums = adds_input(call, stage, roots, inputs, ctype, ghosts), call.sums

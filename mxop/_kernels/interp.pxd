@@ -4,7 +4,8 @@ from mxop._kernels.team cimport mx_shares
 
 cdef enum:
     MOST_AHEAD = 8          # arrays that are fetched ahead
-    PART_BYTES = 1024       # of the results of an instruction, before each of which a little is fetched
+    MEMORY_BYTES = 2048     # a block of data from memory: while it is computed, the processor reads ahead
+    PART_BYTES = 1024       # of the results of an instruction, for each of which a little is fetched
     MOST_REGISTERS = 256    # of a program
     MOST_MOVING = 32        # of one that runs row by row without looking at each row
 
@@ -13,7 +14,6 @@ cdef struct StepC:
     mx_total total              # or NULL
     int dst, a, b, c, n_srcs
     bint costly                 # computing takes longer than reading
-    bint divides                # may be done in parts
     bint twice                  # may read an element again, so what it writes lies elsewhere
     int scalars                 # offset of its scalars in the scalar buffer
 
@@ -22,8 +22,7 @@ cdef struct Ahead:
     int n
     const char* at[MOST_AHEAD]
     Py_ssize_t left[MOST_AHEAD]     # bytes
-    Py_ssize_t each[MOST_AHEAD]     # before a part of an instruction
-    bint always                     # of any instruction, not only of costly ones
+    Py_ssize_t each[MOST_AHEAD]     # for a part of an instruction
 
 # Where the registers of a program lie for one row, and how far each is from there for the next.
 cdef struct Rows:
@@ -77,5 +76,6 @@ cdef class Program:
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
                            char* scratch, Py_ssize_t stride, double* total, Ahead* ahead) noexcept nogil
 
+cdef void fetch_little(Ahead* ahead, Py_ssize_t nbytes) noexcept nogil
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil
 cdef int BLOCK_BYTES

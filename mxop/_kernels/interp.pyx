@@ -42,7 +42,6 @@ cdef enum:
     PIECES = 8              # of a large call, for each thread
     PIECE_BYTES = 131072    # of a large call in one thread
     ASKED_AHEAD = 3072      # bytes from the beginning of a block to what is fetched while its results go past the caches
-    MEMORY_BYTES = 2048     # a block of data from memory: while it is computed, the processor reads ahead
     TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
     TINY_REGISTERS = 24
     MOST_VALUES = 64        # scalars of a program that has such
@@ -100,12 +99,12 @@ cdef Code code_of(object part, list names) except *:
 
 # ---- programs -------------------------------------------------------------------------------------------------------------
 
-cdef inline void fetch_little(Ahead* ahead) noexcept nogil:
-    """Ask for a little more of what comes next."""
-    cdef Py_ssize_t some
+cdef void fetch_little(Ahead* ahead, Py_ssize_t nbytes) noexcept nogil:
+    """Ask for a little more of what comes next, as much as is due for an instruction with so many bytes of results."""
+    cdef Py_ssize_t parts = max(nbytes // PART_BYTES, <Py_ssize_t>1), some
     cdef int k
     for k in range(ahead.n):
-        some = min(ahead.each[k], ahead.left[k])
+        some = min(parts * ahead.each[k], ahead.left[k])
         mx_prefetch(ahead.at[k], some)
         ahead.at[k] += some
         ahead.left[k] -= some
@@ -152,7 +151,7 @@ cdef class Program:
             self.steps[i].n_srcs = len(step.srcs)
             self.steps[i].a, self.steps[i].b, self.steps[i].c = srcs[0], srcs[1], srcs[2]
             self.steps[i].scalars = offset
-            self.steps[i].costly, self.steps[i].divides, self.steps[i].twice = step.costly, step.divides, step.twice
+            self.steps[i].costly, self.steps[i].twice = step.costly, step.twice
             self.n_costly += step.costly
             for value in step.scalars:
                 if isinstance(value, str):
@@ -301,7 +300,7 @@ cdef class Program:
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil:
         """Run the program on elements ``start`` to ``stop``, block by block; whoever streams fences when all is done.
 
-        While costly instructions run, what `ahead` names is fetched; or, while any does, the next one of small blocks.
+        Meanwhile what `ahead` names is fetched; or, of small blocks, the next one.
         """
         cdef char* registers[256]
         cdef char* rooms[256]
@@ -351,7 +350,7 @@ cdef class Program:
                 registers[n_in + k] = free_room
                 free_room += room
         for k in range(n_in):           # while results go to memory, what is read next comes from there
-            if direct_in[k] and past[0] and outputs.dtype == self.ctype and not own and n_asked < MOST_AHEAD:
+            if direct_in[k] and past[0] and outputs.dtype == self.ctype and not own and ahead == NULL and n_asked < MOST_AHEAD:
                 asked[n_asked] = inputs[k].data + start * size + ASKED_AHEAD
                 n_asked += 1
         for k in range(n_in + n_out, self.n_registers):
@@ -437,7 +436,7 @@ cdef class Program:
     cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
         """Name elements ``start`` to ``stop`` of the inputs as what is fetched."""
         cdef int k
-        ahead.n, ahead.always = 0, True
+        ahead.n = 0
         for k in range(min(self.n_inputs, <int>MOST_AHEAD)):
             if inputs[k].contiguous and inputs[k].dtype == self.ctype:
                 ahead.at[ahead.n] = inputs[k].data + start * self.itemsize
@@ -450,7 +449,7 @@ cdef class Program:
         """Run an instruction in parts, and ask for a little of what comes next before each."""
         cdef Py_ssize_t begin = 0, size = self.itemsize, part = PART_BYTES // size
         while begin < length:
-            fetch_little(ahead)
+            fetch_little(ahead, PART_BYTES)
             step.loop(min(part, length - begin), registers[step.dst] + begin * size, registers[step.a] + begin * size,
                       registers[step.b] + begin * size, registers[step.c] + begin * size, scalars)
             begin += part
@@ -458,22 +457,27 @@ cdef class Program:
     cdef bint run_steps(self, Py_ssize_t length, char** registers, const char* scalars, double* total, Ahead* ahead) noexcept nogil:
         """Run all instructions on one block; tell whether the last one added its elements to `total`, if there is one, instead.
 
-        What `ahead` names, if anything, is fetched while costly instructions run, or all.
+        What `ahead` names, if anything, is fetched after each, and while costly ones run.
         """
         cdef const StepC* step = self.steps
         cdef const StepC* last = step + self.n_steps - 1
         cdef const char* mine
+        cdef bint added = False
         while step <= last:
             mine = scalars + step.scalars * self.itemsize
-            if ahead != NULL and (step.costly or (ahead.always and step.divides)):
+            if ahead != NULL and step.costly:
                 self.run_fetching(step, length, registers, mine, ahead)
-            elif step == last and total != NULL and step.total != NULL:
+                step += 1
+                continue
+            added = step == last and total != NULL and step.total != NULL
+            if added:
                 total[0] += step.total(length, registers[step.a], registers[step.b], registers[step.c], mine)
-                return True
             else:
                 step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c], mine)
+            if ahead != NULL:
+                fetch_little(ahead, length * self.itemsize)
             step += 1
-        return False
+        return added
 
     cdef bint rows_from(self, Py_ssize_t first, Py_ssize_t length, const Operand* inputs, const Operand* outputs, char* scratch,
                         Rows* rows) noexcept nogil:
@@ -517,7 +521,7 @@ cdef class Program:
         """Compute one block of the (only) output and return where it lies; for kernels that go on from there.
 
         With `total`, its elements are added to that instead, if the last instruction can: then the result is NULL.  What
-        `ahead` names, if anything, is fetched while costly instructions run.
+        `ahead` names, if anything, is fetched meanwhile.
         """
         cdef char* registers[256]
         cdef const char* there

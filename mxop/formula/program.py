@@ -117,14 +117,9 @@ class Step:
         return re.findall(r"(\w+)\(", self.name)
 
     @property
-    def divides(self) -> bool:
-        """Whether it may be done in parts: a draw counts from the start of a block."""
-        return not any(label in DRAWS for label in self.labels)
-
-    @property
     def costly(self) -> bool:
-        """Whether computing takes longer than reading, and may be done in parts."""
-        return self.divides and any(TABLE[label].costly for label in self.labels)
+        """Whether computing takes longer than reading, and may be done in parts: a draw counts from the start of a block."""
+        return any(TABLE[label].costly for label in self.labels) and not any(label in DRAWS for label in self.labels)
 
     @property
     def twice(self) -> bool:
