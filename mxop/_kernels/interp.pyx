@@ -49,7 +49,7 @@ cdef enum:
 # Results do not go through the caches from this size on: half of what is read and written, which is the result where one array is read.
 # Where the last cache holds several times as much, a few cores are faster through it: it is large because many share it, and one core
 # waits long for memory.
-cdef Py_ssize_t _stream_bytes = max(<Py_ssize_t>16 << 20, mx_last_cache() // 10)
+cdef Py_ssize_t _stream_bytes = max(<Py_ssize_t>16 << 20, mx_last_cache() // 20)
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------------
