@@ -51,22 +51,20 @@ MX_INLINE mxw_real mxw_cbrt(mxw_real x)
 
 /* The root, right to the last bit: an estimate of its inverse becomes both twice as good, and a remainder corrects it.  The
  * processor's own instruction gives the same bits; on an Intel Xeon with AMX an array in cache takes it 1.6 times as long. */
-MX_INLINE mxw_real mxw_root(mxw_real x)
+MX_INLINE mxw_real mxw_root_as(mxw_real x, int power)
 {
-    mxw_real half = mxw_all(0.5f), over = mxw_rsqrt14(x), r = mxw_mul(x, over), h = mxw_mul(over, half);
+    mxw_real half = mxw_all(0.5f), over = mxw_rsqrt14(x), r = mxw_mul(x, over), h = mxw_mul(over, half), inf = mxw_all(MX_INF_F32);
     mxw_real more = mxw_fnma(r, h, half);
     r = mxw_fma(r, more, r), h = mxw_fma(h, more, h);
     mxw_real y = mxw_fma(h, mxw_fnma(r, r, x), r);
-    mxw_mask other = mxw_not(mxw_and(mxw_less(mxw_all(0x1p-100f), x), mxw_less(x, mxw_all(MX_INF_F32))));
+    mxw_mask other = mxw_not(mxw_and(mxw_less(mxw_all(0x1p-100f), x), mxw_less(x, inf)));
     if (!mxw_any(other)) return y;
+    if (power) x = mxw_where(mxw_equal(x, mxw_all(-MX_INF_F32)), inf, mxw_add(x, mxw_all(0.0f)));
     mxw_mask none = mxw_equal(x, mxw_all(0.0f));
     return mxw_where(none, x, mxw_any(mxw_and(other, mxw_not(none))) ? mxw_where(other, mxw_sqrt(x), y) : y);
 }
-/* As a power by a half (mxop_power.h). */
-MX_INLINE mxw_real mxw_half_power(mxw_real x)
-{
-    return mxw_root(mxw_where(mxw_equal(x, mxw_all(-MX_INF_F32)), mxw_all(MX_INF_F32), mxw_add(x, mxw_all(0.0f))));
-}
+MX_INLINE mxw_real mxw_root(mxw_real x) { return mxw_root_as(x, 0); }
+MX_INLINE mxw_real mxw_half_power(mxw_real x) { return mxw_root_as(x, 1); }     /* mxop_power.h */
 
 /* ---- logarithms -------------------------------------------------------------------------------------------------- */
 

@@ -34,19 +34,17 @@ MX_INLINE mxd_real mxd_near_root(mxd_real x, mxd_real *h)
 }
 /* As in mxop_wide_f32.h.  The numbers whose root is so close to the middle of two that this might round it wrongly are known:
  * tests/test_accuracy.py takes them. */
-MX_INLINE mxd_real mxd_root(mxd_real x)
+MX_INLINE mxd_real mxd_root_as(mxd_real x, int power)
 {
-    mxd_real h, r = mxd_near_root(x, &h), y = mxd_fma(h, mxd_fnma(r, r, x), r);
-    mxd_mask other = mxd_not(mxd_and(mxd_less(mxd_all(0x1p-900), x), mxd_less(x, mxd_all((double)INFINITY))));
+    mxd_real h, r = mxd_near_root(x, &h), y = mxd_fma(h, mxd_fnma(r, r, x), r), inf = mxd_all((double)INFINITY);
+    mxd_mask other = mxd_not(mxd_and(mxd_less(mxd_all(0x1p-900), x), mxd_less(x, inf)));
     if (!mxd_any(other)) return y;
+    if (power) x = mxd_where(mxd_equal(x, mxd_sub(mxd_all(0.0), inf)), inf, mxd_add(x, mxd_all(0.0)));
     mxd_mask none = mxd_equal(x, mxd_all(0.0));
     return mxd_where(none, x, mxd_any(mxd_and(other, mxd_not(none))) ? mxd_where(other, mxd_sqrt(x), y) : y);
 }
-MX_INLINE mxd_real mxd_half_power(mxd_real x)
-{
-    mxd_real inf = mxd_all((double)INFINITY);
-    return mxd_root(mxd_where(mxd_equal(x, mxd_sub(mxd_all(0.0), inf)), inf, mxd_add(x, mxd_all(0.0))));
-}
+MX_INLINE mxd_real mxd_root(mxd_real x) { return mxd_root_as(x, 0); }
+MX_INLINE mxd_real mxd_half_power(mxd_real x) { return mxd_root_as(x, 1); }
 
 /* x = 2^k m and f = m times the inverse of interval i, less 1, as in mxop_wide_f32.h */
 MX_INLINE mxd_real mxd_log_split(mxd_real x, mxd_real *k, mxd_bits_ *i)
