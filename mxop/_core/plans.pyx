@@ -120,18 +120,21 @@ cdef class Plan:
 
     cdef list targets(self, object op, object out, object inputs):
         """Return of the arrays given for the outputs those that a run can write where they lie, None for the others."""
+        cdef Py_ssize_t n = len(self.results) if self.shown is None else len(self.shown), k, at
         cdef list given, found = [None] * len(self.results), read = list(inputs)
         cdef Array a, like
-        cdef Py_ssize_t k
         if is_recording():
             return None
-        given = output_list(op, out, len(self.results) if self.shown is None else len(self.shown))
-        places = range(len(given)) if self.shown is None else self.shown
-        if any([a is not None and at is None for a, at in zip(given, places)]):  # an error: nothing may be written
-            return None
-        for k in range(len(given)):
-            at = places[k]
-            if given[k] is None or found[at] is not None:
+        given = [out] if n == 1 and isinstance(out, Array) else output_list(op, out, n)
+        if self.shown is not None:
+            for k in range(n):
+                if given[k] is not None and self.shown[k] is None:  # an error: nothing may be written
+                    return None
+        for k in range(n):
+            if given[k] is None:
+                continue
+            at = k if self.shown is None else <Py_ssize_t>self.shown[k]
+            if found[at] is not None:
                 continue
             like = <Array>self.results[at] if self.gpu < 0 else (<Room>self.results[at]).like
             a = prepared_output(op, given[k], like.shape_tuple(), like.dtype)
