@@ -13,7 +13,7 @@ from mxop._core.call cimport Places
 from mxop._core.launched cimport Room, begins_a_word
 from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node, set_training
-from mxop._core.results cimport DENSE, goes_beside, output_list, prepared_output
+from mxop._core.results cimport DENSE, goes_beside, output_like, output_list
 from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.operands cimport REQ_WRITE
 
@@ -125,7 +125,7 @@ cdef class Plan:
         cdef Array a, like
         if is_recording():
             return None
-        given = [out] if n == 1 and isinstance(out, Array) else output_list(op, out, n)
+        given = output_list(op, out, n)
         if self.shown is not None:
             for k in range(n):
                 if given[k] is not None and self.shown[k] is None:  # an error: nothing may be written
@@ -137,7 +137,7 @@ cdef class Plan:
             if found[at] is not None:
                 continue
             like = <Array>self.results[at] if self.gpu < 0 else (<Room>self.results[at]).like
-            a = prepared_output(op, given[k], like.shape_tuple(), like.dtype)
+            a = output_like(op, given[k], like)
             if a.gpu is None and not goes_beside(a, read, REQ_WRITE, DENSE):
                 write_pointer(a)  # whoever watches is told
                 read.append(a)

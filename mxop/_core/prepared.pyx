@@ -9,7 +9,7 @@ from mxop._core.external cimport deliver_states, run_users_kernel
 from mxop._core.recent cimport MISSING, Plans
 from mxop._core.record cimport set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
-from mxop._core.results cimport ADDS, DENSE, deliver, goes_beside, prepared_output, work_for
+from mxop._core.results cimport ADDS, DENSE, deliver, goes_beside, output_like, work_for
 from mxop._core.steps cimport Steps, move_of
 from mxop._core.transfer cimport contiguous_copy, overlaps
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
@@ -183,7 +183,7 @@ cdef class KernelPlan:
             for k in range(len(self.outputs)):
                 a = <Array>self.outputs[k]
                 if targets is not None and targets[k] is not None:
-                    a = prepared_output(op, targets[k], a.shape_tuple(), a.dtype, <Array>inputs[0] if inputs else None)
+                    a = output_like(op, targets[k], a, <Array>inputs[0] if inputs else None)
                     if a.gpu is not None or goes_beside(a, inputs, REQ_WRITE, DENSE):
                         return None
                     write_pointer(a)  # whoever watches is told

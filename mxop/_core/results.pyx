@@ -8,7 +8,7 @@ from libc.string cimport memset
 
 from mxop._core.array cimport Array, alloc_like, alloc_tuple, touch, write_pointer
 from mxop._core.record cimport is_recording
-from mxop._core.transfer cimport copy_into, overlaps, same_layout
+from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
 from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
@@ -27,6 +27,8 @@ cpdef list output_list(object op, object out, int n):
     cdef list given
     if out is None:
         return [None] * n
+    if n == 1 and isinstance(out, Array):
+        return [out]
     given = list(out) if isinstance(out, (list, tuple)) else [out]
     for a in given:
         if a is not None and not isinstance(a, Array):
@@ -57,14 +59,14 @@ cdef int raise_devices(object op, object inputs) except -1:
 
 
 cdef Array prepared_output(object op, object out, object shape, int dtype, Array beside=None):
-    """Check an array given as ``out``, and that it lies on the device of another."""
+    """Check an array given as ``out``, and that it lies on the device of another; without a shape, that is right already."""
     if not isinstance(out, Array):
         raise OpTypeError(f"operator {op.name}: out must be an NDArray, got {type(out).__name__}")
     cdef Array a = <Array>out
     if beside is not None and not together(a, beside):
         raise OpValueError(f"operator {op.name}: out lies on {out.context}, the inputs on {(<object>beside).context}; use "
                            "as_in_context")
-    if a.shape_tuple() != shape:
+    if shape is not None and a.shape_tuple() != shape:
         raise OpValueError(f"operator {op.name}: out has shape {a.shape_tuple()}, the result has shape {shape}")
     if a.dtype != dtype:
         raise OpTypeError(f"operator {op.name}: out has dtype {dtypes.NAMES[a.dtype]}, the result has dtype "
@@ -76,6 +78,12 @@ cdef Array prepared_output(object op, object out, object shape, int dtype, Array
                          "x[:]=) is not supported inside autograd.record(); use a new array, or write outside the scope")
     touch(a, op.name)
     return a
+
+
+cdef Array output_like(object op, object out, Array like, Array beside=None):
+    """Check an array given as ``out`` for one of the shape and type of `like`."""
+    shape = None if isinstance(out, Array) and same_dims(<Array>out, like) else like.shape_tuple()
+    return prepared_output(op, out, shape, like.dtype, beside)
 
 
 cpdef list results_for(object op, object inputs, list targets, object shapes, object types):
@@ -108,7 +116,7 @@ cdef Array one_result(object op, object inputs, object out, Array like, int* req
         return result
     if isinstance(out, Array):
         check_device(op, inputs)
-        return prepared_output(op, out, like.shape_tuple(), like.dtype, first)
+        return output_like(op, out, like, first)
     targets = output_list(op, out, 1)
     req[0] = requests_of(targets, req[0])[0]
     return <Array>results_for(op, inputs, targets, (like.shape_tuple(),), (like.dtype,))[0]
@@ -121,7 +129,7 @@ cdef int hand_over(object op, list results, list targets, int req) except -1:
     for k in range(len(targets)):
         if targets[k] is not None and results[k] is not targets[k]:
             made = <Array>results[k]
-            copy_into(made, prepared_output(op, targets[k], made.shape_tuple(), made.dtype), req)
+            copy_into(made, output_like(op, targets[k], made), req)
             results[k] = targets[k]
     return 0
 
