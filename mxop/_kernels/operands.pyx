@@ -42,23 +42,39 @@ cdef bint was_read(const Operand* output, const Operand* inputs, int n) noexcept
     return False
 
 
+cdef inline char* place_of(const Operand* operand, Py_ssize_t at, Py_ssize_t* index) noexcept nogil:
+    """Return where an element lies; `index` becomes its place in each dimension."""
+    cdef char* p = operand.data
+    cdef int d
+    for d in range(operand.ndim - 1, -1, -1):
+        index[d] = at % operand.shape[d]
+        at = at // operand.shape[d]
+        p = p + index[d] * operand.strides[d]
+    return p
+
+
+cdef inline char* carried(const Operand* operand, int d, char* p, Py_ssize_t* index) noexcept nogil:
+    """Return where the next element lies when dimension `d` has come to its end, or has not."""
+    while d > 0 and index[d] == operand.shape[d]:
+        p = p + operand.strides[d - 1] - operand.shape[d] * operand.strides[d]
+        index[d] = 0
+        index[d - 1] += 1
+        d -= 1
+    return p
+
+
 cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil:
     """Load elements ``start`` to ``start + length`` into a register."""
     cdef mx_load load = ISA.loads[operand.dtype][ctype]
-    cdef Py_ssize_t size = MX_ITEMSIZE[ctype], run, inner, at, rest, rows
+    cdef Py_ssize_t size = MX_ITEMSIZE[ctype], run, inner, at, rows
     cdef Py_ssize_t index[MAX_DIMS]
     cdef int last = operand.ndim - 1, d
-    cdef const char* p
+    cdef char* p
     cdef bint every_other  # or backwards: there are vector loops for that
     if operand.contiguous:
         load(length, operand.data + start * MX_ITEMSIZE[operand.dtype], MX_ITEMSIZE[operand.dtype], dst)
         return
-    p = operand.data
-    rest = start
-    for d in range(last, -1, -1):
-        index[d] = rest % operand.shape[d]
-        rest = rest // operand.shape[d]
-        p = p + index[d] * operand.strides[d]
+    p = place_of(operand, start, index)
     inner = operand.shape[last]
     every_other = operand.dtype == ctype and operand.strides[last] in (2 * size, -size)
     at = 0
@@ -83,11 +99,7 @@ cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssi
             at += run
             index[d] += run
             p = p + run * operand.strides[d]
-        while d > 0 and index[d] == operand.shape[d]:
-            p = p + operand.strides[d - 1] - operand.shape[d] * operand.strides[d]
-            index[d] = 0
-            index[d - 1] += 1
-            d -= 1
+        p = carried(operand, d, p, index)
 
 
 cdef const char* block_in_place(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length) noexcept nogil:
@@ -95,16 +107,12 @@ cdef const char* block_in_place(const Operand* operand, int ctype, Py_ssize_t st
 
     A row that is broadcast over others, as a bias is, is read in place by every block that keeps within it.
     """
-    cdef int last = operand.ndim - 1, d
-    cdef const char* p = operand.data
-    cdef Py_ssize_t rest = start
+    cdef int last = operand.ndim - 1
+    cdef Py_ssize_t index[MAX_DIMS]
     if (operand.dtype != ctype or last < 0 or operand.strides[last] != MX_ITEMSIZE[ctype]
             or start % operand.shape[last] + length > operand.shape[last]):
         return NULL
-    for d in range(last, -1, -1):
-        p = p + rest % operand.shape[d] * operand.strides[d]
-        rest = rest // operand.shape[d]
-    return p
+    return place_of(operand, start, index)
 
 
 cdef bint converts(const Operand* outputs, int n, int ctype) noexcept nogil:
@@ -132,19 +140,14 @@ cdef const char* place_in_order(const Operand* operand, Py_ssize_t start, Py_ssi
 cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, const char* src) noexcept nogil:
     """Store a register to elements ``start`` to ``start + length``, adding when the request says so."""
     cdef mx_store store = ISA.stores[operand.dtype][ctype]
-    cdef Py_ssize_t size = MX_ITEMSIZE[ctype], run, inner, at, rest
+    cdef Py_ssize_t size = MX_ITEMSIZE[ctype], run, inner, at
     cdef Py_ssize_t index[MAX_DIMS]
-    cdef int last = operand.ndim - 1, d, add = operand.req == REQ_ADD
+    cdef int last = operand.ndim - 1, add = operand.req == REQ_ADD
     cdef char* p
     if operand.contiguous:
         store(length, src, operand.data + start * MX_ITEMSIZE[operand.dtype], MX_ITEMSIZE[operand.dtype], add)
         return
-    p = operand.data
-    rest = start
-    for d in range(last, -1, -1):
-        index[d] = rest % operand.shape[d]
-        rest = rest // operand.shape[d]
-        p = p + index[d] * operand.strides[d]
+    p = place_of(operand, start, index)
     inner = operand.shape[last]
     at = 0
     while at < length:
@@ -155,12 +158,7 @@ cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ss
         at += run
         index[last] += run
         p = p + run * operand.strides[last]
-        d = last
-        while d > 0 and index[d] == operand.shape[d]:
-            p = p + operand.strides[d - 1] - operand.shape[d] * operand.strides[d]
-            index[d] = 0
-            index[d - 1] += 1
-            d -= 1
+        p = carried(operand, last, p, index)
 
 
 cdef void load_key(const Operand* operand, Py_ssize_t start, char* dst) noexcept nogil:
