@@ -15,7 +15,7 @@ from libc.string cimport memcpy, memset
 from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
-from mxop._kernels.instruction_sets cimport bulk, itemsize_of, mx_stream_fence
+from mxop._kernels.instruction_sets cimport BULK, itemsize_of, mx_stream_fence
 from mxop._kernels.operands cimport Operand
 from mxop._kernels.interp cimport BLOCK_BYTES, MEMORY_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, Rows, streams
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
@@ -182,7 +182,7 @@ cdef class StripCall(Call):
         cdef const Stage* stage
         cdef const Operand* target
         cdef int k
-        bulk().gather[1](COMBINE_ADD, parts, parts + self.sums, n - 1, self.sums * 8, self.sums)
+        BULK.gather[1](COMBINE_ADD, parts, parts + self.sums, n - 1, self.sums * 8, self.sums)
         for k in range(self.n_stages):
             stage = &self.stages[k]
             if stage.combine == COLUMNS:
@@ -280,7 +280,7 @@ cdef class StripCall(Call):
                    room + self.scratch, stage.block, stage.stream, ahead if stage.long else NULL)
         if stage.combine == COLUMNS and last == sums.due:
             step = stage.inner * itemsize_of(values.dtype)
-            bulk().gather[values.dtype](COMBINE_ADD, sums.to + stage.sums, values.data + sums.first * step, last - sums.first,
+            BULK.gather[values.dtype](COMBINE_ADD, sums.to + stage.sums, values.data + sums.first * step, last - sums.first,
                                         step, stage.inner)
         elif stage.combine >= 0:
             slot = self.slots[stage.first + stage.n_inputs]

@@ -9,7 +9,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from mxop._kernels.instruction_sets cimport bulk, itemsize_of
+from mxop._kernels.instruction_sets cimport BULK, itemsize_of
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
 from mxop._kernels.work cimport Work
 
@@ -107,9 +107,9 @@ cdef class Find(Work):
         cdef Py_ssize_t count, first
         x += self.task_at(t, &count, &first) * self.size
         if self.inner == 1:
-            bulk().find[self.dtype](self.largest, places, x, count, self.n)
+            BULK.find[self.dtype](self.largest, places, x, count, self.n)
         else:
-            bulk().find_columns[self.dtype](self.largest, places, x, self.n, self.inner * self.size, count)
+            BULK.find_columns[self.dtype](self.largest, places, x, self.n, self.inner * self.size, count)
         self.write(found, first, count, places)
 
     cdef void task_in_parts(self, const char* x, char* found, Py_ssize_t t, int parts) noexcept nogil:
@@ -122,13 +122,13 @@ cdef class Find(Work):
         for p in prange(parts, num_threads=parts, schedule="static"):
             begin, end = self.n * p // parts, self.n * (p + 1) // parts
             if self.inner == 1:
-                bulk().find[self.dtype](self.largest, places + p, x + begin * step, 1, end - begin)
+                BULK.find[self.dtype](self.largest, places + p, x + begin * step, 1, end - begin)
             else:
-                bulk().find_columns[self.dtype](self.largest, places + p * count, x + begin * step, end - begin, step, count)
+                BULK.find_columns[self.dtype](self.largest, places + p * count, x + begin * step, end - begin, step, count)
             for c in range(count):
                 places[p * count + c] += begin
                 memcpy(among + (p * count + c) * self.size, x + places[p * count + c] * step + c * self.size, self.size)
-        bulk().find_columns[self.dtype](self.largest, best, among, parts, count * self.size, count)
+        BULK.find_columns[self.dtype](self.largest, best, among, parts, count * self.size, count)
         for c in range(count):
             best[c] = places[best[c] * count + c]
         self.write(found, first, count, best)

@@ -3,7 +3,7 @@
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t
 
-from mxop._kernels.instruction_sets cimport bulk
+from mxop._kernels.instruction_sets cimport BULK
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 
 cdef enum:
@@ -24,7 +24,7 @@ cdef void some_rows(const place* starts, const place* columns, const real* value
     cdef Py_ssize_t i, first
     for i in range(begin, end):
         first = starts[i]
-        bulk().csr_row[real is double][place is int64_t](out + i * width, rhs, values + first, columns + first,
+        BULK.csr_row[real is double][place is int64_t](out + i * width, rhs, values + first, columns + first,
                                                          starts[i + 1] - first, width)
 
 

@@ -10,7 +10,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from mxop._kernels.instruction_sets cimport bulk, itemsize_of
+from mxop._kernels.instruction_sets cimport BULK, itemsize_of
 from mxop._kernels.operands cimport MAX_DIMS
 from mxop._kernels.interp cimport streams
 from mxop._kernels.memory cimport Block, block_new, block_release
@@ -185,7 +185,7 @@ cdef void take_rows(const char* data, char* out, const Py_ssize_t* place, Shape 
     while t < end and width:
         j = t % s.m
         many = min(s.m - j, end - t)
-        bulk().pick(data + t // s.m * s.n * width, place + j, many, width, cached, out + t * width)
+        BULK.pick(data + t // s.m * s.n * width, place + j, many, width, cached, out + t * width)
         t += many
 
 

@@ -65,8 +65,6 @@ cdef extern from "mxop_bulk.h" nogil:
 cdef const mx_isa_table* ISA
 cdef const mx_bulk* BULK
 cdef const mx_instruction* instruction(str name, int ctype) except? NULL
-cdef const mx_bulk* bulk() noexcept nogil
-cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil
 cdef const void* gemm_kernels(bint double_) noexcept nogil
 cdef const void* tile_kernels() noexcept nogil
 cdef mx_load load_of(int dtype, bint double_) noexcept nogil

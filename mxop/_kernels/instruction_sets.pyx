@@ -28,7 +28,7 @@ cdef extern from *:
     int mx_cpu_level() nogil
 
 cdef const mx_isa_table* ISA = NULL
-cdef const mx_bulk* BULK = NULL
+cdef const mx_bulk* BULK = NULL     # what works on rows and columns
 cdef bint TILES = False     # whether the processor's unit for tiles is used
 cdef dict _index = {}       # where instructions are in the table, by name
 
@@ -61,29 +61,30 @@ def use(str name=None):
     OpValueError
         When the set was not built or the machine does not have it.
     """
-    global ISA, BULK, TILES
+    global ISA, BULK, TILES, _index
     from importlib import import_module
 
+    cdef const mx_isa_table* table
+    cdef dict index = {}
+    cdef int i = 0
     if name is not None and name not in available():
         raise OpValueError(f"instruction set {name!r} is not available here; expected one of {', '.join(available())}")
     known = _by_level() if name is None else ["v4" if name == "amx" else name]
     for candidate in known:
         try:
             module = import_module(f"mxop._kernels._isa_{candidate}")
+            break
         except ImportError:
             continue
-        ISA = <const mx_isa_table*>PyCapsule_GetPointer(module.TABLE, "mxop.isa")
-        BULK = <const mx_bulk*>PyCapsule_GetPointer(module.BULK, "mxop.bulk")
-        break
     else:
         raise ImportError("mxop has no instruction modules for this processor: it was installed without them, or the "
                           "processor is older than x86-64-v2; reinstall it")
-    TILES = name in (None, "amx") and ISA.tiles(False) != NULL
-    _index.clear()
-    cdef int i = 0
-    while ISA.instructions[i].name != NULL:
-        _index[(<bytes>ISA.instructions[i].name).decode()] = i
+    table = <const mx_isa_table*>PyCapsule_GetPointer(module.TABLE, "mxop.isa")
+    while table.instructions[i].name != NULL:
+        index[(<bytes>table.instructions[i].name).decode()] = i
         i += 1
+    BULK = <const mx_bulk*>PyCapsule_GetPointer(module.BULK, "mxop.bulk")
+    ISA, TILES, _index = table, name in (None, "amx") and table.tiles(False) != NULL, index
 
 
 def in_use():
@@ -100,15 +101,6 @@ cdef const mx_instruction* instruction(str name, int ctype) except? NULL:
     """Return the instruction of this name when there is one for a compute type, otherwise NULL."""
     at = _index.get(name)
     return NULL if at is None or ISA.instructions[<int>at].loops[ctype] == NULL else &ISA.instructions[<int>at]
-
-
-cdef const mx_bulk* bulk() noexcept nogil:
-    """Return what works on rows and columns."""
-    return BULK
-
-
-cdef double sum_squares(const double* x, Py_ssize_t n, double scale) noexcept nogil:
-    return ISA.squares_f64(x, n, scale)
 
 
 cdef const void* gemm_kernels(bint double_) noexcept nogil:

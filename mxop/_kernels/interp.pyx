@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from . cimport team
 from .instruction_sets cimport (
-    BULK, ISA, MX_CLAIMED, MX_ITEMSIZE, instruction, mx_claim, mx_instruction, mx_prefetch, mx_stream_fence,
+    BULK, ISA, MX_CLAIMED, instruction, itemsize_of, mx_claim, mx_instruction, mx_prefetch, mx_stream_fence,
 )
 from .memory cimport Block, block_new, block_release
 from .operands cimport (
@@ -127,7 +127,7 @@ cdef class Program:
         cdef list steps = program.steps, names = list(params)
         cdef const mx_instruction* known
         self.n_inputs, self.n_outputs, self.n_registers = program.n_inputs, program.n_outputs, program.n_registers
-        self.n_steps, self.ctype, self.itemsize = len(steps), ctype, MX_ITEMSIZE[ctype]
+        self.n_steps, self.ctype, self.itemsize = len(steps), ctype, itemsize_of(ctype)
         self.n_scalars = sum([len(s.scalars) for s in steps])
         self.listing = str(program)
         self.copies = self.n_inputs == self.n_outputs == 1 and [s.name for s in steps] == ["x0"]
@@ -386,14 +386,14 @@ cdef class Program:
             for k in range(n_out):
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
                     there = NULL
-                    if past[k] and outputs[k].req != REQ_ADD and MX_ITEMSIZE[outputs[k].dtype] <= size:
+                    if past[k] and outputs[k].req != REQ_ADD and itemsize_of(outputs[k].dtype) <= size:
                         there = place_in_order(&outputs[k], at, length)
                     if there != NULL and not <Py_ssize_t>there & 15:
                         result = registers[n_in + k]
                         if outputs[k].dtype != self.ctype:
-                            ISA.stores[outputs[k].dtype][self.ctype](length, result, free_room, MX_ITEMSIZE[outputs[k].dtype], 0)
+                            ISA.stores[outputs[k].dtype][self.ctype](length, result, free_room, itemsize_of(outputs[k].dtype), 0)
                             result = free_room
-                        BULK.stream(<char*>there, result, length * MX_ITEMSIZE[outputs[k].dtype], asked, 0 if k else n_asked)
+                        BULK.stream(<char*>there, result, length * itemsize_of(outputs[k].dtype), asked, 0 if k else n_asked)
                     else:
                         store_block(&outputs[k], self.ctype, at, length, registers[n_in + k])
             at += length
@@ -401,7 +401,7 @@ cdef class Program:
     cdef void convert(self, Py_ssize_t start, Py_ssize_t stop, const Operand* source, const Operand* target, char* scratch,
                       Py_ssize_t block, bint stream) noexcept nogil:
         """Copy elements ``start`` to ``stop`` block by block, from one type or layout to another, without a step between."""
-        cdef Py_ssize_t at = start, length, size = self.itemsize, width = MX_ITEMSIZE[target.dtype]
+        cdef Py_ssize_t at = start, length, size = self.itemsize, width = itemsize_of(target.dtype)
         cdef char* beside               # a block of the target's type
         cdef bint dense = target.contiguous and target.req != REQ_ADD, direct = dense and target.dtype == self.ctype and not stream
         cdef bint plain = source.contiguous and source.dtype == self.ctype
@@ -607,9 +607,9 @@ cdef class Program:
             scalars = scalar_memory.data
         self.fill_scalars(params, scalars)
         for k in range(self.n_inputs):
-            moved += n * MX_ITEMSIZE[inputs[k].dtype] if inputs[k].contiguous else 0
+            moved += n * itemsize_of(inputs[k].dtype) if inputs[k].contiguous else 0
         for k in range(self.n_outputs):
-            moved += n * MX_ITEMSIZE[outputs[k].dtype]
+            moved += n * itemsize_of(outputs[k].dtype)
         stream, other = streams(moved // 2), converts(outputs, self.n_outputs, self.ctype)
         if self.n_steps > 1:
             waits = n * self.itemsize > team.PARALLEL_BYTES

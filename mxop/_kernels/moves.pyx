@@ -8,7 +8,7 @@ first.  May import :mod:`.interp` and :mod:`.memory`.
 from cython.parallel cimport prange
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
-from mxop._kernels.instruction_sets cimport bulk, itemsize_of, mx_stream_fence
+from mxop._kernels.instruction_sets cimport BULK, itemsize_of, mx_stream_fence
 from mxop._kernels.operands cimport MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, distance
 from mxop._kernels.interp cimport Program, streams
 from mxop._kernels.memory cimport Block, block_new, block_release
@@ -192,7 +192,7 @@ cdef void do_tasks(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexcept
     for done in range(first, last):
         at = part * plan.piece
         n[plan.cut] = min(plan.piece, plan.shape[plan.cut] - at)
-        bulk().move(plan.way, plan.size, n[0], n[1], source + at * plan.froms[plan.cut], plan.froms[0], plan.froms[1],
+        BULK.move(plan.way, plan.size, n[0], n[1], source + at * plan.froms[plan.cut], plan.froms[0], plan.froms[1],
                     target + at * plan.tos[plan.cut], plan.tos[0], plan.tos[1], plan.stream)
         part += 1
         if part < plan.pieces:

@@ -3,7 +3,7 @@
 A run of them is read where it is, or loaded into a register (strides, broadcasting and casts happen there and nowhere else),
 and stored from one.  May import :mod:`.instruction_sets`.
 """
-from mxop._kernels.instruction_sets cimport BULK, ISA, MX_ITEMSIZE, mx_load, mx_store
+from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_load, mx_store
 
 cdef extern from "mxop_bulk.h" nogil:
     enum:
@@ -18,7 +18,7 @@ cdef extern from "mxop_random.h" nogil:
 cdef void collapse(Operand* operand, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil:
     """Describe an array by as few dimensions as its strides allow; one dense dimension makes it contiguous."""
     cdef int i, top = -1
-    cdef Py_ssize_t size = MX_ITEMSIZE[operand.dtype]
+    cdef Py_ssize_t size = itemsize_of(operand.dtype)
     for i in range(ndim):
         if shape[i] == 1:
             continue
@@ -66,13 +66,13 @@ cdef inline char* carried(const Operand* operand, int d, char* p, Py_ssize_t* in
 cdef void load_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, char* dst) noexcept nogil:
     """Load elements ``start`` to ``start + length`` into a register."""
     cdef mx_load load = ISA.loads[operand.dtype][ctype]
-    cdef Py_ssize_t size = MX_ITEMSIZE[ctype], run, inner, at, rows
+    cdef Py_ssize_t size = itemsize_of(ctype), run, inner, at, rows
     cdef Py_ssize_t index[MAX_DIMS]
     cdef int last = operand.ndim - 1, d
     cdef char* p
     cdef bint every_other  # or backwards: there are vector loops for that
     if operand.contiguous:
-        load(length, operand.data + start * MX_ITEMSIZE[operand.dtype], MX_ITEMSIZE[operand.dtype], dst)
+        load(length, operand.data + start * itemsize_of(operand.dtype), itemsize_of(operand.dtype), dst)
         return
     p = place_of(operand, start, index)
     inner = operand.shape[last]
@@ -109,7 +109,7 @@ cdef const char* block_in_place(const Operand* operand, int ctype, Py_ssize_t st
     """
     cdef int last = operand.ndim - 1
     cdef Py_ssize_t index[MAX_DIMS]
-    if (operand.dtype != ctype or last < 0 or operand.strides[last] != MX_ITEMSIZE[ctype]
+    if (operand.dtype != ctype or last < 0 or operand.strides[last] != itemsize_of(ctype)
             or start % operand.shape[last] + length > operand.shape[last]):
         return NULL
     return place_of(operand, start, index)
@@ -134,18 +134,18 @@ cdef const char* place_in_order(const Operand* operand, Py_ssize_t start, Py_ssi
     """Return the same of any operand, in its own type."""
     if not operand.contiguous:
         return block_in_place(operand, operand.dtype, start, length)
-    return operand.data + start * MX_ITEMSIZE[operand.dtype]
+    return operand.data + start * itemsize_of(operand.dtype)
 
 
 cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, const char* src) noexcept nogil:
     """Store a register to elements ``start`` to ``start + length``, adding when the request says so."""
     cdef mx_store store = ISA.stores[operand.dtype][ctype]
-    cdef Py_ssize_t size = MX_ITEMSIZE[ctype], run, inner, at
+    cdef Py_ssize_t size = itemsize_of(ctype), run, inner, at
     cdef Py_ssize_t index[MAX_DIMS]
     cdef int last = operand.ndim - 1, add = operand.req == REQ_ADD
     cdef char* p
     if operand.contiguous:
-        store(length, src, operand.data + start * MX_ITEMSIZE[operand.dtype], MX_ITEMSIZE[operand.dtype], add)
+        store(length, src, operand.data + start * itemsize_of(operand.dtype), itemsize_of(operand.dtype), add)
         return
     p = place_of(operand, start, index)
     inner = operand.shape[last]

@@ -10,7 +10,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from mxop._kernels.instruction_sets cimport MX_DIGIT, MX_LANES, bulk, itemsize_of, mx_order, mx_words
+from mxop._kernels.instruction_sets cimport BULK, MX_DIGIT, MX_LANES, itemsize_of, mx_order, mx_words
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport threads_of
 from mxop._kernels.work cimport Work
@@ -104,7 +104,7 @@ cdef void one_digit(const mx_words* way, const char* words, char* to, Py_ssize_t
 
 cdef char* ordered(char* words, char* spare, Py_ssize_t n, bint wide, int base, uint32_t* counts, int parts) noexcept nogil:
     """Sort words by their bits from `base` on, or by all; return which of both memories has them."""
-    cdef const mx_words* way = bulk().order.words[wide]
+    cdef const mx_words* way = BULK.order.words[wide]
     if n <= (FEW if way.sort == NULL else 3):
         way.insert(words, n)
         return words
@@ -140,7 +140,7 @@ cdef void sort_digits(const mx_words* way, char* words, char* spare, Py_ssize_t 
 
 cdef char* by_digits(char* words, char* spare, Py_ssize_t n, bint wide, int base, uint32_t* counts, int parts) noexcept nogil:
     """Sort words by their bits from `base` on; return which of both memories has them."""
-    cdef const mx_words* way = bulk().order.words[wide]
+    cdef const mx_words* way = BULK.order.words[wide]
     cdef int size = 8 if wide else 4, bits, skip, passes, digit, p
     cdef uint64_t low, high
     cdef char* other
@@ -340,7 +340,7 @@ cdef class Order(Work):
     # ---- lanes that are sorted together
     cdef void network(self, const char* x, char* out, Py_ssize_t count, char* memory) noexcept nogil:
         """Sort short lanes, side by side."""
-        cdef const mx_order* order = bulk().order
+        cdef const mx_order* order = BULK.order
         cdef Py_ssize_t n = self.n, key = self.key, c
         cdef char* lanes = memory
         cdef char* rows = lanes + n * MX_LANES * key
@@ -349,13 +349,13 @@ cdef class Order(Work):
         cdef int shift = 0
         if self.inner == 1:
             order.keys(self.dtype, self.flip, self.places >= 0, x, n * self.size, rows, n * key, count, n)
-            bulk().move(MX_BLOCKS, <int>key, count, n, rows, n * key, key, lanes, key, MX_LANES * key, 0)
+            BULK.move(MX_BLOCKS, <int>key, count, n, rows, n * key, key, lanes, key, MX_LANES * key, 0)
         else:
             order.keys(self.dtype, self.flip, self.places >= 0, x, self.inner * self.size, lanes, MX_LANES * key, n, count)
         if self.places < 0:
             order.words[self.wide].network(lanes, n)
             if self.inner == 1:
-                bulk().move(MX_BLOCKS, <int>key, n, count, lanes, MX_LANES * key, key, rows, key, n * key, 0)
+                BULK.move(MX_BLOCKS, <int>key, n, count, lanes, MX_LANES * key, key, rows, key, n * key, 0)
                 order.unkeys(self.dtype, self.flip, rows, n * key, out, n * self.size, count, n)
             else:
                 order.unkeys(self.dtype, self.flip, lanes, MX_LANES * key, out, self.inner * self.size, n, count)
@@ -372,7 +372,7 @@ cdef class Order(Work):
                              <uint32_t*>rows)
         if self.inner == 1:
             rows = <char*>(packed + n * MX_LANES)
-            bulk().move(MX_BLOCKS, 8, self.k, count, <char*>packed, MX_LANES * 8, 8, rows, 8, self.k * 8, 0)
+            BULK.move(MX_BLOCKS, 8, self.k, count, <char*>packed, MX_LANES * 8, 8, rows, 8, self.k * 8, 0)
             order.places(self.places, rows, self.k * 8, out, self.k * self.out_size, count, self.k)
         else:
             order.places(self.places, <char*>packed, MX_LANES * 8, out, self.inner * self.out_size, self.k, count)
@@ -390,15 +390,15 @@ cdef class Order(Work):
         """Make words of a part of a lane."""
         cdef Py_ssize_t step = self.inner * self.size
         if self.inner == 1:
-            bulk().order.keys(self.dtype, self.flip, self.places >= 0, x + begin * step, 0, words, 0, 1, end - begin)
+            BULK.order.keys(self.dtype, self.flip, self.places >= 0, x + begin * step, 0, words, 0, 1, end - begin)
         else:
-            bulk().order.keys(self.dtype, self.flip, self.places >= 0, x + begin * step, step, words, self.key, end - begin, 1)
+            BULK.order.keys(self.dtype, self.flip, self.places >= 0, x + begin * step, step, words, self.key, end - begin, 1)
 
     cdef void begin(self, const char* x, Room* room, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
         """Make words of a part of a lane, and of those what is sorted, if that is another."""
         self.read(x, room.keys + first * self.key, first, last)
         if self.places >= 0 and not self.wide:
-            bulk().order.words[0].pack(room.keys + first * 4, room.packed + first, 1, last - first, 0, 0, first)
+            BULK.order.words[0].pack(room.keys + first * 4, room.packed + first, 1, last - first, 0, 0, first)
 
     cdef void write(self, const char* words, char* out, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
         """Write a part of what was sorted."""
@@ -407,12 +407,12 @@ cdef class Order(Work):
         if self.inner > 1:
             rows, cols = cols, 1
         if self.places < 0:
-            bulk().order.unkeys(self.dtype, self.flip, words + first * size, size, out + first * step, step, rows, cols)
+            BULK.order.unkeys(self.dtype, self.flip, words + first * size, size, out + first * step, step, rows, cols)
         else:
-            bulk().order.places(self.places, words + first * size, size, out + first * step, step, rows, cols)
+            BULK.order.places(self.places, words + first * size, size, out + first * step, step, rows, cols)
 
     cdef void lane(self, const char* x, char* out, Room* room, int parts) noexcept nogil:
-        cdef const mx_words* way = bulk().order.words[self.wide]
+        cdef const mx_words* way = BULK.order.words[self.wide]
         cdef Py_ssize_t n = self.n, t
         cdef uint64_t low = 0, high = 0
         cdef int shift = 0
@@ -457,13 +457,13 @@ cdef class Order(Work):
                 sink(heap, k, 0, heap[t])
         in_order(heap, k)
         for t in range(k):
-            bulk().order.places(self.places, <char*>&heap[t].place, 0, out + t * self.inner * self.out_size, 0, 1, 1)
+            BULK.order.places(self.places, <char*>&heap[t].place, 0, out + t * self.inner * self.out_size, 0, 1, 1)
         return True
 
     cdef bint gather(self, const char* x, Found* heap, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         """Keep the first of a part of a lane in a heap, the last of them on top."""
         cdef uint64_t words[BLOCK]
-        cdef const mx_words* way = bulk().order.words[self.wide]
+        cdef const mx_words* way = BULK.order.words[self.wide]
         cdef Py_ssize_t n = 0, k = self.k, many, at, i, h, left = (end - begin) // 8 + 16 * k
         cdef Found one
         while begin < end:

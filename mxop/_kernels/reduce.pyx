@@ -8,7 +8,7 @@ May import :mod:`.interp` and :mod:`.memory`.
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, hypot, sqrt
 
-from mxop._kernels.instruction_sets cimport bulk, itemsize_of, mx_prefetch, sum_squares
+from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_prefetch
 from mxop._kernels.operands cimport Operand, Value, collapse, distance, load_block
 from mxop._kernels.interp cimport BLOCK_BYTES, Ahead, Program
 from mxop._kernels.memory cimport Block, block_new, block_release
@@ -119,7 +119,7 @@ cdef void join_runs(const Job* job, const Operand* operand, Py_ssize_t start, Py
         after = operand.data + offset_of((at + length) // run, last, operand.shape, operand.strides)
         if at + length < stop:
             mx_prefetch(after, min(run * size, <Py_ssize_t>FETCHED))
-        bulk().fold[job.vtype](job.combine, total, here + at % run * size, 1, 0, length, job.block)
+        BULK.fold[job.vtype](job.combine, total, here + at % run * size, 1, 0, length, job.block)
         at, here = at + length, after
 
 
@@ -129,7 +129,7 @@ cdef void join_range(Program map_, const Job* job, const Operand* operand, char*
     cdef Py_ssize_t at = start, length
     cdef const char* values
     if job.direct and operand.contiguous and scale == 1.0:
-        bulk().fold[job.vtype](job.combine, total, operand.data + start * itemsize_of(job.vtype), 1, 0, stop - start, job.block)
+        BULK.fold[job.vtype](job.combine, total, operand.data + start * itemsize_of(job.vtype), 1, 0, stop - start, job.block)
         return
     if job.direct and scale == 1.0 and operand.strides[operand.ndim - 1] == itemsize_of(job.vtype) and (
             operand.shape[operand.ndim - 1] >= LONG_RUN):
@@ -139,9 +139,9 @@ cdef void join_range(Program map_, const Job* job, const Operand* operand, char*
         length = min(job.block, stop - at)
         values = values_of(map_, job, operand, at, length, scratch, &total.d if job.combine == COMBINE_ADD else NULL)
         if scale != 1.0:
-            total.d = total.d + sum_squares(<const double*>values, length, scale)
+            total.d = total.d + ISA.squares_f64(<const double*>values, length, scale)
         elif values != NULL:
-            bulk().fold[job.vtype](job.combine, total, values, 1, 0, length, job.block)
+            BULK.fold[job.vtype](job.combine, total, values, 1, 0, length, job.block)
         at += length
 
 
@@ -209,7 +209,7 @@ cdef Py_ssize_t rows_beside(Program map_, const Job* job, Py_ssize_t first, Py_s
     for k in range(count):
         totals[k] = identity(job.combine, job.ctype)
     while at < job.n_reduced:
-        bulk().fold[job.vtype](job.combine, totals, data + (0 if at == 0 else offset_of(at, r.ndim, r.shape, r.strides)), count, step, run,
+        BULK.fold[job.vtype](job.combine, totals, data + (0 if at == 0 else offset_of(at, r.ndim, r.shape, r.strides)), count, step, run,
                                job.block)
         at += run
     if job.combine == COMBINE_HYPOT:
@@ -243,7 +243,7 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
             values = values_of(map_, &job, inputs, row * n_reduced, together * n_reduced, scratch, NULL)
             for k in range(together):
                 totals[k] = identity(combine, map_.ctype)
-            bulk().fold[map_.ctype](combine, totals, values, together, n_reduced * map_.itemsize, n_reduced, block)
+            BULK.fold[map_.ctype](combine, totals, values, together, n_reduced * map_.itemsize, n_reduced, block)
         else:
             for k in range(together):
                 combine_range(map_, &job, inputs, scratch, (row + k) * n_reduced, (row + k + 1) * n_reduced, &totals[k])
@@ -257,7 +257,7 @@ cdef void reduce_row(Program map_, int combine, Py_ssize_t n_reduced, const char
     cdef Total total = identity(combine, map_.ctype)
     cdef const char* values = map_.next_row(n_reduced, scalars, rows, &total.d if combine == COMBINE_ADD else NULL, ahead)
     if values != NULL:
-        bulk().fold[map_.ctype](combine, &total, values, 1, 0, n_reduced, n_reduced)
+        BULK.fold[map_.ctype](combine, &total, values, 1, 0, n_reduced, n_reduced)
     store_totals(result, map_.ctype, 0, &total, 1)
 
 
@@ -271,12 +271,12 @@ cdef void gather(const Job* job, Total* totals, const char* x, Py_ssize_t rows, 
         first = identity(job.combine, job.ctype)
         for k in range(several * width):
             lanes[k] = first
-        bulk().gather[job.vtype](job.combine, lanes, x, rows // several, several * step, several * width)
-        bulk().gather[accumulator(job.ctype)](COMBINE_ADD if job.combine == COMBINE_HYPOT else job.combine, totals, lanes,
+        BULK.gather[job.vtype](job.combine, lanes, x, rows // several, several * step, several * width)
+        BULK.gather[accumulator(job.ctype)](COMBINE_ADD if job.combine == COMBINE_HYPOT else job.combine, totals, lanes,
                                               several, width * sizeof(Total), width)
         x += rows // several * several * step
         rows %= several
-    bulk().gather[job.vtype](job.combine, totals, x, rows, step, width)
+    BULK.gather[job.vtype](job.combine, totals, x, rows, step, width)
 
 
 cdef void columns_part(Program map_, const Job* job, Py_ssize_t outer, Py_ssize_t column, Py_ssize_t width, char* scratch,
@@ -378,7 +378,7 @@ cdef void join_parts(const Job* job) noexcept nogil:
             for j in range(job.n_kept):
                 job.totals[j].d = hypot(job.totals[j].d, job.totals[c * job.n_kept + j].d)
     else:
-        bulk().gather[accumulator(job.ctype)](job.combine, job.totals, job.totals + job.n_kept, job.chunks - 1,
+        BULK.gather[accumulator(job.ctype)](job.combine, job.totals, job.totals + job.n_kept, job.chunks - 1,
                                               job.n_kept * sizeof(Total), job.n_kept)
     store_totals(job.results, job.ctype, 0, job.totals, job.n_kept)
 
