@@ -64,6 +64,7 @@ def masks():  # of the threads that help, and whether any may run where this one
     return sorted(map(sorted, at))
 
 started = masks()  # threads of NumPy, which stay as they are
+before = set(map(int, os.listdir("/proc/self/task")))
 x = mx.nd.ones(1 << 20)
 """
 
@@ -79,7 +80,6 @@ def work():
     assert (x * 2 + 1).sum().asscalar() == 3 << 20
     return team.times_told()
 
-before = set(map(int, os.listdir("/proc/self/task")))
 work()  # helpers may run wherever the thread may run that starts them
 for core in {cores[:2]} * 2:
     os.sched_setaffinity(0, [core])

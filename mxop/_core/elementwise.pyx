@@ -305,7 +305,7 @@ cdef object run_plain(ElementwiseCall call, Program program, PyObject** items, i
     cdef list results
     cdef Array result
     cdef int k
-    if first.size > 2048:
+    if not program.is_tiny(first.size):
         return None
     if target is not None:
         if disturbed(program, items, n_in, target):
@@ -319,14 +319,16 @@ cdef object run_plain(ElementwiseCall call, Program program, PyObject** items, i
             result = alloc_like(first)
             result.device_id = first.device_id
         pointers[n_in] = write_pointer(result)
-        return result if program.run_tiny(first.size, pointers, values) else None
+        program.run_tiny(first.size, pointers, values)
+        return result
     results = []
     for k in range(call.n_out):
         result = alloc_like(first)
         result.device_id = first.device_id
         pointers[n_in + k] = write_pointer(result)
         results.append(result)
-    return results if program.run_tiny(first.size, pointers, values) else None
+    program.run_tiny(first.size, pointers, values)
+    return results
 
 
 cdef list gpu_values(ElementwiseCall call, const Value* values, int dtype):

@@ -30,6 +30,10 @@ from mxop.memo import keep
 from mxop.opdef import Elementwise, External, Formula, Kernel, Reduction
 
 
+cdef enum:
+    MOST_PLACES = 16        # arrays of a call that needs no set-up
+
+
 cdef class ProgramCall(Call):
     """A program on fixed arrays."""
 
@@ -39,11 +43,19 @@ cdef class ProgramCall(Call):
     cdef Value values[MAX_VALUES]
     cdef list arrays
     cdef readonly str label
+    cdef bint tiny                  # few elements of plain arrays: nothing to set up
 
     def __dealloc__(self):
         free(self.operands)
 
     cdef int execute(self) except -1:
+        cdef char* places[MOST_PLACES]
+        cdef int k
+        if self.tiny:
+            for k in range(self.program.n_inputs + self.program.n_outputs):
+                places[k] = self.operands[k].data
+            self.program.run_tiny(self.size, places, self.values)
+            return 0
         return self.program.run(self.size, self.operands, self.operands + self.program.n_inputs, self.values)
 
     cdef int point(self, Places places) except -1:
@@ -254,6 +266,7 @@ cdef ProgramCall program_call(Program program, list inputs, list outputs, list r
         call.operands[n_in + k].req = reqs[k]
         call.operands[n_in + k].staged = any([overlaps(<Array>b, a) and (program.clobbers(k, i) or not same_layout(<Array>b, a))
                                               for i, b in enumerate(inputs)])
+    call.tiny = n_in + len(outputs) <= MOST_PLACES and program.is_tiny(call.size) and program.takes_plain(call.operands)
     return call
 
 

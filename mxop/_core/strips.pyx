@@ -18,7 +18,7 @@ from mxop._core.transfer cimport overlaps
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of, mx_stream_fence
 from mxop._kernels.operands cimport Operand
 from mxop._kernels.interp cimport BLOCK_BYTES, MEMORY_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, Rows, streams
-from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
+from mxop._kernels.team cimport is_small, mx_next_task, mx_shares, parts_of, share_out, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport COMBINE_ADD, COMBINE_HYPOT, reduce_row, reduce_rows
 
@@ -38,6 +38,7 @@ cdef enum:
     COLUMNS = -2             # among what combines rows: they are added up
     MOST_PARTS = 32          # in which that is done, of so many rows at least
     FEWEST_IN_PART = 8
+    REDUCED_AT_ONCE = 16     # short rows whose sums or extremes are made together, by vectors (mxop_fold_rows.h)
     AT_ONCE = 8              # rows that are added up together, at least: the sums are longer than a row
 
 ctypedef void (*range_function)(PyObject* program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs,
@@ -166,6 +167,8 @@ cdef class StripCall(Call):
         """Return how many rows a task has: neighbours, since a thread fetches the next block while it is busy with one."""
         if self.sums:
             return max((self.rows + MOST_PARTS - 1) // MOST_PARTS, <Py_ssize_t>FEWEST_IN_PART)
+        if threads > 1 and is_small(self.total_bytes):
+            return parts_of(self.rows, threads)
         return max(self.rows // self.block_rows // (threads * PIECES), <Py_ssize_t>1) * self.block_rows
 
     cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t each, char* memory, char* parts) noexcept nogil:
@@ -382,6 +385,8 @@ cdef int lay_out(StripCall call, list ghosts, list stages) except -1:
     cdef int k
     call.n_stages, call.n_locals = <int>len(stages), <int>len(ghosts)
     call.block_rows = max(1, CACHE_BYTES // max(row, 1))
+    if call.block_rows > REDUCED_AT_ONCE:
+        call.block_rows -= call.block_rows % REDUCED_AT_ONCE
     call.at_once = call.block_rows * ((AT_ONCE + call.block_rows - 1) // call.block_rows)
     call.total_bytes = row * call.rows
     call.stages = <Stage*>calloc(call.n_stages, sizeof(Stage))

@@ -36,7 +36,6 @@ cnp.import_array()
 
 cdef enum:
     SHORT = 4096            # elements that are written one by one
-    FEW = 1 << 16           # and that are fewer than threads are worth
     MOST = 1 << 23          # whole numbers below it, and their sums with few others, are exact in float32
 
 cdef double _EXACT = 2.0**53    # whole numbers below it are exact in float64
@@ -216,7 +215,7 @@ cdef bint plain_assign(Array x, object key, object value) except -1:
         touch(x, "an assignment x[...] = value")
         copy_into(<Array>value, part, REQ_WRITE)
         return True
-    if part.size > FEW or not -60000 < value < 60000 or not fits(value, part.dtype):
+    if not -60000 < value < 60000 or not fits(value, part.dtype):
         return False
     touch(x, "an assignment x[...] = value")
     fill(part, value)
@@ -239,26 +238,24 @@ cdef bint fits(double value, int dtype) noexcept:
     return least <= value <= most and value == <long long>value
 
 
-def plain_filled(shape, double value, ctx, dtype):
-    """Return a new array that holds one number everywhere; None where it is large, empty or 0-d, or lies elsewhere, where the number
-    is none of the type, and while calls are watched."""
+def plain_filled(shape, value, ctx, dtype):
+    """Return a new array that holds one number everywhere, or whatever was there; None where it is empty or 0-d, or lies elsewhere,
+    where the number is none of the type, and while calls are watched."""
     cdef Array made
-    cdef Py_ssize_t size = 1
     cdef int code = FLOAT32 if dtype is None else dtypes.code_of(dtype)
-    if (ctx is not None and not is_first(ctx)) or is_elsewhere() or watched(IMPERATIVE) or not fits(value, code):
+    if (ctx is not None and not is_first(ctx)) or is_elsewhere() or watched(IMPERATIVE) or (
+            value is not None and not fits(value, code)):
         return None
     if type(shape) is int:
         shape = (shape,)
     elif type(shape) is not tuple or not shape:
         return None
     for d in <tuple>shape:
-        if type(d) is not int or not 0 < d <= FEW:
-            return None
-        size *= <Py_ssize_t>d
-        if size > FEW:
+        if type(d) is not int or not 0 < d:
             return None
     made = alloc_tuple(<tuple>shape, code)
-    fill(made, value)
+    if value is not None:
+        fill(made, value)
     return made
 
 

@@ -62,7 +62,9 @@ cdef class Program:
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil
     cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t chunk, Py_ssize_t n, const Operand* inputs,
                         const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil
-    cdef bint run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept
+    cdef bint is_tiny(self, Py_ssize_t n) noexcept
+    cdef bint takes_plain(self, const Operand* operands) noexcept
+    cdef void run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1
     cdef void convert(self, Py_ssize_t start, Py_ssize_t stop, const Operand* source, const Operand* target, char* scratch,
                       Py_ssize_t block, bint stream) noexcept nogil

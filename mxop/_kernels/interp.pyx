@@ -17,7 +17,7 @@ from .operands cimport (
     MANY, REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE, block_in_place, converts, is_value, load_block, load_key, place_in_order,
     store_block, was_read,
 )
-from .team cimport mx_next_task, mx_shares, share_out, threads_for
+from .team cimport is_small, mx_next_task, mx_shares, parts_of, share_out, threads_for
 
 from .instruction_sets import has_instruction
 
@@ -42,7 +42,9 @@ cdef enum:
     PIECES = 8              # of a large call, for each thread
     PIECE_BYTES = 131072    # of a large call in one thread
     ASKED_AHEAD = 3072      # bytes from the beginning of a block to what is fetched while its results go past the caches
-    TINY_BYTES = 4096       # temporaries of a call small enough to need no set-up
+    SMALL_BYTES = 65536     # of an array of a call small enough to need no set-up
+    TINY_BYTES = 8192       # its temporaries
+    LEAST_BLOCK = 1024      # bytes of one of them, unless the call has less
     TINY_REGISTERS = 24
     MOST_VALUES = 64        # scalars of a program that has such
     FLOAT16 = 2             # a type code
@@ -546,36 +548,54 @@ cdef class Program:
                 load_block(&inputs[k], self.ctype, start, length, registers[k])
         return NULL if self.run_steps(length, registers, scalars, total, ahead) else registers[self.n_inputs]
 
-    cdef bint run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept:
-        """Run one block on plain arrays of the compute type (inputs, then outputs); tell whether it was small enough."""
+    cdef bint is_tiny(self, Py_ssize_t n) noexcept:
+        """Tell whether so many elements are few enough for :meth:`run_tiny`, and the program has room there."""
+        cdef Py_ssize_t size = (n * self.itemsize + 63) & ~63
+        return size <= SMALL_BYTES and self.n_registers <= TINY_REGISTERS and self.n_scalars <= 16 and (
+            min(size, <Py_ssize_t>LEAST_BLOCK) * (self.n_registers - self.n_inputs - self.n_outputs) <= TINY_BYTES)
+
+    cdef bint takes_plain(self, const Operand* operands) noexcept:
+        """Tell whether operands, inputs and then outputs, are what :meth:`run_tiny` takes."""
+        cdef int k
+        for k in range(self.n_inputs + self.n_outputs):
+            if not operands[k].contiguous or operands[k].dtype != self.ctype or (k < self.n_inputs and self.keys[k]):
+                return False
+            if k >= self.n_inputs and (operands[k].staged or operands[k].req not in (REQ_WRITE, REQ_INPLACE)):
+                return False
+        return True
+
+    cdef void run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept:
+        """Run few elements of plain arrays of the compute type (inputs, then outputs)."""
         cdef char scalars[128]
         cdef char scratch[TINY_BYTES + 64]
         cdef char* registers[TINY_REGISTERS]
         cdef char* room = <char*>((<Py_ssize_t>scratch + 63) & ~63)
-        cdef Py_ssize_t stride = (n * self.itemsize + 63) & ~63
-        cdef int k, first = self.n_inputs + self.n_outputs
+        cdef int k, first = self.n_inputs + self.n_outputs, kept = self.n_registers - first
+        cdef Py_ssize_t at = 0, length, stride, block = n
         cdef StepC* step
-        if n == 0:  # some loops look at the first element
-            return True
-        if (self.n_registers > TINY_REGISTERS or self.n_scalars > 16
-                or stride * (self.n_registers - first) > TINY_BYTES or n * self.itemsize > BLOCK_BYTES):
-            return False
         if self.n_scalars:
             self.fill_scalars(params, scalars)
-        for k in range(first):
-            registers[k] = arrays[k]
+        if self.n_steps > 1:
+            block = min(n, (min(BLOCK_BYTES, TINY_BYTES // max(kept, 1)) & ~63) // self.itemsize)
+        stride = (block * self.itemsize + 63) & ~63
         for k in range(first, self.n_registers):
             registers[k] = room + (k - first) * stride
-        for k in range(self.n_steps):
-            step = &self.steps[k]
-            step.loop(n, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
-                      scalars + step.scalars * self.itemsize)
-        return True
+        while at < n:  # some loops look at the first element, so there is one
+            length = min(block, n - at)
+            for k in range(first):
+                registers[k] = arrays[k] + at * self.itemsize
+            for k in range(self.n_steps):
+                step = &self.steps[k]
+                step.loop(length, registers[step.dst], registers[step.a], registers[step.b], registers[step.c],
+                          scalars + step.scalars * self.itemsize)
+            at += length
 
     cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t chunk, Py_ssize_t n, const Operand* inputs,
                         const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil:
         """Compute those chunks of `n` elements that are a thread's."""
-        cdef Py_ssize_t start = mx_next_task(shares, thread) * chunk
+        cdef Py_ssize_t start
+        cdef int k
+        start = mx_next_task(shares, thread) * chunk
         while start >= 0:
             self._range(start, min(n, start + chunk), inputs, outputs, scalars, scratch, block, stream, NULL)
             start = mx_next_task(shares, thread) * chunk
@@ -634,6 +654,8 @@ cdef class Program:
             scratch = memory.data
             # several pieces for each thread: one whose core is busy is helped with what it has not begun
             chunk = (n // (threads * PIECES) if threads > 1 else PIECE_BYTES // self.itemsize) // block * block + block
+            if threads > 1 and is_small(n * self.itemsize):
+                chunk = (parts_of(n, threads) + 63) & ~63
             pieces = <int>((n + chunk - 1) // chunk)
             share_out(&shares, pieces, threads, n * self.itemsize)
             if threads == 1:

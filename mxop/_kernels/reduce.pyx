@@ -461,7 +461,7 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
         return 0
     elements = job.n_kept * job.n_reduced
     # adding up what is read takes so little time that threads are woken for more of it
-    threads = threads_for(elements * map_.itemsize // (4 if job.direct and job.n_kept == 1 else 1))
+    threads = threads_for(elements * map_.itemsize // (8 if job.direct and job.n_kept == 1 else 2 if job.direct else 1))
     divide(&job, threads)
     if job.tasks * job.chunks < threads:
         threads = <int>(job.tasks * job.chunks)

@@ -7,6 +7,7 @@ cdef Py_ssize_t PARALLEL_BYTES
 
 cdef int threads_for(Py_ssize_t nbytes) noexcept nogil
 cdef int threads_of(int most, Py_ssize_t parts) noexcept nogil
+cdef bint is_small(Py_ssize_t nbytes) noexcept nogil
 cdef int most_threads() noexcept nogil
 cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept nogil
 

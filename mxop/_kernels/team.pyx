@@ -66,11 +66,14 @@ cdef extern from *:
     long mx_times_told() nogil
 
 cdef extern from "mxop_team.h" nogil:
-    void mx_share_out(mx_shares* shares, Py_ssize_t tasks, int threads, bint back)
+    void mx_share_out(mx_shares* shares, Py_ssize_t tasks, int threads, bint back, bint own)
 
 cdef int _threads = 1
 cdef bint _backwards = False
-PARALLEL_BYTES = 256 * 1024   # below this, waking the threads costs more than they save
+PARALLEL_BYTES = 144 * 1024   # below this, waking the threads costs more than they save
+cdef enum:
+    SMALL = 7                 # times that much, work is small: the cores' caches hold all of it
+    OWN = 14                  # times that much, a thread gains nothing by what another has left: fetching it from there takes longer
 
 
 def set_num_threads(n):
@@ -117,17 +120,22 @@ cdef int threads_of(int most, Py_ssize_t parts) noexcept nogil:
     return n
 
 
-cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept nogil:
-    """Deal out tasks on so many bytes; :c:func:`mx_next_task` then gives a thread its next one.
+cdef bint is_small(Py_ssize_t nbytes) noexcept nogil:
+    """Tell whether work on so many bytes is best cut into one piece for each thread."""
+    return nbytes < SMALL * PARALLEL_BYTES
 
-    Each has neighbours, the same for arrays of one size: its core's cache may hold what it read or wrote the last time.  Work on more
-    than a cache holds begins where the one before ended, at what is still there.
+
+cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept nogil:
+    """Deal out tasks on so many bytes, 0 where nobody knows; :c:func:`mx_next_task` then gives a thread its next one.
+
+    Each has neighbours, the same for arrays of one size: its core's cache may hold what it read or wrote the last time.  What is more
+    than caches hold begins where the work before ended, at what is still there.
     """
     global _backwards
     cdef bint back = False
-    if tasks > 1 and nbytes >= 2 * PARALLEL_BYTES:  # 512 KiB, or less where tests set less
+    if tasks > 1 and not is_small(nbytes):
         back = _backwards = not _backwards
-    mx_share_out(shares, tasks, threads, back)
+    mx_share_out(shares, tasks, threads, back, 0 < nbytes < OWN * PARALLEL_BYTES)
 
 
 def _after_fork():

@@ -101,7 +101,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
 def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> Any:
     """Make an array whose elements are not set."""
     if stype is None:
-        found = plain_filled(shape, 0.0, ctx, dtype)
+        found = plain_filled(shape, None, ctx, dtype)
         if found is not None:
             return found
     if stype not in (None, "default"):

@@ -14,16 +14,18 @@ typedef struct {
 } mx_share;
 
 typedef struct {
-    int n, back;
+    int n, back, own;
     mx_share of[MX_SHARES];
 } mx_shares;
 
-/* Deal tasks out: what a thread did the last time is still in its core's cache.  They are done from the last where `back`. */
-static inline void mx_share_out(mx_shares *shares, ptrdiff_t tasks, int threads, int back)
+/* Deal tasks out: what a thread did the last time is still in its core's cache.  They are done from the last where `back`, and by
+ * nobody else where they are each thread's `own`. */
+static inline void mx_share_out(mx_shares *shares, ptrdiff_t tasks, int threads, int back, int own)
 {
     const int n = threads < MX_SHARES ? threads : MX_SHARES;
     shares->n = n;
     shares->back = back;
+    shares->own = own;
     for (int k = 0; k < n; k++) {
         mx_share *s = &shares->of[k];
         s->begin = tasks / n * k + tasks % n * k / n;
@@ -44,7 +46,8 @@ static inline void mx_share_out(mx_shares *shares, ptrdiff_t tasks, int threads,
 /* Return the next task of a thread, or -1 when there is none: one whose core is busy with something else is helped. */
 static inline ptrdiff_t mx_next_task(mx_shares *shares, int thread)
 {
-    for (int k = 0; k < shares->n; k++) {
+    const int asked = shares->own ? 1 : shares->n;
+    for (int k = 0; k < asked; k++) {
         mx_share *s = &shares->of[(thread + k) % shares->n];
         if (MX_TAKEN(s) < s->count) {
             const ptrdiff_t at = MX_TAKE(s);
