@@ -24,6 +24,7 @@ cdef enum:
     ABREAST = 8    # rows of a task that are added up at once
     TOGETHER = 16  # rows of a task, at most
     FEWEST = 64    # tasks, where there are so many rows
+    SHORT = 1024   # elements of a row, at most, of which several are searched at once
     MOST_PARTS = 16
 
 ctypedef fused number:
@@ -56,7 +57,9 @@ cdef class Find(Work):
         self.outer, self.n, self.inner = shape
         self.dtype, self.largest, self.real, self.size = dtype, largest, real, itemsize_of(dtype)
         self.pieces = 1 if self.inner == 1 else (self.inner + MX_FIND_WIDTH - 1) // MX_FIND_WIDTH
-        self.together = max(1, min(<Py_ssize_t>TOGETHER, self.outer // FEWEST)) if self.inner == 1 else 1
+        self.together = 1
+        if self.inner == 1:
+            self.together = TOGETHER if self.n <= SHORT else max(1, min(<Py_ssize_t>TOGETHER, self.outer // FEWEST))
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef Py_ssize_t elements = self.outer * self.n * self.inner, tasks, t

@@ -255,7 +255,13 @@ enum { MX_PART_OF_EXTREMES = 256 };
 #define MX_FIRST_EQUAL(T, LANES, ALL, LOAD, SAME)                                                                       \
     static inline ptrdiff_t mx_first_equal_##T(const T *x, ptrdiff_t i, ptrdiff_t n, T best)                            \
     {                                                                                                                   \
-        uint64_t found = 0;                                                                                             \
+        uint64_t found = 0, last = 0;                                                                                   \
+        if (n >= 4 * LANES && n <= 8 * LANES) { /* all is looked at: to guess where, and wrongly, takes longer */       \
+            for (int k = 0; k < 4; k++) found |= (uint64_t)SAME(LOAD(x + k * LANES), ALL(best)) << k * LANES;           \
+            for (int k = 0; k < 4; k++) last |= (uint64_t)SAME(LOAD(x + n + (k - 4) * LANES), ALL(best)) << k * LANES;  \
+            const int at = __builtin_ctzll(found | (uint64_t)1 << 63), then = __builtin_ctzll(last | (uint64_t)1 << 63); \
+            return found ? at : n - 4 * LANES + then;                                                                   \
+        }                                                                                                               \
         for (; i + 4 * LANES <= n && !found; i += 4 * LANES)                                                            \
             for (int k = 0; k < 4; k++) found |= (uint64_t)SAME(LOAD(x + i + k * LANES), ALL(best)) << k * LANES;       \
         if (found) return i - 4 * LANES + __builtin_ctzll(found);                                                       \
@@ -304,11 +310,12 @@ MX_FIRST_EQUAL(int64_t, 4, __m256i, _mm256_set1_epi64x, MX_LOAD_WHOLE, _mm256_cm
 #define MX_PLACE_QUICK(T) MX_PLACE_EQUAL(T)
 #endif
 /* Of short rows the extremes of several are found first: looking for one waits for it, and for a guess that is wrong. */
-#define MX_FIND_ROWS(name, T, MOST, BEYOND, PLACE)                                                                      \
+#define MX_FIND_ROWS(name, T, MOST, COMBINE, BEYOND, PLACE)                                                             \
     static void name(int64_t *places, const T *x, ptrdiff_t rows, ptrdiff_t n)                                          \
     {                                                                                                                   \
-        enum { block = 16384 / sizeof(T), several = 8 };                                                                \
-        const ptrdiff_t together = n <= block / several ? several : 1;                                                  \
+        enum { block = 16384 / sizeof(T), several = 16 };                                                               \
+        const ptrdiff_t together = n <= 256 ? several : n <= 512 ? 8 : n <= 1024 ? 4 : 1; /* all in the first cache */\
+        double extremes[several];                                                                                       \
         T most[several];                                                                                                \
         ptrdiff_t first[several];                                                                                       \
         if (n < 16) {                                                                                                   \
@@ -322,7 +329,14 @@ MX_FIRST_EQUAL(int64_t, 4, __m256i, _mm256_set1_epi64x, MX_LOAD_WHOLE, _mm256_cm
         for (ptrdiff_t many; rows > 0; rows -= many, places += many) {                                                  \
             const T *row = x;                                                                                           \
             many = rows < together ? rows : together;                                                                   \
-            for (ptrdiff_t r = 0; r < many; r++, row += n) {                                                            \
+            ptrdiff_t quick = 0;                                                                                        \
+            if (sizeof(T) == 4 && (T)0.5 != 0) {                                                                        \
+                for (int r = 0; r < several; r++) extremes[r] = COMBINE == MX_MAX ? -INFINITY : INFINITY;               \
+                quick = mx_fold_short_rows(COMBINE, extremes, (const char *)x, many, n * sizeof(T), n, block);          \
+                for (int r = 0; r < several; r++) most[r] = (T)extremes[r], first[r] = 0;                               \
+            }                                                                                                           \
+            row += quick * n;                                                                                           \
+            for (ptrdiff_t r = quick; r < many; r++, row += n) {                                                        \
                 most[r] = (T)MOST(row[0], row, n < block ? n : block), first[r] = 0;                                    \
                 for (ptrdiff_t j = block; j < n; j += block) {                                                          \
                     const T other = (T)MOST(row[j], row + j, n - j < block ? n - j : block);                            \
@@ -357,8 +371,8 @@ MX_FIRST_EQUAL(int64_t, 4, __m256i, _mm256_set1_epi64x, MX_LOAD_WHOLE, _mm256_cm
         for (ptrdiff_t j = 0; j < width; j++) places[j] = (int64_t)at[j];                                               \
     }
 #define MX_FIND(T, A, MOST, LEAST, PLACE)                                                                               \
-    MX_FIND_ROWS(mx_find_most_##T, T, MOST, <=, PLACE)                                                                  \
-    MX_FIND_ROWS(mx_find_least_##T, T, LEAST, >=, PLACE)                                                                \
+    MX_FIND_ROWS(mx_find_most_##T, T, MOST, MX_MAX, <=, PLACE)                                                                  \
+    MX_FIND_ROWS(mx_find_least_##T, T, LEAST, MX_MIN, >=, PLACE)                                                                \
     MX_FIND_COLUMNS(mx_columns_most_##T, T, A, <=)                                                                      \
     MX_FIND_COLUMNS(mx_columns_least_##T, T, A, >=)                                                                     \
     static void mx_find_##T(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t n)                   \
