@@ -49,6 +49,7 @@ cdef enum:
     COLUMNS = 512
     QUICK = 32768           # multiplications before which other threads of Python are not let in
     WORTH = 250000          # multiplications that are worth a thread
+    WORTH_READING = 60000   # the same of a matrix and a vector, whose numbers are used once
     LEAST = 2000000         # of a tile, where there are several for each thread
     SPARE = 2               # tiles for each thread, so that one that is held up does not hold up the rest
     PACKING = 24            # rows, or columns, that take as long to multiply as the other operand of a tile takes to pack
@@ -148,12 +149,13 @@ cdef int cut(Batch* batch, Py_ssize_t width, int threads) noexcept:
     cdef Py_ssize_t m = batch.gemm.m, n = batch.gemm.n, many = batch.count * batch.slices, wanted, down, across, found
     cdef Py_ssize_t least_down = 1, least_across = 1, most = 0
     cdef double work = <double>batch.count * m * n * batch.gemm.k, time, least = 0
+    cdef Py_ssize_t worth = WORTH_READING if m == 1 or n == 1 else WORTH
     if m > ROWS or n > COLUMNS:
         least_down, least_across = parts_of(m, ROWS), parts_of(n, COLUMNS)
     batch.down, batch.across = least_down, least_across
-    if threads == 1 or work < 2 * WORTH:
+    if threads == 1 or work < 2 * worth:
         return 1
-    threads = threads_of(threads, <Py_ssize_t>(work / WORTH))
+    threads = threads_of(threads, <Py_ssize_t>(work / worth))
     wanted = max(threads, <Py_ssize_t>min(SPARE * threads, work / LEAST))
     down = least_down
     while down == least_down or (m // down >= FEW_ROWS and many * (down - 1) * least_across < wanted):
