@@ -550,9 +550,11 @@ cdef class Program:
 
     cdef bint is_tiny(self, Py_ssize_t n) noexcept:
         """Tell whether so many elements are few enough for :meth:`run_tiny`, and the program has room there."""
-        cdef Py_ssize_t size = (n * self.itemsize + 63) & ~63
-        return size <= SMALL_BYTES and self.n_registers <= TINY_REGISTERS and self.n_scalars <= 16 and (
-            min(size, <Py_ssize_t>LEAST_BLOCK) * (self.n_registers - self.n_inputs - self.n_outputs) <= TINY_BYTES)
+        cdef Py_ssize_t size = (n * self.itemsize + 63) & ~63, kept = self.n_registers - self.n_inputs - self.n_outputs
+        if (size > SMALL_BYTES or self.n_registers > TINY_REGISTERS or self.n_scalars > 16
+                or min(size, <Py_ssize_t>LEAST_BLOCK) * kept > TINY_BYTES):
+            return False
+        return size <= LEAST_BLOCK or size * (1 + self.n_steps // 2 + 2 * self.n_costly) < 2 * team.PARALLEL_BYTES  # else threads help
 
     cdef bint takes_plain(self, const Operand* operands) noexcept:
         """Tell whether operands, inputs and then outputs, are what :meth:`run_tiny` takes."""
