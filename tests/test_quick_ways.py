@@ -482,3 +482,16 @@ def test_keyword_arguments_stay_the_callers():
             assert function(x, **given).asnumpy().tolist() == [1.5, 2, 2.5]
             assert call(function, (x,), given).asnumpy().tolist() == [1.5, 2, 2.5]
             assert given == before
+
+
+@pytest.mark.parametrize("n", [2049, 5000, 16384, 16385])
+@pytest.mark.parametrize("name", ["smooth_l1", "softsign", "quadratic", "tanh"])
+def test_a_call_of_several_blocks_gives_the_bits_of_its_parts(name, n):
+    call = mx.nd.contrib.quadratic if name == "quadratic" else getattr(mx.nd, name)
+    symbol = mx.sym.contrib.quadratic if name == "quadratic" else getattr(mx.sym, name)
+    given = {"a": 2.0, "b": -3.0, "c": 0.5} if name == "quadratic" else {}
+    x = mx.nd.array(np.random.default_rng(n).standard_normal(n) * 3, dtype="float32")
+    parts = np.concatenate([call(x[k : k + 100], **given).asnumpy() for k in range(0, n, 100)])
+    executor = symbol(mx.sym.Variable("x"), **given).bind(mx.cpu(), {"x": x})
+    assert np.array_equal(call(x, **given).asnumpy(), parts)
+    assert np.array_equal(executor.forward()[0].asnumpy(), parts)
