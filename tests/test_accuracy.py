@@ -87,6 +87,54 @@ def test_what_stands_beside_a_number_changes_no_bit(name):
     np.testing.assert_array_equal(alone, among[::2])
 
 
+@pytest.mark.parametrize("name", ["gammaln", "digamma", "sigmoid", "gelu", "pow"])
+def test_what_stands_beside_a_number_changes_no_bit_of_float32(name):
+    """Numbers far out, and below 0, take another way, and so do their neighbours."""
+    f = {
+        "gelu": lambda a: mx.nd.LeakyReLU(a, act_type="gelu"),
+        "pow": lambda a: mx.nd.abs(a) ** 1.7 * (a > 0) + a**-2.3,
+    }.get(name) or getattr(mx.nd, name)
+    x = np.concatenate([np.random.default_rng(0).uniform(0.01, 12, 3000), [1.0, 2.0, 0.5, 1.5, 12.25]])
+    if name in ("sigmoid", "gelu"):
+        x = np.concatenate([x, -x])
+    odd = np.stack([x, np.resize([-0.3, np.nan, 0.0, -13.6, np.inf, 1e30, -90.0, -1e30], x.size)], 1).reshape(-1)
+    alone, among = (f(mx.nd.array(a, dtype="float32")).asnumpy() for a in (x, odd))
+    np.testing.assert_array_equal(alone, among[::2])
+
+
+@pytest.mark.parametrize("dtype, bits, fraction", [("float32", np.uint32, 23), ("float64", np.uint64, 52)])
+def test_inverses_are_right_to_the_last_bit(dtype, bits, fraction):
+    given = np.random.default_rng(0).integers(0, np.iinfo(bits).max, 200_000, bits, True)
+    given[:40] = np.arange(40)  # 0 and the least of denormals
+    given[40::3] &= ~bits(2 ** (fraction - 8) - 1)  # fractions of few bits, too
+    every = np.array(
+        2 ** (np.dtype(dtype).itemsize * 8 - 1 - fraction), bits
+    )  # exponents, with fractions of ones and of one
+    ones = np.arange(every, dtype=bits) << bits(fraction) | bits(2**fraction - 1)
+    for values in (given, ones, ones + bits(1), ones - bits(1), ones + bits(2)):
+        x = values.view(dtype)
+        with np.errstate(all="ignore"):
+            wanted = 1 / x
+        got = mx.nd.reciprocal(mx.nd.array(x, dtype=dtype)).asnumpy()
+        same = (got.view(bits) == wanted.view(bits)) | (np.isnan(got) & np.isnan(wanted))
+        assert same.all(), x[~same][:5]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_nearest_integers(dtype):
+    half = np.arange(-40, 40) / 2.0
+    most = 2.0 ** np.finfo(dtype).nmant
+    far = [0.0, -0.0, np.inf, -np.inf, most - 0.5, most + 1, 1 - most, -most - 3, 2 * most + 2]
+    x = np.concatenate([half, far]).astype(dtype)
+    x = np.concatenate([x, np.nextafter(x, np.inf, dtype=dtype), np.nextafter(x, -np.inf, dtype=dtype)])
+    whole = np.where(np.abs(x) >= most, x, 0)
+    small = np.where(np.abs(x) >= most, 0, x).astype("longdouble")
+    for name, wanted in (("rint", np.ceil(small - 0.5)), ("round", np.sign(small) * np.floor(np.abs(small) + 0.5))):
+        got = getattr(mx.nd, name)(mx.nd.array(x, dtype=dtype)).asnumpy()
+        np.testing.assert_array_equal(got, np.where(whole == 0, wanted, whole).astype(dtype))
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(x))
+
+
 def _roots_near_a_middle() -> np.ndarray:
     """Return doubles whose root is next to the middle of two: 4 x = n^2 + c, n odd and c small.
 
@@ -157,7 +205,9 @@ def test_gelu_keeps_its_tail():
         ("digamma", [0.0, -0.0, -1, np.inf, -np.inf, np.nan], [-np.inf, np.inf, np.nan, np.inf, np.nan, np.nan]),
         ("cbrt", [0.0, -0.0, np.inf, -np.inf, np.nan, -27], [0.0, -0.0, np.inf, -np.inf, np.nan, -3]),
         ("rcbrt", [0.0, -0.0, np.inf, -np.inf, np.nan, -8], [np.inf, -np.inf, 0.0, -0.0, np.nan, -0.5]),
-        ("softsign", [0.0, -0.0, 1e30, np.nan], [0.0, -0.0, 1, np.nan]),
+        ("softsign", [0.0, -0.0, 1e30, np.nan, -1e38, np.inf, -np.inf], [0.0, -0.0, 1, np.nan, -1, np.nan, np.nan]),
+        ("rsqrt", [0.0, -0.0, np.inf, -np.inf, np.nan, -1, 16, 2.0**-130],
+         [np.inf, -np.inf, 0, np.nan, np.nan, np.nan, 0.25, 2.0**65]),
         ("erf", [0.0, -0.0, np.inf, -np.inf, np.nan], [0.0, -0.0, 1, -1, np.nan]),
     ],
 )  # fmt: skip

@@ -57,13 +57,17 @@ _PROLOGUE = """\
 """
 
 #: Functions that have loops of their own for some instruction sets (``mxop_wide.h``), by type.  No larger formula holds them,
-#: for its numbers would be others; but roots and quotients are right to the last bit in all of them.
+#: for its numbers would be others; but some are right to the last bit in all of them.
 WIDE = {
     "float": {"tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "exp",
               "expm1", "log", "log1p", "log2", "log10", "pow", "sigmoid", "log_sigmoid", "softplus", "erf", "normcdf", "gelu",
-              "sin", "cos", "sqrt", "div"},
-    "double": {"arccos", "tanh", "cosh", "arcsinh", "cbrt", "exp", "log", "log1p", "log2", "log10", "pow", "sqrt", "div"},
+              "sin", "cos", "rsqrt", "softsign", "gammaln", "digamma", "sqrt", "div", "reciprocal", "rint",
+              "round"},
+    "double": {"arccos", "tanh", "cosh", "arcsinh", "cbrt", "exp", "log", "log1p", "log2", "log10", "pow", "rsqrt", "sqrt",
+               "div", "reciprocal", "rint", "round"},
 }  # fmt: skip
+#: Those of them that are right to the last bit.
+_EXACT = {"sqrt", "div", "reciprocal", "rint", "round"}
 
 
 def _leaf(kind: str, index: int) -> Expr:
@@ -125,7 +129,7 @@ def _apart(root: Expr) -> Expr:
 def _whole(root: Expr) -> bool:
     """Tell whether a formula is worth a loop of its own."""
     calls = [n for n in walk([root]) if n.kind == CALL]
-    apart = {*WIDE["float"], *WIDE["double"], *DRAWS} - {"sqrt", "div"}
+    apart = {*WIDE["float"], *WIDE["double"], *DRAWS} - _EXACT
     special = any(TABLE[n.label].guard == "range" or n.label in apart for n in calls)
     return 2 <= len(calls) <= MAX_CALLS and not special
 

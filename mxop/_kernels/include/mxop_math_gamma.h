@@ -1,6 +1,6 @@
 /* mxop_math_gamma.h - gamma, log|gamma| and digamma in double.  Included by mxop_math.h.
  *
- * Of positive numbers in vectors, below 0 one by one.  Around x there is an integer n with x = n + f,
+ * Doubles of positive numbers in vectors, below 0 one by one.  Around x there is an integer n with x = n + f,
  * |f| <= 1/2, exactly.  What is entire (1 / gamma(1 + f)) or smooth (digamma(2 + f)) in f is a Taylor series; the rest is a
  * product or a sum over the steps from f to x.  Values are carried as a sum of two doubles,
  * some 2^-60 of them exact, so that what cancels leaves enough; next to the roots below 0, which
@@ -297,9 +297,38 @@ static inline double mx_gammaln_f64(double x)
 MX_INLINE double mxi_sin_turns(double f)
 {
     double z = f * f;
-    return f * MX_PD6(z, 9.99999999978848475e-01, -1.64493406113945717e+00, 8.11742170771721394e-01,
-                      -1.90747622649104748e-01, 2.61162052380721731e-02, -2.23522398404288943e-03);
+    return f * MX_PD9(z, 1.0, -1.64493406684822628, 8.11742425283337249e-01, -1.90751824121430447e-01,
+                      2.61478478045289289e-02, -2.34608088681835040e-03, 1.48427800849522431e-04,
+                      -6.97200042863180938e-06, 2.44930748095503320e-07);
 }
+MX_INLINE double mxi_cos_turns(double f)
+{
+    double z = f * f;
+    return MX_PD9(z, 1.0, -4.93480220054467677, 4.05871212641649754, -1.33526276884346451, 2.35330630129807506e-01,
+                  -2.58068887393517000e-02, 1.92955628361005224e-03, -1.04566580824058873e-04, 4.14959182750277123e-06);
+}
+/* A loop of one of these.  Next to roots below `least` too little is left: there the digits of a double are found one by one. */
+#define MX_GAMMA_LOOP(name, least)                                                                          \
+    static void mx_##name##_loop_f32(ptrdiff_t n, float *MX_RESTRICT o, const float *MX_RESTRICT x)         \
+    {                                                                                                       \
+        float t[MX_RUN];                                                                                    \
+        for (ptrdiff_t i = 0, k, m; i < n; i += m) {                                                        \
+            uint32_t close = 0, below = 0;                                                                  \
+            m = n - i < MX_RUN ? n - i : MX_RUN;                                                            \
+            for (k = 0; k < m; k++) below |= x[i + k] < 0.0f;                                               \
+            if (below) {                                                                                    \
+                MX_IVDEP                                                                                    \
+                for (k = 0; k < m; k++) t[k] = mx_##name##_fast_f32(x[i + k], 1);                           \
+            } else {                                                                                        \
+                MX_IVDEP                                                                                    \
+                for (k = 0; k < m; k++) t[k] = mx_##name##_fast_f32(x[i + k], 0);                           \
+            }                                                                                               \
+            for (k = 0; k < m; k++) close |= (x[i + k] < least) & (fabsf(t[k]) < 0x1p-14f);        \
+            for (k = 0; close && k < m; k++)                                                                \
+                if (x[i + k] < least && fabsf(t[k]) < 0x1p-14f) t[k] = (float)mx_##name##_f64((double)x[i + k]); \
+            memcpy(o + i, t, (size_t)m * sizeof(float));                                                    \
+        }                                                                                                   \
+    }
 /* Below 1/2 by reflection.  ULP 0.51 */
 MX_INLINE float mx_gamma_f32(float x)
 {
@@ -315,23 +344,29 @@ MX_INLINE float mx_gamma_f32(float x)
     return (float)(d < 0.5 ? back : g);
 }
 MX_INLINE float mx_gamma_fast_f32(float x) { return mx_gamma_f32(x); }
-/* Of positive numbers; next to the roots 1 and 2 a polynomial.  ULP 0.51 */
-MX_INLINE float mx_gammaln_fast_f32(float x)
+/* By reflection `below` 0; next to the roots 1 and 2 a polynomial.  ULP 0.51 */
+MX_INLINE float mx_gammaln_fast_f32(float x, int below)
 {
-    double y = (double)x, u = (y < 1.5 ? y + 1.0 : y) - 2.0;
+    double d = (double)x, y = below & (d < 0.0) ? 1.0 - d : d, u = (y < 1.5 ? y + 1.0 : y) - 2.0;
     double near = u * MX_PD11(u, 4.22784335106279829e-01, 3.22467033661982927e-01, -6.73523027317875222e-02,
                               2.05807891286883433e-02, -7.38549178964739619e-03, 2.89094471711317516e-03,
                               -1.19351908687832060e-03, 5.05718609343584649e-04, -2.18747290733226838e-04,
                               1.14894786313029392e-04, -5.61828252074757418e-05);
-    double z = y < 20.0 ? y + 8.0 : y, t = y * (y + 7.0), v = 1.0 / z, w = v * v;
+    double f = d - floor(d + 0.5), turns = below & (d < 0.0) ? fabs(mxi_sin_turns(f)) : 1.0;
+    double z = y < 20.0 ? y + 8.0 : y, over = 1.0 / (z * turns), t = y * (y + 7.0), v = turns * over, w = v * v;
     double rest = v * MX_PD4(w, 1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680);
     double far = MX_FMA(z - 0.5, mx_log_fast_f64(z), (rest + 0.91893853320467274) - z);
     double steps = y < 20.0 ? t * (t + 6.0) * ((t + 10.0) * (t + 12.0)) : 1.0;
     int close = (y >= 0.5) & (y < 2.5);
-    double by = mx_log_fast_f64(close ? (y < 1.5 ? y : 1.0) : steps);
-    return (float)((close ? near : far) - by);
+    double back = below & (d < 0.0) ? z * over : 1.0;       /* 1 / turns */
+    double by = mx_log_fast_f64((close ? (y < 1.5 ? y : 1.0) : steps) * back);
+    double found = (close ? near : far) - by;
+    found = below & (d < 0.0) ? -found : found;
+    return ((d <= 0.0) & (f == 0.0)) | (fabs(d) == (double)INFINITY) ? MX_INF_F32 : (float)found;
 }
 static inline float mx_gammaln_f32(float x) { return (float)mx_gammaln_f64((double)x); }
+MX_GAMMA_LOOP(gammaln, -2.0f)
+#define MX_WIDE_gammaln_f32 mx_gammaln_loop_f32
 
 /* ---- digamma -------------------------------------------------------------------------- */
 
@@ -493,17 +528,25 @@ static inline double mx_digamma_f64(double x)
 
 static inline float mx_digamma_f32(float x) { return (float)mx_digamma_f64((double)x); }
 
-/* Of positive numbers; the steps are the logarithmic derivative of their product, a polynomial of t.  ULP 0.51 */
-MX_INLINE float mx_digamma_fast_f32(float x)
+/* By reflection `below` 0; the steps are the logarithmic derivative of their product, a polynomial of t.  ULP 0.51 */
+MX_INLINE float mx_digamma_fast_f32(float x, int below)
 {
-    double y = (double)x;
+    double d = (double)x, y = below & (d < 0.0) ? 1.0 - d : d;
     int up = y < 20.0;
     double z = up ? y + 8.0 : y, v = 1.0 / z, w = v * v;
     double far = MX_FMA(-w, MX_PD8(w, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12,
                                    -3617.0 / 8160), -0.5 * v);
-    double t = y * (y + 7.0), a = t * (t + 6.0), b = (t + 10.0) * (t + 12.0);
-    double steps = (2.0 * y + 7.0) * (MX_FMA(2.0 * t + 6.0, b, a * (2.0 * t + 22.0)) / (a * b));
-    return (float)((mx_log_fast_f64(z) - (up ? steps : 0.0)) + far);
+    double t = y * (y + 7.0), a = t * (t + 6.0), b = (t + 10.0) * (t + 12.0), f = d - floor(d + 0.5);
+    double rise = (2.0 * y + 7.0) * MX_FMA(2.0 * t + 6.0, b, a * (2.0 * t + 22.0)), product = a * b;
+    double sine = below & (d < 0.0) ? mxi_sin_turns(f) : 1.0, cosine = below & (d < 0.0) ? mxi_cos_turns(f) : 0.0;
+    rise = up ? rise : 0.0;
+    product = up ? product : 1.0;
+    double found = (mx_log_fast_f64(z) - MX_FMA(rise, sine, cosine * product) / (product * sine)) + far;
+    found = below & (d < 0.0) & (f == 0.0) ? (double)NAN : found;
+    found = d == 0.0 ? copysign((double)INFINITY, -d) : found;
+    return d == (double)INFINITY ? MX_INF_F32 : (float)found;
 }
+MX_GAMMA_LOOP(digamma, 0.0f)
+#define MX_WIDE_digamma_f32 mx_digamma_loop_f32
 
 #endif

@@ -34,6 +34,7 @@
 #define MXW_TO_BITS _mm512_castps_si512
 #define MXW_FROM_BITS _mm512_castsi512_ps
 #define MXW_SET1 _mm512_set1_epi32
+#define MXW_CVT _mm512_cvtps_epi32
 #include "mxop_wide_ops.h"
 #undef MXW_T
 #undef MXW_INT
@@ -50,6 +51,7 @@
 #undef MXW_TO_BITS
 #undef MXW_FROM_BITS
 #undef MXW_SET1
+#undef MXW_CVT
 #undef MXW_R
 #undef MXW_I
 #undef MXW_M
@@ -73,6 +75,7 @@
 #define MXW_TO_BITS _mm512_castpd_si512
 #define MXW_FROM_BITS _mm512_castsi512_pd
 #define MXW_SET1 _mm512_set1_epi64
+#define MXW_CVT _mm512_cvtpd_epi64
 #include "mxop_wide_ops.h"
 
 #define MXW_LANES (16 * MXW_SIDE)
@@ -120,6 +123,28 @@
         }                                                                                               \
         for (; i + step <= n; i += step) P##_write(o + i, P##_quotient(P##_read(x + i, step), of, first, second), step); \
         if (i < n) P##_write(o + i, P##_quotient(P##_read(x + i, n - i), of, first, second), n - i);    \
+    }
+
+/* A number over another has the bits of a division, as above: where their inverse is right to the last bit, which it is if it was made
+ * of one that is too large by less than a unit.  `better` makes that of an estimate; `far` is too large for it, and its inverse
+ * too small. */
+#define MXW_INVERSES(P, T, far, better)                                                                 \
+    MX_INLINE P##_real P##_reciprocal(P##_real x)                                                       \
+    {                                                                                                   \
+        P##_real a = P##_abs(x), one = P##_all(1), y = better(a);                                       \
+        y = P##_with_sign(P##_fma(P##_fnma(a, y, one), y, y), x);                                       \
+        P##_mask other = P##_or(P##_less(a, P##_all(1 / (T)far)), P##_not_within(a, P##_all(far)));     \
+        return P##_any(other) ? P##_where(other, P##_div(one, x), y) : y;                               \
+    }                                                                                                   \
+    /* To the nearest integer, halves towards -infinity: rounding up does not go beyond one. */         \
+    MX_INLINE P##_real P##_rint(P##_real x)                                                             \
+    {                                                                                                   \
+        return P##_with_sign(P##_ceil(P##_sub_up(x, P##_all((T)0.5))), x);                              \
+    }                                                                                                   \
+    /* ..., halves away from zero. */                                                                   \
+    MX_INLINE P##_real P##_round(P##_real x)                                                            \
+    {                                                                                                   \
+        return P##_with_sign(P##_ceil(P##_sub_up(P##_all((T)-0.5), P##_abs(x))), x);                    \
     }
 
 #include "mxop_wide_tables.h"

@@ -66,6 +66,31 @@ MX_INLINE mxw_real mxw_root_as(mxw_real x, int power)
 MX_INLINE mxw_real mxw_root(mxw_real x) { return mxw_root_as(x, 0); }
 MX_INLINE mxw_real mxw_half_power(mxw_real x) { return mxw_root_as(x, 1); }     /* mxop_power.h */
 
+/* 1 / root: an estimate over, of which 1 - x over^2 says what it lacks; the square is taken apart, so that this is nearly exact.
+ * ULP 0.51 */
+MX_INLINE mxw_real mxw_rsqrt(mxw_real x)
+{
+    mxw_real over = mxw_rsqrt14(x), r = mxw_mul(x, over), lost = mxw_fms(x, over, r);
+    mxw_real e = mxw_fnma(lost, over, mxw_fnma(r, over, mxw_all(1.0f)));
+    mxw_real y = mxw_fma(mxw_mul(over, e), mxw_fma(e, mxw_all(0.375f), mxw_all(0.5f)), over);
+    return mxw_but_for(y, x, 0x00800600u);
+}
+MX_INLINE mxw_real mxw_nearly_inverse(mxw_real a)
+{
+    mxw_real y = mxw_rcp14(a);
+    return mxw_fma_up(y, mxw_fnma(y, a, mxw_all(1.0f)), y);
+}
+/* x over 1 + |x|, and what that sum lost; NaN at infinity.  ULP 0.51 */
+MX_INLINE mxw_real mxw_softsign(mxw_real x)
+{
+    mxw_real one = mxw_all(1.0f), a = mxw_min(mxw_all(0x1p30f), mxw_abs(x)), d = mxw_add(one, a), y = mxw_rcp14(d);
+    mxw_real lost = mxw_sub(mxw_min(one, a), mxw_sub(d, mxw_max(one, a)));
+    y = mxw_fma(y, mxw_fnma(y, d, one), y);
+    mxw_real q = mxw_mul(a, y);
+    q = mxw_fma(mxw_fnma(q, lost, mxw_fnma(q, d, a)), y, q);
+    return mxw_but_for(mxw_with_sign(q, x), x, 0x00330000u);
+}
+
 /* ---- logarithms -------------------------------------------------------------------------------------------------- */
 
 /* x = 2^k m, 1 <= m < 2, and m = (1 + f) / inverse, with an inverse for each sixteenth of [1, 2): a logarithm is
@@ -392,8 +417,15 @@ MX_INLINE mxw_real mxw_counted(mxw_real x, float far, float least, mxw_mask *som
     *some = mxw_not(none);
     return mxw_where(mxw_or(none, mxw_less(mxw_all(far), x)), mxw_all(far), mxw_abs(x));
 }
+/* a 2^n; what is less than a normal number is counted in units, for the processor takes long to make it. */
+MX_INLINE mxw_real mxw_scaled_to_units(mxw_real a, mxw_real n)
+{
+    mxw_real units = mxw_abs(mxw_scaled(a, mxw_add(n, mxw_all(149.0f))));
+    mxw_mask normal = mxw_not(mxw_less(units, mxw_all(0x1p23f)));
+    return mxw_where(normal, mxw_scaled_where(normal, a, n), mxw_with_sign(mxw_number(mxw_i_nearest(units)), a));
+}
 /* As in mxop_math_f32.h, but for the quotient: a rough one, corrected twice, instead of a division; a is |x|.  ULP 0.96 */
-MX_INLINE mxw_real mxw_sigmoid_by(mxw_real x, mxw_real a)
+MX_INLINE mxw_real mxw_sigmoid_by(mxw_real x, mxw_real a, int far)
 {
     mxw_real lost, one = mxw_all(1.0f), unit = mxw_all(0x1p-24f);
     mxw_bits_ power;
@@ -401,19 +433,20 @@ MX_INLINE mxw_real mxw_sigmoid_by(mxw_real x, mxw_real a)
     mxw_real m = mxw_fma(mxw_mul(r, r), mxw_exp_rest(r), r), base = mxw_add(s, unit), d = mxw_fma(s, m, base);
     mxw_real low = mxw_add(mxw_fma(s, m, mxw_sub(base, d)), mxw_sub(unit, mxw_sub(base, s))), y = mxw_rcp14(d);
     y = mxw_fma(y, mxw_fnma(y, d, one), y);
-    y = mxw_mul(mxw_fma(y, mxw_fnma(y, low, mxw_fnma(y, d, one)), y), unit);
+    y = mxw_fma(y, mxw_fnma(y, low, mxw_fnma(y, d, one)), y);
+    y = far ? mxw_scaled_to_units(y, mxw_all(-24.0f)) : mxw_mul(y, unit);
     return mxw_where(mxw_less(x, mxw_all(0.0f)), y, mxw_sub(one, y));
 }
-static MX_NOINLINE mxw_real mxw_sigmoid_far(mxw_real x)
+MX_INLINE mxw_real mxw_sigmoid_far(mxw_real x)
 {
     mxw_mask some;
     mxw_real a = mxw_counted(x, 80.0f, MX_VANISHES_F32, &some);
-    return mxw_or_zero(some, mxw_sigmoid_by(x, a));
+    return mxw_or_zero(some, mxw_sigmoid_by(x, a, 1));
 }
 MX_INLINE mxw_real mxw_sigmoid(mxw_real x)
 {
     mxw_real a = mxw_abs(x);
-    return mxw_any(mxw_less(mxw_all(80.0f), a)) ? mxw_sigmoid_far(x) : mxw_sigmoid_by(x, a);
+    return mxw_any(mxw_less(mxw_all(80.0f), a)) ? mxw_sigmoid_far(x) : mxw_sigmoid_by(x, a, 0);
 }
 
 /* ---- powers ------------------------------------------------------------------------------------------------------ */
@@ -451,7 +484,7 @@ MX_INLINE mxw_real mxw_exp2_sum(mxw_sum v)
     mxw_real more, n, c = mxw_limited(v.hi, mxw_all(200.0f));
     v.lo = mxw_or_zero(mxw_equal(c, v.hi), v.lo), v.hi = c;
     mxw_real t = mxw_exp2_parts(v, &more, &n);
-    return mxw_scaled(mxw_fma(t, more, t), n);
+    return mxw_scaled_where(mxw_not(mxw_less(c, mxw_all(-150.0f))), mxw_fma(t, more, t), n);     /* as in mxw_exp */
 }
 /* The cases of C's pow, as in mx_pow_f32; r = |x|^y of positive numbers. */
 static MX_NOINLINE mxw_real mxw_pow_cases(mxw_real x, mxw_real y, mxw_real r)
@@ -482,7 +515,7 @@ MX_INLINE mxw_real mxw_pow(mxw_real x, mxw_real y)
 
 /* Phi(-a), or -a Phi(-a), of a >= 0: e^(-a^2 / 2) as a power of 2, times e^(a^2 / 2) Phi(-a) by fourths of the binades of 1 + a.
  * Both are a number from a table and a little more, so that the product of these two, which has two parts, is nearly all. */
-MX_INLINE mxw_real mxw_normal_tail_by(mxw_real a, int times)
+MX_INLINE mxw_real mxw_normal_tail_by(mxw_real a, int times, int far)
 {
     mxw_real unit = mxw_all(-0x1.715476p-1f);
     mxw_bits_ i = mxw_i_right(mxw_bits(mxw_add(a, mxw_all(1.0f))), 21);
@@ -500,18 +533,19 @@ MX_INLINE mxw_real mxw_normal_tail_by(mxw_real a, int times)
         l = mxw_fma(minus, l, mxw_fms(minus, h, whole)), h = whole;
     }
     more = mxw_fma(p, mxw_fma(d, more, d), more);       /* (1 + more) (1 + p d) - 1 */
-    return mxw_scaled(mxw_add(h, mxw_fma(h, more, l)), n);
+    h = mxw_add(h, mxw_fma(h, more, l));
+    return far ? mxw_scaled_to_units(h, n) : mxw_scaled(h, n);
 }
-static MX_NOINLINE mxw_real mxw_normal_tail_far(mxw_real x, int times)
+MX_INLINE mxw_real mxw_normal_tail_far(mxw_real x, int times)
 {
     mxw_mask some;
     mxw_real a = mxw_counted(x, 12.5f, -14.5f, &some);
-    return mxw_or_zero(some, mxw_normal_tail_by(a, times));
+    return mxw_or_zero(some, mxw_normal_tail_by(a, times, 1));
 }
 MX_INLINE mxw_real mxw_normal_tail(mxw_real x, int times)
 {
     mxw_real a = mxw_abs(x);
-    return mxw_any(mxw_less(mxw_all(12.5f), a)) ? mxw_normal_tail_far(x, times) : mxw_normal_tail_by(a, times);
+    return mxw_any(mxw_less(mxw_all(12.5f), a)) ? mxw_normal_tail_far(x, times) : mxw_normal_tail_by(a, times, 0);
 }
 MX_INLINE mxw_real mxw_normcdf(mxw_real x)
 {
@@ -556,6 +590,17 @@ MX_INLINE mxw_real mxw_log_sigmoid(mxw_real x)
     return mxw_turned(mxw_softplus(mxw_turned(x, top)), top);
 }
 
+MXW_INVERSES(mxw, float, 0x1p125f, mxw_nearly_inverse)
+MXW_LOOP_1(mxw, float, reciprocal)
+#define MX_WIDE_reciprocal_f32 mxw_reciprocal_loop
+MXW_LOOP_1(mxw, float, rint)
+#define MX_WIDE_rint_f32 mxw_rint_loop
+MXW_LOOP_1(mxw, float, round)
+#define MX_WIDE_round_f32 mxw_round_loop
+MXW_LOOP_1(mxw, float, rsqrt)
+#define MX_WIDE_rsqrt_f32 mxw_rsqrt_loop
+MXW_LOOP_1(mxw, float, softsign)
+#define MX_WIDE_softsign_f32 mxw_softsign_loop
 MXW_LOOP_1(mxw, float, tanh)
 #define MX_WIDE_tanh_f32 mxw_tanh_loop
 MXW_LOOP_1(mxw, float, erf)

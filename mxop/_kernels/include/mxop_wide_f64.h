@@ -46,6 +46,22 @@ MX_INLINE mxd_real mxd_root_as(mxd_real x, int power)
 MX_INLINE mxd_real mxd_root(mxd_real x) { return mxd_root_as(x, 0); }
 MX_INLINE mxd_real mxd_half_power(mxd_real x) { return mxd_root_as(x, 1); }
 
+/* As in mxop_wide_f32.h, with one step more. */
+MX_INLINE mxd_real mxd_rsqrt(mxd_real x)
+{
+    mxd_real one = mxd_all(1.0), half = mxd_all(0.5), over = mxd_rsqrt14(x), e = mxd_fnma(mxd_mul(x, over), over, one);
+    over = mxd_fma(mxd_mul(over, e), mxd_fma(e, mxd_all(0.375), half), over);
+    mxd_real r = mxd_mul(x, over), lost = mxd_fms(x, over, r);
+    mxd_real y = mxd_fma(mxd_mul(over, half), mxd_fnma(lost, over, mxd_fnma(r, over, one)), over);
+    return mxd_but_for(y, x, 0x00800600u);
+}
+MX_INLINE mxd_real mxd_nearly_inverse(mxd_real a)
+{
+    mxd_real one = mxd_all(1.0), y = mxd_rcp14(a), e = mxd_fnma(y, a, one);
+    y = mxd_fma(y, mxd_fma(e, e, e), y);
+    return mxd_fma_up(y, mxd_fnma(y, a, one), y);
+}
+
 /* x = 2^k m and f = m times the inverse of interval i, less 1, as in mxop_wide_f32.h */
 MX_INLINE mxd_real mxd_log_split(mxd_real x, mxd_real *k, mxd_bits_ *i)
 {
@@ -205,7 +221,8 @@ MX_INLINE mxd_real mxd_exp2_sum(mxd_sum v)
     mxd_real q = mxd_fma(r, mxd_all(1.54038053736760868e-04), mxd_all(1.33338182811872162e-03));
     q = mxd_fma(r, mxd_fma(r, q, mxd_all(9.61812910585053624e-03)), mxd_all(5.55041086521669697e-02));
     q = mxd_fma(r, mxd_fma(r, q, mxd_all(2.40226506959101055e-01)), mxd_all(6.93147180559946841e-01));
-    return mxd_scaled(mxd_add(root, mxd_fma(mxd_mul(root, r), q, low)), n);
+    mxd_mask some = mxd_not(mxd_less(c, mxd_all(-1075.0)));
+    return mxd_scaled_where(some, mxd_add(root, mxd_fma(mxd_mul(root, r), q, low)), n);
 }
 /* The cases of C's pow, as in mx_pow_f64; r = |x|^y of positive numbers. */
 static MX_NOINLINE mxd_real mxd_pow_cases(mxd_real x, mxd_real y, mxd_real r)
@@ -274,6 +291,15 @@ MX_INLINE mxd_real mxd_cosh(mxd_real x)
     return mxd_add(y, y);
 }
 
+MXW_INVERSES(mxd, double, 0x1p1021, mxd_nearly_inverse)
+MXW_LOOP_1(mxd, double, reciprocal)
+#define MX_WIDE_reciprocal_f64 mxd_reciprocal_loop
+MXW_LOOP_1(mxd, double, rint)
+#define MX_WIDE_rint_f64 mxd_rint_loop
+MXW_LOOP_1(mxd, double, round)
+#define MX_WIDE_round_f64 mxd_round_loop
+MXW_LOOP_1(mxd, double, rsqrt)
+#define MX_WIDE_rsqrt_f64 mxd_rsqrt_loop
 MXW_LOOP_1(mxd, double, root)
 MXW_LOOP_1(mxd, double, half_power)
 MXW_LOOP_1(mxd, double, cbrt)

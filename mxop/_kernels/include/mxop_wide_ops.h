@@ -31,6 +31,9 @@ MXW_1(abs, MXW_P(abs)(a.v[u]))
 MXW_1(sqrt, MXW_P(sqrt)(a.v[u]))
 MXW_1(rsqrt14, MXW_P(rsqrt14)(a.v[u]))                       /* within 2^-14: for corrections alone */
 MXW_1(rcp14, MXW_P(rcp14)(a.v[u]))
+MXW_3(fma_up, MXW_P(fmadd_round)(a.v[u], b.v[u], c.v[u], _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC))        /* rounded up */
+MXW_2(sub_up, MXW_P(sub_round)(a.v[u], b.v[u], _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC))
+MXW_1(ceil, MXW_P(roundscale)(a.v[u], 2 | 8))
 MXW_1(exponent, MXW_P(getexp)(a.v[u]))                       /* of denormals too; -inf of 0, inf of inf */
 /* The mantissa from 1 to 2: of |x|, or NaN below zero */
 MXW_1(mantissa, MXW_P(getmant)(a.v[u], _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero))
@@ -49,6 +52,7 @@ MXW_OF(MXW_I, i_add, (MXW_I a, MXW_I b), MXW_E(add)(a.v[u], b.v[u]))
 MXW_OF(MXW_I, i_less, (MXW_I a, MXW_I b), _mm512_subs_epu16(a.v[u], b.v[u]))     /* of halves of a word, 0 at least */
 MXW_OF(MXW_I, i_max, (MXW_I a, MXW_I b), MXW_E(max)(a.v[u], b.v[u]))
 MXW_OF(MXW_I, i_min, (MXW_I a, MXW_I b), MXW_E(min)(a.v[u], b.v[u]))
+MXW_OF(MXW_I, i_nearest, (MXW_R a), MXW_CVT(a.v[u]))
 MXW_OF(MXW_I, i_left, (MXW_I a, unsigned n), MXW_E(slli)(a.v[u], n))
 MXW_OF(MXW_I, i_right, (MXW_I a, unsigned n), MXW_E(srli)(a.v[u], n))
 /* a with the sign of b; a with its sign changed where that bit is set in b */
