@@ -495,3 +495,28 @@ def test_a_call_of_several_blocks_gives_the_bits_of_its_parts(name, n):
     executor = symbol(mx.sym.Variable("x"), **given).bind(mx.cpu(), {"x": x})
     assert np.array_equal(call(x, **given).asnumpy(), parts)
     assert np.array_equal(executor.forward()[0].asnumpy(), parts)
+
+
+@pytest.mark.parametrize("row_dtype", ["float32", "float16"])
+@pytest.mark.parametrize("columns", [1, 2, 63, 300, 1023, 1024, 1025, 2048, 3001])
+def test_rows_that_come_again_are_those_of_numpy(columns, row_dtype):
+    """Short ones are loaded once for many blocks, long ones are read where they lie."""
+    rng = np.random.default_rng(columns)
+    rows = 70_000 // columns + 3
+    x, row, column = (rng.normal(size=s).astype("float32") for s in ((rows, columns), (columns,), (rows, 1)))
+    row = row.astype(row_dtype).astype("float32")
+    given = [mx.nd.array(a) for a in (x, row, column)]
+    given[1] = given[1].astype(row_dtype).astype("float32") if row_dtype == "float32" else given[1].astype(row_dtype)
+    data, scale, shift = mx.sym.var("data"), mx.sym.var("scale"), mx.sym.var("shift")
+    if row_dtype == "float32":
+        np.testing.assert_array_equal(mx.nd.broadcast_add(given[0], given[1]).asnumpy(), x + row)
+        np.testing.assert_array_equal(mx.nd.broadcast_mul(given[1], given[0][1:]).asnumpy(), row * x[1:])
+        out = mx.nd.ones((rows, columns))
+        mx.nd.broadcast_add(given[0], given[1], out=out[2:4] if rows == 2 else out)
+        np.testing.assert_array_equal(out.asnumpy(), x + row)
+    scaled = mx.sym.broadcast_mul(data, mx.sym.cast(scale, "float32"))
+    made = mx.sym.relu(mx.sym.broadcast_add(scaled, shift))
+    bound = made.bind(mx.cpu(), dict(zip(("data", "scale", "shift"), given, strict=True)), grad_req="null")
+    np.testing.assert_array_equal(bound.forward()[0].asnumpy(), np.maximum(x * row + column, np.float32(0)))
+    deep = mx.nd.broadcast_add(given[0].reshape((1, rows, columns)).tile((2, 1, 1)), mx.nd.array(x)).asnumpy()
+    np.testing.assert_array_equal(deep, np.stack([x, x]) + x)

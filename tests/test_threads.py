@@ -397,6 +397,18 @@ def test_unknown_instruction_set_is_refused():
 
 
 @pytest.mark.parametrize("block_bytes", [64, 512, 8192])
+@pytest.mark.parametrize("period", [2, 3, 8, 9, 50, 1000, 1024, 1500])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_rows_that_come_again_from_any_place_on(threads, period, block_bytes):
+    interp.tune(parallel_bytes=4096, block_bytes=block_bytes)
+    team.set_num_threads(threads)
+    row = np.arange(period, dtype="float32") * 7
+    for rows in (1, 2, 7, 100 + 20_000 // period):
+        x = np.arange(rows * period, dtype="float32").reshape(rows, period)
+        np.testing.assert_array_equal(nd.broadcast_add(nd.array(x), nd.array(row)).asnumpy(), x + row)
+
+
+@pytest.mark.parametrize("block_bytes", [64, 512, 8192])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_columns_beyond_a_block(threads, block_bytes):
     """Each thread has room for a block of values, and for the totals of a task's columns."""

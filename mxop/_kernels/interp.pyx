@@ -14,8 +14,8 @@ from .instruction_sets cimport (
 )
 from .memory cimport Block, block_new, block_release
 from .operands cimport (
-    MANY, REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE, block_in_place, converts, is_value, load_block, load_key, place_in_order,
-    store_block, was_read,
+    MANY, REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE, block_in_place, converts, is_value, load_block, load_key, period_of,
+    place_in_order, store_block, was_read,
 )
 from .team cimport is_small, mx_next_task, mx_shares, parts_of, share_out, threads_for
 
@@ -318,7 +318,9 @@ cdef class Program:
         cdef char* free_room = scratch  # in the end, for a block of another type
         cdef const char* result
         cdef bint direct_in[256]
-        cdef bint repeated[256]
+        cdef Py_ssize_t period[256]     # of what is loaded once, and read from another place by each block
+        cdef Py_ssize_t longest = 0     # of these
+        cdef Py_ssize_t within = 0      # rows of so many elements a block keeps, which are read where they lie
         cdef bint direct_out[256]
         cdef bint past[256]             # the caches
         cdef char values[8 * MOST_VALUES]
@@ -341,9 +343,13 @@ cdef class Program:
             if not direct_in[k] and not self.valued[k]:
                 registers[k] = rooms[k] = free_room
                 free_room += room
-                repeated[k] = inputs[k].ndim == 1 and inputs[k].strides[0] == 0 and not inputs[k].contiguous and not self.keys[k]
-                if repeated[k]:
-                    load_block(&inputs[k], self.ctype, 0, min(block, stop - start), registers[k])
+                period[k] = 0 if self.keys[k] else period_of(&inputs[k])
+                if period[k] > block // 2:
+                    within = 0 if stream and period[k] & 15 else period[k]
+                    period[k] = 0
+                elif period[k]:
+                    load_block(&inputs[k], self.ctype, 0, min(block, stop), rooms[k])
+                    longest = max(longest, period[k])
         for k in range(n_out):
             past[k] = stream and not was_read(&outputs[k], inputs, n_in)
             direct_out[k] = (outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD
@@ -360,8 +366,13 @@ cdef class Program:
             free_room += room
         if self.n_steps == 1 and free_room == scratch:  # nothing is kept between, so that all can be one block
             block = MX_CLAIMED // size if claims else stop - start
+        elif longest > 1 and stop > block:  # what is loaded is as long as a block from any place on
+            block -= longest
+            block = block & ~63 if block > 63 else block
         while at < stop:
             length = min(block, stop - at)
+            if within:
+                length = min(length, within - at % within)
             if self.n_values:
                 length = self.take_values(at, length, inputs, values)
             for k in range(n_in):
@@ -371,7 +382,9 @@ cdef class Program:
                     continue
                 elif self.keys[k]:
                     load_key(&inputs[k], at, rooms[k])
-                elif not repeated[k]:
+                elif period[k]:
+                    registers[k] = rooms[k] + (at % period[k] * size if period[k] > 1 else 0)
+                else:
                     there = block_in_place(&inputs[k], self.ctype, at, length)
                     registers[k] = <char*>there if there != NULL else rooms[k]
                     if there == NULL:

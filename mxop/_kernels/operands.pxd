@@ -31,6 +31,7 @@ cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ss
 cdef const char* block_in_place(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length) noexcept nogil
 cdef const char* place_in_order(const Operand* operand, Py_ssize_t start, Py_ssize_t length) noexcept nogil
 cdef bint is_value(const Operand* operand) noexcept nogil
+cdef Py_ssize_t period_of(const Operand* operand) noexcept nogil
 
 
 cdef inline Py_ssize_t distance(Py_ssize_t stride) noexcept nogil:

@@ -130,6 +130,17 @@ cdef bint is_value(const Operand* operand) noexcept nogil:
             and operand.shape[operand.ndim - 1] >= MANY)
 
 
+cdef Py_ssize_t period_of(const Operand* operand) noexcept nogil:
+    """Return after how many elements the same ones come again, as those of a bias do for each row; 0: never."""
+    cdef Py_ssize_t n = 1
+    cdef int d
+    if operand.contiguous or operand.ndim == 0 or operand.strides[0] != 0:
+        return 0
+    for d in range(1, operand.ndim):
+        n *= operand.shape[d]
+    return n
+
+
 cdef const char* place_in_order(const Operand* operand, Py_ssize_t start, Py_ssize_t length) noexcept nogil:
     """Return the same of any operand, in its own type."""
     if not operand.contiguous:
