@@ -178,6 +178,15 @@ cdef void sort_runs(uint64_t* words, uint64_t* spare, Py_ssize_t n, const uint64
         runs_between(words, spare, starts[t], starts[t + 1], 1, keys, 1, low, shift, counts + (t << MX_DIGIT))
 
 
+cdef bint rises(const char* words, Py_ssize_t n, bint wide) noexcept nogil:
+    """Tell whether words are in order as they are."""
+    cdef Py_ssize_t i
+    for i in range(1, n):
+        if (<uint64_t*>words)[i] < (<uint64_t*>words)[i - 1] if wide else (<uint32_t*>words)[i] < (<uint32_t*>words)[i - 1]:
+            return False
+    return True
+
+
 cdef inline uint64_t lead(uint64_t word, const uint64_t* keys, uint64_t low, int shift) noexcept nogil:
     return (word - low) >> shift if keys == NULL else word >> 32
 
@@ -347,13 +356,17 @@ cdef class Order(Work):
         cdef uint64_t* packed = <uint64_t*>(rows + n * MX_LANES * key)
         cdef uint64_t low = 0, high = 0
         cdef int shift = 0
+        cdef bint sorted_ = self.inner == 1
         if self.inner == 1:
             order.keys(self.dtype, self.flip, self.places >= 0, x, n * self.size, rows, n * key, count, n)
             BULK.move(MX_BLOCKS, <int>key, count, n, rows, n * key, key, lanes, key, MX_LANES * key, 0)
+            for c in range(count):
+                sorted_ = sorted_ and rises(rows + c * n * key, n, self.wide)
         else:
             order.keys(self.dtype, self.flip, self.places >= 0, x, self.inner * self.size, lanes, MX_LANES * key, n, count)
         if self.places < 0:
-            order.words[self.wide].network(lanes, n)
+            if not sorted_:
+                order.words[self.wide].network(lanes, n)
             if self.inner == 1:
                 BULK.move(MX_BLOCKS, <int>key, n, count, lanes, MX_LANES * key, key, rows, key, n * key, 0)
                 order.unkeys(self.dtype, self.flip, rows, n * key, out, n * self.size, count, n)
@@ -365,8 +378,9 @@ cdef class Order(Work):
                 self.widen(<uint64_t*>lanes + c * MX_LANES, count, &low, &high, c == 0)
             shift = max(0, bits_of(high - low) - 32)
         order.words[self.wide].pack(lanes, packed, n, MX_LANES, low, shift, 0)
-        order.words[1].network(packed, n)
-        if shift:
+        if not sorted_:
+            order.words[1].network(packed, n)
+        if shift and not sorted_:
             for c in range(count):
                 runs_between(packed + c, packed + n * MX_LANES, 0, n, MX_LANES, <uint64_t*>lanes + c, MX_LANES, low, shift,
                              <uint32_t*>rows)
@@ -417,20 +431,24 @@ cdef class Order(Work):
         cdef uint64_t low = 0, high = 0
         cdef int shift = 0
         cdef char* found
+        cdef bint sorted_
         if parts == 1:
             self.begin(x, room, 0, n)
         else:
             for t in prange(parts, num_threads=parts, schedule="static"):
                 self.begin(x, room, cut(n, t, parts), cut(n, t + 1, parts))
+        sorted_ = rises(room.keys, n, self.wide)
         if self.places < 0:
-            found = ordered(room.keys, <char*>room.packed, n, self.wide, 0, room.counts, parts)
+            found = room.keys if sorted_ else ordered(room.keys, <char*>room.packed, n, self.wide, 0, room.counts, parts)
         else:
             if self.wide:
                 range_of(way, room.keys, n, 8, parts, &low, &high)
                 shift = max(0, bits_of(high - low) - 32)
                 way.pack(room.keys, room.packed, 1, n, low, shift, 0)
-            found = ordered(<char*>room.packed, <char*>room.spare, n, True, 32, room.counts, parts)
-            if shift:
+            found = <char*>room.packed
+            if not sorted_:
+                found = ordered(found, <char*>room.spare, n, True, 32, room.counts, parts)
+            if shift and not sorted_:
                 sort_runs(<uint64_t*>found, room.packed if found == <char*>room.spare else room.spare, n, <uint64_t*>room.keys,
                           low, shift, room.counts, parts)
         if parts == 1:
@@ -441,9 +459,14 @@ cdef class Order(Work):
 
     # ---- the first few of one lane
     cdef bint few(self, const char* x, char* out, Found* heap, int parts) noexcept nogil:
-        """Write the first places of a lane; tell whether that was not too much work, as of elements in reverse order."""
+        """Write the first places of a lane; tell whether that was not too much work, as of elements that come ever later."""
         cdef Py_ssize_t t, k = self.k
         cdef bint gave_up = False
+        if self.falls(x):
+            for t in range(k):
+                heap[t].place = self.n - 1 - t
+                BULK.order.places(self.places, <char*>&heap[t].place, 0, out + t * self.inner * self.out_size, 0, 1, 1)
+            return True
         if parts == 1:
             gave_up = not self.gather(x, heap, 0, self.n)
         else:
@@ -458,6 +481,19 @@ cdef class Order(Work):
         in_order(heap, k)
         for t in range(k):
             BULK.order.places(self.places, <char*>&heap[t].place, 0, out + t * self.inner * self.out_size, 0, 1, 1)
+        return True
+
+    cdef bint falls(self, const char* x) noexcept nogil:
+        """Tell whether a lane is in the reverse order, without equals."""
+        cdef uint64_t words[BLOCK]
+        cdef Py_ssize_t i, begin = 0, end = 4
+        while begin < self.n - 1:
+            end = min(end, self.n)
+            self.read(x, <char*>words, begin, end)
+            for i in range(1, end - begin):
+                if words[i] >= words[i - 1] if self.wide else (<uint32_t*>words)[i] >= (<uint32_t*>words)[i - 1]:
+                    return False
+            begin, end = end - 1, end - 1 + BLOCK
         return True
 
     cdef bint gather(self, const char* x, Found* heap, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
