@@ -23,7 +23,7 @@ DOMAINS = {
     "exp": (-110, 95), "log": (0, 9), "log1p": (-1, 9), "log2": (0, 9), "log10": (0, 9), "sqrt": (0, 9),
     "sin": (-40, 40), "cos": (-40, 40), "sigmoid": (-40, 20), "erf": (-5, 5), "normcdf": (-15, 9), "gelu": (-15, 9),
     "softplus": (-110, 20), "log_sigmoid": (-20, 110), "rsqrt": (0, 9), "softsign": (-9, 9), "reciprocal": (-9, 9),
-    "rint": (-9, 9), "round": (-9, 9), "gammaln": (-9, 30), "digamma": (-9, 30),
+    "rint": (-9, 9), "round": (-9, 9), "gamma": (-9, 30), "gammaln": (-9, 30), "digamma": (-9, 30),
 }  # fmt: skip
 
 
@@ -52,6 +52,7 @@ THEIRS = {
     "softsign": lambda x: x / (1 + abs(x)),
     "rint": lambda x: np.copysign(np.ceil(x - np.where(abs(x) < 2.0**20, x.dtype.type(0.5), 0)), x),
     "round": away_from_zero,
+    "gamma": functions.gamma,
     "gammaln": log_gamma,
     "digamma": functions.digamma,
     "sigmoid": functions.expit,

@@ -64,7 +64,7 @@ WIDE = {
               "sin", "cos", "rsqrt", "softsign", "gammaln", "digamma", "sqrt", "div", "reciprocal", "rint",
               "round"},
     "double": {"arccos", "tanh", "cosh", "arcsinh", "cbrt", "exp", "log", "log1p", "log2", "log10", "pow", "rsqrt", "sqrt",
-               "div", "reciprocal", "rint", "round"},
+               "gamma", "gammaln", "digamma", "div", "reciprocal", "rint", "round"},
 }  # fmt: skip
 #: Those of them that are right to the last bit.
 _EXACT = {"sqrt", "div", "reciprocal", "rint", "round"}

@@ -155,6 +155,7 @@ cdef class Program:
             self.steps[i].scalars = offset
             self.steps[i].costly, self.steps[i].twice = step.costly, step.twice
             self.n_costly += step.costly
+            self.divides |= "div" in step.labels
             for value in step.scalars:
                 if isinstance(value, str):
                     self.scalars[offset].param = names.index(value)
@@ -310,8 +311,9 @@ cdef class Program:
         cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
         cdef bint several = ahead == NULL and self.n_costly and self.n_steps > 1 and block * size == MEMORY_BYTES
         cdef bint own = False           # whether what the next block reads is fetched meanwhile
-        # Whether the lines of results are claimed before they are written: several at a time, where each store would wait for its own.
-        cdef bint claims = self.n_costly == 0 and (stop - start) * size > 2 * MX_CLAIMED
+        # Whether the lines of results are claimed before they are written: several at a time, where each store would wait for its own;
+        # after a division it does not.
+        cdef bint claims = self.n_costly == 0 and not self.divides and (stop - start) * size > 2 * MX_CLAIMED
         cdef Ahead next_block
         cdef const char* asked[MOST_AHEAD]
         cdef int k, n_in = self.n_inputs, n_out = self.n_outputs, n_asked = 0

@@ -549,4 +549,29 @@ MX_INLINE float mx_digamma_fast_f32(float x, int below)
 MX_GAMMA_LOOP(digamma, 0.0f)
 #define MX_WIDE_digamma_f32 mx_digamma_loop_f32
 
+/* A loop of doubles: in vectors, and then what is not ordinary one by one. */
+#define MX_GAMMA_LOOP_F64(name)                                                                             \
+    static void mx_##name##_loop_f64(ptrdiff_t n, double *MX_RESTRICT o, const double *MX_RESTRICT x)       \
+    {                                                                                                       \
+        double t[MX_RUN];                                                                                   \
+        for (ptrdiff_t i = 0, k, m; i < n; i += m) {                                                        \
+            ptrdiff_t other = 0;                                                                            \
+            m = n - i < MX_RUN ? n - i : MX_RUN;                                                            \
+            for (k = 0; k < m; k++) other += !MX_ORDINARY_##name##_f64(x[i + k]);                           \
+            if (other < m) {                                                                                \
+                MX_IVDEP                                                                                    \
+                for (k = 0; k < m; k++) t[k] = mx_##name##_fast_f64(x[i + k]);                              \
+            }                                                                                               \
+            for (k = 0; other && k < m; k++)                                                                \
+                if (!MX_ORDINARY_##name##_f64(x[i + k])) t[k] = mx_##name##_f64(x[i + k]);                  \
+            memcpy(o + i, t, (size_t)m * sizeof(double));                                                   \
+        }                                                                                                   \
+    }
+MX_GAMMA_LOOP_F64(gamma)
+MX_GAMMA_LOOP_F64(gammaln)
+MX_GAMMA_LOOP_F64(digamma)
+#define MX_WIDE_gamma_f64 mx_gamma_loop_f64
+#define MX_WIDE_gammaln_f64 mx_gammaln_loop_f64
+#define MX_WIDE_digamma_f64 mx_digamma_loop_f64
+
 #endif

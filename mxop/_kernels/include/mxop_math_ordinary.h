@@ -36,9 +36,7 @@
 #define MX_ORDINARY_hypot_f32(x, y) ((fabsf(x) < MX_INF_F32) & (fabsf(y) < MX_INF_F32))
 #define MX_ORDINARY_hypot_f64(x, y) \
     ((fabs(x) < 0x1p500) & (fabs(y) < 0x1p500) & ((fabs(x) > 0x1p-450) | (fabs(y) > 0x1p-450)))
-#define MX_ORDINARY_gammaln_f32(x) (((x) > 0.0f) & ((x) < MX_INF_F32))
 #define MX_ORDINARY_gammaln_f64(x) (MX_HAVE_FMA & MXI_BETWEEN(0x1p-60, x, 0x1p900))
-#define MX_ORDINARY_digamma_f32 MX_ORDINARY_gammaln_f32
 #define MX_ORDINARY_digamma_f64 MX_ORDINARY_gammaln_f64
 #define MX_ORDINARY_gamma_f32(x) ((x) == (x))
 #define MX_ORDINARY_gamma_f64(x) (MX_HAVE_FMA & MXI_BETWEEN(0x1p-60, x, 60.0))
