@@ -344,7 +344,7 @@ MX_INLINE float mx_gamma_f32(float x)
     return (float)(d < 0.5 ? back : g);
 }
 MX_INLINE float mx_gamma_fast_f32(float x) { return mx_gamma_f32(x); }
-/* By reflection `below` 0; next to the roots 1 and 2 a polynomial.  ULP 0.51 */
+/* By reflection `below` 0; next to the roots 1 and 2 a polynomial.  ULP 0.52 */
 MX_INLINE float mx_gammaln_fast_f32(float x, int below)
 {
     double d = (double)x, y = below & (d < 0.0) ? 1.0 - d : d, u = (y < 1.5 ? y + 1.0 : y) - 2.0;
