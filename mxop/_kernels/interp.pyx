@@ -51,20 +51,22 @@ cdef enum:
 # Results do not go through the caches from this size on: half of what is read and written, which is the result where one array is read.
 # Where the last cache holds several times as much, a few cores are faster through it: it is large because many share it, and one core
 # waits long for memory.
+# What is moved, and halves, whose loops ask for what comes next then, go past it sooner than what is computed.
 cdef Py_ssize_t _stream_bytes = max(<Py_ssize_t>16 << 20, mx_last_cache() // 20)
+cdef Py_ssize_t _stream_computed = max(<Py_ssize_t>16 << 20, mx_last_cache() // 10)
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------------
 
 def tune(parallel_bytes=None, stream_bytes=None, block_bytes=None):
     """Set the sizes from which threads, and stores past the caches, are used; return the settings."""
-    global _stream_bytes, BLOCK_BYTES
+    global _stream_bytes, _stream_computed, BLOCK_BYTES
     if block_bytes is not None:
         BLOCK_BYTES = block_bytes
     if parallel_bytes is not None:
         team.PARALLEL_BYTES = parallel_bytes
     if stream_bytes is not None:
-        _stream_bytes = stream_bytes
+        _stream_bytes = _stream_computed = stream_bytes
     return {"parallel_bytes": team.PARALLEL_BYTES, "stream_bytes": _stream_bytes, "block_bytes": BLOCK_BYTES}
 
 
@@ -647,7 +649,8 @@ cdef class Program:
             moved += n * itemsize_of(inputs[k].dtype) if inputs[k].contiguous else 0
         for k in range(self.n_outputs):
             moved += n * itemsize_of(outputs[k].dtype)
-        stream, other = streams(moved // 2), converts(outputs, self.n_outputs, self.ctype)
+        stream = moved // 2 >= (_stream_bytes if self.takes_halves(inputs, outputs) else _stream_computed)
+        other = converts(outputs, self.n_outputs, self.ctype)
         if self.n_steps > 1:
             waits = n * self.itemsize > team.PARALLEL_BYTES
         else:  # for memory alone, and not where it computes and converts for as long
