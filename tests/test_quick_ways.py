@@ -506,13 +506,13 @@ def test_rows_that_come_again_are_those_of_numpy(columns, row_dtype):
     x, row, column = (rng.normal(size=s).astype("float32") for s in ((rows, columns), (columns,), (rows, 1)))
     row = row.astype(row_dtype).astype("float32")
     given = [mx.nd.array(a) for a in (x, row, column)]
-    given[1] = given[1].astype(row_dtype).astype("float32") if row_dtype == "float32" else given[1].astype(row_dtype)
+    given[1] = given[1].astype(row_dtype)
     data, scale, shift = mx.sym.var("data"), mx.sym.var("scale"), mx.sym.var("shift")
     if row_dtype == "float32":
         np.testing.assert_array_equal(mx.nd.broadcast_add(given[0], given[1]).asnumpy(), x + row)
         np.testing.assert_array_equal(mx.nd.broadcast_mul(given[1], given[0][1:]).asnumpy(), row * x[1:])
         out = mx.nd.ones((rows, columns))
-        mx.nd.broadcast_add(given[0], given[1], out=out[2:4] if rows == 2 else out)
+        mx.nd.broadcast_add(given[0], given[1], out=out)
         np.testing.assert_array_equal(out.asnumpy(), x + row)
     scaled = mx.sym.broadcast_mul(data, mx.sym.cast(scale, "float32"))
     made = mx.sym.relu(mx.sym.broadcast_add(scaled, shift))

@@ -56,8 +56,8 @@ _PROLOGUE = """\
 #include "mxop_wide.h"
 """
 
-#: Functions that have loops of their own for some instruction sets (``mxop_wide.h``), by type.  No larger formula holds them,
-#: for its numbers would be others; but some are right to the last bit in all of them.
+#: Functions that have loops of their own by type, for some instruction sets (``mxop_wide.h``) or all (``mxop_math_gamma.h``).
+#: No larger formula holds them, for its numbers would be others; but some are right to the last bit in all of them.
 WIDE = {
     "float": {"tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "exp",
               "expm1", "log", "log1p", "log2", "log10", "pow", "sigmoid", "log_sigmoid", "softplus", "erf", "normcdf", "gelu",
