@@ -4,7 +4,7 @@ from mxop._kernels.team cimport mx_shares
 
 cdef enum:
     MOST_AHEAD = 8          # arrays that are fetched ahead
-    MEMORY_BYTES = 2048     # a block of data from memory: while it is computed, the processor reads ahead
+    MEMORY_BYTES = 1920     # a block of data from memory: while it is computed, the processor reads ahead
     PART_BYTES = 1024       # of the results of an instruction, for each of which a little is fetched
     MOST_REGISTERS = 256    # of a program
     MOST_MOVING = 32        # of one that runs row by row without looking at each row

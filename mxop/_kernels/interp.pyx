@@ -21,22 +21,6 @@ from .team cimport is_small, mx_next_task, mx_shares, parts_of, share_out, threa
 
 from .instruction_sets import has_instruction
 
-cdef extern from *:
-    """
-    #if defined(__linux__)
-    #include <unistd.h>
-    #endif
-    static ptrdiff_t mx_last_cache(void)    /* its bytes; 0 or less where the system does not say */
-    {
-    #ifdef _SC_LEVEL3_CACHE_SIZE
-        return (ptrdiff_t)sysconf(_SC_LEVEL3_CACHE_SIZE);
-    #else
-        return 0;
-    #endif
-    }
-    """
-    Py_ssize_t mx_last_cache()
-
 BLOCK_BYTES = 8192
 cdef enum:
     PIECES = 8              # of a large call, for each thread
@@ -48,25 +32,40 @@ cdef enum:
     TINY_REGISTERS = 24
     MOST_VALUES = 64        # scalars of a program that has such
     FLOAT16 = 2             # a type code
+
+def _last_cache():
+    """Return the bytes of the last cache that the first processor has, 0 where the system does not say.
+
+    What the C library says is that of all processors of a package together, a dozen times as much where each few have their own.
+    """
+    try:
+        with open("/sys/devices/system/cpu/cpu0/cache/index3/size") as file:
+            return int(file.read().removesuffix("K\n")) << 10
+    except (OSError, ValueError):
+        return 0
+
+
 # Results do not go through the caches from this size on: half of what is read and written, which is the result where one array is read.
 # Where the last cache holds several times as much, a few cores are faster through it: it is large because many share it, and one core
 # waits long for memory.
-# What is moved, and halves, whose loops ask for what comes next then, go past it sooner than what is computed.
-cdef Py_ssize_t _stream_bytes = max(<Py_ssize_t>16 << 20, mx_last_cache() // 20)
-cdef Py_ssize_t _stream_computed = max(<Py_ssize_t>16 << 20, mx_last_cache() // 10)
+# What is moved, and halves, whose loops ask for what comes next then, go past it sooner than what is computed; and a function that is
+# costly later, for its results are copied by a core that is busy.
+cdef Py_ssize_t _stream_bytes = max(16 << 20, _last_cache() // 20)
+cdef Py_ssize_t _stream_computed = max(16 << 20, _last_cache() // 10)
+cdef Py_ssize_t _stream_costly = max(48 << 20, _last_cache() // 10)
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------------
 
 def tune(parallel_bytes=None, stream_bytes=None, block_bytes=None):
     """Set the sizes from which threads, and stores past the caches, are used; return the settings."""
-    global _stream_bytes, _stream_computed, BLOCK_BYTES
+    global _stream_bytes, _stream_computed, _stream_costly, BLOCK_BYTES
     if block_bytes is not None:
         BLOCK_BYTES = block_bytes
     if parallel_bytes is not None:
         team.PARALLEL_BYTES = parallel_bytes
     if stream_bytes is not None:
-        _stream_bytes = _stream_computed = stream_bytes
+        _stream_bytes = _stream_computed = _stream_costly = stream_bytes
     return {"parallel_bytes": team.PARALLEL_BYTES, "stream_bytes": _stream_bytes, "block_bytes": BLOCK_BYTES}
 
 
@@ -649,7 +648,10 @@ cdef class Program:
             moved += n * itemsize_of(inputs[k].dtype) if inputs[k].contiguous else 0
         for k in range(self.n_outputs):
             moved += n * itemsize_of(outputs[k].dtype)
-        stream = moved // 2 >= (_stream_bytes if self.takes_halves(inputs, outputs) else _stream_computed)
+        if self.takes_halves(inputs, outputs):
+            stream = moved // 2 >= _stream_bytes
+        else:
+            stream = moved // 2 >= (_stream_costly if self.n_costly else _stream_computed)
         other = converts(outputs, self.n_outputs, self.ctype)
         if self.n_steps > 1:
             waits = n * self.itemsize > team.PARALLEL_BYTES

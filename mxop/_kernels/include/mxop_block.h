@@ -74,8 +74,17 @@ static inline void mx_stream_copy(char *d, const char *s, ptrdiff_t bytes)
 #if defined(__SSE2__)
     ptrdiff_t i = 0;
 #if defined(__AVX512F__)
-    if (!((intptr_t)d & 63))
+    if (!((intptr_t)d & 63)) {
+        for (; i + 256 <= bytes; i += 256) {
+            const __m512i a = _mm512_loadu_si512((const void *)(s + i)), b = _mm512_loadu_si512((const void *)(s + i + 64));
+            const __m512i c = _mm512_loadu_si512((const void *)(s + i + 128)), e = _mm512_loadu_si512((const void *)(s + i + 192));
+            _mm512_stream_si512((void *)(d + i), a);
+            _mm512_stream_si512((void *)(d + i + 64), b);
+            _mm512_stream_si512((void *)(d + i + 128), c);
+            _mm512_stream_si512((void *)(d + i + 192), e);
+        }
         for (; i + 64 <= bytes; i += 64) _mm512_stream_si512((void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
+    }
 #endif
     for (; i + 64 <= bytes; i += 64) {
         const __m128i a = _mm_loadu_si128((const __m128i *)(s + i)), b = _mm_loadu_si128((const __m128i *)(s + i + 16));

@@ -96,7 +96,8 @@
         ptrdiff_t i = 0;                                                                                \
         for (; i + step <= n; i += step)                                                                \
             P##_write(o + i, P##_##name(sx ? P##_read(x + i, step) : p, sy ? P##_read(y + i, step) : q), step); \
-        if (i < n) P##_write(o + i, P##_##name(sx ? P##_read(x + i, n - i) : p, sy ? P##_read(y + i, n - i) : q), n - i); \
+        if (i < n)                                                                                      \
+            P##_write(o + i, P##_##name(sx ? P##_read(x + i, n - i) : p, sy ? P##_read_or(y + i, n - i, (T)0.75) : q), n - i); \
     }
 
 /* Quotients by one number have the bits of a division: an estimate is within a unit, as the inverse has two parts, and what it lacks

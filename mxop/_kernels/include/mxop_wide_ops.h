@@ -104,12 +104,13 @@ MXW_OF(MXW_R, of_32, (const MXW_T *t, MXW_I i),
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 MX_INLINE MXW_MASK MXW_N(first)(ptrdiff_t n) { return n >= MXW_COUNT ? (MXW_MASK)-1 : n > 0 ? (MXW_MASK)((1u << n) - 1) : 0; }
-MX_INLINE MXW_R MXW_N(read)(const MXW_T *x, ptrdiff_t n)
+MX_INLINE MXW_R MXW_N(read_or)(const MXW_T *x, ptrdiff_t n, MXW_T other)         /* beyond n, which no function finds special */
 {
     MXW_R r;
-    MXW_EACH r.v[u] = MXW_P(mask_loadu)(MXW_P(set1)(1), MXW_N(first)(n - MXW_COUNT * u), x + MXW_COUNT * u);
+    MXW_EACH r.v[u] = MXW_P(mask_loadu)(MXW_P(set1)(other), MXW_N(first)(n - MXW_COUNT * u), x + MXW_COUNT * u);
     return r;
 }
+MX_INLINE MXW_R MXW_N(read)(const MXW_T *x, ptrdiff_t n) { return MXW_N(read_or)(x, n, 1); }
 MX_INLINE void MXW_N(write)(MXW_T *o, MXW_R a, ptrdiff_t n)
 {
     MXW_EACH MXW_P(mask_storeu)(o + MXW_COUNT * u, MXW_N(first)(n - MXW_COUNT * u), a.v[u]);
