@@ -267,7 +267,7 @@ cdef class StripCall(Call):
         """Name what the block from row `first` on reads as what is fetched while stages run."""
         cdef Py_ssize_t rows = min(self.block_rows, self.rows - first)
         cdef int k
-        ahead.n = self.n_read
+        ahead.n, ahead.far = self.n_read, 0
         for k in range(self.n_read):
             ahead.at[k], ahead.left[k] = self.read[k] + first * self.read_bytes[k], rows * self.read_bytes[k]
             ahead.each[k] = (self.read_bytes[k] // self.parts + 63) & ~63

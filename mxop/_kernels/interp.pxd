@@ -5,7 +5,7 @@ from mxop._kernels.team cimport mx_shares
 cdef enum:
     MOST_AHEAD = 8          # arrays that are fetched ahead
     MEMORY_BYTES = 1920     # a block of data from memory: while it is computed, the processor reads ahead
-    PART_BYTES = 1024       # of the results of an instruction, for each of which a little is fetched
+    PART_BYTES = 960       # of the results of an instruction, for each of which a little is fetched
     MOST_REGISTERS = 256    # of a program
     MOST_MOVING = 32        # of one that runs row by row without looking at each row
 
@@ -20,6 +20,7 @@ cdef struct StepC:
 # Memory that is asked for, little by little, while something else is computed.
 cdef struct Ahead:
     int n
+    Py_ssize_t far                  # so many bytes later into the second cache, before what is named comes into the first; or 0
     const char* at[MOST_AHEAD]
     Py_ssize_t left[MOST_AHEAD]     # bytes
     Py_ssize_t each[MOST_AHEAD]     # for a part of an instruction
@@ -62,7 +63,8 @@ cdef class Program:
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil
     cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t chunk, Py_ssize_t n, const Operand* inputs,
-                        const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil
+                        const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block, bint stream,
+                        Ahead* ahead) noexcept nogil
     cdef bint is_tiny(self, Py_ssize_t n) noexcept
     cdef bint takes_plain(self, const Operand* operands) noexcept
     cdef void run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept
@@ -71,7 +73,7 @@ cdef class Program:
                       Py_ssize_t block, bint stream) noexcept nogil
     cdef void run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
                            Ahead* ahead) noexcept nogil
-    cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
+    cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t far) noexcept nogil
     cdef bint run_steps(self, Py_ssize_t length, char** registers, const char* scalars, double* total, Ahead* ahead) noexcept nogil
     cdef bint rows_from(self, Py_ssize_t first, Py_ssize_t length, const Operand* inputs, const Operand* outputs, char* scratch,
                         Rows* rows) noexcept nogil

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from . cimport team
 from .instruction_sets cimport (
-    BULK, ISA, MX_CLAIMED, instruction, itemsize_of, mx_claim, mx_instruction, mx_prefetch, mx_stream_fence,
+    BULK, ISA, MX_CLAIMED, instruction, itemsize_of, mx_claim, mx_instruction, mx_prefetch, mx_prefetch_first, mx_stream_fence,
 )
 from .memory cimport Block, block_new, block_release
 from .operands cimport (
@@ -25,6 +25,7 @@ BLOCK_BYTES = 8192
 cdef enum:
     PIECES = 8              # of a large call, for each thread
     PIECE_BYTES = 131072    # of a large call in one thread
+    FROM_MEMORY = 33554432  # bytes that are read and written together: no cache holds them for long
     ASKED_AHEAD = 3072      # bytes from the beginning of a block to what is fetched while its results go past the caches
     SMALL_BYTES = 65536     # of an array of a call small enough to need no set-up
     TINY_BYTES = 8192       # its temporaries
@@ -102,13 +103,18 @@ cdef Code code_of(object part, list names) except *:
 
 # ---- programs -------------------------------------------------------------------------------------------------------------
 
+cdef Ahead _next_block      # asks a range of a program to fetch its own next block
+
+
 cdef void fetch_little(Ahead* ahead, Py_ssize_t nbytes) noexcept nogil:
     """Ask for a little more of what comes next, as much as is due for an instruction with so many bytes of results."""
     cdef Py_ssize_t parts = max(nbytes // PART_BYTES, <Py_ssize_t>1), some
     cdef int k
     for k in range(ahead.n):
         some = min(parts * ahead.each[k], ahead.left[k])
-        mx_prefetch(ahead.at[k], some)
+        mx_prefetch(ahead.at[k] + ahead.far, some)
+        if ahead.far:
+            mx_prefetch_first(ahead.at[k], some)
         ahead.at[k] += some
         ahead.left[k] -= some
 
@@ -304,20 +310,19 @@ cdef class Program:
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil:
         """Run the program on elements ``start`` to ``stop``, block by block; whoever streams fences when all is done.
 
-        Meanwhile what `ahead` names is fetched; or, of small blocks, the next one.
+        Meanwhile what `ahead` names is fetched; or the next block, if it is `_next_block`.
         """
         cdef char* registers[256]
         cdef char* rooms[256]
         cdef const char* there
         cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
-        cdef bint several = ahead == NULL and self.n_costly and self.n_steps > 1 and block * size == MEMORY_BYTES
-        cdef bint own = False           # whether what the next block reads is fetched meanwhile
+        cdef bint own = ahead == &_next_block
         # Whether the lines of results are claimed before they are written: several at a time, where each store would wait for its own;
         # after a division it does not.
         cdef bint claims = self.n_costly == 0 and not self.divides and (stop - start) * size > 2 * MX_CLAIMED
         cdef Ahead next_block
         cdef const char* asked[MOST_AHEAD]
-        cdef int k, n_in = self.n_inputs, n_out = self.n_outputs, n_asked = 0
+        cdef int k, n_in = self.n_inputs, n_out = self.n_outputs, n_asked = 0, n_direct = 0
         cdef char* free_room = scratch  # in the end, for a block of another type
         cdef const char* result
         cdef bint direct_in[256]
@@ -341,7 +346,7 @@ cdef class Program:
             return
         for k in range(n_in):
             direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype and not self.keys[k]
-            own |= several and direct_in[k]
+            n_direct += direct_in[k]
             registers[k] = scratch
             if not direct_in[k] and not self.valued[k]:
                 registers[k] = rooms[k] = free_room
@@ -353,6 +358,9 @@ cdef class Program:
                 elif period[k]:
                     load_block(&inputs[k], self.ctype, 0, min(block, stop), rooms[k])
                     longest = max(longest, period[k])
+        own = own and n_direct > 1      # the processor does it for one array
+        if not own and ahead == &_next_block:
+            ahead = NULL
         for k in range(n_out):
             past[k] = stream and not was_read(&outputs[k], inputs, n_in)
             direct_out[k] = (outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD
@@ -399,7 +407,7 @@ cdef class Program:
                         mx_claim(registers[n_in + k], length * size)
             if own:
                 ahead = &next_block
-                self.look_ahead(ahead, inputs, at + length, min(stop, at + length + block))
+                self.look_ahead(ahead, inputs, at + length, min(stop, at + length + block), MEMORY_BYTES)
             self.run_steps(length, registers, scalars, NULL, ahead)
             for k in range(n_out):
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
@@ -451,10 +459,10 @@ cdef class Program:
                     store_block(target, self.ctype, at, length, p)
             at += length
 
-    cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t far) noexcept nogil:
         """Name elements ``start`` to ``stop`` of the inputs as what is fetched."""
         cdef int k
-        ahead.n = 0
+        ahead.n, ahead.far = 0, far
         for k in range(min(self.n_inputs, <int>MOST_AHEAD)):
             if inputs[k].contiguous and inputs[k].dtype == self.ctype:
                 ahead.at[ahead.n] = inputs[k].data + start * self.itemsize
@@ -609,13 +617,14 @@ cdef class Program:
             at += length
 
     cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t chunk, Py_ssize_t n, const Operand* inputs,
-                        const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block, bint stream) noexcept nogil:
+                        const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block, bint stream,
+                        Ahead* ahead) noexcept nogil:
         """Compute those chunks of `n` elements that are a thread's."""
         cdef Py_ssize_t start
         cdef int k
         start = mx_next_task(shares, thread) * chunk
         while start >= 0:
-            self._range(start, min(n, start + chunk), inputs, outputs, scalars, scratch, block, stream, NULL)
+            self._range(start, min(n, start + chunk), inputs, outputs, scalars, scratch, block, stream, ahead)
             start = mx_next_task(shares, thread) * chunk
         if stream:
             mx_stream_fence()
@@ -633,6 +642,7 @@ cdef class Program:
         cdef Block* scalar_memory = NULL
         cdef bint stream, other, waits
         cdef mx_shares shares
+        cdef Ahead* ahead = NULL
         cdef Py_ssize_t moved = 0
         if n == 0:
             return 0
@@ -657,6 +667,8 @@ cdef class Program:
             waits = n * self.itemsize > team.PARALLEL_BYTES
         else:  # for memory alone, and not where it computes and converts for as long
             waits = stream and not (other and self.n_costly)
+        if self.n_steps > 1 and moved >= FROM_MEMORY:
+            ahead = &_next_block
         if waits:
             block = MEMORY_BYTES // self.itemsize
         elif other or self.n_registers - self.n_inputs > 6:
@@ -668,7 +680,7 @@ cdef class Program:
         threads = threads_for(n * self.itemsize * (1 + self.n_steps // 2)) if n > block else 1
         if threads == 1 and need <= 12288:
             scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
-            self._range(0, n, inputs, outputs, scalars, scratch, block, stream, NULL)
+            self._range(0, n, inputs, outputs, scalars, scratch, block, stream, ahead)
             if stream:
                 mx_stream_fence()
         else:
@@ -682,10 +694,10 @@ cdef class Program:
             share_out(&shares, pieces, threads, n * self.itemsize)
             if threads == 1:
                 with nogil:
-                    self.run_share(&shares, 0, chunk, n, inputs, outputs, scalars, scratch, block, stream)
+                    self.run_share(&shares, 0, chunk, n, inputs, outputs, scalars, scratch, block, stream, ahead)
             else:
                 for k in prange(threads, nogil=True, schedule="static", chunksize=1, num_threads=threads):
-                    self.run_share(&shares, k, chunk, n, inputs, outputs, scalars, scratch + k * need, block, stream)
+                    self.run_share(&shares, k, chunk, n, inputs, outputs, scalars, scratch + k * need, block, stream, ahead)
             block_release(memory)
         if scalar_memory != NULL:
             block_release(scalar_memory)
