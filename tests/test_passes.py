@@ -709,6 +709,45 @@ def test_products(name):
 
 
 # ---- dead nodes -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("special", [0.0, np.nan, np.inf])
+def test_choices_fuse_and_give_what_they_did(special):
+    y = sym.where(a > b, a * c, -b)
+    rng = np.random.default_rng(3)
+    values = [rng.normal(size=(3, 50)).astype("f4") for _ in "abc"]
+    for value in values:
+        value[0, :7] = special
+    results = []
+    for passes in ({}, {"choices": False, "fuse": False}):
+        given = [nd.array(v) for v in values]
+        executor = y.bind(
+            mx.cpu(), dict(zip("abc", given, strict=True)), [nd.zeros((3, 50)) for _ in "abc"], passes=passes
+        )
+        executor.forward(is_train=True)
+        executor.backward(nd.full((3, 50), 2))
+        results.append([x.asnumpy() for x in [*executor.outputs, *executor.grad_arrays]])
+        assert ("2 calls on cpu(0), 2 of them fused groups" in str(executor.explain())) == (not passes)
+    for fused, plain in zip(*results, strict=True):
+        np.testing.assert_array_equal(fused, plain)
+
+
+def test_choices_by_rows_or_by_another_type_stay():
+    types = {"a": "float32", "b": "float32"}
+    new = sym.where(c, a, b).optimize(["choices"], a=(2, 3), b=(2, 3), c=(2,), type_dict=types | {"c": "float32"})
+    assert ops(new) == ["where"]
+    new = sym.where(c, a, b).optimize(["choices"], a=(2, 3), b=(2, 3), c=(2, 3), type_dict=types | {"c": "float64"})
+    assert ops(new) == ["where"]  # what is not 0 there may be 0 here
+
+
+@pytest.mark.parametrize("number", [2.0, np.nan, np.inf, -0.0])
+def test_arrays_of_one_number_become_parts_of_a_formula(number):
+    y = sym.broadcast_maximum(a * a, sym.full((2, 3), number)) * sym.ones((2, 3))
+    values = np.array([[-1, 0, 3], [np.nan, np.inf, -2]], "f4")
+    executor = y.bind(mx.cpu(), {"a": nd.array(values)}, passes=["fuse"])
+    assert str(executor.explain()).startswith("1 calls on cpu(0), 1 of them fused groups")
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(executor.forward()[0].asnumpy(), np.maximum(values * values, np.float32(number)))
+
+
 def test_values_of_which_only_the_shape_counts_are_not_computed():
     y = sym.broadcast_like(sym.sum(a, axis=0, keepdims=True), sym.exp(a))
     new = y.optimize(["dead_nodes"], a=(2, 3), type_dict={"a": "float32"})

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..formula import Expr, composed, walk
+from ..formula import Expr, composed, const, walk
 from ..opdef import Attrs, Elementwise, Formula
+from .constants import fill_of
 from .formulas import seeks_equals, specialised
 from .infer import Known
 from .ir import NO_ATTRS, Entry, Graph, Node
@@ -195,21 +196,32 @@ def _merge(unit: tuple[Node, ...], results: list[Entry], pieces: Pieces, moved: 
     number: dict[Entry, int] = {}  # of values: those of the unit from 0 up, its inputs from -1 down
     calls = []
     made = 0
+    last, shape, code = unit[-1], known.shape(results[0]), known.dtype(results[0])
+
+    def of_one_number(entry: Entry) -> bool:
+        """Make an input that is one number everywhere a part of the formula."""
+        nonlocal made
+        value = fill_of(entry, known) if known.dtype(entry) == code else None
+        if value is not None:
+            calls.append(((const(value),), ()))
+            number[entry] = made
+            made += 1
+        return value is not None
 
     def operand(entry: Entry) -> int:
         entry = moved.get(entry, entry)
-        if entry not in number:
+        if entry not in number and not of_one_number(entry):
             inputs.append(entry)
             number[entry] = -len(inputs)
         return number[entry]
 
     for node in unit:
-        calls.append((pieces[node].roots, tuple([operand(e) for e in node.inputs])))
+        operands = tuple([operand(e) for e in node.inputs])
+        calls.append((pieces[node].roots, operands))
         for k in range(node.n_outputs):
             number[node, k] = made
             made += 1
     roots, used, places = composed(tuple(calls), tuple([number[e] for e in results]))
-    last, shape, code = unit[-1], known.shape(results[0]), known.dtype(results[0])
     op = Fused(roots, unit, shape, code)
     op.entries = tuple(results[places.index(k)] for k in range(len(roots)))
     new = Node(op, NO_ATTRS, tuple(inputs[i] for i in used), f"{last.name}_fused", None, last.source, last.order)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .algebra import Algebra
 from .base import STAGES, Pass
+from .choices import Choices
 from .common import CommonSubexpressions
 from .dead import DeadNodes
 from .folding import FoldConstants
@@ -29,7 +30,7 @@ from .table import (
     unregister_pass,
 )
 
-for _pass in (Stable, Algebra, FoldConstants, Simplify, TransposesIntoProducts, ScaleAndBiasIntoProducts,
+for _pass in (Stable, Algebra, FoldConstants, Simplify, Choices, TransposesIntoProducts, ScaleAndBiasIntoProducts,
               CommonSubexpressions, DeadNodes, Mirror, Recompute, Strips, Fuse, ShareMemory):  # fmt: skip
     register_pass(_pass)
 

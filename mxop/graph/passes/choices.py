@@ -1,0 +1,25 @@
+"""A choice between arrays becomes a formula, which fuses with what is around it.
+
+Imports :mod:`.peephole`, :mod:`mxop.graph.symbols`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import symbols
+from .peephole import PeepholePass, visit
+
+
+class Choices(PeepholePass):
+    """Let a choice be elementwise, where its condition has the shape and the type of what is chosen.
+
+    ::
+
+        where(x > y, x * z, y)      becomes      _choose(x > y, x * z, y)
+    """
+
+    @visit.on("where")
+    def choice(self, node: Any, condition: Any, x: Any, _: Any) -> None:
+        if condition.shape == x.shape is not None and condition.dtype == x.dtype is not None:
+            self.replace(node, symbols.namespace()._choose(*node.inputs))
