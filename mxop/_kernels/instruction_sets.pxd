@@ -6,6 +6,7 @@ cdef extern from "mxop_block.h" nogil:
     const int MX_ITEMSIZE[13]
     void mx_prefetch(const char* p, Py_ssize_t nbytes)
     void mx_prefetch_first(const char* p, Py_ssize_t nbytes)
+    bint mx_claims()
     void mx_claim(const char* p, Py_ssize_t nbytes)
     void mx_stream_fence()
     ctypedef void (*mx_loop)(Py_ssize_t n, void* o, const void* a, const void* b, const void* c, const void* s) noexcept

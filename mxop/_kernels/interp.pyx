@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from . cimport team
 from .instruction_sets cimport (
-    BULK, ISA, MX_CLAIMED, instruction, itemsize_of, mx_claim, mx_instruction, mx_prefetch, mx_prefetch_first, mx_stream_fence,
+    BULK, ISA, MX_CLAIMED, instruction, itemsize_of, mx_claim, mx_claims, mx_instruction, mx_prefetch, mx_prefetch_first, mx_stream_fence,
 )
 from .memory cimport Block, block_new, block_release
 from .operands cimport (
@@ -319,7 +319,7 @@ cdef class Program:
         cdef bint own = ahead == &_next_block
         # Whether the lines of results are claimed before they are written: several at a time, where each store would wait for its own;
         # after a division it does not.
-        cdef bint claims = self.n_costly == 0 and not self.divides and (stop - start) * size > 2 * MX_CLAIMED
+        cdef bint claims = self.n_costly == 0 and not self.divides and (stop - start) * size > 2 * MX_CLAIMED and mx_claims()
         cdef Ahead next_block
         cdef const char* asked[MOST_AHEAD]
         cdef int k, n_in = self.n_inputs, n_out = self.n_outputs, n_asked = 0, n_direct = 0
@@ -431,7 +431,7 @@ cdef class Program:
         cdef char* beside               # a block of the target's type
         cdef bint dense = target.contiguous and target.req != REQ_ADD, direct = dense and target.dtype == self.ctype and not stream
         cdef bint plain = source.contiguous and source.dtype == self.ctype
-        cdef bint claims = dense and not stream and (stop - start) * width > 2 * MX_CLAIMED
+        cdef bint claims = dense and not stream and (stop - start) * width > 2 * MX_CLAIMED and mx_claims()
         cdef const char* p
         if target.req == REQ_NULL:
             return

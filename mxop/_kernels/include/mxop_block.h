@@ -116,10 +116,21 @@ static inline void mx_prefetch(const char *p, ptrdiff_t bytes)
 {
     for (ptrdiff_t i = 0; i < bytes; i += 64) MX_ASK(p + i, 2);
 }
+/* Whether what is written soon should be claimed: cheap functions are up to a fifth faster in the second cache of Intel's processors
+   with it, and that much slower in Zen 5's. */
+static inline int mx_claims(void)
+{
+#if defined(__GNUC__) && defined(__x86_64__)
+    return __builtin_cpu_is("intel");
+#else
+    return 0;
+#endif
+}
 enum { MX_CLAIMED = 8192 };     /* bytes of results, at a time, where there are twice as many or more */
 static inline void mx_claim(const char *p, ptrdiff_t bytes)
 {
-    for (ptrdiff_t i = 0; i < bytes; i += 64) MX_CLAIM(p + i);
+    if (mx_claims())
+        for (ptrdiff_t i = 0; i < bytes; i += 64) MX_CLAIM(p + i);
 }
 static inline void mx_prefetch_first(const char *p, ptrdiff_t bytes)
 {

@@ -103,7 +103,7 @@ static inline void mx_copy_dense(char *d, const char *s, ptrdiff_t bytes)
         MX_UNROLL(4) for (int k = 0; k < 4; k++) _mm512_storeu_si512((void *)(d + i + 64 * k), line[k]);
     }
     for (; i + 64 <= bytes; i += 64) {
-        MX_CLAIM(d + i + MX_CLAIMED_AHEAD);
+        mx_claim(d + i + MX_CLAIMED_AHEAD, 64);
         _mm512_storeu_si512((void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
     }
     const __mmask64 rest = ((__mmask64)1 << (bytes - i)) - 1;
