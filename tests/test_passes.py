@@ -1,6 +1,7 @@
 """Passes: the classes that users write, their order, switching them, and what the built-in ones do."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -728,6 +729,36 @@ def test_choices_fuse_and_give_what_they_did(special):
         assert ("2 calls on cpu(0), 2 of them fused groups" in str(executor.explain())) == (not passes)
     for fused, plain in zip(*results, strict=True):
         np.testing.assert_array_equal(fused, plain)
+
+
+@pytest.mark.parametrize("repeat", [
+    lambda x: sym.broadcast_to(x, shape=(2, 3)), lambda x: sym.broadcast_axis(x, axis=0, size=2),
+    lambda x: sym.broadcast_like(x, b), lambda x: sym.broadcast_like(x, b, lhs_axes=(0,), rhs_axes=(0,)),
+])  # fmt: skip
+@pytest.mark.parametrize("combine", [
+    lambda x, y: x * y, lambda x, y: y - x, sym.broadcast_maximum, lambda x, y: sym.where(y > 0, x, y), sym.broadcast_hypot,
+])  # fmt: skip
+def test_what_is_repeated_is_read_where_it_is_not(repeat, combine):
+    given = {"a": np.array([[-1.5, 2, np.nan]], "f4"), "b": np.array([[-1, 3, 2], [0.5, -0.0, np.inf]], "f4")}
+    results = []
+    for passes in ({}, {"simplify": False}):
+        arrays = {k: nd.array(v) for k, v in given.items()}
+        executor = combine(repeat(a), b).bind(
+            mx.cpu(), arrays, {k: nd.zeros(v.shape) for k, v in given.items()}, passes=passes
+        )
+        executor.forward(is_train=True)
+        executor.backward(nd.array([[1, 2, 3], [4, 5, 6]]))
+        results.append([x.asnumpy() for x in [*executor.outputs, *executor.grad_arrays]])
+        assert bool(re.search(r"= broadcast_(to|axis|like)\(", str(executor.explain()))) == bool(passes)
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_what_has_more_axes_or_alone_the_shape_is_repeated():
+    types = {"a": "float32", "b": "float32"}
+    both = sym.broadcast_to(a, shape=(4, 3)) + sym.broadcast_to(b, shape=(4, 3))
+    assert ops(both.optimize(["simplify"], a=(1, 3), b=(1, 3), type_dict=types)).count("broadcast_to") == 2
+    assert ops(both.optimize(["simplify"], a=(4, 1), b=(1, 3), type_dict=types)) == ["broadcast_add"]
 
 
 def test_choices_by_rows_or_by_another_type_stay():

@@ -30,7 +30,7 @@ from .table import (
     unregister_pass,
 )
 
-for _pass in (Stable, Algebra, FoldConstants, Simplify, Choices, TransposesIntoProducts, ScaleAndBiasIntoProducts,
+for _pass in (Stable, Algebra, FoldConstants, Choices, Simplify, TransposesIntoProducts, ScaleAndBiasIntoProducts,
               CommonSubexpressions, DeadNodes, Mirror, Recompute, Strips, Fuse, ShareMemory):  # fmt: skip
     register_pass(_pass)
 

@@ -11,6 +11,8 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ... import dtypes
 from ...formula import input_
 from ...opdef import Elementwise, Kernel, contiguous_strides, registry
@@ -45,6 +47,7 @@ class Simplify(Rewriting):
     ``transpose(transpose(x))``, ``flip(flip(x))``   ``x``, or one transpose
     ``reshape(reshape(x, ...), ...)``                ``reshape(x, ...)``, or ``x``
     ``x * full(2)``                                  ``x * 2``, with the number in the formula
+    ``x * broadcast_to(b, ...)``                     ``broadcast_mul(x, b)``
     ===============================================  ==========================================
     """
 
@@ -57,7 +60,8 @@ class Simplify(Rewriting):
             return
         found = self._identity(node)
         if found is None and isinstance(node.op, Elementwise):
-            found = self._double_negation(node) or self._double_cast(node) or self._with_number(node)
+            found = self._double_negation(node) or self._double_cast(node)
+            found = found or self._with_number(node) or self._repeating(node)
         elif found is None and isinstance(node.op, Kernel) and node.op.make_view is not None:
             found = self._view_of_view(node)
         if found is not None:
@@ -130,6 +134,27 @@ class Simplify(Rewriting):
                 return [(new, 0)]
         return None
 
+    def _repeating(self, node: Node) -> list[Entry] | None:
+        """Read what was repeated along some axes, which an operator that broadcasts repeats itself."""
+        op = _broadcasting().get(node.op, node.op)
+        if not op.broadcast:
+            return None
+        inputs = tuple(map(self._before_repeating, node.inputs))
+        shape = self.known.shape((node, 0))
+        if inputs == node.inputs or not is_known(shape) or shape != np.broadcast_shapes(*map(self.known.shape, inputs)):
+            return None
+        attrs = node.attrs if op is node.op else op.parse({})
+        new = Node(op, attrs, inputs, node.name, None, node.source, node.order)
+        self.known.copy(node, new)
+        return [(new, k) for k in range(node.n_outputs)]
+
+    def _before_repeating(self, entry: Entry) -> Entry:
+        source, known = entry[0], self.known
+        if source.op is None or source.op.name not in ("broadcast_to", "broadcast_axis", "broadcast_like"):
+            return entry
+        shapes = known.shape(source.inputs[0]), known.shape(entry)
+        return source.inputs[0] if all(map(is_known, shapes)) and len(shapes[0]) == len(shapes[1]) else entry
+
     # ---- views ------------------------------------------------------------------------------------------------------
     def _view_of_view(self, node: Node) -> list[Entry] | None:
         known = self.known
@@ -175,6 +200,15 @@ class Simplify(Rewriting):
         new = Node(op, attrs, (origin,), node.name, op.spec.to_strings(attrs, params), node.source, node.order)
         self.known.copy(node, new)
         return [(new, 0)]
+
+
+@lru_cache(1)
+def _broadcasting() -> dict[Any, Any]:
+    """Return, for operators of two arrays of one shape, those that broadcast."""
+    from ...ops.binary import TABLE
+
+    rows = [row for row in TABLE if row.elemwise and row.broadcast]
+    return {registry.get(row.elemwise.split()[0]): registry.get(row.broadcast.split()[0]) for row in rows}
 
 
 @lru_cache(1)
