@@ -736,7 +736,7 @@ def test_choices_fuse_and_give_what_they_did(special):
     lambda x: sym.broadcast_like(x, b), lambda x: sym.broadcast_like(x, b, lhs_axes=(0,), rhs_axes=(0,)),
 ])  # fmt: skip
 @pytest.mark.parametrize("combine", [
-    lambda x, y: x * y, lambda x, y: y - x, sym.broadcast_maximum, lambda x, y: sym.where(y > 0, x, y), sym.broadcast_hypot,
+    lambda x, y: x * y, lambda x, y: y - x, sym.maximum, lambda x, y: sym.where(y > 0, x, y), sym.broadcast_hypot,
 ])  # fmt: skip
 def test_what_is_repeated_is_read_where_it_is_not(repeat, combine):
     given = {"a": np.array([[-1.5, 2, np.nan]], "f4"), "b": np.array([[-1, 3, 2], [0.5, -0.0, np.inf]], "f4")}

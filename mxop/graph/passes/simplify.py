@@ -16,6 +16,7 @@ import numpy as np
 from ... import dtypes
 from ...formula import input_
 from ...opdef import Elementwise, Kernel, contiguous_strides, registry
+from ...opdef.elementwise import BackwardOperator
 from ...opdef.infer import known as is_known
 from ..constants import fill_of
 from ..formulas import specialised
@@ -136,15 +137,17 @@ class Simplify(Rewriting):
 
     def _repeating(self, node: Node) -> list[Entry] | None:
         """Read what was repeated along some axes, which an operator that broadcasts repeats itself."""
-        op = _broadcasting().get(node.op, node.op)
-        if not op.broadcast:
-            return None
+        op = _that_broadcasts(node.op)
         inputs = tuple(map(self._before_repeating, node.inputs))
-        shape = self.known.shape((node, 0))
-        if inputs == node.inputs or not is_known(shape) or shape != np.broadcast_shapes(*map(self.known.shape, inputs)):
+        shapes = [self.known.shape(e) for e in ((node, 0), *inputs)]
+        if (
+            op is None
+            or inputs == node.inputs
+            or not all(map(is_known, shapes))
+            or shapes[0] != np.broadcast_shapes(*shapes[1:])
+        ):
             return None
-        attrs = node.attrs if op is node.op else op.parse({})
-        new = Node(op, attrs, inputs, node.name, None, node.source, node.order)
+        new = Node(op, node.attrs, inputs, node.name, None, node.source, node.order)
         self.known.copy(node, new)
         return [(new, k) for k in range(node.n_outputs)]
 
@@ -152,8 +155,10 @@ class Simplify(Rewriting):
         source, known = entry[0], self.known
         if source.op is None or source.op.name not in ("broadcast_to", "broadcast_axis", "broadcast_like"):
             return entry
-        shapes = known.shape(source.inputs[0]), known.shape(entry)
-        return source.inputs[0] if all(map(is_known, shapes)) and len(shapes[0]) == len(shapes[1]) else entry
+        origin = source.inputs[0]
+        shapes = known.shape(origin), known.shape(entry)
+        same = origin[0] not in self._states and all(map(is_known, shapes)) and len(shapes[0]) == len(shapes[1])
+        return origin if same else entry
 
     # ---- views ------------------------------------------------------------------------------------------------------
     def _view_of_view(self, node: Node) -> list[Entry] | None:
@@ -200,6 +205,16 @@ class Simplify(Rewriting):
         new = Node(op, attrs, (origin,), node.name, op.spec.to_strings(attrs, params), node.source, node.order)
         self.known.copy(node, new)
         return [(new, 0)]
+
+
+def _that_broadcasts(op: Any) -> Any:
+    """Return an elementwise operator, or its fellow, that broadcasts its inputs; None if there is none."""
+    if op.broadcast:
+        return op
+    if isinstance(op, BackwardOperator):
+        forward = _that_broadcasts(op.forward)
+        return forward and forward.backward_operator()
+    return _broadcasting().get(op)
 
 
 @lru_cache(1)
