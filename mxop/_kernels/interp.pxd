@@ -4,8 +4,8 @@ from mxop._kernels.team cimport mx_shares
 
 cdef enum:
     MOST_AHEAD = 8          # arrays that are fetched ahead
-    MEMORY_BYTES = 1920     # a block of data from memory: while it is computed, the processor reads ahead
-    PART_BYTES = 960       # of the results of an instruction, for each of which a little is fetched
+    MEMORY_BYTES = 1920     # a block of data from memory, whole groups of vectors: while it is computed, what comes next is read
+    PART_BYTES = 960        # of the results of an instruction, for each of which a little is fetched
     MOST_REGISTERS = 256    # of a program
     MOST_MOVING = 32        # of one that runs row by row without looking at each row
 
@@ -73,7 +73,7 @@ cdef class Program:
                       Py_ssize_t block, bint stream) noexcept nogil
     cdef void run_fetching(self, const StepC* step, Py_ssize_t length, char** registers, const char* scalars,
                            Ahead* ahead) noexcept nogil
-    cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t far) noexcept nogil
+    cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
     cdef bint run_steps(self, Py_ssize_t length, char** registers, const char* scalars, double* total, Ahead* ahead) noexcept nogil
     cdef bint rows_from(self, Py_ssize_t first, Py_ssize_t length, const Operand* inputs, const Operand* outputs, char* scratch,
                         Rows* rows) noexcept nogil

@@ -10,7 +10,8 @@ from libc.string cimport memcpy
 
 from . cimport team
 from .instruction_sets cimport (
-    BULK, ISA, MX_CLAIMED, instruction, itemsize_of, mx_claim, mx_claims, mx_instruction, mx_prefetch, mx_prefetch_first, mx_stream_fence,
+    BULK, ISA, MX_CLAIMED, instruction, itemsize_of, mx_claim, mx_claims, mx_instruction, mx_prefetch, mx_prefetch_first,
+    mx_stream_fence,
 )
 from .memory cimport Block, block_new, block_release
 from .operands cimport (
@@ -33,6 +34,7 @@ cdef enum:
     TINY_REGISTERS = 24
     MOST_VALUES = 64        # scalars of a program that has such
     FLOAT16 = 2             # a type code
+
 
 def _last_cache():
     """Return the bytes of the last cache that the first processor has, 0 where the system does not say.
@@ -358,9 +360,8 @@ cdef class Program:
                 elif period[k]:
                     load_block(&inputs[k], self.ctype, 0, min(block, stop), rooms[k])
                     longest = max(longest, period[k])
-        own = own and n_direct > 1      # the processor does it for one array
-        if not own and ahead == &_next_block:
-            ahead = NULL
+        if own:
+            ahead, own = NULL, n_direct > 1     # the processor fetches one array by itself
         for k in range(n_out):
             past[k] = stream and not was_read(&outputs[k], inputs, n_in)
             direct_out[k] = (outputs[k].contiguous and outputs[k].dtype == self.ctype and outputs[k].req != REQ_ADD
@@ -407,7 +408,7 @@ cdef class Program:
                         mx_claim(registers[n_in + k], length * size)
             if own:
                 ahead = &next_block
-                self.look_ahead(ahead, inputs, at + length, min(stop, at + length + block), MEMORY_BYTES)
+                self.look_ahead(ahead, inputs, at + length, min(stop, at + length + block))
             self.run_steps(length, registers, scalars, NULL, ahead)
             for k in range(n_out):
                 if not direct_out[k] and outputs[k].req != REQ_NULL:
@@ -459,10 +460,10 @@ cdef class Program:
                     store_block(target, self.ctype, at, length, p)
             at += length
 
-    cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t far) noexcept nogil:
-        """Name elements ``start`` to ``stop`` of the inputs as what is fetched."""
+    cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+        """Name elements ``start`` to ``stop`` of the inputs, the next block, as what is fetched."""
         cdef int k
-        ahead.n, ahead.far = 0, far
+        ahead.n, ahead.far = 0, MEMORY_BYTES
         for k in range(min(self.n_inputs, <int>MOST_AHEAD)):
             if inputs[k].contiguous and inputs[k].dtype == self.ctype:
                 ahead.at[ahead.n] = inputs[k].data + start * self.itemsize
