@@ -709,7 +709,7 @@ def test_products(name):
     assert np.isnan(new.bind(mx.cpu(), nan).forward()[0].asnumpy()).all()
 
 
-# ---- dead nodes -----------------------------------------------------------------------------------------------------
+# ---- choices, and what is repeated ----------------------------------------------------------------------------------
 @pytest.mark.parametrize("special", [0.0, np.nan, np.inf])
 def test_choices_fuse_and_give_what_they_did(special):
     y = sym.where(a > b, a * c, -b)
@@ -779,6 +779,7 @@ def test_arrays_of_one_number_become_parts_of_a_formula(number):
         np.testing.assert_array_equal(executor.forward()[0].asnumpy(), np.maximum(values * values, np.float32(number)))
 
 
+# ---- dead nodes -----------------------------------------------------------------------------------------------------
 def test_values_of_which_only_the_shape_counts_are_not_computed():
     y = sym.broadcast_like(sym.sum(a, axis=0, keepdims=True), sym.exp(a))
     new = y.optimize(["dead_nodes"], a=(2, 3), type_dict={"a": "float32"})

@@ -53,23 +53,26 @@ def _last_cache():
 # waits long for memory.
 # What is moved, and halves, whose loops ask for what comes next then, go past it sooner than what is computed; and a function that is
 # costly later, for its results are copied by a core that is busy.
-cdef Py_ssize_t _stream_bytes = max(16 << 20, _last_cache() // 20)
-cdef Py_ssize_t _stream_computed = max(16 << 20, _last_cache() // 10)
-cdef Py_ssize_t _stream_costly = max(48 << 20, _last_cache() // 10)
+cdef Py_ssize_t _cache = _last_cache()
+cdef Py_ssize_t _stream_bytes = max(16 << 20, _cache // 20)
+cdef Py_ssize_t _stream_computed = max(16 << 20, _cache // 10)
+cdef Py_ssize_t _stream_costly = max(48 << 20, _cache // 10)
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------------
 
 def tune(parallel_bytes=None, stream_bytes=None, block_bytes=None):
-    """Set the sizes from which threads, and stores past the caches, are used; return the settings."""
+    """Set the sizes from which threads, and stores past the caches (of what is moved, computed, costly), are used; return all."""
     global _stream_bytes, _stream_computed, _stream_costly, BLOCK_BYTES
     if block_bytes is not None:
         BLOCK_BYTES = block_bytes
     if parallel_bytes is not None:
         team.PARALLEL_BYTES = parallel_bytes
     if stream_bytes is not None:
-        _stream_bytes = _stream_computed = _stream_costly = stream_bytes
-    return {"parallel_bytes": team.PARALLEL_BYTES, "stream_bytes": _stream_bytes, "block_bytes": BLOCK_BYTES}
+        sizes = stream_bytes if isinstance(stream_bytes, tuple) else (stream_bytes,) * 3
+        _stream_bytes, _stream_computed, _stream_costly = sizes
+    sizes = _stream_bytes, _stream_computed, _stream_costly
+    return {"parallel_bytes": team.PARALLEL_BYTES, "stream_bytes": sizes, "block_bytes": BLOCK_BYTES}
 
 
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil:
@@ -318,7 +321,7 @@ cdef class Program:
         cdef char* rooms[256]
         cdef const char* there
         cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
-        cdef bint own = ahead == &_next_block
+        cdef bint own = ahead == &_next_block   # whether what the next block reads is fetched meanwhile
         # Whether the lines of results are claimed before they are written: several at a time, where each store would wait for its own;
         # after a division it does not.
         cdef bint claims = self.n_costly == 0 and not self.divides and (stop - start) * size > 2 * MX_CLAIMED and mx_claims()
