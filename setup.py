@@ -82,6 +82,7 @@ MODULES = {
     "mxop._core.kinds": "mxop/_core/kinds.pyx",
     "mxop._core.dispatch": "mxop/_core/dispatch.pyx",
     "mxop._core.prepare": "mxop/_core/prepare.pyx",
+    "mxop._core.finishing": "mxop/_core/finishing.pyx",
     "mxop._core.loops": "mxop/_core/loops.pyx",
     "mxop._core.strips": "mxop/_core/strips.pyx",
     "mxop._core.chain": "mxop/_core/chain.pyx",

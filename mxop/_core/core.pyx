@@ -19,6 +19,7 @@ from mxop._core.array import as_numpy, become, empty, from_gpu, from_numpy, touc
 from mxop._core.dispatch import OperatorMethod, OpFunction, invoke_req, namespace, op_function
 from mxop._core.transfer import contiguous, copy, span
 from mxop._core.call import Call, Places, PlacesWithin
+from mxop._core.finishing import finishing
 from mxop._core.loops import Body, Loop
 from mxop._core.prepare import Schedule, Sequence, prepare, prepare_formula, prepare_sized
 from mxop._core.steps import Steps

@@ -30,20 +30,8 @@ from mxop.memo import keep
 from mxop.opdef import Elementwise, External, Formula, Kernel, Reduction
 
 
-cdef enum:
-    MOST_PLACES = 16        # arrays of a call that needs no set-up
-
-
 cdef class ProgramCall(Call):
     """A program on fixed arrays."""
-
-    cdef Program program
-    cdef Operand* operands
-    cdef Py_ssize_t size
-    cdef Value values[MAX_VALUES]
-    cdef list arrays
-    cdef readonly str label
-    cdef bint tiny                  # few elements of plain arrays: nothing to set up
 
     def __dealloc__(self):
         free(self.operands)

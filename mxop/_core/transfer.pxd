@@ -3,6 +3,7 @@ from mxop._kernels.interp cimport Program
 
 cdef bint same_dims(Array a, Array b) noexcept
 cdef bint overlaps(Array a, Array b) except -1
+cdef int extent(Array a, char** low, char** high) except -1
 cdef bint same_layout(Array a, Array b) except -1
 cdef Program copy_program(int dtype)
 cdef int copy_from(Array source, Py_ssize_t offset, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides,

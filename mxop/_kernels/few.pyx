@@ -11,7 +11,7 @@ from mxop._kernels.instruction_sets cimport gemm_kernels, itemsize_of, load_of, 
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
 from mxop._kernels.windows cimport mx_images, read_images
-from mxop._kernels.work cimport Work
+from mxop._kernels.work cimport Finish, Work
 
 cdef extern from "mxop_few.h" nogil:
     ctypedef struct mx_few:
@@ -58,6 +58,14 @@ cdef struct Cut:
     Py_ssize_t each                         # bytes of scratch memory for a thread
     char* filters                           # packed; or sums of each group and slice
     char* scratch
+    Py_ssize_t room                         # of this, for what comes before a formula of results
+
+
+cdef void finish_task(Finish finish, const mx_few* f, const Cut* cut, Py_ssize_t t, char* scratch) noexcept nogil:
+    """Compute a formula of the results of a task: some lines of each filter of a group."""
+    cdef Py_ssize_t first = t % cut.bands * f.band, n = f.images.found[2], found = f.images.found[1] * n
+    finish.rows(f.results + (t // cut.bands * f.filters * found + first * n) * f.result_size, f.filters, found * f.result_size,
+                min(f.band, f.images.found[1] - first) * n, NULL, 0, scratch)
 
 
 cdef class FewFilters(Work):
@@ -101,7 +109,18 @@ cdef class FewFilters(Work):
         f.store_weight = store_of(self.weight_type, self.double_)
         f.store_result = NULL if self.results_type == self.double_ else store_of(self.results_type, self.double_)
 
+    cdef bint finishes(self, bint costly) noexcept:
+        return not self.sums and self.few.filters > 1  # of one, a task's results are too few
+
+    cdef int run_finishing(self, char** data, int threads, Finish finish) except -1:
+        return self.compute(data, threads, finish)
+
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        self.compute(data, threads, None)
+        return -1
+
+    cdef int compute(self, char** data, int threads, Finish finish) except -1:
+        """Run, and compute a formula of the results of each task if there is one."""
         cdef const mx_few_kernels* kernels = (<const mx_gemm_kernels*>gemm_kernels(self.double_)).few
         cdef mx_few f = self.few
         cdef Cut cut
@@ -111,8 +130,11 @@ cdef class FewFilters(Work):
         if f.images.kernel[0] != 1 or f.images.found[0] != 1 or f.images.size[0] != 1:
             raise ValueError("images of three dimensions")
         if 0 in (f.groups, f.filters) or not (self.batch or self.sums):
-            return -1
+            return 0
         tasks = self.cut(kernels, &f, &cut, &threads)
+        cut.room = cut.each
+        if finish is not None:
+            cut.each += finish.room
         block = block_new(threads * cut.each + cut.places + cut.size * cut.slices)
         cut.scratch, cut.filters = block.data, block.data + threads * cut.each + cut.places
         f.packed, f.places = cut.filters, <Py_ssize_t*>(block.data + threads * cut.each)
@@ -120,11 +142,11 @@ cdef class FewFilters(Work):
             kernels.places(&f, self.sums, <Py_ssize_t*>f.places)
             if not self.sums:
                 kernels.pack(&f, cut.filters)
-            self.share(kernels, &f, &cut, tasks, threads)
+            self.share(kernels, &f, &cut, tasks, threads, finish)
             if self.sums:
                 kernels.join(&f, cut.slices, cut.filters)
         block_release(block)
-        return -1
+        return 0
 
     cdef Py_ssize_t cut(self, const mx_few_kernels* kernels, mx_few* f, Cut* cut, int* threads) noexcept:
         """Choose bands, and slices of sums; return how many tasks there are, and say for how many threads."""
@@ -145,32 +167,38 @@ cdef class FewFilters(Work):
         threads[0] = threads_of(threads[0], tasks)
         return tasks
 
-    cdef void share(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, Py_ssize_t tasks, int threads) noexcept nogil:
+    cdef void share(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, Py_ssize_t tasks, int threads,
+                    Finish finish) noexcept nogil:
         """Let threads take tasks."""
         cdef mx_shares shares
         cdef Py_ssize_t turns = min(tasks, TURNS * threads)
         cdef int k
         share_out(&shares, turns, threads, 0)
         if threads == 1:
-            self.some_tasks(kernels, f, cut, 0, tasks, cut.scratch)
+            self.some_tasks(kernels, f, cut, 0, tasks, cut.scratch, finish)
         else:
             for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-                self.turns_of(kernels, f, cut, &shares, turns, tasks, k)
+                self.turns_of(kernels, f, cut, &shares, turns, tasks, k, finish)
 
     cdef void turns_of(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, mx_shares* shares, Py_ssize_t turns,
-                       Py_ssize_t tasks, int thread) noexcept nogil:
+                       Py_ssize_t tasks, int thread, Finish finish) noexcept nogil:
         """Do the tasks that are a thread's, some in each turn."""
         cdef Py_ssize_t t = mx_next_task(shares, thread)
         while t >= 0:
-            self.some_tasks(kernels, f, cut, tasks * t // turns, tasks * (t + 1) // turns, cut.scratch + thread * cut.each)
+            self.some_tasks(kernels, f, cut, tasks * t // turns, tasks * (t + 1) // turns, cut.scratch + thread * cut.each, finish)
             t = mx_next_task(shares, thread)
 
     cdef void some_tasks(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, Py_ssize_t t, Py_ssize_t end,
-                         char* scratch) noexcept nogil:
+                         char* scratch, Finish finish) noexcept nogil:
         """Do tasks `t` to `end`."""
         cdef Py_ssize_t group, slice_, first
-        if not self.sums:
+        if not self.sums and finish is None:
             kernels.results(f, t, end, scratch)
+            return
+        if not self.sums:
+            for t in range(t, end):
+                kernels.results(f, t, t + 1, scratch)
+                finish_task(finish, f, cut, t, scratch + cut.room)
             return
         for t in range(t, end):
             group, slice_ = t // cut.slices, t % cut.slices
@@ -200,6 +228,9 @@ cdef class OfFinite(FewFilters):
     def __init__(self, Work work, Py_ssize_t count, tuple sizes, int images, int weight, int results, tuple windows, tuple strides):
         FewFilters.__init__(self, sizes, images, weight, results, windows, strides)
         self.work, self.count = work, count
+
+    cdef bint finishes(self, bint costly) noexcept:
+        return False
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef mx_few f = self.few

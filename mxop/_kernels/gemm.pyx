@@ -11,7 +11,7 @@ from mxop._kernels.instruction_sets cimport gemm_kernels, itemsize_of, load_of, 
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
 from mxop._kernels.windows cimport mx_images, read_images
-from mxop._kernels.work cimport Work
+from mxop._kernels.work cimport Finish, Work
 
 cdef extern from "mxop_gemm.h" nogil:
     ctypedef struct mx_matrix:
@@ -20,7 +20,10 @@ cdef extern from "mxop_gemm.h" nogil:
         mx_load load
     ctypedef void (*mx_gemm_pack)(const void* operand, Py_ssize_t first, Py_ssize_t count, Py_ssize_t width, Py_ssize_t k,
                                   Py_ssize_t depth, void* panel) noexcept nogil
-    ctypedef struct mx_gemm:
+    struct mx_gemm
+    ctypedef int (*mx_gemm_finish)(void* with_, char* room, const mx_gemm* g, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t column,
+                                   Py_ssize_t columns, const char* block, Py_ssize_t stride) noexcept nogil
+    struct mx_gemm:
         Py_ssize_t m, n, k, k_first
         const void* a
         const void* b
@@ -31,6 +34,9 @@ cdef extern from "mxop_gemm.h" nogil:
         Py_ssize_t c_row, c_column, c_split, c_next
         mx_store store
         int add
+        mx_gemm_finish finish
+        void* with_ "with"
+        char* room
         const char* bias
         Py_ssize_t bias_row, bias_column
         mx_load load_bias
@@ -56,6 +62,8 @@ cdef enum:
     FEW_ROWS = 48           # a tile has at least as many
     TILE_SUMMANDS = 32      # for which the processor's unit for tiles is better, and
     TILE_USES = 60          # how often numbers are used, rows and columns together: splitting one takes as long as so many products
+    FINISHED = 256          # summands, at most, where a formula is computed of each block of results, for memory would take longer
+    FINISHED_COSTLY = 64    # and where the formula is costly
     SMALL = 8192            # bytes of scratch memory that need no allocation
     ALIGNED = 64
     FEW = 16384             # elements of a result, of which long sums are cut into slices for threads to take
@@ -91,8 +99,20 @@ cdef inline Py_ssize_t at(const Next* next, Py_ssize_t inner, Py_ssize_t item) n
     return item // inner * next.outer + item % inner * next.inner
 
 
-cdef void tile(const mx_gemm_kernels* kernels, const Batch* batch, Py_ssize_t index, char* scratch) noexcept nogil:
-    """Compute one tile of one slice of one product."""
+cdef int finish_block(Finish finish, char* room, const mx_gemm* g, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t column,
+                      Py_ssize_t columns, const char* block, Py_ssize_t stride) noexcept nogil:
+    """Compute a formula of a block of results; return whether these are not needed any more."""
+    cdef Py_ssize_t parted = g.c_split if g.c_split > 0 else column + columns, j = 0, part, within, some
+    while j < columns:
+        part, within = (column + j) // parted, (column + j) % parted
+        some = min(parted - within, columns - j)
+        finish.rows(g.c + row * g.c_row + part * g.c_next + within * g.c_column, rows, g.c_row, some, block + j * g.c_column, stride, room)
+        j += some
+    return finish.replaces
+
+
+cdef void tile(const mx_gemm_kernels* kernels, const Batch* batch, Py_ssize_t index, char* scratch, Py_ssize_t room) noexcept nogil:
+    """Compute one tile of one slice of one product; what finishes it has scratch memory behind so much."""
     cdef mx_gemm g = batch.gemm
     cdef mx_matrix a = batch.a, b = batch.b
     cdef mx_images images
@@ -100,6 +120,8 @@ cdef void tile(const mx_gemm_kernels* kernels, const Batch* batch, Py_ssize_t in
     cdef Py_ssize_t slice_ = index // (batch.across * batch.down) % batch.slices
     cdef Py_ssize_t item = index // (batch.across * batch.down * batch.slices)
     cdef Py_ssize_t column = bound(g.n, kernels.width, batch.across, i), row = bound(g.m, kernels.height, batch.down, j)
+    cdef Py_ssize_t columns = bound(g.n, kernels.width, batch.across, i + 1) - column
+    cdef Py_ssize_t rows = bound(g.m, kernels.height, batch.down, j + 1) - row
     a.data += at(&batch.a_next, batch.inner, item)
     b.data += at(&batch.b_next, batch.inner, item)
     g.a, g.b = &a, &b
@@ -116,24 +138,25 @@ cdef void tile(const mx_gemm_kernels* kernels, const Batch* batch, Py_ssize_t in
         g.c += at(&batch.c_next, batch.inner, item)
         if g.bias != NULL:
             g.bias += at(&batch.bias_next, batch.inner, item)
-    kernels.tile(&g, row, bound(g.m, kernels.height, batch.down, j + 1) - row, column,
-                 bound(g.n, kernels.width, batch.across, i + 1) - column, scratch)
+    g.room = scratch + room
+    kernels.tile(&g, row, rows, column, columns, scratch)
 
 
-cdef void tiles(const mx_gemm_kernels* kernels, const Batch* batch, char* scratch, Py_ssize_t each, int threads) noexcept nogil:
-    """Compute all; every thread has `each` bytes of scratch memory."""
+cdef void tiles(const mx_gemm_kernels* kernels, const Batch* batch, char* scratch, Py_ssize_t room, Py_ssize_t each,
+                int threads) noexcept nogil:
+    """Compute all; every thread has `each` bytes of scratch memory, `room` of which are for its tile."""
     cdef Py_ssize_t index, n = batch.count * batch.slices * batch.down * batch.across
     cdef mx_shares shares
     cdef int k
     if threads == 1:
         for index in range(n):
-            tile(kernels, batch, index, scratch)
+            tile(kernels, batch, index, scratch, room)
     else:
         share_out(&shares, n, threads, 0)
         for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
             index = mx_next_task(&shares, k)
             while index >= 0:
-                tile(kernels, batch, index, scratch + k * each)
+                tile(kernels, batch, index, scratch + k * each, room)
                 index = mx_next_task(&shares, k)
 
 
@@ -284,29 +307,47 @@ cdef class Product(Work):
             kernels.keep(&batch.gemm, found.kept.data)
         return found
 
+    cdef bint finishes(self, bint costly) noexcept:
+        cdef const mx_gemm* g = &self.batch.gemm
+        cdef bint little = g.k <= (FINISHED_COSTLY if costly else FINISHED) and self.batch.slices == 1 and g.m > 1 and g.n > 1
+        cdef bint by_vectors = kernels_of(g, self.double_) == <const mx_gemm_kernels*>gemm_kernels(self.double_)
+        return little and by_vectors and not g.add and self.c_type == self.double_ and g.c_column == itemsize_of(self.c_type)
+
+    cdef int run_finishing(self, char** data, int threads, Finish finish) except -1:
+        return self.multiply(data, threads, finish)
+
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        self.multiply(data, threads, None)
+        return -1
+
+    cdef int multiply(self, char** data, int threads, Finish finish) except -1:
+        """Run, and compute a formula of each tile if there is one."""
         cdef const mx_gemm_kernels* kernels = self.kernels
         cdef Batch batch = self.batch
         cdef char small[SMALL + ALIGNED]
         cdef char* scratch = small
         cdef Block* block = NULL
-        cdef Py_ssize_t each, partial
+        cdef Py_ssize_t room, each, partial
         if kernels == NULL:
             kernels = kernels_of(&batch.gemm, self.double_)
         self.place(&batch, data, kernels)
         if batch.count == 0 or batch.gemm.m == 0 or batch.gemm.n == 0:
-            return -1
+            return 0
         threads = cut(&batch, kernels.width, threads)
-        each = room_of(kernels, &batch)
+        if finish is not None:
+            batch.gemm.finish, batch.gemm.with_ = <mx_gemm_finish><void*>finish_block, <void*>finish
+        room = each = room_of(kernels, &batch)
+        if finish is not None:
+            each += finish.room
         partial = batch.slices * batch.gemm.m * batch.gemm.n * batch.itemsize if batch.slices > 1 else 0
         if threads * each + partial > SMALL:
             block = block_new(threads * each + partial)
             scratch = block.data
         scratch += -<Py_ssize_t>scratch & (ALIGNED - 1) if block == NULL else 0
         batch.partial = scratch + threads * each
-        if batch.count * batch.slices * batch.down * batch.across > 1:
+        if batch.count * batch.slices * batch.down * batch.across > 1 or finish is not None:
             with nogil:
-                tiles(kernels, &batch, scratch, each, threads)
+                tiles(kernels, &batch, scratch, room, each, threads)
                 if batch.slices > 1:
                     kernels.join(&batch.gemm, batch.slices, batch.partial)
         elif batch.gemm.m * batch.gemm.n * batch.gemm.k < QUICK:  # others wait no longer than letting them in takes
@@ -316,7 +357,7 @@ cdef class Product(Work):
                 kernels.tile(&batch.gemm, 0, batch.gemm.m, 0, batch.gemm.n, scratch)
         if block != NULL:
             block_release(block)
-        return -1
+        return 0
 
 
 cdef int read_strides(tuple array, Next* next, Py_ssize_t* row, Py_ssize_t* column, Py_ssize_t* split, Py_ssize_t* split_next) except -1:

@@ -106,7 +106,7 @@ def build(
             made_for.append(node)
         calls += [copy_call(arrays.of(r.entry), r.array, r.req, known.has_size(r.entry)) for r in copies]
         described = partial(_described, made_for, len(copies))
-        schedules.append(core.Schedule(calls, partial(_explained, made_for), described, _NAMES[k]))
+        schedules.append(core.Schedule(core.finishing(calls), partial(_explained, made_for), described, _NAMES[k]))
     return schedules, plan
 
 

@@ -25,7 +25,14 @@ typedef struct {
 typedef void (*mx_gemm_pack)(const void *operand, ptrdiff_t first, ptrdiff_t count, ptrdiff_t width, ptrdiff_t k,
                              ptrdiff_t depth, void *panel);
 
-typedef struct {
+typedef struct mx_gemm mx_gemm;
+
+/* What is made of finished sums while they are near: rows and columns of C, which lie in a block, `stride` bytes from row to row.
+   Returns whether C itself need not be stored. */
+typedef int (*mx_gemm_finish)(void *with, char *room, const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column,
+                              ptrdiff_t columns, const char *block, ptrdiff_t stride);
+
+struct mx_gemm {
     ptrdiff_t m, n, k, k_first;         /* summands k_first to k_first + k are taken */
     const void *a, *b;                  /* for pack_a and pack_b */
     mx_gemm_pack pack_a, pack_b;
@@ -36,10 +43,13 @@ typedef struct {
     ptrdiff_t c_split, c_next;          /* how many columns lie so, and how far the next as many are from them; 0: all lie so */
     mx_store store;                     /* null where C has the type that is computed in */
     int add;                            /* to what C holds */
+    mx_gemm_finish finish;              /* or null; C has the type that is computed in, and is not added to */
+    void *with;                         /* what it is given, and */
+    char *room;                         /* scratch memory of the thread */
     const char *bias;                   /* or null; of any strides, 0 for one that is broadcast */
     ptrdiff_t bias_row, bias_column;
     mx_load load_bias;
-} mx_gemm;
+};
 
 /* What one build of the instruction module offers for one type. */
 typedef struct mx_gemm_kernels {

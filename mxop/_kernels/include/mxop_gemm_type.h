@@ -286,7 +286,8 @@ static void G(pack)(const void *operand, ptrdiff_t first, ptrdiff_t count, ptrdi
 /* Whether sums are added up in C itself. */
 static inline int G(in_place)(const mx_gemm *g)
 {
-    return g->store == NULL && g->c_split == 0 && g->c_column == (ptrdiff_t)sizeof(T) && g->c_row % (ptrdiff_t)sizeof(T) == 0;
+    return g->store == NULL && g->c_split == 0 && g->c_column == (ptrdiff_t)sizeof(T) && g->c_row % (ptrdiff_t)sizeof(T) == 0
+        && g->finish == NULL;
 }
 
 /* Finish a block of sums while it is in the cache: whatever is to be done to them has its place here.  Now that is to add a
@@ -307,6 +308,8 @@ static void G(deliver)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_
         }
     }
     if (stored) return;
+    if (g->finish != NULL && g->finish(g->with, g->room, g, row, rows, column, columns, (const char *)block, stride * (ptrdiff_t)sizeof(T)))
+        return;
     const mx_store store = g->store != NULL ? g->store : mx_stores[sizeof(T) == 8][sizeof(T) == 8];
     const ptrdiff_t parted = g->c_split > 0 ? g->c_split : column + columns;
     for (ptrdiff_t j = 0, some; j < columns; j += some) {
@@ -465,7 +468,7 @@ static size_t G(room)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
     size_t numbers = g->packed != NULL ? 0 : (size_t)depth * (size_t)p.stride;
     if (G(is_row)(g)) return (size_t)g->k * sizeof(T) + 64;
     if (p.a_packed) numbers += (size_t)block * (size_t)depth;
-    if (!G(in_place)(g)) numbers += (size_t)rows * (size_t)p.stride;
+    if (!G(in_place)(g)) numbers += (size_t)(p.parts > 1 ? rows : block) * (size_t)p.stride;
     return numbers * sizeof(T) + 64;
 }
 
@@ -573,7 +576,7 @@ static void G(tile)(const mx_gemm *g, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t c
         if (g->packed != NULL) p.b = (T *)g->packed + begin * G(padded)(g->n) + column * depth;
         for (ptrdiff_t i = 0; i < rows; i += MX_GEMM_BLOCK) {
             const ptrdiff_t some = rows - i < MX_GEMM_BLOCK ? rows - i : MX_GEMM_BLOCK;
-            T *c = in_place ? (T *)(g->c + (row + i) * g->c_row + column * size) : p.block + i * p.stride;
+            T *c = in_place ? (T *)(g->c + (row + i) * g->c_row + column * size) : p.block + (p.parts > 1 ? i * p.stride : 0);
             const ptrdiff_t stride = in_place ? g->c_row / size : p.stride;
             G(rows_of_tile)(g, &p, i, some, k, depth, c, stride, part > 0 || (in_place && g->add));
             if (part == p.parts - 1) G(deliver)(g, row + i, some, column, columns, c, stride, in_place);

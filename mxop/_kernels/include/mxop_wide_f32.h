@@ -424,17 +424,17 @@ MX_INLINE mxw_real mxw_scaled_to_units(mxw_real a, mxw_real n)
     mxw_mask normal = mxw_not(mxw_less(units, mxw_all(0x1p23f)));
     return mxw_where(normal, mxw_scaled_where(normal, a, n), mxw_with_sign(mxw_number(mxw_i_nearest(units)), a));
 }
-/* As in mxop_math_f32.h, but for the quotient: a rough one, corrected twice, instead of a division; a is |x|.  ULP 0.96 */
+/* As in mxop_math_f32.h, but for the quotient, 1 / (1 + e^a) for a = |x|: a rough one of the rounded sum, and e, how far it is from
+ * the sum's parts: 2^n, which makes no error, 2^n (e^r - 1), and 1.  `far`: all in units of 2^-24.  ULP 0.96 */
 MX_INLINE mxw_real mxw_sigmoid_by(mxw_real x, mxw_real a, int far)
 {
-    mxw_real lost, one = mxw_all(1.0f), unit = mxw_all(0x1p-24f);
+    mxw_real lost, one = mxw_all(1.0f), unit = mxw_all(far ? 0x1p-24f : 1.0f);
     mxw_bits_ power;
-    mxw_real r = mxw_exp_reduced(a, 127.0f - 24.0f, &lost, &power), s = mxw_number(power);
-    mxw_real m = mxw_fma(mxw_mul(r, r), mxw_exp_rest(r), r), base = mxw_add(s, unit), d = mxw_fma(s, m, base);
-    mxw_real low = mxw_add(mxw_fma(s, m, mxw_sub(base, d)), mxw_sub(unit, mxw_sub(base, s))), y = mxw_rcp14(d);
-    y = mxw_fma(y, mxw_fnma(y, d, one), y);
-    y = mxw_fma(y, mxw_fnma(y, low, mxw_fnma(y, d, one)), y);
-    y = far ? mxw_scaled_to_units(y, mxw_all(-24.0f)) : mxw_mul(y, unit);
+    mxw_real r = mxw_exp_reduced(a, far ? 127.0f - 24.0f : 127.0f, &lost, &power), s = mxw_number(power);
+    mxw_real more = mxw_mul(s, mxw_fma(mxw_mul(r, r), mxw_exp_rest(r), r)), y = mxw_rcp14(mxw_add(mxw_add(s, unit), more));
+    mxw_real e = mxw_fnma(y, unit, mxw_fnma(y, more, mxw_fnma(y, s, one)));
+    y = mxw_fma(y, mxw_fma(e, e, e), y);
+    if (far) y = mxw_scaled_to_units(y, mxw_all(-24.0f));
     return mxw_where(mxw_less(x, mxw_all(0.0f)), y, mxw_sub(one, y));
 }
 MX_INLINE mxw_real mxw_sigmoid_far(mxw_real x)
