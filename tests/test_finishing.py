@@ -5,7 +5,6 @@ import pytest
 
 import mxop as mx
 from mxop._core import core
-from mxop._core.finishing import finishing
 from mxop._kernels import instruction_sets, interp
 
 S = mx.sym
@@ -170,11 +169,11 @@ def test_random_numbers_are_those_of_their_elements(sizes):
 
 def test_steps_of_a_loop_finish(sizes, monkeypatch):
     """A loop packs the matrix that all steps share; states go to and fro."""
-    found, calls = [], []
+    found, calls, w = [], [], S.var("w", shape=(64, 64))
+    finishing = core.finishing
     monkeypatch.setattr(core, "finishing", lambda given: calls.extend(done := finishing(given)) or done)
     for past in (False, True):
         sizes(past)
-        w = S.var("w", shape=(64, 64))
         _, last = S.contrib.foreach(lambda x, s: (s, S.relu(S.broadcast_add(S.dot(s, w) * 0.03, x))), X, Y)
         executor = _bound(last, {"x": (5, 1, 1), "y": (48, 64)}, "float32")
         found.append(executor.forward()[0].asnumpy())

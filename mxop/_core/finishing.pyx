@@ -118,7 +118,7 @@ cdef WorkCall last_work(object call):
 
 
 cdef Py_ssize_t formula_of(WorkCall work, list calls, Py_ssize_t k):
-    """Return which call, from number `k` on, is the next to look at a work's result; -1 if what runs before may not run first."""
+    """Return which call from number `k` on is the next to look at a work's result; -1 if those before may not run first."""
     cdef ProgramCall call
     cdef list outputs
     for k in range(k, min(len(calls), k + NEXT)):
@@ -134,7 +134,7 @@ cdef Py_ssize_t formula_of(WorkCall work, list calls, Py_ssize_t k):
 
 
 def finishing(list calls):
-    """Return calls of which formulas of large results are one with the work that these are of, which is no call of its own then."""
+    """Return calls in which formulas of large results are one with the work that made these, and that is no call of its own."""
     cdef WorkCall work
     cdef Finishing one
     cdef Py_ssize_t k, at

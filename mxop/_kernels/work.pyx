@@ -26,14 +26,15 @@ cdef class Finish:
         cdef Operand* inputs = <Operand*>scratch
         cdef int k
         memcpy(inputs, self.inputs, self.program.n_inputs * sizeof(Operand))
-        scratch += self.program.n_inputs * sizeof(Operand)
+        scratch += (self.program.n_inputs * sizeof(Operand) + 63) & -64
         if step == length * self.itemsize and (block == NULL or stride == step):
             length, count = length * count, 1
         for i in range(count):
             for k in range(self.program.n_inputs if block != NULL else 0):
                 if self.read >> k & 1:
                     inputs[k].data = <char*>block + i * stride - at * self.itemsize
-            self.program._range(at, at + length, inputs, self.outputs, self.scalars, scratch, min(self.block, length), self.past, NULL)
+            self.program._range(at, at + length, inputs, self.outputs, self.scalars, scratch, min(self.block, length), self.past,
+                                NULL)
             at += step // self.itemsize
         if self.past:
             mx_stream_fence()
@@ -46,7 +47,8 @@ cdef Finish finish_of(Program program, const Operand* operands, const Value* par
     found.inputs, found.outputs, found.itemsize = operands, operands + program.n_inputs, itemsize
     found.program = program if by_values is None else by_values
     found.block = BLOCK_BYTES // program.itemsize // 2
-    found.room = ((found.block * program.itemsize + 63) & -64) * (found.program.n_registers + 1) + program.n_inputs * sizeof(Operand)
+    found.room = (program.n_inputs * sizeof(Operand) + 63) & -64
+    found.room += ((found.block * program.itemsize + 63) & -64) * (found.program.n_registers + 1)
     found.past = streams(size * itemsize)
     found.scalars = <char*>malloc(found.program.n_scalars * 8 + 1)
     if found.scalars == NULL:
@@ -71,7 +73,7 @@ cdef class Work:
         raise NotImplementedError(type(self).__name__)
 
     cdef bint finishes(self, bint costly) noexcept:
-        """Tell whether a formula, cheap or costly, had better be computed of parts of a large result as soon as they are done."""
+        """Tell whether a formula had better be computed of parts of a large result as soon as they are done."""
         return False
 
     cdef int run_finishing(self, char** data, int threads, Finish finish) except -1:
