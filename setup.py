@@ -54,6 +54,7 @@ MODULES = {
     "mxop._kernels.csr": "mxop/_kernels/csr.pyx",
     "mxop._kernels.work": "mxop/_kernels/work.pyx",
     "mxop._kernels.gemm": "mxop/_kernels/gemm.pyx",
+    "mxop._kernels.gemm_int8": "mxop/_kernels/gemm_int8.pyx",
     "mxop._kernels.few": "mxop/_kernels/few.pyx",
     "mxop._kernels.products": "mxop/_kernels/products.pyx",
     "mxop._kernels.gather": "mxop/_kernels/gather.pyx",

@@ -25,6 +25,7 @@ cdef extern from "mxop_block.h" nogil:
         double (*squares_f64)(const double* x, Py_ssize_t n, double scale) noexcept nogil
         const void* gemm[2]
         const void* (*tiles)(int asks) noexcept nogil
+        const void* (*int8)() noexcept nogil
         void (*halves)(mx_loop loop, int sources, Py_ssize_t n, char* o, char** x, const void* scalars, bint stream) noexcept nogil
 
 cdef extern from "mxop_bulk.h" nogil:

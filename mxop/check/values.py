@@ -173,7 +173,7 @@ def _overlap(case: Case, dtype: str) -> int:
         return 0
     plain = case.run(values)[0]
     first, out = values[0], plain[0]
-    if c.name_of(out) != dtype or first.size == 0:
+    if {c.name_of(out), case.type_of(0, dtype)} != {dtype} or first.size == 0:
         return 0
     n = 0
     places = [("shifted by 1", 1, False), ("shifted by 3", 3, False), ("reversed", 0, True)]

@@ -140,6 +140,9 @@ def active_inputs(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> tuple[tu
     names = op.input_names(attrs)
     if op.open_inputs or names is op.arguments:
         return names, list(inputs)
+    first = [value is not None for value in inputs]
+    if first == [k < len(names) for k in range(len(first))]:  # by position: in the order of those that there are
+        return names, list(inputs[: len(names)])
     given = dict(zip(op.arguments, inputs, strict=True))
     for name, value in given.items():
         if value is not None and name not in names:

@@ -31,6 +31,7 @@ from . import (  # noqa: F401
     pooling,
     positions,
     quantize,
+    quantized,
     random,
     reduce,
     replace,

@@ -196,8 +196,13 @@ def FullyConnected(data, weight, bias, *, num_hidden: Count, no_bias: bool = Fal
 
 
 @FullyConnected.infer
-def _(ins, outs, *, num_hidden, no_bias, flatten):
-    name, data, out = "FullyConnected", ins[0], outs[0]
+def _(ins, outs, **params):
+    return layer_shapes("FullyConnected", ins, outs, **params)
+
+
+def layer_shapes(name, ins, outs, *, num_hidden, no_bias, flatten):
+    """Complete the shapes of data, weight and bias of a linear layer, and of its result."""
+    data, out = ins[0], outs[0]
     weight = infer.same_shape(name, ("weight", "the weight by num_hidden"), [ins[1], (num_hidden, None)])[0]
     if data == ():
         raise OpValueError(f"operator {name}: data has no dimensions; expected at least one")
@@ -226,7 +231,7 @@ def _(ins, outs, *, num_hidden, no_bias, flatten):
     return done, [out]
 
 
-def _matrix_of(data, flatten):
+def layer_matrix(data, flatten):
     """Return the shape of the data as a matrix."""
     rows = data[:1] if flatten else data[:-1]
     return size_of(rows), size_of(data[len(rows) :])
@@ -235,7 +240,7 @@ def _matrix_of(data, flatten):
 @FullyConnected.cpu(prepared=True)
 def _(steps, inputs, outputs, *, num_hidden, no_bias, flatten):
     data, weight, *bias = inputs
-    matrix = matrix_of(steps, data, _matrix_of(data.shape, flatten))
+    matrix = matrix_of(steps, data, layer_matrix(data.shape, flatten))
     bias = [b if b.ndim == 1 else reviewed(b, (num_hidden,)) for b in bias]
     product(steps, matrix, weight, reviewed(outputs[0], (matrix.shape[0], num_hidden)), False, True, 1.0, *bias)
 
@@ -243,7 +248,7 @@ def _(steps, inputs, outputs, *, num_hidden, no_bias, flatten):
 @FullyConnected.gpu
 def _(xp, inputs, outputs, *, num_hidden, no_bias, flatten):
     data, weight, *bias = inputs
-    found = product_gpu(xp, data.reshape(_matrix_of(data.shape, flatten)), weight, False, True)
+    found = product_gpu(xp, data.reshape(layer_matrix(data.shape, flatten)), weight, False, True)
     if bias:
         found += bias[0].reshape(-1)
     outputs[0][...] = found.reshape(outputs[0].shape)

@@ -64,6 +64,7 @@ typedef struct {
     double (*squares_f64)(const double *x, ptrdiff_t n, double scale);
     const struct mx_gemm_kernels *gemm[2];      /* float32, float64: mxop_gemm.h */
     const struct mx_gemm_kernels *(*tiles)(int asks);   /* float32 by a unit for tiles, where there is one: mxop_gemm_tiles.h */
+    const struct mx_int8_kernels *(*int8)(void);        /* of eight bits: mxop_gemm_int8.h */
     void (*halves)(mx_loop loop, int sources, ptrdiff_t n, char *o, const char *const *x, const void *scalars, int stream);
 } mx_isa_table;
 

@@ -1,0 +1,183 @@
+"""Products of matrices of eight bits, with sign or without, which are added up in 32 bits; what does not fit these wraps around.
+
+What multiplies is in the instruction modules (``include/mxop_gemm_int8.h``).  B is packed first, and A widened; then threads take
+tiles of C.  A few rows are multiplied by columns where these lie.
+May import its neighbours.
+"""
+
+from cython.parallel cimport prange
+from libc.stdint cimport int32_t, uint32_t
+
+from mxop._kernels.instruction_sets cimport ISA
+from mxop._kernels.memory cimport Block, block_new, block_release
+from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
+from mxop._kernels.work cimport Work
+
+cdef extern from "mxop_gemm_int8.h" nogil:
+    ctypedef struct mx_bytes:
+        const char* data
+        Py_ssize_t across, along
+        int has_sign
+    ctypedef struct mx_int8_kernels:
+        Py_ssize_t width, rows, group
+        int shifts
+        void (*pack_rows)(const mx_bytes* x, Py_ssize_t first, Py_ssize_t count, Py_ssize_t depth, Py_ssize_t room, void* to,
+                          int32_t* totals) noexcept nogil
+        void (*pack_columns)(const mx_bytes* x, Py_ssize_t first, Py_ssize_t count, Py_ssize_t depth, void* panel,
+                             int32_t* totals) noexcept nogil
+        void (*multiply)(Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t groups, const void* a, Py_ssize_t a_row, const void* panel,
+                         int32_t* c, Py_ssize_t c_row) noexcept nogil
+        int32_t (*dot)(const void* a, const mx_bytes* b, Py_ssize_t column, Py_ssize_t depth) noexcept nogil
+        const mx_int8_kernels* quicker
+
+cdef enum:
+    INT8 = 5                # a type code
+    FEW = 4                 # rows, fewer than which do not pay for packing B
+    COLUMNS = 64            # of these rows, that a thread takes at a time
+    PACKED = 48             # rows of A, too
+    ROWS = 192              # of a tile, and
+    PANELS = 16             # panels
+    GROUPS = 192            # of summands: a panel, and the rows that meet it, stay in the first cache
+    WORTH = 500000          # multiplications that are worth a thread
+    SPARE = 4               # tiles for each thread
+    WAY = 64                # groups after which lines of rows exclude each other, if they lie so far apart
+    SHIFT = 128             # what was added to numbers of A to have no sign, or taken from those of B to have one
+
+# A product, and how it is cut.
+cdef struct Cut:
+    const mx_int8_kernels* kernels
+    mx_bytes a, b
+    uint32_t shift_a, shift_b
+    Py_ssize_t m, n, k, groups, room        # room: from one row of A to the next, in groups
+    Py_ssize_t down, across                 # tiles
+    Py_ssize_t panels
+    char* rows                              # A, packed
+    char* packed                            # B
+    int32_t* row_totals
+    int32_t* column_totals
+    int32_t* c
+
+
+cdef void prepare_part(const Cut* cut, Py_ssize_t part) noexcept nogil:
+    """Pack a panel of B, or some rows of A."""
+    cdef Py_ssize_t width = cut.kernels.width, first = part * width
+    if part < cut.panels:
+        cut.kernels.pack_columns(&cut.b, first, min(width, cut.n - first), cut.k, cut.packed + first * cut.groups * 4,
+                                 cut.column_totals + first)
+    else:
+        first = (part - cut.panels) * PACKED
+        cut.kernels.pack_rows(&cut.a, first, min(<Py_ssize_t>PACKED, cut.m - first), cut.k, cut.room, cut.rows + first * cut.room * 4,
+                              cut.row_totals + first)
+
+
+cdef void begin_rows(const Cut* cut, Py_ssize_t row, Py_ssize_t end, Py_ssize_t column, Py_ssize_t stop) noexcept nogil:
+    """Write what sums of shifted numbers have too little: (a + s)(b - t) is ab + sb - ta - st."""
+    cdef uint32_t of_row
+    cdef Py_ssize_t i, j
+    for i in range(row, end):
+        of_row = cut.shift_b * <uint32_t>cut.row_totals[i] - <uint32_t>cut.k * cut.shift_a * cut.shift_b
+        for j in range(column, stop):
+            cut.c[i * cut.n + j] = <int32_t>(of_row - cut.shift_a * <uint32_t>cut.column_totals[j])
+
+
+cdef void rows_by_panel(const Cut* cut, Py_ssize_t row, Py_ssize_t end, Py_ssize_t panel, Py_ssize_t p) noexcept nogil:
+    """Multiply some rows by a panel: some groups of summands, from number `p` on."""
+    cdef const mx_int8_kernels* kernels = cut.kernels
+    cdef Py_ssize_t width = kernels.width, column = panel * width, groups = min(<Py_ssize_t>GROUPS, cut.groups - p), rows
+    cdef const char* packed = cut.packed + (panel * cut.groups + p) * width * 4
+    while row < end:
+        rows = min(kernels.rows, end - row)
+        kernels.multiply(rows, min(width, cut.n - column), groups, cut.rows + (row * cut.room + p) * 4, cut.room, packed,
+                         cut.c + row * cut.n + column, cut.n)
+        row += rows
+
+
+cdef void tile(const Cut* cut, Py_ssize_t index) noexcept nogil:
+    """Compute one tile of C, some groups of summands after the other."""
+    cdef Py_ssize_t row = cut.m * (index // cut.across) // cut.down, end = cut.m * (index // cut.across + 1) // cut.down
+    cdef Py_ssize_t panel = cut.panels * (index % cut.across) // cut.across, p = 0, j
+    cdef Py_ssize_t stop = cut.panels * (index % cut.across + 1) // cut.across
+    begin_rows(cut, row, end, panel * cut.kernels.width, min(cut.n, stop * cut.kernels.width))
+    while p < cut.groups:
+        for j in range(panel, stop):
+            rows_by_panel(cut, row, end, j, p)
+        p += GROUPS
+
+
+cdef void columns(const Cut* cut, Py_ssize_t index) noexcept nogil:
+    """Multiply few rows by some columns."""
+    cdef Py_ssize_t i, j
+    for j in range(index * COLUMNS, min(cut.n, (index + 1) * COLUMNS)):
+        for i in range(cut.m):
+            cut.c[i * cut.n + j] = cut.kernels.dot(cut.rows + i * cut.room * 4, &cut.b, j, cut.k)
+
+
+cdef void run_tasks(void (*task)(const Cut* cut, Py_ssize_t index) noexcept nogil, const Cut* cut, Py_ssize_t n, int threads) noexcept nogil:
+    """Let threads take tasks."""
+    cdef Py_ssize_t index
+    cdef mx_shares shares
+    cdef int k
+    if threads == 1 or n < 2:
+        for index in range(n):
+            task(cut, index)
+    else:
+        share_out(&shares, n, threads, 0)
+        for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            index = mx_next_task(&shares, k)
+            while index >= 0:
+                task(cut, index)
+                index = mx_next_task(&shares, k)
+
+
+cdef class IntegerProduct(Work):
+    """A product of matrices of int8 or uint8: of A and B, and C, which is of int32 in C order.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Rows and columns of C, and what is contracted.
+    a, b : tuple
+        ``(type, (stride, stride))``: down the rows and along the columns of each.
+    """
+
+    cdef Cut cut
+
+    def __init__(self, tuple sizes, tuple a, tuple b):
+        cdef Cut* cut = &self.cut
+        cut.m, cut.n, cut.k = sizes
+        cut.a.has_sign, cut.b.has_sign = a[0] == INT8, b[0] == INT8
+        cut.a.across, cut.a.along = a[1]
+        cut.b.along, cut.b.across = b[1]
+
+    cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        cdef Cut cut = self.cut
+        cdef Block* block
+        cdef bint few = cut.m < FEW
+        cdef Py_ssize_t width, size_a, size_b
+        cut.kernels = <const mx_int8_kernels*>ISA.int8()
+        if not few and cut.kernels.quicker != NULL:
+            cut.kernels = cut.kernels.quicker
+        width = cut.kernels.width
+        cut.shift_a = SHIFT if cut.kernels.shifts and cut.a.has_sign else 0
+        cut.shift_b = SHIFT if cut.kernels.shifts and not cut.b.has_sign else 0
+        cut.groups = parts_of(cut.k, cut.kernels.group)
+        cut.room = cut.groups + (16 if cut.groups % WAY == 0 else 0)
+        cut.panels = 0 if few else parts_of(cut.n, width)
+        threads = threads_of(threads, <Py_ssize_t>(<double>cut.m * cut.n * cut.k / WORTH))
+        cut.a.data, cut.b.data, cut.c = data[0], data[1], <int32_t*>data[2]
+        size_a, size_b = cut.m * cut.room * 4, cut.panels * width * cut.groups * 4
+        block = block_new(size_a + size_b + (cut.m + cut.panels * width) * 4)
+        cut.rows, cut.packed = block.data, block.data + size_a
+        cut.row_totals = <int32_t*>(cut.packed + size_b)
+        cut.column_totals = cut.row_totals + cut.m
+        cut.down, cut.across = parts_of(cut.m, ROWS), parts_of(cut.panels, PANELS)
+        if threads > 1 and cut.down * cut.across < SPARE * threads:
+            cut.across = max(cut.across, min(cut.panels, SPARE * threads // cut.down))
+        with nogil:
+            run_tasks(prepare_part, &cut, cut.panels + parts_of(cut.m, PACKED), threads)
+            if few:
+                run_tasks(columns, &cut, parts_of(cut.n, COLUMNS), threads)
+            else:
+                run_tasks(tile, &cut, cut.down * cut.across, threads)
+        block_release(block)
+        return -1

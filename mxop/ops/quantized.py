@@ -1,0 +1,150 @@
+"""Layers of numbers in eight bits, whose results have 32.
+
+Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+"""
+
+from .. import dtypes
+from ..errors import OpTypeError
+from ..opdef import composite, infer, kernel
+from ._shared import Count, compiled, zero_gradient
+from .matrix import matrix_of
+from .nn import layer_matrix, layer_shapes
+
+#: Levels of the largest number: as the limits of results count them, and as a bias is made of levels of results.
+_CUT = {dtypes.INT8: 127.0, dtypes.UINT8: 255.0}
+_ROUNDED = {dtypes.INT8: 127.5, dtypes.UINT8: 255.5}
+_INT32 = float(2**31 - 1)
+
+
+# ---- the product -----------------------------------------------------------------------------------------------------
+@kernel(name="_integer_layer")
+def integer_layer(data, weight, *, num_hidden: Count, flatten: bool = True):
+    """``data @ weight.T`` of int8 or uint8, in int32."""
+
+
+@integer_layer.infer
+def _(ins, outs, *, num_hidden, flatten):
+    return layer_shapes("_integer_layer", ins, outs, num_hidden=num_hidden, no_bias=True, flatten=flatten)
+
+
+@integer_layer.cpu(prepared=True)
+def _(steps, inputs, outputs, *, num_hidden, flatten):
+    data, weight = inputs
+    rows, inner = layer_matrix(data.shape, flatten)
+    a, b = matrix_of(steps, data, (rows, inner)), matrix_of(steps, weight, (num_hidden, inner))
+    of_a, of_b = ((x.dtype_code, x._strides) for x in (a, b))
+    steps.work(
+        compiled("gemm_int8").IntegerProduct((rows, num_hidden, inner), of_a, (of_b[0], of_b[1][::-1])),
+        a,
+        b,
+        outputs[0],
+    )
+
+
+@integer_layer.gpu
+def _(xp, inputs, outputs, *, num_hidden, flatten):
+    data, weight = (x.astype(xp.int32) for x in inputs)
+    outputs[0][...] = xp.matmul(data.reshape(layer_matrix(data.shape, flatten)), weight.T).reshape(outputs[0].shape)
+
+
+zero_gradient(integer_layer)
+integer_layer.strided = True
+
+
+def _types(op, wanted, result):
+    """Let inputs have one of the types ``wanted(attrs)`` lists for each; outputs have those of `result`."""
+
+    def infer_type(attrs, ins, outs):
+        names, found = op.input_names(attrs, len(ins)), []
+        for name, given, allowed in zip(names, ins, wanted(attrs), strict=True):
+            if given != dtypes.UNKNOWN and given not in allowed:
+                expected = " or ".join(dtypes.NAMES[t] for t in allowed)
+                raise OpTypeError(f"operator {op.name}: {name} has dtype {dtypes.NAMES[given]}; expected {expected}")
+            found.append(allowed[0] if given == dtypes.UNKNOWN and len(allowed) == 1 else given)
+        return found, list(result)
+
+    op.infer_type = infer_type
+
+
+_EIGHT, _FLOAT = (dtypes.INT8, dtypes.UINT8), (dtypes.FLOAT32,)
+_types(integer_layer, lambda attrs: (_EIGHT, _EIGHT), (dtypes.INT32,))
+
+
+# ---- the layer -------------------------------------------------------------------------------------------------------
+def _inputs(*, no_bias, **params):
+    limits = [f"{which}_{of}" for of in ("data", "weight", "bias") for which in ("min", "max")]
+    return ("data", "weight", *limits[:4]) if no_bias else ("data", "weight", "bias", *limits)
+
+
+def _reach(F, low, high):
+    return F.broadcast_maximum(F.abs(low), F.abs(high))
+
+
+@composite(name="_contrib_quantized_fully_connected", num_outputs=3, active_inputs=_inputs)
+def quantized_fully_connected(
+    F, data, weight, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias,
+    *, num_hidden: Count, no_bias: bool = False, flatten: bool = True,
+):  # fmt: skip
+    """Apply a linear layer to levels of eight bits, ``data @ weight.T + bias``; the result has levels of 32.
+
+    Parameters
+    ----------
+    data : NDArray or Symbol
+        ``(batch, ...)``, of int8 or uint8.
+    weight : NDArray or Symbol
+        ``(num_hidden, inputs)``, of int8.
+    bias : NDArray or Symbol
+        ``(num_hidden,)``, of int8; not taken with `no_bias`.
+    min_data, max_data, min_weight, max_weight, min_bias, max_bias : NDArray or Symbol
+        The limits that levels stand for, one number of float32 each.
+    num_hidden : int
+        Number of outputs.
+    no_bias : bool
+    flatten : bool
+        Merge all dimensions of the data but the first; otherwise the layer is applied to the last one.
+
+    Returns
+    -------
+    output, min_output, max_output : tuple of NDArray or Symbol
+        Levels of int32, and what the least and the largest int32 stand for.  Sums beyond these wrap around.
+
+    >>> one = mx.nd.array([1])
+    >>> x, w = mx.nd.array([[100, -20]], dtype="int8"), mx.nd.array([[3, 4], [5, 6]], dtype="int8")
+    >>> out, low, high = mx.nd.contrib.quantized_fully_connected(x, w, -one, one, -one, one, num_hidden=2, no_bias=True)
+    >>> out.asnumpy().tolist()
+    [[220, 380]]
+    >>> mx.nd.contrib.dequantize(mx.nd.contrib.requantize(out, low, high)[0], -one, one).asnumpy().round(2).tolist()
+    [[0.58, 1.0]]
+    """
+    code, reaches = dtypes.code_of(data.dtype), [_reach(F, min_data, max_data), _reach(F, min_weight, max_weight)]
+    found = F._integer_layer(data, weight, num_hidden=num_hidden, flatten=flatten)
+    if not no_bias:
+        scale = (_ROUNDED[code] / reaches[0]) * (127.5 / reaches[1]) * (_reach(F, min_bias, max_bias) / 127.5)
+        levels = F.Cast(F.broadcast_mul(F.Cast(bias, dtype="float32"), scale), dtype="int32")  # cut, as MXNet does
+        found = F.broadcast_add(found, levels)
+    high = (reaches[0] / _CUT[code]) * (reaches[1] / 127.0) * _INT32
+    return [F.BlockGrad(a) for a in (found, F.negative(high), high)]
+
+
+@quantized_fully_connected.infer
+def _(ins, outs, **params):
+    name, n = "_contrib_quantized_fully_connected", 2 if params["no_bias"] else 3
+    layer, output = layer_shapes(name, ins[:n], outs[:1], **params)
+    names = [*_inputs(**params)[n:], "min_output", "max_output"]
+    limits = [
+        infer.same_shape(name, (of, "a limit"), [s, (1,)])[0]
+        for of, s in zip(names, [*ins[n:], *outs[1:]], strict=True)
+    ]
+    return [*layer, *limits[:-2]], [*output, *limits[-2:]]
+
+
+quantized_fully_connected.output_names = lambda attrs, n_inputs=None: ("output", "min_output", "max_output")
+_types(
+    quantized_fully_connected,
+    lambda attrs: (
+        _EIGHT,
+        *[(dtypes.INT8,)] * (1 if attrs["no_bias"] else 2),
+        *[_FLOAT] * (4 if attrs["no_bias"] else 6),
+    ),
+    (dtypes.INT32, dtypes.FLOAT32, dtypes.FLOAT32),
+)
