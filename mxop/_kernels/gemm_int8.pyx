@@ -26,7 +26,7 @@ cdef extern from "mxop_gemm_int8.h" nogil:
         void (*pack_columns)(const mx_bytes* x, Py_ssize_t first, Py_ssize_t count, Py_ssize_t depth, void* panel,
                              int32_t* totals) noexcept nogil
         void (*multiply)(Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t groups, const void* a, Py_ssize_t a_row, const void* panel,
-                         int32_t* c, Py_ssize_t c_row) noexcept nogil
+                         const int32_t* of_rows, const int32_t* of_columns, int32_t* c, Py_ssize_t c_row) noexcept nogil
         int32_t (*dot)(const void* a, const mx_bytes* b, Py_ssize_t column, Py_ssize_t depth) noexcept nogil
         const mx_int8_kernels* quicker
 
@@ -53,31 +53,26 @@ cdef struct Cut:
     Py_ssize_t panels
     char* rows                              # A, packed
     char* packed                            # B
-    int32_t* row_totals
-    int32_t* column_totals
+    int32_t* of_rows                        # what is added to the sums of each row, and column
+    int32_t* of_columns
     int32_t* c
 
 
 cdef void prepare_part(const Cut* cut, Py_ssize_t part) noexcept nogil:
-    """Pack a panel of B, or some rows of A."""
-    cdef Py_ssize_t width = cut.kernels.width, first = part * width
+    """Pack a panel of B, or some rows of A, and find what sums of these have too little: (a + s)(b - t) is ab + sb - ta - st."""
+    cdef Py_ssize_t width = cut.kernels.width, first = part * width, count = min(width, cut.n - first), i
+    cdef uint32_t both = <uint32_t>cut.k * cut.shift_a * cut.shift_b
+    cdef int32_t* totals = cut.of_columns + first
     if part < cut.panels:
-        cut.kernels.pack_columns(&cut.b, first, min(width, cut.n - first), cut.k, cut.packed + first * cut.groups * 4,
-                                 cut.column_totals + first)
-    else:
-        first = (part - cut.panels) * PACKED
-        cut.kernels.pack_rows(&cut.a, first, min(<Py_ssize_t>PACKED, cut.m - first), cut.k, cut.room, cut.rows + first * cut.room * 4,
-                              cut.row_totals + first)
-
-
-cdef void begin_rows(const Cut* cut, Py_ssize_t row, Py_ssize_t end, Py_ssize_t column, Py_ssize_t stop) noexcept nogil:
-    """Write what sums of shifted numbers have too little: (a + s)(b - t) is ab + sb - ta - st."""
-    cdef uint32_t of_row
-    cdef Py_ssize_t i, j
-    for i in range(row, end):
-        of_row = cut.shift_b * <uint32_t>cut.row_totals[i] - <uint32_t>cut.k * cut.shift_a * cut.shift_b
-        for j in range(column, stop):
-            cut.c[i * cut.n + j] = <int32_t>(of_row - cut.shift_a * <uint32_t>cut.column_totals[j])
+        cut.kernels.pack_columns(&cut.b, first, count, cut.k, cut.packed + first * cut.groups * 4, totals)
+        for i in range(count):
+            totals[i] = <int32_t>(-cut.shift_a * <uint32_t>totals[i])
+        return
+    first = (part - cut.panels) * PACKED
+    count, totals = min(<Py_ssize_t>PACKED, cut.m - first), cut.of_rows + first
+    cut.kernels.pack_rows(&cut.a, first, count, cut.k, cut.room, cut.rows + first * cut.room * 4, totals)
+    for i in range(count):
+        totals[i] = <int32_t>(cut.shift_b * <uint32_t>totals[i] - both)
 
 
 cdef void rows_by_panel(const Cut* cut, Py_ssize_t row, Py_ssize_t end, Py_ssize_t panel, Py_ssize_t p) noexcept nogil:
@@ -88,7 +83,7 @@ cdef void rows_by_panel(const Cut* cut, Py_ssize_t row, Py_ssize_t end, Py_ssize
     while row < end:
         rows = min(kernels.rows, end - row)
         kernels.multiply(rows, min(width, cut.n - column), groups, cut.rows + (row * cut.room + p) * 4, cut.room, packed,
-                         cut.c + row * cut.n + column, cut.n)
+                         cut.of_rows + row if p == 0 else NULL, cut.of_columns + column, cut.c + row * cut.n + column, cut.n)
         row += rows
 
 
@@ -97,8 +92,7 @@ cdef void tile(const Cut* cut, Py_ssize_t index) noexcept nogil:
     cdef Py_ssize_t row = cut.m * (index // cut.across) // cut.down, end = cut.m * (index // cut.across + 1) // cut.down
     cdef Py_ssize_t panel = cut.panels * (index % cut.across) // cut.across, p = 0, j
     cdef Py_ssize_t stop = cut.panels * (index % cut.across + 1) // cut.across
-    begin_rows(cut, row, end, panel * cut.kernels.width, min(cut.n, stop * cut.kernels.width))
-    while p < cut.groups:
+    while p == 0 or p < cut.groups:  # sums of nothing are written, too
         for j in range(panel, stop):
             rows_by_panel(cut, row, end, j, p)
         p += GROUPS
@@ -168,8 +162,8 @@ cdef class IntegerProduct(Work):
         size_a, size_b = cut.m * cut.room * 4, cut.panels * width * cut.groups * 4
         block = block_new(size_a + size_b + (cut.m + cut.panels * width) * 4)
         cut.rows, cut.packed = block.data, block.data + size_a
-        cut.row_totals = <int32_t*>(cut.packed + size_b)
-        cut.column_totals = cut.row_totals + cut.m
+        cut.of_rows = <int32_t*>(cut.packed + size_b)
+        cut.of_columns = cut.of_rows + cut.m
         cut.down, cut.across = parts_of(cut.m, ROWS), parts_of(cut.panels, PANELS)
         if threads > 1 and cut.down * cut.across < SPARE * threads:
             cut.across = max(cut.across, min(cut.panels, SPARE * threads // cut.down))

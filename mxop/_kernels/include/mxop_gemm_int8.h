@@ -22,9 +22,10 @@ typedef struct mx_int8_kernels {
     void (*pack_rows)(const mx_bytes *x, ptrdiff_t first, ptrdiff_t count, ptrdiff_t depth, ptrdiff_t room, void *to, int32_t *totals);
     /* Pack so many columns of B: for each group those of all columns, and zeros up to the width. */
     void (*pack_columns)(const mx_bytes *x, ptrdiff_t first, ptrdiff_t count, ptrdiff_t depth, void *panel, int32_t *totals);
-    /* Add the sums of some groups of rows, `a_row` groups apart, times a panel, to C, where numbers of a row lie side by side. */
-    void (*multiply)(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t groups, const void *a, ptrdiff_t a_row, const void *panel, int32_t *c,
-                     ptrdiff_t c_row);
+    /* Add the sums of some groups of rows, `a_row` groups apart, times a panel, to C, where numbers of a row lie side by side; or to
+       what `of_rows` and `of_columns` give together, unless these are null, and write that. */
+    void (*multiply)(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t groups, const void *a, ptrdiff_t a_row, const void *panel,
+                     const int32_t *of_rows, const int32_t *of_columns, int32_t *c, ptrdiff_t c_row);
     /* The sum of products of a row, packed in groups of two, and a column. */
     int32_t (*dot)(const void *a, const mx_bytes *b, ptrdiff_t column, ptrdiff_t depth);
     const struct mx_int8_kernels *quicker;      /* for several rows, on this processor; or null */

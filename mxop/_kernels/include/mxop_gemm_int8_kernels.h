@@ -150,17 +150,22 @@ static int32_t mx_int8_dot(const void *a, const mx_bytes *b, ptrdiff_t column, p
 
 #if defined(MX_INT8_VECTOR)
 #define MX_INT8_CASE(name, r)                                                                                           \
-    case r: name##_rows(r <= MX_GEMM_ROWS ? r : 1, groups, (const char *)a, a_row, (const char *)panel, to, to_row); break;
+    case r:                                                                                                             \
+        name##_rows(r <= MX_GEMM_ROWS ? r : 1, groups, (const char *)a, a_row, (const char *)panel, of_rows, of_columns, to, to_row); \
+        break;
 /* `ADD` is what adds products of groups to sums. */
 #define MX_INT8_KERNEL(name, target, ADD)                                                                               \
-    target MX_INLINE void name##_rows(const int rows, ptrdiff_t groups, const char *a, ptrdiff_t a_row, const char *b, int32_t *c, \
-                                      ptrdiff_t c_row)                                                                  \
+    target MX_INLINE void name##_rows(const int rows, ptrdiff_t groups, const char *a, ptrdiff_t a_row, const char *b,  \
+                                      const int32_t *of_rows, const int32_t *of_columns, int32_t *c, ptrdiff_t c_row)   \
     {                                                                                                                   \
         enum { V = MX_GEMM_VECTORS, LANES = MX_INT8_WIDTH / V };                                                        \
         MX_INT8_VECTOR sums[MX_GEMM_ROWS * V];                                                                          \
-        MX_UNROLLED for (int q = 0; q < rows * V; q++)                                                                  \
-            sums[q] = MX_INT8_LOAD(c + q / V * c_row + q % V * LANES);                                                  \
-        for (ptrdiff_t p = 0; p < groups; p++, a += 4, b += 4 * MX_INT8_WIDTH) {                                         \
+        if (of_rows != NULL)                                                                                            \
+            MX_UNROLLED for (int q = 0; q < rows * V; q++)                                                              \
+                sums[q] = MX_INT8_SUM(MX_INT8_SPREAD(of_rows[q / V]), MX_INT8_LOAD(of_columns + q % V * LANES));        \
+        else                                                                                                            \
+            MX_UNROLLED for (int q = 0; q < rows * V; q++) sums[q] = MX_INT8_LOAD(c + q / V * c_row + q % V * LANES);   \
+        for (ptrdiff_t p = 0; p < groups; p++, a += 4, b += 4 * MX_INT8_WIDTH) {                                        \
             MX_INT8_VECTOR columns[V];                                                                                  \
             MX_UNROLLED for (int j = 0; j < V; j++) columns[j] = MX_INT8_LOAD(b + 4 * j * LANES);                       \
             MX_UNROLLED for (int i = 0; i < rows; i++) {                                                                \
@@ -172,38 +177,42 @@ static int32_t mx_int8_dot(const void *a, const mx_bytes *b, ptrdiff_t column, p
         MX_UNROLLED for (int q = 0; q < rows * V; q++) MX_INT8_STORE(c + q / V * c_row + q % V * LANES, sums[q]);       \
     }                                                                                                                   \
     target MX_GEMM_WIDE static void name(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t groups, const void *a, ptrdiff_t a_row, \
-                                         const void *panel, int32_t *c, ptrdiff_t c_row)                                \
+                                         const void *panel, const int32_t *of_rows, const int32_t *of_columns, int32_t *c, \
+                                         ptrdiff_t c_row)                                                               \
     {                                                                                                                   \
-        int32_t spare[MX_GEMM_ROWS * MX_INT8_WIDTH] = {0};                                                              \
+        int32_t spare[MX_GEMM_ROWS * MX_INT8_WIDTH];                                                                    \
         const int whole = columns == MX_INT8_WIDTH;                                                                     \
         int32_t *to = whole ? c : spare;                                                                                \
         const ptrdiff_t to_row = whole ? c_row : MX_INT8_WIDTH;                                                         \
+        for (ptrdiff_t i = 0; i < rows && !whole && of_rows == NULL; i++)                                               \
+            for (ptrdiff_t j = 0; j < columns; j++) spare[i * MX_INT8_WIDTH + j] = c[i * c_row + j];                    \
         switch (rows) {                                                                                                 \
             MX_INT8_CASE(name, 1) MX_INT8_CASE(name, 2) MX_INT8_CASE(name, 3) MX_INT8_CASE(name, 4)                     \
             MX_INT8_CASE(name, 5) MX_INT8_CASE(name, 6) MX_INT8_CASE(name, 7) MX_INT8_CASE(name, 8)                     \
             MX_INT8_CASE(name, 9) MX_INT8_CASE(name, 10) MX_INT8_CASE(name, 11) MX_INT8_CASE(name, 12)                  \
         }                                                                                                               \
         for (ptrdiff_t i = 0; i < rows && !whole; i++)                                                                  \
-            for (ptrdiff_t j = 0; j < columns; j++)                                                                     \
-                c[i * c_row + j] = (int32_t)((uint32_t)spare[i * MX_INT8_WIDTH + j] + (uint32_t)c[i * c_row + j]);      \
+            memcpy(c + i * c_row, spare + i * MX_INT8_WIDTH, (size_t)columns * sizeof *c);                              \
     }
 
 #define MX_INT8_TWO(sum, a, b) MX_INT8_SUM(sum, MX_INT8_MULTIPLY(a, b))
 MX_INT8_KERNEL(mx_int8_multiply, , MX_INT8_TWO)
 #else
 static void mx_int8_multiply(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t groups, const void *a, ptrdiff_t a_row, const void *panel,
-                             int32_t *c, ptrdiff_t c_row)
+                             const int32_t *of_rows, const int32_t *of_columns, int32_t *c, ptrdiff_t c_row)
 {
-    for (ptrdiff_t i = 0; i < rows; i++) {
+    for (ptrdiff_t i = 0; i < rows; i++, c += c_row) {
         const mx_int8_wide *x = (const mx_int8_wide *)a + 2 * i * a_row, *b = (const mx_int8_wide *)panel;
         uint32_t sums[MX_INT8_WIDTH] = {0};
         for (ptrdiff_t p = 0; p < groups; p++, b += 2 * MX_INT8_WIDTH)
             for (int j = 0; j < MX_INT8_WIDTH; j++) sums[j] += (uint32_t)(x[2 * p] * b[2 * j] + x[2 * p + 1] * b[2 * j + 1]);
-        for (ptrdiff_t j = 0; j < columns; j++) c[i * c_row + j] = (int32_t)(sums[j] + (uint32_t)c[i * c_row + j]);
+        for (ptrdiff_t j = 0; j < columns; j++)
+            c[j] = (int32_t)(sums[j] + (of_rows != NULL ? (uint32_t)of_rows[i] + (uint32_t)of_columns[j] : (uint32_t)c[j]));
     }
 }
 #endif
 
+/* Where the processor multiplies and adds to the sum at once, that is twice as fast, and with four numbers four times. */
 #if defined(__AVX512BW__) && defined(__GNUC__)
 MX_INT8_PACKING(four, 4, mx_int8_unsigned, mx_int8_signed)
 MX_INT8_KERNEL(mx_int8_at_once, __attribute__((target("avx512vnni"))), _mm512_dpbusd_epi32)
