@@ -21,12 +21,12 @@ cdef extern from "mxop_gemm_int8.h" nogil:
     ctypedef struct mx_int8_kernels:
         Py_ssize_t width, rows, group
         int shifts
-        void (*pack_rows)(const mx_bytes* x, Py_ssize_t first, Py_ssize_t count, Py_ssize_t depth, Py_ssize_t room, void* to,
+        void (*pack_rows)(const mx_bytes* x, Py_ssize_t first, Py_ssize_t count, Py_ssize_t depth, void* to,
                           int32_t* totals) noexcept nogil
         void (*pack_columns)(const mx_bytes* x, Py_ssize_t first, Py_ssize_t count, Py_ssize_t depth, void* panel,
                              int32_t* totals) noexcept nogil
-        void (*multiply)(Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t groups, const void* a, Py_ssize_t a_row, const void* panel,
-                         const int32_t* of_rows, const int32_t* of_columns, int32_t* c, Py_ssize_t c_row) noexcept nogil
+        void (*multiply)(Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t groups, const void* a, const void* panel, const int32_t* of_rows,
+                         const int32_t* of_columns, int32_t* c, Py_ssize_t c_row) noexcept nogil
         int32_t (*dot)(const void* a, const mx_bytes* b, Py_ssize_t column, Py_ssize_t depth) noexcept nogil
         const mx_int8_kernels* quicker
 
@@ -34,13 +34,11 @@ cdef enum:
     INT8 = 5                # a type code
     FEW = 4                 # rows, fewer than which do not pay for packing B
     COLUMNS = 64            # of these rows, that a thread takes at a time
-    PACKED = 48             # rows of A, too
     ROWS = 192              # of a tile, and
     PANELS = 16             # panels
     GROUPS = 192            # of summands: a panel, and the rows that meet it, stay in the first cache
     WORTH = 500000          # multiplications that are worth a thread
     SPARE = 4               # tiles for each thread
-    WAY = 64                # groups after which lines of rows exclude each other, if they lie so far apart
     SHIFT = 128             # what was added to numbers of A to have no sign, or taken from those of B to have one
 
 # A product, and how it is cut.
@@ -48,9 +46,10 @@ cdef struct Cut:
     const mx_int8_kernels* kernels
     mx_bytes a, b
     uint32_t shift_a, shift_b
-    Py_ssize_t m, n, k, groups, room        # room: from one row of A to the next, in groups
+    Py_ssize_t m, n, k, groups
+    Py_ssize_t panels                       # of B, and
+    Py_ssize_t unit, units                  # rows of A that are packed together, and how many such there are
     Py_ssize_t down, across                 # tiles
-    Py_ssize_t panels
     char* rows                              # A, packed
     char* packed                            # B
     int32_t* of_rows                        # what is added to the sums of each row, and column
@@ -68,33 +67,28 @@ cdef void prepare_part(const Cut* cut, Py_ssize_t part) noexcept nogil:
         for i in range(count):
             totals[i] = <int32_t>(-cut.shift_a * <uint32_t>totals[i])
         return
-    first = (part - cut.panels) * PACKED
-    count, totals = min(<Py_ssize_t>PACKED, cut.m - first), cut.of_rows + first
-    cut.kernels.pack_rows(&cut.a, first, count, cut.k, cut.room, cut.rows + first * cut.room * 4, totals)
+    first = (part - cut.panels) * cut.unit
+    count, totals = min(cut.unit, cut.m - first), cut.of_rows + first
+    cut.kernels.pack_rows(&cut.a, first, count, cut.k, cut.rows + first * cut.groups * 4, totals)
     for i in range(count):
         totals[i] = <int32_t>(cut.shift_b * <uint32_t>totals[i] - both)
 
 
-cdef void rows_by_panel(const Cut* cut, Py_ssize_t row, Py_ssize_t end, Py_ssize_t panel, Py_ssize_t p) noexcept nogil:
-    """Multiply some rows by a panel: some groups of summands, from number `p` on."""
-    cdef const mx_int8_kernels* kernels = cut.kernels
-    cdef Py_ssize_t width = kernels.width, column = panel * width, groups = min(<Py_ssize_t>GROUPS, cut.groups - p), rows
-    cdef const char* packed = cut.packed + (panel * cut.groups + p) * width * 4
-    while row < end:
-        rows = min(kernels.rows, end - row)
-        kernels.multiply(rows, min(width, cut.n - column), groups, cut.rows + (row * cut.room + p) * 4, cut.room, packed,
+cdef void unit_by_panel(const Cut* cut, Py_ssize_t unit, Py_ssize_t panel, Py_ssize_t p) noexcept nogil:
+    """Multiply rows that are packed together by a panel: some groups of summands, from number `p` on."""
+    cdef Py_ssize_t width = cut.kernels.width, column = panel * width, row = unit * cut.unit, rows = min(cut.unit, cut.m - row)
+    cut.kernels.multiply(rows, min(width, cut.n - column), min(<Py_ssize_t>GROUPS, cut.groups - p),
+                         cut.rows + (row * cut.groups + p * rows) * 4, cut.packed + (panel * cut.groups + p) * width * 4,
                          cut.of_rows + row if p == 0 else NULL, cut.of_columns + column, cut.c + row * cut.n + column, cut.n)
-        row += rows
 
 
 cdef void tile(const Cut* cut, Py_ssize_t index) noexcept nogil:
     """Compute one tile of C, some groups of summands after the other."""
-    cdef Py_ssize_t row = cut.m * (index // cut.across) // cut.down, end = cut.m * (index // cut.across + 1) // cut.down
-    cdef Py_ssize_t panel = cut.panels * (index % cut.across) // cut.across, p = 0, j
-    cdef Py_ssize_t stop = cut.panels * (index % cut.across + 1) // cut.across
+    cdef Py_ssize_t row = index // cut.across, column = index % cut.across, p = 0, i, j
     while p == 0 or p < cut.groups:  # sums of nothing are written, too
-        for j in range(panel, stop):
-            rows_by_panel(cut, row, end, j, p)
+        for j in range(cut.panels * column // cut.across, cut.panels * (column + 1) // cut.across):
+            for i in range(cut.units * row // cut.down, cut.units * (row + 1) // cut.down):
+                unit_by_panel(cut, i, j, p)
         p += GROUPS
 
 
@@ -103,7 +97,7 @@ cdef void columns(const Cut* cut, Py_ssize_t index) noexcept nogil:
     cdef Py_ssize_t i, j
     for j in range(index * COLUMNS, min(cut.n, (index + 1) * COLUMNS)):
         for i in range(cut.m):
-            cut.c[i * cut.n + j] = cut.kernels.dot(cut.rows + i * cut.room * 4, &cut.b, j, cut.k)
+            cut.c[i * cut.n + j] = cut.kernels.dot(cut.rows + i * cut.groups * 4, &cut.b, j, cut.k)
 
 
 cdef void run_tasks(void (*task)(const Cut* cut, Py_ssize_t index) noexcept nogil, const Cut* cut, Py_ssize_t n, int threads) noexcept nogil:
@@ -155,11 +149,12 @@ cdef class IntegerProduct(Work):
         cut.shift_a = SHIFT if cut.kernels.shifts and cut.a.has_sign else 0
         cut.shift_b = SHIFT if cut.kernels.shifts and not cut.b.has_sign else 0
         cut.groups = parts_of(cut.k, cut.kernels.group)
-        cut.room = cut.groups + (16 if cut.groups % WAY == 0 else 0)
         cut.panels = 0 if few else parts_of(cut.n, width)
+        cut.unit = 1 if few else cut.kernels.rows
+        cut.units = parts_of(cut.m, cut.unit)
         threads = threads_of(threads, <Py_ssize_t>(<double>cut.m * cut.n * cut.k / WORTH))
         cut.a.data, cut.b.data, cut.c = data[0], data[1], <int32_t*>data[2]
-        size_a, size_b = cut.m * cut.room * 4, cut.panels * width * cut.groups * 4
+        size_a, size_b = cut.m * cut.groups * 4, cut.panels * width * cut.groups * 4
         block = block_new(size_a + size_b + (cut.m + cut.panels * width) * 4)
         cut.rows, cut.packed = block.data, block.data + size_a
         cut.of_rows = <int32_t*>(cut.packed + size_b)
@@ -168,7 +163,7 @@ cdef class IntegerProduct(Work):
         if threads > 1 and cut.down * cut.across < SPARE * threads:
             cut.across = max(cut.across, min(cut.panels, SPARE * threads // cut.down))
         with nogil:
-            run_tasks(prepare_part, &cut, cut.panels + parts_of(cut.m, PACKED), threads)
+            run_tasks(prepare_part, &cut, cut.panels + cut.units, threads)
             if few:
                 run_tasks(columns, &cut, parts_of(cut.n, COLUMNS), threads)
             else:

@@ -77,7 +77,7 @@ def _inputs(*, no_bias, **params):
 
 
 def _reach(F, low, high):
-    return F.broadcast_maximum(F.abs(low), F.abs(high))
+    return F.BlockGrad(F.broadcast_maximum(F.abs(low), F.abs(high)))
 
 
 @composite(name="_contrib_quantized_fully_connected", num_outputs=3, active_inputs=_inputs)
@@ -116,14 +116,17 @@ def quantized_fully_connected(
     >>> mx.nd.contrib.dequantize(mx.nd.contrib.requantize(out, low, high)[0], -one, one).asnumpy().round(2).tolist()
     [[0.58, 1.0]]
     """
-    code, reaches = dtypes.code_of(data.dtype), [_reach(F, min_data, max_data), _reach(F, min_weight, max_weight)]
-    found = F._integer_layer(data, weight, num_hidden=num_hidden, flatten=flatten)
+    code, of_data = dtypes.code_of(data.dtype), _reach(F, min_data, max_data)
+    of_weight, found = (
+        _reach(F, min_weight, max_weight),
+        F._integer_layer(data, weight, num_hidden=num_hidden, flatten=flatten),
+    )
     if not no_bias:
-        scale = (_ROUNDED[code] / reaches[0]) * (127.5 / reaches[1]) * (_reach(F, min_bias, max_bias) / 127.5)
-        levels = F.Cast(F.broadcast_mul(F.Cast(bias, dtype="float32"), scale), dtype="int32")  # cut, as MXNet does
-        found = F.broadcast_add(found, levels)
-    high = (reaches[0] / _CUT[code]) * (reaches[1] / 127.0) * _INT32
-    return [F.BlockGrad(a) for a in (found, F.negative(high), high)]
+        scale = (_ROUNDED[code] / of_data) * (127.5 / of_weight) * (_reach(F, min_bias, max_bias) / 127.5)
+        levels = F.broadcast_mul(F.Cast(F.BlockGrad(bias), dtype="float32"), scale)
+        found = F.broadcast_add(found, F.Cast(levels, dtype="int32"))  # cut, as MXNet does
+    high = (of_data / _CUT[code]) * (of_weight / 127.0) * _INT32
+    return [found, F.negative(high), high]
 
 
 @quantized_fully_connected.infer

@@ -282,6 +282,21 @@ def product(name: str, rows: int, inner: int, columns: int) -> Workload:
                     flops=2.0 * rows * inner * columns)  # fmt: skip
 
 
+def eight_bits() -> dict[str, Any]:
+    """Return the products of levels of eight bits, in 32."""
+    one = nd.ones((1,))
+    wide = {"preferred_element_type": "int32"}
+    return programs(
+        mxop=lambda x, w: nd.contrib.quantized_fully_connected(x, w, one, one, one, one, num_hidden=768, no_bias=True)[0],
+        torch=lambda x, w: torch._int_mm(x, w.T), jax=lambda x, w: jax.lax.dot_general(x, w, (((1,), (1,)), ((), ())), **wide),
+    )  # fmt: skip
+
+
+def levels(*shapes: tuple[int, ...]) -> Callable:
+    """Return what draws levels of eight bits."""
+    return lambda: [np.random.default_rng(k).integers(-128, 128, shape, "int8") for k, shape in enumerate(shapes)]
+
+
 def sparse() -> Workload:
     """Return the row of a sparse matrix times a dense one."""
     matrix: list[Any] = []
@@ -307,6 +322,8 @@ MATRICES = [
              programs(mxop=nd.batch_dot, numpy=np.matmul, numpy_out=lambda x, y, o: np.matmul(x, y, out=o),
                       torch=lambda x, y: torch.bmm(x, y), torch_out=lambda x, y, o: torch.bmm(x, y, out=o),
                       jax=lambda x, y: x @ y), normal((64, 128, 128), (64, 128, 128)), flops=2.0 * 64 * 128**3),
+    Workload("m.int8", "quantized_fully_connected 512x3072 to 768, int8", eight_bits(), levels((512, 3072), (768, 3072)),
+             bound=1.0),
     Workload("m.fc", "FullyConnected 128x1024 to 1024, forward and backward",
              {"mxop": Prepared(fully_connected), "torch": Prepared(fully_connected_torch), "jax": fully_connected_jax},
              normal((128, 1024), (1024, 1024), (1024,), (128, 1024), scale=0.1), flops=6.0 * 128 * 1024**2, bound=0.8),

@@ -67,44 +67,35 @@ static int32_t mx_int8_signed(const char *x, ptrdiff_t along, int has_sign, ptrd
     return total;
 }
 
-/* Pack lines, `room` groups of summands each, and zeros behind these; add to the totals. */
-MX_INLINE void mx_int8_lines(mx_int8_line pack, ptrdiff_t group, const mx_bytes *x, ptrdiff_t first, ptrdiff_t count, ptrdiff_t from,
-                             ptrdiff_t depth, ptrdiff_t room, char *to, int32_t *totals)
-{
-    const ptrdiff_t size = 4 / group;
-    for (ptrdiff_t i = 0; i < count; i++, to += 4 * room) {
-        const int32_t total = pack(x->data + (first + i) * x->across + from * x->along, x->along, x->has_sign, depth, to);
-        totals[i] = (int32_t)((uint32_t)totals[i] + (uint32_t)total);
-        memset(to + depth * size, 0, (size_t)(4 * room - depth * size));
-    }
-}
-
-MX_INLINE void mx_int8_panel(mx_int8_line pack, ptrdiff_t group, const mx_bytes *x, ptrdiff_t first, ptrdiff_t count, ptrdiff_t depth,
-                             float *panel, int32_t *totals)
+/* Pack lines: some groups of all at a time, which are then dealt out. */
+MX_INLINE void mx_int8_pack(mx_int8_line pack, ptrdiff_t group, ptrdiff_t width, const mx_bytes *x, ptrdiff_t first, ptrdiff_t count,
+                            ptrdiff_t depth, float *to, int32_t *totals)
 {
     float lines[MX_INT8_WIDTH][MX_INT8_GROUPS];
-    const ptrdiff_t groups = (depth + group - 1) / group;
+    const ptrdiff_t groups = (depth + group - 1) / group, size = 4 / group;
     memset(totals, 0, (size_t)count * sizeof *totals);
     for (ptrdiff_t p = 0; p < groups; p += MX_INT8_GROUPS) {
         const ptrdiff_t some = groups - p < MX_INT8_GROUPS ? groups - p : MX_INT8_GROUPS, from = p * group;
-        mx_int8_lines(pack, group, x, first, count, from, depth - from < some * group ? depth - from : some * group, MX_INT8_GROUPS,
-                      (char *)lines, totals);
-        mx_gemm_interleave_f32(lines[0], MX_INT8_GROUPS, count, MX_INT8_WIDTH, some, panel + p * MX_INT8_WIDTH);
+        const ptrdiff_t n = depth - from < some * group ? depth - from : some * group;
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const char *line = x->data + (first + i) * x->across + from * x->along;
+            totals[i] = (int32_t)((uint32_t)totals[i] + (uint32_t)pack(line, x->along, x->has_sign, n, lines[i]));
+            memset((char *)lines[i] + n * size, 0, (size_t)(4 * some - n * size));
+        }
+        mx_gemm_interleave_f32(lines[0], MX_INT8_GROUPS, count, width, some, to + p * width);
     }
-    mx_gemm_pad_f32(count, MX_INT8_WIDTH, groups, panel);
+    mx_gemm_pad_f32(count, width, groups, to);
 }
 
 #define MX_INT8_PACKING(name, group, of_rows, of_columns)                                                               \
-    static void mx_int8_rows_##name(const mx_bytes *x, ptrdiff_t first, ptrdiff_t count, ptrdiff_t depth, ptrdiff_t room, void *to, \
-                                    int32_t *totals)                                                                    \
+    static void mx_int8_rows_##name(const mx_bytes *x, ptrdiff_t first, ptrdiff_t count, ptrdiff_t depth, void *to, int32_t *totals) \
     {                                                                                                                   \
-        memset(totals, 0, (size_t)count * sizeof *totals);                                                              \
-        mx_int8_lines(of_rows, group, x, first, count, 0, depth, room, (char *)to, totals);                             \
+        mx_int8_pack(of_rows, group, count, x, first, count, depth, (float *)to, totals);                               \
     }                                                                                                                   \
     static void mx_int8_columns_##name(const mx_bytes *x, ptrdiff_t first, ptrdiff_t count, ptrdiff_t depth, void *panel, \
                                        int32_t *totals)                                                                 \
     {                                                                                                                   \
-        mx_int8_panel(of_columns, group, x, first, count, depth, (float *)panel, totals);                               \
+        mx_int8_pack(of_columns, group, MX_INT8_WIDTH, x, first, count, depth, (float *)panel, totals);                 \
     }
 MX_INT8_PACKING(two, 2, mx_int8_widen, mx_int8_widen)
 
@@ -151,11 +142,11 @@ static int32_t mx_int8_dot(const void *a, const mx_bytes *b, ptrdiff_t column, p
 #if defined(MX_INT8_VECTOR)
 #define MX_INT8_CASE(name, r)                                                                                           \
     case r:                                                                                                             \
-        name##_rows(r <= MX_GEMM_ROWS ? r : 1, groups, (const char *)a, a_row, (const char *)panel, of_rows, of_columns, to, to_row); \
+        name##_rows(r <= MX_GEMM_ROWS ? r : 1, groups, (const char *)a, (const char *)panel, of_rows, of_columns, to, to_row); \
         break;
 /* `ADD` is what adds products of groups to sums. */
 #define MX_INT8_KERNEL(name, target, ADD)                                                                               \
-    target MX_INLINE void name##_rows(const int rows, ptrdiff_t groups, const char *a, ptrdiff_t a_row, const char *b,  \
+    target MX_INLINE void name##_rows(const int rows, ptrdiff_t groups, const char *a, const char *b,                   \
                                       const int32_t *of_rows, const int32_t *of_columns, int32_t *c, ptrdiff_t c_row)   \
     {                                                                                                                   \
         enum { V = MX_GEMM_VECTORS, LANES = MX_INT8_WIDTH / V };                                                        \
@@ -165,18 +156,18 @@ static int32_t mx_int8_dot(const void *a, const mx_bytes *b, ptrdiff_t column, p
                 sums[q] = MX_INT8_SUM(MX_INT8_SPREAD(of_rows[q / V]), MX_INT8_LOAD(of_columns + q % V * LANES));        \
         else                                                                                                            \
             MX_UNROLLED for (int q = 0; q < rows * V; q++) sums[q] = MX_INT8_LOAD(c + q / V * c_row + q % V * LANES);   \
-        for (ptrdiff_t p = 0; p < groups; p++, a += 4, b += 4 * MX_INT8_WIDTH) {                                        \
+        for (ptrdiff_t p = 0; p < groups; p++, a += 4 * rows, b += 4 * MX_INT8_WIDTH) {                                 \
             MX_INT8_VECTOR columns[V];                                                                                  \
             MX_UNROLLED for (int j = 0; j < V; j++) columns[j] = MX_INT8_LOAD(b + 4 * j * LANES);                       \
             MX_UNROLLED for (int i = 0; i < rows; i++) {                                                                \
                 int32_t some;                                                                                           \
-                memcpy(&some, a + 4 * i * a_row, sizeof some);                                                          \
+                memcpy(&some, a + 4 * i, sizeof some);                                                                  \
                 MX_UNROLLED for (int j = 0; j < V; j++) sums[i * V + j] = ADD(sums[i * V + j], MX_INT8_SPREAD(some), columns[j]); \
             }                                                                                                           \
         }                                                                                                               \
         MX_UNROLLED for (int q = 0; q < rows * V; q++) MX_INT8_STORE(c + q / V * c_row + q % V * LANES, sums[q]);       \
     }                                                                                                                   \
-    target MX_GEMM_WIDE static void name(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t groups, const void *a, ptrdiff_t a_row, \
+    target MX_GEMM_WIDE static void name(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t groups, const void *a,            \
                                          const void *panel, const int32_t *of_rows, const int32_t *of_columns, int32_t *c, \
                                          ptrdiff_t c_row)                                                               \
     {                                                                                                                   \
@@ -198,14 +189,14 @@ static int32_t mx_int8_dot(const void *a, const mx_bytes *b, ptrdiff_t column, p
 #define MX_INT8_TWO(sum, a, b) MX_INT8_SUM(sum, MX_INT8_MULTIPLY(a, b))
 MX_INT8_KERNEL(mx_int8_multiply, , MX_INT8_TWO)
 #else
-static void mx_int8_multiply(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t groups, const void *a, ptrdiff_t a_row, const void *panel,
+static void mx_int8_multiply(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t groups, const void *a, const void *panel,
                              const int32_t *of_rows, const int32_t *of_columns, int32_t *c, ptrdiff_t c_row)
 {
     for (ptrdiff_t i = 0; i < rows; i++, c += c_row) {
-        const mx_int8_wide *x = (const mx_int8_wide *)a + 2 * i * a_row, *b = (const mx_int8_wide *)panel;
+        const mx_int8_wide *x = (const mx_int8_wide *)a + 2 * i, *b = (const mx_int8_wide *)panel;
         uint32_t sums[MX_INT8_WIDTH] = {0};
-        for (ptrdiff_t p = 0; p < groups; p++, b += 2 * MX_INT8_WIDTH)
-            for (int j = 0; j < MX_INT8_WIDTH; j++) sums[j] += (uint32_t)(x[2 * p] * b[2 * j] + x[2 * p + 1] * b[2 * j + 1]);
+        for (ptrdiff_t p = 0; p < groups; p++, x += 2 * rows, b += 2 * MX_INT8_WIDTH)
+            for (int j = 0; j < MX_INT8_WIDTH; j++) sums[j] += (uint32_t)(x[0] * b[2 * j] + x[1] * b[2 * j + 1]);
         for (ptrdiff_t j = 0; j < columns; j++)
             c[j] = (int32_t)(sums[j] + (of_rows != NULL ? (uint32_t)of_rows[i] + (uint32_t)of_columns[j] : (uint32_t)c[j]));
     }
